@@ -159,6 +159,8 @@ pub struct FoundJobs {
     pub next: Option<JobId>,
     /// Set for a search by words while the index lacks many jobs.
     pub index_behind: Option<IndexBehind>,
+    /// The number of records that were read.
+    pub scanned: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -204,6 +206,7 @@ pub async fn page_of(
         true => page.search(below, from).await?,
         false => drop(page.read(below, from).await?),
     }
+    page.found.scanned = page.read;
     Ok(page.found)
 }
 

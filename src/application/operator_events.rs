@@ -116,7 +116,8 @@ pub async fn test(core: &Core, caller: &Caller) -> Result<Delivery, Error> {
     send(core, guard, delivery, EventSubject::Test, writes).await
 }
 
-fn webhook(core: &Core) -> Option<&Webhook> {
+/// The webhook of the configuration.
+pub fn webhook(core: &Core) -> Option<&Webhook> {
     core.system.operator_webhook()
 }
 

@@ -23,8 +23,7 @@ use url::Url;
 pub use super::error::no_webhook;
 
 /// The same text for every refused host, so that it does not reveal which names exist inside the operator's network.
-const NOT_PUBLIC: &str =
-    "must be at a host that resolves to a public address; [egress] allow opens ranges of your own";
+const NOT_PUBLIC: &str = "must be at a host that resolves to a public address; the operator can permit others with [egress] allow";
 
 /// Minimum time between test deliveries of one webhook.
 const TEST_INTERVAL: Duration = Duration::from_secs(60);

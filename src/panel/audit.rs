@@ -10,7 +10,7 @@ use crate::web::paging::try_listing;
 use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
-use tintype_storage::domain::audit_log::AuditEntry;
+use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::person::PersonId;
 use tintype_storage::store::StoreError;
 
@@ -25,15 +25,22 @@ pub async fn list(_: OperatorCall, request: HttpRequest, core: web::Data<Core>) 
     Ok(HttpResponse::Ok().json(listing.await?))
 }
 
-/// Adds the account's name and the e-mail address of the person who made the change, unless they were deleted.
+/// Adds the account's name and the e-mail addresses of the person who made the change and of the person whose sessions it ended, unless
+/// they were deleted.
 fn with_names(names: &mut Names, core: &Core, entry: AuditEntry) -> Result<Value, StoreError> {
     let account = entry.account;
     let person = entry.actor.person().map(PersonId);
+    let subject = entry
+        .subject
+        .filter(|_| entry.action == Action::SessionEndAll);
     let mut view = json!(tintype_api::AuditEntry::from(entry));
     if let Some(account) = account {
         view["account_name"] = json!(names.account(core, account)?);
         if let Some(person) = person {
             view["person_email"] = json!(names.person(core, account, person)?);
+        }
+        if let Some(subject) = subject {
+            view["subject_email"] = json!(names.person(core, account, PersonId(subject))?);
         }
     }
     Ok(view)

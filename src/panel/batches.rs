@@ -1,4 +1,4 @@
-//! Batches: show, cancel, submit from a file, and download. The list is that of [`crate::management::batches`].
+//! Batches: list, show, cancel, submit from a file, and download.
 
 use super::{batch_pictures, payer};
 use crate::api::answers;
@@ -15,6 +15,7 @@ use crate::request_text::{self, RequestTextError};
 use crate::web::access::{OfAccount, path_segment};
 use crate::web::batch_call::{self, MAX_BODY_BYTES};
 use crate::web::batch_lines;
+use crate::web::paging::{self, Listing};
 use crate::web::problem::{FieldFault, HttpResult, Problem};
 use actix_web::http::header;
 use actix_web::web::Data;
@@ -36,9 +37,33 @@ async fn find(
 }
 
 #[derive(Serialize)]
+struct ListedBatch {
+    #[serde(flatten)]
+    batch: Batch,
+    is_canceled: bool,
+}
+
+/// `GET /batches`.
+pub async fn list(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+    let window = paging::window(&request)?;
+    let page = batches::page_of(&jobs.core, of.account.id, window).await?;
+    let canceled = page.items.iter().map(|(_, it)| it.canceled_at.is_some());
+    let canceled: Vec<bool> = canceled.collect();
+    let listing = answers::batches(&jobs, page).await;
+    let batches = listing.data.into_iter().zip(canceled);
+    Ok(HttpResponse::Ok().json(Listing {
+        data: batches
+            .map(|(batch, is_canceled)| ListedBatch { batch, is_canceled })
+            .collect(),
+        next_cursor: listing.next_cursor,
+    }))
+}
+
+#[derive(Serialize)]
 struct BatchWithDelivery {
     #[serde(flatten)]
     batch: Batch,
+    is_canceled: bool,
     /// `None` before the batch ends, and if no webhook was registered when it ended.
     delivery: Option<Delivery>,
 }
@@ -51,6 +76,7 @@ pub async fn show(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -
     let delivery = core.store.delivery(DeliveryId(found.0.id.0)).await?;
     Ok(HttpResponse::Ok().json(BatchWithDelivery {
         batch: answers::batch(&jobs, &found).await?,
+        is_canceled: found.1.canceled_at.is_some(),
         delivery: match delivery {
             Some(delivery) => Some(answers::delivery(core, delivery).await?),
             None => None,

@@ -3,7 +3,7 @@
 //! An event carries no data, so pages cannot get out of sync: a lost event costs a second. The stream reads a few small records
 //! each second, about as many as one page load, and ends with its session.
 
-use super::guard::SignedIn;
+use super::guard::{SignedIn, User};
 use crate::application::core::Core;
 use crate::application::services::AccountService;
 use crate::application::sessions;
@@ -97,13 +97,16 @@ impl ChangeWatcher {
                 _ = stopping.wait_for(|stops| *stops) => return None,
             }
             let session = sessions::resolve(&self.accounts, self.session).await;
-            let is_signed_in = session.ok().flatten().is_some();
-            if !is_signed_in || self.accounts.core.fail_stop.has_tripped() {
+            let visitor = session.ok().flatten()?;
+            if self.accounts.core.fail_stop.has_tripped() {
                 return None;
             }
             let depths = self.accounts.core.system.waiting_jobs().depths();
             let mut hasher = DefaultHasher::new();
             (depths.queued, depths.running).hash(&mut hasher);
+            if let User::Person(person) = &visitor.user {
+                person.role.word().hash(&mut hasher);
+            }
             hash_visible_state(&self.accounts.core, self.account, &mut hasher)
                 .await
                 .ok()?;
@@ -138,8 +141,10 @@ async fn hash_visible_state(
     }
     let deliveries = match account {
         Some(account) => {
-            let balances = core.store.account(account).await?.map(|it| it.balances);
-            format!("{balances:?}").hash(hasher);
+            if let Some(it) = core.store.account(account).await? {
+                (it.active, it.name).hash(hasher);
+                format!("{:?}", it.balances).hash(hasher);
+            }
             let window = JobWindow::first(WATCHED, WATCHED);
             let jobs = core
                 .store

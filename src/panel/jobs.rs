@@ -37,6 +37,7 @@ pub async fn list_jobs(of: OfAccount, request: HttpRequest, jobs: Data<JobServic
     });
     Ok(HttpResponse::Ok().json(SearchPage {
         page: Listing::of(data, next),
+        scanned: found.scanned,
         index_behind: behind,
     }))
 }
@@ -45,6 +46,8 @@ pub async fn list_jobs(of: OfAccount, request: HttpRequest, jobs: Data<JobServic
 struct SearchPage<T> {
     #[serde(flatten)]
     page: Listing<T>,
+    /// The number of jobs that the service read for this page.
+    scanned: usize,
     /// Set while the search index is being built.
     #[serde(skip_serializing_if = "Option::is_none")]
     index_behind: Option<IndexBehind>,

@@ -1,8 +1,7 @@
 //! An API key with its chart data.
 
-use super::charts;
+use super::{Panel, charts};
 use crate::api::answers;
-use crate::application::blocking::blocking;
 use crate::application::services::AccountService;
 use crate::web::access::OfKey;
 use crate::web::problem::HttpResult;
@@ -16,9 +15,9 @@ pub async fn show(
     accounts: web::Data<AccountService>,
 ) -> HttpResult {
     let span = charts::span_param(&request)?;
-    let (shared, account, id) = (accounts.core.clone(), of.key.account, of.key.id);
-    let days = blocking(move || charts::read(&shared, account, Some(id), span)).await?;
+    let (account, id) = (of.key.account, of.key.id);
+    let chart = charts::read(panel, accounts.core.clone(), account, Some(id), span).await?;
     let mut view = json!(answers::api_key(&accounts, of.key, None).await?);
-    view["days"] = json!(days);
+    chart.put_into(&mut view);
     Ok(HttpResponse::Ok().json(view))
 }

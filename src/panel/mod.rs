@@ -1,6 +1,7 @@
 //! The web panel: static pages from the binary, and their JSON API. Most handlers are those of [`crate::management`], with
 //! session authentication.
 
+mod account_list;
 mod audit;
 mod batch_pictures;
 mod batches;
@@ -10,11 +11,13 @@ mod csv_file;
 mod events;
 mod form;
 mod guard;
+mod hourly;
 mod invitations;
 mod jobs;
 mod key;
 mod ledger;
 mod names;
+mod operator_webhook;
 mod overview;
 mod pages;
 mod payer;
@@ -35,6 +38,7 @@ mod zip_archive;
 
 pub use routes::configure;
 
+use hourly::HourlyCharts;
 use service::StatsCache;
 use service_usage::UsageCache;
 
@@ -43,4 +47,5 @@ use service_usage::UsageCache;
 pub struct Panel {
     stats: StatsCache,
     usage: UsageCache,
+    hourly: HourlyCharts,
 }

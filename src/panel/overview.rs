@@ -38,7 +38,10 @@ pub async fn show(
     let span = charts::span_param(&request)?;
     let depths = core.system.waiting_jobs().depths();
     let (shared, account) = (core.clone(), of.account.clone());
-    let mut view = blocking(move || figures(&shared, &settings, &account, span)).await?;
+    let mut view = blocking(move || figures(&shared, &settings, &account)).await?;
+    let inner = core.clone().into_inner();
+    let chart = charts::read(panel.clone(), inner, of.account.id, None, span);
+    chart.await?.put_into(&mut view);
     view["queue"] = json!({
         "waiting": depths.queued.iter().sum::<usize>(),
         "running": depths.running,
@@ -66,12 +69,7 @@ fn paused(pause: &Pause) -> Value {
     })
 }
 
-fn figures(
-    core: &Core,
-    settings: &Settings,
-    account: &Account,
-    span: charts::Span,
-) -> Result<Value, StoreError> {
+fn figures(core: &Core, settings: &Settings, account: &Account) -> Result<Value, StoreError> {
     let live = core.system.waiting_jobs().depths_of(account.id);
     let balances = &account.balances;
     Ok(json!({
@@ -81,13 +79,12 @@ fn figures(
             "balance": balances.balance.to_string(),
             "reserved": balances.reserved.to_string(),
             "available": balances.available().to_string(),
-            "low": is_low(settings, balances.available()),
+            "low": is_low(settings, account),
             "below": account.low_balance.filter(|_| account.is_low()).map(|it| it.to_string()),
         },
         "jobs": {"queued": live.queued.iter().sum::<usize>(), "processing": live.running},
         "keys": active_keys(core, account.id)?,
         "today": charts::today(core, account.id)?,
-        "days": charts::read(core, account.id, None, span)?,
         "webhooks": deliveries(core, account.id)?,
     }))
 }
@@ -100,7 +97,8 @@ fn active_keys(core: &Core, account: AccountId) -> Result<usize, StoreError> {
     Ok(own.count())
 }
 
-fn is_low(settings: &Settings, available: Amount) -> bool {
+/// Less than the account's own threshold is available, or less than [`LOW_IMAGES`] cost.
+pub fn is_low(settings: &Settings, account: &Account) -> bool {
     let prices = Tier::ALL
         .iter()
         .flat_map(|tier| &settings.catalog.tier(*tier).prices);
@@ -111,7 +109,7 @@ fn is_low(settings: &Settings, available: Amount) -> bool {
     for _ in 0..LOW_IMAGES {
         needed = needed.plus(dearest).unwrap_or(needed);
     }
-    available < needed
+    account.is_low() || account.balances.available() < needed
 }
 
 /// Counts the newest deliveries by state: pending, pending after a failed attempt, and failed after all attempts. `all` says whether

@@ -51,6 +51,7 @@ assets!(
     "demo.js",
     "checklist.js",
     "backends.js",
+    "operator_webhook.js",
     "icons.js",
     "snippets.js",
     "verifiers.js",

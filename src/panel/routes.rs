@@ -2,12 +2,12 @@
 
 use super::guard::{AUTHENTICATOR, same_site};
 use super::{
-    audit, batches, events, invitations, jobs, key, ledger, overview, pages, pictures, playground,
-    queue, sent_requests, service, service_usage, sessions, settings, usage, webhook_console,
-    webhook_outcomes,
+    account_list, audit, batches, events, invitations, jobs, key, ledger, operator_webhook,
+    overview, pages, pictures, playground, queue, sent_requests, service, service_usage, sessions,
+    settings, usage, webhook_console, webhook_outcomes,
 };
 use crate::management::{
-    self, accounts, backends, deliveries, deposits, keys, nodes, pause, people, webhooks,
+    accounts, backends, deliveries, deposits, keys, nodes, pause, people, webhooks,
 };
 use crate::web::catch_panic::CatchPanic;
 use crate::web::problem::{Code, HttpResult, Problem};
@@ -71,13 +71,17 @@ fn of_visitors(api: &mut web::ServiceConfig) {
 fn of_operator(api: &mut web::ServiceConfig) {
     api.service(
         at("/accounts")
-            .route(web::get().to(CatchPanic(accounts::list)))
+            .route(web::get().to(CatchPanic(account_list::list)))
             .route(web::post().to(CatchPanic(accounts::open))),
     )
     .service(at("/jobs").route(web::get().to(CatchPanic(jobs::list_all))))
     .service(at("/stats").route(web::get().to(CatchPanic(service::show))))
     .service(at("/nodes").route(web::get().to(CatchPanic(nodes::list))))
     .service(at("/backends/{name}/test").route(web::post().to(CatchPanic(backends::test))))
+    .service(at("/operator-webhook").route(web::get().to(CatchPanic(operator_webhook::show))))
+    .service(
+        at("/operator-webhook/test").route(web::post().to(CatchPanic(webhooks::test_operator))),
+    )
     .service(at("/settings").route(web::get().to(CatchPanic(settings::show))))
     .service(
         at("/queue")
@@ -154,7 +158,7 @@ fn of_jobs(api: &mut web::ServiceConfig) {
 fn of_batches(api: &mut web::ServiceConfig) {
     api.service(
         at("/batches")
-            .route(web::get().to(CatchPanic(management::batches::list)))
+            .route(web::get().to(CatchPanic(batches::list)))
             .route(web::post().to(CatchPanic(batches::create))),
     )
     .service(

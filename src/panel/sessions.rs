@@ -83,9 +83,11 @@ fn view(core: &Core, settings: &Settings, user: &User) -> Result<Value, Problem>
             let account = core.store.account(person.account).wait()?;
             json!({
                 "kind": "person",
+                "person_id": person.id.to_string(),
                 "email": person.email.as_str(),
                 "role": person.role.word(),
                 "account_id": person.account.to_string(),
+                "account_active": account.as_ref().is_some_and(|it| it.active),
                 "account_name": account.map(|it| it.name),
             })
         }

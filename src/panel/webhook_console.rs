@@ -37,6 +37,7 @@ pub async fn verify(
         .map(|it| json!({"header": it.header, "verifies": it.verifies, "words": it.words}));
     Ok(HttpResponse::Ok().json(json!({
         "verifies": verified.report.verifies(),
+        "is_stale": verified.report.is_stale(),
         "checks": checks,
         "signed_by": verified.signed_by.map(|it| it.url),
     })))

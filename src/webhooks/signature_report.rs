@@ -39,6 +39,13 @@ impl SignatureReport {
         self.x_signature.is_ok() || self.standard.is_ok()
     }
 
+    /// Is a signature right, but too old?
+    pub fn is_stale(&self) -> bool {
+        let is_old = |refusal: Refusal| matches!(refusal, Refusal::Stale(_));
+        !self.verifies()
+            && (self.x_signature.is_err_and(is_old) || self.standard.is_err_and(is_old))
+    }
+
     /// Did another secret sign the delivery, as far as its headers show?
     pub fn is_mismatch(&self) -> bool {
         let is_other = |refusal: Refusal| matches!(refusal, Refusal::Mismatch);

@@ -3,13 +3,17 @@
 use crate::support::poll::until_some;
 use crate::support::{Browser, Customer, Options, Server, fox_with, until};
 use serde_json::{Value, json};
+use std::ops::Range;
 use std::time::Duration;
-use tintype_storage::domain::ids::TransactionId;
+use tintype_storage::domain::ids::{JobId, TransactionId};
+use tintype_storage::domain::job::Job;
 use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::signature::x_signature;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
+use tintype_storage::store::tables::ENDED_JOBS;
+use uuid::Uuid;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -199,6 +203,48 @@ fn one_day_is_charted_hour_by_hour() {
     assert_eq!(desk.get("/overview?days=1")["today"]["done"], 2);
 }
 
+/// Adds jobs that ended when this one did, with older ids.
+fn add_copies_of(desk: &Desk, job: &str, numbers: Range<u128>) {
+    let store = &desk.server.inside().store;
+    let account = desk.customer.account.parse().unwrap();
+    let model = store.job(account, job.parse().unwrap()).wait().unwrap();
+    let model = model.unwrap();
+    // Within the millisecond of the job.
+    let first = model.id.0.as_u128() - (1 << 40);
+    let copy = |at: u128| Job {
+        id: JobId(Uuid::from_u128(first + at)),
+        ..model.clone()
+    };
+    let jobs: Vec<Job> = numbers.map(copy).collect();
+    for jobs in jobs.chunks(1_000) {
+        let write = |job: &Job| ENDED_JOBS.put(&(job.account, job.id), job);
+        let writes = jobs.iter().map(write).collect();
+        commit_and_wait(&**store.engine(), writes).unwrap();
+    }
+}
+
+#[test]
+fn one_day_is_charted_exactly_up_to_100_000_jobs() {
+    let mut desk = Desk::new(Options::new());
+    desk.make(json!({}));
+    desk.sign_in();
+    let job = desk.get("/jobs")["data"][0]["job_id"].clone();
+    let key = format!("/keys/{}?days=1", desk.customer.key_id);
+    add_copies_of(&desk, job.as_str().unwrap(), 1..100_000);
+    let view = desk.get("/overview?days=1");
+    assert_eq!(view["days"][23]["done"], 100_000);
+    assert_eq!(view["days"][23]["spent"], "3900.00");
+    assert_eq!(view["days_since"], Value::Null);
+    // The chart of the key is another one, so it is not cached yet.
+    add_copies_of(&desk, job.as_str().unwrap(), 0..1);
+    let view = desk.get(&key);
+    assert_eq!(view["days"][23]["done"], 100_000);
+    assert_eq!(
+        view["days_since"],
+        desk.get("/jobs")["data"][0]["created_at"]
+    );
+}
+
 #[test]
 fn the_overview_warns_when_less_is_available_than_the_low_balance() {
     let desk = Desk::new(Options::new());
@@ -372,4 +418,57 @@ fn what_an_attempt_sent_is_shown_with_its_signatures() {
     let text = sent["body"].as_str().unwrap();
     let signature = x_signature(&secret, moment, text);
     assert_eq!(headers["X-Signature"], signature);
+}
+
+#[test]
+fn accounts_are_searched_and_sorted_over_all_pages() {
+    let desk = Desk::new(Options::new());
+    let open = |name: &str, balance: &str| {
+        let body = json!({"name": name, "balance": balance});
+        desk.server
+            .admin("POST", "/accounts")
+            .json(&body)
+            .expect(201)
+            .json()
+    };
+    let id = open("Zebra", "30")["account_id"].clone();
+    open("alpha", "20");
+    open("zebra", "0.10");
+    let list = |query: &str| {
+        let call = desk
+            .browser
+            .call(&desk.server, "GET", &format!("/accounts?{query}"));
+        call.expect(200).json()
+    };
+    let names = |page: &Value| {
+        let name = |it: &Value| it["name"].as_str().unwrap().to_owned();
+        page["data"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(name)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names(&list("search=ZEB")), ["Zebra", "zebra"]);
+    assert_eq!(names(&list("name=zebra")), ["Zebra", "zebra"]);
+    assert_eq!(names(&list("name=zeb")), Vec::<String>::new());
+    let part = &id.as_str().unwrap()[20..];
+    assert_eq!(names(&list(&format!("search={part}"))), ["Zebra"]);
+    let highest = list("sort=highest_balance&limit=2");
+    assert_eq!(names(&highest), ["Zebra", "alpha"]);
+    let next = highest["next_cursor"].as_str().unwrap();
+    let rest = list(&format!("sort=highest_balance&cursor={next}"));
+    assert_eq!(names(&rest)[1..], ["zebra"]);
+    assert_eq!(rest["next_cursor"], Value::Null);
+    assert_eq!(names(&list("sort=lowest_balance"))[0], "zebra");
+    assert_eq!(names(&list("sort=name"))[0], "alpha");
+    assert_eq!(rest["data"][1]["low"], true);
+    assert_eq!(
+        rest["data"][1]["shares_name"], false,
+        "names differ in case"
+    );
+    open("alpha", "1");
+    assert_eq!(list("search=alpha")["data"][0]["shares_name"], true);
+    let call = desk.browser.call(&desk.server, "GET", "/accounts?sort=age");
+    call.expect(422);
 }

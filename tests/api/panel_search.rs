@@ -115,6 +115,7 @@ fn a_store_without_an_index_gets_one_and_is_searched_by_it() {
     let page = desk.page("prompt=zebra");
     assert_eq!(page["data"].as_array().unwrap().len(), 0);
     assert!(page["next_cursor"].is_string());
+    assert_eq!(page["scanned"], 10_000);
     assert_eq!(page["index_behind"], serde_json::json!({"until": null}));
     assert_eq!(desk.all("prompt=zebra"), ["a zebra"]);
     desk.age();

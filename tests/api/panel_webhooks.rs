@@ -77,8 +77,10 @@ fn a_received_delivery_is_verified_and_what_is_wrong_is_told() {
     assert_eq!(mixed["signed_by"], console.webhooks[1]["url"]);
     let old = console.signature(0, now - 4_000);
     let late = format!("X-Signature: {old}\nX-Timestamp: {}\n\n{BODY}", now - 4_000);
-    let words = console.verify(&late)["checks"][0]["words"].clone();
-    assert!(words.as_str().unwrap().contains("4000 s ago"), "{words}");
+    let late = console.verify(&late);
+    let words = late["checks"][0]["words"].as_str().unwrap();
+    assert!(words.contains("4000 s ago"), "{words}");
+    assert_eq!([&late["is_stale"], &mixed["is_stale"]], [true, false]);
     let browser = console.server.operators_browser();
     let call = browser.call(&console.server, "POST", &console.path(0, "verify"));
     call.json(&json!({"delivery": BODY})).invalid(&["delivery"]);

@@ -157,3 +157,72 @@ fn a_long_name_leaves_the_actions_of_all_rows_in_sight() {
         drop(service);
     });
 }
+
+#[test]
+fn names_that_are_not_unique_are_warned_of_and_told_apart() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/accounts", "Accounts").await;
+        let ids = "return [...document.querySelectorAll('main tbody td.lead code')].length;";
+        assert_eq!(browser.run(ids, vec![]).await, json!(0));
+        browser.press("New account").await;
+        browser.fill("name", "Default").await;
+        browser.press("Open account").await;
+        browser
+            .see("span", "has this name. Choose another name")
+            .await;
+        browser.fill("name", "default").await;
+        browser.press("Open account").await;
+        browser
+            .see("span", "has this name. Choose another name")
+            .await;
+        let count = "return document.querySelectorAll('main tbody tr').length;";
+        browser.comes_to(count, json!(1)).await;
+        browser.press("Open account").await;
+        browser.comes_to(count, json!(2)).await;
+        browser.comes_to(ids, json!(2)).await;
+        browser.go("#/audit", "Audit log").await;
+        let options = "return [...document.querySelectorAll('select[name=account_id] option')].filter((it) => /^default …[0-9a-f]{8}$/.test(it.textContent)).length;";
+        browser.comes_to(options, json!(2)).await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn accounts_are_searched_sorted_and_marked_when_their_balance_is_low() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        calls(
+            &browser,
+            "for (let at = 1; at <= 120; at += 1) await send('POST', '/accounts', { name: `customer ${at}`, balance: String(at) });
+             return await send('POST', '/accounts', { name: 'the rich one', balance: '5000' });",
+        )
+        .await;
+        browser.go("#/accounts", "Accounts").await;
+        let rows = "return [...document.querySelectorAll('main tbody tr')].map((it) => it.cells[0].innerText.trim())";
+        browser
+            .comes_to(&format!("{rows}.length"), json!(100))
+            .await;
+        browser.fill("search", "RICH\u{e007}").await;
+        browser.comes_to(rows, json!(["the rich one"])).await;
+        browser.see("td", "5,000.00 USD").await;
+        browser.fill("search", "nothing like it\u{e007}").await;
+        browser.see("b", "No accounts match the filters").await;
+        browser.press("Clear filters").await;
+        browser
+            .comes_to(&format!("{rows}.length"), json!(100))
+            .await;
+        let sort =
+            "const it = document.querySelector('main select[name=sort]'); it.value = arguments[0];
+            it.dispatchEvent(new Event('change', { bubbles: true }));";
+        browser.run(sort, vec![json!("highest_balance")]).await;
+        let first = "return document.querySelector('main tbody tr').cells[0].innerText.trim();";
+        browser.comes_to(first, json!("the rich one")).await;
+        browser.run(sort, vec![json!("lowest_balance")]).await;
+        let low = "return document.querySelector('main tbody tr .badge')?.innerText ?? '';";
+        browser.comes_to(low, json!("low balance")).await;
+        browser.leave().await;
+        drop(service);
+    });
+}

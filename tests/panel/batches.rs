@@ -234,6 +234,9 @@ fn what_failed_is_listed_with_its_reason_and_run_again() {
         browser.see("td", "not charged").await;
         browser.press("Show why 1 failed").await;
         browser
+            .find("//main//tbody[count(tr)=1]//span[.='the same in blue']")
+            .await;
+        browser
             .find("//main//tbody[count(tr)=1]//span[contains(., 'input_images_urls[0]')]")
             .await;
         // The back button returns to the same rows.
@@ -308,6 +311,20 @@ fn a_batch_is_canceled_after_a_question() {
         browser.see("h1", "canceling").await;
         browser.go("#/batches", "Batches").await;
         browser.see("td", "canceling").await;
+        // Nothing of this one has started, so it ends at once.
+        choose(&browser, &file(".jsonl", &line.repeat(2))).await;
+        browser.press("Submit 2 requests").await;
+        browser.see("span", "2 queued of 2").await;
+        browser.press("Cancel").await;
+        browser.press("Cancel batch").await;
+        browser.see("h1", "canceled").await;
+        browser.see("span", "2 canceled or failed of 2").await;
+        browser
+            .find("//main//tbody[count(tr)=2]/tr[1][.//span[.='a fox']]//span[.='canceled']")
+            .await;
+        browser.find("//a[.='Run the rest again']").await;
+        browser.go("#/batches", "Batches").await;
+        browser.find("//main//tbody/tr[1]/td[.='canceled']").await;
         browser.leave().await;
         drop(service);
     });

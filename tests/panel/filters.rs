@@ -155,3 +155,58 @@ fn the_ledger_is_filtered_and_its_file_holds_what_the_page_shows() {
         drop(service);
     });
 }
+
+#[test]
+fn filters_that_match_nothing_are_cleared_and_reversed_days_are_an_error() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        for (page, title, filter, things) in [
+            ("jobs", "Jobs", "tier=pro", "jobs"),
+            ("gallery", "Gallery", "favourite=true", "images"),
+            ("deliveries", "Deliveries", "status=failed", "deliveries"),
+            ("ledger", "Ledger", "kind=adjustment", "entries"),
+            ("audit", "Audit log", "action=batch", "entries"),
+        ] {
+            browser.go(&format!("#/{page}?{filter}"), title).await;
+            browser
+                .see("b", &format!("No {things} match the filters"))
+                .await;
+            browser.press("Clear filters").await;
+            browser
+                .comes_to("return location.hash;", json!(format!("#/{page}")))
+                .await;
+            browser
+                .find("//main//div[@class='sheet' and not(.//a[.='Clear filters'])]")
+                .await;
+        }
+        browser.go("#/jobs", "Jobs").await;
+        let day = "const it = document.querySelector(`main input[name=${arguments[0]}]`); it.value = arguments[1];
+            it.dispatchEvent(new Event('change', { bubbles: true }));";
+        let set = async |name: &str, value: &str| {
+            let arguments = vec![json!(name), json!(value)];
+            browser.run(day, arguments).await;
+        };
+        set("created_after", "2026-11-03").await;
+        set("created_before", "2026-11-02").await;
+        browser
+            .see("span", "Must not be before the first day.")
+            .await;
+        let asked = "return location.hash.includes('created_after') && !location.hash.includes('created_before');";
+        assert_eq!(browser.run(asked, vec![]).await, json!(true));
+        // The other field mends it, and both apply.
+        set("created_after", "2026-11-01").await;
+        let faults = "return [...document.querySelectorAll('main .fault')].filter((it) => !it.hidden).length;";
+        browser.comes_to(faults, json!(0)).await;
+        let both = "const search = new URLSearchParams(location.hash.split('?')[1]);
+            return search.get('created_after') < search.get('created_before');";
+        browser.comes_to(both, json!(true)).await;
+        browser
+            .go("#/jobs/01a21445-96af-7295-81ae-2106b2cd8eab", "Not found")
+            .await;
+        browser.see("div", "There is no such job").await;
+        browser.press("All jobs").await;
+        browser.find("//h1[.='Jobs']").await;
+        browser.leave().await;
+        drop(service);
+    });
+}

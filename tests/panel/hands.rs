@@ -149,6 +149,29 @@ fn on_a_phone_the_menu_opens_closes_and_leads_on() {
         press_keys(&browser, ESCAPE).await;
         assert_eq!(browser.run(open, vec![]).await, json!(false));
         assert_eq!(focused_name(&browser).await, "Menu");
+        // By the keyboard: the focus moves into the drawer, stays there, and returns to the button.
+        press_keys(&browser, ENTER).await;
+        let inside = "return document.querySelector('.side').contains(document.activeElement);";
+        browser.comes_to(inside, json!(true)).await;
+        assert_eq!(focused_name(&browser).await, "Overview");
+        let outside = "return document.activeElement !== document.body && !document.querySelector('.side').contains(document.activeElement);";
+        for _ in 0..30 {
+            press_keys(&browser, TAB).await;
+            assert_eq!(browser.run(outside, vec![]).await, json!(false));
+        }
+        browser
+            .run("document.querySelector('.nav a').focus()", vec![])
+            .await;
+        press_keys(&browser, ESCAPE).await;
+        assert_eq!(browser.run(open, vec![]).await, json!(false));
+        assert_eq!(focused_name(&browser).await, "Menu");
+        // A wider window has no drawer.
+        press_keys(&browser, ENTER).await;
+        resize(&browser, 1280, 800, "light").await;
+        browser
+            .comes_to("return document.querySelector('main').inert;", json!(false))
+            .await;
+        resize(&browser, 390, 844, "light").await;
         browser.press("Menu").await;
         browser.press("Ledger").await;
         browser.see("h1", "Ledger").await;
@@ -162,6 +185,31 @@ fn on_a_phone_the_menu_opens_closes_and_leads_on() {
             crate::pages::wait_until_loaded(&browser).await;
             assert_eq!(browser.run(small, vec![]).await, json!([]), "{title}");
         }
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn escape_returns_the_focus_from_a_menu_that_was_redrawn_to_its_button() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/accounts", "Accounts").await;
+        tab_to(&browser, "More actions for default").await;
+        press_keys(&browser, ENTER).await;
+        let open = "return document.querySelectorAll(':popover-open').length;";
+        browser.comes_to(open, json!(1)).await;
+        // The new row arrives while the menu is open.
+        let add = "fetch('/panel/api/accounts', { method: 'POST', headers: { 'X-Tintype-Panel': '1', 'Content-Type': 'application/json' }, body: '{\"name\":\"second\"}' });";
+        browser.run(add, vec![]).await;
+        browser.see("td", "second").await;
+        browser.comes_to(open, json!(1)).await;
+        press_keys(&browser, ESCAPE).await;
+        browser.comes_to(open, json!(0)).await;
+        let focused = "return document.activeElement.getAttribute('aria-label');";
+        browser
+            .comes_to(focused, json!("More actions for default"))
+            .await;
         browser.leave().await;
         drop(service);
     });

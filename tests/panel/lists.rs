@@ -60,29 +60,64 @@ fn what_was_found_far_back_is_still_there_when_a_list_looks_again() {
         let found = steps(
             &browser,
             "list.begin();
-             answer(await asked(1), [], 'p2');
-             await press('Search further back');
-             answer(await asked(2), [], 'p3');
-             await press('Search further back');
-             answer(await asked(3), ['found'], 'p4');
+             answer(await asked(1), [], '0199c2');
+             answer(await asked(2), [], '0199c1');
+             answer(await asked(3), ['found'], '0199c0');
              const before = await until(rows);
+             // What is known to be empty is not read again.
              const again = list.load();
-             answer(await asked(4), [], 'p2');
-             answer(await asked(5), [], 'p3');
-             answer(await asked(6), ['found'], 'p4');
+             answer(await asked(4), [], '0199c2');
+             answer(await asked(5), ['found'], '0199c0');
              await again;
              // Newer rows have pushed it to the next page.
              const pushed = list.load();
-             answer(await asked(7), [], 'p2');
-             answer(await asked(8), [], 'p3');
-             answer(await asked(9), [], 'p4');
-             answer(await asked(10), ['found'], null);
+             answer(await asked(6), [], '0199c2');
+             answer(await asked(7), [], '0199c0');
+             answer(await asked(8), ['found'], null);
              await pushed;
              return [before, rows(), calls.map((it) => new URL(it.url, location).searchParams.get('cursor'))];",
         )
         .await;
-        let cursors = json!([null, "p2", "p3", null, "p2", "p3", null, "p2", "p3", "p4"]);
+        let cursors = json!([
+            null, "0199c2", "0199c1", null, "0199c1", null, "0199c1", "0199c0"
+        ]);
         assert_eq!(found, json!(["found", "found", cursors]));
+        drop(service);
+    });
+}
+
+#[test]
+fn a_search_without_a_match_reads_on_says_how_far_and_can_be_stopped() {
+    browse(|service, browser| async move {
+        build(&browser).await;
+        let found = steps(
+            &browser,
+            "const said = () => list.node.textContent;
+             const at = (minutes) => (Date.UTC(2026, 10, 3, 12, minutes)).toString(16).padStart(12, '0') + '0'.repeat(20);
+             const scan = (call, rows, cursor) => call.resolve(new Response(JSON.stringify({ data: rows, next_cursor: cursor, scanned: 2000 })));
+             list.begin();
+             scan(await asked(1), [], at(30));
+             await until(() => said().startsWith('Looked at 2,000 jobs, back to Nov 3, 2026'));
+             scan(await asked(2), [], at(20));
+             const third = await asked(3);
+             const counted = said().startsWith('Looked at 4,000 jobs');
+             await press('Stop');
+             scan(third, [], at(10));
+             await until(() => button('Search further back'));
+             const stopped = said().includes('Looked at 6,000 jobs') && said().includes('No match yet.');
+             // A reload keeps the place.
+             const again = list.load();
+             scan(await asked(4), [], at(30));
+             await again;
+             const kept = [calls.length, Boolean(button('Search further back'))];
+             await press('Search further back');
+             const last = await asked(5);
+             const from = new URL(last.url, location).searchParams.get('cursor') === at(10);
+             scan(last, ['found'], null);
+             return [counted, stopped, kept, from, await until(rows), Boolean(button('Show more'))];",
+        )
+        .await;
+        assert_eq!(found, json!([true, true, [4, true], true, "found", false]));
         drop(service);
     });
 }

@@ -207,13 +207,83 @@ fn the_audit_log_speaks_in_sentences_and_unfolds_what_changed() {
         .await;
         browser.go("#/audit?action=deposit", "Audit log").await;
         browser
-            .find("//p[.='The operator booked 25.00 USD as a deposit for default.']")
+            .find("//p[.='The operator deposited 25.00 USD for default.']")
             .await;
         let seen = "return document.querySelector('.unfold dl').checkVisibility();";
         assert_eq!(browser.run(seen, vec![]).await, json!(false));
         browser.press_in("//summary[contains(., 'details')]").await;
         browser.comes_to(seen, json!(true)).await;
         browser.see("dd", "invoice 17").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn the_sentences_of_the_audit_log_say_what_was_done_to_which_record() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        calls(
+            &browser,
+            "await send('POST', base + '/deposits', { amount: '25', reference: 'invoice 17' });
+             await send('POST', base + '/deposits', { amount: '-5', reference: 'a slip' });
+             await send('PATCH', '/pause', { tiers: { fast: true, pro: true } });
+             await send('PATCH', '/pause', { tiers: { fast: false }, project: true });
+             await send('PATCH', '/pause', { project: false });
+             const person = await send('POST', base + '/people', { email: 'ada@example.com', role: 'owner' });
+             await send('DELETE', base + '/people/' + person.person_id + '/sessions');
+             await send('DELETE', base + '/people/' + person.person_id);
+             return await send('POST', '/accounts', { name: 'a long name that goes on and on '.repeat(6).trim() });",
+        )
+        .await;
+        browser.go("#/audit", "Audit log").await;
+        for words in [
+            "The operator adjusted the balance by -5.00 USD for default.",
+            "The operator paused fast and pro.",
+            "The operator paused everything and resumed fast.",
+            "The operator resumed everything.",
+            "The operator invited ada@example.com to default.",
+            "The operator removed ada@example.com from default.",
+            "The operator signed in.",
+        ] {
+            browser.find(&format!("//p[.='{words}']")).await;
+        }
+        // The name of a removed person is gone.
+        browser
+            .find("//p[starts-with(., 'The operator ended all sessions of …') and contains(., ' in default.')]")
+            .await;
+        // The full stop stands on the last line of a long name.
+        let lines = "const p = [...document.querySelectorAll('main p')].find((it) => it.textContent.includes('goes on'));
+            const range = document.createRange(); const last = p.lastChild;
+            range.setStart(last, last.length - 1); range.setEnd(last, last.length);
+            return range.getBoundingClientRect().left - p.getBoundingClientRect().left > 20;";
+        browser.comes_to(lines, json!(true)).await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn a_phone_names_the_account_and_a_column_of_amounts_is_aligned() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        calls(
+            &browser,
+            "await send('POST', base + '/deposits', { amount: '1234.5', reference: null });
+             return await make(base, { prompt: 'a fox', aspect_ratio: '1:1' });",
+        )
+        .await;
+        let named = "const it = document.querySelector('.bar .payer'); return it.checkVisibility() && it.textContent;";
+        browser.go("#/playground", "Playground").await;
+        browser.comes_to(named, json!(false)).await;
+        resize(&browser, 390, 844, "light").await;
+        browser.comes_to(named, json!("default")).await;
+        browser.go("#/ledger", "Ledger").await;
+        browser.see("b", "Charge").await;
+        let amounts = "return [...document.querySelectorAll('main tbody tr')].slice(0, 2).map((it) => it.cells[3].innerText.trim());";
+        browser
+            .comes_to(amounts, json!(["−0.039", "+1,234.500"]))
+            .await;
         browser.leave().await;
         drop(service);
     });

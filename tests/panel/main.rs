@@ -33,6 +33,7 @@ mod queue;
 mod receiver;
 mod reference;
 mod service;
+mod sessions;
 mod shots;
 mod tour;
 mod usage;

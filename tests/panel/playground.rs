@@ -2,6 +2,7 @@
 
 use crate::access::assert_no_barriers;
 use crate::browser::Browser;
+use crate::pages::resize;
 use crate::receiver::PIXEL;
 use crate::{browse, browse_with, receiver};
 use serde_json::{Value, json};
@@ -188,6 +189,62 @@ fn the_unfinished_image_is_shown_while_its_back_end_draws() {
         browser.press("Open job").await;
         browser.see("h1", "processing").await;
         browser.comes_to(drawn, json!(true)).await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+/// Answers to lookups say that the job has failed, and the service has no money for a second job.
+const FAIL: &str = "const real = window.fetch;
+    window.fetch = async (url, options) => {
+        const answer = (status, body) => new Response(JSON.stringify(body), { status });
+        if (options?.method === 'POST' && window.rejects) return answer(402, { detail: 'the balance does not cover it' });
+        if (options?.method !== 'GET' || !/jobs\\/[^?]+$/.test(url)) return real(url, options);
+        return answer(200, { ...await (await real(url, options)).json(), status: 'failed', error: 'the backend refused', finished_at: new Date() });
+    };";
+
+#[test]
+fn a_rejection_replaces_the_failure_of_the_job_before_and_is_announced() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/playground", "Playground").await;
+        browser.run(FAIL, vec![]).await;
+        browser.fill("prompt", "a fox").await;
+        browser.press("Generate").await;
+        browser.see("div", "The backend refused.").await;
+        browser.run("window.rejects = true;", vec![]).await;
+        browser.press("Generate").await;
+        browser.see("p", "The balance does not cover it.").await;
+        browser.see("b", "No image yet").await;
+        let spoken = "return document.querySelector('main .sr[role=status]').textContent;";
+        browser.comes_to(spoken, json!("Not accepted.")).await;
+        // The old failure does not return with the page either.
+        browser.go("#/jobs", "Jobs").await;
+        browser.go("#/playground", "Playground").await;
+        browser.see("b", "No image yet").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn the_error_of_an_input_image_is_not_behind_the_price() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        for (width, height) in [(1440, 900), (1280, 700), (390, 844)] {
+            resize(&browser, width, height, "light").await;
+            browser.go("#/overview", "Overview").await;
+            browser.go("#/playground", "Playground").await;
+            let address = browser
+                .find("//input[@aria-label='URL of an input image']")
+                .await;
+            address.send_keys("fox.png\u{e007}").await.unwrap();
+            let seen = "const it = [...document.querySelectorAll('.bench .fault')].find((it) => it.textContent.startsWith('Enter the full URL'));
+                if (!it) return 'no error';
+                const box = it.getBoundingClientRect();
+                return it.contains(document.elementFromPoint(box.left + 5, box.bottom - 3));";
+            browser.comes_to(seen, json!(true)).await;
+        }
         browser.leave().await;
         drop(service);
     });

@@ -32,6 +32,17 @@ fn a_received_delivery_is_pasted_and_verified() {
         browser.see("div", "The delivery does not verify.").await;
         browser.see("li", "another secret signed it").await;
         assert_no_barriers(&browser, "Webhooks").await;
+        // As if it were pasted ten minutes later.
+        let age = "const real = window.fetch; window.fetch = async (url, options) => {
+                const answer = await real(url, options);
+                if (!url.endsWith('/verify') || !answer.ok) return answer;
+                return new Response(JSON.stringify({ ...await answer.json(), is_stale: true }));
+            };";
+        browser.run(age, vec![]).await;
+        browser.press("Verify").await;
+        browser
+            .see("div", "The signature is right, but the timestamp is older")
+            .await;
         browser.run(paste, vec![json!("no headers")]).await;
         browser.press("Verify").await;
         browser.see("span", "There is no blank line").await;
@@ -124,6 +135,39 @@ fn a_webhook_is_deactivated_in_one_click_which_can_be_undone() {
         browser.comes_to(badges, json!(["default", "ascii"])).await;
         browser.press("Send a test").await;
         browser.see("b", "HTTP 200").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn the_operator_sees_how_the_last_event_was_delivered() {
+    let hook = receiver::answering("500 Oops", "{}");
+    let settings = [
+        ("TINTYPE__OPERATOR__WEBHOOK_URL", hook.as_str()),
+        (
+            "TINTYPE__OPERATOR__WEBHOOK_SECRET",
+            "whsec_AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=",
+        ),
+        ("TINTYPE__WEBHOOKS__RETRY_DELAYS_SECONDS", "[]"),
+    ];
+    crate::browse_with(&settings, |service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/service", "Service").await;
+        browser.see("p", "No event was sent yet.").await;
+        browser.press("Send a test event").await;
+        browser.find("//ul[@aria-label='Last deliveries to the operator']/li[contains(., 'failed') and contains(., 'HTTP 500')]").await;
+        browser
+            .see(
+                "div",
+                "The last event for the operator was not delivered: HTTP 500.",
+            )
+            .await;
+        browser.go("#/overview", "Overview").await;
+        browser
+            .see("div", "The last event for the operator was not delivered")
+            .await;
+        assert_no_barriers(&browser, "Overview").await;
         browser.leave().await;
         drop(service);
     });

@@ -51,6 +51,8 @@ async function exchange(method, path, options) {
 
 function apiError(answer, path, body) {
   if (answer.status === 401 && !SIGN_IN_PATHS.includes(path)) dispatchEvent(new CustomEvent("signed-out", { detail: "expired" }));
+  // The visitor's rights may have changed since the page was drawn.
+  if (answer.status === 403) dispatchEvent(new CustomEvent("forbidden"));
   return new ApiError(answer.status, body);
 }
 

@@ -3,7 +3,8 @@ import { fill, h } from "./dom.js";
 import { get } from "./api.js";
 import { setCurrency } from "./format.js";
 import { brand, frame } from "./shell.js";
-import { attempt, closeAll, notice } from "./dialogs.js";
+import { attempt, closeAll, notice, toast } from "./dialogs.js";
+import { claimDrafts } from "./drafts.js";
 import { isAway, recovered, retryLater } from "./recovery.js";
 import { refresher } from "./refresh.js";
 import { listen } from "./live.js";
@@ -96,11 +97,12 @@ async function show() {
   const { entry } = history.state;
   const stop = new AbortController();
   const { node: stale, reloader, live } = refresher(stop.signal);
-  const main = frame(app, session, account, pageName, stale);
+  const isOwner = session.kind === "person" && session.role === "owner";
+  const main = frame(app, session, account, pageName, stale, session.account_active === false ? deactivated(isOwner) : null);
   const context = {
     session, account, rest, search, reloader, signal: stop.signal, returned, list: { pages: before.pages },
     base: account ? `/accounts/${account.id}` : "",
-    canChange: session.kind === "operator" || session.role === "owner",
+    canChange: session.kind === "operator" || (isOwner && session.account_active),
     visit: (id, hash) => attempt(async () => {
       const found = await get(`/accounts/${id}`, stop.signal);
       setAccount({ id, name: found.name });
@@ -129,8 +131,10 @@ async function show() {
   } catch (error) {
     if (error.name === "AbortError" || stop.signal.aborted) return;
     if (error.status === 404 && session.kind === "operator" && !FREE.includes(pageName) && !rest.length) setAccount(null);
-    fill(main, h("div", { class: "stack" }, h("h1", {}, "Couldn't load this page"), notice("bad", error.message),
-      isAway(error) ? h("p", { class: "muted" }, "The panel retries, and shows the page when the service is back.") : null,
+    const isGone = error.status === 404 && rest.length > 0;
+    fill(main, h("div", { class: "stack" }, h("h1", {}, isGone ? "Not found" : "Couldn't load this page"), notice("bad", error.message),
+      isGone ? h("div", {}, h("a", { class: "button", href: `#/${pageName}` }, `All ${pageName === "keys" ? "API keys" : pageName}`)) :
+        isAway(error) ? h("p", { class: "muted" }, "The panel retries, and shows the page when the service is back.") : null,
       h("div", {}, h("button", { class: "button", type: "button", onclick: show }, "Try again"))));
     if (isAway(error)) retryLater(show, stop.signal);
     return;
@@ -140,13 +144,15 @@ async function show() {
   scrollTo(0, before.scroll);
   const reload = refresh ?? (() => {});
   // Operator pages show all accounts, whichever one is open.
-  listen(account && !OPERATORS.includes(pageName) ? `${context.base}/events` : "/events", reload, live, stop.signal);
+  const changed = () => { reload(); if (session?.kind === "person") checkSession(); };
+  listen(account && !OPERATORS.includes(pageName) ? `${context.base}/events` : "/events", changed, live, stop.signal);
   // Charts depend on the width of the screen.
   for (const width of [640, 860, 1599.9]) matchMedia(`(max-width: ${width}px)`).addEventListener("change", reload, { signal: stop.signal });
 }
 
 async function enter(found) {
   session = found;
+  claimDrafts(found.person_id ?? found.kind);
   expired = false;
   setCurrency(found.currency);
   account = savedAccount();
@@ -155,6 +161,25 @@ async function enter(found) {
   await show();
 }
 
+const deactivated = (isOwner) => notice("warn", "This account is deactivated. Its keys are rejected, and it cannot create jobs. Accepted jobs still run. ",
+  isOwner ? "Until the operator activates it again, you can only read." : null);
+
+/** What decides which controls the visitor sees. */
+const rights = ({ kind, person_id: person, role, account_active: active }) => [kind, person, role, active].join();
+
+/** Redraws the page if the visitor's rights have changed, or if another visitor has signed in with this browser. */
+async function checkSession() {
+  const before = session;
+  if (!before) return;
+  let found;
+  // A page that cannot reach the service says so.
+  try { found = await get("/session"); } catch { return; }
+  if (session !== before || rights(found) === rights(before)) return;
+  await enter(found);
+  toast("Your rights have changed.");
+}
+
+addEventListener("forbidden", checkSession);
 addEventListener("hashchange", async () => {
   await show();
   document.getElementById("main")?.focus({ preventScroll: true });

@@ -1,6 +1,6 @@
 // Bar charts as SVG.
 import { h, s } from "./dom.js";
-import { day, hour, money, unit } from "./format.js";
+import { day, hour, moment, money, unit } from "./format.js";
 
 const named = (it) => (it.hour ? hour(it.hour) : day(it.day));
 const per = (days) => (days[0]?.hour ? "hour" : "day");
@@ -79,6 +79,13 @@ export const finished = (days) => h("section", { class: "card" },
   bars(days, [{ of: (it) => it.done, class: "bar-good" }, { of: (it) => it.failed, class: "bar-bad" }],
     (it) => `${it.done} done, ${it.failed} failed`,
     `Images per ${per(days)} over ${over(days)}: ${sum(days, (it) => it.done)} done, ${sum(days, (it) => it.failed)} failed`, true));
+
+/** Says how far back the chart of the last 24 hours reaches, if the service did not read all jobs. */
+export function reach({ days_since: since }) {
+  if (!since) return null;
+  const isToday = new Date(since).toDateString() === new Date().toDateString();
+  return h("p", { class: "small muted" }, `These are the newest 100,000 jobs, since ${isToday ? hour(since) : moment(since)}. Earlier jobs are not counted.`);
+}
 
 const DAY = 86_400_000;
 const age = (since) => Date.now() - new Date(since);

@@ -90,6 +90,7 @@ export function showFaults(form, error) {
   if (!error) return "";
   const rest = [];
   let first = null;
+  let firstFault = null;
   for (const { field: name, message } of error.errors ?? []) {
     const place = [...form.querySelectorAll("[data-field]")].find((it) => it.dataset.field.split(" ").includes(name.split(/[[.]/)[0]));
     if (!place) { rest.push(`${name}: ${message}`); continue; }
@@ -100,6 +101,7 @@ export function showFaults(form, error) {
     fault.textContent = fault.textContent ? `${fault.textContent} ${text}` : text;
     fault.hidden = false;
     fault.id ||= `fault${++ids}`;
+    firstFault ??= fault;
     const control = place.querySelector("input, select, textarea");
     if (control) {
       control.setAttribute("aria-invalid", "true");
@@ -110,6 +112,7 @@ export function showFaults(form, error) {
   // A field in a closed section must be visible to get the focus.
   first?.closest("details")?.setAttribute("open", "");
   first?.focus();
+  firstFault?.scrollIntoView({ block: "nearest" });
   return (error.errors ?? []).length ? rest.join("; ") : error.message;
 }
 

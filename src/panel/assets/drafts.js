@@ -16,6 +16,18 @@ export function batchDraftOf(account) {
   return batches.get(account);
 }
 
+/** The session storage names the visitor whose drafts these are. */
+const OWNER = "tintype-drafts-of";
+let owner = null;
+
+/** Keeps the drafts if this visitor typed them, and deletes the drafts of another visitor. */
+export function claimDrafts(visitor) {
+  try { owner ??= sessionStorage.getItem(OWNER); } catch { /* lasts until the page is left */ }
+  if (owner !== visitor) clearDrafts();
+  owner = visitor;
+  try { sessionStorage.setItem(OWNER, visitor); } catch { /* lasts until the page is left */ }
+}
+
 export function draftOf(account) {
   const name = PREFIX + account;
   if (!images.has(account)) images.set(account, []);

@@ -1,8 +1,9 @@
 // Filters of lists: selects, dates, words, and entries of the account.
-import { field, h } from "./dom.js";
+import { field, fieldError, h, showFaults } from "./dom.js";
 import { get, query } from "./api.js";
 import { notice } from "./dialogs.js";
 import { time } from "./format.js";
+import { empty } from "./lists.js";
 
 /** Writes the filters into the URL, so that Back, a reload and a shared link show the same list. */
 export const keepFilters = (page, values) => history.replaceState(history.state, "", `#/${page}${query(values)}`);
@@ -34,14 +35,14 @@ export const select = (name, options, value, change) => h("select", { name, onch
 
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** A search field for prompts; `change` gets the words. A job id opens the job. */
+/** A search field for prompts; `change` gets the words, which may be parts of words. A job id opens the job. */
 export function search(value, change) {
   const submit = ({ target }) => {
     const words = target.value.trim();
     if (ID.test(words)) location.hash = `#/jobs/${words.toLowerCase()}`;
     else change(words);
   };
-  return field("Search", h("input", { type: "search", name: "prompt", value, maxlength: 200, placeholder: "Words, or a job id", autocomplete: "off", onchange: submit }));
+  return field("Search", h("input", { type: "search", name: "prompt", value, maxlength: 200, placeholder: "Part of a prompt, or a job id", autocomplete: "off", onchange: submit }));
 }
 
 /** A notice while the search index is being built. */
@@ -50,8 +51,8 @@ export const indexNote = ({ index_behind: behind }) => (behind ? notice("info",
   "Other jobs are read one by one, so a search may take several steps.") : null);
 
 /** The first and the last moment of a day from a date field, in local time; "" for an empty field. */
-export const startOf = (text) => (text ? new Date(`${text}T00:00:00`).toISOString() : "");
-export const endOf = (text) => (text ? new Date(`${text}T23:59:59.999`).toISOString() : "");
+const startOf = (text) => (text ? new Date(`${text}T00:00:00`).toISOString() : "");
+const endOf = (text) => (text ? new Date(`${text}T23:59:59.999`).toISOString() : "");
 
 /** The value of a date field for a time. */
 function dayOf(text) {
@@ -59,8 +60,33 @@ function dayOf(text) {
   return Number.isNaN(at.getTime()) ? "" : new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 10);
 }
 
-/** A date field whose value is a time: `of` is `startOf` or `endOf`. */
-export const date = (name, of, value, change) => h("input", { type: "date", name, value: dayOf(value), onchange: (event) => change(name, of(event.target.value)) });
+/**
+ * The fields of the first and the last day, named `from` and `to`; `change` gets the name of a changed field and its time. A range that
+ * ends before it begins is an error at the changed field, and changes nothing.
+ */
+export function days([from, to], values, change) {
+  const applied = { [from]: values[from], [to]: values[to] };
+  function check({ target }) {
+    const wanted = { [from]: startOf(first.value), [to]: endOf(last.value) };
+    const isReversed = first.value && last.value && first.value > last.value;
+    const message = target === first ? "Must not be after the last day." : "Must not be before the first day.";
+    showFaults(node, isReversed ? fieldError(target.name, message) : null);
+    if (isReversed) return;
+    for (const name of [from, to]) {
+      if (applied[name] === wanted[name]) continue;
+      applied[name] = wanted[name];
+      change(name, wanted[name]);
+    }
+  }
+  const date = (name) => h("input", { type: "date", name, value: dayOf(values[name]), onchange: check });
+  const [first, last] = [date(from), date(to)];
+  const node = h("div", { class: "days" }, field("From", first), field("To", last));
+  return node;
+}
+
+/** What an empty list shows: `none`, or a way to clear the filters if one is set. `page` is the path of the list. */
+export const noneOf = (page, values, things, none) => () => (Object.values(values()).some(Boolean)
+  ? empty(`No ${things} match the filters`, null, h("a", { class: "button", href: `#/${page}` }, "Clear filters")) : none);
 
 /**
  * Loads all pages of a list as options; `option` maps an entry to [value, label]. The chosen option is always included, even if its
@@ -74,6 +100,9 @@ export async function options(path, signal, option, chosen) {
     found.push(...page.data.map(option));
     cursor = page.next_cursor;
   } while (cursor && found.length < MAX_OPTIONS);
+  // Names need not be unique.
+  const named = (name) => found.filter(([, it]) => it === name).length;
+  const unique = found.map(([id, name]) => [id, name !== undefined && named(name) > 1 ? `${name} …${id.slice(-8)}` : name]);
   const words = cursor ? `…${chosen?.slice(-8)}` : `…${chosen?.slice(-8)} (deleted)`;
-  return [["", "All"], ...found, ...(chosen && !found.some(([id]) => id === chosen) ? [[chosen, words]] : [])];
+  return [["", "All"], ...unique, ...(chosen && !found.some(([id]) => id === chosen) ? [[chosen, words]] : [])];
 }

@@ -5,8 +5,19 @@ let currency = "USD";
 export const setCurrency = (text) => { currency = text; };
 export const unit = () => currency;
 
-/** Keeps the exact text of the amount and adds the currency. */
-export const money = (text) => `${text} ${currency}`;
+/** The exact text of an amount with thousands separators and at least `digits` decimals. */
+export function grouped(text, digits = 0) {
+  const [, sign, whole, part = ""] = text.match(/^(-?)(\d+)(?:\.(\d+))?$/) ?? [];
+  if (whole === undefined) return text;
+  const decimals = part.padEnd(digits, "0");
+  return `${sign}${whole.replace(/\B(?=(\d{3})+$)/g, ",")}${decimals && `.${decimals}`}`;
+}
+
+/** An amount with the currency. */
+export const money = (text, digits) => `${grouped(text, digits)} ${currency}`;
+
+/** The most decimals of these amounts, for a column in which all have the same number. */
+export const decimalsOf = (amounts) => Math.max(0, ...amounts.map((it) => it?.split(".")[1]?.length ?? 0));
 
 const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", timeZone: "UTC" });
@@ -17,6 +28,8 @@ export const day = (text) => DAY.format(new Date(`${text}T00:00:00Z`));
 const HOUR = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 /** In local time. */
 export const hour = (text) => HOUR.format(new Date(text));
+const MINUTE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+export const minute = (at) => MINUTE.format(new Date(at));
 export const moment = (text) => DATE.format(new Date(text));
 
 /** A relative time within a week, otherwise the date. The exact time is in the title. */
@@ -43,11 +56,11 @@ export function bytes(count) {
 }
 
 const COLOURS = {
-  queued: "", processing: "busy", done: "good", failed: "bad",
+  queued: "", canceled: "", processing: "busy", done: "good", failed: "bad",
   pending: "busy", retrying: "warn", delivered: "good",
   active: "good", inactive: "", expired: "bad", invited: "warn",
   running: "busy", canceling: "warn", ended: "good",
-  up: "good", leaving: "warn", dead: "bad", degraded: "warn", down: "bad", probing: "warn", paused: "warn",
+  up: "good", leaving: "warn", dead: "bad", degraded: "warn", down: "bad", probing: "warn", paused: "warn", low: "warn",
 };
 
 export const badge = (word, text) => h("span", { class: `badge ${COLOURS[word] ?? ""}` }, text ?? word);

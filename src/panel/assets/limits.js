@@ -1,6 +1,6 @@
 // Limits of keys and accounts: form fields and usage.
 import { field, h, fieldError } from "./dom.js";
-import { money, unit } from "./format.js";
+import { grouped, money, unit } from "./format.js";
 
 export const input = (name, value, more) => h("input", { name, value: value ?? "", autocomplete: "off", ...more });
 const small = (label, control) => h("label", { class: "part" }, h("span", {}, label), control);
@@ -52,7 +52,7 @@ export function defaultRateWords({ all, fetches }) {
 
 /** How much of a limit is used; `show` formats a number. */
 export function used(label, amount, limit, show = money) {
-  const words = limit ? `${amount} of ${show(limit)}` : show(amount);
+  const words = limit ? `${grouped(String(amount))} of ${show(limit)}` : show(amount);
   return h("div", { class: "used" }, h("div", { class: "row spread" }, h("span", {}, label), h("b", {}, words)),
     limit ? h("progress", { max: Math.max(Number(limit), 1e-6), value: Math.min(Number(amount), Number(limit)), "aria-label": `${label}: ${words}` }) : null);
 }

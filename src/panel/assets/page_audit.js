@@ -3,25 +3,37 @@ import { field, fill, h } from "./dom.js";
 import { query } from "./api.js";
 import { moment, money, shortId } from "./format.js";
 import { head } from "./shell.js";
-import { date, endOf, filterBar, filtersOf, keepFilters, options, select, startOf } from "./filters.js";
+import { days, filterBar, filtersOf, keepFilters, noneOf, options, select } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
 
 const KINDS = [["", "All"], ["account", "Accounts"], ["deposit", "Deposits"], ["key", "API keys"], ["webhook", "Webhooks"], ["delivery", "Deliveries"],
   ["job", "Jobs"], ["batch", "Batches"], ["person", "People"], ["session", "Sessions"], ["pause", "Pauses"]];
 
-/** The verb of each action: the words before the subject, and after it. */
+/** The words of each action: before the subject, and between subject and account (by default "of", or "in" without a subject). */
 const WORDS = {
-  "account.create": ["opened the account"], "account.change": ["changed the account"], "batch.create": ["submitted the batch"], "batch.cancel": ["canceled the batch"], "deposit.create": ["booked", "as a deposit"],
+  "account.create": ["opened the account"], "account.change": ["changed the account"], "batch.create": ["submitted the batch"], "batch.cancel": ["canceled the batch"], "deposit.create": ["deposited", "for"],
   "key.create": ["created the key"], "key.change": ["changed the key"], "key.rotate": ["rotated the key"], "key.delete": ["deleted the key"],
   "webhook.create": ["registered the webhook"], "webhook.change": ["changed the webhook"], "webhook.rotate_secret": ["rotated the secret of the webhook"],
   "webhook.delete": ["deleted the webhook"], "webhook.test": ["sent a test to the webhook"], "delivery.redeliver": ["redelivered the delivery to"],
-  "pause.change": ["changed what is paused"], "job.create": ["requested the image"], "job.cancel": ["canceled the job"],
-  "person.invite": ["invited"], "person.invite_again": ["created a new link for"], "person.join": ["accepted the invitation as"], "person.change": ["changed the role of"],
-  "person.change_password": ["changed the password"], "person.remove": ["removed"],
-  "session.begin": ["signed in"], "session.end": ["signed out"], "session.end_all": ["ended all sessions"],
+  "job.create": ["requested the image"], "job.cancel": ["canceled the job"],
+  "person.invite": ["invited", "to"], "person.invite_again": ["created a new link for", "in"], "person.join": ["accepted the invitation as", "in"], "person.change": ["changed the role of", "in"],
+  "person.change_password": ["changed the password"], "person.remove": ["removed", "from"],
+  "session.begin": ["signed in", "to"], "session.end": ["signed out", "of"], "session.end_all": ["ended all sessions", "in"],
 };
 /** Actions without a subject, or whose subject is the account. */
-const WHOLE = ["account.create", "account.change", "pause.change", "person.change_password", "session.begin", "session.end", "session.end_all"];
+const WHOLE = ["account.create", "account.change", "person.change_password", "session.begin", "session.end"];
+
+/** "fast", "fast and pro", "fast, quality and pro". */
+const listed = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}` : names[0]);
+
+/** What a change of the pauses switched on and off. */
+function pauseWords({ before, after }) {
+  const switches = (it) => ({ everything: it?.project ?? false, ...it?.tiers });
+  const [old, now] = [switches(before), switches(after)];
+  const changed = (on) => Object.keys(now).filter((name) => Boolean(now[name]) === on && Boolean(old[name]) !== on);
+  const parts = [["paused", changed(true)], ["resumed", changed(false)]].filter(([, names]) => names.length);
+  return parts.map(([verb, names]) => `${verb} ${listed(names)}`).join(" and ") || "changed the reason of a pause";
+}
 
 /** Formats a value: times in local time, lists with commas. */
 function formatted(value) {
@@ -62,17 +74,30 @@ function linkTo(it) {
 
 function subjectName(it) {
   const of = (name) => it.after?.[name] ?? it.before?.[name];
-  const name = of("name") ?? of("url") ?? of("email") ?? (it.action.startsWith("deposit") && of("amount") ? money(of("amount")) : null);
+  const name = of("name") ?? of("url") ?? of("email") ?? it.subject_email ?? (it.action.startsWith("deposit") && of("amount") ? money(of("amount")) : null);
   return name ?? (it.subject_id ? ["…", it.subject_id.slice(-8)].join("") : "");
 }
 
+function wordsOf(it) {
+  if (it.action === "pause.change") return [pauseWords(it)];
+  if (it.action === "deposit.create" && it.after?.amount?.startsWith("-")) return ["adjusted the balance by", "for"];
+  return WORDS[it.action] ?? [it.action];
+}
+
+/** Whether the sentence names the subject. A person who ended the own sessions is named once. */
+function hasSubject(it) {
+  if (it.action === "session.end_all") return Boolean(it.subject_id) && it.subject_id !== it.person_id;
+  return it.action !== "pause.change" && !WHOLE.includes(it.action);
+}
+
 function sentence(it, context) {
-  const [before, after] = WORDS[it.action] ?? [it.action];
-  const visit = (words) => h("button", { class: "link", type: "button", onclick: () => context.visit(it.account_id, linkTo(it)) }, h("b", { class: "wrap" }, words));
-  const subject = WHOLE.includes(it.action) ? null : it.account_id ? visit(subjectName(it)) : h("b", {}, subjectName(it));
+  const [before, between] = wordsOf(it);
+  // A link, because a button does not break like text: the full stop would stand alone after a long name.
+  const visit = (words) => h("a", { href: linkTo(it), class: "subject", onclick: (event) => { event.preventDefault(); context.visit(it.account_id, linkTo(it)); } }, h("b", { class: "wrap" }, words));
+  const subject = !hasSubject(it) ? null : it.account_id ? [it.action === "session.end_all" ? " of " : " ", visit(subjectName(it))] : [" ", h("b", {}, subjectName(it))];
   const own = it.action.startsWith("account.");
-  const account = it.account_id ? [own ? " " : it.action.startsWith("deposit.") ? " for " : subject ? " of " : " in ", visit(it.account_name ?? it.after?.name ?? "an account")] : null;
-  return h("p", { class: "wrap" }, who(it), " ", before, subject ? [" ", subject] : null, after ? ` ${after}` : null, account, ".");
+  const account = it.account_id ? [own ? " " : ` ${between ?? (subject ? "of" : "in")} `, visit(it.account_name ?? it.after?.name ?? "an account")] : null;
+  return h("p", { class: "wrap" }, who(it), " ", before, subject, account, ".");
 }
 
 /** The sentence of an entry, with its changes in a collapsed section. */
@@ -92,14 +117,14 @@ export async function audit(main, context) {
   const open = new Set();
   const columns = [{ title: "What happened", cell: (it) => entry(it, context, open) }];
   const list = listing({ path: () => `/audit${query(filters)}`, context, show: (rows) => table(columns, rows, "Audit log", (it) => it.audit_id, "tops"),
-    none: empty("No entries", "Every change is recorded here.") });
+    none: noneOf("audit", () => filters, "entries", empty("No entries", "Every change is recorded here.")) });
   const set = (name, value) => { filters[name] = value; keepFilters("audit", filters); list.restart(); };
   const change = ({ target }) => set(target.name, target.value);
   fill(main, head("Audit log", "Who changed what in the panel, the command line and the operator API, newest first. Entries are never changed."),
     filterBar(() => filters, context.signal,
       field("Account", select("account_id", accounts, filters.account_id, change)),
       filters.person_id ? field("Person", select("person_id", [["", "All"], [filters.person_id, `…${filters.person_id.slice(-8)}`]], filters.person_id, change)) : null,
-      field("Kind", select("action", KINDS, filters.action, change)), field("From", date("from", startOf, filters.from, set)), field("To", date("to", endOf, filters.to, set))),
+      field("Kind", select("action", KINDS, filters.action, change)), days(["from", "to"], filters, set)),
     list.node);
   await list.begin();
   return list.load;

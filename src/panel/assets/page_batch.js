@@ -1,28 +1,32 @@
 // One batch: progress, jobs, downloads and delivery.
 import { field, fill, h } from "./dom.js";
 import { get, query, remove } from "./api.js";
-import { badge, duration, moment, money } from "./format.js";
+import { badge, duration, grouped, moment, money } from "./format.js";
 import { head } from "./shell.js";
 import { code, dialog } from "./dialogs.js";
-import { filterBar, filtersOf, keepFilters, select } from "./filters.js";
+import { filterBar, filtersOf, keepFilters, noneOf, select } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
 import { deliveryList } from "./page_deliveries.js";
-import { batchBadge, meter } from "./batch_progress.js";
+import { batchBadge, meter, wasCanceled } from "./batch_progress.js";
 import { metadataOf, pairs } from "./page_job.js";
-import { jobPrice, thumbnail, tile } from "./page_jobs.js";
+import { chargedPrice, jobPrice, thumbnail, tile } from "./page_jobs.js";
 
 function batchPrice({ price, charged, ended_at }) {
   if (!ended_at) return `${money(price)} at most, ${money(charged)} charged so far: a failed image is not charged`;
-  return charged === price ? `${money(price)} charged` : `${money(charged)} charged of ${price} reserved`;
+  return charged === price ? `${money(price)} charged` : `${money(charged)} charged of ${grouped(price)} reserved`;
 }
+
+/** As the API names this reason. */
+const isCanceled = (job) => job.error === "canceled";
 
 const columns = (context) => [
   { title: "Request", kind: "rest", cell: (job) => h("span", { class: "row" }, thumbnail(job, context.base),
     h("span", { class: "named" }, h("a", { class: "prompt clip", href: `#/jobs/${job.job_id}` }, job.custom_id),
-      h("span", { class: job.error ? "small bad-text wrap" : "small muted clip" }, job.error ?? job.prompt ?? "A long prompt"))) },
-  { title: "State", kind: "fit", cell: (job) => badge(job.status) },
+      h("span", { class: "small muted clip" }, job.prompt ?? "A long prompt"),
+      job.error && !isCanceled(job) ? h("span", { class: "small bad-text wrap" }, job.error) : null)) },
+  { title: "State", kind: "fit", cell: (job) => badge(isCanceled(job) ? "canceled" : job.status) },
   { title: "Model", kind: "fit", cell: (job) => `${job.tier} · ${job.resolution} · ${job.ratio}` },
-  { title: "Price", kind: "num fit", cell: jobPrice },
+  { title: "Price", kind: "num fit", amount: chargedPrice, cell: jobPrice },
 ];
 
 export async function batch(main, context) {
@@ -37,7 +41,7 @@ export async function batch(main, context) {
     path: () => `${context.base}/jobs${query({ batch_id: context.rest[0], ...filters })}`, context,
     show: (rows) => table(columns(context), rows, "Requests", (it) => it.job_id),
     tile: (job) => tile(job, context.base),
-    none: empty("No requests", "No request has this state."),
+    none: noneOf(`batches/${id}`, () => filters, "requests", empty("No requests", "")),
   });
   const choose = (value) => { filters.status = value; keepFilters(`batches/${id}`, filters); list.restart(); };
   const state = select("status", [["", "All"], ["queued", "Queued"], ["processing", "Processing"], ["done", "Done"], ["failed", "Failed"]], filters.status, ({ target }) => choose(target.value));
@@ -52,17 +56,19 @@ export async function batch(main, context) {
     return [
       counts.done ? h("a", { class: "button", href: `${own}/pictures`, download: true }, "Download images") : null,
       h("a", { class: "button", href: `${own}/results`, download: true }, "Download results"),
-      counts.failed && context.canChange ? h("a", { class: "button", href: `#/batches?again=${id}` }, "Run failed again") : null,
+      counts.failed && context.canChange ? h("a", { class: "button", href: `#/batches?again=${id}` }, wasCanceled(found) ? "Run the rest again" : "Run failed again") : null,
       status === "in_progress" && context.canChange ? h("button", { class: "button danger", type: "button", onclick: () => cancel(found) }, "Cancel") : null,
     ];
   }
 
-  function failures({ counts: { failed } }) {
+  function failures(found) {
+    const { failed } = found.counts;
     if (!failed) return null;
+    const canceled = wasCanceled(found);
     const showFailed = () => { state.value = "failed"; choose("failed"); state.focus(); };
     return h("div", { class: "row wraps" },
-      h("button", { class: "button slim", type: "button", onclick: showFailed }, `Show why ${failed} failed`),
-      h("a", { class: "button slim", href: `/panel/api${path}/failed`, download: true }, "Download failed requests"));
+      h("button", { class: "button slim", type: "button", onclick: showFailed }, canceled ? `Show the ${failed} that are not done` : `Show why ${failed} failed`),
+      h("a", { class: "button slim", href: `/panel/api${path}/failed`, download: true }, canceled ? "Download these requests" : "Download failed requests"));
   }
 
   async function draw() {

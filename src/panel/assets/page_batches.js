@@ -1,7 +1,7 @@
 // The batches of the account, and the form that submits a file.
 import { fill, h, sentence } from "./dom.js";
 import { lines, sendFile } from "./api.js";
-import { bytes, money, shortId, time } from "./format.js";
+import { bytes, grouped, money, shortId, time } from "./format.js";
 import { head } from "./shell.js";
 import { code, notice } from "./dialogs.js";
 import { empty, listing, table } from "./lists.js";
@@ -20,16 +20,19 @@ const EXAMPLES = {
   lines: "{\"custom_id\": \"fox\", \"model\": \"fast\", \"prompt\": \"a red fox in the snow\", \"aspect_ratio\": \"1:1\"}\n{\"custom_id\": \"owl\", \"model\": \"quality\", \"prompt\": \"an owl, at night\", \"aspect_ratio\": \"3:4\"}",
 };
 
-function priceCell({ price, charged, ended_at }) {
-  if (charged === price) return money(price);
-  return h("div", {}, money(ended_at ? charged : price), h("div", { class: "small muted" }, ended_at ? `of ${price} reserved` : "at most"));
+const shownPrice = ({ price, charged, ended_at }) => (ended_at ? charged : price);
+
+function priceCell(batch, digits) {
+  const { price, charged, ended_at } = batch;
+  if (charged === price) return money(price, digits);
+  return h("div", {}, money(shownPrice(batch), digits), h("div", { class: "small muted" }, ended_at ? `of ${grouped(price)} reserved` : "at most"));
 }
 
 const columns = [
   { title: "Batch", cell: (it) => h("a", { href: `#/batches/${it.batch_id}` }, shortId(it.batch_id)) },
   { title: "State", kind: "fit", cell: batchBadge },
   { title: "Progress", kind: "rest", cell: (it) => meter(it) },
-  { title: "Price", kind: "num fit", cell: priceCell },
+  { title: "Price", kind: "num fit", amount: shownPrice, cell: priceCell },
   { title: "Created", kind: "fit", cell: (it) => time(it.created_at) },
 ];
 

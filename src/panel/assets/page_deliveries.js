@@ -4,7 +4,7 @@ import { get, post, query } from "./api.js";
 import { badge, moment, shortId, time } from "./format.js";
 import { head } from "./shell.js";
 import { attempt, code, notice } from "./dialogs.js";
-import { filterBar, filtersOf, keepFilters, options, select } from "./filters.js";
+import { filterBar, filtersOf, keepFilters, noneOf, options, select } from "./filters.js";
 import { empty, listing } from "./lists.js";
 import { redeliver } from "./redeliver.js";
 
@@ -29,7 +29,7 @@ function outcome(it, at, requests) {
 function subject(it, show) {
   if (it.kind === "batch") return ["batch ", show(it.batch_id, "batches")];
   if (it.kind === "operator") return "event for the operator";
-  return it.kind === "test" ? "test delivery, about no job" : ["job ", show(it.job_id, "jobs")];
+  return it.kind === "test" ? "test delivery" : ["job ", show(it.job_id, "jobs")];
 }
 
 /** As the API names this reason. */
@@ -115,7 +115,7 @@ export async function deliveries(main, context) {
   const { ready, show } = deliveryList(context, () => list.load());
   const list = listing({ path: () => `${context.base}/deliveries${query(filters)}`, context, ready,
     show: (rows) => h("div", {}, rows.map(show)),
-    none: empty("No deliveries here", "Each ended job with a webhook creates one.") });
+    none: noneOf("deliveries", () => filters, "deliveries", empty("No deliveries yet", "Each ended job with a webhook creates one.")) });
   const resend = () => attempt(() => redeliver(`${context.base}/webhooks`, { webhook_id: filters.webhook_id, url: hooks.find(([id]) => id === filters.webhook_id)[1] }, list.load));
   const many = h("button", { class: "button", type: "button", onclick: resend }, "Send failed again…");
   const offer = () => { many.hidden = !filters.webhook_id || filters.status === "delivered"; };

@@ -2,7 +2,7 @@
 import { field, fill, h } from "./dom.js";
 import { query } from "./api.js";
 import { head } from "./shell.js";
-import { date, endOf, filterBar, filtersOf, indexNote, keepFilters, options, search, select, startOf } from "./filters.js";
+import { days, filterBar, filtersOf, indexNote, keepFilters, noneOf, options, search, select } from "./filters.js";
 import { toast } from "./dialogs.js";
 import { empty, listing } from "./lists.js";
 import { star } from "./favourite.js";
@@ -48,8 +48,8 @@ export async function gallery(main, context) {
     path: () => `${context.base}/jobs${query({ status: "done", ...filters })}`, context, size: 30,
     show: (rows) => { shown = rows; return h("ul", { class: "wall" }, rows.map(tile)); },
     note: indexNote,
-    none: empty("No images", "Nothing matches the filters, or there are no images yet.",
-      context.canChange ? h("a", { class: "button", href: "#/playground" }, "Open the playground") : null),
+    none: noneOf("gallery", () => filters, "images", empty("No images yet", "The images of all done jobs appear here.",
+      context.canChange ? h("a", { class: "button", href: "#/playground" }, "Open the playground") : null)),
   });
   const set = (name, value) => { filters[name] = value; keepFilters("gallery", filters); list.restart(); };
   const change = ({ target }) => set(target.name, target.value);
@@ -58,7 +58,7 @@ export async function gallery(main, context) {
       field("Show", select("favourite", [["", "All images"], ["true", "Favourites"]], filters.favourite, change)),
       field("Model", select("tier", [["", "All"], ["fast", "fast"], ["quality", "quality"], ["pro", "pro"]], filters.tier, change)),
       field("Key", select("key", keys, filters.key, change)),
-      field("From", date("created_after", startOf, filters.created_after, set)), field("To", date("created_before", endOf, filters.created_before, set))),
+      days(["created_after", "created_before"], filters, set)),
     list.node, bar);
   await list.begin();
   return list.load;

@@ -3,7 +3,7 @@ import { field, fill, h, fieldError, showFaults } from "./dom.js";
 import { query } from "./api.js";
 import { badge, money, time } from "./format.js";
 import { head } from "./shell.js";
-import { date, endOf, filterBar, filtersOf, indexNote, keepFilters, options, search, select, startOf } from "./filters.js";
+import { days, filterBar, filtersOf, indexNote, keepFilters, noneOf, options, search, select } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
 import { icon } from "./icons.js";
 import { picture } from "./picture.js";
@@ -11,7 +11,8 @@ import { picture } from "./picture.js";
 export const thumbnail = (job, base) => (job.status === "done" ? picture(job, base, 256, { class: "thumb" }) : h("span", { class: "thumb" }, icon("jobs")));
 
 /** A failed job costs nothing. */
-export const jobPrice = (job) => (job.status === "failed" ? h("span", { class: "muted", title: `${money(job.price)} released` }, "not charged") : money(job.price));
+export const chargedPrice = (job) => (job.status === "failed" ? null : job.price);
+export const jobPrice = (job, digits) => (job.status === "failed" ? h("span", { class: "muted", title: `${money(job.price)} released` }, "not charged") : money(job.price, digits));
 
 /** A job in a grid of images: a link to its page, or a button that calls `open`. */
 export function tile(job, base, open) {
@@ -27,7 +28,7 @@ const columns = (context) => [
     h("a", { class: "prompt clip", href: `#/jobs/${job.job_id}` }, job.prompt ?? "A long prompt")) },
   { title: "State", kind: "fit", cell: (job) => badge(job.status) },
   { title: "Model", kind: "fit", cell: (job) => `${job.tier} · ${job.resolution} · ${job.ratio}` },
-  { title: "Price", kind: "num fit", cell: jobPrice },
+  { title: "Price", kind: "num fit", amount: chargedPrice, cell: jobPrice },
   { title: "Created", kind: "fit", cell: (job) => time(job.created_at) },
 ];
 
@@ -72,8 +73,8 @@ export async function jobs(main, context) {
     show: (rows) => table(columns(context), rows, "Jobs", (it) => it.job_id),
     tile: (job) => tile(job, context.base),
     note: indexNote,
-    none: empty("No jobs", "Nothing matches the filters, or there are no jobs yet.",
-      context.canChange ? h("a", { class: "button", href: "#/playground" }, "Open the playground") : null),
+    none: noneOf("jobs", filters, "jobs", empty("No jobs yet", "Each requested image is a job.",
+      context.canChange ? h("a", { class: "button", href: "#/playground" }, "Open the playground") : null)),
   });
   const changed = () => { keepFilters("jobs", filters()); list.restart(); };
   const set = (name, value) => { wanted[name] = value; changed(); };
@@ -84,7 +85,7 @@ export async function jobs(main, context) {
       field("State", select("status", [["", "All"], ["queued", "Queued"], ["processing", "Processing"], ["done", "Done"], ["failed", "Failed"]], wanted.status, change)),
       field("Model", select("tier", [["", "All"], ["fast", "fast"], ["quality", "quality"], ["pro", "pro"]], wanted.tier, change)),
       field("Key", select("key", keys, wanted.key, change)),
-      field("From", date("created_after", startOf, wanted.created_after, set)), field("To", date("created_before", endOf, wanted.created_before, set)), typed, chosen),
+      days(["created_after", "created_before"], wanted, set), typed, chosen),
     list.node);
   await list.begin();
   return list.load;

@@ -3,7 +3,7 @@ import { fill, h } from "./dom.js";
 import { call, get, query } from "./api.js";
 import { moment, time } from "./format.js";
 import { defaultRateWords, rateWords, used } from "./limits.js";
-import { finished, firstSpan, spans, spend } from "./charts.js";
+import { finished, firstSpan, reach, spans, spend } from "./charts.js";
 import { head } from "./shell.js";
 import { attempt, notice } from "./dialogs.js";
 import { pairs } from "./page_job.js";
@@ -44,7 +44,7 @@ export async function key(main, context) {
             ["Last used", found.last_used_at ? time(found.last_used_at) : "never"],
             ["Created", time(found.created_at)]))),
         h("div", { class: "stack tight" }, h("div", { class: "row end" }, spans(found.created_at, span, (chosen) => { span = chosen; reload(); })),
-          h("div", { class: "halves" }, spend(found.days), finished(found.days)))));
+          h("div", { class: "halves" }, spend(found.days), finished(found.days)), reach(found))));
   };
   await draw();
   return reload;

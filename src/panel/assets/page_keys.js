@@ -1,7 +1,7 @@
 // The API keys of the account.
 import { fill, h } from "./dom.js";
 import { call, remove } from "./api.js";
-import { badge, money, time } from "./format.js";
+import { badge, grouped, time } from "./format.js";
 import { head } from "./shell.js";
 import { attempt, dialog, toast } from "./dialogs.js";
 import { empty, listing, table } from "./lists.js";
@@ -33,7 +33,7 @@ export const deleteKey = (path, key) => dialog({ title: `Delete “${key.name}�
 
 function limits(key) {
   const parts = [
-    key.spend_limit && `${key.spend_limit} in total`, key.spend_limit_monthly && `${key.spend_limit_monthly} per month`, key.spend_limit_daily && `${key.spend_limit_daily} per day`,
+    key.spend_limit && `${grouped(key.spend_limit)} in total`, key.spend_limit_monthly && `${grouped(key.spend_limit_monthly)} per month`, key.spend_limit_daily && `${grouped(key.spend_limit_daily)} per day`,
     key.rate_limit && `${key.rate_limit.per_second} per second`, key.max_concurrent && `${key.max_concurrent} at once`, key.allowed_ips && `${key.allowed_ips.length} ${key.allowed_ips.length === 1 ? "address" : "addresses"}`,
   ];
   return parts.filter(Boolean).join(", ") || "none";
@@ -49,7 +49,7 @@ export async function keys(main, context) {
       h("div", { class: "small muted" }, key.system ? "charged by the playground" : prefix(key), " · ", key.models.length === TIERS.length ? "all models" : key.models.join(", "))) },
     { title: "State", kind: "fit", cell: keyState },
     { title: "Limits", cell: (key) => h("span", { class: "small" }, limits(key)) },
-    { title: "Spent", kind: "num fit", cell: (key) => money(key.spent) },
+    { title: "Spent", kind: "num fit", amount: (key) => key.spent },
     { title: "Last used", kind: "fit", cell: (key) => key.last_used_at ? time(key.last_used_at) : h("span", { class: "muted" }, "never") },
     ...(context.canChange ? [{ title: "", kind: "fit", cell: (key) => h("span", { class: "row end" },
       slim("Change", () => changeKey(path, key, context, list.load)), menu(`More actions for ${key.name}`, [

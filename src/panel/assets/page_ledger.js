@@ -1,9 +1,9 @@
 // The ledger: deposits, adjustments and charges.
 import { field, fill, h } from "./dom.js";
 import { get, query } from "./api.js";
-import { moment, money, shortId, unit } from "./format.js";
+import { grouped, moment, money, shortId, unit } from "./format.js";
 import { head } from "./shell.js";
-import { date, endOf, filterBar, filtersOf, keepFilters, select, startOf } from "./filters.js";
+import { days, filterBar, filtersOf, keepFilters, noneOf, select } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
 
 const KINDS = { deposit: "Deposit", charge: "Charge", adjustment: "Adjustment" };
@@ -15,12 +15,14 @@ function chargedJob(it) {
     h("div", { class: "small muted" }, `${it.job.tier} · ${it.job.resolution} · key `, it.job.key_name ?? "deleted"));
 }
 
+const signed = (text) => (text.startsWith("-") ? text.replace("-", "−") : `+${text}`);
+
 const columns = [
   { title: "What", cell: (it) => h("div", {}, h("b", {}, KINDS[it.kind] ?? it.kind), it.reference ? h("div", { class: "small muted wrap" }, it.reference) : null) },
   { title: "Job", kind: "rest", cell: (it) => (it.job_id ? chargedJob(it) : h("span", { class: "muted" }, "–")) },
   { title: "When", kind: "fit", cell: (it) => h("time", { datetime: it.created_at, title: it.created_at }, moment(it.created_at)) },
-  { title: "Amount", kind: "num fit", cell: (it) => h("span", { class: it.amount.startsWith("-") ? "" : "plus" }, it.amount.startsWith("-") ? it.amount.replace("-", "−") : `+${it.amount}`) },
-  { title: "Balance after", kind: "num fit", cell: (it) => it.balance_after },
+  { title: "Amount", kind: "num fit", amount: (it) => it.amount, cell: (it, digits) => h("span", { class: it.amount.startsWith("-") ? "" : "plus" }, signed(grouped(it.amount, digits))) },
+  { title: "Balance after", kind: "num fit", amount: (it) => it.balance_after, cell: (it, digits) => grouped(it.balance_after, digits) },
 ];
 
 export async function ledger(main, context) {
@@ -28,20 +30,19 @@ export async function ledger(main, context) {
   const file = h("a", { class: "button", download: true }, "Download CSV");
   const filters = filtersOf(context.search, ["kind", "from", "to"]);
   const list = listing({ path: () => `${context.base}/transactions${query(filters)}`, context, show: (rows) => table(columns, rows, `Ledger, amounts in ${unit()}`, (it) => it.transaction_id),
-    none: empty("No entries", "Deposits and charges of the selected days appear here.") });
+    none: noneOf("ledger", () => filters, "entries", empty("No entries yet", "Deposits and charges appear here.")) });
   const link = () => file.setAttribute("href", `/panel/api${context.base}/ledger.csv${query(filters)}`);
   const change = (name, value) => { filters[name] = value; keepFilters("ledger", filters); link(); list.restart(); };
   const balance = async () => {
     const account = await get(context.base, context.signal);
-    fill(funds, `Balance ${money(account.balance)}: ${account.reserved} reserved for running jobs, ${account.available} available.`);
+    fill(funds, `Balance ${money(account.balance)}: ${grouped(account.reserved)} reserved for running jobs, ${grouped(account.available)} available.`);
   };
   link();
   fill(main, head("Ledger", null, file),
     h("div", { class: "stack" }, funds,
       filterBar(() => filters, context.signal,
         field("Kind", select("kind", [["", "All"], ...Object.entries(KINDS)], filters.kind, (event) => change("kind", event.target.value))),
-        field("From", date("from", startOf, filters.from, change)),
-        field("To", date("to", endOf, filters.to, change))),
+        days(["from", "to"], filters, change)),
       list.node));
   await Promise.all([balance(), list.begin()]);
   const reload = context.reloader(balance);

@@ -1,15 +1,16 @@
 // The overview: balance, jobs, deliveries and charts.
 import { fill, h } from "./dom.js";
 import { get, query } from "./api.js";
-import { money, unit } from "./format.js";
+import { grouped, money, unit } from "./format.js";
 import { backends } from "./backends.js";
-import { finished, firstSpan, spans, spend } from "./charts.js";
+import { finished, firstSpan, reach, spans, spend } from "./charts.js";
 import { head } from "./shell.js";
 import { notice } from "./dialogs.js";
 import { funds } from "./funds.js";
 import { empty } from "./lists.js";
 import { accountLimits } from "./limits.js";
 import { demoNotice } from "./demo.js";
+import { operatorWebhookNotice } from "./operator_webhook.js";
 import { checklist } from "./checklist.js";
 import { tile } from "./page_jobs.js";
 
@@ -36,9 +37,11 @@ function lowBalance(view, { session, account }, addFunds) {
 
 function notices(view, context, addFunds) {
   const { paused, webhooks } = view;
+  const { session } = context;
   const tiers = paused.tiers.map((it) => it.id + because(it.reason)).join(", ");
   return [
-    view.active ? null : notice("warn", "This account is deactivated. Its keys are rejected, and it cannot create jobs. Accepted jobs still run."),
+    // Its people see this notice on every page.
+    view.active || session.kind !== "operator" ? null : notice("warn", "This account is deactivated. Its keys are rejected, and it cannot create jobs. Accepted jobs still run."),
     paused.project ? notice("warn", `The service is paused${because(paused.reason)}. New requests are answered with 503. Queued jobs wait.`)
       : tiers ? notice("warn", `Paused: ${tiers}. New requests for it are answered with 503. Queued jobs wait.`) : null,
     lowBalance(view, context, addFunds),
@@ -52,8 +55,9 @@ export async function overview(main, context) {
   const openFunds = funds();
   const addFunds = (account) => openFunds(account).then(reload);
   const draw = async () => {
-    const [view, jobs] = await Promise.all([
-      get(`${context.base}/overview${query({ days: span ?? 1 })}`, context.signal), get(`${context.base}/jobs?limit=12`, context.signal)]);
+    const [view, jobs, hook] = await Promise.all([
+      get(`${context.base}/overview${query({ days: span ?? 1 })}`, context.signal), get(`${context.base}/jobs?limit=12`, context.signal),
+      context.session.kind === "operator" ? get("/operator-webhook", context.signal) : null]);
     if (span === null) {
       span = firstSpan(view.created_at, 14);
       if (span !== 1) return draw();
@@ -61,16 +65,16 @@ export async function overview(main, context) {
     const { money: balances, jobs: live, queue, webhooks, days, service, today: todays } = view;
     return fill(main, head("Overview", null,
       context.canChange ? h("a", { class: "button main", href: "#/playground" }, "Generate an image") : null),
-    h("div", { class: "stack" }, notices(view, context, addFunds), demoNotice(context),
+    h("div", { class: "stack" }, notices(view, context, addFunds), hook ? operatorWebhookNotice(hook, true) : null, demoNotice(context),
       checklist(context, { images: jobs.data.some((it) => it.status === "done"), keys: view.keys > 0, webhooks: webhooks.registered > 0, backup: view.backup?.taken }, reload),
       h("div", { class: "cards" },
-        figure("Available", [balances.available, h("small", {}, ` ${unit()}`)], `${balances.balance} balance, ${balances.reserved} reserved`),
+        figure("Available", [grouped(balances.available), h("small", {}, ` ${unit()}`)], `${grouped(balances.balance)} balance, ${grouped(balances.reserved)} reserved`),
         figure("Queued", String(live.queued), `${queue.waiting} in the whole queue`),
         figure("Running", String(live.processing), `${todays.done} done today, ${todays.failed} failed`),
         figure("Deliveries pending", `${webhooks.pending}${webhooks.all === false ? "+" : ""}`,
           webhooks.registered ? `${webhooks.retrying} being retried${webhooks.all === false ? ", of the newest 1,000" : ""}` : "no webhook registered")),
       h("div", { class: "stack tight" }, h("div", { class: "row end" }, spans(view.created_at, span, (chosen) => { span = chosen; reload(); })),
-        h("div", { class: "halves" }, finished(days), spend(days))),
+        h("div", { class: "halves" }, finished(days), spend(days)), reach(view)),
       view.limits ? accountLimits(view.limits) : null,
       service ? h("section", { class: "card" }, h("h2", {}, "Backends"), backends(service.backends)) : null,
       h("section", { class: "card" },

@@ -66,7 +66,7 @@ async function jobOf(id, context) {
 
 export async function playground(main, context) {
   if (!context.canChange) {
-    fill(main, head("Playground"), notice("warn", "You can read this account but not generate images. Ask one of its owners."));
+    fill(main, head("Playground"), notice("warn", context.session.account_active ? "You can read this account but not generate images. Ask one of its owners." : "You cannot generate images while the account is deactivated."));
     return null;
   }
   const wanted = context.search.get("again");
@@ -171,8 +171,25 @@ export async function playground(main, context) {
     program.draw();
   }
 
+  /** Images stay on the stage. An earlier failure does not, because it would pass for the reason of this rejection. */
+  function showRejection(error) {
+    if (!running.length && !stage.querySelector("img") && stage.querySelector(".notice.bad")) {
+      draft.keep({ jobs: [] });
+      showEmpty();
+    }
+    const reasons = (error.errors ?? []).map(({ message }) => sentence(message));
+    // The alert of the form announces an error without a field.
+    say([error.status === 0 ? "No answer." : "Not accepted.", ...reasons].join(" "));
+  }
+
   async function generate() {
-    const text = request();
+    let text;
+    try {
+      text = request();
+    } catch (error) {
+      showRejection(error);
+      throw error;
+    }
     const sent = new FormData();
     sent.append("request", text);
     for (const file of images.files()) sent.append("image", file);
@@ -184,6 +201,7 @@ export async function playground(main, context) {
       (headers) => upload(`${context.base}/generations/${state.tier}`, sent, headers));
     if (!answers.length) {
       fill(stage, before);
+      showRejection(error);
       throw error;
     }
     running = answers.map((it) => it.job_id);

@@ -1,7 +1,7 @@
 // The queue page of the operator: waiting jobs with their estimated start.
 import { field, fill, h } from "./dom.js";
 import { get, query, remove } from "./api.js";
-import { duration, money, time } from "./format.js";
+import { duration, time } from "./format.js";
 import { head } from "./shell.js";
 import { attempt, dialog, toast } from "./dialogs.js";
 import { filterBar, filtersOf, keepFilters, options, select } from "./filters.js";
@@ -28,7 +28,7 @@ export async function queue(main, context) {
     { title: "Prompt", kind: "rest", cell: (job) => h("button", { class: "link", type: "button", onclick: () => context.visit(job.account_id, `#/jobs/${job.job_id}`) }, h("span", { class: "clip" }, job.prompt ?? "A long prompt")) },
     { title: "Account", kind: "fit", cell: (job) => h("span", { class: "clip short" }, job.account_name ?? "deleted") },
     { title: "Model", kind: "fit", cell: (job) => `${job.tier} · ${job.resolution}` },
-    { title: "Price", kind: "num fit", cell: (job) => money(job.price) },
+    { title: "Price", kind: "num fit", amount: (job) => job.price },
     { title: "Waits", kind: "num fit", cell: (job) => h("span", { title: job.created_at }, waited(job.created_at)) },
     { title: "Estimated start", kind: "fit", cell: (job) => (job.starts_at ? time(job.starts_at) : "–") },
     { title: "", kind: "fit", cell: (job) => h("button", { class: "button slim", type: "button", "aria-label": `Cancel the job at position ${job.position} of ${job.tier}`, onclick: () => cancel(job) }, "Cancel") },

@@ -4,11 +4,12 @@ import { get } from "./api.js";
 import { head } from "./shell.js";
 import { code } from "./dialogs.js";
 import { backends } from "./backends.js";
+import { operatorWebhook, operatorWebhookNotice } from "./operator_webhook.js";
 import { connectHelp } from "./demo.js";
 import { badge, time } from "./format.js";
 import { empty, listing, table } from "./lists.js";
 import { switches } from "./pause.js";
-import { jobPrice, thumbnail, tile } from "./page_jobs.js";
+import { chargedPrice, jobPrice, thumbnail, tile } from "./page_jobs.js";
 
 const TIERS = ["fast", "quality", "pro"];
 const figure = (label, value, note) => h("div", { class: "card figure" }, h("span", { class: "label" }, label), h("span", { class: "value" }, String(value)), note ? h("span", { class: "small muted" }, note) : null);
@@ -22,7 +23,7 @@ function allJobs(context) {
     { title: "Account", kind: "fit", cell: (job) => h("button", { class: "link", type: "button", onclick: () => context.visit(job.account_id, "#/overview") }, h("span", { class: "clip short" }, job.account_name ?? "deleted")) },
     { title: "State", kind: "fit", cell: (job) => badge(job.status) },
     { title: "Model", kind: "fit", cell: (job) => `${job.tier} · ${job.resolution}` },
-    { title: "Price", kind: "num fit", cell: jobPrice },
+    { title: "Price", kind: "num fit", amount: chargedPrice, cell: jobPrice },
     { title: "Created", kind: "fit", cell: (job) => time(job.created_at) },
   ];
   return listing({ path: "/jobs", size: 10, context, show: (rows) => table(columns, rows, "Jobs of all accounts", (it) => it.job_id),
@@ -41,16 +42,17 @@ export async function service(main, context) {
   const settings = await get("/settings", context.signal);
   const reload = context.reloader(() => draw());
   const draw = async () => {
-    const [stats, pause] = await Promise.all([get("/stats", context.signal), get("/pause", context.signal)]);
+    const [stats, pause, hook] = await Promise.all([get("/stats", context.signal), get("/pause", context.signal), get("/operator-webhook", context.signal)]);
     const waiting = TIERS.map((tier) => stats.queued[tier]).reduce((sum, it) => sum + it, 0);
-    fill(top,
+    fill(top, operatorWebhookNotice(hook),
       h("div", { class: "cards" },
         figure("Queued", waiting, TIERS.map((tier) => `${tier} ${stats.queued[tier]}`).join(", ")),
         figure("Running", stats.running, `${stats.live_jobs} live jobs in total`),
         figure(isYoung(stats.throughput.since) ? "Done since the start" : "Done in the last hour", stats.throughput.done, `${stats.throughput.failed} failed`),
         figure("Deliveries pending", stats.webhooks_pending)),
       h("p", { class: "small muted" }, "Last backup of the records while the service ran: ", stats.last_export_at ? time(stats.last_export_at) : "none"),
-      h("div", { class: "halves" }, switches(pause, reload), h("section", { class: "card stack" }, h("h2", {}, "Backends"), backends(stats.backends, tests, reload), help)));
+      h("div", { class: "halves" }, switches(pause, reload), h("section", { class: "card stack" }, h("h2", {}, "Backends"), backends(stats.backends, tests, reload), help)),
+      operatorWebhook(hook, reload));
   };
   fill(main, head("Service", "Status of the service, and pauses."),
     h("div", { class: "stack" }, top, h("h2", {}, "Jobs of all accounts"), jobs.node, h("section", { class: "card stack" }, h("h2", {}, "Effective settings"), h("p", { class: "muted small" }, "From config.toml, the environment and the command line. Secrets are masked."), code(settings.toml, true))));

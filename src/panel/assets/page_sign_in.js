@@ -32,7 +32,7 @@ function signInForm(app, enter, expired, asOperator) {
     : [field("Email", h("input", { name: "email", type: "email", autocomplete: "username", required: true })),
       field("Password", h("input", { name: "password", type: "password", autocomplete: "current-password", required: true }))];
   door(app, h("h1", {}, asOperator ? "Sign in as the operator" : "Sign in"),
-    expired ? notice("warn", "Your session has ended. Sign in to continue where you were: what you typed in the playground is kept in this tab.") : null,
+    expired ? notice("warn", "Your session has ended. Sign in to continue where you were: what you typed in the playground is kept for you in this tab.") : null,
     form({}, async (data) => {
       await enter(await post(asOperator ? "/session/operator" : "/session", Object.fromEntries(data)));
     }, ...fields, button("Sign in"), other));

@@ -1,7 +1,7 @@
 // Usage by day, key and model of one account, or for the operator of all accounts.
 import { fill, h } from "./dom.js";
 import { get, query } from "./api.js";
-import { money, unit } from "./format.js";
+import { grouped, unit } from "./format.js";
 import { finished, spans, spentByModel } from "./charts.js";
 import { head } from "./shell.js";
 import { empty, table } from "./lists.js";
@@ -12,7 +12,7 @@ const figure = (label, value, note) => h("div", { class: "card figure" },
 const COUNTS = [
   { title: "Images", kind: "num fit", cell: (it) => String(it.done) },
   { title: "Failed", kind: "num fit", cell: (it) => String(it.failed) },
-  { title: "Spent", kind: "num fit", cell: (it) => money(it.spent) },
+  { title: "Spent", kind: "num fit", amount: (it) => it.spent },
 ];
 
 const sheet = (title, rows, first, key, more) => h("section", { class: "stack tight" }, h("h2", {}, title),
@@ -37,7 +37,7 @@ async function page(main, context, { path, title, text, sheets }) {
       h("div", { class: "stack" },
         h("div", { class: "row end" }, spans(null, span, (chosen) => { span = chosen; reload(); })),
         h("div", { class: "cards" },
-          figure("Spent", [total.spent, h("small", {}, ` ${unit()}`)], `in ${span} days`),
+          figure("Spent", [grouped(total.spent), h("small", {}, ` ${unit()}`)], `in ${span} days`),
           figure("Images", String(total.done), total.done ? `about ${(Number(total.spent) / total.done).toFixed(3)} ${unit()} each` : null),
           figure("Failed", String(total.failed), ended ? `${((100 * total.failed) / ended).toFixed(1)} % of ${ended}, not charged` : null)),
         h("div", { class: "halves" }, spentByModel(days), finished(days)),

@@ -65,22 +65,32 @@ function scrollToCurrent(nav, before) {
   nav.scrollTop += Math.max(0, current.bottom + EDGE - seen.bottom) - Math.max(0, seen.top + EDGE - current.top);
 }
 
-/** Draws the frame with the status line `line`; returns the element for the page. */
-export function frame(app, session, account, current, line) {
+/** On a narrow screen the menu is a drawer; on a wide one it is always open. */
+const NARROW = matchMedia("(max-width: 860px)");
+let closeDrawer = () => {};
+NARROW.addEventListener("change", () => closeDrawer());
+
+/** Draws the frame with the status line `line` and a notice for every page; returns the element for the page. */
+export function frame(app, session, account, current, line, note) {
   const operator = session.kind === "operator";
+  const skip = document.querySelector("[data-skip]");
   const drawer = (open) => {
     box.classList.add("drawer-used");
     box.classList.toggle("drawer-open", open);
     menu.setAttribute("aria-expanded", String(open));
+    // The focus stays in the drawer, because the page is behind the scrim.
+    for (const behind of [bar, main, skip]) behind.inert = open;
     if (open) (box.querySelector(".nav [aria-current]") ?? box.querySelector(".nav a"))?.focus();
   };
-  const menu = h("button", { class: "icon", type: "button", "aria-label": "Menu", "aria-expanded": "false", onclick: () => drawer(!box.classList.contains("drawer-open")) }, icon("menu", 22));
+  const menu = h("button", { class: "icon", type: "button", "aria-label": "Menu", "aria-expanded": "false", onclick: () => drawer(!isOpen()) }, icon("menu", 22));
+  const isOpen = () => box.classList.contains("drawer-open");
+  const bar = h("div", { class: "bar" }, menu, brand(), h("span", { class: "payer small muted clip", title: account?.name }, account?.name ?? ""), themeSwitch());
   const page = h("div", {});
-  const main = h("main", { id: "main", class: "content", tabindex: "-1" }, line, page);
+  const main = h("main", { id: "main", class: "content", tabindex: "-1" }, line, note ? h("div", { class: "note" }, note) : null, page);
   const whose = [h("span", { class: "muted" }, "Account"), h("b", {}, account?.name ?? "none")];
-  const box = h("div", { class: "frame", onkeydown: (event) => { if (event.key === "Escape" && box.classList.contains("drawer-open")) { drawer(false); menu.focus(); } } },
-    h("div", { class: "bar" }, menu, brand(), themeSwitch()),
-    h("button", { class: "scrim", type: "button", tabindex: "-1", "aria-label": "Close the menu", onclick: () => drawer(false) }),
+  const box = h("div", { class: "frame", onkeydown: (event) => { if (event.key === "Escape" && isOpen()) { drawer(false); menu.focus(); } } },
+    bar,
+    h("button", { class: "scrim", type: "button", tabindex: "-1", "aria-label": "Close the menu", onclick: () => { drawer(false); menu.focus(); } }),
     h("aside", { class: "side" },
       brand(),
       operator ? h("a", { class: "whose", href: "#/accounts", title: "Choose another account" }, whose) : h("div", { class: "whose" }, whose),
@@ -95,6 +105,8 @@ export function frame(app, session, account, current, line) {
             h("button", { class: "icon", type: "button", title: "Sign out", "aria-label": "Sign out", onclick: () => attempt(signOut) }, icon("out"))))) ),
     main);
   const before = app.querySelector(".nav")?.scrollTop ?? 0;
+  skip.inert = false;
+  closeDrawer = () => { if (isOpen()) drawer(false); };
   fill(app, box);
   scrollToCurrent(box.querySelector(".nav"), before);
   return page;

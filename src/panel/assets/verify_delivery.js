@@ -9,9 +9,15 @@ const EXAMPLE = "X-Signature: sha256=…\nX-Timestamp: 1790000000\n\n{\"error\":
 export function verifyDelivery(path) {
   const choice = h("select", { name: "webhook" });
   const result = h("div", { role: "status" });
-  const show = ({ verifies, checks, signed_by: other }) => fill(result, h("div", { class: "stack tight" },
-    notice(verifies ? "good" : "bad", verifies ? "The delivery verifies." : "The delivery does not verify."),
-    h("ul", { class: "plain stack tight", "aria-label": "Checks" }, checks.map((it) => h("li", { class: it.verifies ? null : "bad-text" }, h("b", {}, it.header), ": ", it.words))),
+  function verdict({ verifies, is_stale: isStale }) {
+    if (verifies) return notice("good", "The delivery verifies.");
+    // Most deliveries are pasted later than a receiver would accept them.
+    if (isStale) return notice("warn", "The signature is right, but the timestamp is older than five minutes, so a receiver rejects it by now.");
+    return notice("bad", "The delivery does not verify.");
+  }
+  const show = ({ verifies, is_stale: isStale, checks, signed_by: other }) => fill(result, h("div", { class: "stack tight" },
+    verdict({ verifies, is_stale: isStale }),
+    h("ul", { class: "plain stack tight", "aria-label": "Checks" }, checks.map((it) => h("li", { class: it.verifies || isStale ? null : "bad-text" }, h("b", {}, it.header), ": ", it.words))),
     other ? h("p", {}, "The secret of another webhook signed it: ", h("code", { class: "wrap" }, other)) : null));
   const node = form({ class: "stack" }, async (data) => {
     fill(result);
