@@ -114,6 +114,33 @@ fn unknown_and_invalid_values_are_reported() {
 }
 
 #[test]
+fn texts_without_visible_characters_are_refused() {
+    let service = Service::start();
+    for (arguments, reason) in [
+        (
+            &["account", "rename", "default", "  "][..],
+            "visible character",
+        ),
+        (&["key", "add", "   "], "visible character"),
+        (&["key", "add", "\u{200b}"], "U+200B"),
+        (&["account", "add", "a\u{202e}b"], "U+202E"),
+        (
+            &["pause", "set", "fast", "--reason", "   "],
+            "visible character",
+        ),
+        (
+            &["deposit", "add", "1", "--reference", "   "],
+            "visible character",
+        ),
+        (&["deposit", "add", "1", "--reference", "a\nb"], "U+000A"),
+    ] {
+        let output = run(service.command(arguments), b"").failure();
+        assert!(output.contains(reason), "{arguments:?}: {output}");
+    }
+    service.stop();
+}
+
+#[test]
 fn an_invalid_delivery_or_secret_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let verify = |arguments: &[&str], input: &[u8]| {
