@@ -67,3 +67,32 @@ fn an_event_that_the_operator_does_not_receive_is_logged_and_named() {
     assert!(!shown.contains("00000000-0000"), "{shown}");
     service.stop();
 }
+
+#[test]
+fn a_local_receiver_knows_the_events_and_the_secret_of_the_operator() {
+    let port = free_port();
+    let service = service(port);
+    let event = failed_event(&service);
+    let id = event["delivery_id"].as_str().unwrap();
+    let mut command = service.command(&["webhook", "listen", "--port", &port.to_string()]);
+    command.env("TINTYPE__OPERATOR__WEBHOOK_SECRET", SECRET);
+    command.env("TINTYPE__OPERATOR__WEBHOOK_URL", "http://127.0.0.1/");
+    let receiver = Running::start(command);
+    receiver.after("Verifying operator events");
+    service.run(&["delivery", "redeliver", id]);
+    receiver.line("the data", |line| {
+        line.contains(r#""low_balance":"1000.00""#).then_some(())
+    });
+    receiver.line("the signature", |line| {
+        (line == "  X-Signature: verifies").then_some(())
+    });
+    let lines = receiver.lines();
+    let has = |text: &str| lines.iter().any(|line| line.contains(text));
+    assert!(has("event     account.low_balance"), "{lines:#?}");
+    assert!(
+        !has("not a payload") && !has("does not verify"),
+        "{lines:#?}"
+    );
+    assert_eq!(receiver.stop(), Some(0));
+    service.stop();
+}
