@@ -315,6 +315,20 @@ fn a_damaged_list_of_the_newest_backup_does_not_prevent_a_repair() {
 }
 
 #[test]
+fn an_invalid_location_is_named_as_the_location() {
+    let place = small();
+    for (location, wanted) in [
+        ("ftp://x/y", "the backup location `ftp://x/y`: write s3://"),
+        ("s3://id:hush@bucket/x", "credentials do not belong here"),
+    ] {
+        let refused = place.run(&["backup", location]);
+        refused.assert_fault(&[wanted]);
+        let is_clean = !refused.err.contains("storage.objects") && !refused.err.contains("hush");
+        assert!(is_clean, "{refused:?}");
+    }
+}
+
+#[test]
 fn a_restore_goes_into_an_empty_directory_alone() {
     let place = backed_up();
     let refused = place.run(&["restore", "backups"]);
