@@ -39,7 +39,7 @@ pub enum Command {
 
 #[derive(Args)]
 pub struct Ledger {
-    /// The account, by id or name [default: the only one].
+    /// The account, by id or name [default: the only active one].
     #[arg(value_name = "ID_OR_NAME")]
     account: Option<String>,
     /// Filter by kind.
@@ -62,7 +62,7 @@ pub struct Ledger {
 
 #[derive(Args)]
 pub struct Show {
-    /// The account, by id or name [default: the only one].
+    /// The account, by id or name [default: the only active one].
     #[arg(value_name = "ID_OR_NAME")]
     account: Option<String>,
     #[command(flatten)]

@@ -67,7 +67,7 @@ impl Common {
 /// Options of a command that lists something of one account.
 #[derive(Args)]
 pub struct AccountScope {
-    /// The account, by id or name [default: the only one].
+    /// The account, by id or name [default: the only active one].
     #[arg(long, value_name = "ID_OR_NAME")]
     pub account: Option<String>,
     #[command(flatten)]

@@ -34,7 +34,7 @@ pub enum Command {
 pub struct Add {
     /// Display name.
     name: String,
-    /// The account, by id or name [default: the only one].
+    /// The account, by id or name [default: the only active one].
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub struct Target {
     /// The key, by id or name; not the key itself.
     #[arg(value_name = "ID_OR_NAME")]
     id: KeyRef,
-    /// The account in which to look up the name, by id or name [default: the only one].
+    /// The account in which to look up the name, by id or name [default: the only active one].
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
     #[command(flatten)]

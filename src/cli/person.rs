@@ -35,7 +35,7 @@ pub struct Invite {
     /// Role: an owner can make changes, a viewer can only read.
     #[arg(long, value_parser = ["owner", "viewer"])]
     role: String,
-    /// The account, by id or name [default: the only one].
+    /// The account, by id or name [default: the only active one].
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
     #[command(flatten)]
@@ -47,7 +47,7 @@ pub struct Target {
     /// The person, by id or email address.
     #[arg(value_name = "ID_OR_EMAIL", value_parser = person)]
     id: String,
-    /// The account, by id or name [default: the only one].
+    /// The account, by id or name [default: the only active one].
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
     #[command(flatten)]

@@ -114,6 +114,20 @@ fn unknown_and_invalid_values_are_reported() {
 }
 
 #[test]
+fn a_stray_account_is_ignored_once_it_is_inactive() {
+    let service = Service::start();
+    service.run(&["account", "add", "stray"]);
+    let several = run(service.command(&["key", "list"]), b"").failure();
+    for part in ["default (", "stray (", "account deactivate"] {
+        assert!(several.contains(part), "{several}");
+    }
+    service.run(&["account", "deactivate", "stray"]);
+    let keys = service.json(&["key", "list"]);
+    assert_eq!(keys["data"].as_array().unwrap().len(), 1);
+    service.stop();
+}
+
+#[test]
 fn texts_without_visible_characters_are_refused() {
     let service = Service::start();
     for (arguments, reason) in [
