@@ -212,7 +212,7 @@ pub fn kind(raw: &RawValue) -> &'static str {
 }
 
 /// The known name that was probably meant: equal but for case and separators, or within two typos (one in a name of 3 to 5 letters).
-fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
+pub fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     if name.len() > MAX_SHOWN_CHARS {
         return None;
     }
