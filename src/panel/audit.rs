@@ -28,7 +28,7 @@ pub async fn list(
     Ok(HttpResponse::Ok().json(listing.await.map_err(|_| error::busy())??))
 }
 
-/// Adds the account's name and the e-mail address of the person who made the change, unless they were deleted.
+/// Adds the account's name and the email address of the person who made the change, unless they were deleted.
 fn with_names(names: &mut Names, core: &Core, entry: AuditEntry) -> Result<Value, StoreError> {
     let account = entry.account;
     let person = entry.actor.person().map(PersonId);

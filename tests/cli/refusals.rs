@@ -67,6 +67,18 @@ fn unknown_and_invalid_values_are_reported() {
             &["webhook", "list", "--account", "nobody"],
             "accounts: default (",
         ),
+        (
+            &["job", "show", unknown],
+            "there is no job 01a1fa95-0000-7000-8000-000000000000",
+        ),
+        (
+            &["job", "cancel", unknown, "--account", "default"],
+            "the account `default` has no job 01a1fa95",
+        ),
+        (
+            &["backend", "test", "nobody"],
+            "backend `nobody` is not defined; defined: builtin",
+        ),
         (&["webhook", "add", "ftp://x/"], "url"),
         (&["webhook", "add", "http://10.0.0.1/"], "egress"),
     ] {
@@ -110,6 +122,31 @@ fn unknown_and_invalid_values_are_reported() {
     }
     let neither = run(service.command(&["delivery", "redeliver"]), b"");
     assert!(neither.err.contains("--webhook"), "{neither:?}");
+    service.stop();
+}
+
+#[test]
+fn an_invited_address_is_refused_with_what_is_possible() {
+    let service = Service::start();
+    service.run(&["account", "add", "studio"]);
+    let invite = |account: &str| {
+        let words = ["person", "invite", "ada@example.com", "--role", "owner"];
+        run(
+            service.command(&[&words[..], &["--account", account]].concat()),
+            b"",
+        )
+    };
+    invite("default").success();
+    let again = invite("default").failure();
+    assert!(again.contains("send them a new link"), "{again}");
+    let elsewhere = invite("studio").failure();
+    for part in [
+        "another account",
+        "invite another address",
+        "remove the person there",
+    ] {
+        assert!(elsewhere.contains(part), "{elsewhere}");
+    }
     service.stop();
 }
 
