@@ -132,9 +132,25 @@ impl Running {
     }
 
     /// Sends SIGTERM and waits; returns the exit code.
-    pub fn stop(mut self) -> Option<i32> {
+    pub fn stop(self) -> Option<i32> {
+        self.end("-TERM")
+    }
+
+    /// Sends SIGINT, as Ctrl+C does, and waits; returns the exit code and the lines.
+    pub fn interrupt_and_read(self) -> (Option<i32>, Vec<String>) {
+        let lines = Arc::clone(&self.lines);
+        let code = self.end("-INT");
+        // The lines are complete once both readers have released them.
+        wait_for("the output has ended", || {
+            (Arc::strong_count(&lines) == 1).then_some(())
+        });
+        let lines = lines.lock().unwrap().clone();
+        (code, lines)
+    }
+
+    fn end(mut self, signal: &str) -> Option<i32> {
         let id = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-TERM", &id]).status().unwrap();
+        let sent = Command::new("kill").args([signal, &id]).status().unwrap();
         assert!(sent.success());
         wait_for("it has ended", || self.child.try_wait().unwrap()).code()
     }
