@@ -75,7 +75,7 @@ pub struct Redeliver {
     /// Redeliver all failed deliveries of this webhook.
     #[arg(long, value_name = "ID")]
     webhook: Option<WebhookId>,
-    /// Filter by creation time: at or after, such as 2026-11-20T00:00:00Z.
+    /// Filter by creation time: at or after a date (00:00 UTC) or time, such as 2026-11-20 or 2026-11-20T08:00:00Z.
     #[arg(long, value_name = "TIME", requires = "webhook", conflicts_with = "id", value_parser = parse_time)]
     from: Option<Timestamp>,
     /// Filter by creation time: at or before.

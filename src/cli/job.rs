@@ -44,7 +44,7 @@ pub struct List {
     /// Filter by a member of metadata, such as order=4711. Repeat it for up to 10 members.
     #[arg(long, value_name = "NAME=VALUE", value_parser = member)]
     metadata: Vec<(String, String)>,
-    /// Filter by creation time: at or after, such as 2026-11-20T00:00:00Z.
+    /// Filter by creation time: at or after a date (00:00 UTC) or time, such as 2026-11-20 or 2026-11-20T08:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     from: Option<Timestamp>,
     /// Filter by creation time: at or before.
