@@ -21,7 +21,7 @@ use tintype_api::{
 };
 use tintype_storage::domain::account;
 use tintype_storage::domain::api_key;
-use tintype_storage::domain::delivery;
+use tintype_storage::domain::delivery::{self, DeliveryKind};
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::job::{Job, PromptRef, PromptText};
 use tintype_storage::domain::pause::Pause;
@@ -96,10 +96,18 @@ pub fn webhook(webhooks: &WebhookService, webhook: webhook::Webhook) -> Result<W
     })
 }
 
-/// A delivery with its attempts.
+/// A delivery with its attempts, and with its type if it is an operator event.
 pub async fn delivery(core: &Core, delivery: delivery::Delivery) -> Result<Delivery, Error> {
-    let attempts = deliveries::attempts(core, &delivery).await?;
-    Ok(Delivery::new(delivery, attempts))
+    let event = async {
+        match delivery.kind {
+            DeliveryKind::Operator => Ok(core.store.operator_event(delivery.id).await?),
+            DeliveryKind::Event | DeliveryKind::Test | DeliveryKind::Batch => Ok(None),
+        }
+    };
+    // Concurrent, so that both reads share a round trip.
+    let (attempts, event) = tokio::try_join!(deliveries::attempts(core, &delivery), event)?;
+    let event = event.map(|it| it.subject);
+    Ok(Delivery::new(delivery, attempts).with_event(event.as_ref()))
 }
 
 /// A job of a list, without its prompt if the prompt cannot be read now.

@@ -207,7 +207,7 @@ impl<'a> Entries<'a> {
             false => Mode::TextToImage,
         };
         let Some(tier) = tier else {
-            let known = known_fields(generation::fields(Mode::ImageToImage));
+            let known = fields_of_request();
             let bounds = (mode, max_prompt_chars);
             return Err(generation::faults_without_model(fields, bounds, &known));
         };
@@ -258,6 +258,11 @@ fn known_of(tier: &Tier) -> Vec<&'static str> {
         mode: Mode::ImageToImage,
     };
     known_fields(&generation::useful_fields(endpoint))
+}
+
+/// All fields of a request of a batch.
+pub(super) fn fields_of_request() -> Vec<&'static str> {
+    known_fields(generation::fields(Mode::ImageToImage))
 }
 
 /// The fields of a request of a batch, from those of a generation call.

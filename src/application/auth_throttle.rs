@@ -29,7 +29,7 @@ const CAPACITY: usize = 50_000;
 /// Minimum time between two log lines about one source.
 const LOG_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A network that sends wrong credentials, or an e-mail address whose password is tried.
+/// A network that sends wrong credentials, or an email address whose password is tried.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Source {
     Network([u8; 16]),
@@ -76,7 +76,7 @@ impl AuthThrottle {
         }
     }
 
-    /// Counts and logs a failed attempt. Returns when the caller may answer it: after a delay if the network or the e-mail address
+    /// Counts and logs a failed attempt. Returns when the caller may answer it: after a delay if the network or the email address
     /// has too many failures.
     pub async fn record_failure(
         &self,
@@ -115,7 +115,7 @@ impl AuthThrottle {
             return;
         };
         let mut held = Vec::with_capacity(delayed.len());
-        // Always lock the network before the e-mail address, to avoid a deadlock.
+        // Always lock the network before the email address, to avoid a deadlock.
         for counted in delayed {
             held.push(counted.delay_lock.lock().await);
         }

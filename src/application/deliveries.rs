@@ -12,6 +12,7 @@ use tintype_actors::delivery::{DeliveryCommand, DeliveryError, Redelivered, Repl
 use tintype_storage::domain::audit_log::{Action, AuditEntry, Note};
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryState, NoReceiver};
 use tintype_storage::domain::ids::SERVICE;
+use tintype_storage::domain::operator_event::OPERATOR_WEBHOOK;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Wait as _;
@@ -212,7 +213,7 @@ pub fn facts(delivery: &Delivery) -> Value {
     json!({
         "job_id": delivery.job().map(|it| it.to_string()),
         "batch_id": delivery.batch().map(|it| it.to_string()),
-        "webhook_id": delivery.webhook.to_string(),
+        "webhook_id": (delivery.webhook != OPERATOR_WEBHOOK).then(|| delivery.webhook.to_string()),
         "url": delivery.url,
         "status": delivery.state.word(),
         "reason": delivery.state.reason().map(|reason| reason.words()),

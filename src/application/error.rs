@@ -6,6 +6,7 @@ use tintype_actors::account::NoReply;
 use tintype_actors::delivery::DeliveryError;
 use tintype_storage::domain::caller::CallerRefusal;
 use tintype_storage::domain::pause::Paused;
+use tintype_storage::domain::spending::Period;
 use tintype_storage::engine::EngineError;
 use tintype_storage::store::{AcceptError, DepositError, StoreError};
 
@@ -213,13 +214,26 @@ impl From<AcceptError> for Error {
                 format!("{error}; wait for some of them to finish"),
             )
             .retry_after(5),
-            AcceptError::AccountLimit(_) => {
-                Self::new(ErrorKind::AccountLimitReached, error.to_string())
+            AcceptError::AccountLimit(limit) => {
+                let next = match limit.period {
+                    Period::Total => "ask the operator to raise it",
+                    Period::Month => "wait for the next month, or ask the operator to raise it",
+                    Period::Day => "wait for the next day, or ask the operator to raise it",
+                };
+                Self::new(ErrorKind::AccountLimitReached, format!("{error}; {next}"))
             }
-            AcceptError::KeyLimit(_) => Self::new(ErrorKind::KeyLimitReached, error.to_string()),
-            AcceptError::Ledger(error) => {
-                Self::new(ErrorKind::InsufficientBalance, error.to_string())
+            AcceptError::KeyLimit(limit) => {
+                let next = match limit.period {
+                    Period::Total => "raise it, or use another key",
+                    Period::Month => "wait for the next month, raise it, or use another key",
+                    Period::Day => "wait for the next day, raise it, or use another key",
+                };
+                Self::new(ErrorKind::KeyLimitReached, format!("{error}; {next}"))
             }
+            AcceptError::Ledger(error) => Self::new(
+                ErrorKind::InsufficientBalance,
+                format!("{error}; add funds to the account"),
+            ),
             AcceptError::Store(error) => error.into(),
         }
     }

@@ -80,10 +80,16 @@ pub async fn invite(
     if !caller.is_operator() {
         check_room(core, account).await?;
     }
-    if core.store.person_by_email(&email).await?.is_some() {
-        return Err(Error::conflict(
-            "a person with this e-mail address has already been invited",
-        ));
+    if let Some(other) = core.store.person_by_email(&email).await? {
+        return Err(Error::conflict(match other.account == account {
+            true => {
+                "this account already has a person with this email address; send them a new link instead"
+            }
+            false => {
+                "a person of another account has this email address, and an address belongs to one account; invite another address, \
+                 such as ada+studio@example.com, or remove the person there first"
+            }
+        }));
     }
     let now = core.now();
     let id = PersonId(core.new_id(now));

@@ -222,9 +222,20 @@ impl RateState {
             return Ok(());
         };
         let RateLimit { per_second, burst } = self.rate;
-        let detail = format!(
-            "{who} may make {per_second} {what} per second, and {burst} at once after a quiet time"
-        );
+        let what = match per_second {
+            1 => what.trim_end_matches('s'),
+            _ => what,
+        };
+        let burst = match burst {
+            1 => String::new(),
+            _ => format!(", and up to {burst} at once after a pause"),
+        };
+        let wait = match seconds {
+            1 => "1 second".to_owned(),
+            _ => format!("{seconds} seconds"),
+        };
+        let detail =
+            format!("{who} may make {per_second} {what} per second{burst}; try again in {wait}");
         Err(Error::new(ErrorKind::RateLimited, detail).retry_after(seconds))
     }
 

@@ -1,4 +1,4 @@
-//! Verifies credentials: the operator's token, and a person's e-mail address and password.
+//! Verifies credentials: the operator's token, and a person's email address and password.
 //!
 //! Failures are logged and delayed, and never block later attempts, so an attacker cannot lock a person out. See
 //! [`super::auth_throttle`].
@@ -16,7 +16,7 @@ use tintype_storage::store::Writes;
 
 /// The same text for an unknown person and a wrong password.
 fn wrong_password() -> Error {
-    let detail = "the e-mail address or the password is wrong";
+    let detail = "the email address or the password is wrong";
     Error::new(ErrorKind::Unauthorized, detail)
 }
 

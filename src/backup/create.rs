@@ -5,8 +5,8 @@ use super::manifest::{Manifest, Part, Pictures};
 use super::object_list::{
     Favourites, ListEntry, ObjectList, ObjectRef, OmitReason, referenced_objects,
 };
-use super::repository::{Repository, path, picture_path};
-use crate::images::{Images, ImagesError, media_type};
+use super::repository::{self, Repository, check_integrity, path, picture_path};
+use crate::images::{Images, ImagesError, Written, media_type};
 use anyhow::Context as _;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
@@ -34,6 +34,8 @@ pub struct Contents<'a> {
     pub taken_at: Timestamp,
     /// Was the service running?
     pub running: bool,
+    /// Check every object that the repository holds, and copy damaged ones again.
+    pub repair: bool,
     /// Receives progress messages.
     pub say: &'a dyn Fn(String),
 }
@@ -93,11 +95,17 @@ async fn copy_objects(
         while reader.read()?.is_some() {}
         return Ok((None, reader.summary().map_or(0, |it| it.records)));
     };
-    let earlier = previous_list(repository).await?;
+    let earlier = match previous_list(repository).await {
+        // Without the list, every object is copied again.
+        Err(_) if contents.repair => None,
+        earlier => earlier.context(
+            "the newest backup is damaged; run `tintype backup` with --repair, which does not rely on it",
+        )?,
+    };
     // The inputs of live jobs first: a running service keeps them for at most an hour after their job has ended.
-    let (mut first, copied) = match contents.running {
+    let (mut first, mut totals) = match contents.running {
         true => copy_live_objects(contents, images, repository, earlier.as_ref()).await?,
-        false => (HashMap::new(), 0),
+        false => (HashMap::new(), Totals::default()),
     };
     let mut reader = Reader::new(rewind(contents.records)?)?;
     let mut earlier = earlier.as_ref().map(list_of).transpose()?;
@@ -119,20 +127,22 @@ async fn copy_objects(
     };
     let mut list = tempfile::tempfile_in(temp_dir(repository))?;
     let mut lines = BufWriter::new(list.try_clone()?);
-    let mut totals = Totals {
-        copied,
-        ..Totals::default()
-    };
     let mut copies = stream::iter(std::iter::from_fn(|| next().transpose()))
         .map(|object| async {
             let (object, known) = object?;
-            copy(images, repository, contents.kept_since, object, known).await
+            copy(contents, images, repository, object, known).await
         })
         .buffered(CONCURRENCY);
-    while let Some((listed, copied)) = copies.try_next().await? {
-        totals.add(&listed, copied);
-        if copied {
-            (contents.say)(format!("{} pictures copied", totals.copied));
+    while let Some((listed, outcome)) = copies.try_next().await? {
+        totals.add(&listed, outcome);
+        match outcome {
+            Outcome::Copied | Outcome::Repaired => {
+                (contents.say)(format!("{} pictures copied", totals.copied));
+            }
+            Outcome::There if contents.repair => {
+                (contents.say)(format!("{} pictures checked", totals.count));
+            }
+            Outcome::There | Outcome::Omitted => {}
         }
         serde_json::to_writer(&mut lines, &listed)?;
         lines.write_all(b"\n")?;
@@ -147,6 +157,7 @@ async fn copy_objects(
         count: totals.count,
         bytes: totals.bytes,
         copied: totals.copied,
+        repaired: totals.repaired,
         expired: totals.expired,
         missing: totals.missing,
     };
@@ -164,32 +175,31 @@ fn list_of(earlier: &File) -> io::Result<ObjectList> {
     Ok(ObjectList::new(rewind(earlier)?))
 }
 
-/// Copies the objects that live jobs reference. Returns the entries of those that the repository now holds, by key, and the number
+/// Copies the objects that live jobs reference. Returns the entries of those that the repository now holds, by key, and the numbers
 /// of copies.
 async fn copy_live_objects(
     contents: &Contents<'_>,
     images: &Images,
     repository: &Repository,
     earlier: Option<&File>,
-) -> anyhow::Result<(HashMap<String, ListEntry>, u64)> {
+) -> anyhow::Result<(HashMap<String, ListEntry>, Totals)> {
     let mut reader = Reader::new(rewind(contents.records)?)?;
     let mut earlier = earlier.map(list_of).transpose()?;
-    let (mut there, mut count) = (HashMap::new(), 0);
+    let (mut there, mut totals) = (HashMap::new(), Totals::default());
     while let Some(entry) = reader.read()? {
         if entry.kind != "live_job" {
             continue;
         }
         for object in referenced_objects(&entry)? {
             let known = previous_entry(&mut earlier, &object)?;
-            let (listed, copied) =
-                copy(images, repository, contents.kept_since, object, known).await?;
-            count += u64::from(copied);
+            let (listed, outcome) = copy(contents, images, repository, object, known).await?;
+            totals.add_copy(outcome);
             if listed.left_out.is_none() {
                 there.insert(listed.key.clone(), listed);
             }
         }
     }
-    Ok((there, count))
+    Ok((there, totals))
 }
 
 fn previous_entry(
@@ -200,18 +210,37 @@ fn previous_entry(
     Ok(found.transpose()?.flatten())
 }
 
+/// What became of one object.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// The repository held it.
+    There,
+    Copied,
+    /// The repository held a damaged copy, which was replaced.
+    Repaired,
+    /// The service no longer has it.
+    Omitted,
+}
+
 #[derive(Default)]
 struct Totals {
     count: u64,
     bytes: u64,
+    /// Includes the repaired objects.
     copied: u64,
+    repaired: u64,
     expired: u64,
     missing: u64,
 }
 
 impl Totals {
-    fn add(&mut self, listed: &ListEntry, copied: bool) {
-        self.copied += u64::from(copied);
+    fn add_copy(&mut self, outcome: Outcome) {
+        self.copied += u64::from(matches!(outcome, Outcome::Copied | Outcome::Repaired));
+        self.repaired += u64::from(outcome == Outcome::Repaired);
+    }
+
+    fn add(&mut self, listed: &ListEntry, outcome: Outcome) {
+        self.add_copy(outcome);
         match listed.left_out {
             None => {
                 self.count += 1;
@@ -247,24 +276,24 @@ fn temp_dir(repository: &Repository) -> PathBuf {
         .map_or_else(std::env::temp_dir, Path::to_owned)
 }
 
-/// Copies one object, unless the repository holds it. Returns whether it was copied.
+/// Copies one object, unless the repository holds it.
 async fn copy(
+    contents: &Contents<'_>,
     images: &Images,
     repository: &Repository,
-    kept_since: Timestamp,
     object: ObjectRef,
     known: Option<ListEntry>,
-) -> anyhow::Result<(ListEntry, bool)> {
+) -> anyhow::Result<(ListEntry, Outcome)> {
     let to = picture_path(&object.key);
+    let mut outcome = Outcome::Copied;
     if let Some(known) = known
         && let Some(written) = known.written()
-        && repository
-            .images
-            .head(&to)
-            .await
-            .is_ok_and(|it| it.size == written.bytes)
+        && repository.images.head(&to).await.is_ok()
     {
-        return Ok((known, false));
+        match is_intact(repository, &to, &written, contents.repair).await {
+            true => return Ok((known, Outcome::There)),
+            false => outcome = Outcome::Repaired,
+        }
     }
     let mut listed = ListEntry {
         record: object.record,
@@ -276,12 +305,12 @@ async fn copy(
     let chunks = match images.chunks(&listed.key).await {
         Ok(chunks) => chunks.map_err(anyhow::Error::new),
         Err(ImagesError::NotFound { .. }) => {
-            let expired = object.ended.is_some_and(|at| at < kept_since);
+            let expired = object.ended.is_some_and(|at| at < contents.kept_since);
             listed.left_out = Some(match expired {
                 true => OmitReason::Expired,
                 false => OmitReason::Missing,
             });
-            return Ok((listed, false));
+            return Ok((listed, Outcome::Omitted));
         }
         Err(error) => return Err(error.into()),
     };
@@ -289,5 +318,15 @@ async fn copy(
     let written = repository.images.put_stream(&to, kind, chunks).await?;
     listed.bytes = Some(written.bytes);
     listed.sha256 = Some(written.sha256);
-    Ok((listed, true))
+    Ok((listed, outcome))
+}
+
+/// Does the repository hold the object as it was written? Compares the length, and with `reads_it` also the checksum.
+async fn is_intact(repository: &Repository, key: &str, written: &Written, reads_it: bool) -> bool {
+    if reads_it {
+        let found = repository::read(&repository.images, key, |_| Ok(())).await;
+        return found.is_ok_and(|it| check_integrity(key, written, &it).is_ok());
+    }
+    let found = repository.images.head(key).await;
+    found.is_ok_and(|it| it.size == written.bytes)
 }

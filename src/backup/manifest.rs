@@ -45,6 +45,9 @@ pub struct Pictures {
     pub bytes: u64,
     /// Objects copied for this backup. Earlier backups had copied the others.
     pub copied: u64,
+    /// Of the copied objects, those whose earlier copy was damaged. Not part of the file.
+    #[serde(skip)]
+    pub repaired: u64,
     /// Referenced objects that retention had removed.
     pub expired: u64,
     /// Referenced objects that should exist and did not.

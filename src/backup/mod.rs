@@ -13,6 +13,7 @@
 //!
 //! Backups omit thumbnails, because the service creates them on demand.
 
+mod affected;
 mod copy;
 mod create;
 mod keys;
@@ -21,12 +22,13 @@ mod object_list;
 mod repository;
 mod restore;
 
+pub use affected::affected_backups;
 pub use copy::{Copied, copy_objects};
 pub use create::{Contents, create};
 pub use keys::{KEY_FILES, SECRETS_KEY, restore_keys};
 pub use manifest::Manifest;
 pub use repository::Repository;
-pub use restore::{Restored, restore};
+pub use restore::{Damaged, Restored, restore};
 
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 
 use super::manifest::Manifest;
 use crate::images::{FileSigningKey, Images, ImagesError, Written};
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use sha2::{Digest, Sha256};
@@ -33,7 +33,7 @@ impl Repository {
             false => Images::open_directory(Path::new(place)),
         };
         Ok(Self {
-            images: images.with_context(|| format!("the backup repository {place}"))?,
+            images: images.map_err(in_location)?,
             name: place.to_owned(),
         })
     }
@@ -152,6 +152,23 @@ impl Repository {
         for object in objects.into_iter().flatten() {
             let _ = self.images.delete(object.location.as_ref()).await;
         }
+    }
+}
+
+/// Names the location instead of the configuration key, which other callers of the object store set. The value has no credentials.
+fn in_location(error: ImagesError) -> anyhow::Error {
+    match error {
+        ImagesError::Setting { value, reason } => {
+            anyhow!("the backup location `{value}`: {reason}, or name a directory")
+        }
+        ImagesError::MissingVariable {
+            value,
+            variable,
+            reason,
+        } => anyhow!(
+            "the backup location `{value}` needs the environment variable {variable}: {reason}"
+        ),
+        other => anyhow::Error::new(other).context("the backup location cannot be used"),
     }
 }
 

@@ -17,6 +17,9 @@ use tintype_storage::export::{Loaded, load};
 use tintype_storage::store::Store;
 use tintype_storage::verify::{Report, verify};
 
+/// Further damaged objects are only counted.
+const MAX_DAMAGED: usize = 100;
+
 /// The result of a restore.
 pub struct Restored {
     /// The records.
@@ -27,9 +30,31 @@ pub struct Restored {
     pub pictures: u64,
     /// Keys of objects that were already missing when the backup was created.
     pub missing: Vec<String>,
+    /// Damaged objects and key files. Empty after a restore, which fails instead.
+    pub damaged: Damaged,
 }
 
-/// Restores a backup into `engine`, which must be empty, and its objects into `images`. `temp_dir` takes unnamed temporary files.
+/// Damaged parts that a check of a backup has found.
+#[derive(Default)]
+pub struct Damaged {
+    /// The key and the fault of each damaged object, at most [`MAX_DAMAGED`].
+    pub objects: Vec<(String, String)>,
+    /// The number of further damaged objects.
+    pub omitted: u64,
+    pub key_files: Vec<String>,
+}
+
+impl Damaged {
+    fn add_object(&mut self, key: String, error: &anyhow::Error) {
+        match self.objects.len() < MAX_DAMAGED {
+            true => self.objects.push((key, format!("{error:#}"))),
+            false => self.omitted += 1,
+        }
+    }
+}
+
+/// Restores a backup into `engine`, which must be empty, and its objects into `images`. Without `images` it only checks the objects
+/// and key files, and collects the damaged ones. `temp_dir` takes unnamed temporary files.
 ///
 /// # Errors
 /// A part of the backup is missing or damaged, or cannot be written.
@@ -78,8 +103,13 @@ pub async fn restore(
     }
     say("verifying the records".into());
     let report = verify(&Store::new(engine), |_| {})?;
+    let is_check = images.is_none();
+    let mut damaged = Damaged::default();
     for part in manifest.keys.iter().flatten() {
-        keys::read(repository, &manifest.id, part).await?;
+        match keys::read(repository, &manifest.id, part).await {
+            Err(error) if is_check => damaged.key_files.push(format!("{error:#}")),
+            read => drop(read?),
+        }
     }
     let (mut pictures, mut missing) = (0, Vec::new());
     if let Some(mut file) = list {
@@ -90,7 +120,10 @@ pub async fn restore(
                 Some(OmitReason::Expired) => {}
                 Some(OmitReason::Missing) => missing.push(listed.key),
                 None => {
-                    restore_object(repository, &listed, images).await?;
+                    match restore_object(repository, &listed, images).await {
+                        Err(error) if is_check => damaged.add_object(listed.key, &error),
+                        restored => restored?,
+                    }
                     pictures += 1;
                     say(format!("{pictures} pictures"));
                 }
@@ -102,6 +135,7 @@ pub async fn restore(
         report,
         pictures,
         missing,
+        damaged,
     })
 }
 

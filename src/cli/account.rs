@@ -18,7 +18,7 @@ const CSV_PAGE_SIZE: usize = 1_000;
 #[derive(Subcommand)]
 pub enum Command {
     /// List accounts and their balances, oldest first.
-    List(Common),
+    List(List),
     /// Show an account.
     Show(Show),
     /// Create an account.
@@ -38,14 +38,23 @@ pub enum Command {
 }
 
 #[derive(Args)]
+pub struct List {
+    /// Filter by a part of the name, in upper or lower case.
+    #[arg(long, value_name = "TEXT")]
+    name: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args)]
 pub struct Ledger {
-    /// The account, by id or name [default: the only one].
+    /// The account, by id or name [default: the only active one].
     #[arg(value_name = "ID_OR_NAME")]
     account: Option<String>,
     /// Filter by kind.
     #[arg(long, value_parser = ["deposit", "charge", "adjustment"])]
     kind: Option<String>,
-    /// Filter by time: at or after, such as 2026-11-01T00:00:00Z.
+    /// Filter by time: at or after a date (00:00 UTC) or time, such as 2026-11-01 or 2026-11-01T08:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     from: Option<Timestamp>,
     /// Filter by time: at or before.
@@ -62,7 +71,7 @@ pub struct Ledger {
 
 #[derive(Args)]
 pub struct Show {
-    /// The account, by id or name [default: the only one].
+    /// The account, by id or name [default: the only active one].
     #[arg(value_name = "ID_OR_NAME")]
     account: Option<String>,
     #[command(flatten)]
@@ -138,7 +147,7 @@ fn is_active(account: &Account) -> &'static str {
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     block_on(async {
         match command {
-            Command::List(common) => list(common).await,
+            Command::List(arguments) => list(arguments).await,
             Command::Show(arguments) => show(arguments).await,
             Command::Add(arguments) => add(arguments).await,
             Command::Rename(it) => change(&it.account, json!({"name": it.name}), &it.common).await,
@@ -158,8 +167,13 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     })
 }
 
-async fn list(common: Common) -> anyhow::Result<()> {
-    let all = common.operator()?.list_all("/accounts").await?;
+async fn list(List { name, common }: List) -> anyhow::Result<()> {
+    let mut all = common.operator()?.list_all("/accounts").await?;
+    if let Some(part) = name.map(|it| it.to_lowercase()) {
+        let has_part = |name: &str| name.to_lowercase().contains(&part);
+        all.data
+            .retain(|it| it["name"].as_str().is_some_and(has_part));
+    }
     let headings = [
         "ACCOUNT",
         "CREATED",

@@ -3,6 +3,7 @@
 use super::common::{Common, block_on, or_dash, parse_time};
 use super::operator::{PageOptions, only_set};
 use super::output::truncate;
+use super::person::{person, person_id};
 use clap::{Args, Subcommand};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -25,10 +26,13 @@ pub struct List {
     /// Filter by account, by id or name.
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
+    /// Filter by the person who made the change, by id or email address. An address is looked up in --account.
+    #[arg(long, value_name = "ID_OR_EMAIL", value_parser = person)]
+    person: Option<String>,
     /// Filter by action, such as key.change, or by group, such as key.
     #[arg(long)]
     action: Option<String>,
-    /// Filter by time: at or after, such as 2026-11-20T00:00:00Z.
+    /// Filter by time: at or after a date (00:00 UTC) or time, such as 2026-11-20 or 2026-11-20T08:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     from: Option<Timestamp>,
     /// Filter by time: at or before.
@@ -50,9 +54,18 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
 
 async fn list(arguments: List) -> anyhow::Result<()> {
     let operator = arguments.common.operator()?;
-    let account = operator.account_id(arguments.account.as_deref()).await?;
+    let account = arguments.account.as_deref();
+    let person = match arguments.person.as_deref() {
+        Some(person) if person.contains('@') => {
+            let people = operator.account_path(account, "/people").await?;
+            Some(person_id(&operator, &people, person).await?)
+        }
+        person => person.map(str::to_owned),
+    };
+    let account = operator.account_id(account).await?;
     let filters = only_set([
         ("account_id", account),
+        ("person_id", person),
         ("action", arguments.action),
         ("from", arguments.from.map(|it| it.to_string())),
         ("to", arguments.to.map(|it| it.to_string())),

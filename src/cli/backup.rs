@@ -2,19 +2,23 @@
 
 use super::operator_access::Access;
 use super::output::print_json;
-use super::{progress, record_source, verify};
+use super::{backup_list, progress, record_source, verify};
 use crate::backup::{Contents, KEY_FILES, Manifest, Repository, SECRETS_KEY, create};
 use crate::server::object_store;
-use clap::Args;
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
 use serde_json::to_value;
 use std::path::Path;
 use std::process::ExitCode;
 
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Backup repository: a directory, or s3://bucket/prefix, gs://bucket/prefix, az://container/prefix.
-    #[arg(value_name = "PLACE")]
-    place: String,
+    #[arg(value_name = "PLACE", required = true)]
+    place: Option<String>,
     /// Omit the images, for example because their bucket is backed up separately.
     #[arg(long)]
     without_pictures: bool,
@@ -24,6 +28,9 @@ pub struct Arguments {
     /// Include the key files in a bucket. Anyone who can read the bucket can then act as the server and its operator.
     #[arg(long, conflicts_with = "without_keys")]
     with_keys: bool,
+    /// Read every image in the repository that the backup needs, and copy damaged ones again.
+    #[arg(long, conflicts_with = "without_pictures")]
+    repair: bool,
     /// Print the manifest of the backup as JSON.
     #[arg(long)]
     json: bool,
@@ -31,13 +38,25 @@ pub struct Arguments {
     access: Access,
 }
 
+#[derive(Subcommand)]
+enum Command {
+    /// List the complete backups in a repository, oldest first.
+    List(backup_list::Arguments),
+}
+
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    if let Some(Command::List(list)) = arguments.command {
+        return backup_list::run(&list);
+    }
+    let place = arguments
+        .place
+        .context("give the repository of the backup")?;
     let config = arguments.access.config()?;
     let data_dir = &config.storage.data_dir;
     let progress = progress::spinner("reading records");
     let say = |message: String| progress.set_message(message);
     let manifest = actix_web::rt::System::new().block_on(async {
-        let repository = Repository::open(&arguments.place)?;
+        let repository = Repository::open(&place)?;
         let temp_dir = repository
             .directory()
             .map_or_else(std::env::temp_dir, Path::to_owned);
@@ -57,6 +76,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             records: &records.file,
             taken_at: records.taken_at,
             running: records.running,
+            repair: arguments.repair,
             say: &say,
         };
         create(&contents, &repository).await
@@ -65,7 +85,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if arguments.json {
         print_json(&to_value(&manifest)?)?;
     } else {
-        print_summary(&manifest, &arguments.place);
+        print_summary(&manifest, &place);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -81,6 +101,9 @@ fn print_summary(manifest: &Manifest, place: &str) {
                 "images: {} ({} bytes), {} newly copied",
                 it.count, it.bytes, it.copied
             );
+            if it.repaired > 0 {
+                println!("repaired: {} damaged images in {place}", it.repaired);
+            }
             if it.expired > 0 {
                 println!("omitted: {} images deleted by retention", it.expired);
             }

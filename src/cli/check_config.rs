@@ -3,6 +3,7 @@
 use super::output::print;
 use super::probe;
 use super::settings::Settings;
+use crate::config::{Sources, misspelt_variables};
 use clap::Args;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -19,7 +20,8 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.settings.load(Vec::new()) {
         Ok(config) => {
-            for warning in config.warnings() {
+            let misspelt = misspelt_variables(&Sources::process_environment());
+            for warning in config.warnings().into_iter().chain(misspelt) {
                 // The configuration is printed even if standard error is closed.
                 let _ = writeln!(io::stderr(), "warning: {warning}");
             }

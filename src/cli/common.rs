@@ -67,7 +67,7 @@ impl Common {
 /// Options of a command that lists something of one account.
 #[derive(Args)]
 pub struct AccountScope {
-    /// The account, by id or name [default: the only one].
+    /// The account, by id or name [default: the only active one].
     #[arg(long, value_name = "ID_OR_NAME")]
     pub account: Option<String>,
     #[command(flatten)]
@@ -98,9 +98,12 @@ pub fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Resul
     Ok(ExitCode::SUCCESS)
 }
 
+/// Parses an RFC 3339 time, or a date, which means its beginning in UTC.
 pub fn parse_time(text: &str) -> Result<Timestamp, String> {
-    Timestamp::parse(text)
-        .ok_or_else(|| "expected a time such as 2026-11-20T00:00:00Z (RFC 3339)".to_owned())
+    let beginning = || Timestamp::parse(&format!("{text}T00:00:00Z"));
+    Timestamp::parse(text).or_else(beginning).ok_or_else(|| {
+        "expected a date such as 2026-11-20 (00:00 UTC), or a time such as 2026-11-20T08:00:00Z (RFC 3339)".to_owned()
+    })
 }
 
 pub fn rate_text(rate: &Rate) -> String {
@@ -123,12 +126,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_rfc_3339() {
+    fn moments_are_rfc_3339_or_dates() {
+        assert_eq!(
+            parse_time("2026-11-20").unwrap().to_string(),
+            "2026-11-20T00:00:00.000Z"
+        );
         assert_eq!(
             parse_time("2026-11-20T01:00:00+01:00").unwrap().to_string(),
             "2026-11-20T00:00:00.000Z"
         );
-        for bad in ["", "yesterday", "2026-11-20", "2026-11-20T00:00:00"] {
+        for bad in [
+            "",
+            "yesterday",
+            "2026-13-01",
+            "2026-11",
+            "2026-11-20T00:00:00",
+        ] {
             assert!(parse_time(bad).is_err(), "{bad}");
         }
     }

@@ -25,7 +25,7 @@ const HEADS: [&str; 8] = [
     "ATTEMPTS",
     "LAST RESULT",
     "KIND",
-    "JOB OR BATCH",
+    "JOB, BATCH OR EVENT",
     "URL",
 ];
 
@@ -75,7 +75,7 @@ pub struct Redeliver {
     /// Redeliver all failed deliveries of this webhook.
     #[arg(long, value_name = "ID")]
     webhook: Option<WebhookId>,
-    /// Filter by creation time: at or after, such as 2026-11-20T00:00:00Z.
+    /// Filter by creation time: at or after a date (00:00 UTC) or time, such as 2026-11-20 or 2026-11-20T08:00:00Z.
     #[arg(long, value_name = "TIME", requires = "webhook", conflicts_with = "id", value_parser = parse_time)]
     from: Option<Timestamp>,
     /// Filter by creation time: at or before.
@@ -111,11 +111,13 @@ async fn list(arguments: List) -> anyhow::Result<()> {
     arguments.common.show_list(found.await?, HEADS, row)
 }
 
-/// What the delivery is about, and the id under which `tintype job show` or `tintype batch show` finds it.
+/// What the delivery is about: the id under which `tintype job show` or `tintype batch show` finds it, or the type of an operator
+/// event.
 fn subject(it: &Delivery) -> (&str, Option<&str>) {
     match &*it.kind {
         "event" => ("job", it.job_id.as_deref()),
         "batch" => ("batch", it.batch_id.as_deref()),
+        "operator" => ("operator", it.event_type.as_deref()),
         // A test names a job that does not exist.
         kind => (kind, None),
     }
@@ -151,6 +153,7 @@ fn describe(delivery: Delivery) -> String {
         None => delivery.status.to_string(),
     };
     let subject = match subject(&delivery) {
+        ("operator", Some(event)) => ("operator event", Some(event)),
         (kind, Some(id)) => (kind, Some(id)),
         (kind, None) => ("kind", Some(kind)),
     };
@@ -160,8 +163,8 @@ fn describe(delivery: Delivery) -> String {
         ("next attempt", delivery.next_attempt_at.as_deref()),
         ("created", Some(&delivery.created_at)),
         subject,
-        ("account", Some(&delivery.account_id)),
-        ("webhook", Some(&delivery.webhook_id)),
+        ("account", delivery.account_id.as_deref()),
+        ("webhook", delivery.webhook_id.as_deref()),
         ("url", Some(&delivery.url)),
     ]);
     if delivery.attempts.is_empty() {
@@ -266,7 +269,7 @@ mod tests {
 
     fn delivery(attempts: Value) -> Delivery {
         read(json!({
-            "delivery_id": "d1", "account_id": "a1", "kind": "event", "job_id": "j1", "webhook_id": "w1", "url": "http://x/",
+            "delivery_id": "d1", "account_id": "a1", "kind": "event", "job_id": "j1", "event_type": null, "webhook_id": "w1", "url": "http://x/",
             "status": "failed", "reason": "attempts exhausted", "attempts": attempts,
             "next_attempt_at": null, "created_at": "2026-11-20T20:00:00.000Z",
         }))
@@ -302,6 +305,24 @@ mod tests {
             ..delivery(json!([]))
         };
         assert_eq!(row(batch)[5..7], ["batch", "b1"]);
+    }
+
+    #[test]
+    fn an_operator_event_is_named_by_its_type_and_has_no_account_or_webhook() {
+        let event = || Delivery {
+            kind: "operator".into(),
+            account_id: None,
+            webhook_id: None,
+            event_type: Some("disk.low".into()),
+            job_id: None,
+            ..delivery(json!([]))
+        };
+        assert_eq!(row(event())[5..7], ["operator", "disk.low"]);
+        let text = describe(event());
+        assert!(text.contains("operator event  disk.low\n"), "{text}");
+        for absent in ["account", "webhook"] {
+            assert!(!text.contains(absent), "{text}");
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub struct Add {
     /// Amount, such as 25.00. A negative amount corrects an earlier deposit.
     #[arg(allow_negative_numbers = true)]
     amount: String,
-    /// The account, by id or name [default: the only one].
+    /// The account, by id or name [default: the only active one].
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
     /// Reference shown in the ledger, such as an invoice number.

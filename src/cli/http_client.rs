@@ -21,6 +21,8 @@ pub struct HttpClient {
 
 pub struct Response {
     pub status: StatusCode,
+    /// Does the server answer an earlier request with the same idempotency key again?
+    pub is_replay: bool,
     pub body: Bytes,
 }
 
@@ -79,6 +81,7 @@ impl HttpClient {
         }
         Ok((!response.status.is_success()).then(|| Response {
             status: response.status,
+            is_replay: false,
             body: error_body.into(),
         }))
     }
@@ -125,6 +128,7 @@ impl HttpClient {
             }
             Ok::<_, Error>(Ok(Response {
                 status: response.status,
+                is_replay: response.headers.contains_key("idempotent-replayed"),
                 body: body.into(),
             }))
         };

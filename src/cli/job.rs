@@ -4,6 +4,7 @@ use super::common::{Common, block_on, or_dash, parse_time};
 use super::key_ref::KeyRef;
 use super::operator::{Operator, PageOptions, only_set};
 use super::output::{field_lines, truncate};
+use super::problem_text::ErrorResponse;
 use clap::{Args, Subcommand};
 use std::process::ExitCode;
 use tintype_api::{BackendError, JobRecord};
@@ -43,7 +44,7 @@ pub struct List {
     /// Filter by a member of metadata, such as order=4711. Repeat it for up to 10 members.
     #[arg(long, value_name = "NAME=VALUE", value_parser = member)]
     metadata: Vec<(String, String)>,
-    /// Filter by creation time: at or after, such as 2026-11-20T00:00:00Z.
+    /// Filter by creation time: at or after a date (00:00 UTC) or time, such as 2026-11-20 or 2026-11-20T08:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     from: Option<Timestamp>,
     /// Filter by creation time: at or before.
@@ -79,7 +80,8 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
             Command::List(arguments) => list(arguments).await,
             Command::Show(target) => {
                 let operator = target.common.operator()?;
-                let response = operator.get(&path(&operator, &target).await?).await?;
+                let response = operator.get(&path(&operator, &target).await?).await;
+                let response = response.map_err(|error| name_job(error, &target))?;
                 target.common.show(response, describe)
             }
             Command::Cancel(target) => cancel(&target).await,
@@ -143,9 +145,28 @@ async fn path(operator: &Operator, target: &Target) -> anyhow::Result<String> {
     Ok(format!("/jobs/{}{}", target.id, query.unwrap_or_default()))
 }
 
+/// Names the job that does not exist. The server does not, because its answer must be the same for the job of another account.
+fn name_job(error: anyhow::Error, target: &Target) -> anyhow::Error {
+    let is_unknown = error
+        .downcast_ref()
+        .is_some_and(ErrorResponse::is_not_found);
+    match (is_unknown, &target.account) {
+        (false, _) => error,
+        (true, None) => anyhow::anyhow!(
+            "there is no job {}; find its id with `tintype job list`",
+            target.id
+        ),
+        (true, Some(account)) => anyhow::anyhow!(
+            "the account `{account}` has no job {}; find its id with `tintype job list`, or omit --account to search all accounts",
+            target.id
+        ),
+    }
+}
+
 async fn cancel(target: &Target) -> anyhow::Result<()> {
     let operator = target.common.operator()?;
-    let response = operator.delete(&path(&operator, target).await?).await?;
+    let response = operator.delete(&path(&operator, target).await?).await;
+    let response = response.map_err(|error| name_job(error, target))?;
     let text = format!("canceled {}; nothing is charged", target.id);
     target.common.confirm(&response, &text)
 }

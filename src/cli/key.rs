@@ -34,7 +34,7 @@ pub enum Command {
 pub struct Add {
     /// Display name.
     name: String,
-    /// The account, by id or name [default: the only one].
+    /// The account, by id or name [default: the only active one].
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub struct Target {
     /// The key, by id or name; not the key itself.
     #[arg(value_name = "ID_OR_NAME")]
     id: KeyRef,
-    /// The account in which to look up the name, by id or name [default: the only one].
+    /// The account in which to look up the name, by id or name [default: the only active one].
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
     #[command(flatten)]
@@ -139,14 +139,28 @@ async fn list(scope: AccountScope) -> anyhow::Result<()> {
             it.created_at.to_string(),
             active(&it, now).to_owned(),
             models(&it, ","),
-            it.spent.into(),
-            or_dash(it.spend_limit),
+            it.spent.to_string(),
+            or_dash(limits(&it)),
             or_dash(it.expires_at),
             or_dash(it.last_used_at),
             it.name,
             it.prefix,
         ]
     })
+}
+
+/// All spend limits of a key.
+fn limits(key: &ApiKey) -> Option<String> {
+    let limits = [
+        (&key.spend_limit, ""),
+        (&key.spend_limit_monthly, "/month"),
+        (&key.spend_limit_daily, "/day"),
+    ];
+    let set = limits
+        .into_iter()
+        .filter_map(|(limit, period)| Some(format!("{}{period}", &**limit.as_ref()?)));
+    let set: Vec<String> = set.collect();
+    (!set.is_empty()).then(|| set.join(", "))
 }
 
 /// Whether the server accepts the key, as far as the clock of this machine tells.
@@ -264,6 +278,30 @@ mod tests {
             let key = serde_json::from_value(key).unwrap();
             assert_eq!(active(&key, now), shown);
         }
+    }
+
+    #[test]
+    fn a_list_shows_every_spend_limit() {
+        let key = |total: Value, month: Value, day: Value| -> ApiKey {
+            let key = json!({
+                "key_id": "k1", "account_id": "a1", "prefix": "tt_9Xb1", "system": false, "name": "ci", "models": ["fast"],
+                "active": true, "expires_at": null, "spend_limit": total, "spend_limit_daily": day,
+                "spend_limit_monthly": month, "spent": "0.00", "spent_today": "0.00", "spent_this_month": "0.00",
+                "rate_limit": null, "allowed_ips": null, "max_concurrent": null, "last_used_at": null,
+                "previous_valid_until": null, "created_at": "t0",
+            });
+            serde_json::from_value(key).unwrap()
+        };
+        let shown = |total, month, day| limits(&key(total, month, day));
+        assert_eq!(shown(json!(null), json!(null), json!(null)), None);
+        assert_eq!(
+            shown(json!("5.00"), json!(null), json!(null)).as_deref(),
+            Some("5.00")
+        );
+        assert_eq!(
+            shown(json!("5.00"), json!("2.00"), json!("0.50")).as_deref(),
+            Some("5.00, 2.00/month, 0.50/day")
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub struct KeyOptions {
     /// Allowed models, separated by commas (none: all models).
     #[arg(long, value_name = "MODELS")]
     models: Option<String>,
-    /// Expiry, such as 2030-01-31T12:00:00Z (none: never).
+    /// Expiry, such as 2030-01-31 (00:00 UTC) or 2030-01-31T12:00:00Z (none: never).
     #[arg(long, value_name = "TIME")]
     expires: Option<String>,
     /// Total spend limit (none: no limit).

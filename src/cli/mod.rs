@@ -4,6 +4,7 @@ mod account;
 mod audit_log;
 mod backend;
 mod backup;
+mod backup_list;
 mod batch;
 mod check_config;
 mod common;

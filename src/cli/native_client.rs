@@ -64,15 +64,21 @@ impl NativeClient {
         serde_json::from_slice(&response.body).context(NOT_TINTYPE)
     }
 
+    /// Also returns whether the server answers an earlier submission again.
+    ///
     /// # Errors
     /// As [`NativeClient::create_job`].
-    pub async fn submit_batch(&self, body: Body, idempotency_key: &str) -> anyhow::Result<Batch> {
+    pub async fn submit_batch(
+        &self,
+        body: Body,
+        idempotency_key: &str,
+    ) -> anyhow::Result<(Batch, bool)> {
         let path = "/api/v1/batches";
         let response = self
             .call(Method::POST, path, Some(body), Some(idempotency_key))
             .await
             .map_err(|error| lost_response(error, idempotency_key, "batch"))?;
-        read(&response, StatusCode::ACCEPTED)
+        Ok((read(&response, StatusCode::ACCEPTED)?, response.is_replay))
     }
 
     pub async fn estimate_batch(&self, body: Body) -> anyhow::Result<BatchEstimate> {

@@ -165,17 +165,13 @@ impl Operator {
         self.list(path, &[], PageOptions::default()).await
     }
 
-    /// The account with this id or name. Without `id_or_name`, the only account.
+    /// The account with this id or name. Without `id_or_name`, the only active account, or the only account.
     pub async fn account(&self, id_or_name: Option<&str>) -> anyhow::Result<Account> {
         if let Some(id) = id_or_name.and_then(|text| text.parse::<AccountId>().ok()) {
             return read(self.get(&format!("/accounts/{id}")).await?);
         }
         let all: Vec<Account> = read_all(self.list_all("/accounts").await?.data)?;
-        let mut matches: Vec<Account> = all
-            .iter()
-            .filter(|it| id_or_name.is_none_or(|name| it.name == name))
-            .cloned()
-            .collect();
+        let mut matches = candidates(&all, id_or_name);
         match (matches.len(), id_or_name) {
             (1, _) => Ok(matches.swap_remove(0)),
             (0, None) => {
@@ -183,8 +179,8 @@ impl Operator {
             }
             (0, Some(name)) => bail!("there is no account `{name}`; accounts: {}", names(&all)),
             (_, None) => bail!(
-                "there are several accounts; choose one by id or name: {}",
-                names(&all)
+                "there are several accounts; choose one by id or name, or deactivate the unused ones with `tintype account deactivate`: {}",
+                names(&matches)
             ),
             (_, Some(name)) => bail!(
                 "several accounts are named `{name}`; choose one by id: {}",
@@ -323,6 +319,19 @@ fn read_all<T: DeserializeOwned>(values: Vec<Value>) -> anyhow::Result<Vec<T>> {
     values.into_iter().map(read).collect()
 }
 
+/// The accounts with this name. Without a name, the active accounts, or all accounts if none is active.
+fn candidates(all: &[Account], name: Option<&str>) -> Vec<Account> {
+    let is_active = |it: &&Account| it.active.unwrap_or(true);
+    let matches: Vec<Account> = match name {
+        Some(name) => all.iter().filter(|it| it.name == name).cloned().collect(),
+        None => all.iter().filter(is_active).cloned().collect(),
+    };
+    match matches.is_empty() && name.is_none() {
+        true => all.to_vec(),
+        false => matches,
+    }
+}
+
 fn names(accounts: &[Account]) -> String {
     let shown: Vec<String> = accounts
         .iter()
@@ -339,6 +348,31 @@ fn names(accounts: &[Account]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_only_active_account_is_the_default() {
+        let account = |name: &str, active: bool| -> Account {
+            let mut json = json!({
+                "account_id": name, "name": name, "balance": "0.00", "reserved": "0.00", "available": "0.00", "created_at": "t",
+            });
+            if !active {
+                json["active"] = false.into();
+            }
+            read(json).unwrap()
+        };
+        let found = |all: &[Account], name: Option<&str>| -> Vec<String> {
+            candidates(all, name)
+                .into_iter()
+                .map(|it| it.name)
+                .collect()
+        };
+        let all = [account("a", true), account("b", false), account("c", true)];
+        assert_eq!(found(&all, None), ["a", "c"]);
+        assert_eq!(found(&all[..2], None), ["a"]);
+        assert_eq!(found(&all[1..2], None), ["b"]);
+        assert_eq!(found(&all, Some("b")), ["b"]);
+        assert_eq!(found(&all, Some("d")), [""; 0]);
+    }
 
     #[test]
     fn a_message_lists_ten_accounts_and_counts_the_rest() {

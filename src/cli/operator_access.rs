@@ -41,6 +41,11 @@ impl Access {
         Ok(self.settings.load(Vec::new())?)
     }
 
+    /// The secret of the operator's webhook, if the local configuration can be read and has one.
+    pub fn operator_secret(&self) -> Option<Secret> {
+        self.settings.load_installed().ok()?.operator.webhook_secret
+    }
+
     /// # Errors
     /// The URL is invalid, or there is no token.
     pub fn operator(&self) -> anyhow::Result<Operator> {

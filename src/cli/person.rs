@@ -35,7 +35,7 @@ pub struct Invite {
     /// Role: an owner can make changes, a viewer can only read.
     #[arg(long, value_parser = ["owner", "viewer"])]
     role: String,
-    /// The account, by id or name [default: the only one].
+    /// The account, by id or name [default: the only active one].
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
     #[command(flatten)]
@@ -47,7 +47,7 @@ pub struct Target {
     /// The person, by id or email address.
     #[arg(value_name = "ID_OR_EMAIL", value_parser = person)]
     id: String,
-    /// The account, by id or name [default: the only one].
+    /// The account, by id or name [default: the only active one].
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
     #[command(flatten)]
@@ -72,7 +72,7 @@ pub struct Link {
     revoke: bool,
 }
 
-fn person(text: &str) -> Result<String, String> {
+pub fn person(text: &str) -> Result<String, String> {
     let is_valid = text.contains('@') || text.parse::<PersonId>().is_ok();
     let expected = "expected the id or the email address of a person";
     is_valid
@@ -125,20 +125,23 @@ impl Target {
         let operator = self.common.operator()?;
         let account = self.account.as_deref();
         let people = operator.account_path(account, "/people").await?;
-        if !self.id.contains('@') {
-            return Ok((operator, format!("{people}/{}", self.id)));
-        }
-        for person in operator.list_all(&people).await?.data {
-            let person: Person = read(person)?;
-            if person.email.eq_ignore_ascii_case(&self.id) {
-                return Ok((operator, format!("{people}/{}", &*person.person_id)));
-            }
-        }
-        bail!(
-            "the account has no person `{}`; list its people with `tintype person list`",
-            self.id
-        )
+        let id = person_id(&operator, &people, &self.id).await?;
+        Ok((operator, format!("{people}/{id}")))
     }
+}
+
+/// The id of a person of the account whose list of people has this path. `person` is an id or an email address.
+pub async fn person_id(operator: &Operator, people: &str, person: &str) -> anyhow::Result<String> {
+    if !person.contains('@') {
+        return Ok(person.to_owned());
+    }
+    for found in operator.list_all(people).await?.data {
+        let found: Person = read(found)?;
+        if found.email.eq_ignore_ascii_case(person) {
+            return Ok(found.person_id.into());
+        }
+    }
+    bail!("the account has no person `{person}`; list its people with `tintype person list`")
 }
 
 async fn list(scope: AccountScope) -> anyhow::Result<()> {

@@ -19,6 +19,10 @@ impl ErrorResponse {
         Self { status, problem }
     }
 
+    pub fn is_not_found(&self) -> bool {
+        self.status == StatusCode::NOT_FOUND
+    }
+
     /// `describe` formats a field and its message. An error that several requests of a batch share is listed once.
     pub fn text(&self, describe: &dyn Fn(&str, &str) -> String) -> String {
         let Some(problem) = &self.problem else {

@@ -11,7 +11,8 @@ const INSTALLED_FILE: &str = "/etc/tintype/config.toml";
 
 #[derive(Args, Clone, Debug, Default)]
 pub struct Settings {
-    /// Configuration file [default: ./config.toml if it exists].
+    /// Configuration file [default: ./config.toml if it exists; without it, commands that call a running server read
+    /// /etc/tintype/config.toml].
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Data directory [default: data_dir in [storage] of the configuration].

@@ -35,7 +35,7 @@ pub enum Command {
 pub struct Add {
     /// URL that receives the deliveries. A private address must be listed in `allow` in [egress].
     url: String,
-    /// The account, by id or name [default: the only one].
+    /// The account, by id or name [default: the only active one].
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
     /// JSON encoding: ascii (escaped, as Python writes it) or utf8 (as JavaScript writes it).

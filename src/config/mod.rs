@@ -54,6 +54,7 @@ pub use billing::{Billing, FirstRun};
 pub use cluster::Cluster;
 pub use comfyui::ComfyUiSettings;
 pub use compat::Compat;
+pub use environment::misspelt_variables;
 pub use error::{ConfigErrors, Fault, Location};
 pub use jobs::{Inputs, Jobs};
 pub use log::{Log, LogFormat};

@@ -37,12 +37,14 @@ impl Operator {
             })
         };
         match ["webhook_url", "webhook_secret"].map(is_empty) {
-            [Some(false), Some(true)] => section.fault(
+            [Some(false), Some(true)] => section.missing(
                 "webhook_secret",
+                "webhook_url",
                 format!("missing, but required with webhook_url; expected {SECRET}"),
             ),
-            [Some(true), Some(false)] => section.fault(
+            [Some(true), Some(false)] => section.missing(
                 "webhook_url",
+                "webhook_secret",
                 "missing, but required with webhook_secret".to_owned(),
             ),
             _ => {}

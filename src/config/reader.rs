@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::environment::toml_hint;
 use tintype_api::fields::nearest;
-
 use super::error::{Location, printable};
 use super::faults::Faults;
 use super::node::{Item, Node, Tree, join};
@@ -116,6 +116,13 @@ impl<'t> Section<'t> {
             .push(self.location_of(key), &path, message);
     }
 
+    /// Records that a key is missing although another one is set. The location is that of the other key.
+    pub fn missing(&self, key: &str, because_of: &str, message: String) {
+        let location = self.location_of(because_of);
+        let path = join(&self.path, key);
+        self.context.faults.push(location, &path, message);
+    }
+
     /// The location of a key of this section, or of the section if the key is absent.
     pub fn location_of(&self, key: &str) -> &Location {
         self.tree
@@ -171,12 +178,7 @@ impl<'t> Field<'t> {
     /// Records that the value has the wrong type.
     pub fn wrong_type(&self, expected: &str) {
         let found = self.node.item.kind();
-        let hint = match (&self.node.raw, expected.starts_with("a string")) {
-            (Some(_), false) => {
-                "; in environment variables, lists and tables are written as in TOML: [\"a\", \"b\"], { a = \"b\" }"
-            }
-            _ => "",
-        };
+        let hint = toml_hint(self.node, expected);
         self.fault(format!("expected {expected}, found {found}{hint}"));
     }
 

@@ -39,7 +39,7 @@ impl Address {
             value: without_credentials(value),
             reason: reason.to_owned(),
         };
-        let forms = "write s3://bucket/prefix, gs://bucket/prefix or az://container/prefix, or leave it empty for <data_dir>/objects";
+        let forms = "write s3://bucket/prefix, gs://bucket/prefix or az://container/prefix";
         let url = Url::parse(value).map_err(|_| refuse(forms))?;
         let scheme = match url.scheme() {
             "s3" => Scheme::S3,

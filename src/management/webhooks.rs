@@ -12,6 +12,7 @@ use crate::web::problem::HttpResult;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use tintype_api::{Delivery, Webhook};
+use tintype_storage::domain::operator_event::EventSubject;
 
 /// `POST /accounts/{account_id}/webhooks`
 pub async fn register(
@@ -96,5 +97,6 @@ pub async fn test(of: OfWebhook, core: Data<Core>) -> HttpResult {
 /// `POST /operator-webhook/test`: sends a test event to the webhook of the configuration.
 pub async fn test_operator(OperatorCall(caller): OperatorCall, core: Data<Core>) -> HttpResult {
     let delivery = operator_events::test(&core, &caller).await?;
-    Ok(HttpResponse::Accepted().json(Delivery::new(delivery, Vec::new())))
+    let answer = Delivery::new(delivery, Vec::new()).with_event(Some(&EventSubject::Test));
+    Ok(HttpResponse::Accepted().json(answer))
 }

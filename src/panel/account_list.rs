@@ -2,13 +2,13 @@
 
 use super::overview::is_low;
 use crate::api::answers;
+use crate::application::blocking::blocking;
 use crate::application::core::Core;
-use crate::application::error;
 use crate::application::settings::Settings;
 use crate::web::access::OperatorCall;
 use crate::web::paging::{Listing, Window, filtered_window};
-use crate::web::problem::{FieldFault, Problem};
-use actix_web::web::{self, Data};
+use crate::web::problem::{FieldFault, HttpResult};
+use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -64,18 +64,18 @@ pub async fn list(
     request: HttpRequest,
     core: Data<Core>,
     settings: Data<Settings>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let (mut filter, mut sort) = (AccountFilter::default(), Sort::default());
     let take = |name: &str, value: &str| read(&mut filter, &mut sort, name, value).err();
     let window = filtered_window(&request, &["search", "name", "sort"], take)?;
     let permit = PERMITS.acquire((), 1).await;
     let shared = core.clone();
-    let found = web::block(move || {
+    let found = blocking(move || {
         // The read itself releases the permit, because it continues after a disconnect.
         let _permit = permit;
         find(&shared, &filter, sort, window)
     });
-    let (page, names, next) = found.await.map_err(|_| error::busy())??;
+    let (page, names, next) = found.await?;
     let mut data = Vec::with_capacity(page.len());
     for account in page {
         data.push(AccountListItem {

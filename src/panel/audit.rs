@@ -25,7 +25,7 @@ pub async fn list(_: OperatorCall, request: HttpRequest, core: web::Data<Core>) 
     Ok(HttpResponse::Ok().json(listing.await?))
 }
 
-/// Adds the account's name and the e-mail addresses of the person who made the change and of the person whose sessions it ended, unless
+/// Adds the account's name and the email addresses of the person who made the change and of the person whose sessions it ended, unless
 /// they were deleted.
 fn with_names(names: &mut Names, core: &Core, entry: AuditEntry) -> Result<Value, StoreError> {
     let account = entry.account;

@@ -6,7 +6,7 @@ use crate::web::problem::Problem;
 use actix_web::{HttpRequest, web};
 use tintype_api::Fields;
 
-/// Fits the longest e-mail address and two of the longest passwords with every character escaped.
+/// Fits the longest email address and two of the longest passwords with every character escaped.
 const MAX_BYTES: usize = 8 << 10;
 
 /// Reads a body whose fields are all required strings.

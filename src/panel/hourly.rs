@@ -2,13 +2,14 @@
 
 use super::Panel;
 use super::charts::{Chart, figures};
+use crate::application::blocking::blocking;
 use crate::application::core::Core;
-use crate::application::error;
 use crate::web::problem::Problem;
-use actix_web::web::{self, Data};
+use actix_web::web::Data;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tintype_fair_semaphore::FairSemaphore;
 use tintype_storage::domain::daily_usage::UsageTotals;
@@ -55,7 +56,7 @@ impl Default for HourlyCharts {
 
 impl HourlyCharts {
     fn get(&self, subject: Subject) -> Option<Chart> {
-        let all = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.cached.lock();
         let found = all
             .get(&subject)
             .filter(|it| Instant::now() < it.valid_until);
@@ -64,7 +65,7 @@ impl HourlyCharts {
 
     fn put(&self, subject: Subject, chart: &Chart, cost: Duration) {
         let now = Instant::now();
-        let mut all = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.cached.lock();
         all.retain(|_, it| now < it.valid_until);
         let cached = Cached {
             chart: chart.clone(),
@@ -86,7 +87,7 @@ pub async fn read(
         return Ok(chart);
     }
     let permit = panel.hourly.permits.acquire(account, 1).await;
-    let read = web::block(move || {
+    Ok(blocking(move || {
         // The read itself releases the permit, because it continues after a disconnect.
         let _permit = permit;
         // Another caller may have read it while this one waited.
@@ -99,8 +100,8 @@ pub async fn read(
             panel.hourly.put(subject, &chart, began.elapsed());
         }
         Ok::<_, StoreError>(chart)
-    });
-    Ok(read.await.map_err(|_| error::busy())??)
+    })
+    .await?)
 }
 
 /// Returns the chart and the number of jobs that it read. Blocks.

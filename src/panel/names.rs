@@ -25,7 +25,7 @@ impl Names {
         })
     }
 
-    /// The e-mail address of a person.
+    /// The email address of a person.
     pub fn person(&mut self, core: &Core, account: AccountId, id: PersonId) -> Name {
         cached(&mut self.people, id, || {
             let person = core.store.person(account, id).wait()?;

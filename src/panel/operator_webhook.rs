@@ -4,7 +4,7 @@ use crate::api::answers;
 use crate::application::core::Core;
 use crate::application::operator_events;
 use crate::web::access::OperatorCall;
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::HttpResponse;
 use actix_web::web::Data;
 use serde_json::json;
@@ -13,7 +13,7 @@ use tintype_storage::domain::ids::SERVICE;
 const SHOWN: usize = 5;
 
 /// `GET /operator-webhook`: `url` is null without one.
-pub async fn show(_: OperatorCall, core: Data<Core>) -> Result<HttpResponse, Problem> {
+pub async fn show(_: OperatorCall, core: Data<Core>) -> HttpResult {
     let mut deliveries = Vec::with_capacity(SHOWN);
     for delivery in core.store.deliveries_of(SERVICE, SHOWN, None).await?.items {
         deliveries.push(answers::delivery(&core, delivery).await?);

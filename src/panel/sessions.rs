@@ -31,7 +31,7 @@ pub async fn sign_in_operator(
     )
 }
 
-/// `POST /session`: signs in with e-mail address and password.
+/// `POST /session`: signs in with email address and password.
 pub async fn sign_in(
     request: HttpRequest,
     payload: web::Payload,

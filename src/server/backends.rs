@@ -4,7 +4,7 @@ use super::start_error::StartError;
 use crate::backends::damaged_inputs::{OnDamagedInput, ReportsDamagedInputs};
 use crate::backends::kinds;
 use crate::catalog::tier_config;
-use crate::config::{Config, TierBackend};
+use crate::config::{Config, Sources, TierBackend, misspelt_variables};
 use crate::images::Images;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,8 @@ pub fn backends(
     generators: &HashMap<String, Arc<dyn Generator>>,
     on_damaged_input: &OnDamagedInput,
 ) -> Result<(Vec<Backend>, Routes), StartError> {
-    for warning in config.warnings() {
+    let misspelt = misspelt_variables(&Sources::process_environment());
+    for warning in config.warnings().into_iter().chain(misspelt) {
         tracing::warn!("{warning}");
     }
     let mut backends = Vec::new();

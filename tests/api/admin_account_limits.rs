@@ -56,7 +56,8 @@ fn a_day_of_the_account_is_spent_by_all_of_its_keys_together() {
     for key in &keys {
         assert_eq!(
             limit_detail(&server, key),
-            "the account has a spend limit of 0.268 a day (UTC), of which 0.268 is spent or held; the price is 0.134"
+            "the account has a spend limit of 0.268 a day (UTC), of which 0.268 is spent or held; the price is 0.134; wait for the next \
+             day, or ask the operator to raise it"
         );
     }
     let account = &keys[0].account;
@@ -270,7 +271,7 @@ fn all_keys_of_an_account_and_its_playground_share_its_rate() {
         assert!(
             refused
                 .text()
-                .contains("this account may make 1 requests per second")
+                .contains("this account may make 1 request per second")
         );
     }
     let browser = server.operators_browser();

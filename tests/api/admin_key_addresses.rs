@@ -48,10 +48,14 @@ fn a_key_is_refused_from_an_address_of_none_of_its_ranges() {
     let here = json!({"allowed_ips": ["192.0.2.0/24", "127.0.0.1"]});
     let here = server.customer_with("1.00", here);
     server.native(&here, "GET", "/balance").expect(200);
+    let own = server.native(&here, "GET", "/key").expect(200).json();
+    assert_eq!(own["allowed_ips"], json!(["192.0.2.0/24", "127.0.0.1/32"]));
     let path = format!("/keys/{}", elsewhere.key_id);
     let open = json!({"allowed_ips": null});
     server.admin("PATCH", &path).json(&open).expect(200);
     server.native(&elsewhere, "GET", "/balance").expect(200);
+    let own = server.native(&elsewhere, "GET", "/key").expect(200).json();
+    assert!(own.get("allowed_ips").is_none());
 }
 
 #[test]

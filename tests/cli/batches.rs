@@ -1,6 +1,6 @@
 //! `tintype batch` against a real server: submit, follow, cancel and download.
 
-use crate::support::{Completed, Service, run, tintype};
+use crate::support::{Completed, Running, Service, run, tintype};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -111,6 +111,45 @@ fn a_batch_is_submitted_followed_and_downloaded() {
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["custom_id"].clone())
         .collect();
     assert_eq!(ids, ["fox", "a/b", "a_b"]);
+    service.stop();
+}
+
+#[test]
+fn an_interrupted_wait_says_that_the_batch_continues() {
+    let service = Service::start();
+    let lines: String = (0..200)
+        .map(|at| request(&format!("r{at}"), "a fox"))
+        .collect();
+    service.write("prompts.jsonl", &lines);
+    let submit = [
+        "batch",
+        "submit",
+        "prompts.jsonl",
+        "--wait",
+        "--idempotency-key",
+        "k",
+    ];
+    let mut command = service.command(&submit);
+    command.env("TINTYPE_KEY", &service.key);
+    let waiting = Running::start(command);
+    let id = waiting.line("the id", |line| {
+        line.strip_prefix("batch ").map(str::to_owned)
+    });
+    let (code, lines) = waiting.interrupt_and_read();
+    assert_eq!(code, Some(130), "{lines:#?}");
+    let told = lines.join("\n");
+    for part in [
+        "the batch continues".to_owned(),
+        format!("tintype batch show {id}"),
+        format!("tintype batch cancel {id}"),
+    ] {
+        assert!(told.contains(&part), "{told}");
+    }
+    service.batch(&["cancel", &id], b"").success();
+    let again = service.batch(&["submit", "prompts.jsonl", "--idempotency-key", "k"], b"");
+    assert!(again.err.contains("nothing was submitted"), "{again:?}");
+    assert!(again.err.contains(&id), "{again:?}");
+    again.success();
     service.stop();
 }
 

@@ -7,6 +7,7 @@ mod cluster;
 mod installed;
 mod naming;
 mod operating;
+mod operator_events;
 mod receiving;
 mod refusals;
 mod support;

@@ -357,7 +357,18 @@ fn the_audit_log_since_the_first_start() {
     assert!(listed.contains("service") && listed.contains("operator"));
     let keys = service.json(&["audit", "list", "--action", "key", "--account", "default"]);
     assert_eq!(keys["data"].as_array().unwrap().len(), 1);
-    let none = service.json(&["audit", "list", "--from", "2030-01-01T00:00:00Z"]);
+    service.run(&["person", "invite", "ada@example.com", "--role", "owner"]);
+    // The operator made all changes.
+    let of_person = service.json(&["audit", "list", "--person", "ada@example.com"]);
+    assert_eq!(of_person["data"], json!([]));
+    let unknown = ["audit", "list", "--person", "eve@example.com"];
+    let unknown = run(service.command(&unknown), b"").failure();
+    assert!(unknown.contains("no person `eve@example.com`"), "{unknown}");
+    let found = service.json(&["account", "list", "--name", "DEF"]);
+    assert_eq!(found["data"][0]["name"], "default");
+    let found = service.json(&["account", "list", "--name", "studio"]);
+    assert_eq!(found["data"], json!([]));
+    let none = service.json(&["audit", "list", "--from", "2030-01-01"]);
     assert_eq!(none["data"], json!([]));
     let output = run(
         service.command(&["audit", "list", "--action", "theft"]),
@@ -366,7 +377,7 @@ fn the_audit_log_since_the_first_start() {
     .failure();
     assert!(output.contains("key.change"), "{output}");
     let verified = service.stop_and_run(&["verify", "--data-dir", "data"]);
-    assert!(verified.contains("3 audit log entries"), "{verified}");
+    assert!(verified.contains("4 audit log entries"), "{verified}");
 }
 
 #[test]

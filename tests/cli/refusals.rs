@@ -67,6 +67,18 @@ fn unknown_and_invalid_values_are_reported() {
             &["webhook", "list", "--account", "nobody"],
             "accounts: default (",
         ),
+        (
+            &["job", "show", unknown],
+            "there is no job 01a1fa95-0000-7000-8000-000000000000",
+        ),
+        (
+            &["job", "cancel", unknown, "--account", "default"],
+            "the account `default` has no job 01a1fa95",
+        ),
+        (
+            &["backend", "test", "nobody"],
+            "backend `nobody` is not defined; defined: builtin",
+        ),
         (&["webhook", "add", "ftp://x/"], "url"),
         (&["webhook", "add", "http://10.0.0.1/"], "egress"),
     ] {
@@ -110,6 +122,72 @@ fn unknown_and_invalid_values_are_reported() {
     }
     let neither = run(service.command(&["delivery", "redeliver"]), b"");
     assert!(neither.err.contains("--webhook"), "{neither:?}");
+    service.stop();
+}
+
+#[test]
+fn an_invited_address_is_refused_with_what_is_possible() {
+    let service = Service::start();
+    service.run(&["account", "add", "studio"]);
+    let invite = |account: &str| {
+        let words = ["person", "invite", "ada@example.com", "--role", "owner"];
+        run(
+            service.command(&[&words[..], &["--account", account]].concat()),
+            b"",
+        )
+    };
+    invite("default").success();
+    let again = invite("default").failure();
+    assert!(again.contains("send them a new link"), "{again}");
+    let elsewhere = invite("studio").failure();
+    for part in [
+        "another account",
+        "invite another address",
+        "remove the person there",
+    ] {
+        assert!(elsewhere.contains(part), "{elsewhere}");
+    }
+    service.stop();
+}
+
+#[test]
+fn a_stray_account_is_ignored_once_it_is_inactive() {
+    let service = Service::start();
+    service.run(&["account", "add", "stray"]);
+    let several = run(service.command(&["key", "list"]), b"").failure();
+    for part in ["default (", "stray (", "account deactivate"] {
+        assert!(several.contains(part), "{several}");
+    }
+    service.run(&["account", "deactivate", "stray"]);
+    let keys = service.json(&["key", "list"]);
+    assert_eq!(keys["data"].as_array().unwrap().len(), 1);
+    service.stop();
+}
+
+#[test]
+fn texts_without_visible_characters_are_refused() {
+    let service = Service::start();
+    for (arguments, reason) in [
+        (
+            &["account", "rename", "default", "  "][..],
+            "visible character",
+        ),
+        (&["key", "add", "   "], "visible character"),
+        (&["key", "add", "\u{200b}"], "U+200B"),
+        (&["account", "add", "a\u{202e}b"], "U+202E"),
+        (
+            &["pause", "set", "fast", "--reason", "   "],
+            "visible character",
+        ),
+        (
+            &["deposit", "add", "1", "--reference", "   "],
+            "visible character",
+        ),
+        (&["deposit", "add", "1", "--reference", "a\nb"], "U+000A"),
+    ] {
+        let output = run(service.command(arguments), b"").failure();
+        assert!(output.contains(reason), "{arguments:?}: {output}");
+    }
     service.stop();
 }
 

@@ -132,9 +132,25 @@ impl Running {
     }
 
     /// Sends SIGTERM and waits; returns the exit code.
-    pub fn stop(mut self) -> Option<i32> {
+    pub fn stop(self) -> Option<i32> {
+        self.end("-TERM")
+    }
+
+    /// Sends SIGINT, as Ctrl+C does, and waits; returns the exit code and the lines.
+    pub fn interrupt_and_read(self) -> (Option<i32>, Vec<String>) {
+        let lines = Arc::clone(&self.lines);
+        let code = self.end("-INT");
+        // The lines are complete once both readers have released them.
+        wait_for("the output has ended", || {
+            (Arc::strong_count(&lines) == 1).then_some(())
+        });
+        let lines = lines.lock().unwrap().clone();
+        (code, lines)
+    }
+
+    fn end(mut self, signal: &str) -> Option<i32> {
         let id = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-TERM", &id]).status().unwrap();
+        let sent = Command::new("kill").args([signal, &id]).status().unwrap();
         assert!(sent.success());
         wait_for("it has ended", || self.child.try_wait().unwrap()).code()
     }
@@ -170,15 +186,20 @@ pub struct Service {
 impl Service {
     /// Starts `tintype serve` on a free port. Webhooks may go to loopback and are retried after a second.
     pub fn start() -> Self {
-        Self::start_with(Cluster::requested())
+        Self::start_with(Cluster::requested(), &[])
     }
 
     /// Starts a single process whatever the environment asks for.
     pub fn start_alone() -> Self {
-        Self::start_with(None)
+        Self::start_with(None, &[])
     }
 
-    fn start_with(mut cluster: Option<Cluster>) -> Self {
+    /// Starts a single process with these environment variables.
+    pub fn start_alone_with(variables: &[(&str, &str)]) -> Self {
+        Self::start_with(None, variables)
+    }
+
+    fn start_with(mut cluster: Option<Cluster>, variables: &[(&str, &str)]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let serve = |listen: &str, data_dir: &str| {
             let arguments = ["serve", "--listen", listen, "--data-dir", data_dir];
@@ -186,7 +207,8 @@ impl Service {
             command
                 .env("TINTYPE__EGRESS__ALLOW", r#"["127.0.0.0/8"]"#)
                 .env("TINTYPE__WEBHOOKS__RETRY_DELAYS_SECONDS", "[1,1,1,1,1,1]")
-                .envs(cluster.iter().flat_map(Cluster::variables));
+                .envs(cluster.iter().flat_map(Cluster::variables))
+                .envs(variables.iter().copied());
             Running::start(command)
         };
         let (first, others) = match &cluster {
@@ -216,6 +238,14 @@ impl Service {
             processes: [first].into_iter().chain(others).collect(),
             cluster,
         }
+    }
+
+    /// The lines printed so far by the first process.
+    pub fn lines(&self) -> Vec<String> {
+        self.processes
+            .first()
+            .map(Running::lines)
+            .unwrap_or_default()
     }
 
     /// The number of processes, each of which gets the next call in turn.

@@ -240,6 +240,95 @@ fn a_backup_with_any_damaged_file_is_refused_and_leaves_nothing_that_opens() {
 }
 
 #[test]
+fn a_damaged_image_is_reported_with_its_backups_and_repaired() {
+    let place = backed_up();
+    let made = place.run(&["generate", "an owl", "--tier", "fast"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let made = place.run(&["backup", "backups"]);
+    assert!(made.out.contains("images: 2 ("), "{made:?}");
+    let listed = place.run_without_data(&["backup", "list", "backups", "--json"]);
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    let listed: Value = serde_json::from_str(&listed.out).expect("JSON");
+    let ids: Vec<&str> = listed["data"]
+        .as_array()
+        .expect("backups")
+        .iter()
+        .map(|it| it["id"].as_str().expect("an id"))
+        .collect();
+    assert_eq!(ids.len(), 2);
+    let images = files_below(&place.path("backups/pictures"));
+    for image in &images {
+        let mut bytes = fs::read(image).expect("it");
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(image, bytes).expect("damage");
+    }
+    let verify = ["verify", "--backup", "backups"];
+    let checked = place.run_without_data(&verify);
+    assert_eq!(checked.code, Some(1), "{checked:?}");
+    let faults: Vec<&str> = checked
+        .out
+        .lines()
+        .filter(|it| it.starts_with("FAULT"))
+        .collect();
+    assert_eq!(faults.len(), 2, "{checked:?}");
+    // Both backups need the older image.
+    let both = format!("needed by the backups {}, {}", ids[0], ids[1]);
+    let newest = format!("needed by the backups {}", ids[1]);
+    for wanted in [&both, &newest] {
+        assert!(
+            faults.iter().any(|it| it.ends_with(wanted.as_str())),
+            "{checked:?}"
+        );
+    }
+    assert!(checked.out.contains("--repair"), "{checked:?}");
+    let made = place.run(&["backup", "backups"]);
+    assert!(made.out.contains("0 newly copied"), "{made:?}");
+    assert_eq!(place.run_without_data(&verify).code, Some(1));
+    let made = place.run(&["backup", "backups", "--repair"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    assert!(made.out.contains("repaired: 2 damaged images"), "{made:?}");
+    for id in ids {
+        let checked = place.run_without_data(&["verify", "--backup", "backups", "--id", id]);
+        assert_eq!(checked.code, Some(0), "{checked:?}");
+    }
+    let made = place.run(&["backup", "backups", "--repair"]);
+    assert!(made.out.contains("0 newly copied"), "{made:?}");
+    let table = place.run_without_data(&["backup", "list", "backups"]);
+    assert_eq!(table.out.lines().count(), 1 + 5, "{table:?}");
+    assert!(table.out.starts_with("BACKUP "), "{table:?}");
+}
+
+#[test]
+fn a_damaged_list_of_the_newest_backup_does_not_prevent_a_repair() {
+    let place = backed_up();
+    let files = files_below(&place.path("backups"));
+    let list = files.iter().find(|it| it.ends_with("pictures.jsonl"));
+    fs::write(list.expect("a list"), "{}").expect("damage");
+    place
+        .run(&["backup", "backups"])
+        .assert_fault(&["--repair"]);
+    let made = place.run(&["backup", "backups", "--repair"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let checked = place.run_without_data(&["verify", "--backup", "backups"]);
+    assert_eq!(checked.code, Some(0), "{checked:?}");
+}
+
+#[test]
+fn an_invalid_location_is_named_as_the_location() {
+    let place = small();
+    for (location, wanted) in [
+        ("ftp://x/y", "the backup location `ftp://x/y`: write s3://"),
+        ("s3://id:hush@bucket/x", "credentials do not belong here"),
+    ] {
+        let refused = place.run(&["backup", location]);
+        refused.assert_fault(&[wanted]);
+        let is_clean = !refused.err.contains("storage.objects") && !refused.err.contains("hush");
+        assert!(is_clean, "{refused:?}");
+    }
+}
+
+#[test]
 fn a_restore_goes_into_an_empty_directory_alone() {
     let place = backed_up();
     let refused = place.run(&["restore", "backups"]);

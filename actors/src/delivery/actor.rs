@@ -12,7 +12,7 @@ use super::held_shards::{self, DueRead, HeldShards, POLL};
 use super::receiver::{self, Found};
 use super::receiver_health::{AttemptEnd, ReceiverHealth};
 use super::scheduler::{DeliveryScheduler, ScheduledDelivery};
-use super::{restart, retention};
+use super::{failed_event, restart, retention};
 use crate::ports::AttemptOutcome;
 use actix::{Actor, Addr, AsyncContext, Context, Handler, SpawnHandle};
 use std::collections::HashSet;
@@ -359,6 +359,10 @@ impl DeliveryActor {
         if let Some(delivery) = &delivery {
             self.context.stats.deliveries.recorded(delivery);
             self.schedule(delivery, None);
+            if failed_event::is_failed_event(delivery) {
+                let context = Arc::clone(&self.context);
+                tokio::task::spawn_local(failed_event::log(context, delivery.clone()));
+            }
         }
         // The first change begins a commit, and the others wait for it.
         for change in deferred {

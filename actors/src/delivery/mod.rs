@@ -5,6 +5,7 @@ mod change;
 mod command;
 mod context;
 mod event;
+mod failed_event;
 mod held_shards;
 mod receiver;
 mod receiver_health;

@@ -243,6 +243,7 @@ export interface Key {
   readonly spent_today?: string | null;
   readonly rate_limit: { readonly per_second: number; readonly burst: number } | null;
   readonly max_concurrent?: number | null;
+  readonly allowed_ips?: readonly string[] | null;
   readonly created_at: string;
 }
 

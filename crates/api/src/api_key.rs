@@ -193,6 +193,8 @@ pub struct OwnKey {
     pub day: Option<OwnDailyLimit>,
     #[serde(flatten)]
     pub live: Option<OwnMaxConcurrent>,
+    #[serde(flatten)]
+    pub addresses: Option<OwnAddresses>,
     /// The rate limit of the key, or else of the configuration.
     pub rate_limit: Option<Rate>,
     /// When the key was created.
@@ -228,6 +230,14 @@ pub struct OwnMaxConcurrent {
     pub max_concurrent: u32,
 }
 
+/// The addresses from which the key may be used.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Addresses")]
+pub struct OwnAddresses {
+    /// Present only if set: IP addresses and ranges that the key may be used from.
+    pub allowed_ips: Vec<String>,
+}
+
 impl OwnKey {
     /// `rate` is the effective rate limit.
     pub fn new(
@@ -256,6 +266,9 @@ impl OwnKey {
             live: key
                 .max_concurrent
                 .map(|max_concurrent| OwnMaxConcurrent { max_concurrent }),
+            addresses: key
+                .range_texts()
+                .map(|allowed_ips| OwnAddresses { allowed_ips }),
             rate_limit: rate.map(Rate::from),
             created_at: key.created_at.into(),
         }

@@ -2,10 +2,14 @@
 
 use crate::field::{Cursor, Moment as MomentField, Optional};
 use crate::schema::{Count, StatusCode};
-use crate::text::{DeliveryKindWord, DeliveryReason, DeliveryStatus, Id, Moment, Url};
+use crate::text::{
+    DeliveryKindWord, DeliveryReason, DeliveryStatus, Id, Moment, OperatorEventWord, Url,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tintype_storage::domain::delivery;
+use tintype_storage::domain::ids::SERVICE;
+use tintype_storage::domain::operator_event::{EventSubject, OPERATOR_WEBHOOK};
 use tintype_storage::domain::time::Timestamp;
 use uuid::Uuid;
 
@@ -31,16 +35,18 @@ body!(RedeliveryRange {
 pub struct Delivery {
     /// The delivery's id. Each attempt sends it as `webhook-id`.
     pub delivery_id: Id,
-    /// The account. All zeros for an operator event.
-    pub account_id: Id,
+    /// The account. `null` for an operator event.
+    pub account_id: Option<Id>,
     /// `event`: the end of a job. `batch`: the end of a batch. `operator`: an operator event. `test`: a test delivery.
     pub kind: DeliveryKindWord,
     /// The job. For a test, an id that no job has. `null` for other kinds.
     pub job_id: Option<Id>,
     /// The batch, or `null`.
     pub batch_id: Option<Id>,
-    /// The webhook, which may have been deleted since. All zeros for an operator event.
-    pub webhook_id: Id,
+    /// The type of an operator event, as in the `type` of its body. `null` for other kinds.
+    pub event_type: Option<OperatorEventWord>,
+    /// The webhook, which may have been deleted since. `null` for an operator event, which goes to the webhook of the configuration.
+    pub webhook_id: Option<Id>,
     /// The URL of the receiver.
     pub url: String,
     /// The delivery's state.
@@ -88,17 +94,26 @@ impl Delivery {
         let attempts = attempts.into_iter().map(attempt).collect();
         Self {
             delivery_id: delivery.id.into(),
-            account_id: delivery.account.into(),
+            account_id: (delivery.account != SERVICE).then(|| delivery.account.into()),
             kind: delivery.kind.word().into(),
             job_id: delivery.job().map(Id::from),
             batch_id: delivery.batch().map(Id::from),
-            webhook_id: delivery.webhook.into(),
+            event_type: None,
+            webhook_id: (delivery.webhook != OPERATOR_WEBHOOK).then(|| delivery.webhook.into()),
             url: delivery.url,
             status: delivery.state.word().into(),
             reason: delivery.state.reason().map(|it| it.words().into()),
             attempts,
             next_attempt_at: delivery.state.due().map(Moment::from),
             created_at: delivery.created_at.into(),
+        }
+    }
+
+    /// Adds the type of an operator event.
+    pub fn with_event(self, event: Option<&EventSubject>) -> Self {
+        Self {
+            event_type: event.map(|it| it.word().into()),
+            ..self
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::body::{self, Body, Presence};
 use crate::fields::{Fields, kind};
 use crate::schema::{described, or_null, words};
+use crate::visible_text;
 use ipnet::{IpNet, Ipv4Net};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -28,7 +29,8 @@ const MAPPED_BITS: u8 = 96;
 /// Of the sustained rate and of the burst size.
 const MAX_PER_SECOND: u32 = 1_000_000;
 const MAX_LIVE: u32 = 1_000_000;
-const NO_CONTROL_CHARACTERS: &str = r"^[^\u0000-\u001f\u007f-\u009f]+$";
+/// A pattern that every valid text matches. The parser also refuses invisible characters.
+const HAS_VISIBLE: &str = r"^[^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*$";
 const AMOUNT: &str = r"^-?0*[0-9]{1,15}(\.[0-9]{1,6}0*)?$";
 const AMOUNT_FROM_ZERO: &str = r"^0*[0-9]{1,15}(\.[0-9]{1,6}0*)?$";
 
@@ -133,15 +135,16 @@ macro_rules! strings {
 strings!(
     /// A display name. It is not trimmed.
     Name: String = |text| short_text(text, MAX_NAME_CHARS),
-        json!({"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARS, "pattern": NO_CONTROL_CHARACTERS, "description": "A display name, without control characters."});
+        json!({"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARS, "pattern": HAS_VISIBLE, "description": "A display name. It has a visible character, and no control characters or invisible characters."});
     /// The reason of a pause, for callers.
     Reason: String = |text| short_text(text, MAX_REASON_CHARS),
-        json!({"type": "string", "minLength": 1, "maxLength": MAX_REASON_CHARS, "pattern": NO_CONTROL_CHARACTERS});
+        json!({"type": "string", "minLength": 1, "maxLength": MAX_REASON_CHARS, "pattern": HAS_VISIBLE});
     /// The operator's reference of a deposit.
     Reference: String = |text| match text.chars().count() {
-        0..=MAX_REFERENCE_CHARS => Ok(text),
+        0 => Ok(text),
+        1..=MAX_REFERENCE_CHARS => visible_text::check(&text).map(|()| text),
         _ => Err(format!("must have at most {MAX_REFERENCE_CHARS} characters")),
-    }, json!({"type": "string", "maxLength": MAX_REFERENCE_CHARS});
+    }, json!({"type": "string", "maxLength": MAX_REFERENCE_CHARS, "pattern": format!("^$|{HAS_VISIBLE}")});
     /// A webhook's URL. The use case checks its address.
     WebhookUrl: String = Ok,
         json!({"type": "string", "format": "uri", "pattern": "^https?://", "minLength": 1, "maxLength": MAX_URL_CHARS});
@@ -184,12 +187,9 @@ fn display(error: impl Display) -> String {
 }
 
 fn short_text(text: String, max_chars: usize) -> Result<String, String> {
-    let fits = (1..=max_chars).contains(&text.chars().count());
-    match fits && !text.chars().any(char::is_control) {
-        true => Ok(text),
-        false => Err(format!(
-            "must be 1 to {max_chars} characters without control characters"
-        )),
+    match (1..=max_chars).contains(&text.chars().count()) {
+        true => visible_text::check(&text).map(|()| text),
+        false => Err(format!("must have 1 to {max_chars} characters")),
     }
 }
 

@@ -28,12 +28,13 @@ pub mod schema;
 mod service_status;
 mod stats;
 mod transaction;
+mod visible_text;
 mod webhook;
 
 pub use account::{Account, Balance, NewAccount};
 pub use account_limits::{AccountLimits, AccountUse};
 pub use api_key::{
-    ApiKey, OwnDailyLimit, OwnKey, OwnMaxConcurrent, OwnMonthlyLimit, Rate, Rotation,
+    ApiKey, OwnAddresses, OwnDailyLimit, OwnKey, OwnMaxConcurrent, OwnMonthlyLimit, Rate, Rotation,
 };
 pub use audit_log::AuditEntry;
 pub use batch::{Batch, BatchCounts, BatchEstimate, BatchResult};

@@ -10,6 +10,7 @@ use std::ops::Deref;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::canonical::Encoding;
+use tintype_storage::domain::operator_event::EventSubject;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 
 /// The format of amounts in responses.
@@ -123,6 +124,8 @@ word_types!(
     DeliveryStatus => ["pending", "delivered", "failed"],
     /// A kind of delivery.
     DeliveryKindWord => ["event", "test", "batch", "operator"],
+    /// A type of operator event.
+    OperatorEventWord => EventSubject::WORDS,
     /// Why a delivery failed.
     DeliveryReason => ["attempts exhausted", "webhook deleted", "webhook url changed", "webhook inactive"],
     /// The API that created a job.

@@ -1,4 +1,5 @@
-//! Parses CSV (RFC 4180): cells between commas, in double quotes if they contain a comma, a quote or a line break.
+//! Parses CSV (RFC 4180): cells between commas, in double quotes if they contain a comma, a quote or a line break. Where the comma
+//! is the decimal separator, spreadsheets write semicolons instead, so the first row decides on the delimiter.
 
 use super::TableFault;
 
@@ -12,14 +13,26 @@ pub type Row = (usize, Vec<String>);
 pub struct Rows<'a> {
     rest: Option<&'a str>,
     line: usize,
+    delimiter: char,
+}
+
+/// The delimiter of a table: the first of comma, semicolon and tab that its first line contains outside of quotes.
+fn delimiter(text: &str) -> char {
+    let header = text.trim_start().lines().next().unwrap_or_default();
+    // Every second part is in quotes.
+    let bare = || header.split('"').step_by(2);
+    let is_used = |it: &char| bare().any(|part| part.contains(*it));
+    [',', ';', '\t'].into_iter().find(is_used).unwrap_or(',')
 }
 
 impl<'a> Rows<'a> {
     pub fn new(text: &'a str) -> Self {
+        // Excel writes a byte order mark.
+        let text = text.trim_start_matches('\u{feff}');
         Self {
-            // Excel writes a byte order mark.
-            rest: Some(text.trim_start_matches('\u{feff}')),
+            rest: Some(text),
             line: 1,
+            delimiter: delimiter(text),
         }
     }
 
@@ -37,7 +50,7 @@ impl<'a> Rows<'a> {
                 return Err(self.fault(format!("has more than {MAX_CELLS} cells")));
             }
             let after = after.strip_prefix('\r').unwrap_or(after);
-            if let Some(next) = after.strip_prefix(',') {
+            if let Some(next) = after.strip_prefix(self.delimiter) {
                 rest = next;
                 continue;
             }
@@ -45,9 +58,14 @@ impl<'a> Rows<'a> {
                 Some(next) => Some(next),
                 None if after.is_empty() => None,
                 None => {
-                    return Err(
-                        self.fault("after the closing quote of a cell there must be a comma")
-                    );
+                    let delimiter = match self.delimiter {
+                        ';' => "semicolon",
+                        '\t' => "tab",
+                        _ => "comma",
+                    };
+                    return Err(self.fault(format!(
+                        "after the closing quote of a cell there must be a {delimiter}"
+                    )));
                 }
             };
             self.line += 1;
@@ -57,7 +75,7 @@ impl<'a> Rows<'a> {
 
     /// Returns a cell without quotes and the rest.
     fn bare(&self, rest: &'a str) -> Result<(String, &'a str), TableFault> {
-        let end = rest.find([',', '\n']).unwrap_or(rest.len());
+        let end = rest.find([self.delimiter, '\n']).unwrap_or(rest.len());
         let (cell, after) = rest.split_at(end);
         match cell.contains('"') {
             true => Err(self.fault(
@@ -128,6 +146,25 @@ mod tests {
         assert_eq!(read("\"x, \"\"y\"\"\r\nz\",é\n"), [["x, \"y\"\r\nz", "é"]]);
         assert_eq!(read("a\n\n\nb\n"), [["a"], ["b"]]);
         assert_eq!(read(""), Vec::<Vec<String>>::new());
+    }
+
+    #[test]
+    fn the_first_row_decides_on_the_delimiter() {
+        let read = |text: &str| -> Vec<Vec<String>> {
+            let rows = rows(text).unwrap().into_iter();
+            rows.map(|(_, row)| row).collect()
+        };
+        assert_eq!(
+            read("\u{feff}a;b\r\n1,5;\"x;y\"\r\n"),
+            [["a", "b"], ["1,5", "x;y"]]
+        );
+        assert_eq!(read("a\tb\n1;2\t3,4\n"), [["a", "b"], ["1;2", "3,4"]]);
+        assert_eq!(read("a,b\n1;2,3\n"), [["a", "b"], ["1;2", "3"]]);
+        assert_eq!(read("\"a;c\",b\n1,2\n"), [["a;c", "b"], ["1", "2"]]);
+        assert_eq!(read("\"a,c\";b\n1;2\n"), [["a,c", "b"], ["1", "2"]]);
+        assert_eq!(read("a\n1;2\n"), [["a"], ["1;2"]]);
+        let error = rows("a;b\n\"x\"y;z\n").unwrap_err();
+        assert!(error.ends_with("there must be a semicolon"), "{error}");
     }
 
     #[test]

@@ -2,17 +2,20 @@
 
 mod csv;
 
+use super::batch;
 use csv::Rows;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
+use tintype_api::fields::{nearest, shown};
 
 /// A field whose cell contains a list, separated by whitespace.
 const LIST: &str = "input_images_urls";
 /// Entries of a list to read. The service's own limit is far lower.
 const MAX_LISTED: usize = 100;
 const METADATA: &str = "metadata";
+const CALLBACK: &str = "callback_url";
 /// Prefix of columns that are members of the request's metadata.
 const MEMBER: &str = "metadata.";
 /// Faults listed per table.
@@ -66,10 +69,9 @@ pub struct Lines {
 /// # Errors
 /// The first 100 faults
 pub fn lines(bytes: &[u8], max_bytes: usize) -> Result<Lines, Vec<TableFault>> {
-    let text = std::str::from_utf8(bytes);
-    let text = text.map_err(|_| vec![TableFault::whole("the table is not UTF-8")])?;
+    let text = text_of(bytes).map_err(|fault| vec![fault])?;
     let mut rows = Rows::new(text);
-    let (_, header) = match rows.next() {
+    let (line, header) = match rows.next() {
         Some(Ok(header)) => header,
         Some(Err(fault)) => return Err(vec![fault]),
         None => return Err(vec![TableFault::whole("the table is empty")]),
@@ -77,12 +79,21 @@ pub fn lines(bytes: &[u8], max_bytes: usize) -> Result<Lines, Vec<TableFault>> {
     let header: Vec<&str> = header.iter().map(|it| it.trim()).collect();
     if header.contains(&"") {
         let message = "the first row contains an empty field name";
-        return Err(vec![TableFault::whole(message)]);
+        return Err(vec![TableFault::on(line, message)]);
     }
     let mut known = HashSet::new();
     if let Some(twice) = header.iter().find(|it| !known.insert(**it)) {
         let message = format!("the first row names the field `{twice}` twice");
-        return Err(vec![TableFault::whole(message)]);
+        return Err(vec![TableFault::on(line, message)]);
+    }
+    // Reported here, because the service would report an unknown field for each row that has a value of it.
+    let unknown: Vec<TableFault> = header
+        .iter()
+        .filter_map(|name| Some(TableFault::on(line, unknown_column(name)?)))
+        .take(MAX_FAULTS)
+        .collect();
+    if !unknown.is_empty() {
+        return Err(unknown);
     }
     let (mut lines, mut faults) = (Lines::default(), Vec::new());
     for row in rows {
@@ -114,6 +125,38 @@ pub fn lines(bytes: &[u8], max_bytes: usize) -> Result<Lines, Vec<TableFault>> {
         true => Ok(lines),
         false => Err(faults),
     }
+}
+
+/// # Errors
+/// Spreadsheets write UTF-16 or the code page of the system, unless the user asks for UTF-8.
+fn text_of(bytes: &[u8]) -> Result<&str, TableFault> {
+    let advice = "in a spreadsheet, save the file as CSV UTF-8";
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+        let message = format!("the file is UTF-16, but must be UTF-8; {advice}");
+        return Err(TableFault::on(1, message));
+    }
+    std::str::from_utf8(bytes).map_err(|error| {
+        let (valid, _) = bytes.split_at(error.valid_up_to());
+        let line = 1 + valid.iter().filter(|byte| **byte == b'\n').count();
+        TableFault::on(line, format!("the text is not UTF-8; {advice}"))
+    })
+}
+
+/// What is wrong with the name of a column, if it is no field of a request and no member of the metadata.
+fn unknown_column(name: &str) -> Option<String> {
+    let known = batch::fields_of_request();
+    // The service explains why a request has no such field.
+    if known.contains(&name) || name.starts_with(MEMBER) || name == CALLBACK {
+        return None;
+    }
+    let shown = shown(name);
+    Some(match nearest(name, &known) {
+        Some(meant) => format!("the column `{shown}` is unknown; did you mean `{meant}`?"),
+        None => format!(
+            "the column `{shown}` is unknown; the columns are {}, and {MEMBER}NAME",
+            known.join(", ")
+        ),
+    })
 }
 
 /// A value of a request. Borrows, so that it takes no more memory than the text.
@@ -211,16 +254,55 @@ mod tests {
             "{faults:?}"
         );
         assert_eq!(faults[1], "line 4: has 1 cells, and the first row 2");
-        assert!(requests("a,\n1,2\n").is_err());
-        assert!(requests("a, a\n1,2\n").is_err());
+        for (table, fault) in [
+            (
+                "model,\n1,2\n",
+                "line 1: the first row contains an empty field name",
+            ),
+            (
+                "model, model\n1,2\n",
+                "line 1: the first row names the field `model` twice",
+            ),
+        ] {
+            assert_eq!(requests(table).unwrap_err(), [fault]);
+        }
         assert_eq!(requests("\n").unwrap_err(), ["the table is empty"]);
-        let many = format!("a,b\n{}", "1\n".repeat(MAX_FAULTS * 2));
+        let many = format!("model,prompt\n{}", "1\n".repeat(MAX_FAULTS * 2));
         assert_eq!(requests(&many).unwrap_err().len(), MAX_FAULTS);
     }
 
     #[test]
+    fn an_unknown_column_is_reported_once_on_the_first_line() {
+        let faults = requests("modl;prompt;notes\nfast;x;\nfast;y;z\n").unwrap_err();
+        assert_eq!(
+            faults,
+            [
+                "line 1: the column `modl` is unknown; did you mean `model`?",
+                "line 1: the column `notes` is unknown; the columns are custom_id, model, prompt, aspect_ratio, resolution, \
+                 input_images_urls, metadata, and metadata.NAME",
+            ]
+        );
+    }
+
+    #[test]
+    fn another_encoding_is_reported_with_its_line_and_a_remedy() {
+        let fault = |bytes: &[u8]| lines(bytes, MAX_BYTES).unwrap_err()[0].to_string();
+        let latin = fault(b"model,prompt\nfast,a fox\nfast,ein B\xe4r\n");
+        assert!(
+            latin.starts_with("line 3: the text is not UTF-8; "),
+            "{latin}"
+        );
+        let wide = fault(b"\xff\xfem\0o\0");
+        assert!(wide.starts_with("line 1: the file is UTF-16"), "{wide}");
+        for message in [latin, wide] {
+            assert!(message.contains("CSV UTF-8"), "{message}");
+        }
+    }
+
+    #[test]
     fn the_json_of_a_table_is_bounded() {
-        let table = format!("{}\n{}", "a".repeat(1_000), "1\n".repeat(2_000));
+        let name = "a".repeat(1_000);
+        let table = format!("metadata.{name}\n{}", "1\n".repeat(2_000));
         let faults = lines(table.as_bytes(), 10_000).unwrap_err();
         assert!(
             faults[0].message.contains("more than 10000 bytes"),

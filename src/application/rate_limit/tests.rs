@@ -182,7 +182,10 @@ fn a_call_counts_for_its_account_unless_its_key_is_refused() {
     let refused = call(&keys[1]);
     assert_eq!(refused.key.map(|it| it.refused), Some(None));
     let error = refused.admit().unwrap_err();
-    assert!(error.detail.starts_with("this account may make 1 requests"));
+    assert_eq!(
+        error.detail,
+        "this account may make 1 request per second, and up to 3 at once after a pause; try again in 1 second"
+    );
     assert_eq!(error.retry_after, Some(1));
     let unlimited = Counted::new(None, account, None, &limiters);
     assert!(unlimited.admit().is_ok() && unlimited.account.is_none());

@@ -17,10 +17,13 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use tintype_api::Batch;
 use tintype_storage::domain::ids::BatchId;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use uuid::Uuid;
 
 /// Seconds that one request waits for the batch to end. The progress bar advances after each request.
 const LONG_POLL_SECONDS: u64 = 1;
+/// Exit code after SIGINT: 128 and the number of the signal.
+const INTERRUPTED: u8 = 130;
 /// Minimum time between two requests.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -162,12 +165,22 @@ async fn submit(arguments: Submit) -> anyhow::Result<ExitCode> {
     let key = arguments.idempotency_key;
     let key = key.unwrap_or_else(|| Uuid::new_v4().to_string());
     let submitted = client.submit_batch(body, &key).await;
-    let mut batch = submitted.map_err(|error| requests.locate(error))?;
+    let (mut batch, is_replay) = submitted.map_err(|error| requests.locate(error))?;
+    if is_replay {
+        note(&format!(
+            "nothing was submitted: an earlier command with this idempotency key has created the batch {}",
+            &*batch.batch_id
+        ));
+    }
     if arguments.wait {
         let id = parse_id(&batch)?;
-        // Printed first, because the user needs the id to find the images if the command is interrupted.
+        let interrupt = signal(SignalKind::interrupt())?;
+        // Printed first, because the user needs the id to find the images if the command ends early.
         note(&format!("batch {id}"));
-        batch = wait_until_ended(&client, id).await?;
+        batch = match wait_until_ended(&client, id, interrupt).await? {
+            Some(ended) => ended,
+            None => return Ok(ExitCode::from(INTERRUPTED)),
+        };
     }
     show(&batch, arguments.output.json)?;
     let failed = batch.counts.failed;
@@ -190,7 +203,25 @@ fn parse_id(batch: &Batch) -> anyhow::Result<BatchId> {
     id.context("the response is not from Tintype; check --server")
 }
 
-async fn wait_until_ended(client: &NativeClient, id: BatchId) -> anyhow::Result<Batch> {
+/// Returns `None` if the user interrupts the command, after saying what becomes of the batch.
+async fn wait_until_ended(
+    client: &NativeClient,
+    id: BatchId,
+    mut interrupt: Signal,
+) -> anyhow::Result<Option<Batch>> {
+    tokio::select! {
+        ended = poll_until_ended(client, id) => ended.map(Some),
+        _ = interrupt.recv() => {
+            note(&format!(
+                "interrupted; the batch continues on the server: follow it with `tintype batch show {id}`, get its results with \
+                 `tintype batch results {id} --wait`, or cancel it with `tintype batch cancel {id}`"
+            ));
+            Ok(None)
+        }
+    }
+}
+
+async fn poll_until_ended(client: &NativeClient, id: BatchId) -> anyhow::Result<Batch> {
     let mut bar = None;
     loop {
         let requested_at = Instant::now();
@@ -272,7 +303,11 @@ fn describe(it: &Batch) -> String {
 async fn results(arguments: &Results) -> anyhow::Result<ExitCode> {
     let client = arguments.access.client()?;
     if arguments.wait {
-        wait_until_ended(&client, arguments.id).await?;
+        let interrupt = signal(SignalKind::interrupt())?;
+        let ended = wait_until_ended(&client, arguments.id, interrupt).await?;
+        if ended.is_none() {
+            return Ok(ExitCode::from(INTERRUPTED));
+        }
     }
     let Some(directory) = &arguments.output else {
         let mut out = io::stdout().lock();

@@ -33,7 +33,8 @@ pub struct Arguments {
     /// Respond with status 500 to the first N attempts of each delivery, then with 200.
     #[arg(long, value_name = "N", default_value_t = 0)]
     fail: u32,
-    /// Secret to verify signatures with. Repeat it for several secrets [default: the secrets of the server's webhooks].
+    /// Secret to verify signatures with. Repeat it for several secrets [default: the secrets of the server's webhooks, and webhook_secret in
+    /// [operator] of the configuration].
     #[arg(long, value_name = "SECRET", value_parser = secret)]
     secret: Vec<Secret>,
     /// Save each delivery to a file in this directory, for `webhook-verify`.

@@ -7,8 +7,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tintype_api::BatchCounts;
+use tintype_storage::domain::operator_event::EventSubject;
 use tintype_storage::domain::time::Timestamp;
 
+/// The server does not reveal this secret.
+const OPERATOR_SECRET_HINT: &str = "an operator event is signed with webhook_secret in [operator] of the server's configuration; \
+                                    give it with --secret";
 /// Maximum characters shown of a body that is not a payload.
 const MAX_CHARS: usize = 400;
 
@@ -42,6 +46,16 @@ struct Payload<'a> {
     metadata: Option<&'a RawValue>,
 }
 
+/// The payload of an operator event.
+#[derive(Deserialize)]
+struct OperatorEvent<'a> {
+    #[serde(rename = "type")]
+    word: String,
+    created_at: String,
+    #[serde(borrow)]
+    data: &'a RawValue,
+}
+
 #[derive(Deserialize)]
 struct ImageResult {
     image_url: String,
@@ -54,13 +68,15 @@ impl Report<'_> {
         let sent = signed.x_timestamp.or(signed.webhook_timestamp);
         let body = self.delivery.body;
         let size = format!("{} bytes", body.len());
-        let payload: Result<Payload<'_>, _> = serde_json::from_slice(body);
+        let payload: Option<Payload<'_>> = serde_json::from_slice(body).ok();
+        let event: Option<OperatorEvent<'_>> = serde_json::from_slice(body).ok();
+        let event = event.filter(|it| EventSubject::WORDS.contains(&it.word.as_str()));
         let mut lines = vec![("delivery", signed.webhook_id), ("sent at", sent)];
         let excerpt;
-        let counts = payload.as_ref().ok().and_then(|it| it.counts.as_ref());
+        let counts = payload.as_ref().and_then(|it| it.counts.as_ref());
         let counts = counts.map(|it| format!("{} done, {} failed", it.done, it.failed));
-        match &payload {
-            Ok(it) => lines.extend([
+        match (&payload, &event) {
+            (Some(it), _) => lines.extend([
                 ("job", it.job_id.as_deref()),
                 ("batch", it.batch_id.as_deref()),
                 ("status", Some(it.status.as_str())),
@@ -69,13 +85,22 @@ impl Report<'_> {
                 ("error", it.error.as_deref()),
                 ("metadata", it.metadata.map(RawValue::get)),
             ]),
-            Err(_) => {
+            (None, Some(it)) => lines.extend([
+                ("event", Some(it.word.as_str())),
+                ("created", Some(it.created_at.as_str())),
+                ("data", Some(it.data.get())),
+            ]),
+            (None, None) => {
                 excerpt = truncate(&String::from_utf8_lossy(body), MAX_CHARS);
                 lines.push(("not a payload", Some(&excerpt)));
             }
         }
         lines.push(("body", Some(&size)));
         let verified = match &self.signatures {
+            Ok(signatures) if event.is_some() && signatures.is_mismatch() => {
+                let [x_signature, standard] = signatures.lines();
+                format!("{x_signature}\n{standard}\n{OPERATOR_SECRET_HINT}")
+            }
             Ok(signatures) => signatures.lines().join("\n"),
             Err(error) => format!(
                 "not verified: {}",
@@ -124,7 +149,7 @@ impl Report<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tintype_storage::domain::verification::SignedText;
+    use tintype_storage::domain::verification::{Refusal, SignedText};
 
     fn report(body: &str, signatures: anyhow::Result<SignatureReport>) -> [String; 2] {
         let delivery = DeliveryFile {
@@ -176,6 +201,25 @@ mod tests {
         ] {
             assert!(text.lines().any(|it| it == line), "{text}");
         }
+    }
+
+    #[test]
+    fn an_operator_event_is_printed_with_its_type_and_data() {
+        let body = r#"{"created_at":"2026-11-20T20:00:00.000Z","data":{"free_bytes":7},"type":"disk.low","version":1}"#;
+        let [text, _] = report(body, good());
+        for line in ["  event     disk.low", r#"  data      {"free_bytes":7}"#] {
+            assert!(text.lines().any(|it| it == line), "{text}");
+        }
+        assert!(
+            !text.contains("not a payload") && !text.contains("--secret"),
+            "{text}"
+        );
+        let other = SignatureReport {
+            x_signature: Err(Refusal::Mismatch),
+            standard: Err(Refusal::Mismatch),
+        };
+        let [text, _] = report(body, Ok(other));
+        assert!(text.contains("webhook_secret in [operator]"), "{text}");
     }
 
     #[test]

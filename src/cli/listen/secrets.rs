@@ -1,4 +1,4 @@
-//! The secrets to verify with: from the command line, or of the server's webhooks.
+//! The secrets to verify with: from the command line, or of the server's webhooks and of the local configuration's operator webhook.
 
 use super::super::operator::{Operator, read};
 use super::super::operator_access::Access;
@@ -26,6 +26,8 @@ pub enum Secrets {
 pub struct SecretCache {
     access: Access,
     operator: Option<Operator>,
+    /// Signs operator events. The server does not reveal it.
+    operator_secret: Option<Secret>,
     known: Vec<Secret>,
 }
 
@@ -33,10 +35,14 @@ impl Secrets {
     /// Uses the secrets of the server if `secrets` is empty.
     pub fn new(secrets: Vec<Secret>, access: Access) -> Self {
         if secrets.is_empty() {
+            // The configuration has checked the secret.
+            let configured = access.operator_secret();
+            let operator_secret = configured.and_then(|it| Secret::parse(it.expose()).ok());
             Self::Server(Box::new(Mutex::new(SecretCache {
                 access,
                 operator: None,
-                known: Vec::new(),
+                known: operator_secret.iter().cloned().collect(),
+                operator_secret,
             })))
         } else {
             Self::CommandLine(secrets)
@@ -49,7 +55,7 @@ impl Secrets {
             Self::CommandLine(_) => "Verifying with the secrets of --secret".into(),
             Self::Server(cache) => {
                 let mut cache = cache.lock().await;
-                match cache.refresh().await {
+                let source = match cache.refresh().await {
                     Ok(()) => format!(
                         "Verifying with the secrets of the webhooks at {}",
                         cache.operator.as_ref().map_or("", Operator::base)
@@ -57,6 +63,12 @@ impl Secrets {
                     Err(error) => format!(
                         "Not verifying signatures, because the secrets cannot be looked up; set --secret: {error:#}"
                     ),
+                };
+                match &cache.operator_secret {
+                    Some(_) => format!(
+                        "{source}\nVerifying operator events with webhook_secret in [operator] of the configuration"
+                    ),
+                    None => source,
                 }
             }
         }
@@ -97,6 +109,7 @@ impl SecretCache {
             found.with_context(|| format!("{} did not respond in time", operator.base()))?;
         self.operator = Some(operator);
         self.known = found?;
+        self.known.extend(self.operator_secret.clone());
         Ok(())
     }
 }

@@ -225,7 +225,8 @@ fn decisions_14_the_operators_webhook_needs_its_url_and_a_secret_of_the_usual_fo
     let url = "operator.webhook_url = 'https://ops.example/hook'";
     let secret = "operator.webhook_secret = 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY='";
     let missing = in_file(url);
-    assert!(missing.contains("operator.webhook_secret: missing, but required with webhook_url; expected whsec_ and 44"), "{missing}");
+    // The location is that of the URL: the empty secret is a built-in default.
+    assert!(missing.contains("config.toml:1: operator.webhook_secret: missing, but required with webhook_url; expected whsec_ and 44"), "{missing}");
     let missing = in_file(secret);
     assert!(
         missing.contains("operator.webhook_url: missing, but required with webhook_secret"),
@@ -262,4 +263,23 @@ fn decisions_14_the_operators_webhook_needs_its_url_and_a_secret_of_the_usual_fo
         both.config().operator.webhook_url.as_deref(),
         Some("http://10.0.0.7:9/hook")
     );
+}
+
+#[test]
+fn a_malformed_list_or_table_in_a_variable_is_reported_as_such() {
+    let fault = |name: &str, value: &str| Given::nothing().env(name, value).faults().join("\n");
+    let malformed = fault("TINTYPE__TIERS__FAST__PRICES", "{ \"1K\" = \"0.05\"");
+    assert!(
+        malformed.contains("it is not well-formed TOML ("),
+        "{malformed}"
+    );
+    let malformed = fault("TINTYPE__EGRESS__ALLOW", "[\"10.0.0.0/8\"");
+    assert!(
+        malformed.contains("it is not well-formed TOML ("),
+        "{malformed}"
+    );
+    let plain = fault("TINTYPE__EGRESS__ALLOW", "10.0.0.0/8");
+    assert!(plain.contains("written as in TOML"), "{plain}");
+    let number = fault("TINTYPE__JOBS__MAX_RUNS", "abc");
+    assert!(number.ends_with("found a string"), "{number}");
 }

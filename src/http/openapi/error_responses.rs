@@ -178,12 +178,15 @@ fn meaning(code: Code) -> &'static str {
 fn detail(code: Code) -> &'static str {
     match code {
         Code::Unauthorized => "send the header `Authorization: Bearer <API_KEY>`",
-        Code::InsufficientBalance => "the available balance is 0.01, the price 0.134",
+        Code::InsufficientBalance => {
+            "the available balance of 0.01 does not cover the price of 0.134; add funds to the account"
+        }
         Code::KeyLimitReached => {
-            "the API key has a spend limit of 5.00, of which 4.958 is spent or held; the price is 0.134"
+            "the API key has a spend limit of 5.00, of which 4.958 is spent or held; the price is 0.134; raise it, or use another key"
         }
         Code::AccountLimitReached => {
-            "the account has a spend limit of 50.00 a day (UTC), of which 49.90 is spent or held; the price is 0.134"
+            "the account has a spend limit of 50.00 a day (UTC), of which 49.90 is spent or held; the price is 0.134; wait for the next day, \
+             or ask the operator to raise it"
         }
         Code::ModelNotAllowed => "this API key is not scoped for the pro model",
         Code::AddressNotAllowed => "the API key may not be used from 198.51.100.7",

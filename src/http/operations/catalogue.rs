@@ -41,6 +41,7 @@ pub fn key(builder: &mut DocumentBuilder<'_>) -> Operation {
         "spend_limit_daily": "5.00",
         "spent_today": "0.134",
         "max_concurrent": 10,
+        "allowed_ips": ["203.0.113.0/24"],
         "rate_limit": {"per_second": 5, "burst": 10},
         "created_at": "2026-11-18T11:06:40.001Z",
     });

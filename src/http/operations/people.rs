@@ -54,7 +54,7 @@ pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
 pub fn invite(builder: &mut DocumentBuilder<'_>) -> Operation {
     let body = json!({"email": "ada@shop.example", "role": "owner"});
     let schema = builder.schema::<Person>();
-    let answer = ResponseDoc::json(201, "The person with the link, which is shown only here. The service sends no e-mail: send the link yourself.", schema, invited())
+    let answer = ResponseDoc::json(201, "The person with the link, which is shown only here. The service sends no email: send the link yourself.", schema, invited())
         .not_stored();
     Operation::new("invitePerson", "People", "Invite a person")
         .text("Creates a link for one use within 7 days, with which they choose a password.")

@@ -76,6 +76,16 @@ pub enum EventSubject {
 }
 
 impl EventSubject {
+    /// All names on the wire.
+    pub const WORDS: [&'static str; 6] = [
+        "account.low_balance",
+        "backend.down",
+        "backend.up",
+        "delivery.failed",
+        "disk.low",
+        "test",
+    ];
+
     /// The name on the wire.
     pub fn word(&self) -> &'static str {
         match self {

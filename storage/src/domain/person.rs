@@ -10,10 +10,10 @@ use uuid::Uuid;
 
 id!(PersonId);
 
-/// The longest e-mail address (RFC 5321, section 4.5.3.1.3).
+/// The longest email address (RFC 5321, section 4.5.3.1.3).
 pub const MAX_EMAIL_CHARS: usize = 254;
 
-/// SHA-256 of a secret that a browser holds, or of an e-mail address.
+/// SHA-256 of a secret that a browser holds, or of an email address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Digest32(pub [u8; 32]);
 
@@ -51,7 +51,7 @@ impl FromStr for Role {
 pub struct Email(String);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be an e-mail address, such as ada@example.com")]
+#[error("must be an email address, such as ada@example.com")]
 pub struct NotAnEmail;
 
 impl Email {

@@ -18,7 +18,7 @@ impl Store {
         PEOPLE.get(self, &(account, id)).await
     }
 
-    /// The person of any account with this e-mail address.
+    /// The person of any account with this email address.
     pub async fn person_by_email(&self, email: &Email) -> Result<Option<Person>, StoreError> {
         match PEOPLE_BY_EMAIL.get(self, &email_hash(email)).await? {
             Some(place) => self.person(place.account, place.person).await,
@@ -46,7 +46,7 @@ impl Store {
         Ok(page.records())
     }
 
-    /// Adds a person, or changes one whose e-mail address stays the same.
+    /// Adds a person, or changes one whose email address stays the same.
     pub fn put_person(&self, person: &Person) -> Writes {
         let place = PersonRef {
             account: person.account,

@@ -1,4 +1,4 @@
-//! Checks people against their accounts and the index of e-mail addresses.
+//! Checks people against their accounts and the index of email addresses.
 
 use super::Report;
 use crate::domain::ids::AccountId;
@@ -24,7 +24,7 @@ pub(super) fn verify(
             let found = store.person_by_email(&person.email).wait()?;
             if found.is_none_or(|it| it.id != person.id) {
                 report.fault(format!(
-                    "person {} is not found by their e-mail address",
+                    "person {} is not found by their email address",
                     person.id
                 ));
             }

@@ -228,6 +228,7 @@ def key(value: Json) -> Key:
         spent_today=_optional(value.get("spent_today"), Decimal),
         rate_limit=_optional(value["rate_limit"], lambda it: RateLimit(per_second=it["per_second"], burst=it["burst"])),
         max_concurrent=value.get("max_concurrent"),
+        allowed_ips=tuple(ips) if (ips := value.get("allowed_ips")) else None,
         created_at=_moment(value["created_at"]),
     )
 

@@ -285,6 +285,7 @@ class Key:
     spent_today: Decimal | None
     rate_limit: RateLimit | None
     max_concurrent: int | None
+    allowed_ips: tuple[str, ...] | None
     created_at: datetime
 
 

@@ -1,0 +1,70 @@
+//! `tintype backup list`: the backups in a repository.
+
+use super::output::{print, print_json, table};
+use crate::backup::{Manifest, Repository};
+use clap::Args;
+use serde_json::json;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+#[derive(Args)]
+pub struct Arguments {
+    /// Backup repository: a directory or the URL of a bucket, as for `tintype backup`.
+    #[arg(value_name = "PLACE")]
+    place: String,
+    /// Print the manifests as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Exits with code 1 if a manifest cannot be read.
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let (manifests, faults) = actix_web::rt::System::new().block_on(async {
+        let repository = Repository::open_existing(&arguments.place)?;
+        let (mut manifests, mut faults) = (Vec::new(), Vec::new());
+        for id in repository.ids().await? {
+            match repository.manifest(Some(&id)).await {
+                Ok(manifest) => manifests.push(manifest),
+                Err(error) => faults.push(format!("{error:#}")),
+            }
+        }
+        anyhow::Ok((manifests, faults))
+    })?;
+    if arguments.json {
+        print_json(&json!({"data": manifests}))?;
+    } else {
+        let headings = [
+            "BACKUP",
+            "TAKEN AT",
+            "RECORDS",
+            "IMAGES",
+            "BYTES",
+            "COPIED",
+            "KEY FILES",
+        ];
+        print(&table(&headings, manifests.iter().map(row).collect()))?;
+    }
+    for fault in &faults {
+        // The exit code reports the fault even if standard error is closed.
+        let _ = writeln!(io::stderr(), "FAULT {fault}");
+    }
+    Ok(match faults.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+fn row(it: &Manifest) -> Vec<String> {
+    let pictures = it.pictures.as_ref();
+    let or_omitted = |count: Option<u64>| count.map_or("omitted".to_owned(), |it| it.to_string());
+    let bytes = it.records.bytes + pictures.map_or(0, |it| it.bytes);
+    vec![
+        it.id.clone(),
+        it.taken_at.clone(),
+        it.record_count.to_string(),
+        or_omitted(pictures.map(|it| it.count)),
+        bytes.to_string(),
+        or_omitted(pictures.map(|it| it.copied)),
+        or_omitted(it.keys.as_ref().map(|it| it.len() as u64)),
+    ]
+}
