@@ -6,10 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::environment::toml_hint;
-use tintype_api::fields::nearest;
 use super::error::{Location, printable};
 use super::faults::Faults;
 use super::node::{Item, Node, Tree, join};
+use tintype_api::fields::nearest;
 
 pub(super) static EMPTY_TREE: Tree = Tree::new();
 

@@ -150,7 +150,7 @@ fn unknown_column(name: &str) -> Option<String> {
         return None;
     }
     let shown = shown(name);
-    Some(match nearest(name, &known) {
+    Some(match nearest(name, known.iter().copied()) {
         Some(meant) => format!("the column `{shown}` is unknown; did you mean `{meant}`?"),
         None => format!(
             "the column `{shown}` is unknown; the columns are {}, and {MEMBER}NAME",
