@@ -200,7 +200,7 @@ impl From<AcceptError> for Error {
             AcceptError::RateLowered => Self::new(ErrorKind::RateLimited, error.to_string()),
             AcceptError::TooManyLive { jobs, most, .. }
             | AcceptError::TooManyLiveOfKey { jobs, most, .. }
-                if *jobs > *most =>
+                if jobs > most =>
             {
                 Self::new(
                     ErrorKind::RateLimited,

@@ -66,7 +66,7 @@ pub async fn list(
     settings: Data<Settings>,
 ) -> HttpResult {
     let (mut filter, mut sort) = (AccountFilter::default(), Sort::default());
-    let take = |name: &str, value: &str| read(&mut filter, &mut sort, name, value).err();
+    let take = |name: &str, value: &str| read(&mut filter, &mut sort, name, value);
     let window = filtered_window(&request, &["search", "name", "sort"], take)?;
     let permit = PERMITS.acquire((), 1).await;
     let shared = core.clone();

@@ -44,7 +44,7 @@ struct ListedBatch {
 }
 
 /// `GET /batches`.
-pub async fn list(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+pub async fn list(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let window = paging::window(&request)?;
     let page = batches::page_of(&jobs.core, of.account.id, window).await?;
     let canceled = page.items.iter().map(|(_, it)| it.canceled_at.is_some());

@@ -13,6 +13,7 @@ pub async fn show(
     of: OfKey,
     request: HttpRequest,
     accounts: web::Data<AccountService>,
+    panel: web::Data<Panel>,
 ) -> HttpResult {
     let span = charts::span_param(&request)?;
     let (account, id) = (of.key.account, of.key.id);
