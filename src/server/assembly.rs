@@ -24,9 +24,10 @@ use crate::backends::damaged_inputs::OnDamagedInput;
 use crate::batch_inputs::BatchInputs;
 use crate::catalog::catalog;
 use crate::compat::{self, CompatState, DisconnectSender};
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::data_dir;
 use crate::http::{Documents, documents};
+use crate::images::Images;
 use crate::inputs::MemoryBudget;
 use crate::observability::metrics::Metrics;
 use crate::observability::traces::{Exporter, JobTraces, TraceSetupError};
@@ -40,6 +41,7 @@ use ipnet::{Ipv4Net, Ipv6Net};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::SystemTime;
+use tintype_actors::backends::{Backend, Routes};
 use tintype_actors::clock::{Clock, random_jitter, system_clock};
 use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::fail_stop::FailStop;
@@ -141,6 +143,18 @@ impl Instance {
             .app_data(self.metrics.requests.worker());
     }
 
+    /// Starts the work that no call causes.
+    fn spawn_tasks(&self) {
+        let (core, maintainer) = (&self.core, &self.maintainer);
+        let (accounts, jobs) = (self.accounts.clone(), self.jobs.clone());
+        spawn(maintenance::run(accounts, jobs, maintainer.clone()));
+        spawn(search_index::run(core.clone(), maintainer.clone()));
+        if core.system.node().is_some() {
+            spawn(pause::follow(core.clone()));
+            spawn(rate_exchange::run(self.accounts.clone()));
+        }
+    }
+
     /// Gives the handlers of the separate address of the metrics their services.
     pub(super) fn provide_metrics(&self, app: &mut ServiceConfig) {
         app.app_data(self.core.clone())
@@ -152,184 +166,53 @@ impl Instance {
 
 /// Starts the store, recovery, the actors and maintenance, but no listener. The caller must run an actix system.
 pub async fn start(setup: Setup) -> Result<Instance, StartError> {
-    let Setup {
-        config,
-        public_url,
-        clock,
-        elapsed,
-        engine,
-        node,
-        waits_for_predecessor,
-        generators,
-        resolver,
-        fail_stop,
-    } = setup;
     // The node page and metrics show this machine's own time. The setup's clock serves decisions only.
     let started = SystemTime::now();
-    let data_dir = config.storage.data_dir.clone();
-    data_dir::create(&data_dir).map_err(|error| StartError::DataDir {
-        path: data_dir.clone(),
-        error,
-    })?;
-    if let Some(warning) = data_dir::warning(&data_dir) {
-        tracing::warn!("{warning}");
-    }
-    let engine = match engine {
-        Some(engine) => engine,
-        None => open_engine(&config, node, fail_stop.clone(), waits_for_predecessor)?,
-    };
-    let clock = match clock {
-        Some(clock) => clock,
-        None => {
-            let database_clock = database_clock::start(&engine).await?;
-            database_clock.unwrap_or_else(system_clock)
-        }
-    };
-    let store = Store::new(engine);
-    let secrets = InstanceSecrets::new(&config, node.is_some())?;
-    let images = secrets.open_images(&config, &public_url)?;
-    images.remove_unfinished_uploads().await?;
-    let writers = match node {
-        Some(_) => Writers::Nodes,
-        None => Writers::One,
-    };
-    let result_store = ResultStore::new(images.clone(), writers);
-    let token = secrets.admin_token(&config)?;
-    let options = ClientOptions {
-        allow: config.egress.allow.clone(),
-        deny: config.egress.deny.clone(),
-        user_agent: Some(HeaderValue::from_static(USER_AGENT)),
-        extra_ca_file: config.egress.extra_ca_file.clone(),
-        ..ClientOptions::default()
-    };
-    // Webhooks have their own client, so that lookups for callers' input images cannot delay deliveries.
-    let client = |options| match &resolver {
-        Some(resolver) => Client::with_resolver(options, Arc::clone(resolver)),
-        None => Client::new(options),
-    };
-    let (webhook_client, egress) = (client(options.clone())?, client(options.clone())?);
-    let ungated_client = client(ClientOptions {
-        allow: vec![Ipv4Net::default().into(), Ipv6Net::default().into()],
-        deny: Vec::new(),
-        ..options
-    })?;
-    let vault = secrets.open_vault(&config, &store).await?;
-    let operator_webhook = operator_webhook(&config, &vault);
-    let damaged_inputs = Arc::new(DamagedInputs::new(&elapsed));
+    let config = &setup.config;
+    let stores = Stores::open(&setup).await?;
+    let clients = Clients::new(&setup)?;
+    let vault = stores.secrets.open_vault(config, &stores.store).await?;
+    let damaged_inputs = Arc::new(DamagedInputs::new(&setup.elapsed));
     let on_damaged_input: OnDamagedInput = {
         let damaged_inputs = Arc::clone(&damaged_inputs);
         Arc::new(move |key| damaged_inputs.add(key))
     };
-    let (backends, routes) = backends(&config, &images, &generators, &on_damaged_input)?;
-    let process = node_process(&config, started);
-    let traces = trace_exporter(&config)?;
-    let ratio = config.otlp.sample_ratio;
-    let observer = traces.clone().map(|exporter| {
-        let observer = JobTraces::new(exporter, Arc::clone(&clock), ratio);
-        Arc::new(observer) as Arc<dyn Observer>
-    });
+    let (images, generators) = (&stores.images, &setup.generators);
+    let backends = backends(config, images, generators, &on_damaged_input)?;
+    let process = node_process(config, started);
+    let traces = trace_exporter(config)?;
     let memory = MemoryBudget::new(config.limits.ingest_bytes);
     let system = System::start(SystemOptions {
-        store: store.clone(),
-        jobs: JobOptions {
-            limits: Limits {
-                max_live_per_account: config.jobs.max_live_per_account as usize,
-                idempotency_retention: config.idempotency.retention(),
-            },
-            max_runs: config.jobs.max_runs,
-            run_timeout: config.jobs.timeout(),
-            backends,
-            routes,
-            image_store: Arc::new(result_store.clone()),
-            input_fetcher: Arc::new(BatchInputs {
-                egress: egress.clone(),
-                images: images.clone(),
-                catalog: catalog(&config.tiers),
-                limits: config.inputs.clone(),
-                memory: memory.clone(),
-            }),
-        },
-        deliveries: DeliveryOptions {
-            transport: Arc::new(Sender::new(SenderOptions {
-                store: store.clone(),
-                images: images.clone(),
-                vault: vault.clone(),
-                egress: webhook_client,
-                ungated: ungated_client,
-                clock: Arc::clone(&clock),
-                timeout: config.webhooks.attempt_timeout(),
-                url_lifetime: config.results.url_lifetime(),
-            })),
-            operator_webhook: operator_webhook.map(Arc::new),
-            retry_delays: config.webhooks.retry_delays(),
-            limits: DeliveryLimits {
-                total: fd_limits::max_delivery_attempts(),
-                per_receiver: MAX_ATTEMPTS_PER_RECEIVER,
-            },
-        },
-        process: ProcessOptions {
-            clock: Arc::clone(&clock),
-            jitter: random_jitter(),
-            observer,
-            fail_stop: fail_stop.clone(),
-            threads: Threads::Own,
-            node: node.map(|id| {
-                let node = NodeContext::new(id, config.cluster.dead_after());
-                Arc::new(node.with_process(process.clone()))
-            }),
-        },
+        store: stores.store.clone(),
+        jobs: job_options(config, &stores, &clients, backends, &memory),
+        deliveries: delivery_options(config, &stores, &clients, &vault),
+        process: process_options(&setup, &stores.clock, &process, traces.clone()),
     })?;
     system.joined().await.map_err(StartError::Join)?;
-    let metrics = Metrics::new(started, store_dir(&config), traces.clone());
+    let metrics = Metrics::new(started, store_dir(config), traces.clone());
     let settings = Arc::new(Settings {
         catalog: catalog(&config.tiers),
-        config,
-        public_url,
+        config: setup.config,
+        public_url: setup.public_url,
     });
-    let core = Arc::new(Core::new(system, clock, fail_stop).await?);
-    let limits = CallLimits::new(&settings.config.limits, memory, damaged_inputs, &elapsed);
-    let limits = Arc::new(limits);
+    let core = Arc::new(Core::new(system, Arc::clone(&stores.clock), setup.fail_stop).await?);
+    let limits = &settings.config.limits;
+    let limits = CallLimits::new(limits, memory, damaged_inputs, &setup.elapsed);
     let is_shared = core.system.node().is_some();
-    let accounts = Data::new(AccountService {
-        core: Arc::clone(&core),
-        settings: Arc::clone(&settings),
-        auth: Authentication::new(token.token.expose(), elapsed, is_shared),
-        limits: Arc::clone(&limits),
-    });
-    let jobs = Data::new(JobService {
-        core: Arc::clone(&core),
-        settings: Arc::clone(&settings),
-        images: images.clone(),
-        result_store,
-    });
-    let webhooks = Data::new(WebhookService {
-        core: Arc::clone(&core),
-        vault,
-        egress: egress.clone(),
-    });
-    let generations = Data::new(GenerationService {
-        core: Arc::clone(&core),
-        settings: Arc::clone(&settings),
-        limits,
-        egress,
-        images,
-    });
-    let maintainer = Data::new(Maintainer::new(!is_shared));
+    let auth = Authentication::new(stores.token.expose(), setup.elapsed, is_shared);
+    let (egress, limits) = (clients.egress, Arc::new(limits));
+    let services = services(&core, &settings, auth, limits, stores, egress, vault);
     let (core, settings) = (Data::from(core), Data::from(settings));
     let (disconnects, disconnected) = DisconnectSender::new();
+    let Services {
+        accounts,
+        jobs,
+        webhooks,
+        generations,
+    } = services;
     let compat = CompatState::new(&accounts, &jobs, &generations, disconnects);
     spawn(compat::cancel_disconnected(jobs.clone(), disconnected));
-    spawn(maintenance::run(
-        accounts.clone(),
-        jobs.clone(),
-        maintainer.clone(),
-    ));
-    spawn(search_index::run(core.clone(), maintainer.clone()));
-    if is_shared {
-        spawn(pause::follow(core.clone()));
-        spawn(rate_exchange::run(accounts.clone()));
-    }
-    Ok(Instance {
+    let instance = Instance {
         core,
         settings,
         accounts,
@@ -337,13 +220,230 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         webhooks,
         generations,
         compat: Data::new(compat),
-        maintainer,
+        maintainer: Data::new(Maintainer::new(!is_shared)),
         process: Data::new(process),
         panel: Data::default(),
         documents: Data::new(documents()),
         metrics: Data::new(metrics),
         exporter: traces,
-    })
+    };
+    instance.spawn_tasks();
+    Ok(instance)
+}
+
+/// The records and objects of an instance, with the secrets that belong to them.
+struct Stores {
+    store: Store,
+    clock: Clock,
+    secrets: InstanceSecrets,
+    images: Images,
+    result_store: ResultStore,
+    /// The operator's.
+    token: config::Secret,
+}
+
+impl Stores {
+    /// Opens the data directory, the engine and the object store.
+    async fn open(setup: &Setup) -> Result<Self, StartError> {
+        let config = &setup.config;
+        let data_dir = &config.storage.data_dir;
+        data_dir::create(data_dir).map_err(|error| StartError::DataDir {
+            path: data_dir.clone(),
+            error,
+        })?;
+        if let Some(warning) = data_dir::warning(data_dir) {
+            tracing::warn!("{warning}");
+        }
+        let engine = match &setup.engine {
+            Some(engine) => Arc::clone(engine),
+            None => {
+                let (fail_stop, waits) = (setup.fail_stop.clone(), setup.waits_for_predecessor);
+                open_engine(config, setup.node, fail_stop, waits)?
+            }
+        };
+        let clock = match &setup.clock {
+            Some(clock) => Arc::clone(clock),
+            None => {
+                let database_clock = database_clock::start(&engine).await?;
+                database_clock.unwrap_or_else(system_clock)
+            }
+        };
+        let store = Store::new(engine);
+        let secrets = InstanceSecrets::new(config, setup.node.is_some())?;
+        let images = secrets.open_images(config, &setup.public_url)?;
+        images.remove_unfinished_uploads().await?;
+        let writers = match setup.node {
+            Some(_) => Writers::Nodes,
+            None => Writers::One,
+        };
+        let result_store = ResultStore::new(images.clone(), writers);
+        let token = secrets.admin_token(config)?.token;
+        Ok(Self {
+            store,
+            clock,
+            secrets,
+            images,
+            result_store,
+            token,
+        })
+    }
+}
+
+/// The HTTP clients.
+struct Clients {
+    /// For callers' input images and webhook URLs.
+    egress: Client,
+    /// For deliveries. Separate, so that lookups for callers' input images cannot delay deliveries.
+    webhooks: Client,
+    /// For the operator's webhook, which may have any address.
+    ungated: Client,
+}
+
+impl Clients {
+    fn new(setup: &Setup) -> Result<Self, StartError> {
+        let config = &setup.config.egress;
+        let options = ClientOptions {
+            allow: config.allow.clone(),
+            deny: config.deny.clone(),
+            user_agent: Some(HeaderValue::from_static(USER_AGENT)),
+            extra_ca_file: config.extra_ca_file.clone(),
+            ..ClientOptions::default()
+        };
+        let client = |options| match &setup.resolver {
+            Some(resolver) => Client::with_resolver(options, Arc::clone(resolver)),
+            None => Client::new(options),
+        };
+        Ok(Self {
+            webhooks: client(options.clone())?,
+            egress: client(options.clone())?,
+            ungated: client(ClientOptions {
+                allow: vec![Ipv4Net::default().into(), Ipv6Net::default().into()],
+                deny: Vec::new(),
+                ..options
+            })?,
+        })
+    }
+}
+
+fn job_options(
+    config: &Config,
+    stores: &Stores,
+    clients: &Clients,
+    (backends, routes): (Vec<Backend>, Routes),
+    memory: &MemoryBudget,
+) -> JobOptions {
+    JobOptions {
+        limits: Limits {
+            max_live_per_account: config.jobs.max_live_per_account as usize,
+            idempotency_retention: config.idempotency.retention(),
+        },
+        max_runs: config.jobs.max_runs,
+        run_timeout: config.jobs.timeout(),
+        backends,
+        routes,
+        image_store: Arc::new(stores.result_store.clone()),
+        input_fetcher: Arc::new(BatchInputs {
+            egress: clients.egress.clone(),
+            images: stores.images.clone(),
+            catalog: catalog(&config.tiers),
+            limits: config.inputs.clone(),
+            memory: memory.clone(),
+        }),
+    }
+}
+
+fn delivery_options(
+    config: &Config,
+    stores: &Stores,
+    clients: &Clients,
+    vault: &Vault,
+) -> DeliveryOptions {
+    DeliveryOptions {
+        transport: Arc::new(Sender::new(SenderOptions {
+            store: stores.store.clone(),
+            images: stores.images.clone(),
+            vault: vault.clone(),
+            egress: clients.webhooks.clone(),
+            ungated: clients.ungated.clone(),
+            clock: Arc::clone(&stores.clock),
+            timeout: config.webhooks.attempt_timeout(),
+            url_lifetime: config.results.url_lifetime(),
+        })),
+        operator_webhook: operator_webhook(config, vault).map(Arc::new),
+        retry_delays: config.webhooks.retry_delays(),
+        limits: DeliveryLimits {
+            total: fd_limits::max_delivery_attempts(),
+            per_receiver: MAX_ATTEMPTS_PER_RECEIVER,
+        },
+    }
+}
+
+fn process_options(
+    setup: &Setup,
+    clock: &Clock,
+    process: &NodeProcess,
+    traces: Option<Arc<Exporter>>,
+) -> ProcessOptions {
+    let ratio = setup.config.otlp.sample_ratio;
+    let observer = traces.map(|exporter| {
+        let observer = JobTraces::new(exporter, Arc::clone(clock), ratio);
+        Arc::new(observer) as Arc<dyn Observer>
+    });
+    ProcessOptions {
+        clock: Arc::clone(clock),
+        jitter: random_jitter(),
+        observer,
+        fail_stop: setup.fail_stop.clone(),
+        threads: Threads::Own,
+        node: setup.node.map(|id| {
+            let node = NodeContext::new(id, setup.config.cluster.dead_after());
+            Arc::new(node.with_process(process.clone()))
+        }),
+    }
+}
+
+struct Services {
+    accounts: Data<AccountService>,
+    jobs: Data<JobService>,
+    webhooks: Data<WebhookService>,
+    generations: Data<GenerationService>,
+}
+
+fn services(
+    core: &Arc<Core>,
+    settings: &Arc<Settings>,
+    auth: Authentication,
+    limits: Arc<CallLimits>,
+    stores: Stores,
+    egress: Client,
+    vault: Vault,
+) -> Services {
+    Services {
+        accounts: Data::new(AccountService {
+            core: Arc::clone(core),
+            settings: Arc::clone(settings),
+            auth,
+            limits: Arc::clone(&limits),
+        }),
+        jobs: Data::new(JobService {
+            core: Arc::clone(core),
+            settings: Arc::clone(settings),
+            images: stores.images.clone(),
+            result_store: stores.result_store,
+        }),
+        webhooks: Data::new(WebhookService {
+            core: Arc::clone(core),
+            vault,
+            egress: egress.clone(),
+        }),
+        generations: Data::new(GenerationService {
+            core: Arc::clone(core),
+            settings: Arc::clone(settings),
+            limits,
+            egress,
+            images: stores.images,
+        }),
+    }
 }
 
 fn operator_webhook(config: &Config, vault: &Vault) -> Option<Webhook> {

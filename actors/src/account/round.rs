@@ -8,6 +8,7 @@ use crate::queue::{Expiry, Lane, QueueChange, QueuedJob, Removal};
 use crate::stats::DecidedCounts;
 use actix::{Message, Recipient};
 use std::sync::Arc;
+use tintype_storage::domain::audit_log::Note;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId};
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId, NodeId, TransactionId};
 use tintype_storage::domain::job::{Job, JobEvent};
@@ -15,8 +16,8 @@ use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{EngineError, Key, ReadRequest, ReadResults, Round, RoundStep};
 use tintype_storage::store::{
-    Accepted, AcceptedBatch, AccountState, Decided, Decisions, EventError, NewBatch, StateChange,
-    StoreError, Writes,
+    AcceptError, Accepted, AcceptedBatch, AccountState, Decided, Decisions, EventError, NewBatch,
+    NewJob, StateChange, StoreError, Writes,
 };
 
 /// The inbox may have commands, or a round has ended or failed.
@@ -226,37 +227,13 @@ impl Decision {
             AccountCommand::Accept { job, note, reply } => {
                 let id = JobId(context.ids.next(now));
                 let outcome = reply.decide(decisions.accept(id, job, now))?;
-                match outcome {
-                    Ok(Accepted { replayed: true, .. }) => self.counts.replayed(),
-                    Ok(_) => {
-                        self.counts.accepted(job.tier, job.mode);
-                        self.queued.push(QueuedJob {
-                            job: id,
-                            account: decisions.account().id,
-                            tier: job.tier,
-                            lane: Lane::Single,
-                        });
-                        self.expiring.extend(job.cancel_after.map(|after| Expiry {
-                            due: now.plus(after),
-                            job: id,
-                            account: decisions.account().id,
-                        }));
-                        if let Some(note) = note {
-                            decisions.record(&note(&id));
-                        }
-                    }
-                    Err(_) => {}
-                }
+                self.accepted(id, job, outcome, note.as_ref(), decisions, now);
             }
             AccountCommand::AcceptBatch { batch, note, reply } => {
                 let id = BatchId(context.ids.next(now));
-                let jobs: Vec<JobId> = batch
-                    .requests
-                    .iter()
-                    .map(|_| JobId(context.ids.next(now)))
-                    .collect();
-                let outcome = reply.decide(decisions.accept_batch(id, &jobs, batch, now))?;
-                match outcome {
+                let jobs = batch.requests.iter();
+                let jobs: Vec<JobId> = jobs.map(|_| JobId(context.ids.next(now))).collect();
+                match reply.decide(decisions.accept_batch(id, &jobs, batch, now))? {
                     Ok(AcceptedBatch { replayed: true, .. }) => self.counts.replayed(),
                     Ok(_) => {
                         self.queue_batch(&jobs, batch, decisions.account().id);
@@ -275,14 +252,8 @@ impl Decision {
             }
             AccountCommand::Begin { job, reply } => {
                 let max_runs = context.max_runs;
-                self.apply(
-                    *job,
-                    JobEvent::Begin { max_runs },
-                    reply,
-                    decisions,
-                    context,
-                    now,
-                )?;
+                let event = JobEvent::Begin { max_runs };
+                self.apply(*job, event, reply, decisions, context, now)?;
                 // The job ended before its turn came, perhaps on another node.
                 if let Some(Err(_)) = &reply.outcome {
                     decisions.release_taken(*job);
@@ -340,6 +311,39 @@ impl Decision {
             }
         }
         Ok(())
+    }
+
+    /// Collects the effects of an accepted job.
+    fn accepted(
+        &mut self,
+        id: JobId,
+        job: &NewJob,
+        outcome: &Result<Accepted, AcceptError>,
+        note: Option<&Note<JobId>>,
+        decisions: &mut Decisions<'_>,
+        now: Timestamp,
+    ) {
+        match outcome {
+            Ok(Accepted { replayed: true, .. }) => return self.counts.replayed(),
+            Ok(_) => {}
+            Err(_) => return,
+        }
+        let account = decisions.account().id;
+        self.counts.accepted(job.tier, job.mode);
+        self.queued.push(QueuedJob {
+            job: id,
+            account,
+            tier: job.tier,
+            lane: Lane::Single,
+        });
+        self.expiring.extend(job.cancel_after.map(|after| Expiry {
+            due: now.plus(after),
+            job: id,
+            account,
+        }));
+        if let Some(note) = note {
+            decisions.record(&note(&id));
+        }
     }
 
     fn queue_batch(&mut self, jobs: &[JobId], batch: &NewBatch, account: AccountId) {

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, JobId, NodeId};
 use tintype_storage::domain::node::TakenJob;
-use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
+use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry, Turns};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::{Direction, Key, ReadRequest, ReadResults};
 use tintype_storage::store::tables::{NODES, PAUSE, QUEUE, SERVED_TURNS, TAKEN_JOBS};
@@ -35,6 +35,23 @@ const MAX_HELD: usize = 1_000;
 /// The last full scan of a tier, for each class [`IN_TURN`].
 #[derive(Clone, Copy, Default)]
 struct FullScans([Option<Instant>; 2]);
+
+impl FullScans {
+    fn are_due(&self, now: Instant) -> [bool; 2] {
+        let is_due = |last: Option<Instant>| {
+            last.is_none_or(|last| now.duration_since(last) >= FULL_SCAN_INTERVAL)
+        };
+        self.0.map(is_due)
+    }
+
+    fn record(&mut self, scanned_all: [bool; 2], found_all: [bool; 2], now: Instant) {
+        for (at, last) in self.0.iter_mut().enumerate() {
+            if scanned_all[at] && found_all[at] {
+                *last = Some(now);
+            }
+        }
+    }
+}
 
 /// The classes whose turns rise.
 const IN_TURN: [QueueClass; 2] = [QueueClass::Single, QueueClass::Batch];
@@ -90,10 +107,7 @@ impl JobTaker {
             if own_slots == 0 && !demands.are_worth_a_round(takes_jobs) {
                 return Ok(());
             }
-            let is_due = |last: Option<Instant>| {
-                last.is_none_or(|last| now.duration_since(last) >= FULL_SCAN_INTERVAL)
-            };
-            let scans_all = full_scans.0.map(is_due);
+            let scans_all = full_scans.are_due(now);
             let take = Take {
                 node: self.node.id,
                 tier,
@@ -103,61 +117,52 @@ impl JobTaker {
                 held: queues.held_accounts(tier),
                 scans_all,
             };
-            let Taken {
-                jobs,
-                limit,
-                slots,
-                found_all,
-                changes,
-            } = decide(&self.store, take).await?;
-            let has_slots = slots.iter().any(|(_, slots)| *slots > 0);
-            for (backend, slots) in slots {
+            let taken = decide(&self.store, take).await?;
+            let has_slots = taken.slots.iter().any(|(_, slots)| *slots > 0);
+            for (backend, slots) in taken.slots {
                 pool.add_slots(backend, slots);
             }
             if has_slots {
                 queues.wake();
             }
             if let Some(queue) = &self.dispatch.accounts.context().shared_queue {
-                queue.apply(changes, queues.turns());
+                queue.apply(taken.changes, queues.turns());
             }
-            for (at, last) in full_scans.0.iter_mut().enumerate() {
-                if scans_all[at] && found_all[at] {
-                    *last = Some(now);
-                }
-            }
-            let count = jobs.len();
-            for (job, taken) in jobs {
-                let TakenJob {
-                    account,
-                    tier,
-                    class,
-                } = taken;
-                let (lane, is_resumed) = match class {
-                    QueueClass::Resumed => (Lane::Single, true),
-                    QueueClass::Single => (Lane::Single, false),
-                    QueueClass::Batch => (Lane::Batch, false),
-                };
-                let job = QueuedJob {
-                    job,
-                    account,
-                    tier,
-                    lane,
-                };
-                match is_resumed {
-                    true => queues.push_begun(job),
-                    false => drop(queues.push_all([job])),
-                }
-            }
-            if count > 0 {
-                queues.wake();
-                let stats = &self.dispatch.stats.nodes;
-                stats.takes.fetch_add(1, Ordering::Relaxed);
-                stats.jobs_taken.fetch_add(count as u64, Ordering::Relaxed);
-            }
-            if count < limit || limit == 0 {
+            full_scans.record(scans_all, taken.found_all, now);
+            let count = taken.jobs.len();
+            self.queue(taken.jobs);
+            if count < taken.limit || taken.limit == 0 {
                 return Ok(());
             }
         }
+    }
+
+    /// Gives the dispatcher the taken jobs.
+    fn queue(&self, jobs: Vec<(JobId, TakenJob)>) {
+        if jobs.is_empty() {
+            return;
+        }
+        let (queues, stats) = (&self.dispatch.queues, &self.dispatch.stats.nodes);
+        let count = jobs.len() as u64;
+        for (job, taken) in jobs {
+            let lane = match taken.class {
+                QueueClass::Resumed | QueueClass::Single => Lane::Single,
+                QueueClass::Batch => Lane::Batch,
+            };
+            let queued = QueuedJob {
+                job,
+                account: taken.account,
+                tier: taken.tier,
+                lane,
+            };
+            match taken.class {
+                QueueClass::Resumed => queues.push_begun(queued),
+                QueueClass::Single | QueueClass::Batch => drop(queues.push_all([queued])),
+            }
+        }
+        queues.wake();
+        stats.takes.fetch_add(1, Ordering::Relaxed);
+        stats.jobs_taken.fetch_add(count, Ordering::Relaxed);
     }
 }
 
@@ -210,7 +215,7 @@ impl Decision for Take {
         let served = value_of(reads, &SERVED_TURNS.key(&self.tier), |it| {
             SERVED_TURNS.decode(it)
         })?;
-        let mut served = served.unwrap_or_default();
+        let served = served.unwrap_or_default();
         let own = value_of(reads, &NODES.key(&self.node), |it| NODES.decode(it))?;
         let pause = value_of(reads, &PAUSE.key(&()), |it| PAUSE.decode(it))?;
         if own.is_none_or(|it| it.has_ended) {
@@ -238,11 +243,9 @@ impl Decision for Take {
         if !unread.is_empty() {
             return Ok(Decided::Read(unread));
         }
-        let before = served;
-        let (mut writes, mut jobs, mut taken) = (Writes::new(), Vec::new(), Vec::new());
-        let mut skips = false;
+        let (mut found, mut skips) = (Vec::new(), false);
         for (key, value) in scans.iter().filter_map(|scan| reads.pairs(scan)).flatten() {
-            if jobs.len() == limit {
+            if found.len() == limit {
                 break;
             }
             let Some((place, account)) = QUEUE.entry(key, value)? else {
@@ -252,32 +255,18 @@ impl Decision for Take {
                 skips = true;
                 continue;
             }
-            let QueueEntry {
-                tier, class, turn, ..
-            } = place;
-            let job = TakenJob {
-                account,
-                tier,
-                class,
-            };
-            served.raise(class, turn);
-            writes.push((key.clone(), None));
-            writes.push(TAKEN_JOBS.put(&(self.node, place.job), &job));
-            jobs.push((place.job, job));
-            taken.push(place);
+            found.push((place, account));
         }
-        if !jobs.is_empty() {
-            writes.push(SERVED_TURNS.put(&self.tier, &served));
-        }
-        slots.take(jobs.len());
-        writes.extend(slots.writes());
         let found_all = IN_TURN.map(|class| {
             let is_beyond = |it: &QueueEntry| {
-                it.class > class || it.class == class && it.turn >= before.of(class)
+                it.class > class || it.class == class && it.turn >= served.of(class)
             };
             let is_skipped = skips && class == QueueClass::Batch;
-            !is_skipped && (taken.len() < limit || taken.iter().any(is_beyond))
+            !is_skipped && (found.len() < limit || found.iter().any(|(place, _)| is_beyond(place)))
         });
+        let (mut writes, jobs) = self.take_all(found, served);
+        slots.take(jobs.len());
+        writes.extend(slots.writes());
         let changes = QueueChange::of(&writes)?;
         let taken = Taken {
             jobs,
@@ -291,6 +280,30 @@ impl Decision for Take {
 }
 
 impl Take {
+    /// Moves jobs from their places in the queue to this node.
+    fn take_all(
+        &self,
+        found: Vec<(QueueEntry, AccountId)>,
+        mut served: Turns,
+    ) -> (Writes, Vec<(JobId, TakenJob)>) {
+        let (mut writes, mut jobs) = (Writes::new(), Vec::new());
+        for (place, account) in found {
+            let job = TakenJob {
+                account,
+                tier: place.tier,
+                class: place.class,
+            };
+            served.raise(place.class, place.turn);
+            writes.push(QUEUE.delete(&place));
+            writes.push(TAKEN_JOBS.put(&(self.node, place.job), &job));
+            jobs.push((place.job, job));
+        }
+        if !jobs.is_empty() {
+            writes.push(SERVED_TURNS.put(&self.tier, &served));
+        }
+        (writes, jobs)
+    }
+
     fn scan(&self, class: QueueClass, served: u64, limit: usize) -> ReadRequest {
         let mut range = QUEUE.range(&(self.tier, class));
         let scans_all = IN_TURN

@@ -11,6 +11,8 @@ mod search_index;
 
 use crate::domain::account::Account;
 use crate::domain::amount::Amount;
+use crate::domain::api_key::ApiKey;
+use crate::domain::audit_log::AuditEntry;
 use crate::domain::ids::{AccountId, JobId, KeyId};
 use crate::domain::job::{Job, JobState};
 use crate::domain::ledger::{EntryKind, LedgerEntry};
@@ -67,119 +69,26 @@ impl Report {
     }
 }
 
+/// What the records so far add up to.
+#[derive(Default)]
+struct Totals {
+    /// Of the accounts whose own record has not been read.
+    accounts: HashMap<AccountId, Sums>,
+    /// The prices of the done jobs of each key.
+    spent: HashMap<KeyId, Amount>,
+}
+
 /// Verifies a store without other users. `visit_done` receives each done job, to check the image elsewhere.
-pub fn verify(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report, StoreError> {
+pub fn verify(store: &Store, visit_done: impl FnMut(&Job)) -> Result<Report, StoreError> {
     let mut report = Report::default();
-    let mut sums: HashMap<AccountId, Sums> = HashMap::new();
-    let mut spent: HashMap<KeyId, Amount> = HashMap::new();
-    LIVE_JOBS
-        .each(store, &All, |_, job| {
-            report.live_jobs += 1;
-            if job.state.is_terminal() {
-                report.fault(format!(
-                    "job {} is {} but still among the live ones",
-                    job.id,
-                    job.state.word()
-                ));
-            }
-            add(
-                &mut report,
-                &mut sums.entry(job.account).or_default().reserved,
-                job.price,
-            );
-            Ok(())
-        })
-        .wait()?;
-    ENDED_JOBS
-        .each(store, &All, |key, job| {
-            report.ended_jobs += 1;
-            if LIVE_JOBS.get(store, &key).wait()?.is_some() {
-                report.fault(format!("job {} is both live and ended", job.id));
-            }
-            match &job.state {
-                JobState::Done { finished_at, .. } => {
-                    let of_account = sums.entry(job.account).or_default();
-                    add(&mut report, &mut of_account.done, job.price);
-                    let day = of_account.days.entry(finished_at.day()).or_default();
-                    add(&mut report, day, job.price);
-                    let ended = (job.price, *finished_at);
-                    of_account.uncharged.insert(job.id, ended);
-                    add(&mut report, spent.entry(job.key).or_default(), job.price);
-                    visit_done(&job);
-                }
-                JobState::Failed { .. } => {}
-                JobState::Queued | JobState::Processing { .. } => {
-                    report.fault(format!(
-                        "job {} is {} but among the ended ones",
-                        job.id,
-                        job.state.word()
-                    ));
-                }
-            }
-            Ok(())
-        })
-        .wait()?;
-    LEDGER
-        .each(store, &All, |(account, _), entry| {
-            report.entries += 1;
-            verify_entry(
-                account,
-                &entry,
-                sums.entry(account).or_default(),
-                &mut report,
-            );
-            Ok(())
-        })
-        .wait()?;
-    let mut accounts = HashSet::new();
-    store
-        .each_account(|account| {
-            report.accounts += 1;
-            let sums = sums.remove(&account.id).unwrap_or_default();
-            verify_account(&account, &sums, &mut report);
-            accounts.insert(account.id);
-            Ok(())
-        })
-        .wait()?;
-    for account in sums.keys() {
-        report.fault(format!(
-            "there are jobs or ledger entries of account {account}, which does not exist"
-        ));
-    }
-    API_KEYS
-        .each(store, &All, |_, key| {
-            for retired in &key.retired {
-                if RETIRED_API_KEYS.get(store, &retired.hash).wait()? != Some(key.id) {
-                    report.fault(format!("an earlier text of key {} is not found", key.id));
-                }
-            }
-            if !accounts.contains(&key.account) {
-                report.fault(format!(
-                    "key {} is of account {}, which does not exist",
-                    key.id, key.account
-                ));
-            }
-            Ok(())
-        })
-        .wait()?;
-    verify_spending(store, spent, &mut report)?;
-    AUDIT_LOG
-        .each(store, &All, |id, entry| {
-            report.audit_entries += 1;
-            if entry.id != id {
-                report.fault(format!(
-                    "line {} of the audit log is found as {id}",
-                    entry.id
-                ));
-            }
-            if let Some(account) = entry.account.filter(|it| !accounts.contains(it)) {
-                report.fault(format!(
-                    "line {id} of the audit log is about account {account}, which does not exist"
-                ));
-            }
-            Ok(())
-        })
-        .wait()?;
+    let mut totals = Totals::default();
+    verify_live_jobs(store, &mut totals, &mut report)?;
+    verify_ended_jobs(store, visit_done, &mut totals, &mut report)?;
+    verify_ledger(store, &mut totals, &mut report)?;
+    let accounts = verify_accounts(store, totals.accounts, &mut report)?;
+    verify_api_keys(store, &accounts, &mut report)?;
+    verify_spending(store, totals.spent, &mut report)?;
+    verify_audit_log(store, &accounts, &mut report)?;
     batches::verify(store, &mut report)?;
     deliveries::verify(store, &accounts, &mut report)?;
     queue::verify(store, &mut report)?;
@@ -188,6 +97,145 @@ pub fn verify(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report,
     search_index::verify(store, &mut report)?;
     records::verify(store, &mut report)?;
     Ok(report)
+}
+
+fn verify_live_jobs(
+    store: &Store,
+    totals: &mut Totals,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    let visit = |_, job: Job| {
+        report.live_jobs += 1;
+        if job.state.is_terminal() {
+            report.fault(format!(
+                "job {} is {} but still among the live ones",
+                job.id,
+                job.state.word()
+            ));
+        }
+        let of_account = totals.accounts.entry(job.account).or_default();
+        add(report, &mut of_account.reserved, job.price);
+        Ok(())
+    };
+    LIVE_JOBS.each(store, &All, visit).wait()
+}
+
+fn verify_ended_jobs(
+    store: &Store,
+    mut visit_done: impl FnMut(&Job),
+    totals: &mut Totals,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    let visit = |key, job: Job| {
+        report.ended_jobs += 1;
+        if LIVE_JOBS.get(store, &key).wait()?.is_some() {
+            report.fault(format!("job {} is both live and ended", job.id));
+        }
+        match &job.state {
+            JobState::Done { finished_at, .. } => {
+                let of_account = totals.accounts.entry(job.account).or_default();
+                add(report, &mut of_account.done, job.price);
+                let day = of_account.days.entry(finished_at.day()).or_default();
+                add(report, day, job.price);
+                let ended = (job.price, *finished_at);
+                of_account.uncharged.insert(job.id, ended);
+                add(report, totals.spent.entry(job.key).or_default(), job.price);
+                visit_done(&job);
+            }
+            JobState::Failed { .. } => {}
+            JobState::Queued | JobState::Processing { .. } => {
+                report.fault(format!(
+                    "job {} is {} but among the ended ones",
+                    job.id,
+                    job.state.word()
+                ));
+            }
+        }
+        Ok(())
+    };
+    ENDED_JOBS.each(store, &All, visit).wait()
+}
+
+fn verify_ledger(
+    store: &Store,
+    totals: &mut Totals,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    let visit = |(account, _), entry| {
+        report.entries += 1;
+        let of_account = totals.accounts.entry(account).or_default();
+        verify_entry(account, &entry, of_account, report);
+        Ok(())
+    };
+    LEDGER.each(store, &All, visit).wait()
+}
+
+/// Returns the accounts that exist.
+fn verify_accounts(
+    store: &Store,
+    mut sums: HashMap<AccountId, Sums>,
+    report: &mut Report,
+) -> Result<HashSet<AccountId>, StoreError> {
+    let mut accounts = HashSet::new();
+    let visit = |account: Account| {
+        report.accounts += 1;
+        let sums = sums.remove(&account.id).unwrap_or_default();
+        verify_account(&account, &sums, report);
+        accounts.insert(account.id);
+        Ok(())
+    };
+    store.each_account(visit).wait()?;
+    for account in sums.keys() {
+        report.fault(format!(
+            "there are jobs or ledger entries of account {account}, which does not exist"
+        ));
+    }
+    Ok(accounts)
+}
+
+fn verify_api_keys(
+    store: &Store,
+    accounts: &HashSet<AccountId>,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    let visit = |_, key: ApiKey| {
+        for retired in &key.retired {
+            if RETIRED_API_KEYS.get(store, &retired.hash).wait()? != Some(key.id) {
+                report.fault(format!("an earlier text of key {} is not found", key.id));
+            }
+        }
+        if !accounts.contains(&key.account) {
+            report.fault(format!(
+                "key {} is of account {}, which does not exist",
+                key.id, key.account
+            ));
+        }
+        Ok(())
+    };
+    API_KEYS.each(store, &All, visit).wait()
+}
+
+fn verify_audit_log(
+    store: &Store,
+    accounts: &HashSet<AccountId>,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    let visit = |id, entry: AuditEntry| {
+        report.audit_entries += 1;
+        if entry.id != id {
+            report.fault(format!(
+                "line {} of the audit log is found as {id}",
+                entry.id
+            ));
+        }
+        if let Some(account) = entry.account.filter(|it| !accounts.contains(it)) {
+            report.fault(format!(
+                "line {id} of the audit log is about account {account}, which does not exist"
+            ));
+        }
+        Ok(())
+    };
+    AUDIT_LOG.each(store, &All, visit).wait()
 }
 
 /// Checks the spending of keys, including deleted ones, against their done jobs.
