@@ -1,5 +1,6 @@
 //! Chart data: done jobs, failed jobs and charges of an account or a key, per day or per hour.
 
+use super::chart_view::Chart;
 use super::{Panel, hourly};
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
@@ -15,6 +16,8 @@ use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
+
+pub use super::chart_view::figures;
 
 /// Default number of days, today included.
 const DAYS: i64 = 14;
@@ -41,23 +44,6 @@ pub fn span_param(request: &HttpRequest) -> Result<Span, Problem> {
     })
 }
 
-#[derive(Clone)]
-pub struct Chart {
-    /// Oldest first.
-    pub bars: Vec<Value>,
-    /// Set if earlier jobs of the span were not read.
-    pub since: Option<Timestamp>,
-}
-
-impl Chart {
-    pub fn put_into(self, view: &mut Value) {
-        view["days"] = json!(self.bars);
-        if let Some(since) = self.since {
-            view["days_since"] = json!(since.to_string());
-        }
-    }
-}
-
 /// The chart of a span, of one key or of the whole account.
 pub async fn read(
     panel: Data<Panel>,
@@ -77,14 +63,6 @@ pub async fn read(
 /// The figures of an account for the current UTC day. Blocks on a read of the store.
 pub fn today(core: &Core, account: AccountId) -> Result<Option<Value>, StoreError> {
     Ok(days(core, account, None, 1)?.pop())
-}
-
-pub fn figures(sums: &UsageTotals) -> Value {
-    json!({
-        "spent": sums.spent.to_string(),
-        "done": sums.done,
-        "failed": sums.failed,
-    })
 }
 
 /// The last days, oldest first. Blocks on reads of the store.

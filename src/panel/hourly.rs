@@ -1,7 +1,7 @@
 //! The chart of the last 24 hours: jobs that ended in each hour, read from the job records.
 
 use super::Panel;
-use super::charts::{Chart, figures};
+use super::chart_view::{Chart, figures};
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
 use crate::web::problem::Problem;
@@ -25,7 +25,7 @@ const HOUR_MILLIS: i64 = 3_600_000;
 /// Jobs that one chart reads. From sled, they take an unoptimized build 0.7 s.
 const MAX_JOBS: usize = 100_000;
 const PAGE: usize = 500;
-/// Charts that are read at the same time, of one account one.
+/// Charts that are read at the same time; one per account.
 const MAX_CONCURRENT: u64 = 2;
 /// A chart of fewer jobs is not cached: reading it again is cheap, and the caller sees a job as soon as it ends.
 const MIN_CACHED: usize = 5_000;

@@ -5,6 +5,7 @@ mod account_list;
 mod audit;
 mod batch_pictures;
 mod batches;
+mod chart_view;
 mod charts;
 mod cookie;
 mod csv_file;

@@ -133,9 +133,9 @@ async function show() {
     if (error.status === 404 && session.kind === "operator" && !FREE.includes(pageName) && !rest.length) setAccount(null);
     const isGone = error.status === 404 && rest.length > 0;
     fill(main, h("div", { class: "stack" }, h("h1", {}, isGone ? "Not found" : "Couldn't load this page"), notice("bad", error.message),
-      isGone ? h("div", {}, h("a", { class: "button", href: `#/${pageName}` }, `All ${pageName === "keys" ? "API keys" : pageName}`)) :
-        isAway(error) ? h("p", { class: "muted" }, "The panel retries, and shows the page when the service is back.") : null,
-      h("div", {}, h("button", { class: "button", type: "button", onclick: show }, "Try again"))));
+      isAway(error) ? h("p", { class: "muted" }, "The panel retries, and shows the page when the service is back.") : null,
+      h("div", {}, isGone ? h("a", { class: "button", href: `#/${pageName}` }, `All ${pageName === "keys" ? "API keys" : pageName}`)
+        : h("button", { class: "button", type: "button", onclick: show }, "Try again"))));
     if (isAway(error)) retryLater(show, stop.signal);
     return;
   }

@@ -42,7 +42,7 @@ export function search(value, change) {
     if (ID.test(words)) location.hash = `#/jobs/${words.toLowerCase()}`;
     else change(words);
   };
-  return field("Search", h("input", { type: "search", name: "prompt", value, maxlength: 200, placeholder: "Part of a prompt, or a job id", autocomplete: "off", onchange: submit }));
+  return field("Search", h("input", { type: "search", name: "prompt", value, maxlength: 200, placeholder: "Text, or a job id", autocomplete: "off", onchange: submit }));
 }
 
 /** A notice while the search index is being built. */

@@ -84,7 +84,7 @@ function wordsOf(it) {
   return WORDS[it.action] ?? [it.action];
 }
 
-/** Whether the sentence names the subject. A person who ended the own sessions is named once. */
+/** Whether the sentence names the subject. A person who signed out everywhere is named once, as the actor. */
 function hasSubject(it) {
   if (it.action === "session.end_all") return Boolean(it.subject_id) && it.subject_id !== it.person_id;
   return it.action !== "pause.change" && !WHOLE.includes(it.action);
