@@ -269,7 +269,7 @@ mod tests {
 
     fn delivery(attempts: Value) -> Delivery {
         read(json!({
-            "delivery_id": "d1", "account_id": "a1", "kind": "event", "job_id": "j1", "event_type": null, "webhook_id": "w1", "url": "http://x/",
+            "delivery_id": "d1", "account_id": "a1", "kind": "event", "job_id": "j1", "webhook_id": "w1", "url": "http://x/",
             "status": "failed", "reason": "attempts exhausted", "attempts": attempts,
             "next_attempt_at": null, "created_at": "2026-11-20T20:00:00.000Z",
         }))

@@ -5,17 +5,15 @@ use std::collections::BTreeMap;
 use toml::de::DeValue;
 
 use super::error::Location;
-use super::faults::Faults;
-use super::node::{Item, Node, Tree, item_of, join};
-use super::source;
+use super::node::{Item, Node, item_of};
 
 pub(super) const PREFIX: &str = "TINTYPE__";
 
 /// `TINTYPE__ADMIN__TOKEN` overrides it.
-const ADMIN_TOKEN: &str = "TINTYPE_ADMIN_TOKEN";
+pub(super) const ADMIN_TOKEN: &str = "TINTYPE_ADMIN_TOKEN";
 
 /// `TINTYPE__CLUSTER__SECRET` overrides it.
-const SECRET: &str = "TINTYPE_SECRET";
+pub(super) const SECRET: &str = "TINTYPE_SECRET";
 
 /// The usual log filter of Rust programs. `TINTYPE__LOG__FILTER` overrides it.
 const RUST_LOG: &str = "RUST_LOG";
@@ -74,91 +72,34 @@ pub(super) fn variable(raw: &str, location: &Location) -> Node {
     }
 }
 
+const SYNTAX: &str = "lists and tables are written as in TOML: [\"a\", \"b\"], { a = \"b\" }";
+
 /// How to write a list or a table in an environment variable, for the message about a value that is none. Empty for other values.
 pub(super) fn toml_hint(node: &Node, expected: &str) -> String {
-    let Some(raw) = &node.raw else {
-        return String::new();
-    };
     let is_composed = ["a list", "a table"].contains(&expected);
-    let looks_composed = raw.trim_start().starts_with(['[', '{']);
-    let syntax = "lists and tables are written as in TOML: [\"a\", \"b\"], { a = \"b\" }";
-    match (DeValue::parse(raw.trim()).err(), is_composed) {
-        (Some(error), _) if looks_composed => {
-            format!(
-                "; it is not well-formed TOML ({}); {syntax}",
-                error.message()
-            )
+    match (malformed_hint(node), &node.raw) {
+        (hint, Some(_)) if hint.is_empty() && is_composed => {
+            format!("; in environment variables, {SYNTAX}")
         }
-        (_, true) => format!("; in environment variables, {syntax}"),
-        (_, false) => String::new(),
+        (hint, _) => hint,
     }
 }
 
-/// One sentence for each variable that sets nothing, but has the name of a key with wrong underscores.
-pub fn misspelt_variables(env: &[(String, String)]) -> Vec<String> {
-    let built_in = source::built_in(&Faults::default());
-    let mut paths = Vec::new();
-    leaf_paths(&built_in, "", &mut paths);
-    let known: BTreeMap<String, String> = paths
-        .into_iter()
-        .map(|path| {
-            let variable = format!("{PREFIX}{}", path.replace('.', "__").to_ascii_uppercase());
-            (variable.replace("__", "_"), variable)
-        })
-        .collect();
-    let is_ignored =
-        |name: &str| !name.starts_with(PREFIX) && ![ADMIN_TOKEN, SECRET].contains(&name);
-    let names = env.iter().map(|(name, _)| name.as_str());
-    let mut found: Vec<String> = names
-        .filter(|name| name.starts_with("TINTYPE_") && is_ignored(name))
-        .filter_map(|name| {
-            let meant = known.get(&name.replace("__", "_").to_ascii_uppercase())?;
-            Some(format!(
-                "the environment variable {name} is ignored; did you mean {meant}?"
-            ))
-        })
-        .collect();
-    found.sort();
-    found
-}
-
-/// The dotted paths of all keys that are not tables.
-fn leaf_paths(tree: &Tree, path: &str, found: &mut Vec<String>) {
-    for (key, node) in tree {
-        let path = join(path, key);
-        match &node.item {
-            Item::Table(below) => leaf_paths(below, &path, found),
-            _ => found.push(path),
+/// Why the value of a variable that begins like a list or a table is none. Empty for other values.
+pub(super) fn malformed_hint(node: &Node) -> String {
+    let raw = node.raw.as_deref().unwrap_or_default().trim();
+    match DeValue::parse(raw) {
+        Err(error) if raw.starts_with(['[', '{']) => {
+            let reason = error.message();
+            format!("; it is not well-formed TOML ({reason}); {SYNTAX}")
         }
+        _ => String::new(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_variable_with_wrong_underscores_is_reported() {
-        let variable = |name: &str| (name.to_owned(), "x".to_owned());
-        let ours = [
-            "TINTYPE_SERVER_PUBLIC_URL",
-            "TINTYPE_SERVER__LISTEN",
-            "TINTYPE_ADMIN_TOKEN",
-            "TINTYPE_SECRET",
-            "TINTYPE_KEY",
-            "TINTYPE_URL",
-            "TINTYPE_PUBLIC_URL",
-            "TINTYPE__SERVER__LISTEN",
-            "SERVER_LISTEN",
-        ];
-        assert_eq!(
-            misspelt_variables(&ours.map(variable)),
-            [
-                "the environment variable TINTYPE_SERVER_PUBLIC_URL is ignored; did you mean TINTYPE__SERVER__PUBLIC_URL?",
-                "the environment variable TINTYPE_SERVER__LISTEN is ignored; did you mean TINTYPE__SERVER__LISTEN?",
-            ]
-        );
-    }
 
     #[test]
     fn names_of_variables_become_keys() {

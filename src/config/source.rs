@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::environment::{MAX_SEGMENTS, PREFIX, keys_of, toml_hint, variable, variables};
+use super::environment::{MAX_SEGMENTS, PREFIX, keys_of, malformed_hint, variable, variables};
 use super::error::Location;
 use super::faults::Faults;
 use super::file::{parse, read_file};
@@ -45,7 +45,7 @@ pub(super) fn built_in(faults: &Faults) -> Tree {
 pub(super) fn merge_layers(built_in: &Tree, sources: &Sources, faults: &Faults) -> Tree {
     let mut tree = built_in.clone();
     let mut refuse = |path: String, node: &Node| {
-        let hint = toml_hint(node, "a table");
+        let hint = malformed_hint(node);
         let message = format!("expected a table, found {}{hint}", node.item.kind());
         faults.push(&node.location, &path, message);
     };

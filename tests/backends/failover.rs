@@ -294,7 +294,7 @@ fn a_back_end_is_tested_on_demand_without_making_an_image() {
     let unknown = test("unknown").expect(404).json();
     let detail = unknown["detail"].as_str().unwrap_or_default();
     assert!(
-        detail.starts_with("backend `nobody` is not defined; defined: "),
+        detail.starts_with("backend `unknown` is not defined; defined: "),
         "{detail}"
     );
 }

@@ -43,7 +43,9 @@ pub struct Delivery {
     pub job_id: Option<Id>,
     /// The batch, or `null`.
     pub batch_id: Option<Id>,
-    /// The type of an operator event, as in the `type` of its body. `null` for other kinds.
+    /// Present only for an operator event: its type, as in the `type` of its body.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "OperatorEventWord")]
     pub event_type: Option<OperatorEventWord>,
     /// The webhook, which may have been deleted since. `null` for an operator event, which goes to the webhook of the configuration.
     pub webhook_id: Option<Id>,

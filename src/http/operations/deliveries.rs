@@ -17,7 +17,6 @@ fn example() -> Value {
         "kind": "event",
         "job_id": JOB,
         "batch_id": null,
-        "event_type": null,
         "webhook_id": WEBHOOK,
         "url": "https://shop.example/hooks/tintype",
         "status": "delivered",
