@@ -70,6 +70,8 @@ const OF_OPERATOR: &[(&str, &str)] = &[
     ("GET", "/stats"),
     ("GET", "/nodes"),
     ("POST", "/backends/{name}/test"),
+    ("GET", "/operator-webhook"),
+    ("POST", "/operator-webhook/test"),
     ("GET", "/settings"),
     ("GET", "/queue"),
     ("DELETE", "/queue"),

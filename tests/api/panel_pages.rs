@@ -461,7 +461,10 @@ fn accounts_are_searched_and_sorted_over_all_pages() {
     assert_eq!(names(&rest)[1..], ["zebra"]);
     assert_eq!(rest["next_cursor"], Value::Null);
     assert_eq!(names(&list("sort=lowest_balance"))[0], "zebra");
-    assert_eq!(names(&list("sort=name"))[0], "alpha");
+    assert_eq!(
+        names(&list("sort=name")),
+        ["a customer", "alpha", "Zebra", "zebra"]
+    );
     assert_eq!(rest["data"][1]["low"], true);
     assert_eq!(
         rest["data"][1]["shares_name"], false,

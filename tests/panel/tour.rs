@@ -126,9 +126,8 @@ fn a_paused_model_is_refused_with_503() {
         browser.press_in("//label[contains(., 'Pause fast')]").await;
         browser.see("div", "Resumed").await;
         browser.go("#/audit", "Audit log").await;
-        browser
-            .see("p", "The operator changed what is paused.")
-            .await;
+        browser.see("p", "The operator paused fast.").await;
+        browser.see("p", "The operator resumed fast.").await;
         browser.leave().await;
         drop(service);
     });
