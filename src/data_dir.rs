@@ -49,7 +49,7 @@ mod tests {
     use std::fs::Permissions;
 
     #[test]
-    fn a_file_in_the_place_of_the_directory_is_named() {
+    fn a_file_at_the_path_of_the_data_directory_is_reported() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("data");
         fs::write(&path, b"").unwrap();

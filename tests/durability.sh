@@ -16,7 +16,7 @@ trap 'rm -rf "$work"' EXIT
 
 TINTYPE_STORAGE_TEST_PART=commit TINTYPE_STORAGE_TEST_DIRECTORY="$work/data" \
     strace -f -y -s 64 -e trace=fdatasync,write -o "$work/trace" \
-    "$program" --exact children::plays_the_part_it_is_given --nocapture --test-threads=1 </dev/null >/dev/null
+    "$program" --exact children::plays_the_role_named_by_the_environment --nocapture --test-threads=1 </dev/null >/dev/null
 
 # strace splits a call that another thread interrupts into two lines, "<unfinished ...>" and "<... name resumed>"; each begins
 # with its thread. The engine also writes and syncs sled in the background, so only calls on the journal count.

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_first_reason_stays() {
+    async fn the_first_failure_reason_is_not_overwritten() {
         let stop = FailStop::new();
         assert!(!stop.has_tripped());
         let waiting = tokio::spawn({

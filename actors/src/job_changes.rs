@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn all_that_watch_a_job_are_woken_and_no_others() {
+    async fn a_change_wakes_all_watchers_of_its_job_and_no_others() {
         let changes = Arc::new(JobChanges::default());
         // The same shard, another job.
         let (first, second, other) = (
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_that_ends_leaves_nothing_behind() {
+    fn a_dropped_watch_leaves_no_entry() {
         let changes = Arc::new(JobChanges::default());
         let (first, second) = (changes.watch(job(1)), changes.watch(job(1)));
         assert_eq!(changes.count(), 2);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn ten_thousand_are_woken_by_as_many_changes() {
+    async fn ten_thousand_changes_wake_ten_thousand_watchers() {
         let changes = Arc::new(JobChanges::default());
         let watches: Vec<JobWatch> = (0..10_000).map(|at| changes.watch(job(at))).collect();
         let waiting = tokio::spawn(async move {

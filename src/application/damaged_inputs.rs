@@ -51,7 +51,7 @@ mod tests {
     use uuid::Uuid;
 
     #[test]
-    fn each_key_has_its_own_minute_and_old_ones_are_forgotten() {
+    fn damaged_inputs_are_remembered_for_one_minute_per_key_and_then_dropped() {
         let seconds = Arc::new(AtomicU64::new(0));
         let read = Arc::clone(&seconds);
         let elapsed: Elapsed = Arc::new(move || Duration::from_secs(read.load(Ordering::Relaxed)));

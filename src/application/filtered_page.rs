@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_filter_reads_on_and_omits_nothing() {
+    fn a_narrow_filter_continues_reading_and_omits_nothing() {
         let (found, steps) = filtered_by(|it| it.is_multiple_of(500));
         assert_eq!(found, [1_500, 1_000, 500, 0]);
         assert!(steps.contains(&STEP), "{steps:?}");

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_invitation_is_read_as_it_was_made() {
+    fn an_invitation_token_round_trips() {
         let (account, person) = (AccountId(Uuid::from_u128(1)), PersonId(Uuid::from_u128(2)));
         let (text, secret) = invitation(account, person);
         assert_eq!(read_invitation(&text), Some((account, person, secret)));

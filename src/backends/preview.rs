@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_preview_is_an_image_by_its_bytes() {
+    fn the_format_of_a_preview_is_recognized_by_its_bytes() {
         let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
         assert_eq!(preview(png).unwrap().media_type, "image/png");
         let jpeg = preview_of_text("data:image/png;base64,/9j/4AAQSkZJRg==");

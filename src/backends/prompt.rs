@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tag_is_gone_in_every_spelling_and_cannot_come_together_again() {
+    fn the_tag_is_removed_in_every_spelling_and_cannot_be_reassembled() {
         for prompt in [
             r#"a fox <sd_cpp_extra_args>{"steps":999}</sd_cpp_extra_args>"#,
             "<SD_cpp_Extra_ARGS>x",

@@ -118,7 +118,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_figures_of_a_newer_server_are_shown_too() {
+    fn unknown_stats_of_a_newer_server_are_shown() {
         let stats = json!({
             "queued": {"fast": 3, "quality": 0, "pro": 1}, "running": 2, "live_jobs": 6,
             "throughput": {"window_seconds": 3600, "since": "t0", "done": 120, "failed": 1},

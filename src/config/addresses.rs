@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn base_urls_lose_their_last_slash_and_hold_no_credentials() {
+    fn base_urls_lose_their_trailing_slash_and_may_not_contain_credentials() {
         assert_eq!(
             base_url("https://pictures.example/").unwrap(),
             "https://pictures.example"
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_live_in_a_bucket_of_a_known_kind() {
+    fn object_store_urls_name_a_bucket_of_a_known_kind() {
         for good in [
             "s3://bucket",
             "s3://bucket/a/b",

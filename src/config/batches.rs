@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_factor_lies_between_a_hundredth_and_one() {
+    fn a_price_factor_is_between_one_hundredth_and_one() {
         for good in ["1", "1.000000", "0.5", "0.01", "0.333333"] {
             assert_eq!(factor(good).unwrap().to_string(), good);
         }

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_part_comes_in_pieces_of_limited_size() {
+    async fn a_range_is_read_in_chunks_of_limited_size() {
         let bytes: Vec<u8> = (0..200_000u32).map(|n| n as u8).collect();
         let pieces: Vec<Bytes> = chunks(file_of(&bytes), 1_000..199_999)
             .try_collect()

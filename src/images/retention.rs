@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_job_id_holds_the_time_of_creation() {
+    fn a_job_id_contains_the_creation_time() {
         // 0x0198c0de0000 ms = 2025-08-19T06:28:55.936Z
         let name = Some("0198c0de-0000-7000-8000-000000000000.png");
         let created = DateTime::from_timestamp_millis(0x0198_c0de_0000).unwrap();

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_the_two_parameters_is_free() {
+    fn the_two_parameters_may_be_in_either_order() {
         let (path, query) = split(KEY);
         let (expires, signature) = query.split_once('&').unwrap();
         assert!(read_at(&path, &format!("{signature}&{expires}"), TimeDelta::zero()).is_ok());

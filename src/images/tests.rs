@@ -163,7 +163,7 @@ async fn only_expired_results_are_deleted() {
 }
 
 #[tokio::test]
-async fn the_probe_notices_that_the_directory_is_gone() {
+async fn the_probe_reports_a_missing_directory() {
     let (dir, images) = local();
     images.probe().await.unwrap();
     std::fs::remove_dir(dir.path().join("objects")).unwrap();

@@ -212,7 +212,7 @@ mod tests {
     use object_store::memory::InMemory;
 
     #[tokio::test]
-    async fn a_complete_object_holds_no_memory() {
+    async fn a_complete_object_occupies_no_buffer_memory() {
         for bytes in [1, PART_BYTES - 1, PART_BYTES, PART_BYTES + 1, 8 << 20] {
             let mut object = Object::new(Arc::new(InMemory::new()), Path::from("a"));
             object.write(&vec![7; bytes]).await.unwrap();

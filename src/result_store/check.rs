@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_of_the_right_shape_is_kept_byte_for_byte() {
+    fn an_image_of_the_right_ratio_is_returned_byte_for_byte() {
         for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP] {
             let bytes = file(848, 1264, format);
             assert_eq!(validate(bytes.clone(), ratio("2:3")).unwrap(), bytes);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_that_lies_on_its_side_is_turned_and_tells_nothing() {
+    fn a_rotated_image_is_turned_upright_and_loses_its_exif_data() {
         let (jpeg, png) = (
             file(60, 40, ImageFormat::Jpeg),
             file(60, 40, ImageFormat::Png),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_picture_and_no_picture_are_broken() {
+    fn truncated_images_and_other_data_are_broken() {
         for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP] {
             let whole = file(300, 300, format);
             let half = validate(whole[..whole.len() / 2].to_vec(), ratio("1:1"));
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_cannot_be_right_are_broken() {
+    fn images_of_implausible_sizes_are_broken() {
         for (width, height) in [(8, 8), (17_000, 20), (10_000, 9_000)] {
             let mut png = file(8, 8, ImageFormat::Png);
             // The header says another size, and its checksum says so too.

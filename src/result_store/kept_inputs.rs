@@ -78,13 +78,13 @@ mod tests {
     }
 
     #[test]
-    fn without_an_export_inputs_go_at_once() {
+    fn without_an_export_inputs_are_deleted_at_once() {
         let kept = KeptInputs::default();
         assert_eq!(kept.defer(keys(&["a"]), Instant::now()), keys(&["a"]));
     }
 
     #[test]
-    fn at_a_node_each_stays_without_a_word() {
+    fn a_node_retains_every_input_for_the_retention_period() {
         let (kept, now) = (KeptInputs::of_node(), Instant::now());
         assert!(kept.defer(keys(&["a"]), now).is_empty());
         assert!(kept.due(now + RETENTION / 2).is_empty());
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn each_stays_until_the_exports_that_it_may_belong_to_are_over() {
+    fn inputs_are_retained_as_long_as_an_export_that_may_contain_them() {
         let (kept, began) = (KeptInputs::default(), Instant::now());
         kept.begin(began);
         assert!(kept.defer(keys(&["a", "b"]), began).is_empty());

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_picture_outlives_a_store_that_fails_for_a_while() {
+    async fn an_image_is_stored_despite_a_temporary_store_failure() {
         let (dir, images) = blocked();
         let way = dir.path().join("objects/results");
         let clear = async {
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_store_that_goes_on_failing_is_told_as_such() {
+    async fn a_permanent_store_failure_is_reported_as_a_storage_error() {
         let (_dir, images) = blocked();
         let began = Instant::now();
         let put = put(&images, JOB, "results/a.png", Bytes::new(), "image/png");

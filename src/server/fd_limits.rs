@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attempts_leave_descriptors_to_others() {
+    fn delivery_attempts_are_limited_to_a_quarter_of_the_descriptors() {
         raise();
         let (soft, hard) = Resource::NOFILE.get().unwrap();
         assert_eq!(soft, hard.min(WANTED).max(soft));

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_a_fault() {
+    fn other_values_are_rejected() {
         for bad in [
             "",
             "s",

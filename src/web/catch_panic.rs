@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn a_panic_becomes_a_500_response_that_knows_its_route() {
+    async fn a_panic_becomes_a_500_response_with_its_route() {
         let app = App::new().route("/jobs/{job_id}", web::get().to(CatchPanic(panicking)));
         let app = init_service(app).await;
         let call = TestRequest::get().uri("/jobs/4711").to_request();

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn line_ends_and_a_request_line_do_not_matter() {
+    fn either_line_ending_and_a_request_line_are_accepted() {
         let text = b"POST /a:b HTTP/1.1\r\nx-signature : s\r\nEmpty:\r\n\r\n{}";
         let recorded = DeliveryFile::parse(text).unwrap();
         assert_eq!(recorded.headers, [("x-signature", "s"), ("Empty", "")]);

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_opens_only_for_its_webhook_also_after_a_restart() {
+    fn a_secret_is_decrypted_only_for_its_webhook_even_after_a_restart() {
         let directory = tempfile::tempdir().unwrap();
         let secret = Secret::from_random([7; 32]);
         let sealed = Vault::load_or_create(directory.path(), None)

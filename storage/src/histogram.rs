@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bound_belongs_to_its_own_range() {
+    fn a_value_equal_to_a_bound_is_counted_in_its_bucket() {
         let tally = Histogram::new(&[10, 100]);
         [0, 10, 11, 100, 101, 5_000]
             .into_iter()
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn readings_of_several_tallies_add_up() {
+    fn readings_of_several_histograms_add_up() {
         let (one, other) = (Histogram::new(GROUP_SIZES), Histogram::new(GROUP_SIZES));
         one.add(3);
         other.add(3);
@@ -146,14 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn bounds_rise() {
+    fn bucket_bounds_increase() {
         for bounds in [SHORT_DURATIONS, LONG_DURATIONS, GROUP_SIZES] {
             assert!(bounds.windows(2).all(|pair| pair[0] < pair[1]));
         }
     }
 
     #[test]
-    fn nothing_is_lost_between_threads() {
+    fn concurrent_additions_are_all_counted() {
         let tally = Histogram::new(GROUP_SIZES);
         std::thread::scope(|scope| {
             for _ in 0..4 {

@@ -11,7 +11,7 @@ const CALLS: usize = 200;
 const PER_KEY: usize = 20;
 
 #[test]
-fn two_hundred_hostile_calls_at_once_take_little_memory_and_nothing_from_others() {
+fn two_hundred_concurrent_hostile_calls_use_little_memory_and_fail_no_other_call() {
     let world = World::start();
     let good = world.customer("100000");
     let keys: Vec<_> = (0..CALLS / PER_KEY)

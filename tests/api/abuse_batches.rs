@@ -18,7 +18,7 @@ fn send_head(server: &Server, customer: &Customer, length: usize) -> Wire {
 }
 
 #[test]
-fn bodies_of_batches_take_half_of_the_memory_at_most_and_leave_room_to_others() {
+fn batch_bodies_of_one_account_use_at_most_half_of_the_memory() {
     let server = Server::with(Options::new().set("limits.ingest_bytes", BUDGET as i64));
     let (greedy, other) = (server.customer("10.00"), server.customer("10.00"));
     let free = || server.instance().accounts.limits.memory.free();

@@ -64,7 +64,7 @@ fn a_webhook_gets_one_test_delivery_a_minute_from_all_callers_together() {
 }
 
 #[test]
-fn a_person_makes_ten_changes_a_second_and_fifty_at_once() {
+fn a_person_is_limited_to_ten_changes_a_second_with_a_burst_of_fifty() {
     let server = Server::with(Options::new().one_node(OneNode::Rates));
     let customer = server.customer("1");
     let path = format!("/accounts/{}/keys/{}", customer.account, customer.key_id);
@@ -92,7 +92,7 @@ fn a_person_makes_ten_changes_a_second_and_fifty_at_once() {
 }
 
 #[test]
-fn figures_are_told_without_a_token_only_to_direct_calls_of_this_machine() {
+fn metrics_need_no_token_only_for_direct_calls_from_this_machine() {
     let server = Server::start();
     server.get("/metrics").expect(200);
     for name in ["Forwarded", "X-Forwarded-For", "X-Forwarded-Proto"] {
@@ -106,7 +106,7 @@ fn figures_are_told_without_a_token_only_to_direct_calls_of_this_machine() {
 }
 
 #[test]
-fn a_listener_that_others_reach_wants_the_token_for_its_figures_and_warns() {
+fn a_listener_open_to_other_machines_requires_the_token_for_metrics_and_warns() {
     let dir = tempfile::tempdir().unwrap();
     let settings = [
         ("SERVER__LISTEN", "0.0.0.0:0"),

@@ -44,7 +44,7 @@ fn assert_one_answer_a_second(server: &Server, answers: &Receiver<Answer>, count
 }
 
 #[test]
-fn wrong_admin_tokens_are_slowed_and_the_right_one_never_waits() {
+fn wrong_admin_tokens_are_delayed_and_the_right_one_is_not() {
     let server = one_node();
     let wrong = || server.get("/admin/v1/accounts").bearer("not the token");
     for _ in 0..UNDELAYED_FAILURES {
@@ -68,7 +68,7 @@ fn wrong_admin_tokens_are_slowed_and_the_right_one_never_waits() {
 }
 
 #[test]
-fn wrong_passwords_are_slowed_and_the_right_one_never_waits() {
+fn wrong_passwords_are_delayed_and_the_right_one_is_not() {
     let server = one_node();
     let account = server.customer("1").account;
     server.person(&account, "ada@example.com", "owner");
@@ -86,7 +86,7 @@ fn wrong_passwords_are_slowed_and_the_right_one_never_waits() {
 }
 
 #[test]
-fn behind_a_listed_proxy_clients_are_told_apart_and_elsewhere_the_header_is_not_believed() {
+fn clients_are_distinguished_by_the_header_of_a_trusted_proxy_only() {
     let listed = Options::new().set("server.trusted_proxies", vec!["127.0.0.1"]);
     let server = Server::with(listed.one_node(OneNode::Attempts));
     let guess = |server: &Server, from: u8| {
@@ -112,7 +112,7 @@ fn behind_a_listed_proxy_clients_are_told_apart_and_elsewhere_the_header_is_not_
 }
 
 #[test]
-fn an_orderly_stop_does_not_wait_for_who_is_slowed() {
+fn a_graceful_shutdown_does_not_wait_for_delayed_responses() {
     let server = one_node();
     let wrong = || server.get("/admin/v1/accounts").bearer("not the token");
     for _ in 0..UNDELAYED_FAILURES {

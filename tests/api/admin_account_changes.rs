@@ -22,7 +22,7 @@ fn lines(server: &Server) -> Vec<Value> {
 }
 
 #[test]
-fn an_account_is_renamed_and_its_money_stays() {
+fn renaming_an_account_does_not_change_its_balance() {
     let server = Server::start();
     let ada = server.customer("10");
     let job = server.create(&ada);
@@ -40,7 +40,7 @@ fn an_account_is_renamed_and_its_money_stays() {
 }
 
 #[test]
-fn the_keys_of_an_account_that_is_switched_off_are_refused_from_the_next_call_on() {
+fn the_keys_of_a_deactivated_account_are_rejected_from_the_next_call_on() {
     let server = Server::start();
     let (ada, bob) = (server.customer("10"), server.customer("10"));
     let second = server.another_key(&ada.account, json!({}));
@@ -73,7 +73,7 @@ fn the_keys_of_an_account_that_is_switched_off_are_refused_from_the_next_call_on
 }
 
 #[test]
-fn jobs_that_an_account_had_accepted_before_it_was_switched_off_end_as_usual() {
+fn jobs_accepted_before_an_account_is_deactivated_end_as_usual() {
     let server = Server::start();
     let ada = server.customer("10");
     server.generator.hold();
@@ -94,7 +94,7 @@ fn jobs_that_an_account_had_accepted_before_it_was_switched_off_end_as_usual() {
 }
 
 #[test]
-fn each_change_of_an_account_has_its_line_with_before_and_after() {
+fn each_change_of_an_account_is_audited_with_before_and_after() {
     let server = Server::start();
     let ada = server.customer("10");
     let name = get_account(&server, &ada)["name"].clone();
@@ -118,7 +118,7 @@ fn each_change_of_an_account_has_its_line_with_before_and_after() {
 }
 
 #[test]
-fn an_account_has_an_amount_below_which_its_balance_is_low() {
+fn an_account_has_a_threshold_for_a_low_balance() {
     let server = Server::start();
     let new = |name: &str, low: Value| {
         let body = json!({"name": name, "balance": "10", "low_balance": low});
@@ -166,7 +166,7 @@ fn a_faulty_change_of_an_account_changes_nothing() {
 }
 
 #[test]
-fn the_people_of_an_account_that_is_switched_off_look_and_change_nothing() {
+fn the_people_of_a_deactivated_account_can_read_and_not_change_it() {
     let server = Server::start();
     let ada = server.customer("10");
     let owner = server.person(&ada.account, "owner@a.example", "owner");
@@ -198,7 +198,7 @@ fn the_people_of_an_account_that_is_switched_off_look_and_change_nothing() {
 }
 
 #[test]
-fn an_account_is_still_switched_off_after_a_restart() {
+fn an_account_is_still_deactivated_after_a_restart() {
     let server = Server::with(Options::new().on_disk());
     let ada = server.customer("10");
     change(&server, &ada, json!({"active": false})).expect(200);

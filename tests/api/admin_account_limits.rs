@@ -48,7 +48,7 @@ fn limit_detail(server: &Server, customer: &Customer) -> String {
 }
 
 #[test]
-fn a_day_of_the_account_is_spent_by_all_of_its_keys_together() {
+fn all_keys_of_an_account_share_its_daily_limit() {
     let server = Server::start();
     let keys = account_with_limits(&server, json!({"spend_per_day": "0.268"}));
     spend(&server, &keys[0]);
@@ -86,7 +86,7 @@ fn a_day_of_the_account_is_spent_by_all_of_its_keys_together() {
 }
 
 #[test]
-fn a_month_of_the_account_ends_with_the_calendar_month() {
+fn the_monthly_limit_of_an_account_resets_with_the_calendar_month() {
     let server = Server::start();
     let keys = account_with_limits(&server, json!({"spend_per_month": "0.20"}));
     spend(&server, &keys[0]);
@@ -101,7 +101,7 @@ fn a_month_of_the_account_ends_with_the_calendar_month() {
 }
 
 #[test]
-fn many_calls_at_once_with_many_keys_do_not_pass_a_day_of_the_account() {
+fn concurrent_calls_with_several_keys_do_not_exceed_the_daily_limit_of_the_account() {
     let server = Server::start();
     let keys = account_with_limits(&server, json!({"spend_per_day": "0.67"}));
     let calls: Vec<_> = (0..40)
@@ -115,7 +115,7 @@ fn many_calls_at_once_with_many_keys_do_not_pass_a_day_of_the_account() {
 }
 
 #[test]
-fn what_is_reserved_counts_and_what_a_failed_job_gives_back_does_not() {
+fn reserved_amounts_count_and_amounts_released_by_failed_jobs_do_not() {
     let server = Server::start();
     let keys = account_with_limits(&server, json!({"spend_per_day": "0.20"}));
     server.generator.hold();
@@ -131,7 +131,7 @@ fn what_is_reserved_counts_and_what_a_failed_job_gives_back_does_not() {
 }
 
 #[test]
-fn a_limit_that_is_set_in_the_afternoon_counts_the_morning() {
+fn a_new_daily_limit_counts_earlier_spending_of_the_day() {
     let server = Server::start();
     let customer = server.customer("9.00");
     spend(&server, &customer);
@@ -180,7 +180,7 @@ fn an_account_has_no_more_live_jobs_than_the_operator_allows() {
 }
 
 #[test]
-fn a_key_has_no_more_live_jobs_than_it_may_whatever_other_keys_have() {
+fn the_live_jobs_of_a_key_are_limited_independently_of_other_keys() {
     let server = Server::start();
     let customer = server.customer_with("9.00", json!({"max_concurrent": 1}));
     let other = server.another_key(&customer.account, json!({}));
@@ -411,7 +411,7 @@ fn the_people_of_an_account_see_its_limits_and_do_not_change_them() {
 }
 
 #[test]
-fn limits_and_what_is_used_of_them_survive_a_restart() {
+fn limits_and_their_usage_survive_a_restart() {
     let server = Server::with(Options::new().on_disk());
     let keys = account_with_limits(
         &server,
@@ -429,7 +429,7 @@ fn limits_and_what_is_used_of_them_survive_a_restart() {
 }
 
 #[test]
-fn the_synchronous_interfaces_are_held_to_the_same_limits() {
+fn the_synchronous_interfaces_enforce_the_same_limits() {
     let server = Server::start();
     let keys = account_with_limits(&server, json!({"spend_per_day": "0.20"}));
     spend(&server, &keys[0]);

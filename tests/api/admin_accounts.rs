@@ -290,7 +290,7 @@ fn a_deposit_under_the_same_key_happens_once() {
 }
 
 #[test]
-fn a_correction_never_takes_what_is_reserved() {
+fn a_correction_cannot_take_the_reserved_amount() {
     let server = Server::start();
     let customer = server.customer("1.00");
     server.generator.hold();
@@ -315,7 +315,7 @@ fn a_correction_never_takes_what_is_reserved() {
 }
 
 #[test]
-fn the_ledger_tells_of_every_change_newest_first() {
+fn the_ledger_lists_every_change_newest_first() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let job = server.create(&customer);
@@ -370,7 +370,7 @@ fn an_account_is_opened_once_under_one_idempotency_key() {
 }
 
 #[test]
-fn a_deposit_that_was_made_before_says_so() {
+fn a_replayed_deposit_is_marked_as_a_replay() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let path = format!("/accounts/{}/deposits", customer.account);

@@ -24,7 +24,7 @@ fn actions(entries: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn a_line_says_who_what_when_and_under_which_request() {
+fn an_entry_contains_actor_action_time_and_request_id() {
     let server = Server::start();
     let body = json!({"name": "studio", "balance": "25"});
     let account = server
@@ -43,7 +43,7 @@ fn a_line_says_who_what_when_and_under_which_request() {
 }
 
 #[test]
-fn a_deposit_is_told_with_the_balance_before_and_after_and_its_replay_is_not() {
+fn a_deposit_is_audited_with_both_balances_and_its_replay_is_not_audited() {
     let server = Server::start();
     let account = server.customer("10.00").account;
     // The ids of two nodes within one millisecond have no order.
@@ -71,7 +71,7 @@ fn a_deposit_is_told_with_the_balance_before_and_after_and_its_replay_is_not() {
 }
 
 #[test]
-fn a_key_is_told_from_its_making_to_its_end_and_never_with_its_text() {
+fn a_key_is_audited_from_creation_to_deletion_and_never_with_its_text() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let key = format!("/keys/{}", customer.key_id);
@@ -111,7 +111,7 @@ fn a_key_is_told_from_its_making_to_its_end_and_never_with_its_text() {
 }
 
 #[test]
-fn what_changes_nothing_or_is_refused_leaves_no_line() {
+fn calls_that_change_nothing_or_are_rejected_add_no_entry() {
     let server = Server::start();
     let customer = server.customer("1.00");
     server.pause(&["fast"]);
@@ -223,7 +223,7 @@ fn a_bad_filter_is_422() {
 }
 
 #[test]
-fn the_log_survives_a_restart_and_the_books_agree_with_it() {
+fn the_log_survives_a_restart_and_passes_verification() {
     let server = Server::with(Options::new().on_disk());
     server.customer("1.00");
     server.pause(&["fast"]);
@@ -234,7 +234,7 @@ fn the_log_survives_a_restart_and_the_books_agree_with_it() {
 }
 
 #[test]
-fn the_longest_texts_fit_a_line() {
+fn the_longest_texts_fit_into_an_entry() {
     let server = Server::with(Options::new().allow_loopback());
     let account = server.customer("1.00").account;
     let name = "🦊".repeat(200);
@@ -270,7 +270,7 @@ fn the_longest_texts_fit_a_line() {
 }
 
 #[test]
-fn the_operator_cancels_a_queued_job_and_what_comes_to_nothing_leaves_no_line() {
+fn the_operator_cancels_a_queued_job_and_failed_cancellations_add_no_entry() {
     let server = Server::with(Options::new().slots(1));
     let customer = server.customer("10.00");
     server.generator.hold();

@@ -56,7 +56,7 @@ fn jobs_of_every_account_are_listed_filtered_and_shown() {
 }
 
 #[test]
-fn stats_tell_of_queue_back_ends_and_throughput() {
+fn stats_report_queue_backends_and_throughput() {
     let server = Server::with(Options::new().one_node(OneNode::Figures));
     let ada = server.customer("10");
     let unseen = server.admin("GET", "/stats").expect(200).json();
@@ -86,7 +86,7 @@ fn stats_tell_of_queue_back_ends_and_throughput() {
 }
 
 #[test]
-fn the_last_export_is_told_once_it_has_been_written_to_its_end() {
+fn the_last_export_is_reported_once_it_is_complete() {
     let server = Server::start();
     let exported_at = || server.admin("GET", "/stats").expect(200).json()["last_export_at"].clone();
     assert!(exported_at().is_null());
@@ -95,7 +95,7 @@ fn the_last_export_is_told_once_it_has_been_written_to_its_end() {
 }
 
 #[test]
-fn throughput_counts_what_ends_however_long_it_has_waited() {
+fn throughput_counts_jobs_when_they_end_regardless_of_their_wait() {
     let server = Server::with(Options::new().one_node(OneNode::Figures));
     let ada = server.customer("10");
     server.generator.hold();
@@ -114,7 +114,7 @@ fn throughput_counts_what_ends_however_long_it_has_waited() {
 }
 
 #[test]
-fn the_customer_s_own_words_find_a_job_over_all_accounts() {
+fn jobs_of_all_accounts_are_found_by_their_metadata() {
     let server = Server::start();
     let [ada, bob] = [server.customer("10"), server.customer("10")];
     server.create(&bob);
@@ -144,7 +144,7 @@ fn the_customer_s_own_words_find_a_job_over_all_accounts() {
 }
 
 #[test]
-fn a_job_that_is_done_is_listed_with_its_picture() {
+fn a_done_job_is_listed_with_its_image() {
     let server = Server::start();
     let ada = server.customer("10");
     let job = server.create(&ada);

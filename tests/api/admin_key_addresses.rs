@@ -14,7 +14,7 @@ fn status_from(server: &Server, customer: &Customer, forwarded: &str) -> u16 {
 }
 
 #[test]
-fn ipv4_ranges_that_are_written_as_ipv6_let_their_addresses_in() {
+fn ipv4_ranges_written_as_ipv6_allow_their_addresses() {
     let server = Server::start();
     let customer = server.customer("1.00");
     for range in ["::ffff:127.0.0.1", "::ffff:127.0.0.0/104"] {
@@ -35,7 +35,7 @@ fn ipv4_ranges_that_are_written_as_ipv6_let_their_addresses_in() {
 }
 
 #[test]
-fn a_key_is_refused_from_an_address_of_none_of_its_ranges() {
+fn a_key_is_rejected_from_an_address_outside_its_ranges() {
     let server = Server::start();
     let elsewhere = server.customer_with("1.00", json!({"allowed_ips": ["192.0.2.0/24"]}));
     let refused = server.native(&elsewhere, "GET", "/balance");
@@ -59,7 +59,7 @@ fn a_key_is_refused_from_an_address_of_none_of_its_ranges() {
 }
 
 #[test]
-fn nobody_but_a_trusted_proxy_says_who_calls() {
+fn only_a_trusted_proxy_determines_the_client_address() {
     let server = Server::start();
     let customer = server.customer_with("1.00", json!({"allowed_ips": ["192.0.2.0/24"]}));
     assert_eq!(status_from(&server, &customer, "192.0.2.7"), 403);
@@ -82,7 +82,7 @@ fn nobody_but_a_trusted_proxy_says_who_calls() {
 }
 
 #[test]
-fn ranges_are_shown_as_they_count_and_faulty_ones_named() {
+fn ranges_are_shown_normalized_and_invalid_ranges_are_named() {
     let server = Server::start();
     let account = server.customer("1.00").account;
     let keys = format!("/accounts/{account}/keys");

@@ -70,7 +70,7 @@ fn a_monthly_limit_ends_with_the_calendar_month() {
 }
 
 #[test]
-fn what_is_held_counts_for_every_limit() {
+fn the_reserved_amount_counts_against_every_limit() {
     let server = Server::start();
     let customer = server.customer_with("9.00", json!({"spend_limit_daily": "0.20"}));
     server.generator.hold();

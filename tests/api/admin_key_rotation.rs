@@ -26,7 +26,7 @@ fn is_accepted(server: &Server, customer: &Customer) -> bool {
 }
 
 #[test]
-fn both_texts_are_valid_for_a_day_unless_asked_otherwise() {
+fn both_texts_are_valid_for_a_day_by_default() {
     let server = Server::start();
     let old = server.customer("1.00");
     assert!(is_accepted(&server, &old));
@@ -48,7 +48,7 @@ fn both_texts_are_valid_for_a_day_unless_asked_otherwise() {
 }
 
 #[test]
-fn the_overlap_is_of_the_operators_choosing() {
+fn the_operator_can_choose_the_overlap() {
     let server = Server::start();
     let first = server.customer("1.00");
     let (second, _) = rotate(&server, &first, Some(json!({"overlap_hours": 2})));
@@ -80,7 +80,7 @@ fn the_overlap_is_of_the_operators_choosing() {
 }
 
 #[test]
-fn what_is_done_to_a_key_is_done_to_its_earlier_texts() {
+fn changes_of_a_key_apply_to_its_earlier_texts() {
     let server = Server::start();
     let old = server.customer("1.00");
     let (new, _) = rotate(&server, &old, None);
@@ -104,7 +104,7 @@ fn what_is_done_to_a_key_is_done_to_its_earlier_texts() {
 }
 
 #[test]
-fn earlier_texts_and_what_was_spent_survive_a_restart() {
+fn earlier_texts_and_spending_survive_a_restart() {
     let server = Server::with(Options::new().on_disk());
     let old = server.customer("1.00");
     let job = server.create(&old);

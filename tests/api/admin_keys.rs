@@ -62,7 +62,7 @@ fn a_key_without_restrictions_has_all_models() {
 }
 
 #[test]
-fn a_faulty_key_is_not_made_and_a_faulty_change_changes_nothing() {
+fn an_invalid_key_is_not_created_and_an_invalid_change_changes_nothing() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let keys = format!("/accounts/{}/keys", customer.account);
@@ -137,7 +137,7 @@ fn a_change_is_effective_at_once() {
 }
 
 #[test]
-fn a_deleted_key_is_gone_at_once_and_its_jobs_are_not() {
+fn a_deleted_key_is_rejected_at_once_and_its_jobs_remain() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let colleague = server.another_key(&customer.account, json!({}));
@@ -195,7 +195,7 @@ fn a_key_expires_on_the_millisecond() {
 }
 
 #[test]
-fn a_spend_limit_holds_over_what_is_spent_and_held() {
+fn a_spend_limit_counts_spent_and_reserved_amounts() {
     let server = Server::start();
     let customer = server.customer_with("10.00", json!({"spend_limit": "0.30"}));
     let free = server.another_key(&customer.account, json!({}));
@@ -227,7 +227,7 @@ fn a_spend_limit_holds_over_what_is_spent_and_held() {
 }
 
 #[test]
-fn a_spend_limit_counts_what_a_failed_job_gives_back() {
+fn a_spend_limit_does_not_count_amounts_released_by_failed_jobs() {
     let server = Server::start();
     let customer = server.customer_with("10.00", json!({"spend_limit": "0.134"}));
     server
@@ -246,7 +246,7 @@ fn a_spend_limit_counts_what_a_failed_job_gives_back() {
 }
 
 #[test]
-fn the_accounts_balance_is_looked_at_before_the_keys_limit() {
+fn the_balance_of_the_account_is_checked_before_the_limit_of_the_key() {
     let server = Server::start();
     let customer = server.customer_with("0.10", json!({"spend_limit": "0.10"}));
     let large = fox_with(json!({"prompt": "x".repeat(30_000)}));
@@ -258,7 +258,7 @@ fn the_accounts_balance_is_looked_at_before_the_keys_limit() {
 }
 
 #[test]
-fn keys_and_what_they_spent_survive_a_restart() {
+fn keys_and_their_spending_survive_a_restart() {
     let server = Server::with(crate::support::Options::new().on_disk());
     let customer = server.customer_with("10.00", json!({"spend_limit": "0.20"}));
     let job = server.create(&customer);
@@ -272,7 +272,7 @@ fn keys_and_what_they_spent_survive_a_restart() {
 }
 
 #[test]
-fn the_first_key_is_made_once_in_the_life_of_the_service() {
+fn the_first_key_is_created_only_once() {
     let server = Server::start();
     let first = || {
         let system = actix_web::rt::System::new();

@@ -66,7 +66,7 @@ fn a_list_is_read_in_parts_without_gaps_or_repeats() {
 }
 
 #[test]
-fn a_list_has_20_entries_unless_asked_otherwise() {
+fn a_list_has_20_entries_by_default() {
     let server = Server::start();
     for at in 0..21 {
         let body = json!({"name": format!("{at}")});

@@ -4,7 +4,7 @@ use crate::support::nodes::two_nodes;
 use crate::support::{OneNode, Options, Server};
 
 #[test]
-fn a_process_is_listed_alone_while_it_shares_its_records_with_no_other() {
+fn a_process_without_other_nodes_lists_only_itself() {
     let server = Server::with(Options::new().one_node(OneNode::Alone));
     let nodes = || server.admin("GET", "/nodes").expect(200).json();
     let answer = nodes();
@@ -28,7 +28,7 @@ fn a_process_is_listed_alone_while_it_shares_its_records_with_no_other() {
 }
 
 #[test]
-fn a_node_lists_itself_and_the_earlier_ones_from_its_first_answer_on() {
+fn a_node_lists_itself_and_earlier_nodes_from_its_first_response_on() {
     let nodes = two_nodes(Options::new());
     let listed = |node: &Server| {
         let answer = node.admin("GET", "/nodes").expect(200).json();

@@ -20,7 +20,7 @@ const FAST: &str = "/nb/text-generations";
 const PRO: &str = "/text-generations";
 
 #[test]
-fn a_reason_is_told_to_callers() {
+fn a_pause_reason_is_returned_to_callers() {
     let server = Server::start();
     let customer = server.customer("9.00");
     let body = json!({"tiers": {"fast": true, "pro": true}, "reasons": {"fast": "new weights until 14:00"}});
@@ -42,7 +42,7 @@ fn a_reason_is_told_to_callers() {
 }
 
 #[test]
-fn one_reason_is_for_all_that_has_none_of_its_own() {
+fn a_common_reason_applies_to_all_switches_without_a_separate_reason() {
     let server = Server::start();
     let customer = server.customer("9.00");
     let tiers = json!({"fast": true, "pro": true});
@@ -62,7 +62,7 @@ fn one_reason_is_for_all_that_has_none_of_its_own() {
 }
 
 #[test]
-fn what_stays_paused_keeps_its_reason_and_what_does_not_loses_it() {
+fn a_switch_keeps_its_reason_only_while_it_stays_paused() {
     let server = Server::start();
     put(
         &server,
@@ -125,7 +125,7 @@ fn a_reason_is_a_short_line_of_text() {
 }
 
 #[test]
-fn the_models_tell_why_they_are_paused() {
+fn the_model_list_contains_the_reasons_of_pauses() {
     let server = Server::start();
     let customer = server.customer("9.00");
     let paused_reasons = || {
@@ -149,7 +149,7 @@ fn the_models_tell_why_they_are_paused() {
 }
 
 #[test]
-fn turning_one_switch_leaves_those_of_others_as_they_are() {
+fn changing_one_pause_switch_does_not_change_the_others() {
     let server = Server::start();
     put(
         &server,

@@ -78,7 +78,7 @@ fn a_person_is_invited_shown_changed_and_removed() {
 }
 
 #[test]
-fn an_address_is_taken_once_in_the_whole_service() {
+fn an_email_address_is_unique_in_the_whole_service() {
     let server = Server::start();
     let (customer, other) = (server.customer("1.00"), server.customer("1.00"));
     invite(&server, &customer, "ada@shop.example");
@@ -111,7 +111,7 @@ fn a_person_is_found_under_their_own_account_alone() {
 }
 
 #[test]
-fn somebody_who_is_signed_out_everywhere_can_sign_in_again() {
+fn a_person_who_is_signed_out_everywhere_can_sign_in_again() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let person = invite(&server, &customer, "ada@shop.example").json();
@@ -127,7 +127,7 @@ fn somebody_who_is_signed_out_everywhere_can_sign_in_again() {
 }
 
 #[test]
-fn a_new_link_leaves_the_old_password_good_unless_it_is_revoked() {
+fn a_new_link_leaves_the_old_password_valid_unless_it_is_revoked() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let person = invite(&server, &customer, "ada@shop.example").json();

@@ -55,7 +55,7 @@ impl World {
 }
 
 #[test]
-fn a_key_that_they_have_removed_opens_nothing() {
+fn a_key_removed_by_a_disconnected_caller_is_rejected() {
     let world = World::new();
     world.disconnect_during_commit(&world.server.admin("DELETE", &world.key_path()));
     world.gate.open();
@@ -64,7 +64,7 @@ fn a_key_that_they_have_removed_opens_nothing() {
 }
 
 #[test]
-fn a_key_that_they_have_switched_off_opens_nothing() {
+fn a_key_deactivated_by_a_disconnected_caller_is_rejected() {
     let world = World::new();
     let change = world.server.admin("PATCH", &world.key_path());
     world.disconnect_during_commit(&change.json(&json!({"active": false})));
@@ -73,7 +73,7 @@ fn a_key_that_they_have_switched_off_opens_nothing() {
 }
 
 #[test]
-fn a_text_that_they_have_replaced_opens_nothing() {
+fn a_key_text_replaced_by_a_disconnected_caller_is_rejected() {
     let world = World::new();
     let path = format!("{}/rotate", world.key_path());
     let rotate = world.server.admin("POST", &path);
@@ -83,7 +83,7 @@ fn a_text_that_they_have_replaced_opens_nothing() {
 }
 
 #[test]
-fn what_they_have_paused_is_paused() {
+fn a_pause_set_by_a_disconnected_caller_takes_effect() {
     let world = World::new();
     let pause = world.server.admin("PUT", "/pause");
     world.disconnect_during_commit(&pause.json(&json!({"project": true})));
@@ -102,7 +102,7 @@ fn paused(world: &World) -> Value {
 }
 
 #[test]
-fn the_next_change_waits_for_theirs() {
+fn the_next_change_waits_for_the_change_of_a_disconnected_caller() {
     let world = World::new();
     let change = |body: Value| world.server.admin("PATCH", &world.key_path()).json(&body);
     let turns = &world.server.inside().locks.operator;
@@ -116,7 +116,7 @@ fn the_next_change_waits_for_theirs() {
 }
 
 #[test]
-fn a_job_that_they_have_canceled_leaves_the_queue_and_its_inputs_are_removed() {
+fn a_job_canceled_by_a_disconnected_caller_leaves_the_queue() {
     let world = World::new();
     let server = &world.server;
     server.generator.hold();
@@ -134,7 +134,7 @@ fn a_job_that_they_have_canceled_leaves_the_queue_and_its_inputs_are_removed() {
 }
 
 #[test]
-fn a_person_whom_they_have_removed_is_signed_out() {
+fn a_person_removed_by_a_disconnected_caller_is_signed_out() {
     let world = World::new();
     let account = &world.customer.account;
     let browser = world.server.person(account, "ada@shop.example", "owner");

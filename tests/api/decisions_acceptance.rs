@@ -147,7 +147,7 @@ fn assert_each(request: impl Fn(&Server, &Customer) -> Request, table: [Refused;
 }
 
 #[test]
-fn a_native_call_is_judged_when_it_is_accepted() {
+fn a_native_call_is_checked_when_it_is_accepted() {
     assert_each(
         |server, customer| server.generation(customer, "/text-generations", &fox()),
         [
@@ -169,7 +169,7 @@ fn a_native_call_is_judged_when_it_is_accepted() {
 }
 
 #[test]
-fn a_gemini_call_is_judged_when_it_is_accepted() {
+fn a_gemini_call_is_checked_when_it_is_accepted() {
     let body = json!({"contents": [{"role": "user", "parts": [{"text": "a fox"}]}]});
     assert_each(
         |server, customer| {
@@ -212,7 +212,7 @@ const OF_OPENAI: [Refused; CHANGES.len()] = [
 ];
 
 #[test]
-fn an_openai_generation_is_judged_when_it_is_accepted() {
+fn an_openai_generation_is_checked_when_it_is_accepted() {
     let body = json!({"model": "pro", "prompt": "a fox"});
     assert_each(
         |server, customer| {
@@ -224,7 +224,7 @@ fn an_openai_generation_is_judged_when_it_is_accepted() {
 }
 
 #[test]
-fn an_openai_edit_is_judged_when_it_is_accepted() {
+fn an_openai_edit_is_checked_when_it_is_accepted() {
     let part = |name: &str, value: &[u8]| {
         let head = format!("--b\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n");
         [head.as_bytes(), value, b"\r\n"].concat()
@@ -286,7 +286,7 @@ fn playground(
 }
 
 #[test]
-fn a_picture_of_the_panel_is_judged_when_it_is_accepted() {
+fn a_generation_of_the_panel_is_checked_when_it_is_accepted() {
     let server = Server::start();
     let browser = server.operators_browser();
     let table = [

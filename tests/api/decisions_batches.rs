@@ -67,7 +67,7 @@ fn many_requests_in_one_call_become_a_batch_of_jobs() {
 }
 
 #[test]
-fn one_request_per_line_is_the_same() {
+fn one_request_per_line_creates_the_same_batch() {
     let (server, customer) = stalled_server();
     let lines = format!("{}\n{}", entry_with(json!({"custom_id": "a"})), entry());
     for text in [lines.clone(), format!("\n{lines}\r\n\n")] {
@@ -84,7 +84,7 @@ fn one_request_per_line_is_the_same() {
 }
 
 #[test]
-fn every_fault_is_told_by_the_place_of_its_request() {
+fn every_fault_is_reported_with_the_index_of_its_request() {
     let (server, customer) = stalled_server();
     let requests = [
         entry(),
@@ -140,7 +140,7 @@ fn every_fault_is_told_by_the_place_of_its_request() {
 }
 
 #[test]
-fn faults_of_lines_have_the_same_names_and_say_the_line() {
+fn faults_of_lines_have_the_same_names_and_contain_the_line_number() {
     let (server, customer) = stalled_server();
     let text = format!(
         "{}\n\n{{\"model\": \n{}",
@@ -269,7 +269,7 @@ fn other_types_and_encodings_are_415() {
 }
 
 #[test]
-fn dry_run_makes_every_check_and_keeps_nothing() {
+fn dry_run_makes_every_check_and_stores_nothing() {
     let (server, customer) = stalled_server();
     let dry = |body: &Value| {
         let call = server.native(&customer, "POST", "/batches?dry_run=true");

@@ -28,7 +28,7 @@ fn prompts(server: &Server) -> Vec<String> {
 }
 
 #[test]
-fn a_batch_tells_how_many_of_its_jobs_are_in_which_state() {
+fn a_batch_reports_the_number_of_its_jobs_in_each_state() {
     let (server, customer) = one_slot();
     let batch = server.submit(&customer, &[named("a"), named("b"), named("c")]);
     until("one runs", || server.generator.runs() == 1);
@@ -174,7 +174,7 @@ fn results_are_in_the_order_of_the_requests_at_any_time() {
 }
 
 #[test]
-fn results_of_failed_jobs_say_why() {
+fn results_of_failed_jobs_contain_the_error() {
     let server = Server::start();
     let customer = server.customer("1.00");
     server.generator.behave(Behaviour::Block("a reason"));
@@ -263,7 +263,7 @@ fn jobs_of_a_batch_are_ordinary_jobs() {
 }
 
 #[test]
-fn delete_cancels_what_is_still_queued() {
+fn delete_cancels_the_queued_jobs() {
     let (server, customer) = one_slot();
     let batch = server.submit(&customer, &vec![entry(); 600]);
     until("one runs", || server.generator.runs() == 1);
@@ -338,7 +338,7 @@ fn a_batch_of_another_account_is_404() {
 }
 
 #[test]
-fn input_images_are_fetched_when_the_turn_has_come() {
+fn input_images_are_fetched_when_the_job_is_dequeued() {
     let pictures = Origin::start([("/wide.png", origin::bytes(png(160, 90)))]);
     let server = Server::with(Options::new().allow_loopback());
     server.pause(&[]);
@@ -404,7 +404,7 @@ fn the_call_does_not_wait_for_input_images() {
 }
 
 #[test]
-fn a_batch_goes_on_after_a_restart_with_exact_counts() {
+fn a_batch_resumes_after_a_restart_with_exact_counts() {
     let options = Options::new().on_disk().slots(1);
     let server = Server::with(options);
     server.generator.hold();

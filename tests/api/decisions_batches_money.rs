@@ -6,7 +6,7 @@ use crate::support::{OneNode, Options, Server, until};
 use serde_json::{Value, json};
 
 #[test]
-fn the_sum_of_the_prices_is_reserved_whole_or_nothing_is() {
+fn the_sum_of_the_prices_is_reserved_completely_or_not_at_all() {
     let server = Server::start();
     server.generator.hold();
     let customer = server.customer("0.117");
@@ -25,7 +25,7 @@ fn the_sum_of_the_prices_is_reserved_whole_or_nothing_is() {
 }
 
 #[test]
-fn batches_at_the_same_moment_never_reserve_more_than_there_is() {
+fn concurrent_batches_never_reserve_more_than_the_balance() {
     let server = Server::start();
     server.generator.hold();
     let customer = server.customer("3.90");
@@ -125,7 +125,7 @@ fn price_factor_is_the_proportion_and_prices_are_rounded_up() {
 }
 
 #[test]
-fn the_spend_limit_of_a_key_holds_for_the_whole_batch() {
+fn the_spend_limit_of_a_key_applies_to_the_whole_batch() {
     let server = Server::start();
     server.generator.hold();
     let key = server.customer_with("100.00", json!({"spend_limit": "0.10"}));
@@ -139,7 +139,7 @@ fn the_spend_limit_of_a_key_holds_for_the_whole_batch() {
 }
 
 #[test]
-fn the_scope_of_a_key_holds_for_the_whole_batch() {
+fn the_scope_of_a_key_applies_to_the_whole_batch() {
     let server = Server::start();
     let key = server.customer_with("100.00", json!({"models": ["fast"]}));
     let pro = entry_with(json!({"model": "pro"}));
@@ -168,7 +168,7 @@ fn a_paused_model_refuses_the_whole_batch() {
 }
 
 #[test]
-fn a_batch_takes_one_call_of_the_rate_and_counts_all_of_its_live_jobs() {
+fn a_batch_counts_as_one_call_and_each_of_its_jobs_as_a_live_job() {
     let server = Server::with(
         Options::new()
             .one_node(OneNode::Rates)
@@ -190,7 +190,7 @@ fn a_batch_takes_one_call_of_the_rate_and_counts_all_of_its_live_jobs() {
 }
 
 #[test]
-fn texts_too_large_for_a_record_are_stored_and_removed_where_the_batch_is_refused() {
+fn texts_too_large_for_a_record_are_stored_and_removed_if_the_batch_is_rejected() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let large =

@@ -22,7 +22,7 @@ fn stalled_server() -> (Server, Customer) {
 }
 
 #[test]
-fn it_must_be_registered_character_for_character() {
+fn a_callback_url_must_be_registered_character_for_character() {
     let (server, customer) = stalled_server();
     let stranger = server.customer("1.00");
     let registered = "http://127.0.0.1:9/Hook?a=1";
@@ -53,7 +53,7 @@ fn it_must_be_registered_character_for_character() {
 }
 
 #[test]
-fn it_has_1_to_2048_characters() {
+fn a_callback_url_has_1_to_2048_characters() {
     let (server, customer) = stalled_server();
     let mut longest = "http://127.0.0.1:9/".to_owned();
     longest.push_str(&"a".repeat(2_048 - longest.len()));

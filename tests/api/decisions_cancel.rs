@@ -4,7 +4,7 @@ use crate::support::http::all_at_once;
 use crate::support::{Server, options::Options};
 
 #[test]
-fn of_many_cancellations_at_once_one_counts() {
+fn one_of_many_concurrent_cancellations_succeeds() {
     let server = Server::with(Options::new().slots(1));
     server.generator.hold();
     let customer = server.customer("1.00");
@@ -22,7 +22,7 @@ fn of_many_cancellations_at_once_one_counts() {
 }
 
 #[test]
-fn a_cancellation_and_the_start_of_the_run_never_both_count() {
+fn a_cancellation_and_the_start_of_the_run_never_both_succeed() {
     let server = Server::with(Options::new().slots(2));
     let customer = server.customer("100.00");
     let (mut canceled, mut refused) = (0, 0);

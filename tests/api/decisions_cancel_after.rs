@@ -5,7 +5,7 @@ use crate::support::{Server, fox, options::Options, until};
 use std::time::Duration;
 
 #[test]
-fn decisions_14_a_job_that_is_still_queued_then_fails_and_is_released() {
+fn decisions_14_a_job_still_queued_at_its_expiry_fails_and_leaves_the_queue() {
     let server = Server::with(Options::new().slots(1));
     server.generator.hold();
     let customer = server.customer("1.00");
@@ -42,7 +42,7 @@ fn decisions_14_a_batch_with_a_start_deadline_is_refused() {
 }
 
 #[test]
-fn decisions_14_a_time_that_cannot_be_read_is_named() {
+fn decisions_14_an_invalid_time_is_reported() {
     let server = Server::start();
     let customer = server.customer("1.00");
     for bad in ["soon", "0s", "1d", "200h"] {

@@ -19,7 +19,7 @@ fn assert_untouched(server: &Server, customer: &Customer, balance: &str) {
 }
 
 #[test]
-fn all_six_calls_tell_what_they_would_make_and_cost() {
+fn all_six_calls_report_what_they_would_generate_and_charge() {
     let origin = Origin::start([("/in.png", origin::bytes(png(4, 4)))]);
     let server = Server::with(Options::new().allow_loopback());
     let customer = server.customer("1.00");
@@ -57,7 +57,7 @@ fn all_six_calls_tell_what_they_would_make_and_cost() {
 }
 
 #[test]
-fn auto_is_worked_out_from_the_input_that_was_fetched() {
+fn auto_is_resolved_from_the_fetched_input() {
     let origin = Origin::start([("/wide.png", origin::bytes(png(160, 90)))]);
     let server = Server::with(Options::new().allow_loopback());
     let customer = server.customer("1.00");
@@ -123,7 +123,7 @@ fn a_large_request_leaves_no_object_behind() {
 }
 
 #[test]
-fn no_idempotency_key_is_used_and_none_is_answered() {
+fn idempotency_keys_are_neither_used_up_nor_replayed() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let dry = server
@@ -142,7 +142,7 @@ fn no_idempotency_key_is_used_and_none_is_answered() {
 }
 
 #[test]
-fn false_is_the_same_as_nothing() {
+fn dry_run_false_equals_a_missing_parameter() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let path = "/text-generations?dry_run=false";

@@ -23,7 +23,7 @@ const ROUTES: [(&str, &str); 14] = [
 ];
 
 #[test]
-fn every_code_comes_in_the_same_form() {
+fn every_error_code_has_the_same_format() {
     let server = Server::with(Options::new().set("jobs.max_live_per_account", 2));
     let customer = server.customer("1.00");
     let poor = server.customer("0.01");
@@ -155,7 +155,7 @@ fn an_unknown_path_is_404() {
 }
 
 #[test]
-fn the_bare_address_leads_to_the_panel() {
+fn the_root_path_redirects_to_the_panel() {
     let server = Server::start();
     for method in ["GET", "HEAD"] {
         let answer = server.call(method, "/").expect(303);

@@ -56,7 +56,7 @@ fn until_listeners(server: &Server, job: &str, count: usize) {
 }
 
 #[test]
-fn each_state_is_told_and_the_terminal_one_ends_the_stream() {
+fn each_state_is_sent_and_the_terminal_state_ends_the_stream() {
     let server = Server::with(one_at_a_time());
     server.generator.hold();
     let customer = server.customer("1.00");
@@ -86,7 +86,7 @@ fn each_state_is_told_and_the_terminal_one_ends_the_stream() {
 }
 
 #[test]
-fn the_place_in_the_queue_is_told_as_it_changes() {
+fn each_change_of_the_queue_position_is_sent() {
     let server = Server::with(one_at_a_time().one_node(OneNode::Estimates));
     server.generator.hold();
     let customer = server.customer("1.00");
@@ -122,7 +122,7 @@ fn the_place_in_the_queue_is_told_as_it_changes() {
 }
 
 #[test]
-fn an_id_of_another_job_s_stream_neither_ends_this_one_nor_hides_a_state() {
+fn an_event_id_of_another_job_neither_ends_the_stream_nor_hides_a_state() {
     let server = Server::with(one_at_a_time());
     server.generator.hold();
     let customer = server.customer("1.00");
@@ -143,7 +143,7 @@ fn an_id_of_another_job_s_stream_neither_ends_this_one_nor_hides_a_state() {
 }
 
 #[test]
-fn how_far_a_job_is_is_told_where_the_back_end_tells() {
+fn progress_is_sent_if_the_backend_reports_it() {
     let server = Server::with(one_at_a_time().one_node(OneNode::Progress));
     server.generator.hold();
     let customer = server.customer("1.00");
@@ -174,7 +174,7 @@ fn how_far_a_job_is_is_told_where_the_back_end_tells() {
 }
 
 #[test]
-fn a_job_that_is_over_is_told_at_once() {
+fn the_state_of_an_ended_job_is_sent_at_once() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let done = server.create(&customer);
@@ -189,7 +189,7 @@ fn a_job_that_is_over_is_told_at_once() {
 }
 
 #[test]
-fn one_who_comes_back_hears_what_is_new_and_nothing_twice() {
+fn a_reconnecting_client_gets_only_new_events() {
     let server = Server::with(one_at_a_time());
     server.generator.hold();
     let customer = server.customer("1.00");
@@ -214,7 +214,7 @@ fn one_who_comes_back_hears_what_is_new_and_nothing_twice() {
 }
 
 #[test]
-fn an_id_that_is_not_of_the_stream_tells_nothing() {
+fn an_unknown_event_id_is_ignored() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let job = server.create(&customer);
@@ -231,7 +231,7 @@ fn an_id_that_is_not_of_the_stream_tells_nothing() {
 }
 
 #[test]
-fn a_listener_that_goes_away_leaves_nothing_behind() {
+fn a_listener_that_disconnects_is_removed() {
     let server = Server::with(one_at_a_time());
     server.generator.hold();
     let customer = server.customer("1.00");
@@ -253,7 +253,7 @@ fn a_listener_that_goes_away_leaves_nothing_behind() {
 }
 
 #[test]
-fn an_orderly_stop_ends_the_streams() {
+fn a_graceful_shutdown_ends_the_streams() {
     let server = Server::with(one_at_a_time().set("server.shutdown_grace_seconds", 30));
     server.generator.hold();
     let customer = server.customer("1.00");

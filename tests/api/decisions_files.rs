@@ -18,7 +18,7 @@ fn server_with_done_job() -> (Server, Customer, String, String) {
 }
 
 #[test]
-fn an_address_is_made_of_key_end_and_signature() {
+fn a_signed_url_consists_of_key_expiry_and_signature() {
     let (server, _, job, target) = server_with_done_job();
     let (path, query) = target.split_once('?').unwrap();
     assert_eq!(path, format!("/files/{}", server.result_key(&job)));
@@ -66,7 +66,7 @@ fn a_download_has_its_headers() {
 }
 
 #[test]
-fn parts_can_be_asked_for() {
+fn ranges_can_be_requested() {
     let (server, _, _, target) = server_with_done_job();
     let (whole, size) = (tiny_png(), tiny_png().len());
     for (range, part) in [
@@ -136,7 +136,7 @@ fn an_address_ends_after_24_hours() {
 }
 
 #[test]
-fn a_picture_whose_retention_is_over_is_410_and_its_job_stays_done() {
+fn a_deleted_image_is_410_and_its_job_stays_done() {
     let (server, customer, job, target) = server_with_done_job();
     std::fs::remove_file(server.objects().join(server.result_key(&job))).unwrap();
     server.get(&target).refused(410, "gone");
@@ -144,7 +144,7 @@ fn a_picture_whose_retention_is_over_is_410_and_its_job_stays_done() {
 }
 
 #[test]
-fn an_address_outlives_a_restart() {
+fn a_signed_url_survives_a_restart() {
     let options = crate::support::Options::new().on_disk();
     let server = Server::with(options);
     let customer = server.customer("1.00");
@@ -161,7 +161,7 @@ fn an_address_outlives_a_restart() {
 }
 
 #[test]
-fn decisions_3_a_small_form_has_the_signature_of_its_picture() {
+fn decisions_3_a_thumbnail_has_the_signature_of_its_image() {
     let (server, _, job, target) = server_with_done_job();
     let picture = server.objects().join(server.result_key(&job));
     std::fs::write(&picture, png(900, 600)).unwrap();

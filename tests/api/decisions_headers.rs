@@ -46,7 +46,7 @@ fn every_answer_has_a_request_id() {
 }
 
 #[test]
-fn the_callers_own_request_id_is_kept_if_it_is_fit() {
+fn a_valid_request_id_of_the_caller_is_returned() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let call = |id: &str| {
@@ -64,7 +64,7 @@ fn the_callers_own_request_id_is_kept_if_it_is_fit() {
 }
 
 #[test]
-fn a_creation_says_where_to_look_and_when() {
+fn a_creation_returns_location_and_retry_after() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let answer = server
@@ -97,7 +97,7 @@ fn the_location_begins_with_the_configured_public_url() {
 }
 
 #[test]
-fn answers_about_jobs_and_money_are_not_to_be_stored() {
+fn responses_about_jobs_and_balances_must_not_be_cached() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let job = server.create(&customer);

@@ -37,7 +37,7 @@ fn reversed(mut ids: Vec<String>) -> Vec<String> {
 }
 
 #[test]
-fn live_and_ended_jobs_stand_in_one_list_newest_first() {
+fn live_and_ended_jobs_are_in_one_list_newest_first() {
     let server = Server::with(Options::new().slots(1));
     let customer = server.customer("10.00");
     let mut jobs: Vec<String> = (0..3).map(|_| server.create(&customer)).collect();
@@ -73,7 +73,7 @@ fn live_and_ended_jobs_stand_in_one_list_newest_first() {
 }
 
 #[test]
-fn an_entry_is_the_job_with_what_it_was_asked_for() {
+fn an_entry_is_the_job_with_its_request() {
     let server = Server::start();
     let customer = server.customer("10.00");
     let body = fox_with(json!({"aspect_ratio": "16:9", "resolution": "2K"}));
@@ -98,7 +98,7 @@ fn an_entry_is_the_job_with_what_it_was_asked_for() {
 }
 
 #[test]
-fn pages_join_without_a_gap_or_a_repeat_whatever_their_size() {
+fn pages_of_any_size_have_no_gaps_and_no_repeats() {
     let server = Server::start();
     let customer = server.customer("100.00");
     server.generator.hold();
@@ -119,7 +119,7 @@ fn pages_join_without_a_gap_or_a_repeat_whatever_their_size() {
 }
 
 #[test]
-fn jobs_of_another_account_are_never_seen() {
+fn jobs_of_another_account_are_never_listed() {
     let server = Server::start();
     let (mine, other) = (server.customer("1.00"), server.customer("1.00"));
     let (job, foreign) = (server.create(&mine), server.create(&other));
@@ -140,7 +140,7 @@ fn jobs_of_another_account_are_never_seen() {
 }
 
 #[test]
-fn filters_let_through_what_they_name_and_nothing_else() {
+fn filters_return_only_matching_jobs() {
     let server = Server::start();
     let customer = server.customer("10.00");
     let second = server.another_key(&customer.account, json!({}));
@@ -194,7 +194,7 @@ fn filters_let_through_what_they_name_and_nothing_else() {
 }
 
 #[test]
-fn a_range_of_time_holds_its_first_moment_and_not_its_last() {
+fn a_time_range_includes_its_start_and_excludes_its_end() {
     let server = Server::start();
     let customer = server.customer("10.00");
     let mut jobs = Vec::new();
@@ -234,7 +234,7 @@ fn a_range_of_time_holds_its_first_moment_and_not_its_last() {
 }
 
 #[test]
-fn a_range_holds_what_was_accepted_after_the_clock_was_set_back() {
+fn a_time_range_includes_jobs_accepted_after_the_clock_was_set_back() {
     let server = Server::start();
     let customer = server.customer("10.00");
     server.clock.advance(Duration::from_secs(600));
@@ -246,7 +246,7 @@ fn a_range_holds_what_was_accepted_after_the_clock_was_set_back() {
 }
 
 #[test]
-fn words_that_were_lost_hide_no_other_job() {
+fn a_lost_request_text_hides_no_other_job_and_a_storage_error_is_502() {
     let server = Server::start();
     let customer = server.customer("10.00");
     let large = || {
@@ -344,7 +344,7 @@ fn metadata_of_a_large_request_is_found_as_well() {
 }
 
 #[test]
-fn a_page_looks_at_a_bounded_number_of_jobs_and_its_cursor_goes_on() {
+fn a_page_scans_a_bounded_number_of_jobs_and_its_cursor_continues() {
     let server = Server::start();
     let customer = server.customer("1000.00");
     let fast = "/nb/text-generations";

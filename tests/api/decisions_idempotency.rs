@@ -13,7 +13,7 @@ const PATH: &str = "/text-generations";
 const DAY: Duration = Duration::from_secs(86_400);
 
 #[test]
-fn a_replay_says_that_it_is_one_and_is_the_same_otherwise() {
+fn a_replay_equals_the_first_response_except_for_its_header() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let call = server
@@ -30,7 +30,7 @@ fn a_replay_says_that_it_is_one_and_is_the_same_otherwise() {
 }
 
 #[test]
-fn the_same_request_in_other_words_is_the_same_request() {
+fn an_equivalent_request_is_the_same_request() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let call = |body: &str| {
@@ -83,7 +83,7 @@ fn another_request_under_the_same_key_is_422() {
 }
 
 #[test]
-fn a_key_belongs_to_the_account_and_not_to_the_api_key() {
+fn an_idempotency_key_is_scoped_to_the_account_and_not_to_the_api_key() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let colleague = server.another_key(&customer.account, json!({}));
@@ -143,7 +143,7 @@ fn a_key_is_1_to_255_visible_ascii_characters() {
 }
 
 #[test]
-fn one_pair_of_quotation_marks_is_taken_off() {
+fn one_pair_of_quotation_marks_is_removed() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let call = |key: &str| {
@@ -175,7 +175,7 @@ fn a_key_is_remembered_for_24_hours() {
 }
 
 #[test]
-fn how_long_a_key_is_remembered_is_configurable() {
+fn the_retention_of_idempotency_keys_is_configurable() {
     let server = Server::with(Options::new().set("idempotency.retention_hours", 1));
     let customer = server.customer("1.00");
     let call = server.generation(&customer, PATH, &fox()).idempotent("k");
@@ -232,7 +232,7 @@ fn a_key_is_remembered_over_a_restart() {
 }
 
 #[test]
-fn a_key_works_for_a_job_that_is_over_and_forgotten_pictures_do_not_matter() {
+fn a_key_replays_an_ended_job_even_if_its_image_was_deleted() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let done = server

@@ -20,7 +20,7 @@ fn start() -> (Server, Customer) {
 }
 
 #[test]
-fn inputs_are_fetched_side_by_side_while_the_call_waits() {
+fn inputs_are_fetched_concurrently_while_the_call_waits() {
     let all_here = Arc::new(Barrier::new(14));
     let picture = pictures::png(3, 2);
     let together: origin::Serve = Arc::new(move |stream| {
@@ -101,7 +101,7 @@ fn a_url_has_at_most_2048_characters() {
 }
 
 #[test]
-fn what_is_no_image_by_its_bytes_is_422() {
+fn data_that_is_not_an_image_is_422() {
     let html = b"<!doctype html><title>x</title>".to_vec();
     let svg = b"<svg xmlns=\"http://www.w3.org/2000/svg\"/>".to_vec();
     let disguised: origin::Serve = Arc::new(move |stream| {
@@ -141,7 +141,7 @@ fn what_is_no_image_by_its_bytes_is_422() {
 }
 
 #[test]
-fn png_jpeg_webp_and_gif_are_taken() {
+fn png_jpeg_webp_and_gif_are_accepted() {
     let formats = [
         ImageFormat::Png,
         ImageFormat::Jpeg,
@@ -211,7 +211,7 @@ fn the_whole_ingestion_has_one_time_limit() {
 }
 
 #[test]
-fn only_public_addresses_are_reached_unless_the_operator_opens_more() {
+fn only_public_addresses_are_reached_unless_the_operator_allows_more() {
     let trap = Origin::trap();
     let server = Server::start();
     let customer = server.customer("1.00");
@@ -228,7 +228,7 @@ fn only_public_addresses_are_reached_unless_the_operator_opens_more() {
 }
 
 #[test]
-fn every_faulty_entry_is_told_whatever_its_fault() {
+fn every_faulty_entry_is_reported() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let refused = |urls: Value, fields: &[&str]| {

@@ -87,7 +87,7 @@ fn timestamps_are_rfc_3339_in_utc_with_milliseconds() {
 }
 
 #[test]
-fn moments_of_a_job_never_go_backwards() {
+fn timestamps_of_a_job_never_decrease() {
     let server = Server::start();
     server.generator.hold();
     let customer = server.customer("1.00");
@@ -235,7 +235,7 @@ fn live_jobs_in_all_are_limited() {
 }
 
 #[test]
-fn a_foreign_job_is_not_told_apart_from_an_unknown_one() {
+fn a_job_of_another_account_is_indistinguishable_from_an_unknown_job() {
     let server = Server::start();
     let (owner, other) = (server.customer("1.00"), server.customer("1.00"));
     let job = server.create(&owner);

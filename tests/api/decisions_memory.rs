@@ -36,7 +36,7 @@ fn server_with_budget() -> Server {
 }
 
 #[test]
-fn six_trials_of_slow_images_hold_half_of_the_budget_until_their_callers_leave() {
+fn dry_runs_with_slow_images_use_half_of_the_budget_until_their_callers_disconnect() {
     let origin = Origin::start([
         ("/slow", stalled_image()),
         ("/fine", origin::bytes(pictures::png(4, 4))),
@@ -62,7 +62,7 @@ fn six_trials_of_slow_images_hold_half_of_the_budget_until_their_callers_leave()
 }
 
 #[test]
-fn a_fetch_ends_with_its_caller_and_makes_no_job() {
+fn a_fetch_ends_when_its_caller_disconnects_and_creates_no_job() {
     let origin = Origin::start([("/slow", stalled_image())]);
     let options = Options::new()
         .allow_loopback()
@@ -103,7 +103,7 @@ fn a_call_that_gets_no_memory_in_time_is_overloaded() {
 }
 
 #[test]
-fn a_key_without_a_rate_may_not_fetch_without_end() {
+fn the_fetches_of_a_key_without_a_rate_limit_are_limited() {
     let origin = Origin::start([("/fine", origin::bytes(pictures::png(4, 4)))]);
     let options = Options::new()
         .allow_loopback()

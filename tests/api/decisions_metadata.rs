@@ -27,7 +27,7 @@ fn rejected(field: &str) -> (u16, Vec<String>) {
 }
 
 #[test]
-fn it_has_at_most_16_kib_as_compact_json() {
+fn metadata_has_at_most_16_kib_as_compact_json() {
     let server = Server::start();
     let key = server.customer("10.00").key;
     // `{"k":"..."}` has eight bytes besides the text.
@@ -61,7 +61,7 @@ fn it_has_at_most_16_kib_as_compact_json() {
 
 /// A body of 1 MiB can hold a tree of many times that size. The service checks the size first and reports no other fault.
 #[test]
-fn hostile_27_what_is_too_large_is_not_read() {
+fn hostile_27_metadata_that_is_too_large_is_not_parsed() {
     let server = Server::start();
     let key = server.customer("10.00").key;
     let filler = "0,".repeat(450_000);
@@ -79,7 +79,7 @@ fn hostile_27_what_is_too_large_is_not_read() {
 }
 
 #[test]
-fn it_is_nested_at_most_32_deep() {
+fn metadata_is_nested_at_most_32_deep() {
     let server = Server::start();
     let key = server.customer("10.00").key;
     let objects = |depth: usize| format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
@@ -105,7 +105,7 @@ fn it_is_nested_at_most_32_deep() {
 }
 
 #[test]
-fn every_json_value_is_allowed_in_it() {
+fn every_json_value_is_allowed_in_metadata() {
     let server = Server::start();
     let key = server.customer("10.00").key;
     for value in [
@@ -156,7 +156,7 @@ fn keys_that_begin_with_an_underscore_are_accepted() {
 }
 
 #[test]
-fn it_is_part_of_what_an_idempotency_key_stands_for() {
+fn metadata_is_part_of_the_idempotent_request() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let call = |metadata: Value| {

@@ -55,7 +55,7 @@ impl World {
 }
 
 #[test]
-fn one_account_leaves_room_to_the_others_and_all_together_have_a_bound() {
+fn waiting_calls_are_limited_for_each_account_and_in_total() {
     let world = World::new();
     let customers = [(); 3].map(|()| world.server.customer("9.00"));
     let [flooding, other, third] = &customers;
@@ -77,7 +77,7 @@ fn one_account_leaves_room_to_the_others_and_all_together_have_a_bound() {
 }
 
 #[test]
-fn a_call_that_would_only_wait_is_not_looked_at_and_costs_nothing() {
+fn a_call_beyond_the_limit_of_waiting_calls_is_rejected_without_any_effect() {
     let world = World::new();
     let customer = world.server.customer("9.00");
     let named = |name| {
@@ -109,7 +109,7 @@ fn a_call_that_would_only_wait_is_not_looked_at_and_costs_nothing() {
 }
 
 #[test]
-fn callers_who_leave_count_no_more() {
+fn disconnected_callers_are_no_longer_counted() {
     let world = World::new();
     let customer = world.server.customer("9.00");
     world.gate.hold();

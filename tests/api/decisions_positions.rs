@@ -15,7 +15,7 @@ fn position(server: &Server, customer: &Customer, job: &str) -> Value {
 }
 
 #[test]
-fn the_next_one_is_1_and_those_that_do_not_wait_have_none() {
+fn the_next_job_has_position_1_and_jobs_that_do_not_wait_have_none() {
     let server = one_at_a_time();
     let customer = server.customer("10.00");
     let jobs: Vec<String> = (0..4).map(|_| server.create(&customer)).collect();
@@ -41,7 +41,7 @@ fn the_next_one_is_1_and_those_that_do_not_wait_have_none() {
 }
 
 #[test]
-fn a_job_has_a_place_as_soon_as_it_is_accepted() {
+fn a_job_has_a_queue_position_as_soon_as_it_is_accepted() {
     let server = one_at_a_time();
     let customer = server.customer("10.00");
     let first = server.create(&customer);
@@ -62,7 +62,7 @@ fn a_job_has_a_place_as_soon_as_it_is_accepted() {
 }
 
 #[test]
-fn accounts_that_take_turns_are_counted_in() {
+fn positions_include_the_turns_of_other_accounts() {
     let server = one_at_a_time();
     let (flood, other) = (server.customer("10.00"), server.customer("10.00"));
     let first = server.create(&flood);
@@ -86,7 +86,7 @@ fn accounts_that_take_turns_are_counted_in() {
 }
 
 #[test]
-fn each_tier_has_a_queue_of_its_own() {
+fn each_tier_has_a_separate_queue() {
     let server = one_at_a_time();
     let customer = server.customer("10.00");
     let first = server.create(&customer);
@@ -103,7 +103,7 @@ fn each_tier_has_a_queue_of_its_own() {
 }
 
 #[test]
-fn the_list_tells_the_places_as_well() {
+fn the_job_list_contains_queue_positions() {
     let server = one_at_a_time();
     let customer = server.customer("10.00");
     let first = server.create(&customer);

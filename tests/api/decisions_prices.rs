@@ -19,7 +19,7 @@ fn jobs(server: &Server) -> usize {
 }
 
 #[test]
-fn a_size_that_is_not_on_sale_is_never_free() {
+fn a_size_without_a_price_is_never_free() {
     let server = server();
     let customer = server.customer("1.00");
     let native = |body: Value| server.generation(&customer, "/text-generations", &body);

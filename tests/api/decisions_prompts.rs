@@ -69,7 +69,7 @@ fn a_large_prompt_reaches_the_generator_whole_also_after_a_restart() {
 }
 
 #[test]
-fn a_refused_call_leaves_no_words_behind() {
+fn a_rejected_call_leaves_no_stored_prompt() {
     let server = Server::start();
     let body = fox_with(json!({"prompt": "x".repeat(32_768)}));
     let poor = server.customer("0.10");
@@ -96,7 +96,7 @@ fn a_refused_call_leaves_no_words_behind() {
 }
 
 #[test]
-fn words_that_cannot_be_stored_are_502_and_nothing_is_held() {
+fn a_prompt_that_cannot_be_stored_is_502_and_nothing_is_reserved() {
     let server = Server::start();
     let customer = server.customer("1.00");
     fs::remove_dir_all(server.objects()).unwrap();

@@ -67,7 +67,7 @@ fn queued_jobs_stay_queued_during_a_pause_and_running_ones_finish() {
 }
 
 #[test]
-fn a_restart_keeps_every_job_in_its_place() {
+fn a_restart_preserves_the_queue_order() {
     let server = Server::with(one_at_a_time().on_disk());
     let customer = server.customer("10.00");
     server.generator.hold();
@@ -90,7 +90,7 @@ fn a_restart_keeps_every_job_in_its_place() {
 }
 
 #[test]
-fn a_run_that_an_orderly_stop_cut_off_does_not_count() {
+fn a_run_interrupted_by_a_graceful_shutdown_is_not_counted() {
     let mut server = Server::with(one_at_a_time().on_disk().one_node(OneNode::Stop));
     let customer = server.customer("10.00");
     server.generator.hold();
@@ -105,7 +105,7 @@ fn a_run_that_an_orderly_stop_cut_off_does_not_count() {
 }
 
 #[test]
-fn an_orderly_stop_lets_running_jobs_finish_within_the_grace_period() {
+fn a_graceful_shutdown_lets_running_jobs_finish_within_the_grace_period() {
     let server = Server::with(
         one_at_a_time()
             .on_disk()
@@ -129,7 +129,7 @@ fn an_orderly_stop_lets_running_jobs_finish_within_the_grace_period() {
 }
 
 #[test]
-fn a_fault_of_one_back_end_is_made_good_by_the_next() {
+fn a_job_that_fails_on_one_backend_is_completed_by_the_next() {
     let options = Options::new()
         .set("backends.second.kind", "procedural")
         .set(

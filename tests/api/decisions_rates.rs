@@ -31,7 +31,7 @@ fn exhaust(server: &Server, customer: &Customer) {
 }
 
 #[test]
-fn one_call_too_many_is_429_until_there_is_room_again() {
+fn a_call_beyond_the_rate_limit_is_429_until_the_bucket_refills() {
     let server = start();
     let customer = rate_limited_customer(&server);
     let call = server.native(&customer, "GET", "/balance");
@@ -57,7 +57,7 @@ fn one_call_too_many_is_429_until_there_is_room_again() {
 }
 
 #[test]
-fn a_read_with_a_wrong_parameter_is_told_so_before_it_is_told_to_slow_down() {
+fn an_invalid_parameter_of_a_read_is_reported_before_the_rate_limit() {
     let server = start();
     let customer = rate_limited_customer(&server);
     let job = server.create(&customer);
@@ -109,7 +109,7 @@ fn every_call_of_the_interface_is_limited() {
 }
 
 #[test]
-fn answers_of_every_kind_tell_a_limited_key_how_it_stands() {
+fn responses_of_every_kind_have_the_rate_limit_headers() {
     let server = start();
     let customer = server.customer_with(
         "10.00",
@@ -149,7 +149,7 @@ fn answers_of_every_kind_tell_a_limited_key_how_it_stands() {
 }
 
 #[test]
-fn the_limit_comes_in_its_place_in_the_order_of_checks() {
+fn the_rate_limit_has_a_fixed_position_in_the_order_of_checks() {
     let server = start();
     let customer = rate_limited_customer(&server);
     let call = server.generation(&customer, TEXT, &fox()).idempotent("k");
@@ -233,7 +233,7 @@ fn keys_of_one_account_are_limited_each_by_itself() {
 }
 
 #[test]
-fn a_changed_limit_holds_from_the_next_call_on() {
+fn a_changed_limit_applies_from_the_next_call_on() {
     let server = start();
     let customer = rate_limited_customer(&server);
     exhaust(&server, &customer);

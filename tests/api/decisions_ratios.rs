@@ -49,7 +49,7 @@ fn auto_is_the_supported_ratio_nearest_to_the_first_image() {
 }
 
 #[test]
-fn auto_is_near_in_log_space() {
+fn auto_compares_ratios_in_log_space() {
     // The service compares ratios in log space: between 4:3 (1.333) and 3:2 (1.5) the border is 1.4142 there, and 1.4167 on a
     // linear scale.
     let between = vec![pictures::png(1_415, 1_000), pictures::png(1_413, 1_000)];
@@ -57,7 +57,7 @@ fn auto_is_near_in_log_space() {
 }
 
 #[test]
-fn auto_follows_the_orientation_that_a_photograph_is_meant_to_have() {
+fn auto_applies_the_exif_orientation_of_a_photograph() {
     let upright = pictures::turned_jpeg(160, 90, 1);
     let half_turned = pictures::turned_jpeg(160, 90, 3);
     let quarter_turned = pictures::turned_jpeg(160, 90, 6);
@@ -96,7 +96,7 @@ fn auto_on_a_text_endpoint_is_422() {
 }
 
 #[test]
-fn a_tier_offers_what_the_configuration_says() {
+fn a_tier_offers_the_configured_aspect_ratios() {
     let options = Options::new().set("tiers.fast.aspect_ratios", vec!["1:1", "8:1"]);
     let server = Server::with(options);
     let customer = server.customer("1.00");
@@ -109,7 +109,7 @@ fn a_tier_offers_what_the_configuration_says() {
 }
 
 #[test]
-fn the_resolution_is_1k_when_none_is_asked_for() {
+fn the_default_resolution_is_1k() {
     let server = Server::start();
     let customer = server.customer("1.00");
     for path in [

@@ -80,7 +80,7 @@ fn a_bad_cursor_or_limit_is_422() {
 }
 
 #[test]
-fn models_are_what_is_on_sale_for_this_key() {
+fn the_model_list_contains_only_the_models_of_the_key() {
     let server = Server::start();
     let customer = server.customer_with("1.00", json!({"models": ["fast", "pro"]}));
     server.pause(&["pro"]);
@@ -133,7 +133,7 @@ fn a_key_reads_itself_but_not_its_text() {
 }
 
 #[test]
-fn the_rate_limit_of_a_key_is_the_one_that_holds() {
+fn the_effective_rate_limit_of_a_key_is_shown() {
     let server = Server::with(Options::new().set("limits.requests_per_second", 20));
     let customer = server.customer("1.00");
     let own = read(&server, &customer, "/key");
@@ -141,7 +141,7 @@ fn the_rate_limit_of_a_key_is_the_one_that_holds() {
 }
 
 #[test]
-fn each_asks_for_a_key_and_knows_its_methods() {
+fn each_read_requires_a_key_and_rejects_other_methods() {
     let server = Server::start();
     let customer = server.customer("1.00");
     for path in ["/transactions", "/models", "/key"] {

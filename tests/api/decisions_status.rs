@@ -25,7 +25,7 @@ fn model(status: &Value, id: &str) -> Value {
 }
 
 #[test]
-fn decisions_14_the_status_says_what_is_paused_and_why() {
+fn decisions_14_the_status_shows_pauses_and_their_reasons() {
     let server = Server::start();
     let up = status(&server);
     assert_eq!((&up["status"], &up["at"]), (&json!("up"), &json!(START)));
@@ -67,7 +67,7 @@ fn decisions_14_browsers_get_the_status_as_a_page() {
 }
 
 #[test]
-fn decisions_14_a_queued_job_says_when_it_will_begin() {
+fn decisions_14_a_queued_job_has_an_estimated_start() {
     let server = one_at_a_time();
     let customer = server.customer("10.00");
     let first = server.create(&customer);

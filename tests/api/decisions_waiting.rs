@@ -23,7 +23,7 @@ fn until_waiting(server: &Server, job: &str, count: usize) {
 }
 
 #[test]
-fn the_answer_comes_as_soon_as_the_job_is_terminal() {
+fn the_response_is_sent_as_soon_as_the_job_is_terminal() {
     let server = one_at_a_time();
     let customer = server.customer("1.00");
     let job = processing_job(&server, &customer);
@@ -44,7 +44,7 @@ fn the_answer_comes_as_soon_as_the_job_is_terminal() {
 }
 
 #[test]
-fn the_preference_of_rfc_7240_is_honoured_and_said_so() {
+fn the_prefer_header_of_rfc_7240_is_applied_and_confirmed() {
     let server = one_at_a_time();
     let customer = server.customer("1.00");
     let job = processing_job(&server, &customer);
@@ -73,7 +73,7 @@ fn the_preference_of_rfc_7240_is_honoured_and_said_so() {
 }
 
 #[test]
-fn the_present_state_is_answered_when_the_patience_ends() {
+fn the_current_state_is_returned_after_the_timeout() {
     let server = one_at_a_time();
     let customer = server.customer("1.00");
     let job = processing_job(&server, &customer);
@@ -99,7 +99,7 @@ fn the_present_state_is_answered_when_the_patience_ends() {
 }
 
 #[test]
-fn a_cancellation_is_an_end_too() {
+fn a_cancellation_ends_the_wait() {
     let server = one_at_a_time();
     let customer = server.customer("1.00");
     processing_job(&server, &customer);
@@ -119,7 +119,7 @@ fn a_cancellation_is_an_end_too() {
 }
 
 #[test]
-fn a_client_that_goes_away_leaves_nothing_behind() {
+fn a_client_that_disconnects_leaves_no_watcher() {
     let server = one_at_a_time();
     let customer = server.customer("1.00");
     let job = processing_job(&server, &customer);
@@ -142,7 +142,7 @@ fn a_client_that_goes_away_leaves_nothing_behind() {
 }
 
 #[test]
-fn an_orderly_stop_ends_the_waiting() {
+fn a_graceful_shutdown_ends_the_wait() {
     let server = Server::with(
         Options::new()
             .slots(1)

@@ -44,7 +44,7 @@ fn the_client_document_needs_no_key_and_the_operators_needs_the_token() {
 }
 
 #[test]
-fn a_document_that_is_known_is_not_sent_again() {
+fn a_document_with_a_matching_etag_is_304() {
     let server = Server::start();
     let first = server.get("/api/v1/openapi.json").expect(200);
     let tag = first.header("etag").unwrap();
@@ -60,7 +60,7 @@ fn a_document_that_is_known_is_not_sent_again() {
 }
 
 #[test]
-fn the_documents_tell_the_configuration_in_effect() {
+fn the_documents_reflect_the_effective_configuration() {
     let options = Options::new()
         .set("tiers.fast.aspect_ratios", vec!["1:1", "4:5"])
         .set("jobs.max_prompt_chars", 77)
@@ -78,7 +78,7 @@ fn the_documents_tell_the_configuration_in_effect() {
 }
 
 #[test]
-fn every_reference_leads_somewhere_and_every_part_is_referred_to() {
+fn every_reference_resolves_and_every_component_is_used() {
     let server = Server::start();
     let contract = Contract::of(server.address).unwrap();
     for document in contract.documents() {
@@ -110,7 +110,7 @@ fn every_reference_leads_somewhere_and_every_part_is_referred_to() {
 }
 
 #[test]
-fn every_call_has_a_name_of_its_own_a_known_group_and_its_path_s_parameters() {
+fn every_operation_has_a_unique_id_a_known_tag_and_its_path_parameters() {
     let server = Server::start();
     let contract = Contract::of(server.address).unwrap();
     for document in contract.documents() {
@@ -146,7 +146,7 @@ fn every_call_has_a_name_of_its_own_a_known_group_and_its_path_s_parameters() {
 }
 
 #[test]
-fn every_schema_is_one_and_every_field_is_described() {
+fn every_schema_is_an_object_and_every_field_has_a_schema() {
     let server = Server::start();
     let contract = Contract::of(server.address).unwrap();
     for document in contract.documents() {

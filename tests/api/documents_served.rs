@@ -108,7 +108,7 @@ fn run_tour(
 }
 
 #[test]
-fn every_answer_that_is_documented_is_served_and_every_one_that_is_served_is_documented() {
+fn all_documented_responses_are_served_and_all_served_responses_are_documented() {
     let origin = Origin::start([("/a.png", origin::bytes(pictures::png(2, 2)))]);
     let images = origin.url("/a.png");
     let bare = || Options::new().allow_loopback();
@@ -148,7 +148,7 @@ fn every_answer_that_is_documented_is_served_and_every_one_that_is_served_is_doc
 }
 
 #[test]
-fn a_method_or_a_path_that_no_document_has_is_405_or_404() {
+fn an_undocumented_method_is_405_and_an_undocumented_path_is_404() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let contract = Contract::of(server.address).unwrap();

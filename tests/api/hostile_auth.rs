@@ -177,7 +177,7 @@ fn hostile_32_the_job_of_another_account() {
 }
 
 #[test]
-fn hostile_33_a_missing_scope_comes_before_any_charge() {
+fn hostile_33_a_missing_scope_is_rejected_before_any_charge() {
     let trap = Origin::trap();
     let server = Server::with(Options::new().allow_loopback());
     let customer = server.customer_with("10.00", json!({"models": ["quality"]}));
@@ -196,7 +196,7 @@ fn hostile_33_a_missing_scope_comes_before_any_charge() {
 }
 
 #[test]
-fn hostile_34_many_wrong_keys_do_not_hurt_the_right_one() {
+fn hostile_34_many_wrong_keys_do_not_affect_a_valid_key() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let over = AtomicBool::new(false);

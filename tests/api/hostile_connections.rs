@@ -201,7 +201,7 @@ fn hostile_14_content_types() {
 }
 
 #[test]
-fn hostile_15_a_client_that_goes_on_sending_after_413() {
+fn hostile_15_a_client_that_continues_to_send_after_413_is_disconnected() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let head = |framing: &str| {

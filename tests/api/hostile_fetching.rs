@@ -106,7 +106,7 @@ fn hostile_68_endless_and_slow_bodies() {
 }
 
 #[test]
-fn hostile_68_lengths_that_lie_and_encoded_bodies() {
+fn hostile_68_wrong_content_lengths_and_encoded_bodies() {
     let picture = pictures::png(3, 2);
     let with = |head: String| origin::raw([head.as_bytes(), &picture].concat());
     let length = picture.len();
@@ -186,7 +186,7 @@ fn hostile_68_the_total_exactly_and_one_byte_more_over_14_images() {
 }
 
 #[test]
-fn hostile_69_answers_that_are_no_picture() {
+fn hostile_69_responses_that_are_not_images() {
     let half = pictures::png(64, 64)[..60].to_vec();
     let reset: origin::Serve = Arc::new(|stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n\x89PNG");
@@ -265,7 +265,7 @@ fn hostile_69_answers_that_are_no_picture() {
 }
 
 #[test]
-fn hostile_70_pictures_that_lie() {
+fn hostile_70_images_with_false_headers_are_rejected() {
     let jpeg_without_lines = {
         let mut jpeg = pictures::encoded(8, 8, ImageFormat::Jpeg);
         let frame = jpeg.windows(2).position(|it| it == [0xff, 0xc0]).unwrap();
@@ -323,7 +323,7 @@ fn hostile_70_pictures_that_lie() {
 }
 
 #[test]
-fn hostile_71_fourteen_of_the_worst_at_once() {
+fn hostile_71_fourteen_hostile_images_at_once_are_rejected() {
     let origin = Origin::start([
         (
             "/0",

@@ -169,7 +169,7 @@ fn hostile_27_metadata() {
 }
 
 #[test]
-fn the_fields_of_the_fast_model_are_told_without_resolution() {
+fn errors_list_the_fields_of_the_fast_model_without_resolution() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let body = fox_with(json!({"size": "1K"}));

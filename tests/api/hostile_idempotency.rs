@@ -9,7 +9,7 @@ use std::time::Duration;
 const PATH: &str = "/text-generations";
 
 #[test]
-fn hostile_48_one_key_at_the_same_moment_from_eight_api_keys_on_the_disk() {
+fn hostile_48_concurrent_calls_with_one_key_from_eight_api_keys_create_one_job_on_disk() {
     let server = Server::with(Options::new().on_disk());
     let customer = server.customer("100.00");
     let calls: Vec<_> = (0..8)
@@ -30,7 +30,7 @@ fn hostile_48_one_key_at_the_same_moment_from_eight_api_keys_on_the_disk() {
 }
 
 #[test]
-fn hostile_48_one_key_at_the_same_moment_with_material_to_gather() {
+fn hostile_48_concurrent_calls_with_one_key_and_a_large_prompt_create_one_job() {
     let server = Server::start();
     server.generator.hold();
     let customer = server.customer("100.00");
@@ -47,7 +47,7 @@ fn hostile_48_one_key_at_the_same_moment_with_material_to_gather() {
 }
 
 #[test]
-fn hostile_49_one_key_at_the_same_moment_with_different_bodies() {
+fn hostile_49_concurrent_calls_with_one_key_and_different_bodies_create_one_job() {
     let server = Server::start();
     let customer = server.customer("100.00");
     let calls: Vec<_> = (0..100)
@@ -65,7 +65,7 @@ fn hostile_49_one_key_at_the_same_moment_with_different_bodies() {
 }
 
 #[test]
-fn hostile_50_one_key_at_the_same_moment_from_other_accounts_and_endpoints() {
+fn hostile_50_concurrent_calls_with_one_key_create_one_job_for_each_account() {
     let server = Server::start();
     let customers: Vec<_> = (0..10).map(|_| server.customer("1.00")).collect();
     let paths = [PATH, "/nb2/text-generations", "/nb/text-generations"];
@@ -122,7 +122,7 @@ fn hostile_51_sizes_characters_and_two_headers() {
 }
 
 #[test]
-fn hostile_52_many_refused_attempts_before_one_that_is_accepted() {
+fn hostile_52_many_rejected_calls_do_not_use_up_their_key() {
     let server = Server::start();
     let customer = server.customer("0.00");
     let call = server.generation(&customer, PATH, &fox()).idempotent("k");
@@ -167,7 +167,7 @@ fn hostile_53_replay_after_a_restart_in_every_state() {
 }
 
 #[test]
-fn hostile_54_the_edge_of_the_window_and_a_clock_that_goes_back() {
+fn hostile_54_a_key_expires_at_the_end_of_its_window_even_if_the_clock_is_set_back() {
     let server = Server::with(Options::new().set("idempotency.retention_hours", 1));
     let customer = server.customer("10.00");
     let call = server.generation(&customer, PATH, &fox()).idempotent("k");
@@ -209,7 +209,7 @@ fn hostile_55_many_keys() {
 }
 
 #[test]
-fn hostile_56_replay_when_the_job_is_over_and_its_picture_gone() {
+fn hostile_56_an_ended_job_is_replayed_even_if_its_image_is_deleted() {
     let server = Server::start();
     let customer = server.customer("1.00");
     for (key, behaviour, status) in [

@@ -228,7 +228,7 @@ fn hostile_22_characters() {
 }
 
 #[test]
-fn hostile_23_what_is_not_one_object() {
+fn hostile_23_a_body_that_is_not_one_object_is_rejected() {
     let server = Server::start();
     let customer = server.customer("10.00");
     for body in [

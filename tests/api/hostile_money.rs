@@ -91,7 +91,7 @@ fn hostile_37_and_45_concurrent_creates_with_funds_for_exactly_n() {
 }
 
 #[test]
-fn hostile_38_the_same_with_eight_keys_of_one_account_on_the_disk() {
+fn hostile_38_concurrent_creates_with_eight_keys_spend_exactly_the_funds_on_disk() {
     let server = Server::with(Options::new().on_disk());
     server.generator.hold();
     let first = server.customer("13.40");
@@ -183,7 +183,7 @@ fn hostile_40_decimals() {
 }
 
 #[test]
-fn hostile_41_a_result_that_comes_after_the_deadline() {
+fn hostile_41_a_result_after_the_deadline_is_ignored() {
     let server = Server::with(Options::new().set("jobs.timeout_seconds", 1));
     server.generator.hold();
     let customer = server.customer("1.00");
@@ -226,7 +226,7 @@ fn hostile_41_canceling_while_the_job_begins() {
 }
 
 #[test]
-fn hostile_42_a_failed_job_gives_back_exactly_what_was_held() {
+fn hostile_42_a_failed_job_releases_exactly_the_reserved_amount() {
     let server = Server::start();
     let customer = server.customer("0.134");
     for behaviour in [
@@ -286,7 +286,7 @@ fn hostile_43_deposits_racing_with_creates() {
 }
 
 #[test]
-fn hostile_44_pausing_with_open_holds() {
+fn hostile_44_a_pause_does_not_change_reserved_funds() {
     let server = Server::start();
     server.generator.hold();
     let customer = server.customer("1.00");

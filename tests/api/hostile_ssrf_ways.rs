@@ -92,7 +92,7 @@ fn assert_rejected_as_webhooks(server: &Server, customer: &Customer, urls: &[Str
 }
 
 #[test]
-fn hostile_57_58_59_63_no_way_out_takes_an_address_that_is_refused() {
+fn hostile_57_58_59_63_no_outgoing_request_reaches_a_denied_address() {
     let (server, trap) = (Server::start(), trap());
     let customer = server.customer("1.00");
     let (refused, faulty) = (refused_urls(trap.port()), faulty_urls());
@@ -111,7 +111,7 @@ fn hostile_57_58_59_63_no_way_out_takes_an_address_that_is_refused() {
 }
 
 #[test]
-fn hostile_62_no_redirect_leads_to_an_address_that_is_refused() {
+fn hostile_62_no_redirect_leads_to_a_denied_address() {
     // The redirecting listener plays a public server; every other address of loopback stays blocked.
     let trap = trap_at("127.0.0.2");
     let gate = AddressGate::new(vec!["127.0.0.1/32".parse().unwrap()], vec![]);
@@ -162,7 +162,7 @@ fn urls_of_names(count: usize, port: u16) -> Vec<String> {
 }
 
 #[test]
-fn hostile_64_no_way_out_takes_a_name_of_an_address_that_is_refused() {
+fn hostile_64_no_outgoing_request_reaches_a_name_of_a_denied_address() {
     let trap = trap();
     let refused = refused_addresses();
     let server = Server::with(Options::new().resolving(named(&refused, &[], &[])));
@@ -178,7 +178,7 @@ fn hostile_64_no_way_out_takes_a_name_of_an_address_that_is_refused() {
 }
 
 #[test]
-fn hostile_60_of_a_mixed_answer_the_public_address_alone_is_used() {
+fn hostile_60_only_the_public_address_of_a_mixed_dns_response_is_used() {
     let trap = trap_at("127.0.0.2");
     let open: IpAddr = [127, 0, 0, 1].into();
     let gate = AddressGate::new(vec!["127.0.0.1/32".parse().unwrap()], vec![]);
@@ -205,7 +205,7 @@ fn hostile_60_of_a_mixed_answer_the_public_address_alone_is_used() {
 
 /// The bridge of a container runtime, and the service's own listener.
 #[test]
-fn hostile_66_neither_a_bridge_nor_the_service_itself_is_a_way_in() {
+fn hostile_66_neither_a_bridge_nor_the_service_itself_is_reachable() {
     let server = Server::start();
     let (customer, trap) = (server.customer("1.00"), trap());
     let own = server.address.port();

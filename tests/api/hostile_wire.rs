@@ -181,12 +181,12 @@ fn hostile_06_a_body_that_stops_after_half() {
 }
 
 #[test]
-fn hostile_07_a_content_length_that_lies() {
+fn hostile_07_a_wrong_content_length_is_rejected() {
     reject_lengths_that_lie(Options::new());
 }
 
 #[test]
-fn hostile_07_a_content_length_that_lies_with_records_in_postgres() {
+fn hostile_07_a_wrong_content_length_is_rejected_with_records_in_postgres() {
     if let Some(options) = Options::new().on_postgres() {
         reject_lengths_that_lie(options);
     }

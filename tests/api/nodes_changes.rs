@@ -22,7 +22,7 @@ fn start() -> [Server; 2] {
 }
 
 #[test]
-fn a_key_that_is_switched_off_at_one_node_is_refused_at_the_other() {
+fn a_key_deactivated_at_one_node_is_rejected_at_the_other() {
     let [one, other] = start();
     let customer = one.customer("9.00");
     other.native(&customer, "GET", "/models").expect(200);
@@ -41,7 +41,7 @@ fn a_key_that_is_switched_off_at_one_node_is_refused_at_the_other() {
 }
 
 #[test]
-fn what_a_key_may_do_holds_for_creations_at_the_other_node_at_once() {
+fn changed_permissions_of_a_key_apply_to_creations_at_the_other_node_at_once() {
     let [one, other] = start();
     let customer = one.customer("9.00");
     let path = format!("/keys/{}", customer.key_id);
@@ -98,7 +98,7 @@ fn decisions_11_all_nodes_together_send_a_webhook_one_test_delivery_a_minute() {
 }
 
 #[test]
-fn decisions_13_nodes_that_start_at_one_moment_on_an_empty_store_make_one_account_and_one_key() {
+fn decisions_13_nodes_that_start_at_once_on_an_empty_store_create_one_account_and_one_key() {
     for _ in 0..3 {
         let options = Options::new().shared();
         let start = Barrier::new(3);
@@ -126,7 +126,7 @@ fn decisions_13_nodes_that_start_at_one_moment_on_an_empty_store_make_one_accoun
 }
 
 #[test]
-fn a_pause_at_one_node_holds_at_the_other() {
+fn a_pause_at_one_node_applies_at_the_other() {
     let [one, other] = start();
     let customer = one.customer("9.00");
     for _ in 0..6 {
@@ -230,7 +230,7 @@ fn a_rate_is_used_up_at_one_node_for_the_other() {
 }
 
 #[test]
-fn one_node_maintains_the_store_and_another_when_it_is_gone() {
+fn one_node_maintains_the_store_and_another_takes_over_when_it_leaves() {
     let [one, other] = start();
     let maintains = |it: &Server| it.instance().maintainer.is_this_node();
     until("one node maintains the store", || {
@@ -246,7 +246,7 @@ fn one_node_maintains_the_store_and_another_when_it_is_gone() {
 }
 
 #[test]
-fn a_session_that_is_ended_at_one_node_is_over_at_the_other() {
+fn a_session_ended_at_one_node_is_invalid_at_the_other() {
     let [one, other] = start();
     let browsers = [&one, &other].map(Server::operators_browser);
     let opens = |at: &Server, browser: usize| {
@@ -262,7 +262,7 @@ fn a_session_that_is_ended_at_one_node_is_over_at_the_other() {
 }
 
 #[test]
-fn the_events_of_a_job_are_told_at_every_node() {
+fn the_events_of_a_job_are_sent_at_every_node() {
     let nodes = start();
     let customer = nodes[0].customer("9.00");
     nodes[0].generator.hold();
@@ -287,7 +287,7 @@ fn the_events_of_a_job_are_told_at_every_node() {
 }
 
 #[test]
-fn a_job_that_one_node_has_just_queued_leaves_the_queue_when_it_is_canceled_at_the_other() {
+fn a_job_queued_at_one_node_leaves_the_queue_when_it_is_canceled_at_the_other() {
     let [one, other] = two_nodes(Options::new().slots(1));
     for node in [&one, &other] {
         node.generator.hold();

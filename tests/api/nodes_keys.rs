@@ -38,7 +38,7 @@ async fn is_admitted(cache: &ApiKeyCache, store: &Store, text: &str) -> Option<b
 }
 
 #[actix_web::test]
-async fn a_node_refuses_at_once_what_another_node_has_switched_off() {
+async fn a_node_rejects_at_once_a_key_that_another_node_deactivated() {
     let (store, key, text) = with_key();
     let cache = ApiKeyCache::new(true);
     assert_eq!(is_admitted(&cache, &store, &text).await, Some(true));
@@ -63,7 +63,7 @@ async fn a_node_refuses_at_once_what_another_node_has_switched_off() {
 }
 
 #[actix_web::test]
-async fn a_node_lets_an_earlier_text_end_when_another_node_says_so() {
+async fn a_node_rejects_an_earlier_key_text_that_another_node_ended() {
     let (store, key, first) = with_key();
     let cache = ApiKeyCache::new(true);
     assert_eq!(is_admitted(&cache, &store, &first).await, Some(true));
@@ -82,7 +82,7 @@ async fn a_node_lets_an_earlier_text_end_when_another_node_says_so() {
 }
 
 #[actix_web::test]
-async fn the_only_process_looks_into_memory_until_a_key_is_forgotten() {
+async fn a_single_process_uses_a_cached_key_until_it_is_invalidated() {
     let (store, key, text) = with_key();
     let cache = ApiKeyCache::new(false);
     assert_eq!(is_admitted(&cache, &store, &text).await, Some(true));

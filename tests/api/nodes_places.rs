@@ -19,7 +19,7 @@ fn running(nodes: &[Server]) -> u64 {
 }
 
 #[test]
-fn two_nodes_never_have_more_runs_at_a_back_end_than_it_takes() {
+fn two_nodes_together_never_exceed_the_slots_of_a_backend() {
     let nodes = two_nodes(Options::new().slots(1));
     let generator = nodes[0].generator.clone();
     generator.hold();
@@ -42,7 +42,7 @@ fn two_nodes_never_have_more_runs_at_a_back_end_than_it_takes() {
 }
 
 #[test]
-fn the_place_of_a_node_that_left_is_taken_by_another() {
+fn the_slot_of_a_node_that_left_is_used_by_another() {
     let [one, other] = two_nodes(Options::new().slots(1));
     let generator = one.generator.clone();
     generator.hold();
@@ -59,7 +59,7 @@ fn the_place_of_a_node_that_left_is_taken_by_another() {
 }
 
 #[test]
-fn a_back_end_that_is_not_shared_takes_so_many_runs_from_each_node() {
+fn the_concurrency_of_an_unshared_backend_applies_to_each_node() {
     let options = Options::new().set("backends.builtin.concurrency", 1);
     let nodes = two_nodes(options);
     nodes[0].generator.hold();

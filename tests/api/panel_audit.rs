@@ -32,7 +32,7 @@ fn actions(entries: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn a_person_is_told_from_the_invitation_to_the_end_without_any_secret() {
+fn a_person_is_audited_from_invitation_to_removal_without_any_secret() {
     let server = Server::start();
     let account = server.customer("1").account;
     let (person, token) = server.invite(&account, "ada@example.com", "owner");
@@ -95,7 +95,7 @@ fn a_person_is_told_from_the_invitation_to_the_end_without_any_secret() {
 }
 
 #[test]
-fn signing_in_and_out_is_told_and_a_failed_attempt_is_not() {
+fn signing_in_and_out_is_audited_and_a_failed_attempt_is_not() {
     let server = Server::start();
     let account = server.customer("1").account;
     let operator = server.operators_browser();
@@ -135,7 +135,7 @@ fn signing_in_and_out_is_told_and_a_failed_attempt_is_not() {
 }
 
 #[test]
-fn what_people_do_to_their_account_is_told_as_theirs() {
+fn changes_by_people_are_audited_with_their_names() {
     let server = Server::with(Options::new().allow_loopback());
     let customer = server.customer("1");
     let account = &customer.account;

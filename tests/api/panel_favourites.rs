@@ -62,7 +62,7 @@ impl Desk {
 }
 
 #[test]
-fn retention_leaves_the_pictures_of_favourites_alone() {
+fn retention_does_not_delete_the_images_of_favourites() {
     let desk = Desk::new();
     let browser = desk.server.operators_browser();
     let [kept, other] = [desk.make(), desk.make()];
@@ -144,7 +144,7 @@ fn all_people_of_the_account_see_favourites_and_owners_mark_them() {
 }
 
 #[test]
-fn an_account_has_so_many_favourites_at_the_most() {
+fn the_number_of_favourites_per_account_is_limited() {
     let desk = Desk::new();
     let browser = desk.server.operators_browser();
     let [job, other] = [desk.make(), desk.make()];

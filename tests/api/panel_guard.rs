@@ -177,7 +177,7 @@ impl FullAccount {
 
 /// A route missing from the tables would go untested.
 #[test]
-fn every_route_of_the_panel_is_walked_here() {
+fn every_route_of_the_panel_is_in_a_table_of_these_tests() {
     let source = include_str!("../../src/panel/routes.rs");
     let flat: String = source.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut walked = 0;
@@ -231,7 +231,7 @@ fn people_reach_nothing_of_another_account() {
 }
 
 #[test]
-fn nobody_without_a_session_gets_anything() {
+fn every_call_without_a_session_is_rejected() {
     let full = FullAccount::new();
     let before = full.state();
     let account = &full.customer.account;
@@ -248,7 +248,7 @@ fn nobody_without_a_session_gets_anything() {
 }
 
 #[test]
-fn a_viewer_sees_what_an_owner_sees_and_changes_nothing() {
+fn a_viewer_can_read_like_an_owner_and_cannot_change_anything() {
     let full = FullAccount::new();
     let account = &full.customer.account;
     let viewer = full.server.person(account, "viewer@a.example", "viewer");
@@ -276,7 +276,7 @@ fn a_viewer_sees_what_an_owner_sees_and_changes_nothing() {
 }
 
 #[test]
-fn a_change_that_another_site_sets_off_is_refused() {
+fn a_cross_site_change_is_rejected() {
     let full = FullAccount::new();
     let before = full.state();
     let operator = full.server.operators_browser();
@@ -312,7 +312,7 @@ fn a_change_that_another_site_sets_off_is_refused() {
 }
 
 #[test]
-fn the_playground_takes_the_same_path_as_a_native_call() {
+fn a_playground_generation_is_checked_like_a_native_call() {
     let server = Server::start();
     let customer = server.customer("0.20");
     let owner = server.person(&customer.account, "owner@a.example", "owner");
@@ -378,7 +378,7 @@ fn the_playground_takes_the_same_path_as_a_native_call() {
 }
 
 #[test]
-fn a_picture_is_paid_for_once_however_often_its_form_is_sent() {
+fn an_image_is_charged_once_if_its_form_is_sent_repeatedly() {
     let server = Server::start();
     let customer = server.customer("9.00");
     // A customer's key that happens to have that name stays unchanged.
@@ -414,7 +414,7 @@ fn a_picture_is_paid_for_once_however_often_its_form_is_sent() {
 }
 
 #[test]
-fn images_handed_over_become_inputs_and_leave_nothing_when_refused() {
+fn uploaded_images_become_inputs_and_are_removed_if_rejected() {
     let server = Server::start();
     let customer = server.customer("1");
     let owner = server.person(&customer.account, "owner@a.example", "owner");

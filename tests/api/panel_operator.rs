@@ -151,7 +151,7 @@ fn every_call_of_an_accounts_pages_does_its_work_for_the_operator() {
 }
 
 #[test]
-fn the_operator_makes_a_picture_and_cancels_one_on_an_accounts_behalf() {
+fn the_operator_generates_and_cancels_images_on_behalf_of_an_account() {
     let server = crate::support::Server::with(crate::support::Options::new().slots(1));
     let customer = server.customer("1");
     let operator = server.operators_browser();

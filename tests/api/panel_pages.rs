@@ -63,7 +63,7 @@ impl Desk {
 }
 
 #[test]
-fn charts_tell_each_day_of_an_account_and_of_each_key() {
+fn charts_show_each_day_of_an_account_and_of_each_key() {
     let mut desk = Desk::new(Options::new());
     desk.make(json!({}));
     let other = desk.server.another_key(&desk.customer.account, json!({}));
@@ -99,7 +99,7 @@ fn charts_tell_each_day_of_an_account_and_of_each_key() {
 }
 
 #[test]
-fn usage_is_told_by_key_model_and_day_and_as_a_file() {
+fn usage_is_reported_by_key_model_and_day_and_as_a_file() {
     let mut desk = Desk::new(Options::new());
     desk.make(json!({}));
     let other = desk
@@ -361,7 +361,7 @@ fn the_ledger_is_filtered_by_kind_and_moment_in_the_list_and_in_the_file() {
 }
 
 #[test]
-fn a_ledger_of_any_length_is_given_whole() {
+fn a_ledger_of_any_length_is_exported_completely() {
     let desk = Desk::new(Options::new());
     let inside = desk.server.inside();
     let (store, ids) = (&inside.store, &inside.system.accounts().context().ids);
@@ -390,7 +390,7 @@ fn a_ledger_of_any_length_is_given_whole() {
 }
 
 #[test]
-fn what_an_attempt_sent_is_shown_with_its_signatures() {
+fn the_request_of_an_attempt_is_shown_with_its_signatures() {
     let desk = Desk::new(Options::new().allow_loopback());
     let hooks = format!("/accounts/{}/webhooks", desk.customer.account);
     // Nothing listens there; the service still records the request.

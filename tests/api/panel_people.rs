@@ -18,7 +18,7 @@ fn person_path(account: &str, person: &Value) -> String {
 }
 
 #[test]
-fn an_owner_invites_people_and_withdraws_what_was_not_taken_up() {
+fn an_owner_invites_people_and_withdraws_unused_invitations() {
     let server = Server::start();
     let account = server.customer("1").account;
     let owner = server.person(&account, "ada@a.example", "owner");
@@ -59,7 +59,7 @@ fn an_owner_invites_people_and_withdraws_what_was_not_taken_up() {
 }
 
 #[test]
-fn an_owner_cannot_invite_without_end() {
+fn the_number_of_people_that_an_owner_can_invite_is_limited() {
     let server = Server::start();
     let account = server.customer("1").account;
     let owner = server.person(&account, "ada@a.example", "owner");

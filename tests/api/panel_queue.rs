@@ -55,7 +55,7 @@ fn jobs_are_listed_in_the_order_in_which_they_begin() {
 }
 
 #[test]
-fn many_are_canceled_at_once_and_those_that_came_later_stay() {
+fn many_jobs_are_canceled_at_once_and_later_jobs_remain_queued() {
     let (server, first, _, own, others) = server_with_waiting_jobs(Options::new());
     server.clock.advance(Duration::from_secs(1));
     let late = server.create(&first);

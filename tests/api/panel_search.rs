@@ -135,7 +135,7 @@ fn a_store_without_an_index_gets_one_and_is_searched_by_it() {
 }
 
 #[test]
-fn a_search_finds_the_same_with_the_index_and_without() {
+fn a_search_returns_the_same_jobs_with_and_without_the_index() {
     let words = ["fox", "owl", "foxglove", "red", "blue", "Reed", "night"];
     // A prompt derived from the job's number, without a pattern that aligns with the blocks.
     let prompt = |at: usize| {

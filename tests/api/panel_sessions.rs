@@ -16,7 +16,7 @@ fn status_of(server: &Server, browser: &Browser) -> u16 {
 }
 
 #[test]
-fn the_cookie_is_out_of_reach_of_scripts_and_other_sites() {
+fn the_cookie_is_inaccessible_to_scripts_and_other_sites() {
     let server = Server::start();
     let body = json!({"token": crate::support::options::ADMIN_TOKEN});
     let answer = server
@@ -37,7 +37,7 @@ fn the_cookie_is_out_of_reach_of_scripts_and_other_sites() {
 }
 
 #[test]
-fn an_invitation_is_good_once_and_for_a_week() {
+fn an_invitation_is_valid_once_and_for_a_week() {
     let server = Server::start();
     let account = server.customer("1").account;
     let people = || server.panel("GET", "/sign-in").expect(200).json();
@@ -71,7 +71,7 @@ fn an_invitation_is_good_once_and_for_a_week() {
 }
 
 #[test]
-fn a_wrong_password_and_an_unknown_person_are_told_alike() {
+fn a_wrong_password_and_an_unknown_person_get_the_same_error() {
     let server = Server::start();
     let account = server.customer("1").account;
     server.person(&account, "ada@example.com", "owner");
@@ -122,7 +122,7 @@ fn a_session_ends_by_signing_out_and_by_idleness() {
 }
 
 #[test]
-fn signing_out_everywhere_ends_every_session_of_that_person_alone() {
+fn signing_out_everywhere_ends_only_the_sessions_of_that_person() {
     let server = Server::start();
     let account = server.customer("1").account;
     let first = server.person(&account, "ada@example.com", "owner");
@@ -158,7 +158,7 @@ fn a_new_password_ends_the_other_sessions() {
 }
 
 #[test]
-fn whoever_is_removed_is_out_at_once_and_sessions_outlive_a_restart() {
+fn a_removed_person_is_signed_out_at_once_and_sessions_survive_a_restart() {
     let server = Server::with(Options::new().on_disk());
     let account = server.customer("1").account;
     let (person, token) = server.invite(&account, "ada@example.com", "owner");
@@ -179,7 +179,7 @@ fn whoever_is_removed_is_out_at_once_and_sessions_outlive_a_restart() {
 }
 
 #[test]
-fn the_pages_come_with_a_policy_that_lets_nothing_in() {
+fn the_pages_have_a_strict_content_security_policy() {
     let server = Server::start();
     for path in ["/panel", "/panel/", "/panel/assets/app.js"] {
         let answer = server.get(path).send();

@@ -51,7 +51,7 @@ impl Console {
 }
 
 #[test]
-fn a_received_delivery_is_verified_and_what_is_wrong_is_told() {
+fn a_received_delivery_is_verified_and_its_faults_are_reported() {
     let console = Console::new();
     // The current time of the test clock.
     let now = console.server.clock.seconds();

@@ -4,7 +4,7 @@ use crate::support::Server;
 use crate::support::options::ADMIN_TOKEN;
 
 #[test]
-fn the_reference_shows_a_picture_to_its_account_and_to_the_operator() {
+fn the_reference_shows_an_image_to_its_account_and_to_the_operator() {
     let server = Server::start();
     let (customer, other) = (server.customer("1.00"), server.customer("1.00"));
     let job = server.create(&customer);

@@ -99,7 +99,7 @@ fn rule_4_a_replayed_idempotency_key_returns_the_original_job() {
 }
 
 #[test]
-fn rule_7_api_keys_do_not_open_the_operator_interface() {
+fn rule_7_api_keys_and_the_operator_token_are_not_interchangeable() {
     let server = Server::start();
     let customer = server.customer("1.00");
     server

@@ -34,7 +34,7 @@ fn every_generation_endpoint_takes_its_fields() {
 }
 
 #[test]
-fn every_generation_endpoint_refuses_what_its_tier_or_mode_does_not_take() {
+fn every_generation_endpoint_rejects_fields_that_its_tier_or_mode_does_not_have() {
     let server = Server::start();
     let customer = server.customer("10.00");
     for (path, tier, takes_images) in ENDPOINTS {

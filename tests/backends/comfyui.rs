@@ -33,7 +33,7 @@ fn input(graph: &Value, node: &str, name: &str) -> Value {
 }
 
 #[test]
-fn a_prompt_becomes_a_picture_on_servers_of_every_age() {
+fn a_prompt_becomes_an_image_on_every_server_version() {
     for age in AGES {
         let (fixture, stub) = (Fixture::new(), Stub::start(age));
         run(async {
@@ -88,7 +88,7 @@ fn every_job_has_a_prompt_of_its_own() {
 }
 
 #[test]
-fn the_checkpoint_is_the_tiers_then_the_back_ends_then_the_first() {
+fn the_checkpoint_is_that_of_the_tier_then_of_the_backend_then_the_first() {
     let (fixture, stub) = (Fixture::new(), Stub::start(Age::New));
     let named = ComfyUiSettings {
         checkpoint: Some("named.safetensors".into()),
@@ -114,7 +114,7 @@ fn the_checkpoint_is_the_tiers_then_the_back_ends_then_the_first() {
 }
 
 #[test]
-fn a_large_picture_is_made_at_a_size_that_the_model_can_do() {
+fn a_large_image_is_generated_at_a_size_that_the_model_supports() {
     let (fixture, stub) = (Fixture::new(), Stub::start(Age::New));
     let settings = ComfyUiSettings {
         max_pixels: 65_536,
@@ -218,7 +218,7 @@ fn a_workflow_of_the_operators_own_is_filled_in() {
 }
 
 #[test]
-fn a_workflow_that_cannot_be_used_is_an_error_at_the_start() {
+fn an_unusable_workflow_is_an_error_at_startup() {
     let fixture = Fixture::new();
     let file = fixture.path().join("mine.json");
     let mut no_seed = own();
@@ -259,7 +259,7 @@ fn a_workflow_that_cannot_be_used_is_an_error_at_the_start() {
 }
 
 #[test]
-fn progress_is_told_while_the_prompt_runs() {
+fn progress_is_reported_while_the_prompt_runs() {
     let (fixture, stub) = (Fixture::new(), Stub::start(Age::New));
     stub.next(&[Fate::Runs]);
     run(async {
@@ -300,7 +300,7 @@ fn progress_is_told_while_the_prompt_runs() {
 }
 
 #[test]
-fn a_server_without_a_websocket_makes_pictures_all_the_same() {
+fn a_server_without_a_websocket_generates_images_as_well() {
     let fixture = Fixture::new();
     for refusal in [404, 426, 500] {
         let stub = Stub::with(Age::New, move |call| {
@@ -314,7 +314,7 @@ fn a_server_without_a_websocket_makes_pictures_all_the_same() {
 }
 
 #[test]
-fn a_websocket_that_closes_ends_nothing() {
+fn a_closed_websocket_does_not_end_the_run() {
     let (fixture, stub) = (Fixture::new(), Stub::start(Age::New));
     stub.next(&[Fate::Runs]);
     run(async {

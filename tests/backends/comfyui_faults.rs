@@ -49,7 +49,7 @@ fn an_exception_in_a_node_is_not_tried_again() {
 }
 
 #[test]
-fn too_little_memory_may_pass() {
+fn an_out_of_memory_error_is_transient() {
     for (class, words) in [
         (
             "torch.OutOfMemoryError",
@@ -68,7 +68,7 @@ fn too_little_memory_may_pass() {
 }
 
 #[test]
-fn another_try_is_another_prompt() {
+fn each_try_submits_a_new_prompt() {
     for age in AGES {
         let (fixture, stub) = (Fixture::new(), Stub::start(age));
         stub.next(&[
@@ -90,7 +90,7 @@ fn another_try_is_another_prompt() {
 }
 
 #[test]
-fn what_somebody_cancels_there_is_not_made_again_there() {
+fn a_prompt_canceled_on_the_server_is_not_retried_there() {
     fate(
         Fate::Interrupted,
         "broken: the generation was canceled on the image generator",
@@ -98,7 +98,7 @@ fn what_somebody_cancels_there_is_not_made_again_there() {
 }
 
 #[test]
-fn a_prompt_that_the_server_has_lost_may_be_tried_again() {
+fn a_prompt_lost_by_the_server_is_transient() {
     fate(
         Fate::Lost,
         "transient: the image generator restarted and lost the job",
@@ -106,12 +106,12 @@ fn a_prompt_that_the_server_has_lost_may_be_tried_again() {
 }
 
 #[test]
-fn a_workflow_that_stores_no_picture_is_the_operators_matter() {
+fn a_workflow_that_stores_no_image_is_a_setup_error() {
     fate(Fate::Empty, SET_UP);
 }
 
 #[test]
-fn a_refused_graph_is_the_operators_matter() {
+fn a_rejected_graph_is_a_setup_error() {
     let line = "POST /prompt";
     instead(
         line,
@@ -178,7 +178,7 @@ fn partly(dependent: &'static [&'static str]) -> (String, Stub) {
 }
 
 #[test]
-fn a_graph_that_is_taken_in_part_counts_if_its_picture_is_made() {
+fn a_partly_accepted_graph_is_valid_if_its_image_node_is_accepted() {
     let (found, stub) = partly(&["save"]);
     assert_outcome(&found, SET_UP);
     assert_eq!(stub.calls("POST /prompt").len(), 1);
@@ -191,7 +191,7 @@ fn a_graph_that_is_taken_in_part_counts_if_its_picture_is_made() {
 }
 
 #[test]
-fn a_server_without_checkpoints_says_so() {
+fn a_server_without_checkpoints_is_a_setup_error() {
     instead("GET /models/checkpoints", || json(200, &json!([])), SET_UP);
     instead(
         "GET /models/checkpoints",
@@ -223,7 +223,7 @@ fn the_newer_list_of_choices_is_read_too() {
 }
 
 #[test]
-fn a_picture_that_cannot_be_had_is_a_fault() {
+fn an_image_that_cannot_be_downloaded_is_a_fault() {
     let line = "GET /view";
     instead(line, || text(404, ""), SET_UP);
     instead(line, || text(400, ""), SET_UP);
@@ -272,7 +272,7 @@ fn an_upload_that_fails_is_a_fault() {
 }
 
 #[test]
-fn what_is_no_comfyui_is_found_out() {
+fn a_server_that_is_not_comfyui_is_detected() {
     let garbage = "broken: the image generator did not return a valid image";
     let line = "GET /api/jobs";
     instead(line, || text(200, "<html>hello</html>"), garbage);
@@ -300,7 +300,7 @@ fn what_is_no_comfyui_is_found_out() {
 }
 
 #[test]
-fn nobody_there_may_pass() {
+fn an_unreachable_server_is_transient() {
     let fixture = Fixture::new();
     let settings = ComfyUiSettings::default();
     let generator = ComfyUi::new(
@@ -319,7 +319,7 @@ fn nobody_there_may_pass() {
 }
 
 #[test]
-fn questions_may_go_unanswered_for_a_while() {
+fn failed_status_requests_are_tolerated_for_a_while() {
     let fixture = Fixture::new();
     let asked = AtomicUsize::new(0);
     let stub = Stub::with(Age::New, move |call| {
@@ -342,7 +342,7 @@ fn questions_may_go_unanswered_for_a_while() {
 }
 
 #[test]
-fn a_submission_whose_answer_is_lost_is_ended_by_its_id() {
+fn a_submission_whose_response_is_lost_is_canceled_by_its_id() {
     let fixture = Fixture::new();
     let stub = Stub::with(Age::New, |call| {
         (call.line() == "POST /prompt").then(|| Reply::Raw(Vec::new()))
@@ -361,7 +361,7 @@ fn a_submission_whose_answer_is_lost_is_ended_by_its_id() {
 }
 
 #[test]
-fn an_answer_in_words_is_not_as_long_as_a_picture() {
+fn json_responses_have_a_lower_size_limit_than_images() {
     let head = || Reply::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n{".to_vec());
     let expected = "broken: the answer of the image generator is larger than any image";
     instead("GET /api/jobs", head, expected);
@@ -373,7 +373,7 @@ fn an_answer_in_words_is_not_as_long_as_a_picture() {
 }
 
 #[test]
-fn an_input_that_cannot_be_read_is_told_by_its_number() {
+fn an_unreadable_input_is_reported_by_its_number() {
     let (fixture, stub) = (Fixture::new(), Stub::start(Age::New));
     run(async {
         let heic = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic".to_vec();

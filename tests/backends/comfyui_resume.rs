@@ -44,7 +44,7 @@ fn a_prompt_is_found_again_after_a_restart() {
 }
 
 #[test]
-fn what_was_done_meanwhile_is_fetched() {
+fn an_image_finished_meanwhile_is_fetched() {
     for age in AGES {
         let (fixture, stub) = (Fixture::new(), Stub::start(age));
         run(async {
@@ -59,7 +59,7 @@ fn what_was_done_meanwhile_is_fetched() {
 }
 
 #[test]
-fn what_failed_or_was_canceled_meanwhile_is_made_again() {
+fn a_prompt_that_failed_or_was_canceled_meanwhile_is_submitted_again() {
     for age in AGES {
         for fate in [Fate::Fails("X", ""), Fate::Interrupted, Fate::Lost] {
             let (fixture, stub) = (Fixture::new(), Stub::start(age));
@@ -76,7 +76,7 @@ fn what_failed_or_was_canceled_meanwhile_is_made_again() {
 }
 
 #[test]
-fn a_prompt_that_is_given_up_is_ended_by_its_id_alone() {
+fn an_abandoned_prompt_is_canceled_only_by_its_id() {
     for age in AGES {
         for fate in [Fate::Runs, Fate::Waits] {
             let (fixture, stub) = (Fixture::new(), Stub::start(age));
@@ -111,7 +111,7 @@ fn a_prompt_that_is_given_up_is_ended_by_its_id_alone() {
 }
 
 #[test]
-fn a_prompt_whose_cancellation_is_still_seen_is_followed_by_another() {
+fn a_canceled_prompt_that_is_still_listed_is_replaced_by_a_new_prompt() {
     let (fixture, stub) = (Fixture::new(), Stub::start(Age::New));
     run(async {
         let task = fixture.task();
@@ -123,7 +123,7 @@ fn a_prompt_whose_cancellation_is_still_seen_is_followed_by_another() {
 }
 
 #[test]
-fn where_a_tier_has_several_back_ends_the_one_with_the_prompt_is_found() {
+fn of_several_backends_the_one_with_the_prompt_is_found() {
     let (first, second) = (Stub::start(Age::New), Stub::start(Age::Old));
     first.next(&[Fate::Fails("RuntimeError", "")]);
     second.next(&[Fate::Runs]);
@@ -164,7 +164,7 @@ fn service(stub: &Stub) -> Options {
 }
 
 #[test]
-fn a_prompt_is_picked_up_when_the_service_is_restarted_and_never_submitted_twice() {
+fn a_prompt_is_resumed_after_a_restart_and_never_submitted_twice() {
     for age in AGES {
         let stub = Stub::start(age);
         stub.next(&[Fate::Runs]);
@@ -195,7 +195,7 @@ fn a_prompt_is_picked_up_when_the_service_is_restarted_and_never_submitted_twice
 }
 
 #[test]
-fn the_service_knows_how_far_a_running_job_is() {
+fn the_service_reports_the_progress_of_a_running_job() {
     let stub = Stub::start(Age::New);
     stub.next(&[Fate::Runs]);
     let server = Server::with(service(&stub));

@@ -41,7 +41,7 @@ fn charges(server: &Server, customer: &Customer) -> Vec<Value> {
 }
 
 #[test]
-fn two_hundred_jobs_survive_the_death_of_their_back_end() {
+fn two_hundred_jobs_survive_the_failure_of_their_backend() {
     // A quarter of the jobs finishes; the next ones are running when the backend dies.
     let mut replies = vec![picture_of("gemini"); JOBS / 4];
     replies.push(picture_of("gemini").held());
@@ -82,7 +82,7 @@ fn two_hundred_jobs_survive_the_death_of_their_back_end() {
 }
 
 #[test]
-fn a_back_end_that_keeps_failing_is_passed_over() {
+fn a_backend_that_keeps_failing_is_skipped() {
     let failing = Reply::typed("500 Internal Server Error", "text/plain", "no");
     let first = Stub::answering([failing]);
     let second = Stub::answering([picture_of("openai")]);
@@ -106,7 +106,7 @@ fn a_back_end_that_keeps_failing_is_passed_over() {
 }
 
 #[test]
-fn a_back_end_that_is_tried_out_is_told_as_that() {
+fn a_backend_that_is_being_probed_is_reported_as_probing() {
     let failing = Reply::typed("500 Internal Server Error", "text/plain", "no");
     let mut replies = vec![failing; 5];
     replies.push(picture_of("gemini").held());
@@ -142,7 +142,7 @@ fn a_back_end_that_is_tried_out_is_told_as_that() {
 }
 
 #[test]
-fn what_one_back_end_is_not_set_up_for_is_made_by_the_next() {
+fn a_setup_error_of_one_backend_fails_over_to_the_next() {
     let refused = json!({"error": {"code": 403, "message": "no", "status": "PERMISSION_DENIED"}});
     let first = Stub::answering([Reply::error("403 Forbidden", &refused)]);
     let second = Stub::answering([picture_of("openai")]);
@@ -153,7 +153,7 @@ fn what_one_back_end_is_not_set_up_for_is_made_by_the_next() {
 }
 
 #[test]
-fn a_picture_that_is_none_is_made_by_the_next() {
+fn an_invalid_image_fails_over_to_the_next_backend() {
     let first = Stub::answering([crate::service::gemini_picture(b"no picture")]);
     let second = Stub::answering([picture_of("openai")]);
     let server = two(&first, &second, |it| it);
@@ -162,7 +162,7 @@ fn a_picture_that_is_none_is_made_by_the_next() {
 }
 
 #[test]
-fn a_refusal_of_the_request_is_not_taken_elsewhere() {
+fn a_rejection_of_the_request_does_not_fail_over() {
     let refused = json!({"error": {"code": 400, "message": "bad", "status": "INVALID_ARGUMENT"}});
     let first = Stub::answering([Reply::error("400 Bad Request", &refused)]);
     let second = Stub::answering([picture_of("openai")]);
@@ -174,7 +174,7 @@ fn a_refusal_of_the_request_is_not_taken_elsewhere() {
 }
 
 #[test]
-fn the_late_answer_of_a_try_that_was_given_up_is_neither_kept_nor_charged() {
+fn the_late_response_of_an_abandoned_try_is_neither_stored_nor_charged() {
     let slow = Stub::answering([picture_of("gemini").held()]);
     let second = Stub::answering([picture_of("openai")]);
     let server = two(&slow, &second, |it| {
@@ -191,7 +191,7 @@ fn the_late_answer_of_a_try_that_was_given_up_is_neither_kept_nor_charged() {
 }
 
 #[test]
-fn weights_share_the_work() {
+fn weights_distribute_the_jobs() {
     let first = Stub::answering([picture_of("gemini")]);
     let second = Stub::answering([picture_of("openai")]);
     let server = two(&first, &second, |options| {
@@ -245,7 +245,7 @@ fn the_operator_sees_why_a_job_failed_and_the_caller_does_not() {
 }
 
 #[test]
-fn the_operator_sees_which_back_end_made_an_image_and_the_caller_does_not() {
+fn the_backend_of_an_image_is_shown_to_the_operator_and_not_to_the_caller() {
     let server = Server::with(pro(Options::new().one_node(OneNode::Figures), &["builtin"]));
     let customer = server.customer("10.00");
     let job = make(&server, &customer, json!({}));
@@ -266,7 +266,7 @@ fn the_operator_sees_which_back_end_made_an_image_and_the_caller_does_not() {
 }
 
 #[test]
-fn a_back_end_is_tested_on_demand_without_making_an_image() {
+fn a_backend_is_tested_on_demand_without_generating_an_image() {
     let server = Server::with(pro(
         Options::new()
             .one_node(OneNode::Figures)

@@ -24,7 +24,7 @@ fn outcome(kind: &str, reply: Reply) -> (String, usize) {
 }
 
 #[test]
-fn what_may_pass_is_tried_again() {
+fn transient_errors_are_retried() {
     for kind in KINDS {
         for (reply, error) in [
             (
@@ -67,7 +67,7 @@ fn what_may_pass_is_tried_again() {
 }
 
 #[test]
-fn what_is_of_no_use_is_not_asked_again() {
+fn permanent_errors_are_not_retried() {
     let garbage = "the image generator did not return a valid image";
     let operators = "the image generator is not set up correctly; its operator must fix that";
     for kind in KINDS {
@@ -112,7 +112,7 @@ fn what_is_of_no_use_is_not_asked_again() {
 }
 
 #[test]
-fn a_back_end_that_is_not_there_is_told_without_its_address() {
+fn an_unreachable_backend_is_reported_without_its_address() {
     for kind in KINDS {
         let mut stub = Stub::answering([Reply::Nothing]);
         stub.kill();
@@ -126,7 +126,7 @@ fn a_back_end_that_is_not_there_is_told_without_its_address() {
 }
 
 #[test]
-fn what_it_calls_a_picture_must_be_one() {
+fn an_invalid_damaged_or_tiny_image_is_an_error() {
     let square = png(64, 64);
     let half = &square[..square.len() - 20];
     for (bytes, error) in [
@@ -146,7 +146,7 @@ fn what_it_calls_a_picture_must_be_one() {
 }
 
 #[test]
-fn a_wait_that_is_asked_for_is_kept() {
+fn a_requested_retry_delay_is_respected() {
     for kind in KINDS {
         let busy = Reply::typed("503 Service Unavailable", "text/plain", "").with("Retry-After: 1");
         let stub = Stub::answering([busy, picture_of(kind)]);
@@ -160,7 +160,7 @@ fn a_wait_that_is_asked_for_is_kept() {
 }
 
 #[test]
-fn what_the_generator_wrote_into_a_png_is_not_passed_on() {
+fn the_text_of_a_generated_png_is_removed() {
     let mut original = Vec::new();
     let mut encoder = png::Encoder::new(std::io::Cursor::new(&mut original), 64, 64);
     encoder.set_color(png::ColorType::Grayscale);

@@ -12,7 +12,7 @@ use image::ImageFormat;
 use serde_json::{Value, json};
 
 #[test]
-fn a_prompt_is_asked_for_in_the_words_of_the_api_and_its_picture_is_kept_as_it_came() {
+fn a_prompt_is_sent_in_the_format_of_the_api_and_its_image_is_stored_unchanged() {
     let drawn = encoded(96, 54, ImageFormat::Jpeg);
     let stub = Stub::answering([gemini_picture(&drawn)]);
     let (server, customer) = start("gemini", &stub, |it| it);
@@ -50,7 +50,7 @@ fn a_prompt_is_asked_for_in_the_words_of_the_api_and_its_picture_is_kept_as_it_c
 }
 
 #[test]
-fn a_model_without_sizes_is_told_none_and_the_tiers_name_goes_before_the_back_ends() {
+fn a_model_without_sizes_gets_none_and_the_model_of_the_tier_takes_precedence() {
     let stub = Stub::answering([gemini_picture(&png(64, 64))]);
     let (server, customer) = start("gemini", &stub, |options| {
         let table = [("name", "far"), ("model", "models/gemini-2.5-flash-image")];
@@ -71,7 +71,7 @@ fn a_model_without_sizes_is_told_none_and_the_tiers_name_goes_before_the_back_en
 }
 
 #[test]
-fn a_ratio_that_the_model_lacks_is_its_nearest_cropped() {
+fn a_ratio_that_the_model_lacks_is_cropped_from_its_nearest_ratio() {
     let stub = Stub::answering([gemini_picture(&png(1584, 672))]);
     let (server, customer) = start("gemini", &stub, |it| it);
     let job = make(&server, &customer, json!({"aspect_ratio": "8:1"}));
@@ -81,7 +81,7 @@ fn a_ratio_that_the_model_lacks_is_its_nearest_cropped() {
 }
 
 #[test]
-fn input_images_go_along_inline_and_only_what_the_api_refuses_is_made_over() {
+fn input_images_are_sent_inline_and_only_unsupported_formats_are_converted() {
     let (square, gif) = (png(40, 40), encoded(32, 32, ImageFormat::Gif));
     let origin = Origin::start([
         ("/a.png", origin::bytes(square.clone())),
@@ -136,7 +136,7 @@ fn input_images_that_are_too_much_together_are_made_smaller() {
 }
 
 #[test]
-fn what_is_refused_for_its_content_is_blocked_at_once_and_costs_nothing() {
+fn a_request_refused_for_its_content_is_blocked_at_once_and_not_charged() {
     for (answer, expected) in [
         (
             json!({"candidates": [{"finishReason": "IMAGE_SAFETY", "finishMessage": "It shows too much.", "index": 0}]}),
@@ -156,7 +156,7 @@ fn what_is_refused_for_its_content_is_blocked_at_once_and_costs_nothing() {
 }
 
 #[test]
-fn an_answer_in_words_is_tried_again_and_told_if_nothing_else_comes() {
+fn a_text_response_is_retried_and_reported_if_no_image_follows() {
     let words = Reply::json(
         &json!({"candidates": [{"finishReason": "STOP", "content": {"parts": [
         {"text": "Which fox do you mean? See http://127.0.0.1/help"}]}}]}),
@@ -175,7 +175,7 @@ fn an_answer_in_words_is_tried_again_and_told_if_nothing_else_comes() {
 }
 
 #[test]
-fn a_bad_key_is_the_operators_although_the_status_blames_the_request() {
+fn an_invalid_api_key_is_a_setup_error_despite_its_400_status() {
     let answer = json!({"error": {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT",
         "details": [{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}]}});
     let stub = Stub::answering([Reply::error("400 Bad Request", &answer)]);
@@ -186,7 +186,7 @@ fn a_bad_key_is_the_operators_although_the_status_blames_the_request() {
 }
 
 #[test]
-fn the_delay_among_the_details_of_a_refusal_is_waited_for() {
+fn the_retry_delay_in_the_details_of_an_error_is_respected() {
     let answer = json!({"error": {"code": 429, "message": "Quota", "status": "RESOURCE_EXHAUSTED",
         "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "1.2s"}]}});
     let stub = Stub::answering([
@@ -226,7 +226,7 @@ fn an_answer_of_tens_of_megabytes_is_taken() {
 }
 
 #[test]
-fn the_operators_headers_go_along_and_stand_above_the_key() {
+fn configured_headers_are_sent_and_override_the_key_header() {
     let stub = Stub::answering([gemini_picture(&png(64, 64))]);
     let (server, customer) = start("gemini", &stub, |it| {
         it.set("backends.far.headers.X-Proxy", "let me through")

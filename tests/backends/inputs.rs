@@ -28,7 +28,7 @@ fn on_its_side(side: u32) -> Vec<u8> {
 }
 
 #[test]
-fn what_counts_is_what_is_sent_and_not_what_came() {
+fn the_size_limit_applies_to_the_bytes_sent_and_not_to_the_bytes_received() {
     let accepts = Accepts {
         kinds: &[ImageKind::Png, ImageKind::Jpeg],
         max_bytes: 600_000,

@@ -6,7 +6,7 @@ use crate::support::{OneNode, fox, until};
 use serde_json::json;
 
 #[test]
-fn no_more_requests_are_open_than_the_back_end_takes() {
+fn open_requests_never_exceed_the_concurrency_of_the_backend() {
     for kind in ["gemini", "openai"] {
         let stub = Stub::answering([picture_of(kind).held()]);
         let (server, customer) = start(kind, &stub, |it| {

@@ -31,7 +31,7 @@ pub fn web_ui() -> WebUi {
 }
 
 #[test]
-fn a_web_ui_is_asked_for_all_that_the_settings_name() {
+fn all_settings_of_a_web_ui_are_probed() {
     let stub = web_ui();
     let settings = SdApiSettings {
         sampler: Some("DPM++ 2M".into()),
@@ -68,7 +68,7 @@ fn a_web_ui_is_asked_for_all_that_the_settings_name() {
 }
 
 #[test]
-fn a_web_ui_without_its_interface_is_told_how_to_start() {
+fn a_web_ui_without_its_api_is_reported_with_the_missing_option() {
     let stub = WebUi::start(Kind::Automatic);
     let probe = SdApiProbe::new("webui", &remote(&stub.url()), SdApiSettings::default());
     let found = ask(&probe.unwrap(), &[]);
@@ -76,7 +76,7 @@ fn a_web_ui_without_its_interface_is_told_how_to_start() {
 }
 
 #[test]
-fn comfyui_is_asked_for_nodes_and_checkpoints() {
+fn nodes_and_checkpoints_of_comfyui_are_probed() {
     let stub = Comfy::with(Age::New, |call| {
         let class = call.path().strip_prefix("/object_info/")?;
         Some(json(200, &json!({ class: {"input": {}} })))
@@ -124,7 +124,7 @@ fn a_node_that_comfyui_lacks_is_named() {
 }
 
 #[test]
-fn nobody_there_is_told() {
+fn an_unreachable_server_is_reported() {
     let here = remote(&unreachable_url());
     let web = SdApiProbe::new("webui", &here, SdApiSettings::default()).unwrap();
     let comfy = ComfyUiProbe::new("comfy", &here, &ComfyUiSettings::default()).unwrap();

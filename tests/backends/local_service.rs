@@ -42,7 +42,7 @@ fn download(server: &Server, done: &serde_json::Value) -> Vec<u8> {
 }
 
 #[test]
-fn a_2k_job_is_made_by_a_web_ui_and_paid_once() {
+fn a_2k_job_is_generated_by_a_web_ui_and_charged_once() {
     let stub = WebUi::start(Kind::Automatic);
     let server = server(&[web_ui(&stub, "max_pixels = 65_536")]);
     let customer = server.customer("1.00");
@@ -80,7 +80,7 @@ fn an_input_of_a_caller_reaches_comfyui() {
 }
 
 #[test]
-fn a_job_that_one_back_end_cannot_do_goes_to_the_next() {
+fn a_job_that_one_backend_does_not_support_is_completed_by_the_next() {
     let (first, second) = (WebUi::start(Kind::Next), Comfy::start(Age::New));
     let server = server(&[web_ui(&first, ""), comfy(&second)]);
     let customer = server.customer("1.00");
@@ -96,7 +96,7 @@ fn a_job_that_one_back_end_cannot_do_goes_to_the_next() {
 }
 
 #[test]
-fn too_little_memory_is_tried_again_and_a_broken_workflow_is_not() {
+fn an_out_of_memory_error_is_retried_and_a_broken_workflow_is_not() {
     let stub = Comfy::start(Age::New);
     stub.next(&[
         Fate::Fails("torch.OutOfMemoryError", "Allocation on device"),
@@ -146,7 +146,7 @@ fn a_prompt_is_picked_up_after_the_process_was_killed() {
 }
 
 #[test]
-fn a_workflow_that_cannot_be_used_keeps_the_service_from_starting() {
+fn an_unusable_workflow_prevents_the_start_of_the_service() {
     let place = Place::new();
     let config = "[backends.comfy]\nkind = \"comfyui\"\nbase_url = \"http://127.0.0.1:8188\"\nworkflow_text = \"mine.json\"\n";
     fs::write(place.path("config.toml"), config).unwrap();

@@ -10,7 +10,7 @@ use image::ImageFormat;
 use serde_json::{Value, json};
 
 #[test]
-fn a_server_of_its_own_is_asked_for_the_exact_size_and_for_base64() {
+fn a_self_hosted_server_gets_the_exact_size_and_a_base64_response_format() {
     let drawn = png(1376, 768);
     let stub = Stub::answering([openai_picture(&drawn)]);
     let (server, customer) = start("openai", &stub, |it| it);
@@ -33,7 +33,7 @@ fn a_server_of_its_own_is_asked_for_the_exact_size_and_for_base64() {
 }
 
 #[test]
-fn openais_own_models_get_their_sizes_and_no_response_format() {
+fn models_of_openai_get_supported_sizes_and_no_response_format() {
     for (model, asked) in [("gpt-image-1.5", "1536x1024"), ("gpt-image-2", "1376x768")] {
         let stub = Stub::answering([openai_picture(&png(150, 100))]);
         let (server, customer) = start("openai", &stub, |it| {
@@ -50,7 +50,7 @@ fn openais_own_models_get_their_sizes_and_no_response_format() {
 }
 
 #[test]
-fn orders_to_stable_diffusion_cpp_are_taken_out_of_the_prompt() {
+fn directives_for_stable_diffusion_cpp_are_removed_from_the_prompt() {
     let stub = Stub::answering([openai_picture(&png(64, 64))]);
     let (server, customer) = start("openai", &stub, |it| it);
     let prompt = r#"a fox <sd_cpp_extra_args>{"steps": 9999}</sd_cpp_extra_args>"#;
@@ -124,7 +124,7 @@ fn an_edit_is_a_form_with_the_texts_first_and_the_field_that_the_server_reads() 
 }
 
 #[test]
-fn a_server_that_takes_the_input_within_a_generation_gets_it_there_and_no_second_one() {
+fn a_server_with_an_image_field_gets_one_input_in_its_generation_request() {
     let stub = Stub::answering([openai_picture(&png(64, 64))]);
     let start = |count| {
         let (server, customer) = start("openai", &stub, |it| {
@@ -144,7 +144,7 @@ fn a_server_that_takes_the_input_within_a_generation_gets_it_there_and_no_second
 }
 
 #[test]
-fn a_picture_at_an_address_is_fetched_from_the_back_end_itself_alone() {
+fn an_image_url_is_fetched_only_from_the_backend_itself() {
     let drawn = png(64, 64);
     let own = |url: String| {
         Stub::answering([Reply::json(
@@ -168,7 +168,7 @@ fn a_picture_at_an_address_is_fetched_from_the_back_end_itself_alone() {
 }
 
 #[test]
-fn the_words_of_a_refusal_decide_what_it_is() {
+fn the_body_of_an_error_response_determines_its_kind() {
     for (status, body, expected, calls) in [
         (
             "400 Bad Request",

@@ -41,7 +41,7 @@ fn probe(kind: &str, base_url: &str, model: &str) -> (bool, String) {
 }
 
 #[test]
-fn a_model_that_is_there_works_and_one_that_is_not_says_so() {
+fn an_existing_model_passes_and_a_missing_model_is_reported() {
     let stub = Stub::answering([Reply::error(
         "404 Not Found",
         &json!({"error": {"code": 404, "message": "models/x is not found", "status": "NOT_FOUND"}}),
@@ -76,7 +76,7 @@ fn a_model_that_is_there_works_and_one_that_is_not_says_so() {
 }
 
 #[test]
-fn servers_on_a_card_of_ones_own_are_asked_too() {
+fn local_servers_are_probed_as_well() {
     let web = web_ui();
     let (works, output) = probe("sdapi", &web.url(), "sdxl.safetensors");
     assert!(
@@ -101,7 +101,7 @@ fn servers_on_a_card_of_ones_own_are_asked_too() {
 }
 
 #[test]
-fn a_list_of_models_is_looked_through() {
+fn the_model_is_searched_for_in_the_list_of_models() {
     let stub = Stub::answering([Reply::json(
         &json!({"object": "list", "data": [{"id": "sd-cpp-local"}]}),
     )]);
@@ -122,7 +122,7 @@ fn a_list_of_models_is_looked_through() {
 }
 
 #[test]
-fn what_is_wrong_is_output_with_what_to_look_at() {
+fn each_failure_is_printed_with_advice() {
     let refused = Stub::answering([Reply::typed(
         "401 Unauthorized",
         "text/plain",
@@ -148,7 +148,7 @@ fn what_is_wrong_is_output_with_what_to_look_at() {
 }
 
 #[test]
-fn a_workflow_that_is_built_in_is_printed_to_begin_with_and_is_taken_back() {
+fn a_printed_built_in_workflow_is_accepted_as_a_configured_workflow() {
     let dir = tempfile::tempdir().unwrap();
     for (arguments, images) in [
         (&["workflow", "text"][..], 0),

@@ -28,7 +28,7 @@ pub fn plain(fixture: &Fixture, stub: &Stub) -> SdApi {
 }
 
 #[test]
-fn a_prompt_becomes_a_picture_on_every_server() {
+fn a_prompt_becomes_an_image_on_every_server() {
     for kind in KINDS {
         let (fixture, stub) = (Fixture::new(), Stub::start(kind));
         run(async {
@@ -67,7 +67,7 @@ fn a_prompt_becomes_a_picture_on_every_server() {
 }
 
 #[test]
-fn the_settings_go_along() {
+fn the_settings_are_sent_with_each_request() {
     let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Automatic));
     let modules = json!(["ae.safetensors", "clip_l.safetensors"]);
     let settings = SdApiSettings {
@@ -131,7 +131,7 @@ fn credentials_are_sent_as_basic() {
 }
 
 #[test]
-fn an_input_image_is_painted_over() {
+fn one_input_image_is_sent_as_the_initial_image() {
     let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Next));
     let jpeg = encoded(32, 16, ImageFormat::Jpeg);
     run(async {
@@ -188,7 +188,7 @@ fn input_images_may_go_as_references() {
 }
 
 #[test]
-fn a_large_picture_is_made_small_and_enlarged() {
+fn a_large_image_is_generated_small_and_enlarged() {
     for (kind, upscaler, asked) in [
         (Kind::Automatic, None, 0),
         (Kind::Automatic, Some("R-ESRGAN 4x+"), 1),
@@ -223,7 +223,7 @@ fn a_large_picture_is_made_small_and_enlarged() {
 }
 
 #[test]
-fn the_upscaler_is_left_alone_where_nothing_is_to_be_enlarged() {
+fn the_upscaler_is_not_called_if_the_image_is_large_enough() {
     let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Automatic));
     let settings = SdApiSettings {
         upscaler: Some("R-ESRGAN 4x+".into()),
@@ -239,7 +239,7 @@ fn the_upscaler_is_left_alone_where_nothing_is_to_be_enlarged() {
 }
 
 #[test]
-fn the_picture_behind_a_grid_is_taken() {
+fn the_image_after_a_grid_is_returned() {
     let fixture = Fixture::new();
     let stub = Stub::with(Kind::Automatic, |call| {
         let images = [picture(128, 64), picture(64, 64), picture(64, 64)];
@@ -256,7 +256,7 @@ fn the_picture_behind_a_grid_is_taken() {
 }
 
 #[test]
-fn a_picture_in_another_format_is_kept_as_it_is() {
+fn an_image_in_another_format_is_returned_unchanged() {
     let fixture = Fixture::new();
     let stub = Stub::with(Kind::Next, |call| {
         let webp = STANDARD.encode(encoded(64, 64, ImageFormat::WebP));
@@ -269,7 +269,7 @@ fn a_picture_in_another_format_is_kept_as_it_is() {
 }
 
 #[test]
-fn progress_is_told_by_servers_that_know_it() {
+fn progress_is_reported_if_the_server_provides_it() {
     for (kind, reports) in [
         (Kind::Automatic, true),
         (Kind::Next, true),
@@ -297,7 +297,7 @@ fn progress_is_told_by_servers_that_know_it() {
 }
 
 #[test]
-fn a_preview_is_asked_for_only_while_somebody_looks() {
+fn a_preview_is_requested_only_while_it_is_watched() {
     for kind in [Kind::Automatic, Kind::Next] {
         let (fixture, stub) = (Fixture::new(), Stub::start(kind));
         stub.hold(0.5);
@@ -334,7 +334,7 @@ fn a_preview_is_asked_for_only_while_somebody_looks() {
 }
 
 #[test]
-fn the_whole_servers_progress_is_nobodys_where_it_makes_several_pictures() {
+fn server_wide_progress_is_not_read_if_the_server_generates_several_images() {
     let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Next));
     let settings = SdApiSettings::default();
     let generator = SdApi::new(
@@ -362,7 +362,7 @@ fn the_whole_servers_progress_is_nobodys_where_it_makes_several_pictures() {
 }
 
 #[test]
-fn a_picture_that_is_given_up_is_interrupted_where_the_server_says_that_it_is_ours() {
+fn an_abandoned_image_is_interrupted_if_the_server_confirms_its_id() {
     let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Automatic));
     stub.hold(0.5);
     run(async {
@@ -375,7 +375,7 @@ fn a_picture_that_is_given_up_is_interrupted_where_the_server_says_that_it_is_ou
 }
 
 #[test]
-fn a_server_that_cannot_say_whose_picture_it_makes_is_left_to_finish() {
+fn an_abandoned_image_that_the_server_cannot_identify_is_not_interrupted() {
     let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Next));
     stub.hold(0.5);
     run(async {

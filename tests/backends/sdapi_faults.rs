@@ -28,7 +28,7 @@ fn comes_to(reply: fn() -> Reply, expected: &str) {
 }
 
 #[test]
-fn what_the_server_refuses_is_the_operators_matter() {
+fn a_request_rejected_by_the_server_is_a_setup_error() {
     // Without --api.
     comes_to(|| json(404, &json!({"detail": "Not Found"})), SET_UP);
     comes_to(
@@ -64,7 +64,7 @@ fn what_the_server_refuses_is_the_operators_matter() {
 }
 
 #[test]
-fn what_fails_on_the_server_may_pass() {
+fn a_failure_on_the_server_is_transient() {
     comes_to(
         || {
             json(
@@ -99,7 +99,7 @@ fn what_fails_on_the_server_may_pass() {
 }
 
 #[test]
-fn too_little_memory_may_pass() {
+fn an_out_of_memory_error_is_transient() {
     comes_to(
         || {
             json(
@@ -121,7 +121,7 @@ fn too_little_memory_may_pass() {
 }
 
 #[test]
-fn a_success_without_a_picture_is_none() {
+fn a_success_without_an_image_is_an_error() {
     comes_to(
         || json(200, &json!({"images": [], "parameters": {}, "info": ""})),
         EMPTY,
@@ -154,7 +154,7 @@ fn a_success_without_a_picture_is_none() {
 }
 
 #[test]
-fn a_picture_of_nothing_is_none() {
+fn a_single_colour_or_truncated_image_is_an_error() {
     comes_to(
         || answer(&[STANDARD.encode(blank(64, 64))]),
         "broken: the image generator returned an image of a single colour",
@@ -169,7 +169,7 @@ fn a_picture_of_nothing_is_none() {
 }
 
 #[test]
-fn an_input_that_is_damaged_is_the_callers_matter() {
+fn a_damaged_input_is_an_error_of_the_caller() {
     let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Cpp));
     run(async {
         let whole = picture(8, 8);
@@ -183,7 +183,7 @@ fn an_input_that_is_damaged_is_the_callers_matter() {
 }
 
 #[test]
-fn a_broken_connection_may_pass() {
+fn a_broken_connection_is_transient() {
     let broken =
         "transient: the image generator closed the connection before its answer was complete";
     comes_to(|| Reply::Raw(Vec::new()), broken);
@@ -206,7 +206,7 @@ fn a_broken_connection_may_pass() {
 }
 
 #[test]
-fn an_answer_that_is_larger_than_any_picture_is_not_read() {
+fn a_response_larger_than_any_image_is_not_read() {
     let head = || Reply::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n{".to_vec());
     comes_to(
         head,
@@ -215,7 +215,7 @@ fn an_answer_that_is_larger_than_any_picture_is_not_read() {
 }
 
 #[test]
-fn nobody_there_may_pass() {
+fn an_unreachable_server_is_transient() {
     let fixture = Fixture::new();
     let settings = SdApiSettings::default();
     let generator = SdApi::new(
@@ -233,7 +233,7 @@ fn nobody_there_may_pass() {
 }
 
 #[test]
-fn a_picture_that_somebody_interrupts_is_not_sold() {
+fn an_image_interrupted_on_the_server_is_not_returned() {
     for kind in [Kind::Automatic, Kind::Next] {
         let (fixture, stub) = (Fixture::new(), Stub::start(kind));
         stub.hold(0.5);
@@ -252,7 +252,7 @@ fn a_picture_that_somebody_interrupts_is_not_sold() {
 }
 
 #[test]
-fn a_server_that_never_answers_can_be_given_up() {
+fn a_request_to_a_server_that_never_responds_can_be_aborted() {
     let (fixture, stub) = (Fixture::new(), instead(|| Reply::Silence));
     run(async {
         let making = tokio::task::spawn_local(plain(&fixture, &stub).generate(fixture.task()));
@@ -266,7 +266,7 @@ fn a_server_that_never_answers_can_be_given_up() {
 }
 
 #[test]
-fn odd_words_about_progress_do_no_harm() {
+fn malformed_progress_responses_are_ignored() {
     for odd in [
         "null",
         "[]",
@@ -295,7 +295,7 @@ fn odd_words_about_progress_do_no_harm() {
 }
 
 #[test]
-fn a_picture_whose_answer_is_lost_is_interrupted_while_it_is_being_made() {
+fn an_image_whose_response_is_lost_is_interrupted_during_its_generation() {
     let fixture = Fixture::new();
     let stub = Stub::with(Kind::Automatic, |call| match call.path() {
         "/sdapi/v1/txt2img" => Some(Reply::Raw(Vec::new())),

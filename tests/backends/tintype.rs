@@ -54,7 +54,7 @@ impl Chain {
 }
 
 #[test]
-fn a_prompt_becomes_a_picture_through_either_interface() {
+fn a_prompt_becomes_an_image_through_either_interface() {
     for kind in ["gemini", "openai"] {
         let chain = chain(kind, "10.00");
         let job = make(&chain.near, &chain.customer, json!({"prompt": "two foxes"}));
@@ -97,7 +97,7 @@ fn input_images_arrive_through_either_interface() {
 }
 
 #[test]
-fn a_block_for_safety_is_one_at_both_ends_and_costs_nothing() {
+fn a_safety_block_is_reported_by_both_servers_and_not_charged() {
     for kind in ["gemini", "openai"] {
         let chain = chain(kind, "10.00");
         chain.far.generator.behave(Behaviour::Block("violence"));
@@ -115,7 +115,7 @@ fn a_block_for_safety_is_one_at_both_ends_and_costs_nothing() {
 }
 
 #[test]
-fn an_account_without_money_there_costs_nothing_here() {
+fn a_job_is_not_charged_if_the_account_at_the_backend_has_no_funds() {
     for kind in ["gemini", "openai"] {
         let chain = chain(kind, "0.01");
         let job = make(&chain.near, &chain.customer, json!({}));

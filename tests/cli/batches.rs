@@ -180,7 +180,7 @@ fn a_table_is_submitted_from_standard_input_and_canceled() {
 }
 
 #[test]
-fn a_batch_with_failed_requests_tells_what_was_charged_and_where_the_reasons_are() {
+fn a_batch_with_failed_requests_shows_the_charge_and_how_to_list_the_reasons() {
     let service = Service::start();
     let failing = json!({"custom_id": "b", "model": "pro", "prompt": "a fox", "aspect_ratio": "1:1",
         "input_images_urls": ["http://127.0.0.1:9/gone.png"]});

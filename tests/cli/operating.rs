@@ -121,7 +121,7 @@ fn an_account_is_renamed_deactivated_and_reactivated() {
 }
 
 #[test]
-fn the_life_of_a_key() {
+fn a_key_is_created_shown_changed_and_deleted() {
     let service = Service::start();
     let made = service.run(&[
         "key",
@@ -225,7 +225,7 @@ fn a_ledger_as_a_table_in_pages_and_as_csv() {
 }
 
 #[test]
-fn the_life_of_a_person() {
+fn a_person_is_invited_listed_changed_and_deleted() {
     let service = Service::start();
     let invited = service.run(&["person", "invite", "ada@shop.example", "--role", "owner"]);
     let id = field(&invited, "person").to_owned();

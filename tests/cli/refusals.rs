@@ -307,7 +307,7 @@ fn an_unreadable_data_directory_is_not_called_absent() {
 }
 
 #[test]
-fn a_server_that_cannot_start_says_what_to_change() {
+fn a_server_that_cannot_start_reports_how_to_fix_it() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("file"), b"").unwrap();
     for (listen, data_dir, expected) in [

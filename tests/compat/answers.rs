@@ -12,7 +12,7 @@ fn with_config(config: Value) -> Value {
 }
 
 #[test]
-fn a_picture_comes_in_the_form_that_both_sdks_read() {
+fn an_image_is_returned_in_the_format_that_both_sdks_read() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let answer = server
@@ -58,7 +58,7 @@ fn text_is_sent_only_on_request() {
 }
 
 #[test]
-fn every_version_and_every_id_is_the_same() {
+fn every_api_version_and_every_model_id_is_accepted() {
     let server = Server::start();
     let customer = server.customer("10.00");
     for version in ["v1", "v1beta", "v1alpha"] {
@@ -87,7 +87,7 @@ fn every_version_and_every_id_is_the_same() {
 }
 
 #[test]
-fn shape_and_size_reach_the_back_end() {
+fn ratio_and_size_reach_the_backend() {
     let server = Server::start();
     let customer = server.customer("10.00");
     for (model, config, ratio, size) in [
@@ -140,7 +140,7 @@ fn shape_and_size_reach_the_back_end() {
 }
 
 #[test]
-fn without_a_ratio_the_picture_follows_the_first_input() {
+fn without_a_ratio_the_image_has_the_ratio_of_the_first_input() {
     let server = Server::start();
     let customer = server.customer("10.00");
     for (model, width, height, ratio) in [
@@ -184,7 +184,7 @@ fn tokens_are_counted_without_a_job_and_without_money() {
 }
 
 #[test]
-fn a_long_prompt_is_kept_apart_and_read_back() {
+fn a_long_prompt_reaches_the_backend_unchanged() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let prompt = "a very long fox ".repeat(1_000);

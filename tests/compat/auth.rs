@@ -7,7 +7,7 @@ use serde_json::json;
 const PATH: &str = "/v1beta/models/fast:generateContent";
 
 #[test]
-fn the_key_comes_in_any_of_three_ways() {
+fn the_key_is_accepted_in_any_of_three_ways() {
     let server = Server::start();
     let Customer { key, .. } = server.customer("1.00");
     let call = |target: &str| server.post(target).json(&fox());
@@ -19,7 +19,7 @@ fn the_key_comes_in_any_of_three_ways() {
 }
 
 #[test]
-fn the_header_of_google_counts_before_the_others() {
+fn the_google_header_takes_precedence_over_other_credentials() {
     let server = Server::start();
     let Customer { key, .. } = server.customer("1.00");
     let call = |target: &str| server.post(target).json(&fox());
@@ -85,7 +85,7 @@ fn all_invalid_keys_get_the_same_error() {
 }
 
 #[test]
-fn a_key_is_refused_from_an_address_of_none_of_its_ranges() {
+fn a_key_is_rejected_from_an_address_outside_its_ranges() {
     let server = Server::start();
     let customer = server.customer_with("1.00", json!({"allowed_ips": ["192.0.2.0/24"]}));
     let call = server.post(PATH).json(&fox());
@@ -111,7 +111,7 @@ fn an_empty_key_is_a_missing_one() {
 }
 
 #[test]
-fn the_native_interface_takes_no_key_of_google() {
+fn the_native_interface_ignores_the_google_header() {
     let server = Server::start();
     let customer = server.customer("1.00");
     server

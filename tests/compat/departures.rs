@@ -309,7 +309,7 @@ fn a_disconnect_while_an_input_is_fetched_creates_no_job() {
 }
 
 #[test]
-fn another_waiting_caller_keeps_the_job() {
+fn a_job_with_another_waiting_caller_is_not_canceled() {
     let server = one_slot();
     let customer = server.customer("1.00");
     server.generator.hold();

@@ -6,7 +6,7 @@ use crate::support::{Behaviour, Options, Server, fox as native_fox, until};
 use serde_json::json;
 
 #[test]
-fn a_repeat_gets_the_same_picture_and_pays_once() {
+fn a_repeat_gets_the_same_image_and_is_charged_once() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let call = server.gemini(&customer, "fast", &fox()).idempotent("k");
@@ -22,7 +22,7 @@ fn a_repeat_gets_the_same_picture_and_pays_once() {
 }
 
 #[test]
-fn two_at_once_wait_for_one_job() {
+fn two_concurrent_calls_wait_for_one_job() {
     let server = Server::start();
     let customer = server.customer("1.00");
     server.generator.hold();
@@ -73,7 +73,7 @@ fn another_request_under_the_same_key_is_refused() {
 }
 
 #[test]
-fn a_repeat_of_a_failure_fails_alike() {
+fn a_repeat_of_a_failure_returns_the_same_error() {
     let server = Server::start();
     let customer = server.customer("1.00");
     server.generator.behave(Behaviour::Refuse("not that"));
@@ -87,7 +87,7 @@ fn a_repeat_of_a_failure_fails_alike() {
 
 /// The first request got no result that a repeat should return.
 #[test]
-fn a_repeat_of_what_came_to_nothing_is_tried_anew() {
+fn a_repeat_after_a_temporary_failure_creates_a_new_job() {
     let server = Server::with(Options::new().set("jobs.timeout_seconds", 1));
     let customer = server.customer("1.00");
     let call = server.gemini(&customer, "fast", &fox()).idempotent("k");
@@ -111,7 +111,7 @@ fn a_repeat_of_what_came_to_nothing_is_tried_anew() {
 }
 
 #[test]
-fn a_key_whose_caller_left_before_the_job_had_started_is_free_again() {
+fn a_key_whose_caller_disconnected_before_the_start_of_the_job_is_reusable() {
     let server = Server::with(Options::new().slots(1));
     let customer = server.customer("1.00");
     server.generator.hold();
@@ -130,7 +130,7 @@ fn a_key_whose_caller_left_before_the_job_had_started_is_free_again() {
 }
 
 #[test]
-fn a_key_that_cannot_be_one_is_refused() {
+fn an_invalid_idempotency_key_is_rejected() {
     let server = Server::start();
     let customer = server.customer("1.00");
     for bad in ["", "a b", &"x".repeat(256)] {

@@ -64,7 +64,7 @@ fn altered() -> Vec<u8> {
 }
 
 #[test]
-fn calls_that_bring_their_images_count_once_an_image_of_their_key_was_damaged() {
+fn calls_with_inline_images_are_rate_limited_after_a_damaged_image_of_their_key() {
     let real = toml::Table::from_iter([("name".to_owned(), toml::Value::from("real"))]);
     let server = Server::with(
         Options::new()
@@ -98,7 +98,7 @@ fn calls_that_bring_their_images_count_once_an_image_of_their_key_was_damaged() 
 }
 
 #[test]
-fn inputs_are_gone_once_the_job_is_over() {
+fn inputs_are_deleted_once_the_job_has_ended() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let body = with_picture(&picture(90, 90));
@@ -113,7 +113,7 @@ fn inputs_are_gone_once_the_job_is_over() {
 }
 
 #[test]
-fn a_url_is_fetched_and_its_picture_stands_in_its_place() {
+fn the_image_of_a_url_is_fetched_and_the_order_of_inputs_is_preserved() {
     let origin = Origin::start([("/a.png", origin::bytes(pictures::png(160, 90)))]);
     let server = Server::with(Options::new().allow_loopback());
     let customer = server.customer("1.00");
@@ -144,7 +144,7 @@ fn a_url_is_fetched_and_its_picture_stands_in_its_place() {
 }
 
 #[test]
-fn a_url_goes_through_the_same_gate_as_on_the_native_interface() {
+fn a_url_is_checked_as_on_the_native_interface() {
     let trap = Origin::trap();
     let server = Server::start();
     let customer = server.customer("1.00");
@@ -171,7 +171,7 @@ fn a_url_goes_through_the_same_gate_as_on_the_native_interface() {
 }
 
 #[test]
-fn what_a_url_serves_must_be_a_picture() {
+fn the_content_of_a_url_must_be_an_image() {
     let origin = Origin::start([
         ("/text", origin::bytes(b"no picture".to_vec())),
         ("/gone", origin::status("404 Not Found", String::new())),
@@ -187,7 +187,7 @@ fn what_a_url_serves_must_be_a_picture() {
 }
 
 #[test]
-fn the_models_own_picture_is_worked_on_further() {
+fn an_earlier_image_of_the_model_is_used_as_input() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let body = json!({"contents": [

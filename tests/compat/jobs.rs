@@ -6,7 +6,7 @@ use serde_json::json;
 use tintype_storage::engine::Wait as _;
 
 #[test]
-fn its_job_is_seen_by_the_native_interface() {
+fn the_job_of_a_call_is_visible_on_the_native_interface() {
     let server = Server::start();
     let customer = server.customer("1.00");
     server.generator.hold();
@@ -28,7 +28,7 @@ fn its_job_is_seen_by_the_native_interface() {
 }
 
 #[test]
-fn it_sends_no_webhook() {
+fn a_synchronous_call_sends_no_webhook() {
     let server = Server::with(crate::support::Options::new().allow_loopback());
     let customer = server.customer("1.00");
     let path = format!("/accounts/{}/webhooks", customer.account);
@@ -74,7 +74,7 @@ fn a_job_that_the_native_interface_cancels_ends_the_call() {
 }
 
 #[test]
-fn many_wait_at_once_and_each_gets_its_own() {
+fn many_concurrent_callers_each_get_their_result() {
     let server = Server::start();
     let customer = server.customer("10.00");
     server.generator.hold();

@@ -16,7 +16,7 @@ fn names(page: &Value) -> Vec<String> {
 }
 
 #[test]
-fn every_id_is_listed_with_what_it_can_do() {
+fn every_model_id_is_listed_with_its_capabilities() {
     let server = Server::start();
     let customer = server.customer("0.00");
     let page = listed(&server, &customer, "/v1beta/models");
@@ -47,7 +47,7 @@ fn every_id_is_listed_with_what_it_can_do() {
 }
 
 #[test]
-fn pages_lead_from_one_to_the_next() {
+fn page_tokens_lead_through_all_models() {
     let server = Server::start();
     let customer = server.customer("0.00");
     let (mut found, mut token) = (Vec::new(), String::new());
@@ -74,7 +74,7 @@ fn pages_lead_from_one_to_the_next() {
 }
 
 #[test]
-fn ids_are_configuration() {
+fn model_ids_are_configurable() {
     let options = Options::new().set("tiers.fast.compat_models", vec!["my-model"]);
     let server = Server::with(options);
     let customer = server.customer("1.00");

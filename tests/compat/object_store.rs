@@ -21,7 +21,7 @@ fn with_url(prompt: &str, url: &str) -> Value {
 }
 
 #[test]
-fn a_store_that_takes_no_input_is_unavailable_and_nothing_is_charged() {
+fn a_store_that_accepts_no_input_is_503_and_nothing_is_charged() {
     let origin = Origin::start([("/a.png", origin::bytes(pictures::png(9, 9)))]);
     let server = Server::with(Options::new().allow_loopback());
     let customer = server.customer("1.00");

@@ -127,7 +127,7 @@ fn every_faulty_line_is_named_and_nothing_is_charged() {
 }
 
 #[test]
-fn files_with_nothing_or_too_much_are_at_fault_as_a_whole() {
+fn empty_files_and_files_with_too_many_requests_fail_as_a_whole() {
     let server = Server::with(Options::new().set("batches.max_requests", 2));
     let customer = server.customer("1.00");
     let fault = |content: &str| {
@@ -154,7 +154,7 @@ fn files_with_nothing_or_too_much_are_at_fault_as_a_whole() {
 
 /// The record has at most 16 KiB for any file.
 #[test]
-fn faults_are_told_as_far_as_there_is_room() {
+fn faults_are_listed_up_to_the_size_of_the_record() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let word = "\u{1f98a}".repeat(500);
@@ -179,7 +179,7 @@ fn faults_are_told_as_far_as_there_is_room() {
 }
 
 #[test]
-fn bodies_that_cannot_be_are_refused() {
+fn invalid_bodies_are_rejected() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let file = server.upload(&customer, &lines(&[fox("a")]));
@@ -216,7 +216,7 @@ fn bodies_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn what_the_account_lacks_is_an_error_of_the_call() {
+fn missing_funds_and_a_pause_are_errors_of_the_call() {
     let server = Server::start();
     let poor = server.customer("0.05");
     let file = server.upload(&poor, &lines(&[fox("a"), fox("b")]));
@@ -384,7 +384,7 @@ fn repeat_while_it_runs(nodes: &[&Server]) {
 }
 
 #[test]
-fn lists_go_on_after_the_last_batch_and_have_no_native_ones() {
+fn lists_continue_after_the_last_batch_and_omit_native_batches() {
     let server = Server::start();
     let customer = server.customer("9.00");
     let native = server.submit(&customer, &[crate::support::batches::entry()]);

@@ -77,7 +77,7 @@ fn a_file_becomes_a_batch_whose_results_are_a_file() {
 }
 
 #[test]
-fn results_name_urls_where_the_requests_ask_for_them() {
+fn results_contain_urls_if_the_requests_ask_for_them() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let as_url = |name| line(name, json!({"prompt": "a fox", "response_format": "url"}));
@@ -120,7 +120,7 @@ fn failures_are_in_a_file_of_their_own() {
 }
 
 #[test]
-fn a_canceled_batch_keeps_what_was_made() {
+fn a_canceled_batch_retains_its_finished_images() {
     let server = Server::with(Options::new().slots(1));
     let customer = server.customer("1.00");
     server.generator.hold();
@@ -162,7 +162,7 @@ fn a_canceled_batch_keeps_what_was_made() {
 }
 
 #[test]
-fn a_batch_goes_on_after_a_restart() {
+fn a_batch_resumes_after_a_restart() {
     let server = Server::with(Options::new().on_disk().slots(1));
     let customer = server.customer("1.00");
     server.generator.hold();
@@ -202,7 +202,7 @@ fn a_batch_goes_on_after_a_restart() {
 }
 
 #[test]
-fn an_image_that_is_gone_leaves_the_others() {
+fn a_deleted_image_does_not_affect_the_other_results() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let batch = server.submit_file(&customer, &[fox("a"), fox("b"), fox("c")]);

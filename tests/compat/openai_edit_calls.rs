@@ -21,7 +21,7 @@ fn assert_nothing_left(server: &Server) {
 }
 
 #[test]
-fn a_repeat_gets_the_same_picture_and_pays_once() {
+fn a_repeat_gets_the_same_image_and_is_charged_once() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let named = |body: &[u8]| call(&server, &customer, body).idempotent("k");
@@ -46,7 +46,7 @@ fn a_repeat_gets_the_same_picture_and_pays_once() {
 }
 
 #[test]
-fn the_key_comes_before_what_it_names_and_before_everything_else() {
+fn the_api_key_is_checked_before_the_idempotency_key() {
     let server = Server::start();
     let stranger = server.post("/v1/images/edits").bearer("bad");
     let stranger = stranger.idempotent("a b").send();
@@ -58,7 +58,7 @@ fn the_key_comes_before_what_it_names_and_before_everything_else() {
 }
 
 #[test]
-fn scope_pause_rate_and_money_are_looked_at() {
+fn scope_pause_rate_and_balance_are_checked() {
     let server = Server::with(Options::new().one_node(OneNode::Rates));
     let scoped = server.customer_with("1.00", json!({"models": ["fast"]}));
     let answer = call(&server, &scoped, &blue("pro")).send();

@@ -31,7 +31,7 @@ pub fn call(server: &Server, customer: &Customer, body: &[u8]) -> Request {
 }
 
 #[test]
-fn one_picture_or_several_are_edited() {
+fn one_or_several_images_are_edited() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let (wide, small) = (pictures::png(160, 90), pictures::png(9, 9));

@@ -39,7 +39,7 @@ fn a_model_out_of_scope_is_403_and_an_unknown_one_404() {
 }
 
 #[test]
-fn a_key_is_refused_from_an_address_of_none_of_its_ranges() {
+fn a_key_is_rejected_from_an_address_outside_its_ranges() {
     let server = Server::start();
     let customer = server.customer_with("1.00", json!({"allowed_ips": ["192.0.2.0/24"]}));
     let answer = server.openai(&customer, &fox()).send();

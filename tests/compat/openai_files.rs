@@ -21,7 +21,7 @@ fn uploads(server: &Server) -> usize {
 }
 
 #[test]
-fn a_file_is_kept_as_it_came_until_it_is_deleted() {
+fn a_file_is_stored_unchanged_until_it_is_deleted() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let content = "any \u{1f98a} text\r\nand no newline";
@@ -57,7 +57,7 @@ fn a_file_is_kept_as_it_came_until_it_is_deleted() {
 }
 
 #[test]
-fn a_file_of_another_account_is_not_told_apart_from_none() {
+fn a_file_of_another_account_is_indistinguishable_from_a_missing_file() {
     let server = Server::start();
     let (customer, stranger) = (server.customer("1.00"), server.customer("1.00"));
     let batch = server.submit_file(&customer, &[fox("a")]);
@@ -99,7 +99,7 @@ fn a_file_of_another_account_is_not_told_apart_from_none() {
 }
 
 #[test]
-fn forms_that_cannot_be_are_refused() {
+fn invalid_forms_are_rejected() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let refused = |texts: &[(&str, &str)], field: &str| {
@@ -141,7 +141,7 @@ fn forms_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn paths_and_methods_that_are_not_there_are_told_in_the_same_form() {
+fn unknown_paths_and_methods_have_the_error_format_of_openai() {
     let server = Server::start();
     let customer = server.customer("1.00");
     for path in [
@@ -179,7 +179,7 @@ fn paths_and_methods_that_are_not_there_are_told_in_the_same_form() {
 }
 
 #[test]
-fn lists_go_on_after_the_last_file() {
+fn lists_continue_after_the_last_file() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let batch = server.submit_file(&customer, &[fox("a")]);
@@ -227,7 +227,7 @@ fn lists_go_on_after_the_last_file() {
 }
 
 #[test]
-fn an_account_has_room_for_so_many_files_and_bytes() {
+fn the_files_and_bytes_of_an_account_are_limited() {
     let options = Options::new()
         .set("batches.max_files_per_account", 2)
         .set("batches.max_file_bytes_per_account", 10);
@@ -253,7 +253,7 @@ fn an_account_has_room_for_so_many_files_and_bytes() {
 }
 
 #[test]
-fn files_expire_and_leave_nothing() {
+fn files_expire_and_are_deleted_completely() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let texts = [
@@ -341,7 +341,7 @@ fn results_are_deleted_without_their_images() {
 }
 
 #[test]
-fn results_expire_with_their_images_or_when_the_caller_wants() {
+fn results_expire_with_their_images_or_at_the_time_that_the_caller_requests() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let file = server.upload(&customer, &lines(&[fox("a")]));
@@ -380,7 +380,7 @@ fn results_expire_with_their_images_or_when_the_caller_wants() {
 
 /// An interrupted upload leaves nothing.
 #[test]
-fn a_caller_who_leaves_leaves_no_file() {
+fn an_interrupted_upload_leaves_no_file() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let form = upload_form(&[("purpose", "batch")], "a", &vec![b' '; 1 << 20]);

@@ -14,7 +14,7 @@ fn fox_with(extra: Value) -> Value {
 }
 
 #[test]
-fn a_picture_comes_as_base64_unless_a_url_is_asked_for() {
+fn an_image_is_returned_as_base64_unless_a_url_is_requested() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let answer = server
@@ -41,7 +41,7 @@ fn a_picture_comes_as_base64_unless_a_url_is_asked_for() {
 }
 
 #[test]
-fn without_a_model_it_is_fast() {
+fn the_default_model_is_fast() {
     let server = Server::start();
     let customer = server.customer("1.00");
     server
@@ -74,7 +74,7 @@ fn a_size_becomes_the_nearest_ratio_and_resolution() {
 }
 
 #[test]
-fn several_pictures_are_several_jobs_each_paid_if_made() {
+fn several_images_are_several_jobs_and_only_done_jobs_are_charged() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let body = fox_with(json!({"model": "fast", "n": 5}));
@@ -97,7 +97,7 @@ fn several_pictures_are_several_jobs_each_paid_if_made() {
 }
 
 #[test]
-fn several_pictures_that_cannot_all_be_paid_are_none() {
+fn several_images_that_exceed_the_balance_are_rejected_together() {
     let server = Server::start();
     let customer = server.customer("0.10");
     let body = fox_with(json!({"model": "fast", "n": 3}));
@@ -109,7 +109,7 @@ fn several_pictures_that_cannot_all_be_paid_are_none() {
 
 /// All or nothing, with an idempotency key too.
 #[test]
-fn several_pictures_under_a_key_that_cannot_all_be_paid_are_none() {
+fn several_images_with_an_idempotency_key_that_exceed_the_balance_are_rejected_together() {
     let server = Server::start();
     let customer = server.customer("0.10");
     let body = fox_with(json!({"model": "fast", "n": 3}));
@@ -120,7 +120,7 @@ fn several_pictures_under_a_key_that_cannot_all_be_paid_are_none() {
 }
 
 #[test]
-fn how_many_pictures_are_wanted_is_part_of_the_request() {
+fn the_number_of_images_is_part_of_the_idempotent_request() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let call = |n: u32| {
@@ -176,7 +176,7 @@ fn concurrent_calls_with_one_key_share_their_images_and_one_of_them_is_the_first
 }
 
 #[test]
-fn paused_and_poor_at_once_is_paused() {
+fn a_pause_is_reported_before_missing_funds() {
     let server = Server::start();
     let poor = server.customer("0.01");
     server.pause(&["fast"]);
@@ -218,7 +218,7 @@ fn pending_jobs_are_listed_and_an_identical_request_gets_their_images() {
 }
 
 #[test]
-fn one_picture_that_cannot_be_read_does_not_keep_the_others_back() {
+fn one_unreadable_image_does_not_withhold_the_others() {
     let server = Server::start();
     let customer = server.customer("0.117");
     let call = server.openai(&customer, &fox_with(json!({"model": "fast", "n": 3})));

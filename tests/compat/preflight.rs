@@ -66,7 +66,7 @@ fn a_request_that_cannot_start_a_job_is_refused_before_its_body_is_sent() {
 }
 
 #[test]
-fn large_bodies_that_find_no_room_are_told_to_come_again() {
+fn large_bodies_without_memory_are_rejected_with_retry_after() {
     let options = Options::new().one_node(OneNode::Memory);
     let server = Server::with(options.set("inputs.timeout_seconds", 1));
     let customer = server.customer("1.00");

@@ -22,7 +22,7 @@ fn assert_rate_limited(answer: &Answer) {
 }
 
 #[test]
-fn one_call_too_many_is_resource_exhausted() {
+fn a_call_beyond_the_rate_limit_is_resource_exhausted() {
     let server = one_node();
     let customer = limited(&server);
     let answer = server
@@ -43,7 +43,7 @@ fn one_call_too_many_is_resource_exhausted() {
 }
 
 #[test]
-fn one_call_too_many_is_rate_limit_exceeded() {
+fn a_call_beyond_the_rate_limit_is_rate_limit_exceeded() {
     let server = one_node();
     let customer = limited(&server);
     let body = json!({"model": "pro", "prompt": "a red fox"});

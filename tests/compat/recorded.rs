@@ -106,7 +106,7 @@ fn every_recorded_request_is_answered_as_its_sdk_expects() {
 }
 
 #[test]
-fn what_the_sdks_wrap_reaches_the_back_end() {
+fn the_options_of_the_sdks_reach_the_backend() {
     let server = Server::start();
     let customer = server.customer("100.00");
     for case in cases() {

@@ -118,7 +118,7 @@ fn chunked(server: &Server, head: &str, bytes: usize) -> String {
 }
 
 #[test]
-fn row_400_invalid_argument_a_request_that_the_back_end_refuses() {
+fn row_400_invalid_argument_a_request_that_the_backend_rejects() {
     let server = Server::start();
     let customer = server.customer("1.00");
     server
@@ -224,7 +224,7 @@ fn row_503_unavailable_no_capacity() {
 }
 
 #[test]
-fn row_503_unavailable_a_back_end_that_is_out_of_reach() {
+fn row_503_unavailable_an_unreachable_backend() {
     let server = Server::start();
     let customer = server.customer("1.00");
     server
@@ -268,7 +268,7 @@ fn row_504_deadline_exceeded_a_run_that_takes_too_long() {
 }
 
 #[test]
-fn row_500_internal_a_back_end_that_answers_garbage() {
+fn row_500_internal_a_backend_that_returns_garbage() {
     let server = Server::start();
     let customer = server.customer("1.00");
     for behaviour in [

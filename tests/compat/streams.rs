@@ -38,7 +38,7 @@ fn with_text() -> Value {
 }
 
 #[test]
-fn the_last_event_has_the_picture_the_end_and_the_usage() {
+fn the_last_event_contains_the_image_the_finish_reason_and_the_usage() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let answer = call(&server, &customer, "?alt=sse", &with_text()).expect(200);
@@ -103,7 +103,7 @@ fn a_failure_before_anything_was_sent_has_its_status() {
 
 /// Takes as long as the interval before the first keep-alive.
 #[test]
-fn a_slow_stream_is_kept_alive_and_sends_its_failure_as_an_event() {
+fn a_slow_stream_sends_keep_alive_events_and_its_failure_as_an_event() {
     let server = Server::start();
     let customer = server.customer("1.00");
     server.generator.hold();
@@ -125,7 +125,7 @@ fn a_slow_stream_is_kept_alive_and_sends_its_failure_as_an_event() {
 
 /// Success and a blocked prompt, in the other framing. Both streams wait concurrently.
 #[test]
-fn a_slow_stream_ends_with_its_picture_or_with_what_was_blocked() {
+fn a_slow_stream_ends_with_its_image_or_with_a_safety_block() {
     let server = Server::start();
     let customer = server.customer("1.00");
     server.generator.hold();

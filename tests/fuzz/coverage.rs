@@ -41,7 +41,7 @@ fn variable(name: &str) -> String {
 }
 
 #[test]
-fn led_by_coverage() {
+fn coverage_guided_fuzzing_finds_no_crash() {
     let name = variable("TINTYPE_FUZZ_TARGET");
     let target = ALL.iter().find(|it| it.name == name);
     let target = target.unwrap_or_else(|| panic!("there is no target {name}"));

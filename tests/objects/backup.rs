@@ -82,7 +82,7 @@ async fn a_backup_in_a_bucket_is_checked_restored_and_added_to() {
 }
 
 #[tokio::test]
-async fn a_bucket_that_is_not_there_is_named() {
+async fn a_missing_bucket_of_a_backup_is_named() {
     let (s3, dir) = (S3::start().await, tempfile::tempdir().unwrap());
     let generate = ["generate", "a fox", "--tier", "fast", "--data-dir", "data"];
     assert!(run(&s3, dir.path(), &generate).await.0);

@@ -130,7 +130,7 @@ async fn assert_store_fault(fault: Fault, tries: std::ops::RangeInclusive<usize>
 }
 
 #[tokio::test]
-async fn a_store_that_answers_500_shows_after_a_few_tries() {
+async fn a_store_that_returns_500_is_an_error_after_a_few_tries() {
     assert_store_fault(
         Fault::Answers("500 Internal Server Error"),
         MAX_TRIES..=MAX_TRIES,
@@ -139,22 +139,22 @@ async fn a_store_that_answers_500_shows_after_a_few_tries() {
 }
 
 #[tokio::test]
-async fn a_store_that_asks_to_slow_down_shows_after_a_few_tries() {
+async fn a_store_that_returns_slow_down_is_an_error_after_a_few_tries() {
     assert_store_fault(Fault::Answers("503 Slow Down"), MAX_TRIES..=MAX_TRIES).await;
 }
 
 #[tokio::test]
-async fn a_store_that_refuses_is_asked_once() {
+async fn a_store_that_denies_access_is_called_once() {
     assert_store_fault(Fault::Answers("403 Forbidden"), 1..=1).await;
 }
 
 #[tokio::test]
-async fn a_store_that_hangs_up_shows_after_a_few_tries() {
+async fn a_store_that_closes_the_connection_is_an_error_after_a_few_tries() {
     assert_store_fault(Fault::HangsUp, 1..=MAX_TRIES).await;
 }
 
 #[tokio::test]
-async fn a_silent_store_shows_after_its_time() {
+async fn a_store_that_does_not_respond_is_an_error_after_the_timeout() {
     assert_store_fault(Fault::Silent, 1..=MAX_TRIES).await;
 }
 
@@ -165,7 +165,7 @@ async fn address_without_listener() -> String {
 }
 
 #[tokio::test]
-async fn a_store_that_is_not_there_shows() {
+async fn an_unreachable_store_is_an_error() {
     let images = open("s3://pictures", &address_without_listener().await, &[]).unwrap();
     let put = images.put("results/a.png", Bytes::new(), "image/png");
     let put = tokio::time::timeout(PATIENCE, put).await.unwrap();
@@ -191,7 +191,7 @@ async fn without_credentials_the_error_names_the_variables() {
 }
 
 #[tokio::test]
-async fn a_store_that_says_yes_and_keeps_nothing_is_found_out_by_reading() {
+async fn reading_an_object_that_the_store_has_lost_is_a_not_found_error() {
     let failing = Failing::start(Fault::Answers("404 Not Found")).await;
     let images = failing.open();
     let got = images.get("results/a.png").await;
@@ -204,7 +204,7 @@ async fn a_store_that_says_yes_and_keeps_nothing_is_found_out_by_reading() {
 }
 
 #[tokio::test]
-async fn a_missing_bucket_is_told_apart_from_a_missing_object() {
+async fn a_missing_bucket_is_distinguished_from_a_missing_object() {
     for (operation, error, tried) in try_all(Fault::HasNoBucket).await {
         // The answer to HEAD has no body in which S3 could give a reason beyond "not found".
         if operation != "head" {

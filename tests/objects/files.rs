@@ -78,7 +78,7 @@ impl Server {
 }
 
 #[actix_web::test]
-async fn a_picture_is_downloaded_and_asked_about() {
+async fn head_full_range_and_conditional_requests_of_an_image_succeed() {
     let server = Server::start().await;
     let picture: Vec<u8> = (0..300_000u32).map(|n| (n % 251) as u8).collect();
     for key in [KEY, "results/a b+c ü 画.png"] {
@@ -124,7 +124,7 @@ async fn an_empty_file_is_an_empty_answer() {
 }
 
 #[actix_web::test]
-async fn no_path_on_the_wire_leads_out_of_the_store() {
+async fn no_request_path_escapes_the_store() {
     let server = Server::start().await;
     let url = server.put(KEY, b"picture".to_vec()).await;
     let query = url.split_once('?').unwrap().1;
@@ -157,7 +157,7 @@ async fn no_path_on_the_wire_leads_out_of_the_store() {
 }
 
 #[actix_web::test]
-async fn clients_that_go_away_leave_the_server_as_it_was() {
+async fn clients_that_disconnect_do_not_affect_the_server() {
     let server = Server::start().await;
     let url = server.put(KEY, vec![7; 8_000_000]).await;
     let target = url.split_once(&server.address).unwrap().1;

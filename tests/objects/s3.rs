@@ -65,7 +65,7 @@ async fn keys(images: &Images, prefix: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_is_put_is_got_listed_and_removed_below_the_prefix() {
+async fn objects_are_written_read_listed_and_deleted_below_the_prefix() {
     let s3 = S3::start().await;
     for (objects, prefix) in [("s3://pictures", ""), ("s3://pictures/a/b/", "a/b/")] {
         let images = s3.open(objects);

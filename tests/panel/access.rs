@@ -52,7 +52,7 @@ pub async fn assert_no_barriers(browser: &Browser, what: &str) {
 }
 
 #[test]
-fn no_page_and_no_dialog_has_a_serious_barrier() {
+fn no_page_and_no_dialog_has_a_serious_accessibility_problem() {
     browse(|service, browser| async move {
         let axe = axe();
         let mut found = Vec::new();

@@ -7,7 +7,7 @@ use crate::pages::{resize, wait_until_loaded};
 use serde_json::json;
 
 #[test]
-fn an_account_is_renamed_and_switched_off_and_on() {
+fn an_account_is_renamed_deactivated_and_activated() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         browser.go("#/accounts", "Accounts").await;
@@ -44,7 +44,7 @@ fn an_account_is_renamed_and_switched_off_and_on() {
 }
 
 #[test]
-fn the_operator_limits_an_account_and_its_people_see_what_is_used() {
+fn the_operator_limits_an_account_and_its_people_see_the_usage() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         browser.go("#/accounts", "Accounts").await;
@@ -93,7 +93,7 @@ async fn open_account(browser: &Browser, name: &str, balance: &str) {
 }
 
 #[test]
-fn an_account_without_funds_is_told_at_the_button_and_on_the_overview() {
+fn missing_funds_are_reported_at_the_button_and_on_the_overview() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         open_account(&browser, "poor", "0.05").await;
@@ -138,7 +138,7 @@ fn an_account_without_funds_is_told_at_the_button_and_on_the_overview() {
 }
 
 #[test]
-fn a_long_name_leaves_the_actions_of_all_rows_in_sight() {
+fn a_long_name_does_not_hide_the_actions_of_a_row() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         let name =

@@ -5,7 +5,7 @@ use crate::{browse_alone, browse_with};
 use serde_json::json;
 
 #[test]
-fn a_back_end_is_shown_as_it_was_seen_and_a_failed_job_with_its_cause() {
+fn a_backend_is_shown_with_its_observed_health_and_a_failed_job_with_its_cause() {
     let settings = [
         ("TINTYPE__BACKENDS__GONE__KIND", "openai"),
         ("TINTYPE__BACKENDS__GONE__BASE_URL", "http://127.0.0.1:9/v1"),
@@ -61,7 +61,7 @@ fn a_back_end_is_shown_as_it_was_seen_and_a_failed_job_with_its_cause() {
 }
 
 #[test]
-fn jobs_of_all_accounts_have_thumbnails_and_ledger_lines_say_what_they_paid_for() {
+fn jobs_of_all_accounts_have_thumbnails_and_charges_describe_their_jobs() {
     browse_with(&[], |service, browser| async move {
         browser.sign_in_as_operator().await;
         let made = "return await make(base, { prompt: 'a heron at dawn', aspect_ratio: '1:1' });";

@@ -56,7 +56,7 @@ async fn count(browser: &Browser) -> usize {
 }
 
 #[test]
-fn decisions_12_the_panel_takes_a_table_and_hands_out_its_pictures() {
+fn decisions_12_the_panel_accepts_a_table_and_downloads_its_images() {
     browse(|service, browser| async move {
         let hook = receiver::answering("200 OK", "thanks");
         browser.sign_in_as_operator().await;
@@ -119,7 +119,7 @@ fn decisions_12_the_panel_takes_a_table_and_hands_out_its_pictures() {
 }
 
 #[test]
-fn a_faulty_file_is_told_with_all_places_and_is_still_there_afterwards() {
+fn the_faults_of_a_file_are_listed_with_their_lines_and_the_file_stays_selected() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         browser.go("#/batches", "Batches").await;
@@ -215,7 +215,7 @@ fn a_batch_whose_answer_is_lost_is_submitted_once() {
 }
 
 #[test]
-fn what_failed_is_listed_with_its_reason_and_run_again() {
+fn failed_requests_are_listed_with_their_reasons_and_run_again() {
     browse(|service, browser| async move {
         let no_picture = receiver::serving("text/plain", b"words");
         browser.sign_in_as_operator().await;
@@ -331,7 +331,7 @@ fn a_batch_is_canceled_after_a_question() {
 }
 
 #[test]
-fn pictures_that_are_gone_are_named_in_the_archive() {
+fn deleted_images_are_named_in_the_archive() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         browser.go("#/batches", "Batches").await;

@@ -362,7 +362,7 @@ fn quoted(text: &str) -> String {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_browser_that_is_not_left_in_order_is_ended_with_its_test() {
+fn a_browser_that_is_not_closed_is_ended_with_its_test() {
     if !crate::is_enabled() {
         return;
     }

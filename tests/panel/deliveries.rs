@@ -5,7 +5,7 @@ use crate::{browse, browse_with, receiver};
 use serde_json::json;
 
 #[test]
-fn what_was_sent_is_shown_of_attempts_that_were_made_since() {
+fn the_sent_request_of_each_attempt_is_shown() {
     browse(|service, browser| async move {
         let hook = receiver::answering("500 Oops", "{}");
         browser.sign_in_as_operator().await;
@@ -37,7 +37,7 @@ fn what_was_sent_is_shown_of_attempts_that_were_made_since() {
 }
 
 #[test]
-fn a_link_leads_to_its_delivery_however_old_it_is() {
+fn a_link_opens_its_delivery_regardless_of_its_age() {
     browse(|service, browser| async move {
         let hook = receiver::answering("200 OK", "{}");
         browser.sign_in_as_operator().await;

@@ -94,7 +94,7 @@ fn a_job_to_run_again_replaces_the_draft_once() {
 }
 
 #[test]
-fn back_leads_to_the_same_rows_of_the_same_filtered_list() {
+fn the_back_button_restores_the_rows_of_a_filtered_list() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         calls(

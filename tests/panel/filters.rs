@@ -21,7 +21,7 @@ async fn rows(browser: &Browser, count: usize) {
 }
 
 #[test]
-fn jobs_are_filtered_by_metadata_and_by_a_key_that_is_gone() {
+fn jobs_are_filtered_by_metadata_and_by_a_deleted_key() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         let filled = calls(
@@ -125,7 +125,7 @@ fn more_keys_than_a_page_has_are_shown_chosen_from_and_rotated() {
 }
 
 #[test]
-fn the_ledger_is_filtered_and_its_file_holds_what_the_page_shows() {
+fn the_ledger_is_filtered_and_its_file_contains_the_shown_entries() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         calls(

@@ -28,7 +28,7 @@ pub async fn fill_gallery(browser: &Browser) {
 const OPEN: &str = "return document.querySelector('.lightbox .words')?.textContent ?? '';";
 
 #[test]
-fn images_open_large_and_are_gone_through_with_the_keys() {
+fn images_open_large_and_are_browsed_with_the_arrow_keys() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         fill_gallery(&browser).await;
@@ -68,7 +68,7 @@ fn images_open_large_and_are_gone_through_with_the_keys() {
 }
 
 #[test]
-fn a_star_makes_an_image_a_favourite_wherever_it_is_shown() {
+fn a_star_marks_an_image_as_a_favourite_in_every_view() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         fill_gallery(&browser).await;
@@ -197,7 +197,7 @@ fn images_are_found_by_words_of_the_prompt_and_by_the_id_of_the_job() {
 }
 
 #[test]
-fn variants_are_made_in_one_go_once_each() {
+fn variants_are_generated_in_one_step_once_each() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         browser.go("#/playground", "Playground").await;

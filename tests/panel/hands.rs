@@ -139,7 +139,7 @@ fn everything_is_reached_by_the_keyboard_alone() {
 }
 
 #[test]
-fn on_a_phone_the_menu_opens_closes_and_leads_on() {
+fn on_a_phone_the_menu_opens_closes_and_navigates() {
     browse(|service, browser| async move {
         resize(&browser, 390, 844, "light").await;
         browser.sign_in_as_operator().await;

@@ -54,7 +54,7 @@ async fn steps(browser: &Browser, script: &str) -> serde_json::Value {
 }
 
 #[test]
-fn what_was_found_far_back_is_still_there_when_a_list_looks_again() {
+fn results_of_older_pages_remain_after_a_refresh() {
     browse(|service, browser| async move {
         build(&browser).await;
         let found = steps(
@@ -123,7 +123,7 @@ fn a_search_without_a_match_reads_on_says_how_far_and_can_be_stopped() {
 }
 
 #[test]
-fn the_answer_to_what_is_no_longer_asked_is_not_shown() {
+fn the_response_to_an_outdated_query_is_not_shown() {
     browse(|service, browser| async move {
         build(&browser).await;
         let found = steps(
@@ -146,7 +146,7 @@ fn the_answer_to_what_is_no_longer_asked_is_not_shown() {
 }
 
 #[test]
-fn reading_on_twice_shows_no_row_twice_and_a_hint_takes_none_away() {
+fn loading_more_twice_repeats_no_row_and_a_refresh_removes_none() {
     browse(|service, browser| async move {
         build(&browser).await;
         let found = steps(
@@ -171,7 +171,7 @@ fn reading_on_twice_shows_no_row_twice_and_a_hint_takes_none_away() {
 }
 
 #[test]
-fn a_look_that_fails_is_said_and_can_be_tried_again() {
+fn a_failed_refresh_is_reported_and_can_be_retried() {
     browse(|service, browser| async move {
         build(&browser).await;
         let found = steps(

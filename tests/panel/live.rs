@@ -10,7 +10,7 @@ const END: &str = "const done = arguments[arguments.length - 1];
     fetch('/panel/api/sessions', { method: 'DELETE', headers: { 'X-Tintype-Panel': '1' } }).then((it) => done(it.status));";
 
 #[test]
-fn whoever_is_signed_out_elsewhere_is_shown_the_door() {
+fn the_end_of_a_session_elsewhere_shows_the_sign_in_page() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         // An open dialog closes with its page.
@@ -28,7 +28,7 @@ fn whoever_is_signed_out_elsewhere_is_shown_the_door() {
 }
 
 #[test]
-fn a_service_that_is_gone_is_said_above_the_page_and_signing_out_does_not_seem_done() {
+fn a_lost_connection_is_shown_and_a_failed_sign_out_is_reported() {
     browse(|mut service, browser| async move {
         browser.sign_in_as_operator().await;
         browser.go("#/ledger", "Ledger").await;
@@ -57,7 +57,7 @@ async fn stream_of(browser: &Browser, page: &str, title: &str) -> String {
 }
 
 #[test]
-fn the_operators_pages_hear_of_all_accounts_and_an_accounts_pages_of_it_alone() {
+fn pages_of_the_operator_get_events_of_all_accounts_and_pages_of_an_account_only_its_events() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         browser.run(NOTE, vec![]).await;
@@ -103,7 +103,7 @@ fn a_stream_that_was_refused_is_opened_again() {
 const DEAFEN: &str = "window.EventSource = class { addEventListener() {} close() {} };";
 
 #[test]
-fn a_switch_that_is_turned_on_an_old_page_turns_no_other() {
+fn a_switch_changed_on_an_outdated_page_changes_no_other_switch() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         browser.run(DEAFEN, vec![]).await;
@@ -131,7 +131,7 @@ const STALL: &str = "const real = window.fetch; window.fetch = (url, options) =>
     : real(url, options));";
 
 #[test]
-fn what_was_done_is_not_told_as_failed_to_whoever_leaves_the_page() {
+fn leaving_the_page_does_not_report_a_completed_change_as_failed() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         browser.go("#/keys", "API keys").await;

@@ -7,7 +7,7 @@ use crate::pages::{resize, wait_until_loaded};
 use serde_json::json;
 
 #[test]
-fn rows_are_comfortable_compact_or_a_grid_of_images_and_stay_so() {
+fn rows_are_comfortable_compact_or_an_image_grid_and_the_choice_is_remembered() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         calls(
@@ -36,7 +36,7 @@ fn rows_are_comfortable_compact_or_a_grid_of_images_and_stay_so() {
 }
 
 #[test]
-fn a_row_has_one_action_in_sight_and_a_menu_that_survives_a_redraw() {
+fn a_row_has_one_visible_action_and_a_menu_that_survives_a_redraw() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         browser.go("#/keys", "API keys").await;
@@ -85,7 +85,7 @@ fn filters_are_folded_on_a_phone() {
 }
 
 #[test]
-fn the_foot_of_the_menu_is_in_sight_and_the_entries_scroll() {
+fn the_footer_of_the_menu_is_visible_and_the_entries_scroll() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         let seen = "const box = document.querySelector('[aria-label=\"Sign out\"]').getBoundingClientRect(), current = document.querySelector('.nav [aria-current]').getBoundingClientRect(), nav = document.querySelector('.nav').getBoundingClientRect();
@@ -125,7 +125,7 @@ fn long_prompts_of_the_ledger_are_cut_on_a_phone() {
 }
 
 #[test]
-fn generate_stays_in_sight_and_rare_ratios_are_on_demand() {
+fn the_generate_button_stays_visible_and_rare_ratios_are_shown_on_demand() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         browser.go("#/playground", "Playground").await;
@@ -207,7 +207,7 @@ fn the_fonts_are_the_panels_own() {
 }
 
 #[test]
-fn the_audit_log_speaks_in_sentences_and_unfolds_what_changed() {
+fn the_audit_log_shows_sentences_and_expands_to_the_changes() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         calls(

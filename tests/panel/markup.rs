@@ -41,7 +41,7 @@ async fn assert_clean(browser: &Browser, place: &str) {
 
 /// The other tests depend on this one: they end by asserting that the console has no errors.
 #[test]
-fn what_the_policy_forbids_is_noticed() {
+fn violations_of_the_content_security_policy_are_detected() {
     browse(|service, browser| async move {
         browser.open("").await;
         browser.see("h1", "Sign in").await;
@@ -68,7 +68,7 @@ fn what_the_policy_forbids_is_noticed() {
 }
 
 #[test]
-fn markup_from_outside_stays_text_on_every_page() {
+fn markup_from_callers_is_shown_as_text_on_every_page() {
     browse(|service, browser| async move {
         let hook = receiver::answering("500 Oops", MARKUP);
         browser.sign_in_as_operator().await;

@@ -8,7 +8,7 @@ const AWAY: &str = "window.away = true; const real = window.fetch;
     window.fetch = (...call) => window.away ? Promise.reject(new TypeError('no connection')) : real(...call);";
 
 #[test]
-fn a_page_that_could_not_be_loaded_comes_by_itself_when_the_service_is_back() {
+fn a_page_that_failed_to_load_is_loaded_once_the_service_is_available() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         browser.run(AWAY, vec![]).await;
@@ -27,7 +27,7 @@ fn a_page_that_could_not_be_loaded_comes_by_itself_when_the_service_is_back() {
 }
 
 #[test]
-fn a_change_without_an_answer_is_not_called_undone() {
+fn a_change_without_a_response_is_not_reported_as_failed() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         browser.go("#/keys", "API keys").await;

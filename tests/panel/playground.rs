@@ -15,7 +15,7 @@ async fn job_on_stage(browser: &Browser) -> String {
 }
 
 #[test]
-fn a_job_with_input_images_is_run_again_with_all_that_it_had() {
+fn a_job_is_run_again_with_its_input_images_and_options() {
     browse(|service, browser| async move {
         let picture = receiver::serving("image/png", PIXEL);
         let mut file = tempfile::Builder::new().suffix(".png").tempfile().unwrap();
@@ -102,7 +102,7 @@ async fn sent(browser: &Browser) -> Vec<Value> {
 }
 
 #[test]
-fn an_answer_that_is_lost_is_not_taken_for_a_refusal() {
+fn a_lost_response_is_not_reported_as_a_rejection() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         browser.go("#/playground", "Playground").await;
@@ -172,7 +172,7 @@ fn a_job_that_waits_is_called_off() {
 }
 
 #[test]
-fn the_unfinished_image_is_shown_while_its_back_end_draws() {
+fn the_preview_is_shown_while_the_backend_generates_the_image() {
     let webui = receiver::half_drawing_back_end();
     let settings = webui
         .each_ref()

@@ -6,7 +6,7 @@ use crate::{browse_with, receiver};
 use serde_json::json;
 
 #[test]
-fn jobs_that_wait_are_listed_and_canceled_by_their_number() {
+fn queued_jobs_are_listed_and_canceled_by_their_position() {
     let slow = receiver::slow_back_end();
     let settings = slow.each_ref().map(|(name, value)| (*name, value.as_str()));
     browse_with(&settings, |service, browser| async move {

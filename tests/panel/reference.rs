@@ -32,7 +32,7 @@ async fn enter_as_operator(service: &Service, browser: &Browser) {
 }
 
 #[test]
-fn a_key_that_is_typed_in_makes_a_picture_and_is_kept_nowhere() {
+fn an_entered_key_generates_an_image_and_is_not_stored() {
     browse(|service, browser| async move {
         visit(&service, &browser, "").await;
         browser.see("h3", "Generate from a prompt with fast").await;
@@ -104,7 +104,7 @@ fn a_key_that_is_typed_in_makes_a_picture_and_is_kept_nowhere() {
 }
 
 #[test]
-fn the_operators_calls_are_told_to_whoever_has_the_token() {
+fn the_operator_reference_is_shown_only_with_the_token() {
     browse(|service, browser| async move {
         visit(&service, &browser, "#operator/").await;
         browser.see("h1", "Operator API").await;
@@ -144,7 +144,7 @@ fn the_operators_calls_are_told_to_whoever_has_the_token() {
 }
 
 #[test]
-fn a_call_is_found_by_its_words() {
+fn an_operation_is_found_by_its_title() {
     browse(|service, browser| async move {
         visit(&service, &browser, "").await;
         let field = browser.find("//input[@type='search']").await;
@@ -160,7 +160,7 @@ fn a_call_is_found_by_its_words() {
 }
 
 #[test]
-fn the_page_fits_its_screen_has_no_serious_barrier_and_is_pictured() {
+fn the_page_fits_the_screen_and_has_no_serious_accessibility_problem() {
     browse(|service, browser| async move {
         let axe = concat!(
             env!("CARGO_MANIFEST_DIR"),

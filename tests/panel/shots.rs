@@ -49,7 +49,7 @@ async fn shoot_screen(browser: &Browser, name: &str) {
 }
 
 #[test]
-fn every_page_fits_its_screen_and_is_pictured() {
+fn every_page_fits_the_screen_and_is_saved_as_a_screenshot() {
     browse(|mut service, browser| async move {
         fs::create_dir_all(SHOTS).unwrap();
         let hook = receiver::answering("200 OK", "{\"ok\":true}");

@@ -5,7 +5,7 @@ use serde_json::json;
 use std::time::Instant;
 
 #[test]
-fn a_picture_is_made_paid_and_delivered_by_people_who_were_invited() {
+fn an_invited_person_generates_an_image_that_is_charged_and_delivered() {
     browse(|service, browser| async move {
         let began = Instant::now();
         let hook = receiver::answering("200 OK", "thanks");

@@ -30,7 +30,7 @@ fn usage_is_shown_by_key_and_model_and_downloaded() {
 }
 
 #[test]
-fn the_operator_sees_the_usage_of_all_accounts_and_what_a_day_came_to() {
+fn the_operator_sees_the_usage_of_all_accounts_and_the_total_of_a_day() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         let made = "return await make(base, { prompt: 'a fox', aspect_ratio: '1:1' });";

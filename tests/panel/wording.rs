@@ -5,7 +5,7 @@ use serde_json::json;
 use std::fs;
 
 #[test]
-fn forms_say_what_to_enter() {
+fn forms_explain_invalid_fields() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         browser.go("#/playground", "Playground").await;

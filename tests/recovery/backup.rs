@@ -210,7 +210,7 @@ fn backed_up() -> Place {
 }
 
 #[test]
-fn a_backup_with_any_damaged_file_is_refused_and_leaves_nothing_that_opens() {
+fn a_backup_with_any_damaged_file_is_rejected_and_leaves_no_usable_directory() {
     let place = backed_up();
     let files = files_below(&place.path("backups"));
     // Manifest, records, object list, three keys, one image.
@@ -329,7 +329,7 @@ fn an_invalid_location_is_named_as_the_location() {
 }
 
 #[test]
-fn a_restore_goes_into_an_empty_directory_alone() {
+fn a_restore_requires_an_empty_directory() {
     let place = backed_up();
     let refused = place.run(&["restore", "backups"]);
     refused.assert_fault(&["is not empty", "--data-dir"]);
@@ -357,7 +357,7 @@ fn a_restore_goes_into_an_empty_directory_alone() {
 }
 
 #[test]
-fn what_is_left_out_of_a_backup_is_named() {
+fn the_omitted_parts_of_a_backup_are_named() {
     let place = small();
     let made = place.run(&["backup", "backups", "--without-pictures", "--without-keys"]);
     assert_eq!(made.code, Some(0), "{made:?}");

@@ -46,7 +46,7 @@ fn spread(place: &Place, arguments: &[&str], below: &Path, fault: &str) -> Vec<u
 }
 
 #[test]
-fn a_backup_that_is_killed_at_any_call_is_whole_or_counts_for_nothing() {
+fn a_backup_killed_at_any_call_is_complete_or_ignored() {
     let place = small();
     let mut cut_off = 0;
     for fault in ["die-before", "die-after", "die-half"] {
@@ -78,7 +78,7 @@ fn a_backup_that_is_killed_at_any_call_is_whole_or_counts_for_nothing() {
 }
 
 #[test]
-fn a_backup_for_which_there_is_no_room_says_so_and_counts_for_nothing() {
+fn a_backup_on_a_full_disk_is_reported_and_leaves_no_manifest() {
     let place = small();
     let backups = place.path("backups");
     for at in spread(&place, &["backup", "backups"], &backups, "ENOSPC") {
@@ -99,7 +99,7 @@ fn a_backup_for_which_there_is_no_room_says_so_and_counts_for_nothing() {
 }
 
 #[test]
-fn a_restore_that_is_cut_off_at_any_call_is_whole_or_opens_for_nobody() {
+fn a_restore_interrupted_at_any_call_is_complete_or_unusable() {
     let from = small();
     let made = from.run(&["backup", "backups"]);
     assert_eq!(made.code, Some(0), "{made:?}");

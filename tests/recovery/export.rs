@@ -5,7 +5,7 @@ use crate::place::Place;
 use std::fs;
 
 #[test]
-fn an_imported_data_directory_is_exported_the_same_again() {
+fn an_imported_data_directory_is_exported_identically() {
     let place = small();
     let out = place.run(&["export"]);
     assert_eq!(out.code, Some(0), "{out:?}");
@@ -60,7 +60,7 @@ fn a_running_service_is_exported_as_a_stopped_one() {
 }
 
 #[test]
-fn a_damaged_export_is_refused_by_its_line_and_leaves_nothing_that_opens() {
+fn a_damaged_export_is_rejected_by_its_line_and_leaves_no_usable_directory() {
     let place = small();
     let text = place.run(&["export"]).out;
     let lines: Vec<&str> = text.lines().collect();

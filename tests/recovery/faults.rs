@@ -250,14 +250,14 @@ fn hostile_077_a_sync_of_records_that_hangs() {
 }
 
 #[test]
-fn hostile_074_pictures_that_cannot_be_written() {
+fn hostile_074_images_that_cannot_be_written() {
     spread("EIO", "objects", false);
 }
 
 /// A full disk for images differs from one for records: jobs fail and are refunded, the service stays up and reports the problem, and
 /// it recovers once there is room.
 #[test]
-fn hostile_078_a_full_disk_of_pictures_is_told_apart() {
+fn hostile_078_a_full_disk_for_images_fails_jobs_and_not_the_service() {
     let peer = Peer::start();
     let place = place(&peer);
     let key = prepared(&place);
@@ -313,7 +313,7 @@ fn hostile_078_a_full_disk_of_pictures_is_told_apart() {
 
 /// An image store that hangs fails only the job that waits for it, not other jobs and not the graceful shutdown.
 #[test]
-fn hostile_077_a_sync_of_pictures_that_hangs_costs_its_job_alone() {
+fn hostile_077_a_hanging_sync_of_an_image_fails_only_its_job() {
     let peer = Peer::start();
     let mut place = place(&peer);
     let key = prepared(&place);

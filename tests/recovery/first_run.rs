@@ -35,7 +35,7 @@ fn curl_line(greeting: &str) -> (String, Vec<(String, String)>, String) {
 }
 
 #[test]
-fn the_printed_curl_line_makes_a_picture_and_later_starts_print_no_key() {
+fn the_printed_curl_line_generates_an_image_and_later_starts_print_no_key() {
     let place = Place::new();
     let service = place.serve();
     let address = service.address();
@@ -132,7 +132,7 @@ fn open_to_others(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn the_data_directory_is_for_its_owner_alone_and_the_picture_is_not() {
+fn the_data_directory_is_private_and_the_saved_image_is_not() {
     let place = Place::new();
     let line = format!("umask 022; exec {BINARY} generate \"a fox\" -o fox.png --data-dir own");
     let status = Command::new("sh")

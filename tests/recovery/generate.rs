@@ -30,7 +30,7 @@ fn key_names(client: &Client) -> Vec<String> {
 }
 
 #[test]
-fn without_a_data_directory_only_the_picture_is_left() {
+fn without_a_data_directory_only_the_image_remains() {
     let place = Place::new();
     fs::create_dir(place.path("tmp")).expect("a directory");
     // A configured service locks its data directory, and its account may have no money.
@@ -53,7 +53,7 @@ fn without_a_data_directory_only_the_picture_is_left() {
 }
 
 #[test]
-fn a_picture_that_cannot_be_written_is_saved_elsewhere() {
+fn an_image_that_cannot_be_written_is_saved_elsewhere() {
     let place = Place::new();
     // A path that passes the check and fails when it is written.
     std::os::unix::fs::symlink("nowhere/fox.png", place.path("fox.png")).expect("a link");
@@ -66,7 +66,7 @@ fn a_picture_that_cannot_be_written_is_saved_elsewhere() {
 }
 
 #[test]
-fn an_embedded_instance_makes_pictures_and_leaves_no_key_and_no_input_behind() {
+fn an_embedded_instance_generates_images_and_leaves_no_key_and_no_input() {
     let place = Place::new();
     made(
         &place.run(&["generate", "a red fox in the snow", "-o", "fox.png"]),
@@ -113,7 +113,7 @@ fn an_embedded_instance_makes_pictures_and_leaves_no_key_and_no_input_behind() {
 }
 
 #[test]
-fn a_running_server_is_asked_with_its_key() {
+fn a_running_server_is_called_with_its_key() {
     let place = Place::new();
     let service = place.serve();
     let (url, key) = (
@@ -141,7 +141,7 @@ fn a_running_server_is_asked_with_its_key() {
 }
 
 #[test]
-fn bad_arguments_are_told_by_name() {
+fn invalid_arguments_are_reported_by_name() {
     let place = Place::new();
     fs::write(place.path("notes.txt"), "no picture").expect("a file");
     let run = |arguments: &[&str]| place.run(&[&["generate", "a fox"], arguments].concat());
@@ -175,7 +175,7 @@ fn end_while_it_works(place: &Place, how: &str) -> Ended {
 }
 
 #[test]
-fn an_interrupted_command_takes_its_key_away_and_a_killed_one_does_no_harm() {
+fn an_interrupted_command_deletes_its_key_and_the_key_of_a_killed_command_expires() {
     let place = Place::new();
     end_while_it_works(&place, "INT").assert_fault(&["interrupted"]);
     end_while_it_works(&place, "TERM").assert_fault(&["interrupted"]);

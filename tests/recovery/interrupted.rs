@@ -6,7 +6,7 @@ use crate::place::Place;
 const MAX_RESTARTS: usize = 12;
 
 #[test]
-fn a_killed_run_is_begun_again_and_the_last_allowed_one_is_the_last() {
+fn a_killed_run_is_repeated_until_the_allowed_runs_are_used_up() {
     let place = Place::with(&[("JOBS__MAX_RUNS", "2")]);
     let mut service = place.serve();
     let key = service.printed_key().expect("a key");

@@ -71,7 +71,7 @@ fn kill_at_start(place: &Place) {
 }
 
 #[test]
-fn hostile_089_what_was_answered_outlives_every_kill() {
+fn hostile_089_acknowledged_jobs_survive_every_kill() {
     let place = Place::with(&[
         ("FIRST_RUN__BALANCE", "\"10000.00\""),
         ("JOBS__MAX_RUNS", "100"),

@@ -67,7 +67,7 @@ fn check_books(place: &Place, service: Service, client: &Client, done: u64) {
 }
 
 #[test]
-fn a_batch_outlives_kills_with_exact_counts() {
+fn a_batch_survives_kills_with_exact_counts() {
     let place = Place::with(&[("JOBS__MAX_RUNS", "100")]);
     let mut service = place.serve();
     let key = service.printed_key().expect("a key");
@@ -89,7 +89,7 @@ fn a_batch_outlives_kills_with_exact_counts() {
 }
 
 #[test]
-fn a_canceled_batch_stays_canceled_over_a_kill() {
+fn a_canceled_batch_stays_canceled_after_a_kill() {
     let place = Place::with(&[("JOBS__MAX_RUNS", "100")]);
     let mut service = place.serve();
     let key = service.printed_key().expect("a key");

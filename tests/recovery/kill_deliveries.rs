@@ -71,7 +71,7 @@ fn end_jobs(client: &Client, round: usize) -> Vec<String> {
 }
 
 #[test]
-fn hostile_089_every_delivery_outlives_every_kill() {
+fn hostile_089_every_delivery_survives_every_kill() {
     let place = Place::with(&[
         ("FIRST_RUN__BALANCE", "\"10000.00\""),
         ("JOBS__MAX_RUNS", "100"),

@@ -56,7 +56,7 @@ fn exported(place: &Place) -> Vec<String> {
 }
 
 #[test]
-fn records_pictures_and_secrets_move_into_a_database_and_back() {
+fn records_images_and_secrets_move_into_a_database_and_back() {
     let Some(server) = server() else { return };
     let (database, bucket, peer) = (server.database(), Bucket::start(), Peer::start());
     let mut place = Place::new();
@@ -113,7 +113,7 @@ fn records_pictures_and_secrets_move_into_a_database_and_back() {
 }
 
 #[test]
-fn what_cannot_be_moved_is_refused_and_leaves_both_places_as_they_were() {
+fn a_rejected_move_leaves_source_and_target_unchanged() {
     let Some(server) = server() else { return };
     let (database, bucket) = (server.database(), Bucket::start());
     let url = database.url();

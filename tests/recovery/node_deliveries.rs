@@ -33,7 +33,7 @@ fn taken(log: &Log, job: &str) -> usize {
 }
 
 #[test]
-fn the_receivers_of_a_node_that_stands_still_hear_from_the_others() {
+fn the_receivers_of_a_frozen_node_get_their_deliveries_from_other_nodes() {
     let Some(server) = server() else { return };
     let (database, bucket, peer) = (server.database(), Bucket::start(), Peer::start());
     let places = places(&database.url(), &bucket, &peer);

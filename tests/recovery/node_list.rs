@@ -36,7 +36,7 @@ fn figure(service: &Service, name: &str) -> f64 {
 }
 
 #[test]
-fn nodes_are_listed_with_what_differs_until_one_dies() {
+fn nodes_are_listed_with_their_differences_until_one_dies() {
     let Some(server) = server() else { return };
     let (database, bucket) = (server.database(), Bucket::start());
     let (first, mut second) = (
@@ -86,7 +86,7 @@ fn nodes_are_listed_with_what_differs_until_one_dies() {
 }
 
 #[test]
-fn a_node_whose_database_is_away_is_not_ready_and_says_why() {
+fn a_node_without_its_database_is_not_ready_and_reports_why() {
     let Some(server) = Server::start() else {
         return;
     };

@@ -224,7 +224,7 @@ fn queued_jobs_whose_callers_waited_at_a_dead_node_are_canceled() {
 }
 
 #[test]
-fn the_jobs_of_a_node_that_stands_still_go_on_at_the_others_and_are_charged_once() {
+fn the_jobs_of_a_frozen_node_continue_at_other_nodes_and_are_charged_once() {
     let Some(server) = server() else { return };
     let database = server.database();
     actix_web::rt::System::new().block_on(async {

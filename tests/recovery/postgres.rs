@@ -91,7 +91,7 @@ fn kills_and_database_crashes_under_load_lose_no_job_no_cent_and_no_webhook() {
 }
 
 #[test]
-fn records_move_into_a_database_and_out_again_while_a_service_runs_on_it() {
+fn records_are_imported_into_a_database_and_exported_while_a_service_uses_it() {
     let Some(server) = server() else { return };
     let (database, bucket) = (server.database(), Bucket::start());
     let before = Place::new();
@@ -123,7 +123,7 @@ fn records_move_into_a_database_and_out_again_while_a_service_runs_on_it() {
 }
 
 #[test]
-fn a_url_is_masked_wherever_it_is_shown_and_demands_a_bucket_and_a_secret() {
+fn a_database_url_is_always_masked_and_requires_a_bucket_and_a_secret() {
     let url = "postgres://me:hidden-word@127.0.0.1:1/records";
     let place = Place::with(&[("STORAGE__URL", url)]);
     place

@@ -34,7 +34,7 @@ pub fn configured(url: &str, bucket: &Bucket, peer: &Peer) -> Place {
 }
 
 #[test]
-fn a_job_that_one_node_accepts_is_seen_at_all_nodes() {
+fn a_job_that_one_node_accepts_is_visible_at_all_nodes() {
     let Some(server) = server() else { return };
     let (database, bucket, peer) = (server.database(), Bucket::start(), Peer::start());
     let places = places(&database.url(), &bucket, &peer);
@@ -257,7 +257,7 @@ fn faults_under_load_lose_no_job_no_cent_and_no_webhook() {
 }
 
 #[test]
-fn a_node_that_was_declared_dead_logs_one_line_that_says_what_to_do() {
+fn a_node_that_was_declared_dead_logs_one_line_with_advice() {
     let Some(server) = server() else { return };
     let (database, bucket, peer) = (server.database(), Bucket::start(), Peer::start());
     let [first, second, _] = places(&database.url(), &bucket, &peer);
@@ -304,7 +304,7 @@ fn a_node_with_another_secret_is_refused() {
 }
 
 #[test]
-fn a_database_that_can_lose_what_it_answered_is_told_of_at_the_start() {
+fn a_database_that_can_lose_commits_causes_a_warning_at_startup() {
     let Some(server) = server() else { return };
     let (database, bucket) = (server.database(), Bucket::start());
     let name = &database.name;
@@ -323,7 +323,7 @@ fn a_database_that_can_lose_what_it_answered_is_told_of_at_the_start() {
 }
 
 #[test]
-fn calls_are_answered_while_the_database_is_away_and_the_service_goes_on_afterwards() {
+fn calls_are_answered_during_a_database_outage_and_the_service_recovers() {
     let Some(server) = Server::start() else {
         return;
     };

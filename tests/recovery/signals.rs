@@ -8,7 +8,7 @@ use std::sync::mpsc;
 const ROUNDS: usize = 4;
 
 #[test]
-fn hostile_091_a_kill_within_the_orderly_stop_loses_nothing() {
+fn hostile_091_a_kill_during_the_graceful_shutdown_loses_nothing() {
     let place = Place::with(&[
         ("JOBS__MAX_RUNS", "100"),
         ("SERVER__SHUTDOWN_GRACE_SECONDS", "300"),
@@ -41,7 +41,7 @@ fn hostile_091_a_kill_within_the_orderly_stop_loses_nothing() {
 
 /// A frozen process, like a paused virtual machine: time passes only outside.
 #[test]
-fn hostile_094_a_process_that_stood_still_goes_on_where_it_was() {
+fn hostile_094_a_frozen_process_continues_after_it_is_resumed() {
     let place = Place::new();
     let service = place.serve();
     let client = service.client(&service.printed_key().expect("a key"));

@@ -185,7 +185,7 @@ fn flat(lives: &[Figures]) {
 }
 
 #[test]
-fn what_a_service_holds_of_the_machine_stays_flat_over_kills_and_restarts() {
+fn the_resource_usage_of_a_service_stays_flat_over_kills_and_restarts() {
     let seed = number("TINTYPE_KILL_SEED").unwrap_or(1);
     let Some(minutes) = number("MINUTES") else {
         let (_, lives) = soak(Duration::from_secs(10), 40, seed);

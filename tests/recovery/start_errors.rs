@@ -6,7 +6,7 @@ use std::fs;
 use std::net::TcpListener;
 
 #[test]
-fn a_file_in_place_of_the_data_directory() {
+fn a_file_at_the_path_of_the_data_directory_is_an_error() {
     let place = Place::new();
     fs::write(place.data(), "not a directory").expect("a file");
     let data = place.data();
@@ -19,7 +19,7 @@ fn a_file_in_place_of_the_data_directory() {
 }
 
 #[test]
-fn a_place_where_nothing_can_be_made() {
+fn a_data_directory_that_cannot_be_created_is_an_error() {
     let mut place = Place::new();
     place.set("STORAGE__DATA_DIR", "/dev/null/data");
     let mut command = place.command(crate::place::BINARY);
@@ -40,7 +40,7 @@ fn an_empty_directory_is_no_data_directory_to_verify() {
 }
 
 #[test]
-fn an_unknown_key_and_a_file_that_is_not_there() {
+fn an_unknown_key_and_a_missing_configuration_file_are_errors() {
     let place = Place::new();
     fs::write(place.path("config.toml"), "[server]\nlisten_on = \"x\"\n").expect("a file");
     let serve = place.run(&["serve"]);
@@ -52,7 +52,7 @@ fn an_unknown_key_and_a_file_that_is_not_there() {
 }
 
 #[test]
-fn the_key_of_the_webhooks_secrets_is_not_replaced_in_silence() {
+fn a_missing_key_of_webhook_secrets_is_an_error_and_not_replaced() {
     let place = Place::with(&[("EGRESS__ALLOW", "[\"127.0.0.0/8\"]")]);
     let service = place.serve();
     let operator = Client::new(&service.address(), &place.token());

@@ -31,7 +31,7 @@ fn a_running_job_is_finished_within_the_grace_period() {
 }
 
 #[test]
-fn a_run_that_the_stop_cuts_off_does_not_count() {
+fn a_run_interrupted_by_the_shutdown_is_not_counted() {
     let place = Place::with(&[
         ("SERVER__SHUTDOWN_GRACE_SECONDS", "0"),
         ("JOBS__MAX_RUNS", "1"),

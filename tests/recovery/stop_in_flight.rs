@@ -45,7 +45,7 @@ fn call_until_refused(client: &Client, caller: usize, seen: &Seen) {
 }
 
 #[test]
-fn hostile_018_every_call_is_answered_or_has_not_happened() {
+fn hostile_018_every_call_is_answered_or_has_no_effect() {
     let place = Place::with(&[
         ("SERVER__SHUTDOWN_GRACE_SECONDS", "120"),
         ("FIRST_RUN__BALANCE", "\"10000.00\""),

@@ -84,7 +84,7 @@ fn hostile_073_a_failing_write_ends_the_process_and_the_restart_recovers() {
 
 /// The store behind the WAL reaches the same limit shortly after a run has started.
 #[test]
-fn a_storage_that_fails_while_nobody_calls_ends_the_process_too() {
+fn a_storage_failure_without_any_call_ends_the_process_too() {
     let place = Place::with(&[
         ("JOBS__MAX_RUNS", "100"),
         ("SERVER__SHUTDOWN_GRACE_SECONDS", "0"),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 #[test]
-fn a_picture_that_is_gone_or_cut_is_a_fault() {
+fn a_missing_or_truncated_image_is_a_fault() {
     let place = Place::new();
     let made = place.run(&["generate", "a fox", "--tier", "fast"]);
     assert_eq!(made.code, Some(0), "{made:?}");
@@ -60,7 +60,7 @@ fn traces(directory: &Path) -> BTreeMap<PathBuf, (u64, u32, u64, SystemTime, Vec
 
 /// Root runs `verify` on another user's directory: the service could not write to files that root creates there.
 #[test]
-fn it_leaves_no_trace_in_the_directory() {
+fn verification_does_not_change_the_directory() {
     let place = Place::new();
     let made = place.run(&["generate", "a fox", "--tier", "fast"]);
     assert_eq!(made.code, Some(0), "{made:?}");

@@ -87,14 +87,14 @@ fn assert_known(named: &BTreeSet<String>, least: usize) {
 }
 
 #[test]
-fn alerts_name_figures_that_there_are() {
+fn alerts_name_existing_metrics() {
     // The names of groups and alerts begin like a metric only in lower case.
     let rules = file("prometheus/alerts.yml");
     assert_known(&named(&rules), 15);
 }
 
 #[test]
-fn alerts_ask_for_values_that_there_can_be() {
+fn alerts_use_possible_label_values() {
     let rules = file("prometheus/alerts.yml");
     assert_possible(&asked(&rules), 20);
 }
@@ -124,7 +124,7 @@ fn each_alert_has_a_test_in_which_it_fires() {
 }
 
 #[test]
-fn every_panel_names_figures_that_there_are() {
+fn every_panel_names_existing_metrics() {
     let dashboard: Value = serde_json::from_str(&file("grafana/dashboard.json")).unwrap();
     let queries = queries(&dashboard);
     assert_known(&named(&queries.join("\n")), 40);
@@ -149,7 +149,7 @@ fn queries(dashboard: &Value) -> Vec<String> {
 }
 
 #[test]
-fn panels_lie_beside_each_other_and_have_what_they_need() {
+fn panels_do_not_overlap_and_have_their_required_properties() {
     let dashboard: Value = serde_json::from_str(&file("grafana/dashboard.json")).unwrap();
     assert_eq!(dashboard["id"], Value::Null, "an id belongs to one Grafana");
     let (mut taken, mut ids) = (BTreeSet::new(), BTreeSet::new());
@@ -192,7 +192,7 @@ fn panels_lie_beside_each_other_and_have_what_they_need() {
 
 /// A metric without a panel is superfluous or was forgotten.
 #[test]
-fn every_figure_has_a_place_on_the_dashboard() {
+fn every_metric_is_shown_on_the_dashboard() {
     let dashboard: Value = serde_json::from_str(&file("grafana/dashboard.json")).unwrap();
     let text = queries(&dashboard).join("\n");
     let named = named(&text);

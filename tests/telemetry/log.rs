@@ -36,7 +36,7 @@ fn logged(settings: &[(&str, &str)], environment: &[(&str, &str)]) -> (String, A
 }
 
 #[test]
-fn each_call_has_a_line_with_who_what_and_how_long() {
+fn each_call_is_logged_with_caller_request_and_duration() {
     let settings = [("LOG__FILTER", "info"), ("LOG__FORMAT", "json")];
     let (log, accepted) = logged(&settings, &[]);
     let lines: Vec<Value> = log
@@ -88,14 +88,14 @@ fn each_call_has_a_line_with_who_what_and_how_long() {
 }
 
 #[test]
-fn calls_that_went_well_are_left_out_unless_they_are_asked_for() {
+fn successful_calls_are_not_logged_by_default() {
     let (log, _) = logged(&[], &[]);
     assert!(!log.contains("tintype::requests"), "{log}");
     assert!(log.contains("stopped"), "{log}");
 }
 
 #[test]
-fn a_call_that_failed_has_a_line_with_whose_it_was_by_default() {
+fn a_failed_call_is_logged_with_its_account_by_default() {
     let dir = tempfile::tempdir().unwrap();
     let process = Process::start_from(
         Process::command(dir.path(), &[("LOG__FORMAT", "json")]),
@@ -146,7 +146,7 @@ fn an_object_store_that_fails_every_call_does_not_fill_the_log() {
 }
 
 #[test]
-fn the_usual_variable_sets_levels_below_the_own_one() {
+fn rust_log_sets_levels_unless_the_specific_variable_does() {
     let (log, _) = logged(&[], &[("RUST_LOG", "warn,tintype::requests=info")]);
     assert_eq!(log.matches("tintype::requests").count(), 4, "{log}");
     assert!(!log.contains("stopped"), "{log}");

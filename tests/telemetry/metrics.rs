@@ -21,7 +21,7 @@ fn done(server: &Server, customer: &Customer) -> String {
 }
 
 #[test]
-fn figures_are_told_without_a_token_in_the_text_format_of_prometheus() {
+fn metrics_are_served_without_a_token_in_the_text_format_of_prometheus() {
     let server = Server::start();
     let answer = server.get("/metrics").expect(200);
     let media_type = answer.header("content-type");
@@ -111,7 +111,7 @@ fn calls_that_are_refused_before_their_handlers_are_counted_under_their_routes()
 }
 
 #[test]
-fn a_caller_who_leaves_is_counted_as_such() {
+fn a_caller_who_disconnects_is_counted_as_abandoned() {
     let server = Server::start();
     let ada = server.customer("10");
     server.generator.hold();
@@ -130,7 +130,7 @@ fn a_caller_who_leaves_is_counted_as_such() {
 }
 
 #[test]
-fn jobs_are_told_by_tier_and_state_and_by_how_they_ended() {
+fn jobs_are_reported_by_tier_state_and_outcome() {
     let server = Server::with(Options::new().slots(1));
     let ada = server.customer("10");
     server.generator.hold();
@@ -186,7 +186,7 @@ fn jobs_are_told_by_tier_and_state_and_by_how_they_ended() {
 }
 
 #[test]
-fn replays_and_refusals_accept_nothing() {
+fn replays_and_rejections_are_not_counted_as_accepted() {
     let server = Server::start();
     let poor = server.customer("0.14");
     let call = server.generation(&poor, "/text-generations", &fox());
@@ -201,7 +201,7 @@ fn replays_and_refusals_accept_nothing() {
 }
 
 #[test]
-fn a_replay_is_counted_wherever_it_is_noticed() {
+fn a_replay_is_counted_before_and_inside_the_account_actor() {
     let server = Server::start();
     let ada = server.customer("10");
     // For a prompt stored as a separate object, the edge finds the replay before it stores the prompt; the account's actor does not.
@@ -220,7 +220,7 @@ fn a_replay_is_counted_wherever_it_is_noticed() {
 }
 
 #[test]
-fn the_tries_and_the_breaker_of_a_back_end_are_told() {
+fn the_tries_and_the_breaker_of_a_backend_are_reported() {
     let server = Server::start();
     let ada = server.customer("10");
     done(&server, &ada);
@@ -256,7 +256,7 @@ fn the_tries_and_the_breaker_of_a_back_end_are_told() {
 }
 
 #[test]
-fn the_ledger_is_told_as_the_sum_of_all_accounts() {
+fn the_ledger_is_reported_as_the_sum_of_all_accounts() {
     let server = Server::start();
     let [ada, bob] = [server.customer("10"), server.customer("2.5")];
     done(&server, &ada);
@@ -283,7 +283,7 @@ fn the_ledger_is_told_as_the_sum_of_all_accounts() {
 }
 
 #[test]
-fn commits_and_the_disk_beneath_them_are_told() {
+fn commits_and_disk_writes_are_reported() {
     let server = Server::with(Options::new().on_disk());
     let ada = server.customer("10");
     done(&server, &ada);
@@ -310,7 +310,7 @@ fn commits_and_the_disk_beneath_them_are_told() {
 }
 
 #[test]
-fn paused_models_are_told() {
+fn paused_models_are_reported() {
     let server = Server::start();
     let paused = json!({"project": false, "tiers": {"fast": true}});
     server.admin("PUT", "/pause").json(&paused).expect(200);
@@ -320,7 +320,7 @@ fn paused_models_are_told() {
 }
 
 #[test]
-fn deliveries_are_told_by_what_was_answered() {
+fn deliveries_are_reported_by_the_response() {
     let receiver = crate::collector::Collector::start();
     let server = Server::with(Options::new().allow_loopback());
     let ada = server.customer("10");
@@ -369,7 +369,7 @@ fn deliveries_are_told_by_what_was_answered() {
 }
 
 #[test]
-fn nothing_of_a_caller_is_in_the_figures() {
+fn metrics_contain_no_data_of_a_caller() {
     let server = Server::start();
     let ada = server.customer("10");
     let body = fox_with(json!({"prompt": "a most secret zeppelin"}));

@@ -7,7 +7,7 @@ use crate::support::process::Process;
 use std::net::TcpListener;
 
 #[test]
-fn metrics_with_their_own_address_are_served_only_there() {
+fn metrics_with_a_separate_address_are_served_only_there() {
     let dir = tempfile::tempdir().unwrap();
     let process = Process::start(dir.path(), &[("SERVER__METRICS_LISTEN", "127.0.0.1:0")]);
     let address = until_some("the process prints the address of its metrics", || {
@@ -33,7 +33,7 @@ fn metrics_with_their_own_address_are_served_only_there() {
 }
 
 #[test]
-fn an_address_that_is_taken_is_named_at_the_start() {
+fn a_metrics_address_in_use_is_an_error_at_startup() {
     let dir = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();

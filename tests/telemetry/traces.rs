@@ -77,7 +77,7 @@ fn a_job_is_a_trace_with_its_wait_its_run_and_its_tries() {
 }
 
 #[test]
-fn a_job_that_a_restart_cuts_off_goes_on_in_its_trace() {
+fn a_job_interrupted_by_a_restart_continues_its_trace() {
     let collector = Collector::start();
     let server = Server::with(options(&collector).on_disk());
     let ada = server.customer("10");
@@ -109,7 +109,7 @@ fn a_job_that_a_restart_cuts_off_goes_on_in_its_trace() {
 }
 
 #[test]
-fn a_failed_job_says_so_in_its_span() {
+fn the_span_of_a_failed_job_has_its_outcome_and_no_prompt() {
     let collector = Collector::start();
     let server = Server::with(options(&collector));
     let ada = server.customer("10");
@@ -152,7 +152,7 @@ fn the_attempts_of_a_webhook_are_part_of_the_trace() {
 }
 
 #[test]
-fn what_the_collector_cannot_take_at_the_moment_is_sent_again() {
+fn spans_that_the_collector_rejects_temporarily_are_sent_again() {
     let collector = Collector::start();
     for status in [503, 429] {
         collector.answer_next(status, &["Retry-After: 0"]);
@@ -172,7 +172,7 @@ fn what_the_collector_cannot_take_at_the_moment_is_sent_again() {
 }
 
 #[test]
-fn what_the_collector_refuses_is_dropped_and_counted_and_jobs_go_on() {
+fn spans_that_the_collector_rejects_are_dropped_and_counted_and_jobs_continue() {
     let collector = Collector::start();
     collector.answer_next(400, &[]);
     let server = Server::with(options(&collector));

@@ -17,7 +17,7 @@ fn no_source_is_long() {
 }
 
 #[test]
-fn every_source_says_what_it_is_for() {
+fn every_source_begins_with_a_module_comment() {
     let mut sources = all();
     sources.retain(|source| source.is_rust() && !source.text.starts_with("//! "));
     let silent = sources.into_iter().map(|source| source.path);
@@ -25,7 +25,7 @@ fn every_source_says_what_it_is_for() {
 }
 
 #[test]
-fn nothing_is_left_for_later() {
+fn no_source_contains_a_marker_of_unfinished_work() {
     // Split, so that this file does not match.
     let words = [
         concat!("TO", "DO"),
@@ -46,7 +46,7 @@ fn nothing_is_left_for_later() {
 }
 
 #[test]
-fn no_path_of_somebodys_machine_is_named() {
+fn no_source_contains_a_path_of_a_development_machine() {
     let words = [
         concat!("/wo", "rk/"),
         concat!("/ro", "ot/"),

@@ -66,7 +66,7 @@ fn is_generated(sources: &[Source], path: &str, test: &str) -> bool {
 }
 
 #[test]
-fn every_test_with_a_number_stands_in_its_row() {
+fn every_test_with_a_number_is_listed_in_its_row() {
     let sources = all();
     let text = sources.iter().find(|it| it.path == "tests/hostile.md");
     let table = table(&text.expect("the table").text);

@@ -31,7 +31,7 @@ fn row_of<'a>(file: &str, layers: &'a [Vec<String>]) -> Option<(usize, &'a str)>
 }
 
 #[test]
-fn every_module_stands_in_the_drawing_and_imports_go_down() {
+fn every_module_is_in_the_diagram_and_imports_point_down() {
     let (modules, layers) = (modules::read(), layers());
     let missing: Vec<String> = modules
         .files

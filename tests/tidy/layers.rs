@@ -40,7 +40,7 @@ fn dependencies(manifest: &str) -> Vec<String> {
 }
 
 #[test]
-fn storage_knows_neither_actors_nor_a_runtime_nor_http() {
+fn storage_depends_neither_on_actors_nor_on_a_runtime_nor_on_http() {
     let foreign = [
         "actix", "tokio", "hyper", "http", "reqwest", "awc", "tintype",
     ];
@@ -50,7 +50,7 @@ fn storage_knows_neither_actors_nor_a_runtime_nor_http() {
 }
 
 #[test]
-fn the_domain_knows_no_engine_no_disk_and_no_chance() {
+fn the_domain_uses_no_engine_no_disk_and_no_randomness() {
     let foreign = [
         "crate::engine",
         "crate::store",
@@ -70,7 +70,7 @@ fn the_domain_knows_no_engine_no_disk_and_no_chance() {
 }
 
 #[test]
-fn the_domain_asks_for_the_moment_in_one_place() {
+fn the_domain_reads_the_clock_on_only_one_line() {
     let found = lines_with_any(&domain(), &["::now("]);
     assert_eq!(found.len(), 1, "{found:#?}");
     assert!(
@@ -80,7 +80,7 @@ fn the_domain_asks_for_the_moment_in_one_place() {
 }
 
 #[test]
-fn actors_name_no_engine_no_path_and_nothing_of_the_wire() {
+fn actors_use_no_engine_no_url_path_and_no_http_library() {
     let foreign = [
         "engine::sled",
         "testing::memory",
@@ -113,7 +113,7 @@ fn actors_name_no_engine_no_path_and_nothing_of_the_wire() {
 }
 
 #[test]
-fn leaf_libraries_know_neither_the_product_nor_the_network() {
+fn leaf_libraries_depend_neither_on_the_product_nor_on_the_network() {
     let foreign = [
         "actix",
         "awc",

@@ -37,7 +37,7 @@ fn exists(from: &Path, target: &str) -> bool {
 }
 
 #[test]
-fn every_link_of_the_documents_leads_somewhere() {
+fn every_link_of_the_documents_resolves() {
     let mut sources = all();
     sources.retain(|source| source.path.ends_with(".md"));
     assert!(sources.len() > 10);
@@ -52,7 +52,7 @@ fn every_link_of_the_documents_leads_somewhere() {
 }
 
 #[test]
-fn links_and_headings_are_told_as_hosts_do() {
+fn links_and_headings_are_parsed_as_hosts_parse_them() {
     let text = "a [b](c.md#d) and ![e](f.png) and [g](https://h.example) and [i](#j-k)";
     assert_eq!(links(text).collect::<Vec<_>>(), ["c.md#d", "f.png", "#j-k"]);
     assert_eq!(

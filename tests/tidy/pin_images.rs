@@ -47,7 +47,7 @@ fn images(deploy: &Path) -> Vec<String> {
 }
 
 #[test]
-fn every_image_is_named_by_its_digest_and_once_however_often_it_is_pinned() {
+fn every_image_is_pinned_by_its_digest_and_pinning_is_idempotent() {
     let copy = tempfile::tempdir().expect("a directory");
     let deploy = copy.path();
     for name in FILES.into_iter().chain(["pin-images"]) {

@@ -82,7 +82,7 @@ fn every_folder_of_tests_is_a_program() {
 
 /// A script that nothing runs would break unnoticed.
 #[test]
-fn every_script_is_run_by_the_one_command() {
+fn every_script_is_run_by_tests_run() {
     let sources = all();
     let command = sources.iter().find(|source| source.path == "tests/run");
     let command = &command.expect("the one test command").text;

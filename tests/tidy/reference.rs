@@ -14,7 +14,7 @@ This page is generated from [config.toml](../config.toml), which is compiled int
 ";
 
 #[test]
-fn the_reference_of_the_configuration_says_what_the_file_says() {
+fn the_reference_of_the_configuration_matches_the_file() {
     let file = fs::read_to_string(root().join("config.toml")).unwrap();
     let made = page(&file);
     let path = root().join(PAGE);

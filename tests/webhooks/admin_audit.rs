@@ -16,7 +16,7 @@ fn lines(server: &Server, kind: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_webhook_is_told_from_its_making_to_its_end_and_never_with_its_secret() {
+fn a_webhook_is_audited_from_creation_to_deletion_and_never_with_its_secret() {
     let (server, receiver) = (server(), Receiver::statuses(&[200]));
     let customer = server.customer("1.00");
     let url = receiver.url("/");
@@ -68,7 +68,7 @@ fn a_webhook_is_told_from_its_making_to_its_end_and_never_with_its_secret() {
 }
 
 #[test]
-fn a_redelivery_is_told_with_how_the_delivery_stood() {
+fn a_redelivery_is_audited_with_the_earlier_state_of_the_delivery() {
     let (server, receiver) = (server(), Receiver::statuses(&[200]));
     let customer = server.customer("1.00");
     let webhook = server.webhook(&customer, &receiver.url("/"));

@@ -169,7 +169,7 @@ fn filters_narrow_the_list_each_and_together() {
 }
 
 #[test]
-fn pages_hold_every_delivery_once_with_any_filter() {
+fn pages_contain_every_delivery_once_with_any_filter() {
     let office = office();
     for filter in [
         String::new(),
@@ -193,7 +193,7 @@ fn pages_hold_every_delivery_once_with_any_filter() {
 }
 
 #[test]
-fn a_bad_query_is_told_by_field() {
+fn an_invalid_query_is_reported_by_field() {
     let server = server();
     for (query, fields) in [
         ("status=lost", &["status"][..]),
@@ -250,7 +250,7 @@ fn any_delivery_can_be_sent_again_under_its_id_with_a_fresh_set_of_attempts() {
 }
 
 #[test]
-fn a_delivery_that_was_given_up_can_be_sent_again() {
+fn a_failed_delivery_can_be_sent_again() {
     let (server, receiver) = (
         Server::with(
             crate::helpers::options().set("webhooks.retry_delays_seconds", Vec::<i64>::new()),
@@ -283,7 +283,7 @@ fn a_delivery_whose_webhook_is_deleted_cannot_be_sent_again() {
 }
 
 #[test]
-fn failed_ones_of_a_webhook_are_sent_again_by_the_time_of_their_creation() {
+fn failed_deliveries_of_a_webhook_are_sent_again_by_creation_time() {
     let refuse = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
     let refuses = std::sync::Arc::clone(&refuse);
     let receiver = Receiver::deciding(move |_, _| {
@@ -331,7 +331,7 @@ fn failed_ones_of_a_webhook_are_sent_again_by_the_time_of_their_creation() {
 }
 
 #[test]
-fn a_log_that_is_too_long_for_one_call_is_gone_through_in_parts() {
+fn a_delivery_log_too_long_for_one_call_is_sent_again_in_parts() {
     let server = server();
     let customer = server.customer("1.00");
     let webhook = server.webhook(&customer, "https://example.com/");

@@ -80,7 +80,7 @@ fn the_list_begins_with_the_oldest() {
 }
 
 #[test]
-fn what_cannot_be_registered() {
+fn invalid_webhooks_cannot_be_registered() {
     let server = Server::with(Options::new().resolving(Names));
     let customer = server.customer("1.00");
     let long = format!("https://outside.example/{}", "x".repeat(2_049 - 24));
@@ -134,7 +134,7 @@ impl Resolve for Names {
 }
 
 #[test]
-fn a_name_is_looked_up_when_it_is_registered_and_when_it_is_changed() {
+fn a_host_name_is_resolved_at_registration_and_at_each_change() {
     let server = Server::with(Options::new().resolving(Names));
     let customer = server.customer("1.00");
     let inside = json!({"url": "https://inside.example/"});
@@ -167,7 +167,7 @@ fn a_name_is_looked_up_when_it_is_registered_and_when_it_is_changed() {
 }
 
 #[test]
-fn what_the_operator_denies_is_refused_though_it_is_allowed() {
+fn a_denied_address_is_rejected_even_if_it_is_allowed() {
     let server = Server::with(options().set("egress.deny", vec!["127.0.0.2/32"]));
     let customer = server.customer("1.00");
     let denied = json!({"url": "http://127.0.0.2:9/"});
@@ -249,7 +249,7 @@ fn url_and_encoding_can_be_changed_the_rest_stays() {
 }
 
 #[test]
-fn a_removed_webhook_is_gone() {
+fn a_removed_webhook_is_not_found() {
     let server = server();
     let customer = server.customer("1.00");
     let webhook = server.webhook(&customer, "https://example.com/");
@@ -357,7 +357,7 @@ fn a_test_delivery_has_the_shape_of_the_payload() {
 }
 
 #[test]
-fn only_the_operator_may() {
+fn only_the_operator_may_manage_webhooks_and_deliveries() {
     let server = Server::with(options());
     let customer = server.customer("1.00");
     let webhook = server.webhook(&customer, "https://example.com/");

@@ -21,7 +21,7 @@ fn delivered(server: &Server, batch: &Value) -> Value {
 }
 
 #[test]
-fn when_the_last_job_is_terminal_one_delivery_goes_out_signed() {
+fn once_the_last_job_is_terminal_one_signed_delivery_is_sent() {
     let (server, receiver) = (server(), Receiver::content());
     let customer = server.customer("10.00");
     let webhook = server.webhook(&customer, &receiver.url("/oldest"));
@@ -57,7 +57,7 @@ fn when_the_last_job_is_terminal_one_delivery_goes_out_signed() {
 }
 
 #[test]
-fn its_jobs_send_none_of_their_own() {
+fn jobs_of_a_batch_send_no_deliveries() {
     let (server, receiver) = (server(), Receiver::content());
     let customer = server.customer("10.00");
     server.webhook(&customer, &receiver.url("/"));
@@ -69,7 +69,7 @@ fn its_jobs_send_none_of_their_own() {
 }
 
 #[test]
-fn a_canceled_batch_tells_of_its_end_once() {
+fn a_canceled_batch_sends_one_delivery_at_its_end() {
     let server = Server::with(Options::new().allow_loopback().slots(1));
     let receiver = Receiver::content();
     let customer = server.customer("10.00");
@@ -89,7 +89,7 @@ fn a_canceled_batch_tells_of_its_end_once() {
 }
 
 #[test]
-fn a_receiver_that_fails_is_tried_again_like_any_other() {
+fn a_failed_delivery_of_a_batch_is_retried() {
     let (server, receiver) = (server(), Receiver::statuses(&[503, 200]));
     let customer = server.customer("10.00");
     server.webhook(&customer, &receiver.url("/"));

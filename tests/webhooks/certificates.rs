@@ -68,7 +68,7 @@ fn first_attempt(server: &Server, address: SocketAddr) -> (Value, Value) {
 }
 
 #[test]
-fn hostile_101_a_certificate_of_no_known_authority() {
+fn hostile_101_a_certificate_of_an_unknown_authority_fails_the_attempt() {
     let receiver = receiver("127.0.0.1");
     let server = Server::with(options());
     let (attempt, delivery) = first_attempt(&server, receiver.address);

@@ -189,7 +189,7 @@ fn a_crash_after_any_commit_loses_no_delivery_and_repeats_none_that_is_on_record
 }
 
 #[test]
-fn hostile_104_an_attempt_that_a_crash_cut_off_is_made_again_under_the_same_id() {
+fn hostile_104_an_attempt_interrupted_by_a_crash_is_repeated_under_the_same_id() {
     let camera = Arc::new(Camera::default());
     let first = in_paused_time(async {
         furnish(&*camera, &Store::new(camera.clone()), &[webhook(1)]);

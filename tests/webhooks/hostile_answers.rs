@@ -35,7 +35,7 @@ fn assert_failed(attempted: &(Value, Value), status: Option<u16>, words: &str) {
 }
 
 #[test]
-fn hostile_98_nobody_listens() {
+fn hostile_98_a_refused_connection_fails_the_attempt() {
     let closed = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -47,7 +47,7 @@ fn hostile_98_nobody_listens() {
 }
 
 #[test]
-fn hostile_98_never_accepts() {
+fn hostile_98_a_receiver_that_never_accepts_a_connection_times_out() {
     // The listen backlog is full, so the handshake of another connection gets no answer.
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
     socket
@@ -72,7 +72,7 @@ fn hostile_98_never_accepts() {
 }
 
 #[test]
-fn hostile_98_accepts_and_never_answers() {
+fn hostile_98_a_receiver_that_never_responds_times_out() {
     let (server, receiver) = (Server::with(impatient()), Receiver::always(Reply::Silence));
     let attempted = attempt_at(&server, &receiver.url("/"));
     assert_failed(&attempted, None, "no complete answer within 1 s");
@@ -80,7 +80,7 @@ fn hostile_98_accepts_and_never_answers() {
 }
 
 #[test]
-fn hostile_98_100_and_then_nothing() {
+fn hostile_98_a_100_continue_without_a_final_response_times_out() {
     let begun = b"HTTP/1.1 100 Continue\r\n\r\n".to_vec();
     let (server, receiver) = (
         Server::with(impatient()),
@@ -115,7 +115,7 @@ fn an_answer_that_ends_with_its_connection_keeps_its_text() {
 }
 
 #[test]
-fn hostile_98_one_byte_at_a_time() {
+fn hostile_98_a_response_sent_byte_by_byte_times_out() {
     let (server, receiver) = (Server::with(impatient()), Receiver::always(Reply::Drip));
     let attempted = attempt_at(&server, &receiver.url("/"));
     assert_failed(&attempted, None, "no complete answer within 1 s");
@@ -161,7 +161,7 @@ fn hostile_98_headers_that_stall_after_a_2xx_status_line_are_a_time_out() {
 }
 
 #[test]
-fn hostile_98_a_request_that_gets_no_answer_is_sent_once_also_over_a_connection_used_before() {
+fn hostile_98_a_request_without_a_response_is_sent_once_even_over_a_reused_connection() {
     let receiver = Receiver::deciding(|number, _| match number {
         0 => Reply::Keep,
         // Reads the whole request and closes the connection without an answer.
@@ -188,7 +188,7 @@ fn hostile_98_a_request_that_gets_no_answer_is_sent_once_also_over_a_connection_
 }
 
 #[test]
-fn hostile_98_a_status_whose_body_breaks_off_counts_all_the_same() {
+fn hostile_98_a_status_counts_even_if_its_body_breaks_off() {
     for rest in ["Content-Length: 100", "Transfer-Encoding: chunked"] {
         for (status, wanted) in [(200, "delivered"), (500, "pending")] {
             let begun = format!("HTTP/1.1 {status} x\r\n{rest}\r\n\r\n5\r\nhalf ");
@@ -213,7 +213,7 @@ fn hostile_98_a_200_with_a_body_without_end_is_a_success() {
 }
 
 #[test]
-fn hostile_99_closes_after_half_of_our_body() {
+fn hostile_99_a_receiver_that_closes_before_the_end_of_the_body_fails_the_attempt() {
     // The receiver reads the head and a part of the body, and resets the connection.
     let close: Serve = Arc::new(|stream| {
         let _ = socket2::SockRef::from(&*stream).set_linger(Some(Duration::ZERO));
@@ -253,7 +253,7 @@ fn answers_that_are_not_http() {
 }
 
 #[test]
-fn a_head_without_end_is_a_failure() {
+fn an_endless_response_head_is_a_failure() {
     let endless = [b"HTTP/1.1 200 OK\r\nX: ".as_slice(), &[b'x'; 1_000_000]].concat();
     let (server, receiver) = (
         Server::with(impatient()),
@@ -285,7 +285,7 @@ fn hostile_101_no_tls_where_tls_is_expected() {
 }
 
 #[test]
-fn a_redirect_to_a_private_address_reaches_nobody() {
+fn a_redirect_to_a_private_address_is_not_followed() {
     let trap = Origin::trap();
     // Only 127.0.0.1 is allowed: the receiver's address, but not the redirect's target.
     let elsewhere = format!("Location: http://127.0.0.2:{}/\r\n", trap.port());
@@ -322,7 +322,7 @@ fn hostile_102_a_receiver_that_calls_the_interface_back_in_its_handler() {
 }
 
 #[test]
-fn what_is_kept_of_an_answer() {
+fn the_stored_part_of_a_response_is_limited_valid_text() {
     let server = server();
     let kept = |status, body: &[u8]| {
         let receiver = Receiver::always(Reply::Bytes(answer(status, "", body)));

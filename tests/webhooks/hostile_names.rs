@@ -98,7 +98,7 @@ fn port(receiver: &Receiver) -> u16 {
 }
 
 #[test]
-fn a_name_that_turns_private_is_called_no_more() {
+fn a_name_that_becomes_private_is_no_longer_called() {
     for private in ["127.0.0.2", "10.0.0.1", "::1", "169.254.169.254", "0.0.0.0"] {
         let receiver = Receiver::content();
         let made = attempts(["127.0.0.1", private], port(&receiver));

@@ -15,7 +15,7 @@ fn activate(server: &Server, webhook: &Webhook, active: bool) {
 }
 
 #[test]
-fn an_inactive_webhook_receives_nothing_until_it_is_active_and_its_deliveries_are_sent_again() {
+fn an_inactive_webhook_receives_nothing_until_activation_and_redelivery() {
     let (server, receiver) = (server(), Receiver::content());
     let customer = server.customer("1.00");
     let oldest = server.webhook(&customer, &receiver.url("/oldest"));

@@ -54,7 +54,7 @@ fn hostile_100_fifty_hanging_receivers_delay_no_healthy_one() {
 }
 
 #[test]
-fn hostile_100_one_account_with_many_pending_delays_no_other_of_its_own_receivers() {
+fn hostile_100_a_receiver_with_many_pending_deliveries_delays_no_other_of_its_account() {
     let server = patient();
     let (hanging, healthy) = (Receiver::always(Reply::Silence), Receiver::content());
     let customer = pile_up(&server, &hanging.url("/"), 100);
@@ -129,7 +129,7 @@ async fn assert_prompt(sim: &Simulation, healthy: &Webhook, deliveries: usize) {
 }
 
 #[test]
-fn hostile_100_receivers_that_fail_or_take_their_time_leave_half_of_the_places_to_others() {
+fn hostile_100_failing_or_slow_receivers_leave_half_of_the_slots_to_others() {
     for answer in [Some(200), None] {
         in_paused_time(async move {
             let slow = Outcome {
@@ -153,7 +153,7 @@ fn hostile_100_receivers_that_fail_or_take_their_time_leave_half_of_the_places_t
 }
 
 #[test]
-fn hostile_100_receivers_that_nobody_has_heard_of_leave_places_to_one_that_answers() {
+fn hostile_100_receivers_of_unknown_health_leave_slots_to_one_that_answers() {
     in_paused_time(async {
         let forever = Outcome {
             status: None,
@@ -201,7 +201,7 @@ fn attempts_in_all_are_bounded() {
 }
 
 #[test]
-fn a_receiver_is_left_alone_soon_after_its_deliveries_are_through() {
+fn idle_connections_to_a_receiver_are_closed_soon_after_its_deliveries() {
     let (server, receiver) = (patient(), Receiver::always(Reply::Keep));
     let customer = server.customer("1.00");
     server.webhook(&customer, &receiver.url("/"));

@@ -53,7 +53,7 @@ async fn attempted(slow: &StalledEngine, sim: &Simulation) -> DeliveryId {
 }
 
 #[test]
-fn a_wish_that_is_refused_after_the_commit_leaves_the_delivery_on_its_way() {
+fn a_redelivery_rejected_after_the_commit_leaves_the_delivery_pending() {
     in_paused_time(async {
         let (slow, sim) = begin(vec![HALF_A_SECOND]);
         let id = attempted(&slow, &sim).await;
@@ -77,7 +77,7 @@ fn a_wish_that_is_refused_after_the_commit_leaves_the_delivery_on_its_way() {
 }
 
 #[test]
-fn wishes_during_a_commit_are_granted_one_after_the_other() {
+fn redeliveries_requested_during_a_commit_are_applied_one_after_another() {
     in_paused_time(async {
         let (slow, sim) = begin(vec![HALF_A_SECOND]);
         let id = attempted(&slow, &sim).await;
@@ -100,7 +100,7 @@ fn wishes_during_a_commit_are_granted_one_after_the_other() {
 }
 
 #[test]
-fn a_failure_of_the_set_before_does_not_shorten_the_fresh_one() {
+fn a_failure_of_the_previous_round_does_not_shorten_the_new_round() {
     in_paused_time(async {
         let slow_answer = Outcome {
             status: Some(500),

@@ -201,7 +201,7 @@ fn decisions_14_a_low_disk_is_reported_once_over_restarts() {
 }
 
 #[test]
-fn decisions_14_an_event_that_was_not_sent_outlives_a_restart() {
+fn decisions_14_an_event_that_was_not_sent_survives_a_restart() {
     let receiver = Receiver::statuses(&[500, 200]);
     let retrying = options(&receiver).set("webhooks.retry_delays_seconds", vec![60]);
     let server = Server::with(retrying.on_disk());
@@ -252,7 +252,7 @@ fn the_test_call_is_for_a_configured_webhook_once_a_minute() {
 }
 
 #[test]
-fn without_a_webhook_of_the_configuration_nothing_is_kept() {
+fn without_a_configured_webhook_no_event_is_stored() {
     let server = Server::start();
     let customer = server.customer("1.00");
     low_balance(&server, &customer, "0.99");

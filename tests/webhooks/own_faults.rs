@@ -21,7 +21,7 @@ fn begin() -> Simulation {
 }
 
 #[test]
-fn what_cannot_be_sent_is_tried_again_each_half_minute_and_counts_for_nothing() {
+fn an_unsendable_delivery_is_retried_every_half_minute_without_counting_attempts() {
     in_paused_time(async {
         let sim = begin();
         sim.transport.hold_up(20);
@@ -44,7 +44,7 @@ fn what_cannot_be_sent_is_tried_again_each_half_minute_and_counts_for_nothing() 
 }
 
 #[test]
-fn sending_again_what_is_held_up_sends_it_once() {
+fn sending_a_blocked_delivery_again_sends_it_once() {
     in_paused_time(async {
         let sim = begin();
         sim.transport.hold_up(1);

@@ -21,7 +21,7 @@ use tintype_storage::testing::memory::MemoryEngine;
 use uuid::Uuid;
 
 #[test]
-fn a_pending_delivery_goes_on_at_its_due_time() {
+fn a_pending_delivery_continues_at_its_due_time() {
     let receiver = Receiver::statuses(&[500, 200]);
     let server = Server::with(options().on_disk());
     let customer = server.customer("1.00");
@@ -48,7 +48,7 @@ fn a_pending_delivery_goes_on_at_its_due_time() {
 }
 
 #[test]
-fn an_overdue_delivery_is_made_at_once_and_what_has_ended_stays_ended() {
+fn an_overdue_delivery_is_attempted_at_once_and_ended_deliveries_stay_ended() {
     let down = Arc::new(AtomicBool::new(true));
     let is_down = Arc::clone(&down);
     let receiver = Receiver::deciding(move |_, delivery| {
@@ -96,7 +96,7 @@ fn an_overdue_delivery_is_made_at_once_and_what_has_ended_stays_ended() {
 }
 
 #[test]
-fn an_attempt_that_was_cut_off_is_made_again() {
+fn an_interrupted_attempt_is_repeated() {
     let receiver = Receiver::deciding(|number, _| match number {
         0 => Reply::Silence,
         _ => Reply::Status(200),
@@ -128,7 +128,7 @@ fn an_attempt_that_was_cut_off_is_made_again() {
 }
 
 #[test]
-fn an_orderly_stop_waits_for_the_attempts_under_way() {
+fn a_graceful_shutdown_waits_for_the_attempts_in_flight() {
     let release = Arc::new(AtomicBool::new(false));
     let released = Arc::clone(&release);
     let receiver = Receiver::deciding(move |_, _| {
@@ -220,7 +220,7 @@ fn overdue(number: u128, to: &Webhook, failures: u32) -> Delivery {
 }
 
 #[test]
-fn receivers_that_failed_before_a_restart_take_half_of_the_places_after_it() {
+fn receivers_that_failed_before_a_restart_use_half_of_the_slots_after_it() {
     let engine = Arc::new(MemoryEngine::new());
     let store = Store::new(engine.clone());
     let webhooks: Vec<_> = (1..=41).map(webhook).collect();

@@ -54,7 +54,7 @@ fn begin(engine: &Arc<MemoryEngine>, refused: usize) -> Simulation {
 }
 
 #[test]
-fn hostile_108_old_ones_go_with_all_that_belongs_to_them() {
+fn hostile_108_old_deliveries_are_deleted_with_all_their_records() {
     let engine = Arc::new(MemoryEngine::new());
     in_paused_time(async {
         let sim = begin(&engine, 5);
@@ -86,7 +86,7 @@ fn hostile_108_old_ones_go_with_all_that_belongs_to_them() {
 }
 
 #[test]
-fn pending_ones_stay_however_old() {
+fn pending_deliveries_are_retained_regardless_of_their_age() {
     let engine = Arc::new(MemoryEngine::new());
     in_paused_time(async {
         let sim = begin(&engine, 6);
@@ -100,7 +100,7 @@ fn pending_ones_stay_however_old() {
 }
 
 #[test]
-fn one_commit_of_it_stays_small() {
+fn each_commit_of_a_sweep_is_small() {
     let engine = Arc::new(MemoryEngine::new());
     in_paused_time(async {
         let sim = begin(&engine, 0);
@@ -137,7 +137,7 @@ fn one_commit_of_it_stays_small() {
 }
 
 #[test]
-fn a_sweep_goes_on_where_the_last_one_stopped() {
+fn a_sweep_continues_where_the_last_sweep_stopped() {
     let (server, receiver) = (server(), Receiver::content());
     let customers: Vec<_> = (0..3).map(|_| server.customer("9.00")).collect();
     let mut young = Vec::new();
@@ -174,7 +174,7 @@ fn a_sweep_goes_on_where_the_last_one_stopped() {
 }
 
 #[test]
-fn idempotency_keys_are_forgotten_from_where_the_last_sweep_stopped() {
+fn idempotency_keys_are_deleted_from_where_the_last_sweep_stopped() {
     let server = server();
     let customer = server.customer("9.00");
     let call = |key: &str| {

@@ -41,7 +41,7 @@ fn seven(took: u64) -> Vec<i64> {
 }
 
 #[test]
-fn the_table_to_the_millisecond() {
+fn retries_follow_the_table_to_the_millisecond() {
     in_paused_time(async {
         let sim = begin(vec![status(500); 6], status(200));
         let id = sim.send_test(&webhook(1)).await;
@@ -78,7 +78,7 @@ fn a_delay_runs_from_the_end_of_the_attempt_before() {
 }
 
 #[test]
-fn a_redelivery_begins_a_fresh_set_and_the_old_moment_counts_no_more() {
+fn a_redelivery_starts_a_new_round_and_cancels_the_scheduled_retry() {
     in_paused_time(async {
         let sim = begin(vec![], status(500));
         let id = sim.send_test(&webhook(1)).await;
@@ -124,7 +124,7 @@ fn a_redelivery_while_an_attempt_is_under_way_follows_it() {
 }
 
 #[test]
-fn a_redelivery_that_is_refused_leaves_the_delivery_on_its_way() {
+fn a_rejected_redelivery_leaves_the_delivery_pending() {
     in_paused_time(async {
         let sim = begin(vec![status(500)], status(200));
         let id = sim.send_test(&webhook(1)).await;
@@ -152,7 +152,7 @@ fn a_redelivery_that_is_refused_leaves_the_delivery_on_its_way() {
 }
 
 #[test]
-fn many_redeliveries_at_one_moment_are_one() {
+fn concurrent_redeliveries_cause_one_attempt() {
     in_paused_time(async {
         let sim = begin(vec![], status(200));
         let id = sim.send_test(&webhook(1)).await;
@@ -198,7 +198,7 @@ fn hostile_109_a_clock_that_is_set_moves_the_retries_with_it_and_loses_none() {
 }
 
 #[test]
-fn hostile_109_a_clock_that_stays_set_back_delays_no_retry_by_what_it_was_set() {
+fn hostile_109_a_clock_that_stays_set_back_does_not_delay_retries_by_its_offset() {
     in_paused_time(async {
         let sim = begin(vec![status(500); 6], status(200));
         let id = sim.send_test(&webhook(1)).await;
@@ -241,7 +241,7 @@ fn hostile_113_retries_that_are_due_in_the_past_or_in_2106() {
 }
 
 #[test]
-fn forgetting_and_sending_again_at_one_moment_keep_the_delivery_whole() {
+fn a_deletion_and_a_redelivery_at_once_leave_the_delivery_consistent() {
     for forget_first in [true, false] {
         in_paused_time(async {
             let sim = begin(vec![], status(200));

@@ -77,7 +77,7 @@ fn holds(bytes: &[u8], wanted: &[u8]) -> bool {
 }
 
 #[test]
-fn no_line_of_the_log_holds_a_secret_even_at_trace() {
+fn no_log_line_contains_a_secret_even_at_trace_level() {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(tracing::Level::TRACE)
@@ -97,7 +97,7 @@ fn no_line_of_the_log_holds_a_secret_even_at_trace() {
 }
 
 #[test]
-fn no_byte_of_the_store_tells_a_secret() {
+fn the_store_contains_no_readable_secret() {
     let server = server();
     let secrets = life_of_a_webhook(&server);
     let all = KeyRange::prefix(&[]);

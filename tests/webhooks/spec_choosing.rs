@@ -214,7 +214,7 @@ fn hostile_103_a_named_webhook_that_is_back_at_its_url_in_time_receives_the_next
 }
 
 #[test]
-fn hostile_103_what_was_sent_to_a_named_webhook_is_not_sent_again_to_its_new_url() {
+fn hostile_103_a_delivery_to_a_named_webhook_is_not_sent_again_to_its_new_url() {
     let (server, receiver) = (server(), Receiver::content());
     let customer = server.customer("1.00");
     let url = receiver.url("/old");
@@ -238,7 +238,7 @@ fn hostile_103_what_was_sent_to_a_named_webhook_is_not_sent_again_to_its_new_url
 }
 
 #[test]
-fn a_chosen_webhook_that_is_given_another_url_receives_there_and_the_log_says_so() {
+fn a_chosen_webhook_with_a_changed_url_receives_there_and_the_attempts_record_it() {
     let (server, receiver) = (server(), Receiver::statuses(&[500, 200]));
     let customer = server.customer("1.00");
     let (old, new) = (receiver.url("/old"), receiver.url("/new"));
@@ -259,7 +259,7 @@ fn a_chosen_webhook_that_is_given_another_url_receives_there_and_the_log_says_so
 }
 
 #[test]
-fn hostile_103_a_url_that_was_registered_anew_meanwhile_receives() {
+fn hostile_103_a_url_registered_again_before_the_end_of_the_job_receives() {
     let (server, receiver) = (server(), Receiver::content());
     let customer = server.customer("1.00");
     let url = receiver.url("/again");

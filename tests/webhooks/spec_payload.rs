@@ -19,7 +19,7 @@ fn payload(server: &Server, receiver: &Receiver, extra: Value) -> (String, Value
 }
 
 #[test]
-fn every_field_is_there_and_no_other() {
+fn the_payload_has_exactly_the_specified_fields() {
     let (server, receiver) = (server(), Receiver::content());
     for behaviour in [Behaviour::Succeed, Behaviour::Block("no")] {
         server.generator.behave(behaviour);
@@ -69,7 +69,7 @@ fn a_canceled_job_is_failed() {
 }
 
 #[test]
-fn result_holds_a_presigned_url_valid_for_24_hours() {
+fn result_contains_a_presigned_url_valid_for_24_hours() {
     let (server, receiver) = (server(), Receiver::content());
     let (job, payload) = payload(&server, &receiver, json!({}));
     let url = payload["result"]["image_url"].as_str().unwrap();
@@ -132,7 +132,7 @@ fn error_is_set_only_when_failed() {
 }
 
 #[test]
-fn error_is_plain_ascii_whatever_the_back_end_says() {
+fn error_is_plain_ascii_even_if_the_backend_returns_other_characters() {
     let (server, receiver) = (server(), Receiver::content());
     server
         .generator
@@ -171,7 +171,7 @@ fn metadata_is_null_when_none_was_supplied() {
 }
 
 #[test]
-fn hostile_105_metadata_of_16_kib_that_lies_apart_from_the_record() {
+fn hostile_105_metadata_of_16_kib_stored_outside_the_record_is_delivered() {
     let (server, receiver) = (server(), Receiver::content());
     // Two bytes each in UTF-8, and six in the sent form.
     let metadata = json!({"text": "\u{e9}".repeat(8_000), "_private": "p"});

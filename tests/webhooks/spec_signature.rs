@@ -117,7 +117,7 @@ fn rule_5_the_timestamp_is_the_moment_of_sending() {
 }
 
 #[test]
-fn decision_4_the_standard_webhooks_headers_stand_beside() {
+fn decision_4_the_standard_webhooks_headers_are_sent_as_well() {
     let server = server();
     let (webhook, delivery) = delivered(&server, "utf8", &awkward());
     let id = delivery.header("webhook-id");

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn each_state_takes_each_event() {
+    async fn each_state_handles_each_event() {
         let now = Instant::now();
         let seconds = Duration::from_secs;
         let open = |after: u64, times, faults| BreakerState::Open {
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_pass_from_before_the_opening_ends_no_probe() {
+    async fn a_pass_issued_before_the_breaker_opened_does_not_end_a_probe() {
         let breaker = Breaker::new("it");
         let before = breaker.admit(Instant::now()).expect("closed");
         for _ in 0..THRESHOLD {

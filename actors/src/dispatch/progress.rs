@@ -69,7 +69,7 @@ mod tests {
     use uuid::Uuid;
 
     #[test]
-    fn a_report_is_seen_while_the_run_lasts() {
+    fn progress_is_reported_only_while_the_run_lasts() {
         let board = ProgressBoard::default();
         let job = JobId(Uuid::nil());
         let entry = board.enter(job);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_previews_are_watched_at_a_time() {
+    fn the_number_of_watched_previews_is_limited() {
         let board = ProgressBoard::default();
         let jobs = (0..=MAX_WATCHED as u128).map(|id| JobId(Uuid::from_u128(id)));
         let runs: Vec<_> = jobs.map(|job| (job, board.enter(job))).collect();

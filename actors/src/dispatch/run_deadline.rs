@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn only_work_and_the_waits_between_tries_count() {
+    async fn only_work_and_waits_between_tries_count_against_the_deadline() {
         let seconds = Duration::from_secs;
         let mut deadline = RunDeadline::new(seconds(10));
         assert_eq!(deadline.work(async { 7 }).await, Some(7));

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preview_is_kept_only_while_it_is_watched() {
+    fn a_preview_is_stored_only_while_it_is_watched() {
         let progress = Progress::default();
         assert!(!progress.is_watched());
         progress.show(preview(1));

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn due_expiries_come_in_order_and_once() {
+    fn due_expiries_are_returned_once_and_in_order() {
         let expiries = Expiries::default();
         expiries.add_all([expiry(30, 1), expiry(10, 2), expiry(20, 3)]);
         let at = Timestamp::from_millis;

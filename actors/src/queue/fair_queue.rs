@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_117_one_account_with_many_jobs_does_not_hold_up_another() {
+    fn hostile_117_an_account_with_many_jobs_does_not_delay_another() {
         let mut new = ids();
         let (flood, other) = (AccountId(new()), AccountId(new()));
         let mut queue = FairQueue::default();
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_job_leaves_no_turn_behind() {
+    fn removing_the_only_job_of_an_account_removes_its_turn() {
         let mut new = ids();
         let (a, b) = (AccountId(new()), AccountId(new()));
         let (job_a, job_b) = (JobId(new()), JobId(new()));
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_whose_turn_had_come_goes_first() {
+    fn a_job_pushed_to_the_front_is_dequeued_first() {
         let mut new = ids();
         let account = AccountId(new());
         let (waiting, begun) = (JobId(new()), JobId(new()));
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_is_not_queued_has_no_position_and_a_new_one_the_last_of_its_lane() {
+    fn an_unqueued_job_has_no_position_and_a_new_job_has_the_last_of_its_lane() {
         let (mut queue, jobs) = queue_of(&[3, 2], 0);
         let mut new = ids();
         let (stranger, coming) = (AccountId(new()), JobId(new()));

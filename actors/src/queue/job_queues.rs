@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_whose_turn_has_come_is_the_next_until_the_turn_ends() {
+    fn a_dequeued_job_has_position_1_until_its_turn_ends() {
         let queues = Arc::new(JobQueues::default());
         let jobs = [1, 2, 3].map(|id| job(id, Tier::Pro));
         let account = jobs[0].account;
@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_that_fetches_as_much_as_it_may_begins_only_single_jobs() {
+    fn an_account_at_its_fetch_limit_starts_only_single_jobs() {
         let queues = Arc::new(JobQueues::default());
         let batch = |id| QueuedJob {
             lane: Lane::Batch,

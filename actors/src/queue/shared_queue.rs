@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn own_commits_are_seen_at_once_and_those_of_other_nodes_after_a_refresh() {
+    fn own_commits_are_visible_at_once_and_those_of_other_nodes_after_a_refresh() {
         let queue = SharedQueue::default();
         let own = |writes: Writes| queue.apply(QueueChange::of(&writes).expect("sound"), TURNS);
         own(queued(1, 1));
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_a_job_that_ends_is_removed_from_the_queue() {
+    fn the_entry_of_a_job_that_ends_is_removed_from_the_queue() {
         let queue = SharedQueue::default();
         let changes = QueueChange::of(&queued(4, 1)).expect("sound");
         queue.apply(changes, TURNS);
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_another_node_has_just_added_is_read() {
+    fn an_entry_that_another_node_has_just_added_is_read() {
         let queue = SharedQueue::default();
         let mut reads = ReadResults::default();
         let (Removal::Unread(requests), writes) = remove(2, &queue, &reads) else {

@@ -91,7 +91,7 @@ mod tests {
     use tintype_storage::domain::delivery::Attempt;
 
     #[test]
-    fn attempts_count_by_the_class_of_their_answer() {
+    fn attempts_are_counted_by_response_class() {
         let stats = DeliveryStats::default();
         let at = Timestamp::from_millis(0);
         let took = Duration::from_millis(7);

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_hour_counts_and_only_the_newest_tries() {
+    fn only_the_newest_tries_of_the_last_hour_are_counted() {
         let tries = RecentTries::default();
         tries.add(at(0), seconds(9), TryOutcome::Picture);
         tries.add(at(10), seconds(1), TryOutcome::Picture);

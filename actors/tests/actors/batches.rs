@@ -125,7 +125,7 @@ fn decisions_12_jobs_of_a_batch_wait_behind_the_single_ones_of_their_account() {
 }
 
 #[test]
-fn decisions_12_input_images_are_fetched_when_the_turn_has_come() {
+fn decisions_12_input_images_are_fetched_when_the_job_is_dequeued() {
     run(async {
         let generator = quick();
         let world = Plan::with(generator.clone(), 1).start();
@@ -201,7 +201,7 @@ fn hostile_117_a_batch_with_slow_input_urls_does_not_occupy_the_slots() {
 }
 
 #[test]
-fn decisions_12_cancel_ends_what_is_queued() {
+fn decisions_12_canceling_a_batch_cancels_its_queued_jobs() {
     run(async {
         let generator = Scripted::always(Act::Take(Duration::from_secs(1)));
         let world = Plan::with(generator.clone(), 1).start();
@@ -220,7 +220,7 @@ fn decisions_12_cancel_ends_what_is_queued() {
 }
 
 #[test]
-fn a_batch_goes_on_after_a_restart() {
+fn a_batch_resumes_after_a_restart() {
     let engine = fresh("100");
     let batch = {
         let engine = engine.clone();

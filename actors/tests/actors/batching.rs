@@ -52,7 +52,7 @@ fn commands_that_arrive_during_a_commit_share_the_next_one() {
 }
 
 #[test]
-fn hostile_048_one_key_many_times_at_once_is_one_job() {
+fn hostile_048_concurrent_calls_with_one_idempotency_key_create_one_job() {
     run(async {
         let world = paused("100");
         world.engine.hold();

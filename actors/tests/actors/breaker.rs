@@ -133,7 +133,7 @@ fn the_operator_finds_the_cause_of_a_failed_job() {
 }
 
 #[test]
-fn while_one_run_probes_the_others_go_elsewhere() {
+fn while_one_run_probes_a_backend_other_runs_use_the_next_backend() {
     run(async {
         let mut acts = vec![Act::Transient(None); 5];
         acts.push(Act::Take(Duration::from_secs(30)));
@@ -264,7 +264,7 @@ fn jobs_wait_for_the_only_backend_until_a_probe_is_due() {
 }
 
 #[test]
-fn a_try_that_does_not_reach_the_backend_moves_no_breaker() {
+fn a_try_that_does_not_reach_the_backend_does_not_change_its_breaker() {
     run(async {
         for act in [Act::NotAsked, Act::Unsound, Act::Storage] {
             let mut acts = vec![Act::Transient(None); 4];

@@ -50,7 +50,7 @@ fn a_running_job_is_not_canceled() {
 
 /// The commit of the cancellation is in flight when the dispatcher gives the job its turn.
 #[test]
-fn a_cancellation_that_wins_the_race_leaves_nothing_running() {
+fn a_job_whose_cancellation_is_in_flight_at_dispatch_never_runs() {
     run(async {
         let generator = Scripted::new([Act::Take(Duration::from_secs(60))], Act::Picture);
         let world = Plan::with(generator.clone(), 1).start();

@@ -17,7 +17,7 @@ async fn accepted(world: &World, prompt: &str, after: Duration) -> JobId {
 }
 
 #[test]
-fn decisions_14_a_job_that_has_not_begun_in_time_fails_unpaid() {
+fn decisions_14_a_job_that_does_not_start_before_its_expiry_fails_uncharged() {
     run(async {
         let generator = Scripted::always(Act::Take(Duration::from_secs(30)));
         let world = Plan::with(generator.clone(), 1).start();
@@ -40,7 +40,7 @@ fn decisions_14_a_job_that_has_not_begun_in_time_fails_unpaid() {
 }
 
 #[test]
-fn decisions_14_a_restart_knows_until_when_a_job_is_wanted() {
+fn decisions_14_the_expiry_of_a_queued_job_survives_a_restart() {
     let engine = fresh("100");
     let held = Arc::clone(&engine);
     run(async move {

@@ -22,7 +22,7 @@ fn failing_after(commits: u64, generator: Scripted) -> (World, Arc<MemoryEngine>
 }
 
 #[test]
-fn hostile_073_whoever_waits_for_a_failed_commit_is_told() {
+fn hostile_073_calls_waiting_for_a_failed_commit_fail() {
     run(async {
         let (world, memory) = failing_after(1, quick());
         world.pause_changed(Pause {
@@ -110,7 +110,7 @@ fn a_job_whose_last_commit_fails_runs_again_after_the_restart() {
 
 /// The same script with a failure at each commit: the durable state is always consistent, and a restart goes on from it.
 #[test]
-fn hostile_073_a_failure_at_any_commit_leaves_sound_books() {
+fn hostile_073_a_failure_at_any_commit_leaves_a_consistent_ledger() {
     run(async {
         for commits in 0..24 {
             let (world, memory) = failing_after(commits, quick());
@@ -142,7 +142,7 @@ fn hostile_073_a_failure_at_any_commit_leaves_sound_books() {
 }
 
 #[tokio::test]
-async fn a_commit_that_an_orderly_close_refuses_is_no_failure() {
+async fn a_commit_rejected_by_an_orderly_close_is_not_a_failure() {
     for is_orderly in [true, false] {
         let (stop, engine) = (FailStop::new(), Arc::new(MemoryEngine::new()));
         let store = stop.watch(Store::new(Arc::clone(&engine) as _));

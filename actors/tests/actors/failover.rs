@@ -95,7 +95,7 @@ fn failovers_do_not_block_other_tiers_or_accounts() {
 }
 
 #[test]
-fn a_run_that_waits_for_its_next_backend_goes_on_in_an_orderly_stop() {
+fn a_run_waiting_for_its_next_backend_completes_during_a_graceful_shutdown() {
     run(async {
         let (plan, second) = broken_and_slow(Act::Broken);
         let world = plan.start();
@@ -133,7 +133,7 @@ fn the_deadline_of_a_run_covers_all_backends() {
 }
 
 #[test]
-fn after_a_restart_a_run_finds_its_work_on_a_slow_backend() {
+fn after_a_restart_a_run_resumes_on_the_backend_that_has_its_work() {
     run(async {
         let (first, second) = (quick(), Scripted::always(Act::Hang));
         let engine = crate::world::fresh("100");

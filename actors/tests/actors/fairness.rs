@@ -20,7 +20,7 @@ fn pause(world: &World, project: bool) {
 }
 
 #[test]
-fn hostile_117_a_flood_does_not_hold_up_another_account() {
+fn hostile_117_a_flood_of_jobs_does_not_delay_another_account() {
     run(async {
         let generator = slow();
         let world = Plan::with(generator.clone(), 1).start();
@@ -99,7 +99,7 @@ fn failover_respects_the_slots_of_the_second_backend() {
 }
 
 #[test]
-fn a_run_that_waits_for_the_second_backend_holds_no_slot_of_the_first() {
+fn a_run_waiting_for_the_second_backend_occupies_no_slot_of_the_first() {
     run(async {
         let first = Scripted::new([Act::Broken, Act::Broken], Act::Picture);
         let second = Scripted::always(Act::Take(Duration::from_secs(100)));

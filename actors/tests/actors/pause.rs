@@ -12,7 +12,7 @@ use tokio::time::sleep;
 const A_WHILE: Duration = Duration::from_secs(3_600);
 
 #[test]
-fn a_paused_tier_waits_while_the_others_go_on() {
+fn a_paused_tier_waits_while_other_tiers_run() {
     run(async {
         let generator = quick();
         let world = Plan::with(generator.clone(), 2).start();
@@ -37,7 +37,7 @@ fn a_paused_tier_waits_while_the_others_go_on() {
 }
 
 #[test]
-fn running_jobs_go_on_while_paused() {
+fn running_jobs_continue_while_paused() {
     run(async {
         let generator = Scripted::always(Act::Take(Duration::from_secs(60)));
         let world = Plan::with(generator.clone(), 1).start();
@@ -58,7 +58,7 @@ fn running_jobs_go_on_while_paused() {
 }
 
 #[test]
-fn a_pause_outlives_a_restart() {
+fn a_pause_survives_a_restart() {
     run(async {
         let world = Plan::with(quick(), 1).start();
         let pause = Pause {

@@ -42,7 +42,7 @@ fn started_at(world: &World, job: JobId) -> (i64, u32) {
 }
 
 #[test]
-fn begun_jobs_go_first_and_all_in_the_order_of_acceptance() {
+fn begun_jobs_run_first_and_all_jobs_run_in_the_order_of_acceptance() {
     run(async {
         let (engine, jobs) = cut_power().await;
         let generator = Scripted::always(Act::Take(Duration::from_secs(1)));
@@ -77,7 +77,7 @@ fn begun_jobs_go_first_and_all_in_the_order_of_acceptance() {
 }
 
 #[test]
-fn a_begun_job_goes_before_the_waiting_ones_of_other_accounts() {
+fn a_begun_job_runs_before_the_waiting_jobs_of_other_accounts() {
     run(async {
         let engine = fresh("100");
         let world = Plan::over(Arc::clone(&engine) as _, Scripted::always(Act::Hang), 1).start();
@@ -123,7 +123,7 @@ fn a_job_that_has_used_all_runs_fails() {
 }
 
 #[test]
-fn hostile_109_a_clock_set_back_over_a_restart_upsets_no_order() {
+fn hostile_109_order_is_preserved_if_the_clock_is_set_back_over_a_restart() {
     run(async {
         let engine = fresh("100");
         let world = Plan::over(Arc::clone(&engine) as _, quick(), 1).start();
@@ -153,7 +153,7 @@ fn hostile_109_a_clock_set_back_over_a_restart_upsets_no_order() {
 
 /// A new id sorts after the newest record of any kind, so the oldest webhook stays the oldest.
 #[test]
-fn hostile_109_ids_rise_over_a_restart_though_the_clock_was_set_back() {
+fn hostile_109_ids_increase_over_a_restart_even_if_the_clock_was_set_back() {
     run(async {
         for last in ["a failed job", "a webhook"] {
             let engine = fresh("100");

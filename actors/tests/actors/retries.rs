@@ -32,7 +32,7 @@ fn a_transient_failure_is_retried_after_a_growing_wait() {
 }
 
 #[test]
-fn a_retry_waits_as_long_as_the_backend_asks() {
+fn a_retry_waits_as_long_as_the_backend_requests() {
     run(async {
         let asked = Some(Duration::from_secs(7));
         let generator = Scripted::new([Act::Transient(asked)], Act::Picture);

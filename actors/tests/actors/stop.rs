@@ -40,7 +40,7 @@ fn running_jobs_finish_and_queued_ones_wait_for_the_restart() {
 }
 
 #[test]
-fn a_run_that_is_cut_off_does_not_count() {
+fn an_interrupted_run_is_not_counted() {
     run(async {
         let engine = crate::world::fresh("100");
         let mut began = None;

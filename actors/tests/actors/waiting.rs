@@ -22,7 +22,7 @@ const LIMITS: Limits = Limits {
 };
 
 #[test]
-fn a_waiting_caller_learns_of_the_end_once_it_is_durable() {
+fn a_waiting_caller_gets_the_result_once_it_is_durable() {
     run(async {
         let generator = Scripted::always(Act::Take(Duration::from_secs(3)));
         let world = Plan::with(generator, 1).start();
@@ -70,7 +70,7 @@ fn waiting_for_an_ended_job_returns_at_once() {
 }
 
 #[test]
-fn a_lost_hint_costs_only_delay() {
+fn a_lost_notification_only_delays_the_waiting_caller() {
     run(async {
         let world = Plan::with(Scripted::always(Act::Hang), 1).start();
         let first = world.accept(A, Tier::Fast, "holds the slot").await;

@@ -68,7 +68,7 @@ fn failure_report(seed: u64, scenario: &Scenario) -> String {
 }
 
 #[test]
-fn hostile_046_047_095_every_story_keeps_every_promise() {
+fn hostile_046_047_095_every_simulated_scenario_satisfies_all_invariants() {
     silence_expected_panics();
     if let Some(seed) = number("SEED") {
         let scenario = simulate(seed);

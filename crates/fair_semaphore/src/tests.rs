@@ -36,7 +36,7 @@ fn a_waiter_of_another_key_waits_for_one_turn() {
 }
 
 #[test]
-fn a_key_holds_no_more_than_its_share() {
+fn a_key_acquires_at_most_its_share() {
     let semaphore = FairSemaphore::new(10, 5);
     let first = semaphore.acquire('a', 4).now_or_never().expect("free");
     let mut second = waiting(&semaphore, 'a', 2);

@@ -56,7 +56,7 @@ mod tests {
     const PERMITS: usize = 2;
 
     #[tokio::test]
-    async fn the_limit_holds_even_if_callers_no_longer_wait() {
+    async fn the_limit_applies_even_if_callers_stop_waiting() {
         let permits = Arc::new(DecodePermits::new(PERMITS as u64));
         let running = Arc::new(AtomicUsize::new(0));
         let (release, held) = mpsc::channel::<()>();
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_gives_its_permit_back() {
+    async fn a_panic_releases_its_permit() {
         let permits = DecodePermits::new(1);
         for _ in 0..3 {
             let panicked = permits.run('a', |_| panic!("as decoders do")).await;

@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_that_decodes_to_too_much_is_refused_early() {
+    fn an_image_with_too_many_decoded_bytes_is_rejected_early() {
         // A flat GIF of 10,000 x 10,000 is small, and has 400 MB of pixels.
         let screen = [0x10, 0x27, 0x10, 0x27, 0, 0, 0];
         let frame = [

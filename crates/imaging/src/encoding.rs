@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn transparency_stays_where_the_format_has_it() {
+    fn transparency_is_preserved_if_the_format_supports_it() {
         let pixels =
             Pixels::upright(RgbaImage::from_pixel(4, 3, image::Rgba([9, 8, 7, 60])).into());
         for bytes in [

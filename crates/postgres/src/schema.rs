@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn all_keys_are_in_parts_that_follow_each_other_and_leave_out_the_engines_own() {
+    fn the_parts_of_all_keys_are_contiguous_and_omit_the_records_of_the_engine() {
         let parts = parts(&KeyRange::prefix(b""));
         assert_eq!(parts.first().map(|it| it.from.as_slice()), Some(&[1][..]));
         assert_eq!(parts.last().map(|it| it.to.len()), Some(2_705));

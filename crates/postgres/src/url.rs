@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_password_of_the_environment_fills_a_gap_alone() {
+    fn the_environment_password_is_used_only_if_the_url_has_none() {
         let password = |text| {
             let url = DatabaseUrl::parse(text)
                 .expect("a URL")
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pooler_is_named() {
+    fn the_pooler_parameter_is_read() {
         let is_pooled = |text| DatabaseUrl::parse(text).expect("a URL").is_pooled;
         assert!(is_pooled("postgres://db/x?sslmode=disable&pooler=1"));
         assert!(!is_pooled("postgres://db/x?pooler=0"));
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_and_roots_can_be_named() {
+    fn a_url_can_name_a_socket_and_root_certificates() {
         let url =
             "postgresql:///x?host=/run/postgresql&sslmode=verify-full&sslrootcert=/etc/a%20b.pem";
         let url = DatabaseUrl::parse(url).expect("a URL");

@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_that_share_a_key_follow_each_other() {
+    fn rounds_that_share_a_key_run_one_after_another() {
         let queue = queue(&[&["a"], &["a", "b"], &["b"], &["c"]]);
         let first = begin(&queue);
         assert_eq!(names(&first), ["a", "c"]);
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_that_found_a_lock_comes_first_and_waits_apart() {
+    fn a_round_that_met_a_lock_runs_first_in_a_separate_waiting_group() {
         let queue = queue(&[&["a"], &["b"]]);
         let mut group = begin(&queue);
         let ended = group.held();
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn few_rounds_wait_for_a_transaction_under_way_unless_it_takes_long() {
+    async fn a_small_group_waits_for_the_running_transaction_unless_it_takes_long() {
         let queue = queue(&[&["a"]]);
         let first = takes_at_once(&queue).await.expect("nothing is under way");
         queue.add_round(Box::new(Named(&["b"])));
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn many_rounds_begin_beside_a_transaction_under_way() {
+    async fn a_large_group_starts_beside_a_running_transaction() {
         let queue = queue(&[&["a"]]);
         drop(takes_at_once(&queue).await.expect("nothing is under way"));
         // These rounds hold no keys, so they do not block each other.

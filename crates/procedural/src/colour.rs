@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mixing_keeps_the_ends_and_goes_between() {
+    fn mixing_returns_both_ends_and_interpolates_between_them() {
         let (fox, snow) = (hex(0xD9571F), hex(0xF4F3F2));
         for (got, want) in [(fox.to(snow, 0.0), fox), (fox.to(snow, 1.0), snow)] {
             assert!(

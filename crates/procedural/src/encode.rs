@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_says_what_made_the_picture_and_bounds_the_prompt() {
+    fn the_png_text_names_the_generator_and_truncates_the_prompt() {
         let prompt = "füchse\0 🦊 ".repeat(1000);
         let bytes = png(&[10, 20, 30, 40, 50, 60], 2, 1, &prompt).expect("two pixels");
         let reader = png::Decoder::new(std::io::Cursor::new(bytes))

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_agree_with_the_library_closely() {
+    fn exact_functions_agree_closely_with_the_standard_library() {
         for step in -400..400 {
             let x = step as f32 * 0.05;
             assert!((sin(x) - x.sin()).abs() < 2e-5, "sin {x}");

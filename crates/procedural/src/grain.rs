@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_repeat_without_end() {
+    fn grain_rows_repeat_periodically() {
         let grain = Grain::new(1);
         assert_eq!(grain.row(3), grain.row(3 + 256));
         assert_eq!(grain.row(0).len(), grain.mask() + 1);

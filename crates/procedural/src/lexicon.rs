@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_plurals_and_signs_are_known() {
+    fn words_plurals_and_emoji_are_recognised() {
         assert_eq!(
             meaning("fox"),
             Some((Meaning::Subject(Subject::Fox), false))

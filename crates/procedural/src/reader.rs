@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_colour_belongs_to_the_noun_after_it() {
+    fn a_colour_applies_to_the_noun_after_it() {
         let p = plan("a red fox in the snow near a small blue house");
         assert_eq!(p.actors[0].subject, Subject::Fox);
         assert_eq!(p.actors[0].colour, Some(hex(0xC8321F)));
@@ -224,14 +224,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_wanted_is_left_out() {
+    fn negated_subjects_are_omitted() {
         let p = plan("a lake without any boats, no people");
         assert!(p.actors.is_empty());
         assert_eq!(p.stage, Stage::Water);
     }
 
     #[test]
-    fn stages_follow_from_words() {
+    fn words_of_the_prompt_determine_the_stage() {
         for (prompt, stage) in [
             ("a whale", Stage::Underwater),
             ("neon city at night", Stage::City),
@@ -247,13 +247,13 @@ mod tests {
     }
 
     #[test]
-    fn signs_of_other_scripts_are_read() {
+    fn characters_of_other_scripts_and_emoji_are_recognised() {
         assert_eq!(plan("雪の中の狐").actors[0].subject, Subject::Fox);
         assert!(plan("🦊❄️").is_snowy());
     }
 
     #[test]
-    fn what_cannot_be_drawn_becomes_an_abstract_picture() {
+    fn a_prompt_that_cannot_be_drawn_becomes_an_abstract_image() {
         for prompt in [
             "a bowl of ramen",
             "a living room with a sofa",
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_only_light_weather_or_a_table_is_drawn_as_that() {
+    fn a_prompt_of_only_light_weather_or_a_table_is_drawn_without_a_substitute() {
         for prompt in [
             "",
             "night",
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_without_known_words_still_has_a_place() {
+    fn a_prompt_without_known_words_still_has_a_location() {
         for prompt in ["", "\u{301}\u{302}", "qwzx", "שלום עולם", "🧿"] {
             assert!(!plan(prompt).places.is_empty(), "{prompt:?}");
         }

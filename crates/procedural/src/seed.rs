@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stream_is_fixed_for_all_time() {
+    fn the_random_stream_of_a_request_is_reproducible() {
         let mut seed = Seed::of_request("a red fox in the snow", &[]);
         let first = [seed.bits(), seed.bits()];
         let mut again = Seed::of_request("a red fox in the snow", &[]);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn prompt_inputs_and_branches_all_count() {
+    fn the_seed_depends_on_prompt_inputs_and_branch() {
         let one = bytes::Bytes::from_static(b"x");
         let plain = Seed::of_request("p", &[]).bits();
         assert_ne!(plain, Seed::of_request("q", &[]).bits());
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_hold() {
+    fn values_are_within_the_requested_range() {
         let mut seed = Seed::of_request("range", &[]);
         for _ in 0..10_000 {
             let value = seed.range(-2.0, 3.0);

@@ -97,7 +97,7 @@ fn the_pixels_are_the_same_on_every_machine() {
 }
 
 #[test]
-fn different_prompts_give_different_pictures() {
+fn different_prompts_give_different_images() {
     let prompts = [
         "a red fox in the snow",
         "a red fox in the snow!",
@@ -120,7 +120,7 @@ fn different_prompts_give_different_pictures() {
 }
 
 #[test]
-fn the_fox_is_red_and_stands_in_snow() {
+fn a_red_fox_in_snow_has_red_and_pale_pixels() {
     let image = picture("a red fox in the snow", 256, 256, &[]);
     let red = image
         .pixels()
@@ -242,7 +242,7 @@ fn any_prompt_is_drawn() {
 }
 
 #[test]
-fn every_subject_place_and_style_is_drawn() {
+fn every_subject_location_and_style_is_drawn() {
     let words = "fox wolf cat dog rabbit bear owl bird deer horse penguin butterfly fish whale jellyfish turtle person portrait robot \
         astronaut house castle lighthouse windmill bridge tent boat balloon rocket planet flower tree mushroom apple oranges lemon pear cup \
         vase candle book forest mountain hill sea lake river city field desert island beach underwater space room abstract dawn noon sunset \
@@ -256,7 +256,7 @@ fn every_subject_place_and_style_is_drawn() {
 }
 
 #[test]
-fn inputs_are_the_material() {
+fn input_images_are_recognisable_in_the_result() {
     let plain = picture("in the snow", 128, 96, &[]);
     let from_photo = picture(
         "in the snow",
@@ -366,7 +366,7 @@ fn crc32(bytes: &[u8]) -> u32 {
 }
 
 #[test]
-fn pictures_say_what_made_them() {
+fn images_contain_the_generator_and_the_prompt_as_text() {
     let picture = draw(&DrawRequest {
         prompt: "a red fox",
         width: 32,

@@ -26,7 +26,7 @@ async fn fail(throttle: &AuthThrottle, from: &CallOrigin, email: Option<&Email>)
 }
 
 #[tokio::test(start_paused = true)]
-async fn refusals_of_one_network_wait_one_after_the_other_once_there_were_ten() {
+async fn after_ten_failures_rejections_of_one_network_are_delayed_one_after_another() {
     let (throttle, _) = throttle();
     let host = |last: u16| from([0x2001, 0xdb8, 0, 1, 0, 0, 0, last]);
     let began = Instant::now();
@@ -50,7 +50,7 @@ async fn refusals_of_one_network_wait_one_after_the_other_once_there_were_ten() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_of_one_email_address_wait_from_any_network() {
+async fn failures_for_one_email_address_are_delayed_from_any_network() {
     let (throttle, _) = throttle();
     let ada: Email = "ada@example.com".parse().unwrap();
     let began = Instant::now();

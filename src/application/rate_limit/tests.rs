@@ -156,7 +156,7 @@ fn limiters_of_idle_keys_are_dropped() {
 }
 
 #[test]
-fn a_call_counts_for_its_account_unless_its_key_is_refused() {
+fn a_call_counts_against_its_account_unless_the_limit_of_its_key_rejects_it() {
     let bench = Bench::new(None);
     let limiters = Limiters::new(Arc::clone(&bench.rates.limiters.elapsed));
     let account = AccountId(Uuid::from_u128(9));

@@ -76,7 +76,7 @@ mod tests {
     use tintype_storage::domain::request::MAX_INPUTS;
 
     #[test]
-    fn every_shipped_workflow_is_whole() {
+    fn every_built_in_workflow_is_complete() {
         let mut all = vec![(text().unwrap(), 0)];
         all.extend((1..=MAX_INPUTS).map(|inputs| (image(inputs).unwrap(), inputs)));
         for (workflow, inputs) in all {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn several_inputs_weigh_the_same() {
+    fn several_input_images_have_equal_weights() {
         let graph = image(3).unwrap().fill(3, &|it| it.to_string().into());
         let factor = |number: usize| {
             let node = &graph[&format!("blend_{number}")];

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_goes_from_nothing_to_all() {
+    fn progress_rises_over_the_nodes_and_steps_of_a_run() {
         let mut meter = meter();
         let node = |id: &str| json!({"node": id, "prompt_id": "p"});
         let cached = json!({"nodes": ["1", "unknown"], "prompt_id": "p"});
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_binary_frame_may_hold_a_preview() {
+    fn a_binary_frame_may_contain_a_preview() {
         let image = |frame: &'static [u8]| preview_in(&Bytes::from_static(frame));
         let found = Some(Bytes::from_static(b"image"));
         assert_eq!(image(b"\0\0\0\x01\0\0\0\x02image"), found);

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_picture_is_the_named_nodes_or_the_first_that_is_kept() {
+    fn the_image_is_that_of_the_named_node_or_else_the_first_stored_image() {
         let outputs = json!({
             "1": {"images": [file("preview.png", "temp")], "text": ["words"]},
             "3": {"audio": [file("a.flac", "output")], "gifs": [file("b.WEBP", "output")], "animated": [false]},

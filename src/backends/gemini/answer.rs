@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_picture_that_is_no_thought_is_taken() {
+    fn the_last_image_that_is_not_a_thought_is_returned() {
         let answer = json!({"candidates": [{"finishReason": "STOP", "content": {"role": "model", "parts": [
             {"text": "Here you are."},
             {"inlineData": {"mimeType": "image/png", "data": "AAAA"}},
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_picture_is_reported_with_the_models_text() {
+    fn a_missing_image_is_reported_with_the_text_of_the_model() {
         for reason in [
             "NO_IMAGE",
             "IMAGE_OTHER",
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_another_form_is_garbage() {
+    fn a_response_of_another_format_is_garbage() {
         for answer in [
             json!({}),
             json!({"images": []}),

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_cannot_leave_its_place_in_the_path() {
+    fn a_model_id_is_escaped_as_one_path_segment() {
         assert_eq!(Model::named("models/a.b-c_1").segment(), "a.b-c_1");
         assert_eq!(Model::named("../x?y#z").segment(), "..%2Fx%3Fy%23z");
     }

@@ -118,14 +118,14 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_that_is_large_enough_stays_as_it_is() {
+    fn an_image_that_is_large_enough_is_unchanged() {
         let bytes = gradient(64, 48);
         assert_eq!(cover(bytes.clone(), (64, 48)).unwrap(), bytes);
         assert_eq!(cover(bytes.clone(), (32, 48)).unwrap(), bytes);
     }
 
     #[test]
-    fn a_smaller_picture_is_enlarged_and_cropped_to_the_requested_size() {
+    fn a_smaller_image_is_enlarged_and_cropped_to_the_requested_size() {
         assert_eq!(
             size(&cover(gradient(64, 48), (128, 96)).unwrap()),
             (128, 96)
@@ -148,7 +148,7 @@ mod tests {
 
     /// If the code enlarged before cropping, the longest strip would have 17 billion pixels.
     #[test]
-    fn a_strip_is_cropped_before_it_is_enlarged_and_a_thread_is_refused() {
+    fn a_narrow_image_is_cropped_before_it_is_enlarged_and_a_tiny_image_is_rejected() {
         let strip = cover(gradient(16_384, 16), (1024, 1024)).unwrap();
         assert_eq!(size(&strip), (1024, 1024));
         for (width, height) in [(16_384, 1), (1, 16_384), (15, 15), (64, 15)] {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_of_one_colour_is_a_fault_in_every_pixel_format() {
+    fn an_image_of_a_single_colour_is_a_fault_in_every_pixel_format() {
         let plain = [
             DynamicImage::new_rgb8(9, 9),
             DynamicImage::new_luma8(9, 9),

@@ -37,7 +37,7 @@ mod tests {
     const SDXL: u64 = 1_179_648;
 
     #[test]
-    fn every_size_of_1k_is_made_as_it_is() {
+    fn every_1k_size_is_generated_unchanged() {
         for tier in Tier::ALL {
             for ratio in AspectRatio::ALL {
                 let wanted = ratio.pixels(*tier, Resolution::K1);
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn a_larger_one_is_made_within_the_bound_and_nearly_in_its_ratio() {
+    fn a_larger_size_is_reduced_to_the_pixel_limit_with_nearly_the_same_ratio() {
         for bound in [262_144, SDXL] {
             for ratio in AspectRatio::ALL {
                 for resolution in [Resolution::K2, Resolution::K4] {
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_sizes_are_rounded_to_what_models_take() {
+    fn odd_sizes_are_rounded_to_sizes_that_models_support() {
         assert_eq!(native((1000, 1001), SDXL), (1008, 1008));
         assert_eq!(native((1, 1), SDXL), (64, 64));
         assert_eq!(native((0, 0), SDXL), (64, 64));

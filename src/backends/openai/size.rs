@@ -118,13 +118,13 @@ mod tests {
     }
 
     #[test]
-    fn another_server_gets_exactly_what_the_table_says() {
+    fn another_server_gets_the_exact_size_of_the_table() {
         let ratio = "16:9".parse().unwrap();
         assert_eq!(Family::Any.size(ratio, (1376, 768)), (1376, 768));
     }
 
     #[test]
-    fn every_size_that_a_newer_model_is_asked_for_is_within_its_bounds() {
+    fn every_size_requested_from_a_newer_model_is_within_its_limits() {
         for ratio in AspectRatio::ALL {
             for tier in Tier::ALL {
                 for resolution in Resolution::ALL {

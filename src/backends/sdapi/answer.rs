@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn the_picture_is_the_first_that_is_no_grid() {
+    fn the_first_image_that_is_not_a_grid_is_returned() {
         let of = |answer: Value| picture(&answer).map(|bytes| String::from_utf8(bytes).unwrap());
         let (grid, first, map) = ("Z3JpZA==", "Zmlyc3Q=", "bWFw");
         let info = r#"{"seed": 5, "index_of_first_image": 1}"#;

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_left_to_act_on() {
+    fn all_prompt_syntax_is_neutralized() {
         for (asked, sent) in [
             ("a red fox, 35mm", "a red fox, 35mm"),
             ("a <lora:secret:1> b", "a < lora:secret:1> b"),

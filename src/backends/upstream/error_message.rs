@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_cut() {
+    fn a_long_text_is_truncated() {
         let long = sanitized(&"word ".repeat(1_000), &[]);
         assert!(long.len() <= MAX_CHARS && long.ends_with("..."), "{long}");
         assert!(sanitized(&"x".repeat(5_000), &[]).len() <= MAX_CHARS);

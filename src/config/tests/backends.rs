@@ -12,7 +12,7 @@ fn with(kind: &str, line: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_back_end_has_the_defaults_of_its_kind() {
+fn a_backend_has_the_defaults_of_its_kind() {
     let c = Given::file(OPENAI).config();
     let gpu = &c.backends["gpu"];
     let remote = gpu.remote().unwrap();
@@ -49,7 +49,7 @@ fn nodes_share_the_slots_of_a_backend_on_one_machine() {
 }
 
 #[test]
-fn the_environment_reaches_into_a_back_end() {
+fn the_environment_sets_keys_of_a_backend() {
     let c = Given::file(OPENAI.replace("gpu", "My-GPU"))
         .env("TINTYPE__BACKENDS__MY_GPU__CONCURRENCY", "7")
         .env("TINTYPE__BACKENDS__MY_GPU__API_KEY", "12345")
@@ -76,7 +76,7 @@ fn the_environment_reaches_into_a_back_end() {
 }
 
 #[test]
-fn a_flag_reaches_into_a_back_end() {
+fn a_flag_sets_a_key_of_a_backend() {
     let c = Given::file(OPENAI).flag("backends.gpu.retries", 0).config();
     assert_eq!(c.backends["gpu"].remote().unwrap().retries, 0);
 }
@@ -174,7 +174,7 @@ fn the_builtin_backend_is_always_procedural() {
 }
 
 #[test]
-fn a_faulty_back_end_is_reported_once_and_not_as_missing() {
+fn a_faulty_backend_is_reported_once_and_not_as_missing() {
     let content = "[backends.x]\nkind = 'opnai'\n[tiers.fast]\nbackends = [{ name = 'x' }]";
     assert_eq!(Given::file(content).faults().len(), 1);
 }
@@ -211,7 +211,7 @@ fn names_and_headers_are_validated() {
 }
 
 #[test]
-fn a_key_from_the_environment_is_needed_once_a_tier_uses_the_back_end() {
+fn an_api_key_from_the_environment_is_required_once_a_tier_uses_the_backend() {
     let unused = "[backends.g]\nkind = 'gemini'\nbase_url = 'https://a'\napi_key_env = 'G_KEY'\n";
     let used = format!("{unused}[tiers.fast]\nbackends = [{{ name = 'g' }}]\n");
     let key = |given: Given| {

@@ -212,7 +212,7 @@ fn the_public_url_follows_the_address() {
 }
 
 #[test]
-fn zero_days_keep_for_ever() {
+fn a_retention_of_zero_days_never_expires() {
     let c =
         Given::file("results.retention_days = 0\nwebhooks.delivery_retention_days = 0").config();
     assert_eq!(c.results.retention(), None);

@@ -147,7 +147,7 @@ fn a_value_out_of_range_is_repeated_with_the_range() {
 }
 
 #[test]
-fn all_faults_of_a_file_come_at_once_in_the_order_of_its_lines() {
+fn all_faults_of_a_file_are_reported_at_once_in_the_order_of_its_lines() {
     let content = "\
 [server]
 lisen = 'x'

@@ -113,7 +113,7 @@ fn a_default_file_that_cannot_be_read_is_an_error() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_without_permission_says_so() {
+fn a_missing_read_permission_is_reported() {
     use std::os::unix::fs::PermissionsExt;
 
     let given = Given::file("jobs.max_runs = 5");

@@ -18,7 +18,7 @@ fn deep_nesting_is_refused() {
 }
 
 #[test]
-fn a_flood_of_faults_is_cut_and_counted() {
+fn a_flood_of_faults_is_truncated_and_counted() {
     let flood: String = (0..100_000).map(|n| format!("k{n} = 1\n")).collect();
     for content in [
         flood.clone(),
@@ -36,7 +36,7 @@ fn a_flood_of_faults_is_cut_and_counted() {
 }
 
 #[test]
-fn a_flood_of_back_ends_or_headers_is_refused() {
+fn a_flood_of_backends_or_headers_is_rejected() {
     let many: String = (0..10_000)
         .map(|n| format!("[backends.b{n}]\nkind = 'procedural'\n"))
         .collect();

@@ -136,7 +136,7 @@ fn the_table_above_covers_every_section() {
 }
 
 #[test]
-fn what_a_file_leaves_out_keeps_its_default() {
+fn keys_missing_from_a_file_have_their_defaults() {
     let c = Given::file("[server]\nworkers = 3\n").config();
     let mut expected = defaults();
     expected.server.workers = 3;
@@ -164,7 +164,7 @@ fn strings_in_the_environment_need_no_quotes() {
 }
 
 #[test]
-fn a_whole_section_can_come_from_one_variable() {
+fn one_variable_can_set_a_whole_section() {
     let c = Given::nothing()
         .env("TINTYPE__JOBS__MAX_RUNS", "7")
         .env("TINTYPE__JOBS", "{ max_runs = 5, max_live = 9 }")
@@ -202,7 +202,7 @@ fn an_empty_short_name_keeps_the_token_of_the_file() {
 }
 
 #[test]
-fn a_short_admin_token_is_refused_with_what_is_expected_and_not_repeated() {
+fn a_short_admin_token_is_rejected_with_the_expected_format_and_not_quoted() {
     let short = Given::nothing().env("TINTYPE_ADMIN_TOKEN", "31-characters-are-one-too-few-x");
     let faults = short.faults().join(" ");
     assert!(

@@ -183,7 +183,7 @@ fn an_invalid_value_is_reported_with_the_expectation() {
 
 /// The examples are commented-out lines that users uncomment.
 #[test]
-fn the_examples_of_the_manual_hold_the_defaults() {
+fn the_examples_of_the_manual_contain_the_defaults() {
     let manual = super::super::DEFAULT_TOML;
     for name in ["webui", "comfy"] {
         let start = manual.find(&format!("\n#[backends.{name}]")).expect("it");

@@ -116,7 +116,7 @@ fn aspect_ratios_come_from_the_known_set() {
 }
 
 #[test]
-fn a_tier_names_back_ends_that_exist() {
+fn a_tier_can_only_name_existing_backends() {
     assert!(tier("pro", "backends = []")[0].contains("expected a list of 1 to 16 entries"));
     assert!(tier("pro", "backends = ['builtin']")[0].contains("backends[0]: expected a table"));
     assert!(tier("pro", "backends = [{}]")[0].contains("backends[0].name: missing"));

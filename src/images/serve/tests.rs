@@ -97,7 +97,7 @@ impl Answer {
 }
 
 #[actix_web::test]
-async fn a_valid_address_returns_the_picture_and_all_headers() {
+async fn a_valid_url_returns_the_image_and_all_headers() {
     let server = Server::with(&[(KEY, PICTURE)]).await;
     let answer = server.get(&server.address(KEY).await, &[]).await;
     assert_eq!(answer.status, 200);
@@ -167,7 +167,7 @@ async fn the_signature_is_checked_before_the_time_and_the_file() {
 }
 
 #[actix_web::test]
-async fn a_removed_result_is_gone_and_anything_else_not_found() {
+async fn a_removed_result_is_410_and_any_other_missing_key_is_404() {
     let server = Server::with(&[(KEY, PICTURE)]).await;
     let uri = server.address(KEY).await;
     server.images.delete(KEY).await.unwrap();
@@ -188,7 +188,7 @@ async fn a_removed_result_is_gone_and_anything_else_not_found() {
 }
 
 #[actix_web::test]
-async fn a_result_removed_by_retention_is_gone() {
+async fn a_result_removed_by_retention_is_410() {
     let server = Server::with(&[(KEY, PICTURE)]).await;
     let uri = server.address(KEY).await;
     let tomorrow = Utc::now() + TimeDelta::days(1);
@@ -203,7 +203,7 @@ async fn a_result_removed_by_retention_is_gone() {
 }
 
 #[actix_web::test]
-async fn a_part_is_sent_as_a_part() {
+async fn a_range_is_sent_as_partial_content() {
     let server = Server::with(&[(KEY, PICTURE)]).await;
     let uri = server.address(KEY).await;
     for (range, body, content_range) in [

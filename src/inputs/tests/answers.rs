@@ -9,7 +9,7 @@ use super::{
 };
 
 #[actix_web::test]
-async fn takes_every_kind_whatever_the_header_says_it_is() {
+async fn every_image_kind_is_accepted_regardless_of_its_content_type() {
     let all = one_of_each();
     let bodies: Vec<_> = all.iter().map(|(_, image)| image.clone()).collect();
     let server = Server::start(move |path| {
@@ -37,7 +37,7 @@ async fn takes_every_kind_whatever_the_header_says_it_is() {
 }
 
 #[actix_web::test]
-async fn sends_what_a_plain_client_sends() {
+async fn requests_contain_only_the_headers_of_a_plain_client() {
     let server = Server::start(|_| ok(&png(3, 2))).await;
     run(&[server.url("/a?b=c#d")], &limits()).await.unwrap();
     let request = server.requests.lock()[0].to_lowercase();
@@ -61,7 +61,7 @@ async fn sends_what_a_plain_client_sends() {
 }
 
 #[actix_web::test]
-async fn stores_the_bytes_as_they_are_and_turned_images_by_their_orientation() {
+async fn bytes_are_stored_unchanged_and_dimensions_follow_the_orientation() {
     let image = jpeg_with(300, 200, &[app1(&exif(8))]);
     let body = image.clone();
     let server = Server::start(move |_| ok(&body)).await;
@@ -87,7 +87,7 @@ async fn the_same_url_fourteen_times_is_fetched_fourteen_times() {
 }
 
 #[actix_web::test]
-async fn entries_are_fetched_side_by_side() {
+async fn entries_are_fetched_concurrently() {
     // The server answers only after all requests have arrived.
     let (open, gate) = tokio::sync::watch::channel(false);
     let server = Server::start(move |_| {
@@ -190,7 +190,7 @@ async fn every_faulty_entry_is_named_with_its_fault() {
 }
 
 #[actix_web::test]
-async fn identity_is_no_compression_and_anything_else_is() {
+async fn only_the_identity_content_encoding_is_accepted() {
     let server = Server::start(|path| {
         let lines = match path {
             "/identity" => "HTTP/1.1 200 OK\nContent-Encoding: Identity\nContent-Length: 75",
@@ -274,7 +274,7 @@ async fn an_answer_that_is_no_http_is_a_fault() {
 }
 
 #[actix_web::test]
-async fn urls_that_are_wrong_in_themselves_are_all_named_and_hide_no_fault_of_the_others() {
+async fn all_malformed_urls_are_named_and_hide_no_fault_of_other_urls() {
     let server = Server::start(|_| ok(&png(3, 2))).await;
     let urls = [
         server.url("/"),
@@ -321,12 +321,12 @@ async fn a_slow_server_is_waited_for_within_the_time() {
 }
 
 #[actix_web::test]
-async fn no_urls_are_no_images() {
+async fn an_empty_list_of_urls_gives_no_images() {
     assert_eq!(run(&[], &limits()).await.unwrap(), []);
 }
 
 #[test]
-fn kinds_have_the_names_that_others_know_them_by() {
+fn image_kinds_have_their_common_names() {
     let names =
         one_of_each().map(|(kind, _)| [kind.mime(), kind.extension(), kind.name()].join(" "));
     let expected = [

@@ -132,7 +132,7 @@ async fn the_limit_ends_all_entries() {
 }
 
 #[actix_web::test]
-async fn the_deadline_names_what_was_not_complete() {
+async fn the_error_after_the_deadline_names_each_incomplete_entry() {
     let server = Server::start(|path| match path {
         "/good" => ok(&png(3, 2)),
         "/silent" => vec![Act::Hang],
@@ -166,7 +166,7 @@ async fn the_deadline_names_what_was_not_complete() {
 }
 
 #[actix_web::test]
-async fn every_fault_is_told_that_shows_before_the_deadline() {
+async fn every_fault_found_before_the_deadline_is_reported() {
     let server = Server::start(|path| match path {
         "/404" => head("HTTP/1.1 404 Not Found\nContent-Length: 0", []),
         _ => vec![Act::Hang],
@@ -188,7 +188,7 @@ async fn every_fault_is_told_that_shows_before_the_deadline() {
 }
 
 #[actix_web::test]
-async fn images_that_would_burst_a_decoder_are_refused() {
+async fn images_with_too_many_pixels_are_rejected_by_their_header() {
     let bombs = [
         (png(100_000, 100_000), "100000 x 100000"),
         (png(MAX_SIDE + 1, 1), "16385 x 1"),

@@ -49,7 +49,7 @@ async fn drop_when(
 }
 
 #[actix_web::test]
-async fn dropped_while_the_others_are_complete_already() {
+async fn an_ingestion_dropped_after_some_images_are_complete_leaves_no_object() {
     let server = Server::start(|path| match path {
         "/hang" => head("HTTP/1.1 200 OK", [Act::Send(png(3, 2)), Act::Hang]),
         _ => ok(&png(3, 2)),
@@ -65,7 +65,7 @@ async fn dropped_while_the_others_are_complete_already() {
 }
 
 #[actix_web::test]
-async fn dropped_in_the_middle_of_an_upload_in_parts() {
+async fn an_ingestion_dropped_during_a_multipart_upload_leaves_no_object() {
     let server = Server::start(|_| {
         head(
             "HTTP/1.1 200 OK",
@@ -89,7 +89,7 @@ async fn dropped_in_the_middle_of_an_upload_in_parts() {
 }
 
 #[actix_web::test]
-async fn dropped_before_the_first_byte() {
+async fn an_ingestion_dropped_before_the_first_byte_leaves_no_object() {
     let server = Server::start(|_| vec![Act::Hang]).await;
     let urls = vec![server.url("/"); 14];
     drop_when(&server, &urls, Failing::at(At::Nothing), async || {
@@ -100,7 +100,7 @@ async fn dropped_before_the_first_byte() {
 
 /// Drops the future after every possible number of polls, so also between the store's answer and the result.
 #[actix_web::test]
-async fn dropped_after_any_number_of_polls() {
+async fn an_ingestion_dropped_after_any_number_of_polls_leaves_no_object() {
     let server = Server::start(|_| ok(&png(3, 2))).await;
     let urls = vec![server.url("/"); 2];
     let (egress, limits, prefix) = (egress(), limits(), prefix());

@@ -61,7 +61,7 @@ async fn loops_end() {
 }
 
 #[actix_web::test]
-async fn no_redirect_leads_inside_or_away_from_http() {
+async fn no_redirect_leads_to_a_private_address_or_another_scheme() {
     let inside = Server::start_on("127.0.0.2:0", |_| ok(&png(3, 2))).await;
     let port = inside.address.port();
     let targets = [
@@ -125,7 +125,7 @@ async fn a_redirect_without_a_target_is_a_fault() {
 }
 
 #[actix_web::test]
-async fn a_name_inside_is_refused_after_a_redirect_too() {
+async fn a_name_with_a_private_address_is_rejected_after_a_redirect_too() {
     let inside = Server::start_on("127.0.0.2:0", |_| ok(&png(3, 2))).await;
     let port = inside.address.port();
     let outside =
@@ -147,7 +147,7 @@ async fn a_name_inside_is_refused_after_a_redirect_too() {
 }
 
 #[actix_web::test]
-async fn without_an_opened_range_nothing_on_this_machine_is_reached() {
+async fn loopback_is_unreachable_unless_it_is_allowed() {
     let server = Server::start(|_| ok(&png(3, 2))).await;
     let egress = Client::with_resolver(
         ClientOptions::default(),
@@ -168,7 +168,7 @@ async fn without_an_opened_range_nothing_on_this_machine_is_reached() {
 }
 
 #[actix_web::test]
-async fn https_may_lead_to_https_but_not_to_http() {
+async fn https_may_redirect_to_https_but_not_to_http() {
     let plain = Server::start(|_| ok(&png(3, 2))).await;
     let authority = tls::authority();
     let serve = async |answer: String| {
@@ -211,7 +211,7 @@ async fn https_may_lead_to_https_but_not_to_http() {
 }
 
 #[actix_web::test]
-async fn a_certificate_that_nobody_vouches_for_is_a_fault_of_the_entry() {
+async fn an_untrusted_certificate_is_a_fault_of_the_entry() {
     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_owned();
     let server = tls::serve(&tls::authority(), tls::leaf("pictures.example"), answer).await;
     let text = faults(

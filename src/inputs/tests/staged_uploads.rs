@@ -30,7 +30,7 @@ async fn until_empty(store: &Arc<dyn ObjectStore>) {
 }
 
 #[tokio::test]
-async fn a_picture_in_pieces_of_any_size_is_stored_whole() {
+async fn an_image_in_chunks_of_any_size_is_stored_completely() {
     let picture = pictures::png(30, 20);
     for piece in [1, 7, 511, 512, 513, picture.len()] {
         let store = memory();
@@ -45,7 +45,7 @@ async fn a_picture_in_pieces_of_any_size_is_stored_whole() {
 }
 
 #[tokio::test]
-async fn the_same_bytes_have_the_same_digest_and_others_another() {
+async fn equal_bytes_have_equal_digests_and_different_bytes_different_digests() {
     let store = memory();
     let digest = async |bytes: &[u8], piece| {
         let held = hand_over(&store, bytes, piece).await.expect("taken");
@@ -57,7 +57,7 @@ async fn the_same_bytes_have_the_same_digest_and_others_another() {
 }
 
 #[tokio::test]
-async fn what_is_dropped_is_taken_back() {
+async fn a_dropped_upload_is_removed_from_the_store() {
     let store = memory();
     let held = hand_over(&store, &pictures::png(30, 20), 100).await;
     drop(held.expect("taken"));
@@ -69,7 +69,7 @@ async fn what_is_dropped_is_taken_back() {
 }
 
 #[tokio::test]
-async fn what_is_no_picture_is_refused_by_its_bytes() {
+async fn data_that_is_not_an_image_is_rejected_by_its_bytes() {
     let store = memory();
     for (bytes, said) in [
         (&b""[..], "is empty"),

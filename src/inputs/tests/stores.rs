@@ -184,7 +184,7 @@ async fn large_server() -> Server {
 }
 
 #[actix_web::test]
-async fn every_failure_of_the_store_is_the_stores_and_leaves_nothing() {
+async fn every_store_failure_is_a_storage_error_and_leaves_no_object() {
     let server = large_server().await;
     let small = vec![server.url("/small"); 3];
     let mixed = vec![
@@ -225,7 +225,7 @@ async fn every_failure_of_the_store_is_the_stores_and_leaves_nothing() {
 }
 
 #[actix_web::test]
-async fn a_large_image_is_stored_in_parts_and_whole() {
+async fn a_large_image_is_stored_completely_by_a_multipart_upload() {
     let server = large_server().await;
     let failing = Failing::at(At::Nothing);
     let store: Arc<dyn ObjectStore> = failing.clone();
@@ -246,7 +246,7 @@ async fn a_large_image_is_stored_in_parts_and_whole() {
 }
 
 #[actix_web::test]
-async fn a_fetch_that_fails_takes_back_what_the_others_have_stored() {
+async fn a_failed_fetch_removes_the_objects_of_the_other_fetches() {
     let server = large_server().await;
     for bad in ["/404", "/cut"] {
         let failing = Failing::at(At::Nothing);
@@ -303,7 +303,7 @@ async fn a_deadline_that_is_missed_for_memory_is_not_blamed_on_the_store() {
 }
 
 #[actix_web::test]
-async fn a_store_on_disk_is_left_without_a_file() {
+async fn a_failed_ingestion_leaves_no_file_on_disk() {
     use object_store::local::LocalFileSystem;
     let server = large_server().await;
     let directory = tempfile::tempdir().unwrap();
@@ -336,7 +336,7 @@ async fn a_store_on_disk_is_left_without_a_file() {
 }
 
 #[actix_web::test]
-async fn a_directory_that_cannot_be_written_is_the_stores_fault() {
+async fn an_unwritable_directory_is_a_storage_error() {
     use object_store::local::LocalFileSystem;
     let server = large_server().await;
     let directory = tempfile::tempdir().unwrap();

@@ -57,7 +57,7 @@ mod tests {
     use crate::observability::traces::span::{Kind, Moment};
 
     #[test]
-    fn a_span_is_told_in_the_json_of_otlp() {
+    fn a_span_is_encoded_as_otlp_json() {
         let span = Span {
             trace: [0xAB; 16],
             id: [1; 8],

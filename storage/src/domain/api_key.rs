@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_or_cut_key_is_malformed() {
+    fn a_changed_or_truncated_key_is_malformed() {
         let key = text(&[7; 32]);
         for at in 0..key.len() {
             let mut bytes = key.clone().into_bytes();
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_exclusive() {
+    fn a_key_is_rejected_from_the_moment_of_its_expiry() {
         let end = Timestamp::from_millis(1_000);
         let id = uuid::Uuid::nil();
         let key = ApiKey {

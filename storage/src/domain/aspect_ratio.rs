@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ratios_read_back_and_nothing_else_is_one() {
+    fn ratios_round_trip_and_other_text_is_rejected() {
         assert!(
             AspectRatio::ALL
                 .iter()
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_disk_holds_supported_ratios_only() {
+    fn only_supported_ratios_are_decoded() {
         for it in AspectRatio::ALL {
             let bytes = postcard::to_stdvec(&it).unwrap();
             assert_eq!(bytes, [it.width, it.height]);

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_29_names_are_ordered_as_the_reader_orders_them() {
+    fn hostile_29_names_are_sorted_by_code_point_in_ascii_and_by_utf_16_unit_in_utf_8() {
         assert_eq!(
             both(r#"{"😀":1,"\ue000":2,"z":{"b":0,"a":0},"10":3,"9":4,"":5}"#),
             [
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_read_back() {
+    fn encoding_names_round_trip() {
         for encoding in Encoding::ALL {
             assert_eq!(encoding.word().parse::<Encoding>().unwrap(), encoding);
         }
@@ -287,7 +287,7 @@ mod tests {
         }
 
         #[test]
-        fn a_double_survives_its_spelling(bits: u64) {
+        fn a_double_round_trips_through_its_text(bits: u64) {
             let value = f64::from_bits(bits);
             prop_assume!(value.is_finite());
             for text in both(&format!("{value:e}")) {

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_rise_though_the_clock_goes_back() {
+    fn ids_increase_even_if_the_clock_is_set_back() {
         let source = IdSource::new(Timestamp::from_millis(5_000));
         let mut last = source.next(Timestamp::from_millis(1_000));
         for millis in [9_000, 9_000, 3_000, 0, 9_001, 8_999, 9_001] {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_36_names_that_are_no_hyphenated_uuid() {
+    fn hostile_36_text_that_is_not_a_hyphenated_uuid_is_rejected() {
         let good = "01890a5d-ac96-774b-bcce-b302099a8057";
         assert!(good.parse::<JobId>().is_ok());
         assert!(good.to_uppercase().parse::<JobId>().is_ok());

@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_may_stand_wherever_json_allows_them() {
+    fn whitespace_is_accepted_between_all_tokens() {
         assert_eq!(
             compact("\r\n { \"a\" :\t[ 1 , -2.5e3 , [ ] , { } ] , \"b\" : \"\\\\\" } \n"),
             r#"{"a":[1,-2.5e3,[],{}],"b":"\\"}"#
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_23_what_is_no_json() {
+    fn hostile_23_text_that_is_not_json_is_rejected() {
         for text in [
             "", "[1,]", "NaN", "{}{}", "// x\n1", "01", "1.", "'a'", "{a:1}", "tru",
         ] {
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_is_magic() {
+    fn special_member_names_are_ordinary_names() {
         let text = r#"{"$serde_json::private::Number":"1","$serde_json::private::RawValue":"2","__proto__":{},"":0}"#;
         assert_eq!(compact(text), text);
     }

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn the_compact_length_is_known_without_the_tree() {
+    fn the_compact_length_is_measured_without_building_a_tree() {
         for text in [
             r#" { "a" : [ 1 , -2.5e3 , "x y" ] , "b\/\u002F" : "\"\\\b\f\n\r\t" } "#,
             r#""\u0000\u001f\u0020\u0022\u005c\u0008\u000a\u007f\u0080\u07ff\u0800\uffff\ud83d\ude00""#,

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_42_a_failed_job_gives_everything_back() {
+    fn hostile_42_a_failed_job_releases_its_whole_hold() {
         let before = books("0.3");
         assert_eq!(
             before
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_negative_price_moves_nothing() {
+    fn a_negative_price_is_rejected() {
         let held = books("1").hold(amount("0.5")).unwrap();
         let refused = Err(LedgerError::Range(AmountError::Negative));
         for price in [amount("-0.000001"), amount("-0.5")] {

@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backend_is_down_from_the_first_node_that_finds_it_so_to_the_last() {
+    fn a_backend_is_down_while_any_live_node_finds_it_down() {
         let nodes = [1, 2, 3].map(|id| NodeId(Uuid::from_u128(id)));
         let mut alarms = Alarms::default();
         let mut at = |node: usize, living: &[NodeId], look, millis| {

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_is_there_and_null_where_it_has_no_value() {
+    fn every_field_is_present_and_null_if_it_has_no_value() {
         let url = "https://x/files/a.png?expires=1&signature=2";
         assert_eq!(
             written(&event(JOB, Ending::Done { image_url: url }, None)),
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn private_names_go_at_the_top_only() {
+    fn private_names_are_removed_only_at_the_top_level() {
         for (given, sent) in [
             (
                 r#"{"_a":1,"b_":{"_c":[{"_d":2}]},"__proto__":3,"_":4}"#,

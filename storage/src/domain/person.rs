@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invitation_is_good_once_and_until_it_expires() {
+    fn an_invitation_is_valid_once_and_until_it_expires() {
         let end = Timestamp::from_millis(5_000);
         let secret = Digest32([7; 32]);
         let person = Person {

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_newcomer_is_served_next_and_a_busy_account_after_its_own() {
+    fn a_new_account_is_served_next_and_a_busy_account_after_its_own_jobs() {
         let served = Turns {
             single: 7,
             batch: 2,

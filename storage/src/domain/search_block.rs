@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_outside_of_its_record_has_no_words() {
+    fn a_prompt_stored_outside_its_record_is_not_indexed() {
         let mut of = jobs((0..MAX_JOBS).map(|_| String::new()));
         of[7].prompt = PromptRef::Stored("prompts/fox".into());
         let (_, block) = SearchBlock::cut(&of).unwrap();

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn no_message_shows_it() {
+    fn no_message_contains_the_secret() {
         let secret = Secret::from_random(*b"0123456789abcdef0123456789abcdef");
         let shown = format!("{secret:?} {secret:#?} {NotASecret}");
         assert!(!shown.contains("0123") && !shown.contains(&secret.text()[6..12]));

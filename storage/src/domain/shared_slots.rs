@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn all_nodes_together_have_so_many_as_there_are() {
+    fn all_nodes_together_use_at_most_the_slots_of_a_backend() {
         let mut places = SharedSlots::default();
         assert_eq!(settle(&mut places, ONE, 0, 1), (1, 1));
         assert_eq!(settle(&mut places, TWO, 0, 0), (0, 1));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_that_wait_get_places_in_turn() {
+    fn waiting_nodes_get_slots_in_turn() {
         let mut places = SharedSlots::default();
         assert_eq!(settle(&mut places, ONE, 0, 2), (2, 0));
         assert_eq!(settle(&mut places, TWO, 0, 1), (0, 0));
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_places_of_a_node_that_is_gone_are_free() {
+    fn the_slots_of_a_dead_node_are_free() {
         let mut places = SharedSlots::default();
         settle(&mut places, ONE, 0, 2);
         settle(&mut places, TWO, 0, 1);

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_back_opens_no_window_anew() {
+    fn a_clock_that_is_set_back_does_not_reset_a_spending_window() {
         let spending = spent(&[("2026-12-01T00:00:00Z", "2"), ("2026-11-30T12:00:00Z", "1")]);
         assert_eq!(
             seen(&spending, "2026-11-30T12:00:00Z"),
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_its_charges_do_not_explain_is_found() {
+    fn a_record_that_differs_from_its_charges_is_reported() {
         let charges = [("2026-12-14T00:00:00Z", "2"), ("2026-12-15T00:00:00Z", "1")];
         let in_order = spent(&charges);
         let differs = |record: &Spending| record.differs_from(&in_order, &by_day(&charges));

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_read_back() {
+    fn tier_and_resolution_names_round_trip() {
         assert!(
             Tier::ALL
                 .iter()

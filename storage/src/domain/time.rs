@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn survives_the_ends_of_the_calendar() {
+    fn timestamps_are_clamped_to_the_calendar() {
         assert_eq!(
             Timestamp::from_millis(i64::MIN).to_string(),
             "1970-01-01T00:00:00.000Z"

@@ -80,7 +80,7 @@ pub fn command(directory: &Path) -> std::process::Command {
     command
         .args([
             "--exact",
-            "child::plays_the_story_as_a_child",
+            "child::plays_the_crash_scenario_as_a_child",
             "--nocapture",
         ])
         .args(["--test-threads", "1"])
@@ -140,7 +140,7 @@ fn refused(error: &EngineError) -> ! {
 
 /// Plays the scenario as a child; does nothing as a test.
 #[test]
-fn plays_the_story_as_a_child() {
+fn plays_the_crash_scenario_as_a_child() {
     let Some(directory) = env::var_os(DIRECTORY).map(PathBuf::from) else {
         return;
     };

@@ -100,7 +100,7 @@ fn hostile_074_any_call_of_a_start_fails_with_an_input_output_error() {
 }
 
 #[test]
-fn hostile_074_a_read_fails_of_what_was_read_before_and_its_loss_is_told() {
+fn hostile_074_a_failed_read_of_data_that_was_read_before_is_reported_as_a_loss() {
     try_all(&|| Matrix::of_a_start(true), "a cold start, ", "EIO", false);
 }
 

@@ -90,7 +90,7 @@ fn the_record_is_complete_and_shows_the_disk_content() {
 }
 
 #[test]
-fn hostile_92_a_power_cut_at_any_moment_loses_nothing_that_was_answered() {
+fn hostile_92_a_power_cut_at_any_moment_loses_no_acknowledged_commit() {
     let played = played();
     let cuts = env::var("TINTYPE_POWER_CUTS").ok();
     let cuts = cuts.map_or(CUTS, |it| it.parse().expect("a number"));

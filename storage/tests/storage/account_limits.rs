@@ -52,7 +52,7 @@ fn until_refused(till: &mut Till, price: &str) -> (usize, Period) {
 }
 
 #[test]
-fn no_number_of_keys_passes_the_day_or_the_month_of_the_account() {
+fn no_number_of_keys_exceeds_the_daily_or_monthly_limit_of_the_account() {
     let mut till = Till::with("100");
     // 1 ms before midnight on 29 January 1970.
     till.now = 29 * DAY - 1;
@@ -90,7 +90,7 @@ fn reserved_money_counts_and_released_money_does_not() {
 }
 
 #[test]
-fn a_clock_that_is_set_back_lets_no_day_of_the_account_go_over_its_limit() {
+fn a_clock_set_back_does_not_let_an_account_exceed_its_limits() {
     let mut till = Till::with("100");
     till.now = 31 * DAY - 1;
     set(&mut till, spends(Some("0.40"), Some("0.40")));
@@ -193,7 +193,7 @@ fn accept_with_most(till: &mut Till, id: KeyId, most: u32) -> Result<JobId, Acce
 }
 
 #[test]
-fn live_jobs_of_a_key_are_bounded_whatever_other_keys_have() {
+fn live_jobs_of_a_key_are_limited_regardless_of_other_keys() {
     let mut till = Till::with("100");
     till.accept(of_key(2, "0.10")).expect("another key");
     let first = accept_with_most(&mut till, key(1), 2).expect("first");
@@ -248,7 +248,7 @@ fn a_call_that_was_counted_under_a_looser_rate_is_refused() {
 }
 
 #[test]
-fn verification_finds_spending_that_the_charges_do_not_explain() {
+fn verification_reports_spending_that_differs_from_the_charges() {
     let mut till = Till::with("100");
     set(&mut till, spends(Some("5.00"), None));
     let job = till.running("0.10");

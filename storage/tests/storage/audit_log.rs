@@ -46,7 +46,7 @@ fn filed(kind: u8, rest: &[u8], value: Option<Value>) -> (Key, Option<Value>) {
 }
 
 #[test]
-fn old_lines_are_forgotten_in_bounded_steps_from_the_old_end() {
+fn old_entries_are_deleted_oldest_first_in_bounded_steps() {
     let till = Till::with("1");
     let lines = (1..=10).map(|number| till.store.add_audit(&entry(number, Some(ACCOUNT))));
     write(&till, lines.collect());
@@ -70,7 +70,7 @@ fn old_lines_are_forgotten_in_bounded_steps_from_the_old_end() {
 }
 
 #[test]
-fn a_line_that_is_misfiled_or_of_no_account_is_found() {
+fn a_misfiled_entry_and_one_of_a_missing_account_are_reported() {
     let till = Till::with("1");
     write(&till, vec![till.store.add_audit(&entry(1, None))]);
     till.check();
@@ -91,7 +91,7 @@ fn a_line_that_is_misfiled_or_of_no_account_is_found() {
 }
 
 #[test]
-fn a_day_that_spent_more_than_there_is_is_found() {
+fn daily_spending_above_the_total_is_reported() {
     let mut till = Till::with("9");
     write(&till, till.store.put_key(&KeyHash([7; 32]), &api_key(&[])));
     let job = till.running("0.10");
@@ -110,7 +110,7 @@ fn a_day_that_spent_more_than_there_is_is_found() {
 }
 
 #[test]
-fn a_rotated_key_is_opened_by_its_old_text_until_that_ends() {
+fn a_rotated_key_is_found_by_its_old_text_until_that_text_expires() {
     let till = Till::with("1");
     let (old, new) = (KeyHash([1; 32]), KeyHash([2; 32]));
     write(&till, till.store.put_key(&old, &api_key(&[])));
@@ -142,7 +142,7 @@ fn a_rotated_key_is_opened_by_its_old_text_until_that_ends() {
 }
 
 #[test]
-fn an_earlier_text_that_leads_nowhere_is_found() {
+fn an_earlier_key_text_that_is_not_indexed_is_reported() {
     let till = Till::with("1");
     let key_with_old = api_key(&[(1, 10)]);
     write(&till, till.store.put_key(&KeyHash([2; 32]), &key_with_old));

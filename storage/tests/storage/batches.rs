@@ -91,7 +91,7 @@ fn decisions_12_a_batch_is_accepted_whole_or_not_at_all() {
 }
 
 #[test]
-fn decisions_12_the_limits_hold_for_the_whole_batch() {
+fn decisions_12_the_limits_apply_to_the_whole_batch() {
     let mut till = Till::with("100");
     till.spend_limits.insert(key(1), limit("0.35"));
     let too_much = till.accept_batch(&new_batch(4, "0.10"));

@@ -15,7 +15,7 @@ const DIRECTORY: &str = "TINTYPE_STORAGE_TEST_DIRECTORY";
 
 /// Does nothing as a test; plays the role that the environment names as a child.
 #[test]
-fn plays_the_part_it_is_given() {
+fn plays_the_role_named_by_the_environment() {
     let Ok(part) = env::var(PART) else { return };
     let directory = PathBuf::from(env::var_os(DIRECTORY).expect("a directory"));
     match part.as_str() {
@@ -46,7 +46,7 @@ fn as_child(command: &mut Command, part: &str, directory: &Path) {
     command
         .args([
             "--exact",
-            "children::plays_the_part_it_is_given",
+            "children::plays_the_role_named_by_the_environment",
             "--nocapture",
             "--test-threads=1",
         ])

@@ -243,7 +243,7 @@ fn some_key() -> ApiKey {
 /// One of each record in hexadecimal. If this changes, existing stores become unreadable: the record needs a new format, and
 /// its table must read both.
 #[test]
-fn records_are_written_as_ever() {
+fn the_encoding_of_records_is_unchanged() {
     let jobs = some_jobs(FailureKind::Refused);
     let entry = |kind| LedgerEntry {
         id: TransactionId(uuid(0x44)),

@@ -12,7 +12,7 @@ fn id(last: u8) -> Vec<u8> {
 }
 
 #[test]
-fn an_attempt_is_written_as_ever() {
+fn the_encoding_of_an_attempt_is_unchanged() {
     let attempt = Attempt {
         round: 3,
         at: at(1_000),
@@ -36,7 +36,7 @@ fn an_attempt_is_written_as_ever() {
 }
 
 #[test]
-fn an_entry_of_the_due_index_is_written_as_ever() {
+fn the_encoding_of_a_due_index_entry_is_unchanged() {
     let entry = DueDelivery {
         account: AccountId(uuid(0x22)),
         webhook: WebhookId(uuid(0x44)),

@@ -22,12 +22,12 @@ fn all_cases(fresh: impl Fn(&dyn Fn(Arc<dyn Engine>))) {
 }
 
 #[test]
-fn memory_keeps_the_contract() {
+fn the_memory_engine_satisfies_the_contract() {
     all_cases(|case| case(Arc::new(MemoryEngine::new())));
 }
 
 #[test]
-fn sled_keeps_the_contract() {
+fn the_sled_engine_satisfies_the_contract() {
     all_cases(|case| {
         let directory = tempfile::tempdir().expect("directory");
         let options = SledOptions::new(no_failure());
@@ -37,7 +37,7 @@ fn sled_keeps_the_contract() {
 }
 
 #[test]
-fn a_faulty_engine_keeps_the_contract_until_its_fault() {
+fn a_failing_engine_satisfies_the_contract_until_its_fault() {
     all_cases(|case| {
         let inner = Arc::new(MemoryEngine::new());
         case(Arc::new(FailingEngine::new(inner, u64::MAX, no_failure())));

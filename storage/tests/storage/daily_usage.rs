@@ -73,7 +73,7 @@ fn each_ended_job_counts_on_its_day_under_its_key() {
 }
 
 #[test]
-fn jobs_of_one_batch_and_a_clock_that_goes_back_and_forth_count_all_the_same() {
+fn all_jobs_ended_in_one_round_are_counted_even_if_the_clock_jumps() {
     let mut till = Till::with("10");
     let jobs: Vec<_> = (0..6).map(|_| till.running("0.10")).collect();
     till.decisions(|decisions, ids| {

@@ -51,7 +51,7 @@ fn random_range(random: &mut Random) -> KeyRange {
 }
 
 #[test]
-fn sled_and_memory_answer_alike() {
+fn sled_and_memory_return_the_same_results() {
     for seed in 0..4 {
         let mut random = Random(seed);
         let directory = tempfile::tempdir().expect("directory");

@@ -231,7 +231,7 @@ fn all(engine: &Arc<dyn Engine>) -> Vec<(Key, Value)> {
 }
 
 #[test]
-fn every_kind_of_record_comes_back_as_it_was_and_is_written_the_same_again() {
+fn every_kind_of_record_is_imported_unchanged_and_exported_identically() {
     let engine = rich();
     let text = exported(&engine);
     let copy = imported(&text).expect("imported");
@@ -251,7 +251,7 @@ fn every_kind_of_record_comes_back_as_it_was_and_is_written_the_same_again() {
 }
 
 #[test]
-fn the_books_of_an_imported_store_add_up() {
+fn the_ledger_of_an_imported_store_is_consistent() {
     let mut till = Till::with("100.00");
     for number in 0..30 {
         let mut new = new_job(amount("1.25"));
@@ -294,7 +294,7 @@ fn with_line(text: &[u8], number: usize, change: impl Fn(&str) -> String) -> Vec
 }
 
 #[test]
-fn an_export_that_is_cut_off_anywhere_is_refused() {
+fn an_export_truncated_anywhere_is_rejected() {
     let engine: Arc<dyn Engine> = Arc::clone(Till::with("5.00").store.engine());
     let text = exported(&engine);
     for length in 0..text.len() {
@@ -318,7 +318,7 @@ fn an_export_in_which_any_byte_was_changed_is_refused() {
 }
 
 #[test]
-fn lines_that_are_repeated_moved_left_out_or_made_up_are_refused_by_their_number() {
+fn repeated_moved_missing_and_forged_lines_are_rejected_by_their_number() {
     let text = exported(&rich());
     let line = |number: usize| {
         let text = std::str::from_utf8(&text).expect("text");
@@ -408,7 +408,7 @@ fn an_export_is_only_taken_into_an_empty_store() {
 }
 
 #[test]
-fn a_store_with_a_damaged_or_unknown_record_gives_no_whole_export() {
+fn a_store_with_a_damaged_or_unknown_record_gives_no_complete_export() {
     for (key, words) in [("spause", "a damaged pause record"), ("snew", "736e6577")] {
         let engine: Arc<dyn Engine> = Arc::new(MemoryEngine::new());
         commit_and_wait(&*engine, vec![(key.into(), Some(vec![99]))]).expect("commit");
@@ -429,7 +429,7 @@ fn a_store_with_a_damaged_or_unknown_record_gives_no_whole_export() {
 }
 
 #[test]
-fn who_takes_no_more_ends_the_writing() {
+fn an_error_of_the_sink_ends_the_export() {
     let snapshot = rich().snapshot().expect("a snapshot");
     let mut taken = 0;
     let outcome = write(snapshot, |_| {

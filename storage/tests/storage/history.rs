@@ -24,7 +24,7 @@ fn ids(
 }
 
 #[test]
-fn steps_join_to_all_jobs_newest_first_on_every_engine() {
+fn pages_contain_all_jobs_newest_first_on_every_engine() {
     let directory = tempfile::tempdir().expect("a directory");
     let sled = SledEngine::open(directory.path(), SledOptions::new(no_failure())).expect("open");
     for engine in [

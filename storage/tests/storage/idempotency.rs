@@ -33,7 +33,7 @@ fn reused(outcome: &Result<Accepted, AcceptError>) -> bool {
 }
 
 #[test]
-fn hostile_48_the_same_key_a_thousand_times_at_once() {
+fn hostile_48_a_thousand_calls_with_the_same_key_create_one_job() {
     for batch_size in [1, 10, 1_000] {
         let mut till = Till::with("1");
         let mut outcomes = Vec::new();
@@ -71,7 +71,7 @@ fn hostile_49_the_same_key_with_another_request_is_refused() {
 }
 
 #[test]
-fn hostile_50_other_calls_and_accounts_have_keys_of_their_own() {
+fn hostile_50_keys_are_separate_for_each_call_and_account() {
     let engine = Arc::new(MemoryEngine::new());
     let mut till = Till::open(engine.clone(), ACCOUNT, amount("1"));
     let mut other = Till::open(engine, AccountId(uuid(0xacd)), amount("1"));
@@ -102,7 +102,7 @@ fn hostile_50_other_calls_and_accounts_have_keys_of_their_own() {
 }
 
 #[test]
-fn hostile_51_no_name_is_taken_for_another() {
+fn hostile_51_no_key_is_mistaken_for_another() {
     let mut till = Till::with("100");
     let names: Vec<String> = [
         "", "a", "aa", "aaa", "a\0", "a\0\0", "g", "ga", "d", "é", "\u{7f}",
@@ -159,7 +159,7 @@ fn hostile_52_a_refused_call_does_not_use_up_its_key() {
 }
 
 #[test]
-fn a_key_whose_waiting_caller_got_no_answer_is_as_good_as_new() {
+fn a_key_whose_waiting_caller_got_no_response_can_be_used_again() {
     let fail = |kind| JobEvent::Fail {
         error: "no".into(),
         kind,
@@ -213,7 +213,7 @@ fn a_key_whose_waiting_caller_got_no_answer_is_as_good_as_new() {
 }
 
 #[test]
-fn a_native_job_is_itself_the_answer_whatever_becomes_of_it() {
+fn a_replay_returns_a_native_job_even_if_it_was_canceled() {
     let mut till = Till::with("1");
     let first = till.accept(job("k", 1)).expect("accept");
     till.apply(first.job, JobEvent::Cancel).expect("cancel");
@@ -221,7 +221,7 @@ fn a_native_job_is_itself_the_answer_whatever_becomes_of_it() {
 }
 
 #[test]
-fn a_replay_is_answered_though_funds_and_places_are_gone() {
+fn a_replay_succeeds_without_funds_and_at_the_limit_of_live_jobs() {
     let mut till = Till::with("0.10");
     till.limits.max_live_per_account = 1;
     let first = till.accept(job("k", 1)).expect("accept");
@@ -279,7 +279,7 @@ fn hostile_54_the_edge_of_the_window() {
 }
 
 #[test]
-fn hostile_54_a_sweep_forgets_no_key_that_was_used_anew_meanwhile() {
+fn hostile_54_a_sweep_does_not_delete_a_key_that_was_used_anew_meanwhile() {
     let mut till = Till::with("1");
     till.accept(job("k", 1)).expect("accept");
     till.now += i64::try_from(DAY.as_millis()).expect("millis");
@@ -295,7 +295,7 @@ fn hostile_54_a_sweep_forgets_no_key_that_was_used_anew_meanwhile() {
 }
 
 #[test]
-fn hostile_55_expired_keys_are_forgotten_in_bounded_steps() {
+fn hostile_55_expired_keys_are_deleted_in_bounded_steps() {
     let mut till = Till::with("1000");
     let accept = |till: &mut Till, name: String| {
         till.accept(job(&name, 1)).expect("accept");
@@ -343,7 +343,7 @@ fn hostile_55_expired_keys_are_forgotten_in_bounded_steps() {
 }
 
 #[test]
-fn a_key_is_forgotten_from_the_moment_at_which_it_ends() {
+fn a_key_is_deleted_from_the_moment_of_its_expiry() {
     let mut till = Till::with("1");
     till.accept(job("k", 1)).expect("accept");
     let end = at(till.now).plus(DAY);
@@ -396,7 +396,7 @@ fn hostile_56_a_replay_after_the_job_has_ended() {
 }
 
 #[test]
-fn a_deposit_is_made_once_within_a_batch_and_across() {
+fn a_deposit_with_one_key_is_booked_once_within_and_across_rounds() {
     let mut till = Till::with("1");
     let once = |meaning| Deposit {
         amount: amount("5"),
@@ -444,7 +444,7 @@ fn a_refused_deposit_does_not_use_up_its_key() {
 }
 
 #[test]
-fn a_retention_of_nothing_remembers_nothing_past_the_batch() {
+fn a_retention_of_zero_remembers_no_key_beyond_its_round() {
     let mut till = Till::with("1");
     till.limits.idempotency_retention = Duration::ZERO;
     let first = till.accept(job("k", 1)).expect("accept");

@@ -11,7 +11,7 @@ use tintype_storage::store::{AcceptError, EventError, Store, StoreError};
 use tintype_storage::testing::memory::MemoryEngine;
 
 #[test]
-fn hostile_41_settled_once_whatever_comes_late() {
+fn hostile_41_a_job_is_settled_once_and_late_events_are_rejected() {
     for in_one_batch in [true, false] {
         let mut till = Till::with("1");
         let [done, failed] = [till.running("0.10"), till.running("0.20")];
@@ -99,7 +99,7 @@ fn hostile_41_cancel_and_begin_in_one_batch() {
 }
 
 #[test]
-fn an_account_may_have_so_many_live_jobs_and_no_more() {
+fn the_configured_limit_of_live_jobs_per_account_is_enforced() {
     let mut till = Till::with("1");
     till.limits.max_live_per_account = 2;
     let first = till.running("0.10");
@@ -215,7 +215,7 @@ fn a_batch_that_decides_nothing_writes_nothing() {
 }
 
 #[test]
-fn an_event_that_meets_a_damaged_record_leaves_the_batch_fit_to_commit() {
+fn an_event_that_fails_on_a_damaged_record_leaves_the_round_fit_to_commit() {
     let mut till = Till::with("1");
     let job = till.running("0.10");
     let store: Store = till.store.clone();

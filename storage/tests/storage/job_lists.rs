@@ -94,7 +94,7 @@ fn all_jobs_are_listed_newest_first_without_gaps_or_repeats() {
 }
 
 #[test]
-fn a_filter_leaves_out_and_a_bound_on_looking_goes_on_by_the_cursor() {
+fn a_filtered_list_with_a_scan_limit_continues_by_its_cursor() {
     let store = store(900);
     let (mut found, mut after, mut parts) = (Vec::new(), None, 0);
     loop {
@@ -138,7 +138,7 @@ fn a_list_of_all_accounts_examines_no_more_jobs_than_one_of_one_account() {
 }
 
 #[test]
-fn live_ones_and_ended_ones_are_listed_apart_and_newer_ones_are_left_out() {
+fn live_jobs_are_listed_without_ended_jobs_and_newer_jobs() {
     let store = store(60);
     let live = JobWindow {
         part: Part::Live,
@@ -151,7 +151,7 @@ fn live_ones_and_ended_ones_are_listed_apart_and_newer_ones_are_left_out() {
 }
 
 #[test]
-fn none_is_older_than_was_asked_for() {
+fn no_listed_job_is_older_than_requested() {
     let store = store(50);
     let since = JobWindow {
         since: Some(at(40)),

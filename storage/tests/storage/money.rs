@@ -31,7 +31,7 @@ fn hostile_37_ten_thousand_creates_with_funds_for_some() {
 }
 
 #[test]
-fn hostile_38_the_same_with_eight_keys_of_one_account() {
+fn hostile_38_creates_with_eight_keys_of_one_account_spend_exactly_its_funds() {
     let mut till = Till::with("10");
     let mut accepted = [0; 8];
     for number in 0..8 {
@@ -128,7 +128,7 @@ fn hostile_40_a_negative_price_is_no_deposit() {
 }
 
 #[test]
-fn hostile_41_a_whole_life_in_one_batch() {
+fn hostile_41_jobs_are_accepted_and_ended_in_one_round() {
     let mut till = Till::with("0.10");
     till.decisions(|decisions, ids| {
         for _ in 0..3 {
@@ -156,7 +156,7 @@ fn hostile_41_a_whole_life_in_one_batch() {
 }
 
 #[test]
-fn hostile_42_a_failed_job_gives_back_exactly() {
+fn hostile_42_a_failed_job_releases_exactly_its_hold() {
     let mut till = Till::with("0.300001");
     let before = till.books();
     for price in ["0.1", "0.2", "0.300001", "0.000001", "0"] {
@@ -302,7 +302,7 @@ fn until_refused(till: &mut Till, new: &NewJob) -> (usize, Period) {
 }
 
 #[test]
-fn a_day_and_a_month_have_limits_of_their_own() {
+fn a_day_and_a_month_have_separate_limits() {
     const DAY: i64 = 86_400_000;
     let mut till = Till::with("100");
     let limits = SpendLimits {
@@ -355,7 +355,7 @@ fn money_reserved_over_midnight_counts_for_the_new_day() {
 /// Accepted on one day, ended on the day before under a clock set back: the charge counts on the day before, within that day's
 /// limit.
 #[test]
-fn hostile_109_a_clock_that_is_set_back_lets_no_day_go_over_its_limit() {
+fn hostile_109_a_clock_set_back_does_not_let_a_key_exceed_its_limits() {
     const DAY: i64 = 86_400_000;
     let mut till = Till::with("100");
     let limits = SpendLimits {

@@ -85,7 +85,7 @@ impl Shared {
 const NODE: NodeId = NodeId(uuid::Uuid::from_u128(9));
 
 #[test]
-fn each_live_job_has_one_place() {
+fn each_live_job_has_exactly_one_entry_in_the_queue_or_at_a_node() {
     let shared = Shared::new();
     shared.finds(&[]);
     let fault = |places: u32| {

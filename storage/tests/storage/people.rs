@@ -85,7 +85,7 @@ fn verification_names_orphaned_people_and_those_who_cannot_sign_in() {
 }
 
 #[test]
-fn sessions_that_are_over_are_forgotten_step_by_step() {
+fn expired_sessions_are_deleted_step_by_step() {
     let store = store();
     let session = |seen: i64| Session {
         visitor: Visitor::Operator(Digest32([0; 32])),

@@ -59,7 +59,7 @@ fn content(engine: &SledEngine) -> BTreeMap<Key, Value> {
 }
 
 #[test]
-fn a_snapshot_that_was_brought_forward_is_the_one_that_sled_makes_of_the_whole_log() {
+fn an_advanced_checkpoint_equals_the_snapshot_that_sled_writes_from_the_whole_log() {
     let directory = tempfile::tempdir().expect("directory");
     let mut model = BTreeMap::new();
     for life in 0..LIVES {

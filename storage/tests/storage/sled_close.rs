@@ -40,7 +40,7 @@ fn closing_writes_submitted_commits() {
 }
 
 #[test]
-fn closing_waits_for_the_sync_that_is_on_its_way() {
+fn closing_waits_for_the_sync_in_flight() {
     let (_directory, engine, gate, _guard) = Gate::engine();
     gate.close();
     let answer = submit_waiting(&engine, vec![(b"a".to_vec(), Some(vec![]))]);

@@ -316,7 +316,7 @@ fn try_damages_of(backlog: Backlog, damages: &impl Fn(u64) -> Vec<(String, Damag
 }
 
 #[test]
-fn the_undamaged_history_opens_whole() {
+fn the_undamaged_history_opens_completely() {
     for backlog in [Backlog::Applied, Backlog::Waits] {
         let whole = history(backlog);
         assert!(whole.moments.len() > COMMITS as usize);
@@ -356,7 +356,7 @@ fn hostile_81_truncated_files() {
 }
 
 #[test]
-fn hostile_82_a_file_that_is_gone() {
+fn hostile_82_missing_files() {
     let mut bad = Vec::new();
     for backlog in [Backlog::Applied, Backlog::Waits] {
         let whole = history(backlog);

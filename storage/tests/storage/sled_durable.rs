@@ -242,7 +242,7 @@ fn a_group_takes_a_bounded_number_of_bytes() {
 }
 
 #[test]
-fn every_answer_has_a_sync_that_began_after_its_commit() {
+fn every_acknowledgement_follows_a_sync_begun_after_its_commit() {
     let (_directory, engine, gate, _guard) = Gate::engine();
     for number in 1..=50 {
         let syncs = Arc::new(AtomicU64::new(0));
@@ -263,7 +263,7 @@ fn every_answer_has_a_sync_that_began_after_its_commit() {
 }
 
 #[test]
-fn commits_over_the_same_key_in_one_batch_end_with_the_last() {
+fn the_last_of_several_commits_of_a_key_in_one_group_wins() {
     let (_directory, engine, gate, _guard) = Gate::engine();
     commit_and_wait(&engine, vec![put("k", "old")]).expect("commit");
     gate.close();

@@ -177,7 +177,7 @@ fn a_panic_below_is_a_failure_and_every_commit_is_answered() {
 }
 
 #[test]
-fn a_callback_that_panics_keeps_no_other_from_its_answer() {
+fn a_callback_that_panics_does_not_prevent_other_callbacks() {
     let (on_failure, failures) = listener();
     let directory = tempfile::tempdir().expect("directory");
     let gate = Arc::new(Gate::default());
@@ -201,7 +201,7 @@ fn a_callback_that_panics_keeps_no_other_from_its_answer() {
 
 #[test]
 #[cfg(unix)]
-fn hostile_73_a_disk_that_takes_no_more() {
+fn hostile_73_a_full_disk_stops_the_engine_and_loses_no_acknowledged_commit() {
     // The shell limits files to about 4 MB; the system refuses larger writes as on a full disk.
     let setting = "trap '' XFSZ; ulimit -f 8000";
     let directory = tempfile::tempdir().expect("directory");

@@ -44,7 +44,7 @@ fn all(engine: &SledEngine, direction: Direction) -> Vec<(Key, Value)> {
 }
 
 #[test]
-fn written_pairs_are_there_after_a_reopen_in_order() {
+fn written_pairs_are_returned_in_order_after_a_reopen() {
     let directory = tempfile::tempdir().expect("directory");
     let mut expected = BTreeMap::new();
     for session in 0..4u32 {
@@ -119,7 +119,7 @@ fn hostile_84_two_processes_on_one_directory() {
 }
 
 #[test]
-fn a_directory_is_made_with_all_above_it_and_from_a_relative_path() {
+fn a_directory_is_created_with_its_parents_and_from_a_relative_path() {
     let root = tempfile::tempdir().expect("directory");
     let deep = root.path().join("a/b/c");
     put(&open(&deep).expect("open"), "a", "1");
@@ -136,7 +136,7 @@ fn a_directory_is_made_with_all_above_it_and_from_a_relative_path() {
 }
 
 #[test]
-fn hostile_86_another_format_is_refused_and_left_alone() {
+fn hostile_86_another_format_is_rejected_and_not_changed() {
     for (header, said) in [(Some("tintype 3"), "\"tintype 3\""), (None, "\"none\"")] {
         let directory = tempfile::tempdir().expect("directory");
         put(&open(directory.path()).expect("open"), "a", "1");
@@ -176,7 +176,7 @@ fn hostile_86_another_format_is_refused_and_left_alone() {
 }
 
 #[test]
-fn hostile_79_a_file_in_the_place_of_a_directory() {
+fn hostile_79_a_file_at_the_path_of_a_directory_is_reported() {
     let root = tempfile::tempdir().expect("directory");
     let file = root.path().join("file");
     fs::write(&file, b"x").expect("write");
@@ -194,7 +194,7 @@ fn hostile_79_a_file_in_the_place_of_a_directory() {
 }
 
 #[test]
-fn hostile_79_directories_and_files_in_the_place_of_sleds_own() {
+fn hostile_79_directories_and_files_at_the_paths_of_sled_cause_no_panic() {
     for name in ["db", "conf", "snap.0000000000000042.generating"] {
         let directory = tempfile::tempdir().expect("directory");
         fs::create_dir_all(directory.path().join(name)).expect("directory");
@@ -208,7 +208,7 @@ fn hostile_79_directories_and_files_in_the_place_of_sleds_own() {
 }
 
 #[test]
-fn hostile_83_what_a_crash_left_of_a_snapshot_is_removed() {
+fn hostile_83_unfinished_snapshots_left_by_a_crash_are_removed() {
     for content in [b"".as_slice(), b"torn"] {
         let directory = tempfile::tempdir().expect("directory");
         put(&open(directory.path()).expect("open"), "a", "1");

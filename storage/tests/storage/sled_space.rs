@@ -34,7 +34,7 @@ fn records(round: u32) -> impl Iterator<Item = (Key, Option<Value>)> {
 }
 
 #[test]
-fn a_store_that_forgets_as_much_as_it_learns_stays_as_large_as_it_is() {
+fn a_store_that_deletes_as_much_as_it_writes_does_not_grow() {
     let directory = tempfile::tempdir().expect("directory");
     let options = || SledOptions {
         lock_timeout: Duration::from_secs(60),

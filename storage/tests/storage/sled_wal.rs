@@ -73,7 +73,7 @@ fn apply(model: &mut BTreeMap<Key, Value>, writes: &[(Key, Option<Value>)]) {
 }
 
 #[test]
-fn a_kill_at_any_moment_leaves_all_that_was_answered() {
+fn a_kill_at_any_moment_loses_no_acknowledged_commit() {
     let directory = tempfile::tempdir().expect("directory");
     let copies = tempfile::tempdir().expect("directory");
     let (mut random, mut model) = (Random(11), BTreeMap::new());
@@ -101,7 +101,7 @@ fn a_kill_at_any_moment_leaves_all_that_was_answered() {
 }
 
 #[test]
-fn a_store_that_lost_all_that_it_was_given_since_is_made_whole_again() {
+fn a_store_that_lost_its_latest_writes_is_recovered_from_the_wal() {
     let directory = tempfile::tempdir().expect("directory");
     let image = tempfile::tempdir().expect("directory");
     let (mut random, mut model) = (Random(12), BTreeMap::new());
@@ -123,7 +123,7 @@ fn a_store_that_lost_all_that_it_was_given_since_is_made_whole_again() {
 }
 
 #[test]
-fn a_store_that_lost_more_than_the_journal_holds_is_refused() {
+fn a_store_that_lost_more_than_the_wal_contains_is_rejected() {
     let directory = tempfile::tempdir().expect("directory");
     let image = tempfile::tempdir().expect("directory");
     drop(open(directory.path()).expect("open"));
@@ -148,7 +148,7 @@ fn a_store_that_lost_more_than_the_journal_holds_is_refused() {
 }
 
 #[test]
-fn a_journal_that_is_gone_is_refused() {
+fn a_store_without_its_wal_directory_is_rejected() {
     let directory = tempfile::tempdir().expect("directory");
     let engine = open(directory.path()).expect("open");
     commit_and_wait(&engine, vec![(b"a".to_vec(), Some(vec![]))]).expect("commit");
@@ -160,7 +160,7 @@ fn a_journal_that_is_gone_is_refused() {
 }
 
 #[test]
-fn starts_that_commit_nothing_cost_no_file_of_later_ones() {
+fn starts_without_commits_do_not_cause_the_loss_of_later_wal_files() {
     let directory = tempfile::tempdir().expect("directory");
     let images = tempfile::tempdir().expect("directory");
     let slow = SledOptions {
@@ -189,7 +189,7 @@ fn starts_that_commit_nothing_cost_no_file_of_later_ones() {
 }
 
 #[test]
-fn a_journal_without_a_file_is_refused() {
+fn a_store_with_an_empty_wal_directory_is_rejected() {
     let directory = tempfile::tempdir().expect("directory");
     let engine = open(directory.path()).expect("open");
     engine.close();
@@ -207,7 +207,7 @@ fn a_journal_without_a_file_is_refused() {
 }
 
 #[test]
-fn a_read_only_engine_shows_the_journal_and_changes_nothing() {
+fn a_read_only_engine_shows_the_wal_and_changes_nothing() {
     let (directory, image) = (tempfile::tempdir(), tempfile::tempdir());
     let (directory, image) = (directory.expect("directory"), image.expect("directory"));
     let held_back = SledOptions {

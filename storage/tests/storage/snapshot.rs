@@ -87,7 +87,7 @@ fn transfer(random: &mut Random, purses: &mut [u64], number: u64) -> Vec<(Key, O
 }
 
 #[test]
-fn a_cut_of_a_store_that_is_written_to_shows_the_moment_at_which_it_was_taken() {
+fn a_snapshot_of_a_store_in_use_shows_the_moment_of_its_creation() {
     let directory = tempfile::tempdir().expect("directory");
     let engine = open(directory.path());
     let filled = (0..PURSES).map(|number| (purse(number), held(IN_EACH)));
@@ -172,7 +172,7 @@ fn a_snapshot_excludes_later_changes() {
 }
 
 #[test]
-fn one_cut_is_read_at_a_time_and_the_next_may_be_taken_when_it_is_let_go_of() {
+fn a_second_snapshot_is_rejected_until_the_first_is_dropped() {
     let directory = tempfile::tempdir().expect("directory");
     let sled: Arc<dyn Engine> = open(directory.path());
     for engine in [sled, Arc::new(MemoryEngine::new())] {
@@ -186,7 +186,7 @@ fn one_cut_is_read_at_a_time_and_the_next_may_be_taken_when_it_is_let_go_of() {
 }
 
 #[test]
-fn a_cut_that_too_much_changes_behind_is_given_up_and_writers_go_on() {
+fn a_snapshot_overrun_by_writes_is_abandoned_and_writers_continue() {
     let directory = tempfile::tempdir().expect("directory");
     let engine: Arc<dyn Engine> = open(directory.path());
     let many = |round: u8| -> Vec<(Key, Option<Value>)> {
@@ -215,7 +215,7 @@ fn a_cut_that_too_much_changes_behind_is_given_up_and_writers_go_on() {
 }
 
 #[test]
-fn a_cut_of_a_store_in_memory_is_a_copy() {
+fn a_snapshot_of_a_store_in_memory_is_a_copy() {
     let engine: Arc<dyn Engine> = Arc::new(MemoryEngine::new());
     commit_and_wait(&*engine, vec![(b"a".to_vec(), Some(vec![1]))]).expect("commit");
     let mut snapshot = Arc::clone(&engine).snapshot().expect("a snapshot");

@@ -169,7 +169,7 @@ fn a_hold_without_a_job_and_a_job_without_a_hold() {
 }
 
 #[test]
-fn a_book_whose_jobs_do_not_fit_is_not_loaded() {
+fn an_account_whose_reserved_amount_does_not_match_its_jobs_is_not_loaded() {
     let sound = Sound::new();
     sound.write(live(sound.queued.id), None);
     let store = &sound.till.store;
@@ -191,7 +191,7 @@ fn a_book_whose_jobs_do_not_fit_is_not_loaded() {
 }
 
 #[test]
-fn a_balance_that_its_entries_do_not_give() {
+fn a_balance_that_differs_from_its_entries_is_reported() {
     let sound = Sound::new();
     sound.account(|account| {
         account.balances.balance = amount("5.90");
@@ -295,7 +295,7 @@ fn a_done_job_that_is_missing() {
 }
 
 #[test]
-fn a_job_on_both_sides() {
+fn a_job_that_is_both_live_and_ended_is_reported() {
     let sound = Sound::new();
     sound.put(live(sound.done.id), &sound.done);
     sound.finds(&[
@@ -306,7 +306,7 @@ fn a_job_on_both_sides() {
 }
 
 #[test]
-fn a_job_on_the_wrong_side() {
+fn a_live_job_among_the_ended_jobs_is_reported() {
     let sound = Sound::new();
     sound.put(ended(sound.queued.id), &sound.queued);
     sound.write(live(sound.queued.id), None);

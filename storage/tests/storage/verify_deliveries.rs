@@ -116,7 +116,7 @@ fn sound_deliveries_have_no_fault() {
 }
 
 #[test]
-fn a_delivery_of_no_job_or_of_another_accounts() {
+fn a_delivery_of_a_missing_job_is_reported() {
     let sound = Sound::new();
     let nobody = JobId(uuid(0xbad));
     sound.change(&sound.delivered, |it| it.subject = nobody.0);
@@ -219,7 +219,7 @@ fn a_delivery_of_a_job_whose_caller_waited() {
 }
 
 #[test]
-fn a_pending_delivery_that_the_due_index_lacks_or_has_otherwise() {
+fn a_pending_delivery_missing_or_wrong_in_the_due_index_is_reported() {
     let sound = Sound::new();
     let (id, moment) = (sound.pending.id, sound.pending.state.due().unwrap());
     let sentence = format!("delivery {id} is due at {moment}, the due index lacks it");
@@ -265,7 +265,7 @@ fn an_entry_of_the_due_index_without_a_pending_delivery() {
 }
 
 #[test]
-fn a_moment_that_record_and_index_tell_differently() {
+fn different_due_times_in_record_and_index_are_reported() {
     let sound = Sound::new();
     let (id, moment) = (sound.pending.id, sound.pending.state.due().unwrap());
     let later = moment.plus(Duration::from_secs(1));
@@ -311,7 +311,7 @@ fn missing_extra_and_orphaned_attempts() {
 }
 
 #[test]
-fn a_delivery_that_its_id_does_not_lead_to() {
+fn a_delivery_that_is_not_found_by_its_id_is_reported() {
     let sound = Sound::new();
     let id = sound.delivered.id;
     let by_id = filed('V', &[id.as_bytes()]);
@@ -360,7 +360,7 @@ fn an_attempt_that_cannot_be_read_ends_the_audit_with_its_kind() {
 /// A clock two days ahead is corrected between the end of a job and the end of its delivery; later a sweep runs with a clock a
 /// year ahead. Deleted deliveries are no fault, lost ones are.
 #[test]
-fn hostile_109_a_delivery_is_forgotten_by_the_end_of_its_job_whatever_the_clock_says() {
+fn hostile_109_a_delivery_expires_by_the_end_of_its_job_regardless_of_the_clock() {
     const DAY: i64 = 86_400_000;
     let mut till = Till::with("5");
     let store = till.store.clone();
@@ -416,7 +416,7 @@ fn hostile_109_a_delivery_is_forgotten_by_the_end_of_its_job_whatever_the_clock_
 }
 
 #[test]
-fn decisions_14_an_event_for_the_operator_stands_and_falls_with_its_delivery() {
+fn decisions_14_an_operator_event_without_its_delivery_and_the_reverse_are_reported() {
     let sound = Sound::new();
     let store = &sound.till.store;
     let operator = Webhook::of_operator("https://ops/".into(), SealedSecret(Vec::new()));

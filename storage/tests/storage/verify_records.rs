@@ -151,7 +151,7 @@ fn each_without_a_fault(change: impl Fn(&mut Image, Key, Value)) -> BTreeSet<u8>
 }
 
 #[test]
-fn no_record_can_be_unreadable_without_a_fault() {
+fn every_unreadable_record_is_reported() {
     for junk in [&b""[..], b"\xff", b"\x01"] {
         let passes = each_without_a_fault(|image, key, _| drop(image.insert(key, junk.into())));
         // A mark consists only of its version.
@@ -168,7 +168,7 @@ fn no_record_can_be_unreadable_without_a_fault() {
 }
 
 #[test]
-fn no_record_can_lie_in_anothers_place_without_a_fault() {
+fn records_under_a_wrong_key_are_reported_except_listed_kinds() {
     let passes = each_without_a_fault(|image, mut key, value| {
         *key.last_mut().expect("a key") ^= 1;
         image.insert(key, value);
@@ -182,13 +182,13 @@ fn no_record_can_lie_in_anothers_place_without_a_fault() {
 }
 
 #[test]
-fn no_record_that_is_missed_can_be_gone_without_a_fault() {
+fn missing_records_are_reported_except_listed_kinds() {
     let passes = each_without_a_fault(|_, _, _| {});
     assert_eq!(passes, MAY_BE_GONE.iter().copied().collect());
 }
 
 #[test]
-fn a_record_of_no_known_kind_and_a_setting_of_no_known_name() {
+fn records_of_unknown_kinds_and_unknown_settings_are_reported() {
     let mut image = full();
     image.insert(b"?x".to_vec(), vec![1]);
     image.insert(b"sunknown".to_vec(), vec![1]);

@@ -76,7 +76,7 @@ fn nothing_is_attempted_before_it_is_due() {
 }
 
 #[test]
-fn hostile_100_a_receiver_with_many_due_ones_leaves_room_for_others() {
+fn hostile_100_a_receiver_with_many_due_deliveries_leaves_slots_for_others() {
     let mut scheduler = due([1], 10_000);
     add(&mut scheduler, [2], 1);
     assert_eq!(taken(&mut scheduler), [scheduled(1, 0), scheduled(2, 0)]);
@@ -99,7 +99,7 @@ fn receivers_that_have_not_answered_yet_get_one_slot_each_and_three_quarters_tog
 }
 
 #[test]
-fn hostile_100_unknown_receivers_leave_places_to_one_that_answers() {
+fn hostile_100_unknown_receivers_leave_slots_to_a_receiver_that_answers() {
     let mut scheduler = due([99], 1);
     run(&mut scheduler, AT_ONCE);
     // An idle receiver keeps its health.
@@ -191,7 +191,7 @@ fn the_schedule_moves_with_a_clock_that_is_set_back() {
 }
 
 #[test]
-fn idle_receivers_are_remembered_up_to_a_limit_and_deleted_ones_never() {
+fn idle_receivers_are_retained_up_to_a_limit_and_deleted_receivers_are_dropped() {
     let many = MAX_IDLE as u128 + 10;
     let mut scheduler = DeliveryScheduler::new(LIMITS);
     for to in 1..=many {

@@ -199,7 +199,7 @@ fn an_actor_that_stops_while_its_job_ends_generates_no_second_image() {
 }
 
 #[test]
-fn an_actor_that_stops_while_an_orderly_stop_cuts_its_run_off_subtracts_at_most_one_run() {
+fn an_actor_stopped_while_a_shutdown_interrupts_its_run_subtracts_at_most_one_run() {
     for fault in [Fault::Stop, Fault::Terminate] {
         run(async {
             let generator = Scripted::always(Act::Hang);

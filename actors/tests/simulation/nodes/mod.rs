@@ -47,7 +47,7 @@ const EXPECTED: [&str; 23] = [
 ];
 
 #[test]
-fn nodes_that_come_and_go_keep_every_promise() {
+fn nodes_that_join_and_leave_satisfy_all_invariants() {
     super::silence_expected_panics();
     if let Some(seed) = number("NODES_SEED") {
         let scenario = scenario::simulate(seed);

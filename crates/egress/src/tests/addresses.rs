@@ -23,7 +23,7 @@ pub(super) fn rows(table: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 #[test]
-fn judges_every_address_of_the_table() {
+fn every_address_of_the_table_is_classified_as_listed() {
     let gate = AddressGate::default();
     let mut count = 0;
     let mut wrong = Vec::new();
@@ -39,7 +39,7 @@ fn judges_every_address_of_the_table() {
 }
 
 #[test]
-fn opens_what_the_operator_allows_and_nothing_else() {
+fn only_public_and_allowed_addresses_are_permitted() {
     let allow = ["127.0.0.0/8", "10.1.0.0/16", "fd00:1::/32", "100::/64"];
     let gate = AddressGate::new(nets(&allow), vec![]);
     let opened = [
@@ -74,7 +74,7 @@ fn opens_what_the_operator_allows_and_nothing_else() {
 }
 
 #[test]
-fn opening_everything_opens_everything() {
+fn allowing_all_networks_permits_every_address() {
     let gate = AddressGate::new(nets(&["0.0.0.0/0", "::/0"]), vec![]);
     for (_, address) in rows(include_str!("addresses.txt")) {
         assert!(gate.check(ip(address)).is_ok(), "{address}");
@@ -82,7 +82,7 @@ fn opening_everything_opens_everything() {
 }
 
 #[test]
-fn refuses_what_the_operator_denies_though_it_is_public_or_allowed() {
+fn denied_addresses_are_rejected_even_if_public_or_allowed() {
     let allow = nets(&["127.0.0.0/8", "0.0.0.0/0"]);
     let deny = nets(&["127.0.0.2/32", "8.8.8.0/24", "2600:1::/96", "64:ff9b::/96"]);
     for gate in [
@@ -110,7 +110,7 @@ fn refuses_what_the_operator_denies_though_it_is_public_or_allowed() {
 }
 
 #[test]
-fn a_refusal_tells_the_caller_nothing_and_the_operator_why() {
+fn a_rejection_hides_its_reason_from_the_caller_and_not_from_the_operator() {
     let refused = AddressGate::default().check(ip("10.0.0.1")).unwrap_err();
     assert_eq!(refused.to_string(), "the address is not a public one");
     assert_eq!(

@@ -51,7 +51,7 @@ fn one(answer: &LookUp) -> Client {
 }
 
 #[tokio::test]
-async fn reaches_a_permitted_address_and_says_who_it_is() {
+async fn a_permitted_address_is_reached_with_the_configured_user_agent() {
     let (server, count) = echo("127.0.0.1:0").await;
     let port = server.port();
     let options = ClientOptions {
@@ -99,7 +99,7 @@ async fn refuses_literal_addresses_in_every_spelling() {
 }
 
 #[tokio::test]
-async fn legacy_spellings_that_a_resolver_understands_are_refused_after_it() {
+async fn legacy_spellings_that_a_resolver_accepts_are_rejected_after_resolution() {
     let (server, count) = echo("127.0.0.2:0").await;
     let client = Client::new(ClientOptions::default()).unwrap();
     for host in ["127.2", "2130706434", "0x7f.2", "0177.0.0.2"] {
@@ -115,7 +115,7 @@ async fn legacy_spellings_that_a_resolver_understands_are_refused_after_it() {
 }
 
 #[tokio::test]
-async fn a_name_that_moves_inside_after_the_check_is_refused() {
+async fn a_name_that_resolves_to_a_private_address_after_the_check_is_rejected() {
     let (inside, count) = echo("127.0.0.2:0").await;
     let (outside, _) = echo(&format!("127.0.0.1:{}", inside.port())).await;
     let url = format!("http://rebinding.example:{}/", outside.port());
@@ -131,7 +131,7 @@ async fn a_name_that_moves_inside_after_the_check_is_refused() {
 }
 
 #[tokio::test]
-async fn of_a_mixed_answer_only_permitted_addresses_are_used() {
+async fn only_permitted_addresses_of_a_mixed_dns_response_are_used() {
     let (inside, count) = echo("127.0.0.2:0").await;
     let (outside, reached) = echo(&format!("127.0.0.1:{}", inside.port())).await;
     let url = format!("http://mixed.example:{}/", outside.port());
@@ -151,7 +151,7 @@ async fn of_a_mixed_answer_only_permitted_addresses_are_used() {
 }
 
 #[tokio::test]
-async fn a_permitted_address_that_fails_does_not_lead_to_a_refused_one() {
+async fn a_failed_permitted_address_does_not_fall_back_to_a_denied_address() {
     let (inside, count) = echo("127.0.0.2:0").await;
     let url = format!("http://mixed.example:{}/", inside.port());
     let client = one(&LookUp::of(&["127.0.0.1", "127.0.0.2"]));
@@ -218,7 +218,7 @@ async fn a_handshake_that_hangs_times_out() {
 }
 
 #[tokio::test]
-async fn an_answer_of_ten_thousand_records_is_looked_at_in_part() {
+async fn only_the_first_records_of_a_large_dns_response_are_used() {
     let (outside, _) = echo("127.0.0.1:0").await;
     let url = format!("http://many.example:{}/", outside.port());
     let answer = |before: usize| {
@@ -280,7 +280,7 @@ async fn redirects_are_returned_to_the_caller() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_host_is_refused_beforehand_unless_an_address_of_it_may_be_reached() {
+async fn a_host_is_rejected_before_connecting_unless_one_of_its_addresses_is_permitted() {
     let url = "https://hook.example/".parse().unwrap();
     for (answer, expected) in [
         (
@@ -312,7 +312,7 @@ async fn an_invalid_response_is_broken() {
 
 /// awc gets these wrong.
 #[tokio::test]
-async fn bodies_end_where_their_servers_meant_them_to() {
+async fn response_bodies_end_as_their_framing_specifies() {
     let client = client_for(ScriptedResolver::always("127.0.0.1"), PATIENCE);
     for (answer, body) in [
         ("HTTP/1.1 200 OK\r\n\r\nto the end", Ok("to the end")),

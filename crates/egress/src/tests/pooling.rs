@@ -173,7 +173,7 @@ fn requests(all: &[(usize, &str)]) -> Vec<(usize, String)> {
 }
 
 #[tokio::test]
-async fn the_next_request_goes_over_the_same_connection() {
+async fn the_next_request_reuses_the_connection() {
     let (port, seen) = server(&[Deed::Answer]).await;
     let client = client();
     for path in ["/1", "/2", "/3"] {
@@ -221,7 +221,7 @@ async fn a_request_that_was_written_whole_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn a_request_that_meets_a_close_before_it_was_written_whole_is_sent_over_a_new_connection() {
+async fn a_partly_written_request_is_sent_again_over_a_new_connection_after_a_close() {
     let (port, seen) = server(&[Deed::Answer, Deed::CloseUnread]).await;
     let client = client();
     asked(&client, port, "/1").await;
@@ -236,7 +236,7 @@ async fn a_request_that_meets_a_close_before_it_was_written_whole_is_sent_over_a
 }
 
 #[tokio::test]
-async fn a_server_that_answers_nothing_gets_each_request_once() {
+async fn a_server_that_closes_without_a_response_gets_each_request_once() {
     let (port, seen) = server(&[Deed::Close]).await;
     let client = client();
     for path in ["/1", "/2"] {
@@ -266,7 +266,7 @@ async fn an_unrequested_response_answers_no_request() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_not_read_to_its_end_ends_its_connection() {
+async fn a_connection_with_a_partly_read_response_is_closed() {
     let (port, seen) = server(&[Deed::AnswerInPart]).await;
     let client = client();
     let url = format!("http://a.example:{port}/1").parse().unwrap();
@@ -278,7 +278,7 @@ async fn an_answer_that_is_not_read_to_its_end_ends_its_connection() {
 }
 
 #[tokio::test]
-async fn hosts_at_one_address_share_nothing() {
+async fn hosts_at_one_address_do_not_share_a_connection() {
     let (port, seen) = server(&[Deed::Answer]).await;
     let client = client();
     for host in ["a.example", "b.example"] {
@@ -288,7 +288,7 @@ async fn hosts_at_one_address_share_nothing() {
 }
 
 #[tokio::test]
-async fn a_name_that_moves_inside_is_refused_though_a_connection_is_pooled() {
+async fn a_name_that_becomes_private_is_rejected_even_if_a_connection_is_pooled() {
     let (port, seen) = server(&[Deed::Answer]).await;
     let (_, never) = server_at(&format!("127.0.0.2:{port}"), &[Deed::Answer]).await;
     let answers = [LookUp::of(&["127.0.0.1"]), LookUp::of(&["127.0.0.2"])];
@@ -301,7 +301,7 @@ async fn a_name_that_moves_inside_is_refused_though_a_connection_is_pooled() {
 }
 
 #[tokio::test]
-async fn a_name_that_moves_is_followed_though_a_connection_is_pooled() {
+async fn a_name_with_a_new_address_is_followed_even_if_a_connection_is_pooled() {
     let (port, old) = server(&[Deed::Answer]).await;
     let (_, new) = server_at(&format!("127.0.0.3:{port}"), &[Deed::Answer]).await;
     let answers = [LookUp::of(&["127.0.0.1"]), LookUp::of(&["127.0.0.3"])];

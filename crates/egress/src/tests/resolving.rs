@@ -85,7 +85,7 @@ fn timed_out(outcome: &io::Result<Vec<IpAddr>>) -> bool {
 }
 
 #[tokio::test]
-async fn names_that_hang_hold_up_no_other() {
+async fn hanging_lookups_do_not_delay_other_names() {
     let world = World::new(SOON);
     assert!(world.all(64).await.iter().all(timed_out));
     world.servers.until_waiting(64).await;
@@ -93,7 +93,7 @@ async fn names_that_hang_hold_up_no_other() {
 }
 
 #[tokio::test]
-async fn a_name_that_hangs_is_not_looked_up_twice() {
+async fn a_hanging_lookup_is_not_started_twice() {
     let world = World::new(SOON);
     assert!(world.all(1).await.iter().all(timed_out));
     assert!(world.all(1).await.iter().all(timed_out), "at once");
@@ -118,7 +118,7 @@ async fn concurrent_requests_for_one_name_share_a_lookup() {
 }
 
 #[tokio::test]
-async fn names_known_as_slow_have_a_quarter_of_the_slots() {
+async fn names_known_to_be_slow_share_a_quarter_of_the_slots() {
     let world = World::new(SOON);
     assert!(world.all(64).await.iter().all(timed_out));
     world.servers.set_over(true);
@@ -137,7 +137,7 @@ async fn names_known_as_slow_have_a_quarter_of_the_slots() {
 }
 
 #[tokio::test]
-async fn an_abandoned_lookup_leaves_only_its_thread() {
+async fn abandoned_lookups_of_one_name_occupy_only_one_thread() {
     let world = World::new(NEVER);
     for _ in 0..3 {
         let asked = world.resolver.resolve("dead.example");

@@ -25,7 +25,7 @@ async fn get(client: &Client, host: &str, port: u16) -> Result<String, Error> {
 }
 
 #[tokio::test]
-async fn an_authority_counts_only_where_the_operator_has_named_it() {
+async fn a_private_authority_is_trusted_only_if_configured() {
     let authority = authority();
     let server = serve(&authority, leaf("pictures.example"), small()).await;
     let unknown = get(&client(None).unwrap(), "pictures.example", server.port()).await;

@@ -21,7 +21,7 @@ fn verdict(text: &str) -> &'static str {
 }
 
 #[test]
-fn judges_every_url_of_the_table() {
+fn every_url_of_the_table_is_classified_as_listed() {
     let mut wrong = Vec::new();
     let mut count = 0;
     for (expected, quoted) in rows(include_str!("urls.txt")) {
@@ -72,7 +72,7 @@ fn every_fault_reads_as_a_sentence_about_a_field() {
 }
 
 #[test]
-fn locations_are_resolved_and_held_to_the_same_rules() {
+fn redirect_locations_are_resolved_and_checked_like_urls() {
     let base = Url::parse("https://example.com/a/b.png?c").unwrap();
     let good = [
         ("d.png", "https://example.com/a/d.png"),
@@ -114,7 +114,7 @@ fn locations_are_resolved_and_held_to_the_same_rules() {
 }
 
 #[test]
-fn localhost_is_reached_where_loopback_is_opened() {
+fn localhost_is_reachable_if_loopback_is_allowed() {
     let localhost = parse_url("http://localhost:1/").unwrap();
     for allow in ["127.0.0.0/8", "::1/128"] {
         let gate = AddressGate::new(vec![allow.parse().unwrap()], vec![]);

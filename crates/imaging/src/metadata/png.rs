@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provenance_mark_stays() {
+    fn a_provenance_mark_is_preserved() {
         let mark = "<x Iptc4xmpExt:DigitalSourceType='trainedAlgorithmicMedia'>\u{fc}</x>";
         let marked = png(&[("XML:com.adobe.xmp", mark)]);
         assert_eq!(strip(marked.clone()), marked);

@@ -88,7 +88,7 @@ fn distinguishes_the_codings_of_the_common_container() {
 }
 
 #[test]
-fn recognises_nothing_else() {
+fn data_of_other_formats_is_not_recognised() {
     let others: [&[u8]; 20] = [
         b"",
         b"x",
@@ -165,7 +165,7 @@ fn orientation_swaps_the_sides() {
 }
 
 #[test]
-fn rotation_of_a_container_counts() {
+fn the_rotation_of_a_container_is_applied() {
     let turned = |turns: u8| {
         let properties = [ispe(64, 64), ispe(300, 200), boxed(b"irot", &[turns])];
         [ftyp(b"heic", b"mif1"), meta(&properties)].concat()
@@ -301,7 +301,7 @@ fn parts_that_would_fill_memory_are_refused_before_they_are_read() {
 
 /// Every prefix of every image is measured correctly or reported as truncated.
 #[test]
-fn truncation_anywhere_is_noticed_or_harmless() {
+fn every_truncated_image_is_measured_correctly_or_reported_as_truncated() {
     let turned = jpeg_with(300, 200, &[app1(&exif(6))]);
     let images = one_of_each()
         .into_iter()
@@ -319,7 +319,7 @@ fn truncation_anywhere_is_noticed_or_harmless() {
 
 /// A decoder would fail only after the job was accepted, or fill the missing part with grey.
 #[test]
-fn a_file_whose_first_picture_has_no_end_is_cut_off() {
+fn a_file_whose_first_image_has_no_end_is_reported_as_cut_off() {
     let extended = [
         (b"VP8X".as_slice(), vp8x(300, 200)),
         (b"ICCP", vec![1; 5]),
@@ -365,7 +365,7 @@ fn a_file_whose_first_picture_has_no_end_is_cut_off() {
 }
 
 #[test]
-fn files_that_encoders_wrote_are_cut_off_anywhere_but_behind_their_picture() {
+fn truncated_files_of_real_encoders_are_reported_as_cut_off() {
     use image::ImageFormat::{Gif, Jpeg, Png, WebP};
     for format in [Png, Jpeg, WebP, Gif] {
         let mut file = std::io::Cursor::new(Vec::new());
@@ -385,7 +385,7 @@ fn files_that_encoders_wrote_are_cut_off_anywhere_but_behind_their_picture() {
 
 /// Replaces every byte of every image by a few values: any result is right, but no panic and no endless loop.
 #[test]
-fn no_single_byte_brings_it_down() {
+fn no_single_changed_byte_causes_a_panic() {
     let turned = png_with(300, 200, &[(b"eXIf", exif(6))], &[]);
     let images = one_of_each().into_iter().map(|(_, image)| image);
     let extended = riff(&[(b"VP8X", vp8x(300, 200)), (b"EXIF", exif(6))]);

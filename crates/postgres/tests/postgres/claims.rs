@@ -8,7 +8,7 @@ use tintype_postgres::testing::server;
 use tintype_storage::engine::{EngineError, commit_and_wait};
 
 #[test]
-fn a_second_process_is_refused_while_one_runs_and_let_in_afterwards() {
+fn a_second_process_is_rejected_while_one_runs_and_accepted_afterwards() {
     let Some(server) = server() else { return };
     let database = server.database();
     let engine = open(&database);
@@ -21,7 +21,7 @@ fn a_second_process_is_refused_while_one_runs_and_let_in_afterwards() {
 }
 
 #[test]
-fn a_process_that_ended_without_a_word_is_waited_for_and_followed() {
+fn the_claim_of_a_process_that_died_is_taken_over_after_a_wait() {
     let Some(server) = server() else { return };
     let database = server.database();
     drop(open(&database));
@@ -32,7 +32,7 @@ fn a_process_that_ended_without_a_word_is_waited_for_and_followed() {
 }
 
 #[test]
-fn a_process_that_was_taken_over_commits_nothing_more_and_says_so() {
+fn a_process_that_lost_its_claim_commits_nothing_more_and_reports_it() {
     let Some(server) = server() else { return };
     let database = server.database();
     let (failed, failures) = channel();

@@ -8,7 +8,7 @@ use tintype_storage::engine::Engine;
 use tintype_storage::testing::conformance::CASES;
 
 #[test]
-fn postgres_keeps_the_contract() {
+fn postgres_satisfies_the_engine_contract() {
     let Some(server) = server() else { return };
     let passes = |case: &fn(&Arc<dyn Engine>)| {
         let database = server.database();

@@ -108,7 +108,7 @@ fn increment(
 }
 
 #[test]
-fn rounds_of_several_nodes_follow_each_other() {
+fn rounds_of_several_nodes_on_one_key_are_serialized() {
     let Some(server) = server() else { return };
     let database = server.database();
     let nodes = [1, 2, 3].map(|number| join(&database, number));
@@ -123,7 +123,7 @@ fn rounds_of_several_nodes_follow_each_other() {
 }
 
 #[test]
-fn a_key_that_is_absent_is_held_as_well() {
+fn an_absent_key_is_locked_as_well() {
     let Some(server) = server() else { return };
     let database = server.database();
     let nodes = [1, 2, 3].map(|number| join(&database, number));
@@ -142,7 +142,7 @@ fn a_key_that_is_absent_is_held_as_well() {
 }
 
 #[test]
-fn a_process_takes_over_from_nodes_that_ended_without_a_word() {
+fn a_single_process_takes_over_from_nodes_that_died() {
     let Some(server) = server() else { return };
     let database = server.database();
     // The node writes no more, like a killed process, and its marks stay.
@@ -154,7 +154,7 @@ fn a_process_takes_over_from_nodes_that_ended_without_a_word() {
 }
 
 #[test]
-fn a_fenced_node_commits_nothing_more_and_says_so() {
+fn a_fenced_node_commits_nothing_more_and_reports_it() {
     let Some(server) = server() else { return };
     let database = server.database();
     let first = join(&database, 1);
@@ -186,7 +186,7 @@ fn a_fenced_node_commits_nothing_more_and_says_so() {
 }
 
 #[test]
-fn nodes_and_a_process_that_is_alone_keep_each_other_out() {
+fn nodes_and_a_single_process_exclude_each_other() {
     let Some(server) = server() else { return };
     let database = server.database();
     let shared = join(&database, 1);

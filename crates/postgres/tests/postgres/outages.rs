@@ -54,7 +54,7 @@ fn open(options: PostgresOptions) -> Arc<PostgresEngine> {
 }
 
 #[test]
-fn crashes_of_the_server_lose_and_double_nothing() {
+fn server_crashes_neither_lose_nor_repeat_commits() {
     const KEYS: [&str; 4] = ["a1", "a2", "a3", "a4"];
     let Some(server) = Server::start() else {
         return;
@@ -95,7 +95,7 @@ fn crashes_of_the_server_lose_and_double_nothing() {
 }
 
 #[test]
-fn a_commit_whose_answer_is_lost_is_neither_lost_nor_doubled() {
+fn a_commit_whose_response_is_lost_is_applied_exactly_once() {
     let Some(server) = Server::start() else {
         return;
     };
@@ -117,7 +117,7 @@ fn a_commit_whose_answer_is_lost_is_neither_lost_nor_doubled() {
 }
 
 #[test]
-fn a_row_that_another_session_holds_is_waited_for() {
+fn a_commit_waits_for_a_row_locked_by_another_session() {
     let Some(server) = Server::start() else {
         return;
     };
@@ -144,7 +144,7 @@ fn a_row_that_another_session_holds_is_waited_for() {
 }
 
 #[test]
-fn an_outage_is_waited_out_and_a_long_one_ends_the_engine() {
+fn a_short_outage_is_survived_and_a_long_outage_stops_the_engine() {
     let Some(server) = Server::start() else {
         return;
     };

@@ -33,7 +33,7 @@ fn a_pooler_that_the_url_does_not_name_is_refused() {
 }
 
 #[test]
-fn nothing_is_left_on_the_connections_that_other_clients_get_next() {
+fn pooled_connections_are_returned_without_session_state() {
     let Some(server) = server().filter(|_| has_pooler()) else {
         return;
     };

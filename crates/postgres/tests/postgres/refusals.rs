@@ -56,7 +56,7 @@ fn a_password_that_is_wrong_or_missing() {
 }
 
 #[test]
-fn a_role_without_rights_and_one_whose_tables_were_made_for_it() {
+fn a_role_without_rights_is_rejected_unless_its_tables_exist() {
     let Some(server) = server() else { return };
     let database = server.database();
     let name = &database.name;
@@ -81,7 +81,7 @@ fn a_role_without_rights_and_one_whose_tables_were_made_for_it() {
 }
 
 #[test]
-fn tables_of_another_format_and_foreign_tables() {
+fn tables_of_another_or_unknown_format_are_rejected() {
     let Some(server) = server() else { return };
     let database = server.database();
     server.execute(&database.name, &ddl());
@@ -95,7 +95,7 @@ fn tables_of_another_format_and_foreign_tables() {
 }
 
 #[test]
-fn a_standby_is_not_written_to() {
+fn a_standby_is_rejected() {
     let Some(server) = Server::start() else {
         return;
     };
@@ -105,7 +105,7 @@ fn a_standby_is_not_written_to() {
 }
 
 #[test]
-fn a_look_makes_no_tables() {
+fn opening_read_only_creates_no_tables() {
     let Some(server) = server() else { return };
     let database = server.database();
     let refused = error(PostgresEngine::open_read_only(options(&database.url()))).to_string();
@@ -113,7 +113,7 @@ fn a_look_makes_no_tables() {
 }
 
 #[test]
-fn the_encoding_of_a_database_does_not_matter() {
+fn all_bytes_are_stored_in_a_database_of_any_encoding() {
     let Some(server) = server() else { return };
     let mut database = server.database();
     server.execute("postgres", &format!("DROP DATABASE {}", database.name));
@@ -131,7 +131,7 @@ fn the_encoding_of_a_database_does_not_matter() {
 }
 
 #[test]
-fn a_socket_is_as_good_as_a_port() {
+fn a_socket_can_be_used_instead_of_a_port() {
     let Some(server) = server() else { return };
     let database = server.database();
     let url = format!(

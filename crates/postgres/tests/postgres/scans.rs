@@ -38,7 +38,7 @@ impl Round for Scans {
 }
 
 #[test]
-fn scans_of_one_round_trip_get_the_same_pairs_as_single_ones() {
+fn scans_in_one_round_trip_return_the_same_pairs_as_separate_scans() {
     let Some(server) = server() else { return };
     let database = server.database();
     let engine = open(&database);

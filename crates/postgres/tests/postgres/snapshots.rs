@@ -41,7 +41,7 @@ fn a_snapshot_has_all_tables_in_order_and_nothing_of_later_commits() {
 }
 
 #[test]
-fn a_look_sees_one_moment_of_a_database_in_use_and_changes_nothing() {
+fn a_read_only_engine_shows_one_moment_of_a_database_in_use_and_changes_nothing() {
     let Some(server) = server() else { return };
     let database = server.database();
     let engine = open(&database);

@@ -22,7 +22,7 @@ fn connections(database: &Database<'_>, url: &str) -> (usize, usize) {
 }
 
 #[test]
-fn each_mode_encrypts_as_it_says() {
+fn each_sslmode_encrypts_as_documented() {
     let Some(server) = server() else { return };
     let database = server.database();
     let url = server.url("postgres", &database.name);
@@ -37,7 +37,7 @@ fn each_mode_encrypts_as_it_says() {
 }
 
 #[test]
-fn verify_full_wants_a_trusted_certificate_that_names_the_host() {
+fn verify_full_requires_a_trusted_certificate_that_names_the_host() {
     let Some(server) = server() else { return };
     let database = server.database();
     let by_address = server.url("postgres", &database.name);

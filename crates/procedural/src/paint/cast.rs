@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kinds_stand_in_the_order_of_the_subjects() {
+    fn the_kinds_are_in_the_order_of_the_subjects() {
         for (i, kind) in kinds::ALL.iter().enumerate() {
             assert_eq!(kind.0 as usize, i, "{:?}", kind.0);
         }

@@ -62,7 +62,7 @@ impl Nodes {
 }
 
 #[test]
-fn a_limit_holds_over_all_nodes_in_the_long_run() {
+fn a_limit_applies_to_all_nodes_together_in_the_long_run() {
     let mut nodes = Nodes::new(3);
     let mut admitted = 0;
     for _ in 0..400 {
@@ -88,7 +88,7 @@ fn a_burst_at_one_node_is_used_up_at_the_others() {
 }
 
 #[test]
-fn an_excess_is_paid_back_and_retry_after_includes_it() {
+fn an_excess_delays_later_calls_and_is_included_in_retry_after() {
     let mut nodes = Nodes::new(2);
     assert_eq!((nodes.call(0, 30), nodes.call(1, 30)), (20, 20));
     nodes.exchange();

@@ -74,7 +74,7 @@ fn a_typo_in_a_name_is_found() {
 }
 
 #[test]
-fn a_title_is_no_place() {
+fn placeholders_in_node_titles_are_not_replaced() {
     let text =
         json!({"3": {"class_type": "X", "inputs": sized(), "_meta": {"title": "{{nonsense}}"}}});
     let workflow = Workflow::parse(&text.to_string(), Purpose::Text).unwrap();
@@ -83,7 +83,7 @@ fn a_title_is_no_place() {
 }
 
 #[test]
-fn values_take_their_places_with_their_types() {
+fn placeholders_are_replaced_with_typed_values() {
     let workflow = Workflow::parse(&with(sized()), Purpose::Text).unwrap();
     let graph = workflow.fill(0, &|placeholder| match placeholder {
         Placeholder::Prompt => json!("say \"hi\"\n{{seed}}"),

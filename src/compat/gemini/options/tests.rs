@@ -132,7 +132,7 @@ fn the_text_modality_ignores_case() {
 }
 
 #[test]
-fn what_the_tier_does_not_offer_is_refused() {
+fn options_that_the_tier_does_not_offer_are_rejected() {
     let size = |tier, size: &str| read_for(tier, json!({"imageConfig": {"imageSize": size}}));
     assert!(size(Tier::Fast, "1K").is_ok());
     for (tier, bad) in [

@@ -31,7 +31,7 @@ fn delivery(round: u32, state: DeliveryState) -> Delivery {
 }
 
 #[test]
-fn every_state_meets_everything_that_happens() {
+fn every_state_handles_every_event() {
     let (exhausted, deleted) = (FailReason::AttemptsExhausted, FailReason::WebhookDeleted);
     let states = [
         DeliveryState::Pending {
@@ -128,7 +128,7 @@ fn fail_until_the_end(mut delivery: Delivery, took: Duration) -> (Vec<u64>, Deli
 }
 
 #[test]
-fn hostile_98_seven_failures_in_53_minutes_and_a_fresh_set_by_hand() {
+fn hostile_98_seven_failures_in_53_minutes_end_a_delivery_and_a_redelivery_starts_anew() {
     let took = Duration::from_secs(10);
     let start = delivery(
         0,
@@ -175,7 +175,7 @@ fn a_shorter_schedule_ends_deliveries_beyond_it() {
 }
 
 #[test]
-fn hostile_98_success_is_a_2xx_whatever_becomes_of_its_body() {
+fn hostile_98_a_2xx_status_is_a_success_regardless_of_its_body() {
     let answered =
         |status, error| Attempt::answered(0, at(0), MINUTE, status, b"", error).succeeded();
     for status in [200, 201, 204, 226, 299] {
@@ -242,7 +242,7 @@ fn a_callback_url_excludes_webhooks_with_other_urls() {
 }
 
 #[test]
-fn hostile_108_what_is_kept_of_an_answer_is_bounded() {
+fn hostile_108_the_stored_part_of_a_response_is_bounded() {
     let kept = |body: &[u8]| Attempt::answered(0, at(0), MINUTE, 200, body, None).response_body;
     assert_eq!(kept(b"ok"), "ok");
     assert_eq!(kept(&[b'a'; 70_000]), "a".repeat(1_024));
@@ -271,7 +271,7 @@ fn postcard_size(attempt: &Attempt) -> usize {
 }
 
 #[test]
-fn hostile_113_moments_at_the_end_of_time_hold() {
+fn hostile_113_the_largest_timestamps_do_not_overflow() {
     let attempt = Attempt::broken(0, at(i64::MAX), Duration::MAX, "x");
     let pending = delivery(
         0,

@@ -59,7 +59,7 @@ fn hostile_104_the_clocks_may_differ_by_300_seconds_either_way() {
 }
 
 #[test]
-fn a_change_anywhere_is_a_mismatch_and_never_called_old() {
+fn any_change_is_a_mismatch_and_never_reported_as_stale() {
     let values = signed();
     let [signature, timestamp, id, standard] = values.each_ref().map(String::as_str);
     let later = (SENT + 1).to_string();
@@ -103,7 +103,7 @@ fn a_change_anywhere_is_a_mismatch_and_never_called_old() {
 }
 
 #[test]
-fn a_rewritten_body_verifies_under_one_scheme_and_says_so() {
+fn a_rewritten_body_verifies_under_one_scheme_and_is_reported_as_rewritten() {
     let pretty = r#"{ "x": [1.0, {"b": "😀", "a": -0}], "café": 0.00001 }"#;
     let parsed = Json::parse(pretty, MAX_DEPTH).unwrap();
     for encoding in Encoding::ALL {
@@ -191,7 +191,7 @@ fn each_missing_or_malformed_header_is_named() {
 }
 
 #[test]
-fn headers_are_picked_whatever_their_case() {
+fn headers_are_found_regardless_of_case() {
     let picked = Headers::pick([
         ("Host", "x"),
         ("X-SIGNATURE", " a "),

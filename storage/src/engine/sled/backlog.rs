@@ -179,7 +179,7 @@ mod tests {
 
     /// On a slow disk a flush of tens of megabytes takes many seconds. Each part that sled holds makes room for commits.
     #[test]
-    fn waiters_for_room_continue_when_sled_holds_a_part_of_the_flush() {
+    fn waiters_for_room_continue_once_sled_has_a_part_of_the_flush() {
         let backlog = Backlog::new(FlushPolicy::default());
         backlog.add(MAX_WAITING_BYTES);
         assert!(backlog.wait_for_flush());
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn bulk_work_waits_for_half_of_the_room_and_for_no_flusher_that_has_ended() {
+    fn bulk_work_waits_for_half_of_the_room_and_not_for_a_flusher_that_has_ended() {
         let backlog = Backlog::new(FlushPolicy::default());
         let waker = Arc::new(Count::default());
         let std_waker = Waker::from(Arc::clone(&waker));

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_error_that_an_operator_can_mend_says_how() {
+    fn each_error_that_an_operator_can_fix_contains_advice() {
         for (code, word) in [
             (28, "free some space"),
             (122, "free some space"),

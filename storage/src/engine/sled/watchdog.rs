@@ -195,7 +195,7 @@ mod tests {
     const SHORT: Duration = Duration::from_millis(20);
 
     #[test]
-    fn work_that_hangs_is_an_error_and_work_that_goes_on_is_not() {
+    fn work_that_hangs_is_an_error_and_work_that_progresses_is_not() {
         let (keep, held) = crossbeam_channel::bounded::<()>(0);
         let hung = watched(SHORT, move |_| {
             let _ = held.recv();
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_reads_much_may_take_longer() {
+    fn a_step_that_reads_much_data_has_a_longer_deadline() {
         let steps = Steps::new(Duration::ZERO);
         steps.begin_read(600 << 20);
         assert!(!steps.deadline_exceeded());

@@ -88,14 +88,14 @@ fn groups_are_read_in_order_from_the_one_after_the_last_applied() {
 }
 
 #[test]
-fn a_new_directory_holds_nothing() {
+fn a_new_directory_contains_no_group() {
     let directory = tempfile::tempdir().expect("directory");
     assert_eq!(read(directory.path(), 0).expect("read"), (vec![], 1));
     assert_eq!(read(directory.path(), 41).expect("read"), (vec![], 42));
 }
 
 #[test]
-fn a_group_that_is_torn_anywhere_is_no_fault_and_its_number_is_given_again() {
+fn a_group_torn_anywhere_is_not_a_fault_and_its_number_is_reused() {
     let (directory, groups) = written(2);
     let file = files(directory.path()).pop().expect("a file");
     let whole = fs::read(&file).expect("read");
@@ -115,7 +115,7 @@ fn a_group_that_is_torn_anywhere_is_no_fault_and_its_number_is_given_again() {
 }
 
 #[test]
-fn what_follows_a_torn_group_continues_in_the_next_file() {
+fn groups_after_a_torn_group_continue_in_the_next_file() {
     let (directory, mut groups) = written(3);
     let file = files(directory.path()).pop().expect("a file");
     alter(&file, |bytes| {
@@ -158,7 +158,7 @@ fn damage_of_a_durable_group_is_reported_and_of_an_applied_one_ignored() {
 }
 
 #[test]
-fn one_head_of_a_file_may_be_damaged_and_both_may_not() {
+fn one_of_the_two_headers_of_a_file_may_be_damaged() {
     let (directory, groups) = written(12);
     let second = files(directory.path())[1].clone();
     alter(&second, |bytes| bytes[..4_000].fill(0x55));
@@ -199,7 +199,7 @@ fn a_last_file_whose_head_cannot_be_read_is_damage() {
 }
 
 #[test]
-fn a_file_that_a_crash_left_without_a_name_is_made_anew() {
+fn an_unfinished_file_left_by_a_crash_is_created_anew() {
     let (directory, mut groups) = written(3);
     for content in [
         vec![],
@@ -227,7 +227,7 @@ fn a_file_that_is_missing_is_a_fault_if_its_groups_are_needed() {
 }
 
 #[test]
-fn a_store_that_has_lost_more_than_the_journal_holds_is_a_fault() {
+fn a_store_that_ends_before_the_start_of_the_wal_is_a_fault() {
     let (directory, _) = written(20);
     let all = list(directory.path()).expect("list");
     fs::remove_file(&all[0].1).expect("remove");
@@ -244,7 +244,7 @@ fn a_store_that_has_lost_more_than_the_journal_holds_is_a_fault() {
 }
 
 #[test]
-fn a_journal_behind_the_store_begins_anew() {
+fn a_wal_behind_the_store_starts_anew() {
     let (directory, _) = written(20);
     let old = files(directory.path());
     let segments = Segments::new(LAYOUT);
@@ -303,7 +303,7 @@ fn read_keeping(
 }
 
 #[test]
-fn a_group_within_a_value_is_not_taken_for_one() {
+fn a_group_inside_a_value_is_not_mistaken_for_a_group() {
     let directory = tempfile::tempdir().expect("directory");
     let segments = Segments::new(LAYOUT);
     let mut journal = Wal::begin(directory.path(), LAYOUT, 1, segments).expect("begin");
@@ -348,7 +348,7 @@ fn a_file_that_cannot_be_written_is_an_error() {
 
 /// The flusher releases files at any time, even while the writer starts one.
 #[test]
-fn files_are_let_go_of_while_others_are_begun() {
+fn files_are_released_while_others_are_started() {
     let directory = tempfile::tempdir().expect("directory");
     // Every group starts a file.
     let layout = Layout {
@@ -417,7 +417,7 @@ fn goes_on_for_several_files(directory: &Path, mut journal: Wal, segments: &Segm
 }
 
 #[test]
-fn a_file_without_a_group_is_taken_up_again_and_never_counted_as_full() {
+fn a_file_without_a_group_is_reused_and_never_counted_as_full() {
     let (directory, groups) = written(3);
     for _ in 0..3 {
         let (found, journal, _) = open(directory.path(), 0);
@@ -429,7 +429,7 @@ fn a_file_without_a_group_is_taken_up_again_and_never_counted_as_full() {
 }
 
 #[test]
-fn a_file_whose_first_group_is_torn_is_taken_up_again_and_never_counted_as_full() {
+fn a_file_whose_first_group_is_torn_is_reused_and_never_counted_as_full() {
     let (directory, groups) = written(3);
     let (_, mut journal, _) = open(directory.path(), 3);
     write(&mut journal, 1);
@@ -446,7 +446,7 @@ fn a_file_whose_first_group_is_torn_is_taken_up_again_and_never_counted_as_full(
 
 /// Each run commits a little and dies: the store may have lost more than two runs.
 #[test]
-fn of_short_files_as_many_are_kept_as_make_up_a_full_one() {
+fn short_files_are_retained_until_they_amount_to_a_full_file() {
     let directory = tempfile::tempdir().expect("directory");
     let layout = Layout {
         segment_bytes: 40 * 1_024,
@@ -477,7 +477,7 @@ fn of_short_files_as_many_are_kept_as_make_up_a_full_one() {
 /// Leftovers of an earlier use contain callers' texts. Many of them may look like frames of megabyte-sized groups; their
 /// checksums must not be computed.
 #[test]
-fn no_text_passes_for_the_head_of_a_group() {
+fn no_text_is_mistaken_for_a_group_header() {
     let begins = |bytes: &[u8]| frame::FrameHeader::read(bytes, &(1..=u64::MAX)).is_some();
     let mut group = Vec::new();
     frame::begin(&mut group);

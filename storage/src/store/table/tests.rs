@@ -106,7 +106,7 @@ fn the_next_change_of_a_record_writes_it_in_the_current_format() {
 }
 
 #[test]
-fn a_record_of_an_earlier_format_is_corrupt_if_cut_extended_or_of_an_unknown_version() {
+fn a_record_of_an_earlier_format_is_corrupt_if_truncated_extended_or_of_unknown_version() {
     let is_corrupt = |bytes: &[u8]| {
         let read = PAYERS.decode(bytes);
         matches!(read, Err(StoreError::Damaged { kind: "payer", .. }))

@@ -66,7 +66,7 @@ fn bound() -> impl Strategy<Value = Bound<Key>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn blocks_hold_what_a_map_holds(
+    fn blocks_contain_the_same_records_as_a_map(
         rounds in prop::collection::vec(prop::collection::btree_map(key(), value(), 1..60), 1..8),
         ranges in prop::collection::vec((bound(), bound()), 8),
     ) {
@@ -165,7 +165,7 @@ fn records_that_a_crash_left_in_two_blocks_count_once_and_stay_deleted() {
 
 /// Between the two writes of a cut, a reader and a crash find moved records in both blocks.
 #[test]
-fn the_right_part_of_a_cut_is_written_first() {
+fn the_right_part_of_a_split_block_is_written_first() {
     let (_db, blocks) = store();
     apply(&blocks, &numbered((0..10).step_by(2), 1));
     let mut writes = blocks.tree.watch_prefix([BLOCKS]);
@@ -179,7 +179,7 @@ fn the_right_part_of_a_cut_is_written_first() {
 }
 
 #[test]
-fn readers_miss_nothing_while_blocks_are_cut() {
+fn readers_miss_no_record_while_blocks_are_split() {
     let (_db, blocks) = store();
     let blocks = &blocks;
     let region = &AtomicU32::new(0);
@@ -261,7 +261,7 @@ fn no_size_of_records_makes_sled_write_a_separate_file() {
 }
 
 #[test]
-fn a_large_value_that_is_replaced_while_it_is_read_is_said_to_be() {
+fn a_large_value_that_is_replaced_during_a_read_is_detected() {
     let (_db, blocks) = store();
     let value = |byte: u8| Some(vec![byte; 12_000]);
     let change = |byte| Changes::from([(b"a".to_vec(), value(byte))]);

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_no_head() {
+    fn garbage_is_not_a_valid_header() {
         assert_eq!(position_of(&[0; HEAD_BYTES]), None);
         assert_eq!(position_of(&[255; HEAD_BYTES]), None);
     }
