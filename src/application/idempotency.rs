@@ -29,6 +29,24 @@ pub async fn replay(
     Ok(first)
 }
 
+/// Checks the key of a dry run, which uses it for nothing.
+///
+/// # Errors
+/// `IdempotencyKeyReused` if the first use was another request
+pub async fn check(
+    core: &Core,
+    call: IdempotentCall,
+    caller: &Payer,
+    used: Option<&IdempotencyUse>,
+) -> Result<(), Error> {
+    match used {
+        Some(used) => first_use(core, call, caller.account(), used)
+            .await
+            .map(drop),
+        None => Ok(()),
+    }
+}
+
 /// The id of the record that the first use of the key created; `None` if this is the first use.
 ///
 /// # Errors

@@ -81,7 +81,7 @@ pub struct BatchEstimate {
     pub available: Amount,
 }
 
-/// Runs every check of a submission and stores nothing. Ignores an idempotency key.
+/// Runs every check of a submission and stores nothing. Neither uses nor replays an idempotency key.
 ///
 /// # Errors
 /// The first check that fails.
@@ -90,6 +90,7 @@ pub async fn estimate_batch(
     caller: &Payer,
     request: BatchRequest,
 ) -> Result<BatchEstimate, Error> {
+    let used = request.idempotency();
     let request = BatchRequest {
         idempotency_key: None,
         ..request
@@ -98,6 +99,8 @@ pub async fn estimate_batch(
         ControlFlow::Continue(submission) => submission,
         ControlFlow::Break(_) => return Err(error::internal()),
     };
+    let call = IdempotentCall::Batch;
+    idempotency::check(&generations.core, call, caller, used.as_ref()).await?;
     submission.check_balance().await?;
     let account = generations.core.store.account(caller.account()).await?;
     let available = account.map(|it| it.balances.available());

@@ -123,7 +123,7 @@ pub struct Estimate {
     pub available: Amount,
 }
 
-/// Runs every check of a submission, fetches its inputs and stores nothing. Ignores an idempotency key.
+/// Runs every check of a submission, fetches its inputs and stores nothing. Neither uses nor replays an idempotency key.
 ///
 /// # Errors
 /// The first check that fails.
@@ -132,6 +132,7 @@ pub async fn estimate_generation(
     caller: &Payer,
     request: GenerationRequest,
 ) -> Result<Estimate, Error> {
+    let used = request.idempotency();
     let request = GenerationRequest {
         idempotency_key: None,
         ..request
@@ -140,6 +141,8 @@ pub async fn estimate_generation(
         ControlFlow::Continue(submission) => submission,
         ControlFlow::Break(_) => return Err(error::internal()),
     };
+    let call = IdempotentCall::Generation;
+    idempotency::check(&generations.core, call, caller, used.as_ref()).await?;
     submission.check_costs().await?;
     let _waits = submission.watch(None);
     detached(submission.estimate()).await

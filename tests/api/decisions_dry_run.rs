@@ -1,5 +1,6 @@
 //! Decisions 1, "Beyond the specification": `?dry_run=true` on the generation calls.
 
+use crate::support::batches::{batch_of, entry};
 use crate::support::pictures::png;
 use crate::support::{
     Customer, ENDPOINTS, Origin, Server, fox, fox_with, options::Options, origin,
@@ -136,9 +137,20 @@ fn idempotency_keys_are_neither_used_up_nor_replayed() {
     let answer = call.expect(202);
     assert_eq!(answer.header("idempotent-replayed"), None);
     server.job_once(&customer, &answer.job_id(), "done");
-    let again = dry.expect(200);
-    assert_eq!(again.header("idempotent-replayed"), None);
-    assert_eq!(again.json()["available"], "0.866");
+    // As the real call.
+    dry.refused(422, "idempotency_key_reused");
+    let same = server.generation(&customer, TEXT, &fox()).idempotent("k");
+    let same = same.expect(200);
+    assert_eq!(same.header("idempotent-replayed"), None);
+    assert_eq!(same.json()["available"], "0.866");
+    let batch = |query: &str, requests: &[Value]| {
+        let call = server.native(&customer, "POST", &format!("/batches{query}"));
+        call.json(&batch_of(requests)).idempotent("k")
+    };
+    batch("", &[entry()]).expect(202);
+    batch("?dry_run=true", &[entry()]).expect(200);
+    let other = batch("?dry_run=true", &[entry(), entry()]);
+    other.refused(422, "idempotency_key_reused");
 }
 
 #[test]
