@@ -456,7 +456,7 @@ mod tests {
         assert_eq!(faults.len(), MAX_FAULTS + 1);
         assert_eq!(
             faults.last().unwrap(),
-            "body: has 200 more errors that are not listed"
+            "body: has 350 more errors that are not listed"
         );
     }
 }

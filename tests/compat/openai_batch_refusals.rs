@@ -344,6 +344,7 @@ fn an_automatic_retry_of_a_refused_call_makes_the_batch_that_the_call_asked_for(
     server.pause(&["fast"]);
     call("0").expect(503);
     server.pause(&[]);
+    server.clock.advance(std::time::Duration::from_secs(1));
     let second = call("1").expect(200).json();
     assert_ne!(second["id"], first["id"], "the refused call made none");
     let again = call("2").expect(200).json();
