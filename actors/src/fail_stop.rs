@@ -35,7 +35,7 @@ impl FailStop {
             return;
         }
         let reason = reason.into();
-        tracing::error!(%reason, "storage failed; stopping");
+        tracing::error!(%reason, "stopping after a failure");
         *first = Some(reason);
         self.inner.tripped.store(true, Ordering::SeqCst);
         self.inner.notify.notify_waiters();

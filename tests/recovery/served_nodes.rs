@@ -278,7 +278,9 @@ fn a_node_that_was_declared_dead_logs_one_line_with_advice() {
     assert_eq!(there.code(), Some(1), "it was taken for dead");
     let log = there.end();
     // An interrupted request may be reported before the reason.
-    let lines = log.lines().skip_while(|line| !line.contains("stopping:"));
+    let lines = log
+        .lines()
+        .skip_while(|line| !line.contains("stopping after a failure"));
     let complaints: Vec<&str> = lines
         .filter(|line| line.contains("WARN") || line.contains("ERROR"))
         .collect();
