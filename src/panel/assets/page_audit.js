@@ -59,7 +59,7 @@ function changes(entry) {
     h("dd", {}, entry.before ? [h("s", {}, side(before.get(name))), entry.after ? " → " : null] : null, entry.after ? side(after.get(name)) : null))));
 }
 
-/** The e-mail address; a removed person is shown by id. */
+/** The email address; a removed person is shown by id. */
 const person = (it) => it.person_email ?? ["a person, ", shortId(it.person_id)];
 const who = (it) => h("b", { class: "wrap" }, it.person_id ? h("a", { href: `#/audit?person_id=${it.person_id}`, title: "Changes by this person" }, person(it))
   : it.actor === "operator" ? "The operator" : "The service");
