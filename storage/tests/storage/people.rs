@@ -81,7 +81,10 @@ fn verification_names_orphaned_people_and_those_who_cannot_sign_in() {
     write(&store, store.put_person(&person(ADA, 7, "ada@example.com")));
     write(&store, store.put_person(&person(ADA, 8, "ada@example.com")));
     let [fault] = faults(&store).try_into().unwrap();
-    assert!(fault.contains("is not found by their email address"), "{fault}");
+    assert!(
+        fault.contains("is not found by their email address"),
+        "{fault}"
+    );
 }
 
 #[test]
