@@ -191,6 +191,15 @@ impl From<EngineError> for Error {
     }
 }
 
+/// The first half of an advice about a reached limit: when the limit counts anew.
+fn wait_for(period: Period) -> &'static str {
+    match period {
+        Period::Total => "",
+        Period::Month => "wait for the next month, ",
+        Period::Day => "wait for the next day, ",
+    }
+}
+
 impl From<AcceptError> for Error {
     fn from(error: AcceptError) -> Self {
         match error {
@@ -215,19 +224,16 @@ impl From<AcceptError> for Error {
             )
             .retry_after(5),
             AcceptError::AccountLimit(limit) => {
-                let next = match limit.period {
-                    Period::Total => "ask the operator to raise it",
-                    Period::Month => "wait for the next month, or ask the operator to raise it",
-                    Period::Day => "wait for the next day, or ask the operator to raise it",
+                let or = if limit.period == Period::Total {
+                    ""
+                } else {
+                    "or "
                 };
+                let next = format!("{}{or}ask the operator to raise it", wait_for(limit.period));
                 Self::new(ErrorKind::AccountLimitReached, format!("{error}; {next}"))
             }
             AcceptError::KeyLimit(limit) => {
-                let next = match limit.period {
-                    Period::Total => "raise it, or use another key",
-                    Period::Month => "wait for the next month, raise it, or use another key",
-                    Period::Day => "wait for the next day, raise it, or use another key",
-                };
+                let next = format!("{}raise it, or use another key", wait_for(limit.period));
                 Self::new(ErrorKind::KeyLimitReached, format!("{error}; {next}"))
             }
             AcceptError::Ledger(error) => Self::new(

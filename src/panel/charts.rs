@@ -1,6 +1,6 @@
 //! Chart data: done jobs, failed jobs and charges of an account or a key, per day or per hour.
 
-use super::chart_view::Chart;
+use super::chart_view::{Chart, figures};
 use super::{Panel, hourly};
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
@@ -16,8 +16,6 @@ use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
-
-pub use super::chart_view::figures;
 
 /// Default number of days, today included.
 const DAYS: i64 = 14;

@@ -1,6 +1,7 @@
 //! The usage of all accounts, for the operator: by account, model and day, as a page and as a CSV file.
 
 use super::Panel;
+use super::chart_view::figures;
 use super::charts;
 use super::csv_file::{self, CsvSource};
 use super::names::Names;
@@ -78,7 +79,7 @@ fn view(core: &Core, days: i64) -> Result<Value, StoreError> {
     read.wait()?;
     accounts.sort_by_key(|(.., it)| Reverse((it.spent, it.done)));
     let lines = accounts.iter().take(ACCOUNTS).map(|(id, name, total)| {
-        let mut line = charts::figures(total);
+        let mut line = figures(total);
         line["account_id"] = json!(id);
         line["account_name"] = json!(name);
         line

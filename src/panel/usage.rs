@@ -1,5 +1,6 @@
 //! The usage of an account by day, key and model, as a page and as a CSV file.
 
+use super::chart_view::figures;
 use super::charts;
 use super::csv_file::{self, CsvSource};
 use super::names::Names;
@@ -65,7 +66,7 @@ fn view(accounts: &AccountService, account: AccountId, days: i64) -> Result<Valu
     keys.sort_by_key(|(_, it)| std::cmp::Reverse((it.spent, it.done)));
     let mut by_key = Vec::with_capacity(keys.len());
     for (key, usage) in keys {
-        let mut line = charts::figures(&usage);
+        let mut line = figures(&usage);
         line["key_id"] = json!(key);
         line["key_name"] = json!(names.key(core, key)?);
         by_key.push(line);

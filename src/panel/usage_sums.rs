@@ -1,6 +1,6 @@
 //! Sums daily usage, of one or many accounts, and formats it as CSV.
 
-use super::charts::figures;
+use super::chart_view::figures;
 use super::names::Names;
 use crate::application::core::Core;
 use crate::application::settings::Settings;

@@ -76,8 +76,8 @@ fn unknown_and_invalid_values_are_reported() {
             "the account `default` has no job 01a1fa95",
         ),
         (
-            &["backend", "test", "nobody"],
-            "backend `nobody` is not defined; defined: builtin",
+            &["backend", "test", "gpu"],
+            "backend `gpu` is not defined; defined: builtin",
         ),
         (&["webhook", "add", "ftp://x/"], "url"),
         (&["webhook", "add", "http://10.0.0.1/"], "egress"),

@@ -80,6 +80,11 @@ impl Fetches {
     }
 }
 
+/// Must the account's batch jobs wait?
+fn is_held(fetches: &HashMap<AccountId, Fetches>, account: AccountId) -> bool {
+    fetches.get(&account).is_some_and(Fetches::is_full)
+}
+
 impl TierQueue {
     /// The accounts whose batch jobs must wait.
     fn held(&self) -> impl Iterator<Item = AccountId> + '_ {
@@ -88,9 +93,8 @@ impl TierQueue {
     }
 
     fn has_next(&self) -> bool {
-        let fetches = |account| self.fetches.get(&account);
-        let is_held = |account| fetches(account).is_some_and(Fetches::is_full);
-        self.queue.has_next(is_held)
+        self.queue
+            .has_next(|account| is_held(&self.fetches, account))
     }
 
     fn push(&mut self, queued: QueuedJob) {
@@ -147,8 +151,7 @@ impl JobQueues {
         let mut queues = self.of(tier).lock();
         loop {
             let TierQueue { queue, fetches, .. } = &mut *queues;
-            let is_held = |account| fetches.get(&account).is_some_and(Fetches::is_full);
-            let (account, job, lane) = queue.pop(is_held)?;
+            let (account, job, lane) = queue.pop(|account| is_held(fetches, account))?;
             let resumed = queues.begun.remove(&job);
             // A job that is queued twice has one turn at a time.
             if queues.taken.insert(job, account).is_none() {
