@@ -19,7 +19,7 @@ use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::{AccountId, SERVICE, TransactionId};
 use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
 use tintype_storage::domain::request::Fingerprint;
-use tintype_storage::store::{AccountChanged, IdempotencyRecord, IdempotencyUse, IdempotentCall};
+use tintype_storage::store::{AccountChanged, IdempotencyUse, IdempotentCall};
 
 pub struct Opened {
     pub account: Account,
@@ -128,14 +128,10 @@ pub async fn create(
     });
     let mut writes = core.store.open_account(&account, entry.as_ref());
     if let Some(used) = used {
-        let retention = accounts.settings.config.idempotency.retention();
-        let record = IdempotencyRecord {
-            made: account.id.0,
-            fingerprint: used.fingerprint,
-            expires_at: now.plus(retention),
-        };
-        let call = IdempotentCall::Opening;
-        writes.extend(core.store.remember_use(call, SERVICE, &used.name, &record));
+        let call = (IdempotentCall::Opening, SERVICE);
+        let (settings, made) = (&accounts.settings, account.id.0);
+        let record = idempotency::record_use(core, settings, call, &used, made, now);
+        writes.extend(record);
     }
     let entry = context.entry(
         core,

@@ -1,6 +1,7 @@
 //! Runs work that blocks, such as long reads of the store, on a thread of the blocking pool.
 
 use super::error::{self, Error};
+use std::any::Any;
 use tokio::task::spawn_blocking;
 
 /// # Errors
@@ -12,9 +13,12 @@ where
     T: Send + 'static,
     E: Into<Error> + Send + 'static,
 {
+    // Without their types: Tokio's code for a task would otherwise be compiled again for each caller.
+    let work: Box<dyn FnOnce() -> Box<dyn Any + Send> + Send> = Box::new(|| Box::new(work()));
     // The panic hook has logged the panic.
     let done = spawn_blocking(work).await.map_err(|_| error::internal())?;
-    done.map_err(Into::into)
+    let done = done.downcast::<Result<T, E>>();
+    done.map_err(|_| error::internal())?.map_err(Into::into)
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use super::caller::Caller;
 use super::commit::{Change, detached};
 use super::core::Core;
 use super::error::{Error, internal};
+use super::generation_request::Parts;
+use super::idempotency;
 use super::payer::Payer;
 use super::services::{GenerationService, JobService};
 use super::settings::Settings;
@@ -15,9 +17,10 @@ use std::time::Duration;
 use tintype_storage::domain::batch::{Batch, BatchProgress};
 use tintype_storage::domain::file_batch::{FileBatch, FileBatchTerms, LineFault, Validation};
 use tintype_storage::domain::ids::{AccountId, BatchId};
+use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Direction;
-use tintype_storage::store::{AcceptError, IdempotentCall};
+use tintype_storage::store::{AcceptError, IdempotencyUse, IdempotentCall};
 
 /// Batches per read.
 const STEP: usize = 100;
@@ -136,11 +139,17 @@ pub async fn submit(
 /// The store fails.
 pub async fn record_failed(
     core: &Core,
+    settings: &Settings,
     caller: &Payer,
     terms: FileBatchTerms,
     faults: Vec<LineFault>,
+    idempotency_key: Option<String>,
 ) -> Result<FileBatchStatus, Error> {
     let now = core.now();
+    let used = idempotency_key.map(|name| IdempotencyUse {
+        name,
+        fingerprint: fingerprint_of_invalid(&terms),
+    });
     let of_file = FileBatch {
         id: BatchId(core.new_id(now)),
         account: caller.account(),
@@ -149,7 +158,13 @@ pub async fn record_failed(
         created_at: now,
         outcome: Validation::Failed(faults),
     };
-    let writes = vec![core.store.put_file_batch(&of_file)];
+    let mut writes = vec![core.store.put_file_batch(&of_file)];
+    if let Some(used) = &used {
+        let (call, made) = ((IdempotentCall::Batch, of_file.account), of_file.id.0);
+        writes.extend(idempotency::record_use(
+            core, settings, call, used, made, now,
+        ));
+    }
     core.commit(writes).await?;
     Ok(FileBatchStatus {
         of_file,
@@ -157,7 +172,17 @@ pub async fn record_failed(
     })
 }
 
-/// Finds the batch that the first call with this idempotency key created, without the file, which may have been deleted since.
+/// SHA-256 of a call whose file has no valid requests: equals that of no other batch.
+fn fingerprint_of_invalid(terms: &FileBatchTerms) -> Fingerprint {
+    let mut parts = Parts::default();
+    parts.add("invalid file");
+    parts.add(terms.input.0.as_bytes());
+    parts.add(terms.metadata.as_deref().unwrap_or_default());
+    parts.finish()
+}
+
+/// Finds the batch that the first call with this idempotency key created, without the requests: the file may be invalid, or deleted
+/// since.
 ///
 /// # Errors
 /// `IdempotencyKeyReused` if the first call had another file or other metadata

@@ -1,10 +1,14 @@
-//! Looks up the first use of an idempotency key.
+//! Looks up and records the first use of an idempotency key.
 
 use super::core::Core;
 use super::error::Error;
 use super::payer::Payer;
+use super::settings::Settings;
 use tintype_storage::domain::ids::AccountId;
-use tintype_storage::store::{AcceptError, IdempotencyUse, IdempotentCall};
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::store::{
+    AcceptError, IdempotencyRecord, IdempotencyUse, IdempotentCall, Writes,
+};
 use uuid::Uuid;
 
 /// The first use of the key of a submission, which counts as a replay. Without `is_needed` this does not read the store: the account's
@@ -65,4 +69,21 @@ pub async fn first_use(
         Some(first) if first.fingerprint != used.fingerprint => Err(AcceptError::KeyReused.into()),
         first => Ok(first.map(|first| first.made)),
     }
+}
+
+/// The writes that record the first use of the key of a call that no account decides.
+pub fn record_use(
+    core: &Core,
+    settings: &Settings,
+    (call, account): (IdempotentCall, AccountId),
+    used: &IdempotencyUse,
+    made: Uuid,
+    now: Timestamp,
+) -> Writes {
+    let record = IdempotencyRecord {
+        made,
+        fingerprint: used.fingerprint,
+        expires_at: now.plus(settings.config.idempotency.retention()),
+    };
+    core.store.remember_use(call, account, &used.name, &record)
 }

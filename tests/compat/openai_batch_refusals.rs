@@ -254,6 +254,34 @@ fn a_call_that_is_repeated_makes_one_batch() {
     server.assert_money(&customer, "0.961", "0.00", "0.961");
 }
 
+#[test]
+fn a_repeated_call_for_an_invalid_file_finds_its_failed_batch() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let file = server.upload(&customer, "no JSON");
+    let call = |file: &Value, extra: Value| {
+        let call = server.file_batch_call(&customer, file, extra);
+        call.idempotent("k")
+    };
+    let first = call(&file, json!({})).expect(200);
+    assert_eq!(first.header("idempotent-replayed"), None);
+    assert_eq!(first.json()["status"], "failed");
+    let again = call(&file, json!({})).expect(200);
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    assert_eq!(again.json(), first.json());
+    let valid = server.upload(&customer, &lines(&[fox("a")]));
+    for other in [
+        call(&file, json!({"metadata": {"a": "b"}})),
+        call(&valid, json!({})),
+    ] {
+        let message = other.send().assert_openai_error(400, INVALID, None);
+        assert!(message.contains("Idempotency-Key"), "{message}");
+    }
+    let batches = server.v1(&customer, "GET", "/batches").expect(200);
+    assert_eq!(ids(&batches).len(), 1);
+    server.assert_money(&customer, "1.00", "0.00", "1.00");
+}
+
 /// The SDKs send no idempotency key, but a header with the number of retries.
 #[test]
 fn a_call_that_an_sdk_repeats_by_itself_makes_one_batch() {

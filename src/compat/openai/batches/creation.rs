@@ -104,12 +104,8 @@ impl Call {
         }
         let file = uploaded_files::find(&state.core, caller.account(), input).await?;
         let Some(file) = file else {
-            if let Some(key) = &self.key {
-                let terms = &self.batch_body.terms;
-                let first = file_batches::find_by_key(&state.core, caller, key, terms).await?;
-                if let Some(batch) = first {
-                    return Ok((batch, true));
-                }
+            if let Some(first) = self.find_first().await? {
+                return Ok((first, true));
             }
             let id = WireFileId::Uploaded(input).to_string();
             return Err(no_such_file(&id, "input_file_id"));
@@ -127,12 +123,25 @@ impl Call {
                 Ok(file_batches::submit(&state.generations, caller, batch).await?)
             }
             Err(faults) => {
-                let terms = self.batch_body.terms;
+                if let Some(first) = self.find_first().await? {
+                    return Ok((first, true));
+                }
+                let (core, settings) = (&state.core, &state.settings);
+                let (terms, key) = (self.batch_body.terms, self.key);
                 let failed =
-                    file_batches::record_failed(&state.core, caller, terms, faults).await?;
-                Ok((failed, false))
+                    file_batches::record_failed(core, settings, caller, terms, faults, key);
+                Ok((failed.await?, false))
             }
         }
+    }
+
+    /// Finds the batch that the first call with the same idempotency key created.
+    async fn find_first(&self) -> Result<Option<FileBatchStatus>, Error> {
+        let Some(key) = &self.key else {
+            return Ok(None);
+        };
+        let terms = &self.batch_body.terms;
+        file_batches::find_by_key(&self.state.core, &self.caller, key, terms).await
     }
 }
 
