@@ -13,7 +13,7 @@ use crate::nodes;
 use crate::ports::Preview;
 pub use crate::queue::{Backlog, Depths, NextJob};
 use crate::queue::{Expiries, JobQueues, SharedQueue, WaitingJobs};
-use crate::recovery::{self, Recovered};
+use crate::recovery::{self, LiveJobs};
 use crate::shutdown::{Drain, delivery_depths};
 use crate::stats::Stats;
 pub use crate::system_options::{
@@ -136,14 +136,14 @@ impl System {
             node: node.clone(),
         });
         let accounts = Arc::new(AccountRegistry::new(on(DECISIONS), account_context));
-        let Recovered {
+        let LiveJobs {
             begun,
             waiting,
             abandoned,
         } = match &node {
             None => recovery::recover(&store, &accounts)?,
             // All jobs are in the shared queue, or at other nodes.
-            Some(_) => Recovered::default(),
+            Some(_) => LiveJobs::default(),
         };
         let live = begun.len() + waiting.len() + abandoned.len();
         let live_jobs = &accounts.context().live_jobs;

@@ -85,7 +85,7 @@ struct Body {
 }
 
 #[derive(Serialize)]
-struct Created {
+struct CreatedJob {
     job_id: &'static str,
     status: &'static str,
     status_url: &'static str,
@@ -94,7 +94,7 @@ struct Created {
 /// The ceiling: the same request and an answer of the same size, with nothing in between.
 async fn bare(body: web::Json<Body>) -> HttpResponse {
     assert!(!body.prompt.is_empty() && !body.aspect_ratio.is_empty());
-    HttpResponse::Accepted().json(Created {
+    HttpResponse::Accepted().json(CreatedJob {
         job_id: "01890a5d-ac96-774b-bcce-b302099a8057",
         status: "queued",
         status_url: "/api/v1/jobs/01890a5d-ac96-774b-bcce-b302099a8057",

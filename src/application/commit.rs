@@ -10,7 +10,7 @@ use std::time::Duration;
 use tintype_actors::account::AccountContext;
 use tintype_actors::clock::Clock;
 use tintype_actors::node::NodeContext;
-use tintype_actors::nodes::locks::{self, Taken};
+use tintype_actors::nodes::locks::{self, LockOutcome};
 use tintype_storage::domain::ids::{IdSource, moment_of};
 use tintype_storage::domain::lock::LockName;
 use tintype_storage::store::{Store, Write, Writes};
@@ -122,7 +122,7 @@ async fn wait_for_lock(
     let mut pause = FIRST_PAUSE;
     loop {
         let taken = locks::take(&nodes.store, nodes.node.id, name).await?;
-        if let Taken::Yes { newest } = taken {
+        if let LockOutcome::Yes { newest } = taken {
             newest.into_iter().for_each(|it| nodes.ids.raise(it));
             return Ok(ChangeGuard {
                 local: Some(local),
@@ -131,8 +131,8 @@ async fn wait_for_lock(
         }
         if Instant::now() >= until {
             return Err(match taken {
-                Taken::Yes { .. } | Taken::Held => lock_timeout(),
-                Taken::NotJoined => not_joined(),
+                LockOutcome::Yes { .. } | LockOutcome::Held => lock_timeout(),
+                LockOutcome::NotJoined => not_joined(),
             });
         }
         // Jitter, so that two nodes do not retry in step.

@@ -42,7 +42,7 @@ async fn object_list(
     let mut file = tempfile::tempfile_in(temp_dir)?;
     let part = &pictures.list;
     repository
-        .fetch(id, &part.name, &part.written(), &mut file)
+        .fetch(id, &part.name, &part.digest(), &mut file)
         .await?;
     Ok(Some(ObjectList::new(BufReader::new(file))))
 }

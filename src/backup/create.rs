@@ -6,7 +6,7 @@ use super::object_list::{
     Favourites, ListEntry, ObjectList, ObjectRef, OmitReason, referenced_objects,
 };
 use super::repository::{self, Repository, check_integrity, path, picture_path};
-use crate::images::{Images, ImagesError, Written, media_type};
+use crate::images::{Images, ImagesError, ObjectDigest, media_type};
 use anyhow::Context as _;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
@@ -264,7 +264,7 @@ async fn previous_list(repository: &Repository) -> anyhow::Result<Option<File>> 
     let mut file = tempfile::tempfile_in(temp_dir(repository))?;
     let part = &pictures.list;
     repository
-        .fetch(&newest.id, &part.name, &part.written(), &mut file)
+        .fetch(&newest.id, &part.name, &part.digest(), &mut file)
         .await?;
     Ok(Some(file))
 }
@@ -287,7 +287,7 @@ async fn copy(
     let to = picture_path(&object.key);
     let mut outcome = Outcome::Copied;
     if let Some(known) = known
-        && let Some(written) = known.written()
+        && let Some(written) = known.digest()
         && repository.images.head(&to).await.is_ok()
     {
         match is_intact(repository, &to, &written, contents.repair).await {
@@ -322,7 +322,12 @@ async fn copy(
 }
 
 /// Does the repository hold the object as it was written? Compares the length, and with `reads_it` also the checksum.
-async fn is_intact(repository: &Repository, key: &str, written: &Written, reads_it: bool) -> bool {
+async fn is_intact(
+    repository: &Repository,
+    key: &str,
+    written: &ObjectDigest,
+    reads_it: bool,
+) -> bool {
     if reads_it {
         let found = repository::read(&repository.images, key, |_| Ok(())).await;
         return found.is_ok_and(|it| check_integrity(key, written, &it).is_ok());

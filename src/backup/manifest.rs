@@ -1,6 +1,6 @@
 //! The manifest of a backup: its files, with checksums. A backup without a manifest is incomplete.
 
-use crate::images::Written;
+use crate::images::ObjectDigest;
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub struct Part {
 }
 
 impl Part {
-    pub fn new(name: &str, written: Written) -> Self {
+    pub fn new(name: &str, written: ObjectDigest) -> Self {
         Self {
             name: name.to_owned(),
             bytes: written.bytes,
@@ -26,8 +26,8 @@ impl Part {
         }
     }
 
-    pub fn written(&self) -> Written {
-        Written {
+    pub fn digest(&self) -> ObjectDigest {
+        ObjectDigest {
             bytes: self.bytes,
             sha256: self.sha256.clone(),
         }

@@ -1,7 +1,7 @@
 //! `tintype verify --backup`: restores a backup to a temporary directory, which makes every check of a restore.
 
 use super::progress;
-use crate::backup::{Damaged, Repository, affected_backups, restore};
+use crate::backup::{DamagedParts, Repository, affected_backups, restore};
 use crate::server::engine;
 use anyhow::Context as _;
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,7 +52,7 @@ pub fn run(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
     let missing = restored.missing.iter().map(|key| {
         format!("{key} is the image of a done job, and was missing at the time of the backup")
     });
-    let Damaged {
+    let DamagedParts {
         objects,
         omitted,
         key_files,

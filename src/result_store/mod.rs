@@ -88,12 +88,12 @@ async fn remove_inputs(images: &Images, keys: Vec<String>) {
     }
 }
 
-struct Kept {
+struct CheckedImage {
     bytes: Vec<u8>,
-    probed: Probed,
+    probed: ImageProperties,
 }
 
-struct Probed {
+struct ImageProperties {
     format: ImageFormat,
     extension: &'static str,
     media_type: &'static str,
@@ -101,7 +101,7 @@ struct Probed {
     height: u32,
 }
 
-fn probe(bytes: &[u8]) -> Result<Probed, GenerateError> {
+fn probe(bytes: &[u8]) -> Result<ImageProperties, GenerateError> {
     // The server cannot decode these formats, so it cannot validate them.
     if let Some(kind @ (ImageKind::Avif | ImageKind::Heic)) = ImageKind::from_bytes(bytes) {
         return Err(GenerateError::Broken(format!(
@@ -123,7 +123,7 @@ fn probe(bytes: &[u8]) -> Result<Probed, GenerateError> {
         _ => return Err(broken()),
     };
     let (width, height) = reader.into_dimensions().map_err(|_| broken())?;
-    Ok(Probed {
+    Ok(ImageProperties {
         format,
         extension,
         media_type,
@@ -133,7 +133,7 @@ fn probe(bytes: &[u8]) -> Result<Probed, GenerateError> {
 }
 
 /// Validates on the blocking pool. Decoders may panic on hostile bytes; a panic counts as a fault of the backend.
-async fn validate(job: &Job, bytes: Vec<u8>) -> Result<Kept, GenerateError> {
+async fn validate(job: &Job, bytes: Vec<u8>) -> Result<CheckedImage, GenerateError> {
     let ratio = job.ratio;
     let checking = RESULTS.run(job.account, move |permit| {
         check::validate(permit, bytes, ratio)
@@ -153,8 +153,8 @@ async fn keep(
     picture: Picture,
 ) -> Result<ResultImage, GenerateError> {
     // The built-in generator's image is valid and has the requested size; decoding it would cost more than drawing it.
-    let Kept { bytes, probed } = match picture.own {
-        true => Kept {
+    let CheckedImage { bytes, probed } = match picture.own {
+        true => CheckedImage {
             probed: probe(&picture.bytes)?,
             bytes: picture.bytes,
         },

@@ -138,14 +138,14 @@ pub fn exchange(request: &Request) -> Answer {
 
 /// The observations of a well-behaved account.
 #[derive(Default)]
-pub struct Seen {
+pub struct Observations {
     pub created: Vec<Duration>,
     pub faults: Vec<String>,
 }
 
 /// Creates jobs until `over`, and asserts that each produces an image.
-pub fn create_jobs(process: &Process, customer: &Customer, over: &AtomicBool) -> Seen {
-    let mut seen = Seen::default();
+pub fn create_jobs(process: &Process, customer: &Customer, over: &AtomicBool) -> Observations {
+    let mut seen = Observations::default();
     let call = |method: &str, target: &str| process.call(method, target).bearer(&customer.key);
     while !over.load(Ordering::Relaxed) {
         let create = call("POST", "/api/v1/nb/text-generations").json(&fox());
@@ -179,7 +179,7 @@ fn status_of(answer: &Answer) -> String {
         .to_owned()
 }
 
-impl Seen {
+impl Observations {
     /// Prints the latencies and asserts that every call succeeded.
     pub fn assert_all_succeeded(mut self, who: &str) {
         self.created.sort();

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 
 /// The status and the error code of an answer.
-type Refused = (u16, &'static str);
+type RefusalCode = (u16, &'static str);
 
 /// An operator's change of a caller's terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ fn send_in_two_parts(
     request: &Request,
     at: usize,
     meanwhile: impl FnOnce(),
-) -> Refused {
+) -> RefusalCode {
     let bytes = request.wire();
     let mut wire = Wire::open(server.address);
     wire.send(&bytes[..at]);
@@ -107,7 +107,7 @@ fn send_during_change(
     server: &Server,
     change: Option<Change>,
     request: impl FnOnce(&Customer) -> Request,
-) -> Refused {
+) -> RefusalCode {
     let customer = server.customer("1.00");
     let request = request(&customer);
     let bytes = request.wire();
@@ -137,7 +137,10 @@ fn assert_nothing_accepted(server: &Server, account: &str, change: Option<Change
     assert_eq!(account["reserved"], "0.00", "{change:?}");
 }
 
-fn assert_each(request: impl Fn(&Server, &Customer) -> Request, table: [Refused; CHANGES.len()]) {
+fn assert_each(
+    request: impl Fn(&Server, &Customer) -> Request,
+    table: [RefusalCode; CHANGES.len()],
+) {
     let server = Server::start();
     let send = |change| send_during_change(&server, change, |customer| request(&server, customer));
     assert!([200, 202].contains(&send(None).0), "unchanged");
@@ -195,7 +198,7 @@ fn a_gemini_call_is_checked_when_it_is_accepted() {
     );
 }
 
-const OF_OPENAI: [Refused; CHANGES.len()] = [
+const OF_OPENAI: [RefusalCode; CHANGES.len()] = [
     (401, "invalid_request_error"),
     (401, "invalid_request_error"),
     (401, "invalid_request_error"),
@@ -270,7 +273,7 @@ fn playground(
     browser: &Browser,
     account: &str,
     meanwhile: impl FnOnce(),
-) -> Refused {
+) -> RefusalCode {
     let (form, first) = playground_form();
     let path = format!("/accounts/{account}/generations/pro");
     let call = browser.call(server, "POST", &path);

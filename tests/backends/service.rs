@@ -1,6 +1,6 @@
 //! Starts a server whose tiers use stubs, with a customer.
 
-use crate::stub::{Reply, Seen, Stub};
+use crate::stub::{ReceivedRequest, Reply, Stub};
 use crate::support::pictures::png;
 use crate::support::{Customer, Options, Server, fox_with};
 use base64::Engine as _;
@@ -145,7 +145,7 @@ pub struct Field {
 }
 
 /// Parses a multipart form.
-pub fn form(seen: &Seen) -> Vec<Field> {
+pub fn form(seen: &ReceivedRequest) -> Vec<Field> {
     let kind = seen.header("content-type").unwrap();
     let boundary = kind.split_once("boundary=").expect("a form").1;
     let marker = format!("--{boundary}");

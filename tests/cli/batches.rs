@@ -1,13 +1,13 @@
 //! `tintype batch` against a real server: submit, follow, cancel and download.
 
-use crate::support::{Completed, Running, Service, run, tintype};
+use crate::support::{CommandOutput, Running, Service, run, tintype};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 
 impl Service {
     /// Runs a command with the API key of the service.
-    fn batch(&self, arguments: &[&str], input: &[u8]) -> Completed {
+    fn batch(&self, arguments: &[&str], input: &[u8]) -> CommandOutput {
         let mut command = self.command(&[&["batch"], arguments].concat());
         command.env("TINTYPE_KEY", &self.key);
         run(command, input)

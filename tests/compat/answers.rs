@@ -1,6 +1,6 @@
 //! Responses with an image.
 
-use crate::desk::{Told, asking, fox, picture, with_picture};
+use crate::desk::{ResponseAssertions, asking, fox, picture, with_picture};
 use crate::support::pictures::tiny_png;
 use crate::support::{Server, merge};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Callers that disconnect while they wait.
 
-use crate::desk::{Told, fox, picture, with_picture};
+use crate::desk::{ResponseAssertions, fox, picture, with_picture};
 use crate::support::raw::Wire;
 use crate::support::{
     Behaviour, Customer, OneNode, Options, Origin, Server, origin, pictures, until,

@@ -81,7 +81,7 @@ impl Server {
 }
 
 /// Assertions about responses.
-pub trait Told {
+pub trait ResponseAssertions {
     /// Checks Google's error format, which must have no other members; returns the message.
     fn assert_google_error(&self, code: u16, status: &str) -> String;
     /// Checks OpenAI's error format; returns the message.
@@ -90,7 +90,7 @@ pub trait Told {
     fn picture(&self) -> Vec<u8>;
 }
 
-impl Told for Answer {
+impl ResponseAssertions for Answer {
     #[track_caller]
     fn assert_google_error(&self, code: u16, status: &str) -> String {
         let body = self.json();

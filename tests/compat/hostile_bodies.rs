@@ -1,6 +1,6 @@
 //! Invalid bodies. The server refuses each in the error format of the API, leaves nothing behind, and stays healthy.
 
-use crate::desk::{Told, asking, fox, picture, with_picture};
+use crate::desk::{ResponseAssertions, asking, fox, picture, with_picture};
 use crate::support::raw::Wire;
 use crate::support::{Customer, Options, Origin, Server, origin, pictures, until};
 use base64::Engine as _;

@@ -1,6 +1,6 @@
 //! `Idempotency-Key` in the synchronous APIs.
 
-use crate::desk::{Told, asking, fox, picture, with_picture};
+use crate::desk::{ResponseAssertions, asking, fox, picture, with_picture};
 use crate::support::raw::Wire;
 use crate::support::{Behaviour, Options, Server, fox as native_fox, until};
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! Input images: in the body, or at a URL.
 
-use crate::desk::{Told, fox, picture, with_picture};
+use crate::desk::{ResponseAssertions, fox, picture, with_picture};
 use crate::openai_edits::{call, form};
 use crate::support::{OneNode, Options, Origin, Server, origin, pictures, until};
 use base64::Engine as _;

@@ -1,6 +1,6 @@
 //! A synchronous request creates an ordinary job, but without a webhook.
 
-use crate::desk::{Told, fox};
+use crate::desk::{ResponseAssertions, fox};
 use crate::support::{Server, until};
 use serde_json::json;
 use tintype_storage::engine::Wait as _;

@@ -1,6 +1,6 @@
 //! The lists of models in both formats.
 
-use crate::desk::Told;
+use crate::desk::ResponseAssertions;
 use crate::support::{Customer, Options, Server};
 use serde_json::Value;
 

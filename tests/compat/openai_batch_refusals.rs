@@ -1,6 +1,6 @@
 //! Invalid files, refused requests and repeated requests.
 
-use crate::desk::Told;
+use crate::desk::ResponseAssertions;
 use crate::file_batches::{fox, ids, line, lines};
 use crate::support::nodes::two_nodes;
 use crate::support::{Options, Server};

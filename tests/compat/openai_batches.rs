@@ -1,6 +1,6 @@
 //! `/v1/batches`: submits files of requests, follows the batches and reads their results.
 
-use crate::desk::Told;
+use crate::desk::ResponseAssertions;
 use crate::file_batches::{fox, line, lines};
 use crate::support::{Behaviour, Options, Server, until};
 use base64::Engine as _;

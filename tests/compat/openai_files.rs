@@ -1,6 +1,6 @@
 //! `/v1/files`: files of requests, and files of results.
 
-use crate::desk::Told;
+use crate::desk::ResponseAssertions;
 use crate::file_batches::{fox, ids, lines, upload_form};
 use crate::object_store::age;
 use crate::support::{Options, Server, until};

@@ -1,6 +1,6 @@
 //! `POST /v1/images/generations`
 
-use crate::desk::Told;
+use crate::desk::ResponseAssertions;
 use crate::support::pictures::tiny_png;
 use crate::support::{Answer, Behaviour, Options, Server, merge, until};
 use base64::Engine as _;

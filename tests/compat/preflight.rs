@@ -1,6 +1,6 @@
 //! Requests that are refused before a large body is sent.
 
-use crate::desk::{Told, fox, with_picture};
+use crate::desk::{ResponseAssertions, fox, with_picture};
 use crate::support::raw::Wire;
 use crate::support::{Answer, Customer, OneNode, Options, Server, pictures};
 use base64::Engine as _;

@@ -1,6 +1,6 @@
 //! Specification, "Errors", "Synchronous compatible interface": a test for each row and each reason in it.
 
-use crate::desk::{Told, fox, with_picture};
+use crate::desk::{ResponseAssertions, fox, with_picture};
 use crate::support::raw::Wire;
 use crate::support::{Behaviour, OneNode, Options, Server, merge};
 use serde_json::json;

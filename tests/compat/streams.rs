@@ -1,6 +1,6 @@
 //! `streamGenerateContent`.
 
-use crate::desk::{Told, fox};
+use crate::desk::{ResponseAssertions, fox};
 use crate::support::http::Request;
 use crate::support::pictures::tiny_png;
 use crate::support::{Behaviour, Customer, Server, merge, until};

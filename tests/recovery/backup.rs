@@ -5,7 +5,7 @@ use crate::kill_load::{
     settle_doubts,
 };
 use crate::peer::Peer;
-use crate::place::{Ended, Place, Service, until};
+use crate::place::{CommandOutput, Place, Service, until};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -82,7 +82,7 @@ fn only_the_owner_reads(directory: &Path) {
     }
 }
 
-fn restored(from: &Place, peer: &Peer, arguments: &[&str]) -> (Place, Ended) {
+fn restored(from: &Place, peer: &Peer, arguments: &[&str]) -> (Place, CommandOutput) {
     let place = Place::new();
     configure(&place, peer);
     let backups = from.path("backups");

@@ -3,7 +3,7 @@
 
 use crate::backup::{files_below, small};
 use crate::faults::{intruder, tried};
-use crate::place::{BINARY, Ended, Place};
+use crate::place::{BINARY, CommandOutput, Place};
 use std::fs;
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn run_with_fault(
     below: &Path,
     fault: &str,
     at: usize,
-) -> Ended {
+) -> CommandOutput {
     let mut command = place.command(BINARY);
     command
         .args(arguments)
@@ -28,7 +28,7 @@ fn run_with_fault(
     if fault == "ENOSPC" {
         command.env("INTRUDER_LASTING", "1");
     }
-    Ended::of(command.output().expect("the binary"))
+    CommandOutput::of(command.output().expect("the binary"))
 }
 
 /// The calls at which to inject the fault, spread over all calls of a complete run.

@@ -1,12 +1,12 @@
 //! `check-config`
 
-use crate::place::{BINARY, Ended, Place};
+use crate::place::{BINARY, CommandOutput, Place};
 use std::fs;
 
-fn check(place: &Place, arguments: &[&str]) -> Ended {
+fn check(place: &Place, arguments: &[&str]) -> CommandOutput {
     let mut command = place.command(BINARY);
     let output = command.arg("check-config").args(arguments).output();
-    Ended::of(output.expect("the binary"))
+    CommandOutput::of(output.expect("the binary"))
 }
 
 #[test]

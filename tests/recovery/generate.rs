@@ -1,7 +1,7 @@
 //! `generate`, with an embedded instance and against a server.
 
 use crate::client::Client;
-use crate::place::{BINARY, Ended, Place, signal, until};
+use crate::place::{BINARY, CommandOutput, Place, signal, until};
 use serde_json::Value;
 use std::fs;
 use std::net::TcpListener;
@@ -15,7 +15,7 @@ fn png_size(path: &Path) -> (u32, u32) {
     (number(16), number(20))
 }
 
-fn made(ended: &Ended, file: &str) {
+fn made(ended: &CommandOutput, file: &str) {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(ended.out.trim(), file, "the file's name alone is printed");
 }
@@ -39,7 +39,10 @@ fn without_a_data_directory_only_the_image_remains() {
     command
         .args(["generate", "a red fox", "--model", "fast", "-o", "fox.png"])
         .env("TMPDIR", place.path("tmp"));
-    made(&Ended::of(command.output().expect("the binary")), "fox.png");
+    made(
+        &CommandOutput::of(command.output().expect("the binary")),
+        "fox.png",
+    );
     let names = |path: &Path| {
         let entries = fs::read_dir(path).expect("a directory");
         let mut names: Vec<_> = entries
@@ -125,7 +128,7 @@ fn a_running_server_is_called_with_its_key() {
         command
             .args(["generate", "a quiet lake", "--server", &url])
             .args(arguments);
-        Ended::of(command.output().expect("the binary"))
+        CommandOutput::of(command.output().expect("the binary"))
     };
     made(
         &run(&["--key", &key, "--tier", "fast", "-o", "lake.png"]),
@@ -159,7 +162,7 @@ fn invalid_arguments_are_reported_by_name() {
 }
 
 /// Starts `generate` with an input whose server never answers, so that the command is certainly running.
-fn end_while_it_works(place: &Place, how: &str) -> Ended {
+fn end_while_it_works(place: &Place, how: &str) -> CommandOutput {
     let input = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/x.png", input.local_addr().expect("its address"));
     let mut command = place.command(BINARY);
@@ -169,7 +172,7 @@ fn end_while_it_works(place: &Place, how: &str) -> Ended {
     let child = command.spawn().expect("the binary");
     let asked = input.accept().expect("it asks for the input");
     signal(how, child.id());
-    let ended = Ended::of(child.wait_with_output().expect("its end"));
+    let ended = CommandOutput::of(child.wait_with_output().expect("its end"));
     drop(asked);
     ended
 }

@@ -4,7 +4,7 @@ use crate::bucket::{Bucket, SECRET_KEY};
 use crate::client::Client;
 use crate::kill_load::{configure, register};
 use crate::peer::Peer;
-use crate::place::{Ended, Place, Service, until};
+use crate::place::{CommandOutput, Place, Service, until};
 use crate::postgres::{SECRET, use_bucket};
 use serde_json::json;
 use std::fs;
@@ -18,7 +18,7 @@ fn equip(place: &mut Place, bucket: &Bucket) {
     place.set_variable("TINTYPE_SECRET", SECRET);
 }
 
-fn good(ended: Ended) -> String {
+fn good(ended: CommandOutput) -> String {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     ended.out
 }

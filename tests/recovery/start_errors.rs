@@ -24,7 +24,7 @@ fn a_data_directory_that_cannot_be_created_is_an_error() {
     place.set("STORAGE__DATA_DIR", "/dev/null/data");
     let mut command = place.command(crate::place::BINARY);
     let output = command.args(["serve", "--listen", "127.0.0.1:0"]).output();
-    crate::place::Ended::of(output.expect("the binary")).assert_fault(&["/dev/null/data"]);
+    crate::place::CommandOutput::of(output.expect("the binary")).assert_fault(&["/dev/null/data"]);
 }
 
 #[test]

@@ -12,13 +12,13 @@ const MAX_CALLS: usize = 100_000;
 const ENOUGH: usize = 120;
 
 #[derive(Default)]
-struct Seen {
+struct Observations {
     accepted: Mutex<Vec<(String, String)>>,
     unanswered: Mutex<Vec<String>>,
     count: AtomicUsize,
 }
 
-fn call_until_refused(client: &Client, caller: usize, seen: &Seen) {
+fn call_until_refused(client: &Client, caller: usize, seen: &Observations) {
     for call in 0..MAX_CALLS {
         let Ok(mut connection) = Connection::open(&client.address) else {
             return;
@@ -53,7 +53,7 @@ fn hostile_018_every_call_is_answered_or_has_no_effect() {
     let mut service = place.serve();
     let key = service.printed_key().expect("a key");
     let client = service.client(&key);
-    let seen = Seen::default();
+    let seen = Observations::default();
     std::thread::scope(|scope| {
         for caller in 0..CALLERS {
             let (client, seen) = (&client, &seen);

@@ -74,7 +74,7 @@ pub fn status(status: u16) -> Outcome {
 
 /// A started attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
+pub struct StartedAttempt {
     /// Milliseconds since [`BEGIN`], by the simulation's clock.
     pub at: i64,
     pub delivery: DeliveryId,
@@ -88,7 +88,7 @@ pub struct ScriptedTransport {
     then: Outcome,
     of_webhook: Arc<Mutex<HashMap<WebhookId, Outcome>>>,
     hold_ups: Arc<AtomicUsize>,
-    sent: Arc<Mutex<Vec<Sent>>>,
+    sent: Arc<Mutex<Vec<StartedAttempt>>>,
     taken: Arc<Mutex<Vec<DeliveryId>>>,
     clock: Clock,
 }
@@ -105,7 +105,7 @@ impl ScriptedTransport {
     }
 
     /// All started attempts.
-    pub fn sent(&self) -> Vec<Sent> {
+    pub fn sent(&self) -> Vec<StartedAttempt> {
         self.sent.lock().clone()
     }
 
@@ -129,7 +129,7 @@ impl Transport for ScriptedTransport {
         let transport = self.clone();
         async move {
             let at = (transport.clock)();
-            transport.sent.lock().push(Sent {
+            transport.sent.lock().push(StartedAttempt {
                 at: at.millis() - BEGIN,
                 delivery: delivery.id,
                 webhook: webhook.id,

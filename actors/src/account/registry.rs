@@ -4,7 +4,7 @@ use super::actor::AccountActor;
 use super::command::{AccountCommand, Reply};
 use super::context::AccountContext;
 use super::in_flight::{InFlight, InFlightGuard};
-use super::inbox::{Inbox, Put};
+use super::inbox::{Inbox, PutOutcome};
 use super::round::Wake;
 use super::shared::AccountShared;
 use crate::fail_stop::FailStop;
@@ -20,8 +20,8 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::deferred_wake::DeferredWake;
 use tintype_storage::store::{
-    AcceptError, Accepted, AcceptedBatch, AccountState, BeforeJobs, EventError, NewBatch, NewJob,
-    StoreError,
+    AcceptError, AcceptedBatch, AcceptedJob, AccountState, BeforeJobs, EventError, NewBatch,
+    NewJob, StoreError,
 };
 use tokio::sync::oneshot;
 
@@ -56,7 +56,7 @@ impl AccountHandle {
         &self,
         job: NewJob,
         note: Option<Note<JobId>>,
-        reply: oneshot::Sender<Result<Accepted, AcceptError>>,
+        reply: oneshot::Sender<Result<AcceptedJob, AcceptError>>,
     ) -> Result<InFlightGuard, Overloaded> {
         let guard = self.in_flight.begin();
         self.send(AccountCommand::Accept {
@@ -127,12 +127,12 @@ impl AccountHandle {
     pub fn send(&self, command: AccountCommand) -> Result<(), Overloaded> {
         let is_refusable = command.is_refusable();
         match self.shared.inbox.put(command, is_refusable) {
-            Put::Noticed => Ok(()),
-            Put::Wake => {
+            PutOutcome::Noticed => Ok(()),
+            PutOutcome::Wake => {
                 self.address.do_send(Wake);
                 Ok(())
             }
-            Put::Full => Err(Overloaded),
+            PutOutcome::Full => Err(Overloaded),
         }
     }
 

@@ -16,8 +16,8 @@ use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{EngineError, Key, ReadRequest, ReadResults, Round, RoundStep};
 use tintype_storage::store::{
-    AcceptError, Accepted, AcceptedBatch, AccountState, Decided, Decisions, EventError, NewBatch,
-    NewJob, StateChange, StoreError, Writes,
+    AcceptError, AcceptedBatch, AcceptedJob, AccountState, Decisions, EventError, NewBatch, NewJob,
+    RoundOutcome, StateChange, StoreError, Writes,
 };
 
 /// The inbox may have commands, or a round has ended or failed.
@@ -199,7 +199,7 @@ impl Decision {
         if let Some(operator) = &context.operator {
             decisions.report_low_balance(operator, || DeliveryId(context.ids.next(now)), now);
         }
-        let Decided {
+        let RoundOutcome {
             mut writes,
             deliveries,
             left_queue,
@@ -318,13 +318,13 @@ impl Decision {
         &mut self,
         id: JobId,
         job: &NewJob,
-        outcome: &Result<Accepted, AcceptError>,
+        outcome: &Result<AcceptedJob, AcceptError>,
         note: Option<&Note<JobId>>,
         decisions: &mut Decisions<'_>,
         now: Timestamp,
     ) {
         match outcome {
-            Ok(Accepted { replayed: true, .. }) => return self.counts.replayed(),
+            Ok(AcceptedJob { replayed: true, .. }) => return self.counts.replayed(),
             Ok(_) => {}
             Err(_) => return,
         }

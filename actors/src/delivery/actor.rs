@@ -9,7 +9,7 @@ use super::command::{DeliveryCommand, DeliveryDepths};
 use super::context::DeliveryContext;
 use super::event::Event;
 use super::held_shards::{self, DueRead, HeldShards, POLL};
-use super::receiver::{self, Found};
+use super::receiver::{self, FindResult};
 use super::receiver_health::{AttemptEnd, ReceiverHealth};
 use super::scheduler::{DeliveryScheduler, ScheduledDelivery};
 use super::{failed_event, restart, retention};
@@ -22,7 +22,7 @@ use std::time::Duration;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, NoReceiver};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
-use tintype_storage::store::{Due, StoreError};
+use tintype_storage::store::{DueList, StoreError};
 
 const MAILBOX: usize = 4_096;
 /// A delivery that is due later than the longest delay plus this was recorded before the clock was set back. It is moved forward.
@@ -181,7 +181,12 @@ impl DeliveryActor {
     }
 
     /// Begins the attempt, or ends it without sending anything.
-    fn attempt_read(&mut self, scheduled: ScheduledDelivery, health: ReceiverHealth, found: Found) {
+    fn attempt_read(
+        &mut self,
+        scheduled: ScheduledDelivery,
+        health: ReceiverHealth,
+        found: FindResult,
+    ) {
         let ScheduledDelivery {
             id, due, webhook, ..
         } = scheduled;
@@ -304,7 +309,7 @@ impl DeliveryActor {
         }
     }
 
-    fn due_read(&mut self, found: Result<Vec<(DueRead, Due)>, StoreError>) {
+    fn due_read(&mut self, found: Result<Vec<(DueRead, DueList)>, StoreError>) {
         let found = match found {
             Ok(found) => found,
             // The store may be closed already.

@@ -1,8 +1,8 @@
 //! Changes of deliveries, one commit at a time per delivery.
 
-use super::command::{DeliveryError, Redelivered, Reply};
+use super::command::{DeliveryError, RedeliveryChange, Reply};
 use super::context::DeliveryContext;
-use super::receiver::Found;
+use super::receiver::FindResult;
 use super::round::DeliveryRound;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -20,12 +20,12 @@ pub enum Change {
         attempt: Attempt,
     },
     Redeliver {
-        note: Option<Note<Redelivered>>,
+        note: Option<Note<RedeliveryChange>>,
         reply: Reply<Delivery, DeliveryError>,
     },
 }
 
-type Committed = dyn Fn(DeliveryId, Option<Delivery>) + Send + Sync;
+type CommitListener = dyn Fn(DeliveryId, Option<Delivery>) + Send + Sync;
 
 /// Decides changes and commits them.
 pub struct Changes {
@@ -33,7 +33,7 @@ pub struct Changes {
     /// Deliveries with a change in flight, each with the changes that wait for its end.
     committing: HashMap<DeliveryId, VecDeque<Change>>,
     /// Called for each durable commit, on the engine's thread.
-    on_commit: Arc<Committed>,
+    on_commit: Arc<CommitListener>,
 }
 
 impl Changes {
@@ -127,8 +127,8 @@ impl Changes {
     /// Makes a delivery pending again. Returns false if it is refused.
     pub fn redeliver(
         &mut self,
-        found: Found,
-        note: Option<Note<Redelivered>>,
+        found: FindResult,
+        note: Option<Note<RedeliveryChange>>,
         reply: Reply<Delivery, DeliveryError>,
     ) -> Result<bool, StoreError> {
         let delivery = match found? {
@@ -153,7 +153,7 @@ impl Changes {
             let mut writes = context.store.change_delivery(Some(&before), &after);
             if let Some(note) = &note {
                 let after = after.clone();
-                let change = Redelivered { before, after };
+                let change = RedeliveryChange { before, after };
                 writes.push(context.store.add_audit(&note(&change)));
             }
             (writes, Some(after))
@@ -220,7 +220,7 @@ impl Changes {
         account: AccountId,
         id: DeliveryId,
         mut decide: impl FnMut(Option<Delivery>) -> (Writes, T) + Send + 'static,
-        then: impl FnOnce(Result<T, StoreError>, &Committed) + Send + 'static,
+        then: impl FnOnce(Result<T, StoreError>, &CommitListener) + Send + 'static,
     ) {
         let decide = move |mut found: Vec<Option<Delivery>>| decide(found.pop().flatten());
         self.decide_all(&[(account, id)], decide, then);
@@ -230,7 +230,7 @@ impl Changes {
         &mut self,
         of: &[(AccountId, DeliveryId)],
         decide: impl FnMut(Vec<Option<Delivery>>) -> (Writes, T) + Send + 'static,
-        then: impl FnOnce(Result<T, StoreError>, &Committed) + Send + 'static,
+        then: impl FnOnce(Result<T, StoreError>, &CommitListener) + Send + 'static,
     ) {
         for (_, id) in of {
             self.committing.entry(*id).or_default();

@@ -8,9 +8,9 @@ use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::store::StoreError;
 
 /// A delivery, if it exists, and the webhook to which it may be sent now.
-pub(super) type Found = Result<Option<(Delivery, Result<Webhook, NoReceiver>)>, StoreError>;
+pub(super) type FindResult = Result<Option<(Delivery, Result<Webhook, NoReceiver>)>, StoreError>;
 
-pub(super) async fn find(context: Arc<DeliveryContext>, id: DeliveryId) -> Found {
+pub(super) async fn find(context: Arc<DeliveryContext>, id: DeliveryId) -> FindResult {
     let Some(delivery) = context.store.delivery(id).await? else {
         return Ok(None);
     };

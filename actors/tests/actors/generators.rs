@@ -37,7 +37,7 @@ pub enum Act {
 
 /// One received task.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct ReceivedTask {
     pub job: JobId,
     pub prompt: String,
     pub model: Option<String>,
@@ -48,14 +48,14 @@ pub struct Seen {
 
 /// Follows its script task by task, then repeats one act.
 #[derive(Clone)]
-pub struct Scripted {
+pub struct ScriptedGenerator {
     state: Arc<Mutex<State>>,
 }
 
 struct State {
     script: VecDeque<Act>,
     otherwise: Act,
-    seen: Vec<Seen>,
+    seen: Vec<ReceivedTask>,
     running: usize,
     peak: usize,
     holds_after: Option<Duration>,
@@ -79,7 +79,7 @@ impl Drop for Running {
     }
 }
 
-impl Scripted {
+impl ScriptedGenerator {
     pub fn new(script: impl IntoIterator<Item = Act>, otherwise: Act) -> Self {
         let state = State {
             script: script.into_iter().collect(),
@@ -104,7 +104,7 @@ impl Scripted {
     }
 
     /// All tasks so far.
-    pub fn seen(&self) -> Vec<Seen> {
+    pub fn seen(&self) -> Vec<ReceivedTask> {
         self.state.lock().seen.clone()
     }
 
@@ -124,7 +124,7 @@ impl Scripted {
     fn begin(&self, task: &GenerationTask) -> (Act, Running) {
         let mut state = self.state.lock();
         let number = state.seen.len();
-        state.seen.push(Seen {
+        state.seen.push(ReceivedTask {
             job: task.job,
             prompt: task.prompt.clone(),
             model: task.model.clone(),
@@ -144,7 +144,7 @@ impl Scripted {
     }
 }
 
-impl Generator for Scripted {
+impl Generator for ScriptedGenerator {
     fn generate(
         &self,
         task: GenerationTask,

@@ -50,7 +50,7 @@ const ACTS: [Act; 20] = [
 ];
 
 /// A backend.
-pub struct Simulated {
+pub struct SimulatedBackend {
     pub world: World,
     /// Does the work go on without its caller, so that a later run finds it?
     pub keeps_work: bool,
@@ -59,7 +59,7 @@ pub struct Simulated {
     pub down_until: Mutex<Option<Instant>>,
 }
 
-impl Simulated {
+impl SimulatedBackend {
     pub fn new(world: &World, keeps_work: bool, timeout: Duration) -> Self {
         Self {
             world: world.clone(),
@@ -92,7 +92,7 @@ impl Simulated {
     }
 }
 
-impl Generator for Simulated {
+impl Generator for SimulatedBackend {
     fn generate(
         &self,
         task: GenerationTask,
@@ -156,7 +156,7 @@ impl Generator for Simulated {
     }
 }
 
-impl Simulated {
+impl SimulatedBackend {
     /// Starts work that goes on without its caller, or finds the work of an earlier run.
     fn resume(&self, job: JobId) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
         let world = self.world.clone();

@@ -103,7 +103,7 @@ impl Generator for ComfyUi {
     }
 }
 
-struct Tracked {
+struct TrackedPrompt {
     id: String,
     events: PromptEvents,
     guard: CancelOnDrop,
@@ -186,12 +186,12 @@ impl Inner {
         theirs: String,
         workflow: &Workflow,
         task: &GenerationTask,
-    ) -> Tracked {
+    ) -> TrackedPrompt {
         tracing::info!(job = %task.job, prompt = theirs, "adopted a prompt of an earlier run");
         let guard = CancelOnDrop::new(self.server.clone(), theirs.clone(), task.cut_off.clone());
         let socket = self.server.open_socket(&id.to_string()).await;
         let graph = workflow.fill(task.inputs.len(), &|_| Value::Null);
-        Tracked {
+        TrackedPrompt {
             // The running graph has these nodes, unless the operator has changed the workflow since.
             events: PromptEvents::new(socket, ProgressMeter::new(&theirs, &graph)),
             id: theirs,
@@ -205,7 +205,7 @@ impl Inner {
         id: Uuid,
         workflow: &Workflow,
         task: &GenerationTask,
-    ) -> Result<Tracked, GenerateError> {
+    ) -> Result<TrackedPrompt, GenerateError> {
         let graph = self.graph(id, workflow, task).await?;
         let ours = id.to_string();
         // Opened before the submission, so that no event is missed.
@@ -228,7 +228,7 @@ impl Inner {
             }
         }
         let meter = ProgressMeter::new(&submitted.id, &graph);
-        Ok(Tracked {
+        Ok(TrackedPrompt {
             events: PromptEvents::new(socket, meter),
             id: submitted.id,
             guard,

@@ -20,7 +20,7 @@ use size::Family;
 use std::sync::Arc;
 use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
 use tintype_imaging::ImageKind;
-use tintype_imaging::fit::Fitted;
+use tintype_imaging::fit::FittedImage;
 use tintype_storage::domain::tier::Resolution;
 
 /// The limits of OpenAI itself.
@@ -85,7 +85,7 @@ impl OpenAi {
         self.picture(item).await
     }
 
-    async fn ask(&self, fields: Fields, inputs: Vec<Fitted>) -> Result<Answer, Fault> {
+    async fn ask(&self, fields: Fields, inputs: Vec<FittedImage>) -> Result<Answer, Fault> {
         let generation = inputs.is_empty() || self.dialect.image_field == ImageField::File;
         if generation {
             let body = blocking(move || fields.json(inputs.first())).await;

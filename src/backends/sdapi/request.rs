@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use tintype_actors::ports::GenerationTask;
-use tintype_imaging::fit::Fitted;
+use tintype_imaging::fit::FittedImage;
 
 /// Crops and resizes an input to the requested size; the default would stretch it.
 const CROP_AND_RESIZE: u8 = 1;
@@ -23,7 +23,7 @@ pub fn request(
     settings: &SdApiSettings,
     task: &GenerationTask,
     size: (u32, u32),
-    originals: &[Fitted],
+    originals: &[FittedImage],
     task_id: &str,
 ) -> Request {
     let prompt = match settings.prompt_syntax {

@@ -167,10 +167,14 @@ impl Drop for Server {
     }
 }
 
-type Started = (SocketAddr, Instance);
+type StartedServer = (SocketAddr, Instance);
 
 /// The steps of `tintype serve`, without its signals.
-async fn serve(options: Options, started: mpsc::Sender<Started>, stopped: oneshot::Receiver<()>) {
+async fn serve(
+    options: Options,
+    started: mpsc::Sender<StartedServer>,
+    stopped: oneshot::Receiver<()>,
+) {
     let config = options.config();
     let listener = server::bind("127.0.0.1", 0).unwrap();
     let address = listener.local_addr().unwrap();

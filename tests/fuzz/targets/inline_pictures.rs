@@ -7,7 +7,7 @@ use tintype::fuzzing::{MAX_DEPTH, Piece, ScanFault, Scanner};
 const MAX_TEXT: usize = 4_096;
 
 /// The rest of the body, and each image: its bytes, and whether it was valid.
-type Scanned = (Vec<u8>, Vec<(Vec<u8>, bool)>);
+type ScanResult = (Vec<u8>, Vec<(Vec<u8>, bool)>);
 
 pub fn run(input: &[u8]) {
     let whole = scan(input, usize::MAX);
@@ -30,7 +30,7 @@ pub fn run(input: &[u8]) {
     }
 }
 
-fn scan(input: &[u8], piece: usize) -> Result<Scanned, ScanFault> {
+fn scan(input: &[u8], piece: usize) -> Result<ScanResult, ScanFault> {
     let mut scanner = Scanner::new(MAX_TEXT);
     let (mut pictures, mut current) = (Vec::new(), Vec::new());
     for piece in input.chunks(piece) {

@@ -1,6 +1,6 @@
 //! The backend of a node.
 
-use super::shared::Shared;
+use super::shared::SharedState;
 use crate::rng::Rng;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -12,14 +12,14 @@ use tokio::time::sleep;
 /// Reports to the shared state on which node it works.
 pub struct NodeGenerator {
     pub node: NodeId,
-    pub shared: Arc<Shared>,
+    pub shared: Arc<SharedState>,
     pub rng: Rng,
 }
 
 struct Working {
     job: JobId,
     node: NodeId,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
 }
 
 impl Drop for Working {
