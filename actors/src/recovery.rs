@@ -38,6 +38,7 @@ pub fn recover(store: &Store, accounts: &AccountRegistry) -> Result<LiveJobs, St
             }
             accounts
                 .context()
+                .process
                 .ids
                 .raise(ids::moment_of(&job.id.0).unwrap_or(job.created_at));
             let has_begun = matches!(job.state, JobState::Processing { .. });
@@ -62,7 +63,7 @@ pub fn recover(store: &Store, accounts: &AccountRegistry) -> Result<LiveJobs, St
         })
         .wait()?;
     accounts.context().expiries.add_all(expiring);
-    raise_ids(store, &accounts.context().ids)?;
+    raise_ids(store, &accounts.context().process.ids)?;
     Ok(LiveJobs {
         begun,
         waiting,

@@ -118,7 +118,7 @@ impl AccountHandle {
         let _ = self.send(command(reply.into()));
         match DeferredWake::new(outcome).await {
             Ok(outcome) => Ok(outcome),
-            Err(_) if self.shared.context.fail_stop.has_tripped() => Err(NoReply::Stopping),
+            Err(_) if self.shared.context.process.fail_stop.has_tripped() => Err(NoReply::Stopping),
             Err(_) => Err(Overloaded.into()),
         }
     }
@@ -159,7 +159,7 @@ impl AccountHandle {
         read: Option<&BeforeJobs>,
     ) -> Result<(), AcceptError> {
         let AccountShared { id, context, .. } = &*self.shared;
-        let (live, most, of_key) = match &context.node {
+        let (live, most, of_key) = match &context.process.node {
             None => {
                 let of_key = || self.shared.state.lock().live_jobs_of(key.id);
                 let of_key = key.max_concurrent.map(|_| of_key());
@@ -170,7 +170,7 @@ impl AccountHandle {
             Some(_) => {
                 let now = match read {
                     Some(_) => None,
-                    None => context.store.account_load(*id).await?,
+                    None => context.process.store.account_load(*id).await?,
                 };
                 let Some((account, load)) = now.as_ref().or(read.and_then(|it| it.load.as_ref()))
                 else {
@@ -231,11 +231,11 @@ impl AccountRegistry {
     }
 
     pub fn now(&self) -> Timestamp {
-        (self.context.clock)()
+        (self.context.process.clock)()
     }
 
     pub fn fail_stop(&self) -> &FailStop {
-        &self.context.fail_stop
+        &self.context.process.fail_stop
     }
 
     /// The actor of an account; `None` if the account does not exist. Reads the store if the actor does not run.
@@ -248,11 +248,11 @@ impl AccountRegistry {
         if let Some(handle) = running.get(&id) {
             return Ok(Some(handle.clone()));
         }
-        let Some(account) = self.context.store.account(id).wait()? else {
+        let Some(account) = self.context.process.store.account(id).wait()? else {
             return Ok(None);
         };
-        let state = match self.context.node {
-            None => AccountState::load(&self.context.store, account).wait()?,
+        let state = match self.context.process.node {
+            None => AccountState::load(&self.context.process.store, account).wait()?,
             // Each round reads the account, because other nodes may change it.
             Some(_) => AccountState::without_jobs(account),
         };
@@ -270,7 +270,7 @@ impl AccountRegistry {
     }
 
     fn start(&self, state: AccountState) -> Result<AccountHandle, StoreError> {
-        let is_alone = self.context.node.is_none();
+        let is_alone = self.context.process.node.is_none();
         if let Some(fault) = state.fault().filter(|_| is_alone) {
             return Err(StoreError::Inconsistent {
                 account: state.account().id,

@@ -76,7 +76,7 @@ impl Dispatcher {
             }
         }
         self.set_alarm(now, ctx);
-        if let Some(node) = &self.context.accounts.context().node {
+        if let Some(node) = &self.context.accounts.context().process.node {
             // A slot may be free for a job of the shared queue.
             node.take.notify_one();
         }

@@ -49,7 +49,7 @@ pub async fn generate(
     loop {
         untried.retain(|at| *at != lease.route);
         let route = &routes[lease.route];
-        let stats = &context.stats.backends[route.backend];
+        let stats = &context.process.stats.backends[route.backend];
         let is_another_up = || {
             let now = Instant::now();
             untried
@@ -232,7 +232,7 @@ impl Tries<'_> {
                 return Err(error);
             }
             repeats += 1;
-            let stats = &self.context.stats.backends[self.route.backend];
+            let stats = &self.context.process.stats.backends[self.route.backend];
             stats.retries.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -257,10 +257,10 @@ impl Tries<'_> {
     }
 
     fn record(&self, began: Instant, outcome: TryOutcome) {
-        let stats = &self.context.stats.backends[self.route.backend];
+        let stats = &self.context.process.stats.backends[self.route.backend];
         stats.tries[outcome as usize].add_duration(began.elapsed());
         stats.recent.add(self.now(), began.elapsed(), outcome);
-        if self.context.observer.is_some() {
+        if self.context.process.observer.is_some() {
             let backend = &self.context.pool.backend(self.route).name;
             self.log.add(backend, began.elapsed(), outcome);
         }

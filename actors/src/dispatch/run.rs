@@ -42,7 +42,7 @@ pub async fn run(
         }
         None => (JobEvent::CutOff, RunEnd::CutOff),
     };
-    if let Some(observer) = &context.observer {
+    if let Some(observer) = &context.process.observer {
         observer.run_ended(&log.report(&job, end));
     }
     (job, event)

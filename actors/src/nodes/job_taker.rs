@@ -142,7 +142,7 @@ impl JobTaker {
         if jobs.is_empty() {
             return;
         }
-        let (queues, stats) = (&self.dispatch.queues, &self.dispatch.stats.nodes);
+        let (queues, stats) = (&self.dispatch.queues, &self.dispatch.process.stats.nodes);
         let count = jobs.len() as u64;
         for (job, taken) in jobs {
             let lane = match taken.class {

@@ -95,7 +95,7 @@ pub async fn write(process: &Process, writes: Writes) -> bool {
 
 fn id(process: &Process) -> Uuid {
     let now = Timestamp::from_millis(process.world.now());
-    process.system.accounts().context().ids.next(now)
+    process.system.accounts().context().process.ids.next(now)
 }
 
 /// Waits for the operator's turn; `None` after a storage failure, when the last write may or may not be durable.

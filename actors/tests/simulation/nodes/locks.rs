@@ -23,8 +23,8 @@ impl World {
         let (shared, rng) = (Arc::clone(&self.shared), self.rng.clone());
         let (acknowledged, accounts) = (Arc::clone(&self.acknowledged), Arc::clone(context));
         actix::spawn(async move {
-            let context = accounts.context();
-            let store = &context.store;
+            let process = &accounts.context().process;
+            let store = &process.store;
             // A lock in memory serializes the callers of one node.
             let _turn = turn.lock().await;
             let until = Instant::now() + LOCK_TIMEOUT;
@@ -42,8 +42,8 @@ impl World {
                 }
                 sleep(rng.millis(1, 50)).await;
             };
-            newest.into_iter().for_each(|it| context.ids.raise(it));
-            let made = moment_of(&context.ids.next((context.clock)()));
+            newest.into_iter().for_each(|it| process.ids.raise(it));
+            let made = moment_of(&process.ids.next((process.clock)()));
             if newest > made {
                 shared.fault(format!("{id} generates an id from before {newest:?}"));
             }
