@@ -7,6 +7,7 @@ use crate::ports::Observer;
 use crate::stats::Stats;
 use std::sync::Arc;
 use tintype_storage::domain::ids::IdSource;
+use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::store::Store;
 
@@ -22,4 +23,10 @@ pub struct ProcessContext {
     pub fail_stop: FailStop,
     /// `None` on a single node: no other process uses the store.
     pub node: Option<Arc<NodeContext>>,
+}
+
+impl ProcessContext {
+    pub fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
 }

@@ -231,7 +231,7 @@ impl AccountRegistry {
     }
 
     pub fn now(&self) -> Timestamp {
-        (self.context.process.clock)()
+        self.context.process.now()
     }
 
     pub fn fail_stop(&self) -> &FailStop {

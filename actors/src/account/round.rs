@@ -179,7 +179,7 @@ impl Decision {
         reads: &ReadResults,
         context: &AccountContext,
     ) -> Result<RoundStep, StoreError> {
-        let now = (context.process.clock)();
+        let now = context.process.now();
         let mut unread = Vec::new();
         for command in commands {
             if decisions.is_full() {

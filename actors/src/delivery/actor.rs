@@ -71,7 +71,7 @@ impl DeliveryActor {
 
     /// Begins the due attempts that have a slot, and sets the timer for the next one.
     fn begin_due_attempts(&mut self, ctx: &mut Context<Self>) {
-        let now = (self.context.process.clock)();
+        let now = self.context.process.now();
         let set_back = self.last_now.millis() - now.millis();
         if set_back > CLOCK_JITTER {
             self.scheduler.set_back(set_back);
@@ -235,7 +235,7 @@ impl DeliveryActor {
         webhook: Webhook,
     ) {
         let address = self.address.clone();
-        let (round, at) = (delivery.round, (self.context.process.clock)());
+        let (round, at) = (delivery.round, self.context.process.now());
         self.context.process.stats.deliveries.began(&delivery, at);
         let attempt = tokio::task::spawn_local(self.context.transport.attempt(delivery, webhook));
         tokio::task::spawn_local(async move {
@@ -267,7 +267,7 @@ impl DeliveryActor {
     fn schedule_later(&mut self, found: Result<Option<Delivery>, StoreError>) {
         match found {
             Ok(Some(delivery)) => {
-                let retry_at = (self.context.process.clock)().plus(NOT_SENT_DELAY);
+                let retry_at = self.context.process.now().plus(NOT_SENT_DELAY);
                 self.schedule(&delivery, Some(retry_at));
             }
             Ok(None) => {}
@@ -289,7 +289,7 @@ impl DeliveryActor {
     }
 
     fn schedule_at(&mut self, at: Timestamp, scheduled: ScheduledDelivery) {
-        let now = (self.context.process.clock)();
+        let now = self.context.process.now();
         let is_wanted = |shards: &mut HeldShards| shards.add(&scheduled, now);
         if self.shards.as_mut().is_none_or(is_wanted) {
             self.scheduler.schedule(at, scheduled);
@@ -301,7 +301,7 @@ impl DeliveryActor {
         if self.stopping {
             return;
         }
-        let now = (self.context.process.clock)();
+        let now = self.context.process.now();
         let reads = self.shards.as_mut().and_then(|it| it.next_reads(now));
         if let Some(reads) = reads {
             let store = self.context.process.store.clone();
@@ -407,7 +407,7 @@ impl Actor for DeliveryActor {
             });
             return;
         }
-        let now = (self.context.process.clock)();
+        let now = self.context.process.now();
         if let Err(error) = restart::recover(&self.context.process.store, &mut self.scheduler, now)
         {
             self.context.process.fail_stop.trip(error.to_string());

@@ -113,7 +113,7 @@ impl Changes {
             let Some(before) = before.filter(|it| *it == delivery) else {
                 return (Writes::new(), None);
             };
-            let failed = delivery::give_up(&before, reason, (context.process.clock)());
+            let failed = delivery::give_up(&before, reason, context.process.now());
             let writes = context
                 .process
                 .store
@@ -152,7 +152,7 @@ impl Changes {
             let Some(before) = before else {
                 return (Writes::new(), None);
             };
-            let after = delivery::redeliver(&before, (context.process.clock)());
+            let after = delivery::redeliver(&before, context.process.now());
             let mut writes = context.process.store.change_delivery(Some(&before), &after);
             if let Some(note) = &note {
                 let after = after.clone();
@@ -263,7 +263,7 @@ fn event_of(
         return None;
     }
     let subject = EventSubject::of_delivery(after, last)?;
-    let now = (context.process.clock)();
+    let now = context.process.now();
     let id = DeliveryId(context.process.ids.next(now));
     let delivery = Delivery::of_operator_event(id, context.process.operator.as_deref()?, now);
     let writes = context.process.store.add_operator_event(&delivery, subject);

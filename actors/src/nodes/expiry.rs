@@ -16,7 +16,7 @@ pub async fn poll(accounts: Arc<AccountRegistry>) {
     let process = &context.process;
     loop {
         sleep(POLL).await;
-        match process.store.expiries_until((process.clock)(), LIMIT).await {
+        match process.store.expiries_until(process.now(), LIMIT).await {
             Ok(due) => {
                 let due = due
                     .into_iter()

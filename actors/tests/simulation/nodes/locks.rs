@@ -43,7 +43,7 @@ impl World {
                 sleep(rng.millis(1, 50)).await;
             };
             newest.into_iter().for_each(|it| process.ids.raise(it));
-            let made = moment_of(&process.ids.next((process.clock)()));
+            let made = moment_of(&process.ids.next(process.now()));
             if newest > made {
                 shared.fault(format!("{id} generates an id from before {newest:?}"));
             }
