@@ -92,7 +92,7 @@ fn read_object(body: &[u8], entries: &mut Entries<'_>) -> BatchFields {
 
 /// `rows`: the lines that errors name, if these are not those of the body.
 fn read_lines(body: &[u8], rows: Option<Vec<usize>>, entries: &mut Entries<'_>) -> BatchFields {
-    // One fault for the whole body: a picture that was sent by mistake has thousands of such lines.
+    // One fault for the whole body: an image that was sent by mistake has thousands of such lines.
     if let Err(error) = std::str::from_utf8(body) {
         let valid = body.iter().take(error.valid_up_to());
         let line = valid.filter(|byte| **byte == b'\n').count() + 1;

@@ -99,7 +99,7 @@ pub async fn submit_and_watch<T: 'static>(
 ///
 /// # Errors
 /// The first check that fails.
-pub async fn check_pictures(
+pub async fn check_images(
     generations: &Arc<GenerationService>,
     caller: &Payer,
     request: &GenerationRequest,

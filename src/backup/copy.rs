@@ -67,7 +67,7 @@ pub async fn copy_objects(
             Outcome::Expired => all.expired += 1,
             Outcome::Missing(key) => all.missing.push(key),
         }
-        say(format!("{} pictures copied", all.copied));
+        say(format!("{} images copied", all.copied));
     }
     Ok(all)
 }

@@ -36,7 +36,7 @@ impl Part {
 
 /// The objects of a backup.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Pictures {
+pub struct ObjectTotals {
     /// The file with their list.
     pub list: Part,
     /// Objects in the backup.
@@ -69,7 +69,8 @@ pub struct Manifest {
     pub records: Part,
     pub record_count: u64,
     /// `None`: omitted on request.
-    pub pictures: Option<Pictures>,
+    #[serde(rename = "pictures")]
+    pub images: Option<ObjectTotals>,
     /// `None`: omitted on request.
     pub keys: Option<Vec<Part>>,
 }
@@ -85,7 +86,7 @@ impl Manifest {
             running: false,
             records,
             record_count,
-            pictures: None,
+            images: None,
             keys: None,
         }
     }

@@ -183,7 +183,7 @@ pub fn path(id: &str, name: &str) -> String {
 }
 
 /// The key of an object of the service.
-pub fn picture_path(key: &str) -> String {
+pub fn image_path(key: &str) -> String {
     format!("pictures/{key}")
 }
 

@@ -4,7 +4,7 @@
 use super::keys;
 use super::manifest::{Manifest, Part};
 use super::object_list::{ListEntry, ObjectList, OmitReason, referenced_objects};
-use super::repository::{self, Repository, picture_path};
+use super::repository::{self, Repository, image_path};
 use crate::images::{Images, media_type};
 use anyhow::{Context as _, bail};
 use futures_util::TryStreamExt as _;
@@ -27,7 +27,7 @@ pub struct RestoreOutcome {
     /// The result of verifying the records.
     pub report: Report,
     /// Objects restored.
-    pub pictures: u64,
+    pub images: u64,
     /// Keys of objects that were already missing when the backup was created.
     pub missing: Vec<String>,
     /// Damaged objects and key files. Empty after a restore, which fails instead.
@@ -68,10 +68,8 @@ pub async fn restore(
 ) -> anyhow::Result<RestoreOutcome> {
     say("reading the records".into());
     let records = fetch_to_temp(repository, manifest, &manifest.records, temp_dir).await?;
-    let list = match &manifest.pictures {
-        Some(pictures) => {
-            Some(fetch_to_temp(repository, manifest, &pictures.list, temp_dir).await?)
-        }
+    let list = match &manifest.images {
+        Some(images) => Some(fetch_to_temp(repository, manifest, &images.list, temp_dir).await?),
         None => None,
     };
     let mut expected = list
@@ -111,7 +109,7 @@ pub async fn restore(
             read => drop(read?),
         }
     }
-    let (mut pictures, mut missing) = (0, Vec::new());
+    let (mut count, mut missing) = (0, Vec::new());
     if let Some(mut file) = list {
         file.seek(SeekFrom::Start(0))?;
         let mut list = ObjectList::new(BufReader::new(file));
@@ -124,8 +122,8 @@ pub async fn restore(
                         Err(error) if is_check => damaged.add_object(listed.key, &error),
                         restored => restored?,
                     }
-                    pictures += 1;
-                    say(format!("{pictures} pictures"));
+                    count += 1;
+                    say(format!("{count} images"));
                 }
             }
         }
@@ -133,7 +131,7 @@ pub async fn restore(
     Ok(RestoreOutcome {
         loaded,
         report,
-        pictures,
+        images: count,
         missing,
         damaged,
     })
@@ -159,7 +157,7 @@ async fn restore_object(
     listed: &ListEntry,
     images: Option<&Images>,
 ) -> anyhow::Result<()> {
-    let from = picture_path(&listed.key);
+    let from = image_path(&listed.key);
     let expected = listed
         .digest()
         .with_context(|| format!("the list of images has no checksum of {}", listed.key))?;

@@ -46,7 +46,7 @@ pub fn run(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
         manifest.id,
         manifest.taken_at,
         restored.loaded.summary.records,
-        restored.pictures,
+        restored.images,
         manifest.keys.iter().flatten().count()
     );
     let missing = restored.missing.iter().map(|key| {

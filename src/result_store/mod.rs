@@ -16,7 +16,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 use std::time::Instant;
 use tintype_actors::dispatch::backoff;
-use tintype_actors::ports::{GenerateError, ImageStore, Picture};
+use tintype_actors::ports::{GenerateError, GeneratedImage, ImageStore};
 use tintype_imaging::ImageKind;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, JobState, PromptText, ResultImage};
@@ -150,15 +150,15 @@ async fn keep(
     images: Images,
     writers: Writers,
     job: Job,
-    picture: Picture,
+    image: GeneratedImage,
 ) -> Result<ResultImage, GenerateError> {
     // The built-in generator's image is valid and has the requested size; decoding it would cost more than drawing it.
-    let CheckedImage { bytes, probed } = match picture.own {
+    let CheckedImage { bytes, probed } = match image.own {
         true => CheckedImage {
-            probed: probe(&picture.bytes)?,
-            bytes: picture.bytes,
+            probed: probe(&image.bytes)?,
+            bytes: image.bytes,
         },
-        false => validate(&job, picture.bytes).await?,
+        false => validate(&job, image.bytes).await?,
     };
     let key = writers.key(&job, probed.extension);
     let length = bytes.len() as u64;
@@ -200,9 +200,9 @@ impl ImageStore for ResultStore {
     fn keep(
         &self,
         job: &Job,
-        picture: Picture,
+        image: GeneratedImage,
     ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>> {
-        keep(self.images.clone(), self.writers, job.clone(), picture).boxed_local()
+        keep(self.images.clone(), self.writers, job.clone(), image).boxed_local()
     }
 
     fn read_prompt(
@@ -255,7 +255,7 @@ mod tests {
             sleep(Duration::from_secs(4)).await;
             fs::remove_file(&way).unwrap();
         };
-        let bytes = Bytes::from_static(b"the very picture");
+        let bytes = Bytes::from_static(b"the very image");
         let put = put(&images, JOB, "results/a.png", bytes.clone(), "image/png");
         let (put, ()) = tokio::join!(put, clear);
         put.expect("stored");

@@ -2,7 +2,7 @@
 //! operator changes the terms, then the call sends its body: the server never accepts it on the old terms.
 
 use crate::support::http::Request;
-use crate::support::{Browser, Customer, Server, Wire, fox, pictures, until};
+use crate::support::{Browser, Customer, Server, Wire, fox, sample_images, until};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -235,7 +235,7 @@ fn an_openai_edit_is_checked_when_it_is_accepted() {
     let form = [
         part("model", b"pro"),
         part("prompt", b"make it blue"),
-        part("image\"; filename=\"a.png", &pictures::png(8, 8)),
+        part("image\"; filename=\"a.png", &sample_images::png(8, 8)),
         b"--b--\r\n".to_vec(),
     ]
     .concat();
@@ -253,7 +253,7 @@ fn playground_form() -> (Vec<u8>, usize) {
     let mut form =
         b"--b\r\nContent-Disposition: form-data; name=\"image\"; filename=\"a.png\"\r\n\r\n"
             .to_vec();
-    form.extend(pictures::png(8, 8));
+    form.extend(sample_images::png(8, 8));
     form.extend(b"\r\n--b\r\nContent-Disposition: form-data; name=\"request\"\r\n\r\n");
     let first = form.len();
     form.extend(fox().to_string().as_bytes());
@@ -281,7 +281,7 @@ fn playground(
     let head = call.wire().len() - form.len();
     let before = inputs(server);
     send_in_two_parts(server, &call, head + first, || {
-        until("the form's picture is stored", || {
+        until("the form's image is stored", || {
             !inputs(server).is_subset(&before)
         });
         meanwhile();
@@ -312,7 +312,7 @@ fn a_generation_of_the_panel_is_checked_when_it_is_accepted() {
         assert_eq!(status, 202);
         let path = format!("/jobs?account_id={account}");
         let jobs = || server.admin("GET", &path).expect(200).json();
-        until("the first picture is made", || {
+        until("the first image is made", || {
             jobs()["data"][0]["status"] == "done"
         });
         let path = format!("/accounts/{account}/keys");

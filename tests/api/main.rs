@@ -78,7 +78,7 @@ mod panel_queue;
 mod panel_search;
 mod panel_sessions;
 mod panel_webhooks;
-mod reference_pictures;
+mod reference_images;
 mod secrets_stay_secret;
 mod spec_authentication;
 mod spec_endpoints;

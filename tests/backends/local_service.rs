@@ -1,7 +1,7 @@
 //! The service with self-hosted backends, from the call to the image.
 
 use crate::comfyui_stub::{Age, Fate, Stub as Comfy};
-use crate::fixture::{encoded, picture, size};
+use crate::fixture::{encoded, image, size};
 use crate::place::Place;
 use crate::sdapi_stub::{Kind, Stub as WebUi};
 use crate::support::{Options, Origin, Server, audited, origin, until};
@@ -84,7 +84,7 @@ fn a_job_that_one_backend_does_not_support_is_completed_by_the_next() {
     let (first, second) = (WebUi::start(Kind::Next), Comfy::start(Age::New));
     let server = server(&[web_ui(&first, ""), comfy(&second)]);
     let customer = server.customer("1.00");
-    let images = Origin::start([("/in.png", origin::bytes(picture(32, 32)))]);
+    let images = Origin::start([("/in.png", origin::bytes(image(32, 32)))]);
     let url = images.url("/in.png");
     let body = json!({"prompt": "both", "aspect_ratio": "1:1", "input_images_urls": [url, url]});
     let job = server

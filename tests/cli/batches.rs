@@ -84,27 +84,27 @@ fn a_batch_is_submitted_followed_and_downloaded() {
     assert!(listed.contains(&id));
     assert_eq!(again["charged"], "0.117");
 
-    let pictures = service.directory.path().join("pictures");
-    let results = ["results", &id, "-o", "pictures"];
+    let images = service.directory.path().join("images");
+    let results = ["results", &id, "-o", "images"];
     let ended = service.batch(&results, b"");
     assert!(
         ended
             .err
-            .contains("3 of 3 images are in pictures; 0 already existed"),
+            .contains("3 of 3 images are in images; 0 already existed"),
         "{ended:?}"
     );
     ended.success();
-    assert_eq!(names(&pictures), ["a_b-2.png", "a_b.png", "fox.png"]);
+    assert_eq!(names(&images), ["a_b-2.png", "a_b.png", "fox.png"]);
     // Complete files are kept; missing and partial files are downloaded again.
-    let fox = fs::read(pictures.join("fox.png")).unwrap();
-    fs::write(pictures.join("a_b.png"), "mine").unwrap();
-    fs::rename(pictures.join("fox.png"), pictures.join("fox.png.part")).unwrap();
+    let fox = fs::read(images.join("fox.png")).unwrap();
+    fs::write(images.join("a_b.png"), "mine").unwrap();
+    fs::rename(images.join("fox.png"), images.join("fox.png.part")).unwrap();
     let ended = service.batch(&results, b"");
     assert!(ended.err.contains("2 already existed"), "{ended:?}");
     ended.success();
-    assert_eq!(names(&pictures), ["a_b-2.png", "a_b.png", "fox.png"]);
-    assert_eq!(fs::read(pictures.join("fox.png")).unwrap(), fox);
-    assert_eq!(fs::read(pictures.join("a_b.png")).unwrap(), b"mine");
+    assert_eq!(names(&images), ["a_b-2.png", "a_b.png", "fox.png"]);
+    assert_eq!(fs::read(images.join("fox.png")).unwrap(), fox);
+    assert_eq!(fs::read(images.join("a_b.png")).unwrap(), b"mine");
     let printed = service.batch(&["results", &id], b"").success();
     let ids: Vec<Value> = printed
         .lines()

@@ -68,7 +68,7 @@ fn a_job_that_the_native_interface_cancels_ends_the_call() {
     let answer = second.join().unwrap();
     answer.assert_google_error(499, "CANCELLED");
     server.generator.release_all();
-    first.join().unwrap().picture();
+    first.join().unwrap().image();
     server.assert_money(&customer, "0.961", "0.00", "0.961");
     server.assert_settled();
 }
@@ -90,7 +90,7 @@ fn many_concurrent_callers_each_get_their_result() {
         .into_iter()
         .map(|call| {
             let answer = call.join().unwrap();
-            answer.picture();
+            answer.image();
             answer.json()["responseId"].as_str().unwrap().to_owned()
         })
         .collect();

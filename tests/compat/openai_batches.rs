@@ -67,8 +67,8 @@ fn a_file_becomes_a_batch_whose_results_are_a_file() {
         assert_eq!(response["status_code"], 200);
         assert!(response["request_id"].is_string());
         let body = &response["body"];
-        let picture = body["data"][0]["b64_json"].as_str().expect("a picture");
-        assert!(STANDARD.decode(picture).unwrap().starts_with(b"\x89PNG"));
+        let image = body["data"][0]["b64_json"].as_str().expect("an image");
+        assert!(STANDARD.decode(image).unwrap().starts_with(b"\x89PNG"));
         assert_eq!(body["output_format"], "png");
         assert!(body["usage"]["total_tokens"].as_u64().unwrap() > 0);
     }

@@ -130,7 +130,7 @@ fn a_backup_taken_under_load_restores_to_all_that_was_acknowledged_before() {
         assert_eq!(
             pair[1]["pictures"]["copied"],
             after.difference(&before).count(),
-            "pictures that were there are not copied again: {pair:?}"
+            "images that were there are not copied again: {pair:?}"
         );
     }
     for manifest in &manifests {
@@ -375,13 +375,13 @@ fn the_omitted_parts_of_a_backup_are_named() {
         assert!(restored.out.contains(words), "{words}: {restored:?}");
     }
 
-    let picture = place.objects("results").remove(0);
-    fs::remove_file(&picture).expect("gone");
+    let image = place.objects("results").remove(0);
+    fs::remove_file(&image).expect("gone");
     let made = place.run(&["backup", "backups"]);
     assert_eq!(made.code, Some(0), "{made:?}");
     assert!(made.out.contains("MISSING: 1 images"), "{made:?}");
     let checked = place.run_without_data(&["verify", "--backup", "backups"]);
-    let name = picture.file_name().expect("a name").to_string_lossy();
+    let name = image.file_name().expect("a name").to_string_lossy();
     assert_eq!(checked.code, Some(1), "{checked:?}");
     assert!(checked.out.contains(&*name), "{checked:?}");
     let there = Place::new();

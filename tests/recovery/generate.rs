@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// Width and height in the file's header.
 fn png_size(path: &Path) -> (u32, u32) {
-    let bytes = fs::read(path).expect("a picture");
+    let bytes = fs::read(path).expect("an image");
     assert_eq!(&bytes[..16], b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
     let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
     (number(16), number(20))
@@ -146,7 +146,7 @@ fn a_running_server_is_called_with_its_key() {
 #[test]
 fn invalid_arguments_are_reported_by_name() {
     let place = Place::new();
-    fs::write(place.path("notes.txt"), "no picture").expect("a file");
+    fs::write(place.path("notes.txt"), "no image").expect("a file");
     let run = |arguments: &[&str]| place.run(&[&["generate", "a fox"], arguments].concat());
     run(&["--input", "missing.png"]).assert_fault(&["missing.png"]);
     run(&["--input", "notes.txt"]).assert_fault(&["notes.txt", "PNG"]);

@@ -135,11 +135,11 @@ fn a_rejected_move_leaves_source_and_target_unchanged() {
     place.set_variable("AWS_SECRET_ACCESS_KEY", "not that of the bucket");
     moving(&place, &url, &here).assert_fault(&["cannot write images", "s3://pictures/here"]);
     place.set_variable("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
-    let picture = place.objects("results").pop().expect("a picture");
+    let image = place.objects("results").pop().expect("an image");
     let aside = place.path("aside");
-    fs::rename(&picture, &aside).expect("moved");
+    fs::rename(&image, &aside).expect("moved");
     moving(&place, &url, &here).assert_fault(&["1 images", "--even-with-faults"]);
-    fs::rename(&aside, &picture).expect("moved");
+    fs::rename(&aside, &image).expect("moved");
     good(place.run(&["verify"]));
     good(moving(&place, &url, &here));
 }

@@ -17,7 +17,7 @@ use tintype_actors::backends::Backend;
 use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::node::NodeContext;
-use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
+use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator};
 use tintype_actors::system::{
     DeliveryOptions, JobOptions, ProcessOptions, System, SystemOptions, Threads,
 };
@@ -53,7 +53,7 @@ impl Generator for Slow {
     fn generate(
         &self,
         task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
         self.made
             .lock()
             .entry(task.job)
@@ -61,7 +61,7 @@ impl Generator for Slow {
             .push(self.node);
         async move {
             sleep(Duration::from_millis(300)).await;
-            Ok(Picture::foreign(vec![1]))
+            Ok(GeneratedImage::foreign(vec![1]))
         }
         .boxed_local()
     }

@@ -120,11 +120,11 @@ fn soak(length: Duration, jobs_of_a_life: usize, seed: u64) -> (Place, Vec<Figur
     service.stop();
     let verified = place.run(&["verify"]);
     assert_eq!(verified.code, Some(0), "{verified:?}");
-    let pictures = place.objects("results").len();
+    let images = place.objects("results").len();
     assert_eq!(
-        pictures,
+        images,
         jobs.len(),
-        "each job has its picture, and nothing else is there"
+        "each job has its image, and nothing else is there"
     );
     (place, lives)
 }
@@ -144,7 +144,7 @@ fn retention_frees(mut place: Place) {
         std::thread::sleep(Duration::from_secs(1));
     }
     let after = disk_kib(&place.data().join("objects"));
-    println!("pictures: {before} KiB, after retention {after} KiB");
+    println!("images: {before} KiB, after retention {after} KiB");
     assert_eq!(objects(), 0);
     assert!(after <= before / 4 + 64, "{before} KiB, then {after} KiB");
     service.stop();

@@ -16,20 +16,20 @@ fn a_missing_or_truncated_image_is_a_fault() {
     assert_eq!(clean.code, Some(0), "{clean:?}");
     assert!(clean.out.contains("1 images"), "{clean:?}");
 
-    let picture = place.objects("results").remove(0);
-    let name = picture
+    let image = place.objects("results").remove(0);
+    let name = image
         .file_name()
         .expect("a name")
         .to_string_lossy()
         .into_owned();
-    let bytes = fs::read(&picture).expect("it");
-    fs::write(&picture, &bytes[1..]).expect("cut");
+    let bytes = fs::read(&image).expect("it");
+    fs::write(&image, &bytes[1..]).expect("cut");
     let cut = place.run(&["verify"]);
     assert_eq!(cut.code, Some(1), "{cut:?}");
     let fault = |line: &&str| line.starts_with("FAULT ") && line.contains(&name);
     assert_eq!(cut.out.lines().filter(fault).count(), 1, "{cut:?}");
 
-    fs::remove_file(&picture).expect("gone");
+    fs::remove_file(&image).expect("gone");
     let gone = place.run(&["verify"]);
     assert_eq!(gone.code, Some(1), "{gone:?}");
     assert_eq!(gone.out.lines().filter(fault).count(), 1, "{gone:?}");

@@ -16,7 +16,8 @@ use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::delivery::{DeliveryCommand, DeliveryError};
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::ports::{
-    AttemptOutcome, FetchedInputs, GenerateError, ImageStore, InputFetcher, Picture, Transport,
+    AttemptOutcome, FetchedInputs, GenerateError, GeneratedImage, ImageStore, InputFetcher,
+    Transport,
 };
 use tintype_actors::system::{
     DeliveryOptions, JobOptions, ProcessOptions, System, SystemOptions, Threads,
@@ -168,7 +169,7 @@ impl ImageStore for NullImages {
     fn keep(
         &self,
         job: &Job,
-        _: Picture,
+        _: GeneratedImage,
     ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>> {
         let key = format!("results/{}.png", job.id);
         let image = ResultImage {

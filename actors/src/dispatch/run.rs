@@ -30,7 +30,7 @@ pub async fn run(
         () = context.cut_off.triggered() => None,
     };
     let (event, end) = match outcome {
-        Some(Ok(Ok(image))) => (JobEvent::Finish { image }, RunEnd::Picture),
+        Some(Ok(Ok(image))) => (JobEvent::Finish { image }, RunEnd::Image),
         Some(Ok(Err(error))) => {
             context.failures.remember(job.id, log.take_failures());
             failed(error.to_string(), error.kind())

@@ -31,7 +31,7 @@ fn healths(world: &World) -> Vec<Health> {
 fn a_failing_backend_is_not_used_until_a_probe_succeeds() {
     run(async {
         let faults = vec![Act::Transient(None); 5];
-        let (first, second) = (ScriptedGenerator::new(faults, Act::Picture), quick());
+        let (first, second) = (ScriptedGenerator::new(faults, Act::Image), quick());
         let world = two(&first, &second).start();
         one_after_the_other(&world, 8).await;
         assert_eq!((first.seen().len(), second.seen().len()), (5, 8));
@@ -53,7 +53,7 @@ fn a_failing_backend_is_not_used_until_a_probe_succeeds() {
 #[test]
 fn a_backend_that_passes_a_test_gets_the_next_run_at_once() {
     run(async {
-        let first = ScriptedGenerator::new(vec![Act::Transient(None); 5], Act::Picture);
+        let first = ScriptedGenerator::new(vec![Act::Transient(None); 5], Act::Image);
         let world = two(&first, &quick()).start();
         one_after_the_other(&world, 5).await;
         assert_eq!(healths(&world), [Health::Down, Health::Up]);
@@ -81,8 +81,8 @@ fn a_backend_that_passes_a_test_gets_the_next_run_at_once() {
 #[test]
 fn the_health_of_a_backend_follows_its_answers() {
     run(async {
-        let acts = vec![Act::Transient(None), Act::Picture, Act::Broken];
-        let (first, second) = (ScriptedGenerator::new(acts, Act::Picture), quick());
+        let acts = vec![Act::Transient(None), Act::Image, Act::Broken];
+        let (first, second) = (ScriptedGenerator::new(acts, Act::Image), quick());
         let world = two(&first, &second).start();
         let first = || world.system.backends().swap_remove(0);
         assert_eq!(healths(&world), [Health::Unknown, Health::Unknown]);
@@ -137,7 +137,7 @@ fn while_one_run_probes_a_backend_other_runs_use_the_next_backend() {
     run(async {
         let mut acts = vec![Act::Transient(None); 5];
         acts.push(Act::Take(Duration::from_secs(30)));
-        let (first, second) = (ScriptedGenerator::new(acts, Act::Picture), quick());
+        let (first, second) = (ScriptedGenerator::new(acts, Act::Image), quick());
         let mut plan = two(&first, &second);
         plan.backends[0].1 = 4;
         let world = plan.start();
@@ -156,7 +156,7 @@ fn while_one_run_probes_a_backend_other_runs_use_the_next_backend() {
 #[test]
 fn jobs_are_still_tried_when_all_breakers_are_open() {
     run(async {
-        let first = ScriptedGenerator::new(vec![Act::Transient(None); 6], Act::Picture);
+        let first = ScriptedGenerator::new(vec![Act::Transient(None); 6], Act::Image);
         let mut plan = Plan::with(first.clone(), 1);
         plan.retries = 6;
         let world = plan.start();
@@ -237,7 +237,7 @@ fn weights_distribute_the_runs_and_a_backend_without_weight_is_in_reserve() {
 #[test]
 fn jobs_wait_for_the_only_backend_until_a_probe_is_due() {
     run(async {
-        let first = ScriptedGenerator::new(vec![Act::Transient(None); 6], Act::Picture);
+        let first = ScriptedGenerator::new(vec![Act::Transient(None); 6], Act::Image);
         let mut plan = Plan::with(first.clone(), 2);
         plan.retries = 0;
         let world = plan.start();
@@ -270,7 +270,7 @@ fn a_try_that_does_not_reach_the_backend_does_not_change_its_breaker() {
             let mut acts = vec![Act::Transient(None); 4];
             acts.push(act.clone());
             acts.push(Act::Transient(None));
-            let (first, second) = (ScriptedGenerator::new(acts, Act::Picture), quick());
+            let (first, second) = (ScriptedGenerator::new(acts, Act::Image), quick());
             let world = two(&first, &second).start();
             one_after_the_other(&world, 4).await;
             let id = world.accept(A, Tier::Fast, "a fox").await;
@@ -287,7 +287,7 @@ fn after_a_probe_that_does_not_reach_the_backend_the_next_run_probes() {
     run(async {
         let mut acts = vec![Act::Transient(None); 5];
         acts.push(Act::NotAsked);
-        let (first, second) = (ScriptedGenerator::new(acts, Act::Picture), quick());
+        let (first, second) = (ScriptedGenerator::new(acts, Act::Image), quick());
         let world = two(&first, &second).start();
         one_after_the_other(&world, 5).await;
         sleep(Duration::from_secs(10)).await;

@@ -52,7 +52,7 @@ fn a_running_job_is_not_canceled() {
 #[test]
 fn a_job_whose_cancellation_is_in_flight_at_dispatch_never_runs() {
     run(async {
-        let generator = ScriptedGenerator::new([Act::Take(Duration::from_secs(60))], Act::Picture);
+        let generator = ScriptedGenerator::new([Act::Take(Duration::from_secs(60))], Act::Image);
         let world = Plan::with(generator.clone(), 1).start();
         let first = world.accept(A, Tier::Fast, "first").await;
         let second = world.accept(A, Tier::Fast, "second").await;

@@ -67,7 +67,7 @@ fn a_backend_never_has_more_runs_than_slots() {
     run(async {
         let lengths = [900, 20, 350, 20, 20, 700].map(Duration::from_millis);
         let script = lengths.iter().cycle().take(60);
-        let generator = ScriptedGenerator::new(script.map(|it| Act::Take(*it)), Act::Picture);
+        let generator = ScriptedGenerator::new(script.map(|it| Act::Take(*it)), Act::Image);
         let world = Plan::with(generator.clone(), 3).start();
         for at in 0..30 {
             world.accept(A, Tier::Fast, &format!("a{at}")).await;
@@ -101,7 +101,7 @@ fn failover_respects_the_slots_of_the_second_backend() {
 #[test]
 fn a_run_waiting_for_the_second_backend_occupies_no_slot_of_the_first() {
     run(async {
-        let first = ScriptedGenerator::new([Act::Broken, Act::Broken], Act::Picture);
+        let first = ScriptedGenerator::new([Act::Broken, Act::Broken], Act::Image);
         let second = ScriptedGenerator::always(Act::Take(Duration::from_secs(100)));
         let mut plan = Plan::with(first.clone(), 1);
         plan.backends.push((second.clone(), 1));

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::ports::{
-    GenerateError, GenerationTask, Generator, ImageStore, Picture, note_cause,
+    GenerateError, GeneratedImage, GenerationTask, Generator, ImageStore, note_cause,
 };
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, PromptText, ResultImage};
@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep};
 /// The outcome of one task.
 #[derive(Clone, Debug)]
 pub enum Act {
-    Picture,
+    Image,
     /// An image after this time.
     Take(Duration),
     /// Reports half of the image, and after this time a transient failure.
@@ -148,16 +148,16 @@ impl Generator for ScriptedGenerator {
     fn generate(
         &self,
         task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
         let this = self.clone();
         async move {
             let (act, _running) = this.begin(&task);
-            let picture = Picture::own(task.prompt.into_bytes());
+            let image = GeneratedImage::own(task.prompt.into_bytes());
             match act {
-                Act::Picture => Ok(picture),
+                Act::Image => Ok(image),
                 Act::Take(time) => {
                     sleep(time).await;
-                    Ok(picture)
+                    Ok(image)
                 }
                 Act::Half(time) => {
                     task.progress.report(0.5);
@@ -168,7 +168,7 @@ impl Generator for ScriptedGenerator {
                     })
                 }
                 Act::Refuse => Err(GenerateError::Refused("no such thing".into())),
-                Act::Nothing => Err(GenerateError::NoPicture("only words".into())),
+                Act::Nothing => Err(GenerateError::NoImage("only words".into())),
                 Act::Block => Err(GenerateError::Blocked("violence".into())),
                 Act::Transient(retry_after) => {
                     note_cause("its log says more");
@@ -240,7 +240,7 @@ impl ImageStore for Shelf {
     fn keep(
         &self,
         job: &Job,
-        picture: Picture,
+        image: GeneratedImage,
     ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>> {
         let mut state = self.state.lock();
         let outcome = if state.refuses {
@@ -251,7 +251,7 @@ impl ImageStore for Shelf {
             state.kept.push(job.id);
             Ok(ResultImage {
                 key: format!("results/{}.png", job.id),
-                bytes: picture.bytes.len() as u64,
+                bytes: image.bytes.len() as u64,
                 width: 1,
                 height: 1,
                 backend: None,

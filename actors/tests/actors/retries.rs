@@ -17,7 +17,7 @@ fn waits(generator: &ScriptedGenerator) -> Vec<Duration> {
 fn a_transient_failure_is_retried_after_a_growing_wait() {
     run(async {
         let generator =
-            ScriptedGenerator::new([Act::Transient(None), Act::Transient(None)], Act::Picture);
+            ScriptedGenerator::new([Act::Transient(None), Act::Transient(None)], Act::Image);
         let world = Plan::with(generator.clone(), 1).start();
         let id = world.accept(A, Tier::Fast, "a fox").await;
         world.done(id).await;
@@ -36,7 +36,7 @@ fn a_transient_failure_is_retried_after_a_growing_wait() {
 fn a_retry_waits_as_long_as_the_backend_requests() {
     run(async {
         let asked = Some(Duration::from_secs(7));
-        let generator = ScriptedGenerator::new([Act::Transient(asked)], Act::Picture);
+        let generator = ScriptedGenerator::new([Act::Transient(asked)], Act::Image);
         let world = Plan::with(generator.clone(), 1).start();
         let id = world.accept(A, Tier::Fast, "a fox").await;
         world.done(id).await;
@@ -86,7 +86,7 @@ fn a_broken_backend_is_not_retried_and_the_job_reports_the_last_error() {
 #[test]
 fn a_try_that_times_out_is_repeated() {
     run(async {
-        let generator = ScriptedGenerator::new([Act::Hang], Act::Picture);
+        let generator = ScriptedGenerator::new([Act::Hang], Act::Image);
         let mut plan = Plan::with(generator.clone(), 1);
         plan.try_timeout = Duration::from_secs(20);
         let world = plan.start();
@@ -101,7 +101,7 @@ fn a_try_that_times_out_is_repeated() {
 fn a_long_retry_after_causes_a_failover_or_else_a_wait() {
     run(async {
         let minutes = Duration::from_secs(180);
-        let busy = || ScriptedGenerator::new([Act::Transient(Some(minutes))], Act::Picture);
+        let busy = || ScriptedGenerator::new([Act::Transient(Some(minutes))], Act::Image);
         let (first, second) = (busy(), quick());
         let mut plan = Plan::with(first.clone(), 1);
         plan.backends.push((second.clone(), 1));

@@ -285,7 +285,7 @@ pub fn fresh(balance: &str) -> Arc<MemoryEngine> {
 
 /// A generator that returns every image at once.
 pub fn quick() -> ScriptedGenerator {
-    ScriptedGenerator::always(Act::Picture)
+    ScriptedGenerator::always(Act::Image)
 }
 
 pub type Answer<T, E> = oneshot::Receiver<Result<T, E>>;

@@ -267,15 +267,15 @@ mod tests {
     #[test]
     fn a_png_read_by_rows_has_the_pixels_of_one_read_whole() {
         let grey = GrayAlphaImage::from_fn(9, 7, |x, y| LumaA([(x * 20) as u8, (y * 30) as u8]));
-        let pictures: [DynamicImage; 4] = [
+        let images: [DynamicImage; 4] = [
             noisy(),
             noisy().into_rgb8().into(),
             noisy().into_luma8().into(),
             grey.into(),
         ];
-        for picture in pictures {
-            let bytes = written(picture, ImageFormat::Png);
-            let whole = image::load_from_memory(&bytes).expect("a picture");
+        for image in images {
+            let bytes = written(image, ImageFormat::Png);
+            let whole = image::load_from_memory(&bytes).expect("an image");
             let read = DecodePermits::unshared(|permit| open_any(permit, &bytes)?.decode(u32::MAX));
             let read = read.expect("decoded").into_stored();
             assert_eq!(read.color().has_alpha(), whole.color().has_alpha());
@@ -305,14 +305,14 @@ mod tests {
     fn a_single_colour_is_detected_in_every_pixel_format() {
         let mut nearly = image::RgbImage::new(9, 9);
         nearly.put_pixel(8, 8, image::Rgb([0, 0, 1]));
-        let pictures = [
+        let images = [
             (DynamicImage::new_rgb8(9, 9), true),
             (DynamicImage::new_luma8(9, 9), true),
             (DynamicImage::new_rgba16(9, 9), true),
             (nearly.into(), false),
         ];
-        for (picture, single_colour) in pictures {
-            let bytes = written(picture, ImageFormat::Png);
+        for (image, single_colour) in images {
+            let bytes = written(image, ImageFormat::Png);
             let inspected = DecodePermits::unshared(|permit| open_any(permit, &bytes)?.inspect());
             assert_eq!(inspected, Ok(Inspection { single_colour }));
         }

@@ -39,7 +39,7 @@ use server::Server;
 use std::sync::Arc;
 use std::time::Duration;
 use templates::Templates;
-use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture, note_cause};
+use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator, note_cause};
 use tokio::time::sleep;
 use uuid::Uuid;
 use workflow::{Graph, Workflow};
@@ -92,7 +92,7 @@ impl Generator for ComfyUi {
     fn generate(
         &self,
         task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
         let inner = Arc::clone(&self.inner);
         async move { inner.run(task).await }.boxed_local()
     }
@@ -112,7 +112,7 @@ struct TrackedPrompt {
 }
 
 impl Inner {
-    async fn run(&self, task: GenerationTask) -> Result<Picture, GenerateError> {
+    async fn run(&self, task: GenerationTask) -> Result<GeneratedImage, GenerateError> {
         let workflow = self.templates.for_inputs(task.inputs.len())?;
         for attempt in 0..MAX_PROMPTS {
             let id = prompt_id::prompt_id(self.server.upstream().name(), &task, attempt);
@@ -143,7 +143,7 @@ impl Inner {
                 PromptStatus::Done(stored) => match self.fetch_output(&workflow, &stored).await? {
                     Some(bytes) => return finish(task.account, bytes, task.pixels).await,
                     None if tracked.adopted => {}
-                    None => return Err(self.no_picture()),
+                    None => return Err(self.no_image()),
                 },
                 PromptStatus::Failed(failure) => return Err(self.failed(&failure)),
                 // An earlier try was dropped and canceled it.
@@ -301,7 +301,7 @@ impl Inner {
         }
     }
 
-    fn no_picture(&self) -> GenerateError {
+    fn no_image(&self) -> GenerateError {
         let backend = self.server.upstream().name();
         let cause = "the workflow produced no image: it needs a SaveImage node";
         tracing::warn!(%backend, "{cause}");

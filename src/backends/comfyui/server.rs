@@ -24,7 +24,7 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(15);
 pub struct Server {
     /// For every call except fetching an image.
     upstream: Upstream,
-    pictures: Upstream,
+    images: Upstream,
 }
 
 pub struct SubmittedPrompt {
@@ -35,10 +35,10 @@ pub struct SubmittedPrompt {
 }
 
 impl Server {
-    pub fn new(pictures: Upstream) -> Self {
+    pub fn new(images: Upstream) -> Self {
         Self {
-            upstream: pictures.for_small_answers(),
-            pictures,
+            upstream: images.for_small_answers(),
+            images,
         }
     }
 
@@ -187,7 +187,7 @@ impl Server {
             .append_pair("subfolder", &file.subfolder)
             .append_pair("type", &file.kind)
             .finish();
-        let answer = self.pictures.get(&format!("/view?{query}")).await?;
+        let answer = self.images.get(&format!("/view?{query}")).await?;
         if answer.status == 404 {
             return Ok(None);
         }

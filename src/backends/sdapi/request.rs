@@ -76,11 +76,11 @@ pub fn request(
 }
 
 /// The request that enlarges an image to `size` with one of the server's upscalers.
-pub fn enlargement(picture: &[u8], upscaler: &str, size: (u32, u32)) -> Request {
+pub fn enlargement(image: &[u8], upscaler: &str, size: (u32, u32)) -> Request {
     Request {
         path: "/sdapi/v1/extra-single-image",
         body: json!({
-            "image": STANDARD.encode(picture),
+            "image": STANDARD.encode(image),
             "resize_mode": 1,
             "upscaling_resize_w": size.0,
             "upscaling_resize_h": size.1,

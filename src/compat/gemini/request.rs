@@ -73,7 +73,7 @@ pub fn generation_request(
         callback_url: None,
         metadata: None,
         origin: Origin::Synchronous,
-        pictures: 1,
+        images: 1,
         cancel_after: None,
         idempotency_key,
     })

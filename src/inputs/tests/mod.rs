@@ -4,9 +4,9 @@ mod answers;
 mod bounds;
 mod failed_cleanup;
 mod fetches_at_once;
-#[path = "../../../crates/imaging/tests/imaging/sample_files.rs"]
-mod pictures;
 mod redirects;
+#[path = "../../../crates/imaging/tests/imaging/sample_files.rs"]
+mod sample_images;
 mod server;
 mod staged_uploads;
 mod stores;

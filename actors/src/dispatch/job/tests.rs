@@ -133,7 +133,7 @@ fn an_actor_that_stops_while_its_run_begins_begins_it_again() {
 fn an_actor_that_stops_during_a_run_runs_the_job_again() {
     for fault in FAULTS {
         run(async {
-            let generator = ScriptedGenerator::new([SLOW], Act::Picture);
+            let generator = ScriptedGenerator::new([SLOW], Act::Image);
             let world = Plan::with(generator.clone(), 1).start();
             let job = world.accept(A, Tier::Fast, "a fox").await;
             until("it runs", || generator.running() == 1).await;
@@ -156,7 +156,7 @@ fn an_actor_that_stops_during_a_run_runs_the_job_again() {
 fn an_actor_that_stops_during_the_last_run_fails_the_job() {
     for fault in FAULTS {
         run(async {
-            let generator = ScriptedGenerator::new([SLOW], Act::Picture);
+            let generator = ScriptedGenerator::new([SLOW], Act::Image);
             let mut plan = Plan::with(generator.clone(), 1);
             plan.max_runs = 1;
             let world = plan.start();
