@@ -1,6 +1,6 @@
 //! Deadlines of requests.
 
-use crate::desk::{ResponseAssertions, fox};
+use crate::fixture::{ResponseAssertions, fox};
 use crate::support::raw::Wire;
 use crate::support::{OneNode, Options, Server, fox as native_fox, until};
 use tintype_storage::engine::Wait as _;

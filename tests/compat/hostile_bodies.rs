@@ -1,6 +1,6 @@
 //! Invalid bodies. The server refuses each in the error format of the API, leaves nothing behind, and stays healthy.
 
-use crate::desk::{ResponseAssertions, asking, fox, image, with_image};
+use crate::fixture::{ResponseAssertions, asking, fox, image, with_image};
 use crate::support::raw::Wire;
 use crate::support::{Customer, Options, Origin, Server, origin, sample_images, until};
 use base64::Engine as _;

@@ -1,6 +1,6 @@
 //! `Idempotency-Key` in the synchronous APIs.
 
-use crate::desk::{ResponseAssertions, asking, fox, image, with_image};
+use crate::fixture::{ResponseAssertions, asking, fox, image, with_image};
 use crate::support::raw::Wire;
 use crate::support::{Behaviour, Options, Server, fox as native_fox, until};
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! Input images: in the body, or at a URL.
 
-use crate::desk::{ResponseAssertions, fox, image, with_image};
+use crate::fixture::{ResponseAssertions, fox, image, with_image};
 use crate::openai_edits::{call, form};
 use crate::support::{OneNode, Options, Origin, Server, origin, sample_images, until};
 use base64::Engine as _;

@@ -1,6 +1,6 @@
 //! A synchronous request creates an ordinary job, but without a webhook.
 
-use crate::desk::{ResponseAssertions, fox};
+use crate::fixture::{ResponseAssertions, fox};
 use crate::support::{Server, until};
 use serde_json::json;
 use tintype_storage::engine::Wait as _;
@@ -80,7 +80,7 @@ fn many_concurrent_callers_each_get_their_result() {
     server.generator.hold();
     let calls: Vec<_> = (0..50)
         .map(|number| {
-            let body = crate::desk::asking(&format!("fox {number}"));
+            let body = crate::fixture::asking(&format!("fox {number}"));
             server.in_background(server.gemini(&customer, "fast", &body))
         })
         .collect();

@@ -1,6 +1,6 @@
 //! The object store: how its failures are reported, and what remains in it.
 
-use crate::desk::{ResponseAssertions, asking, fox, image, with_image};
+use crate::fixture::{ResponseAssertions, asking, fox, image, with_image};
 use crate::openai_edits::{call, form};
 use crate::support::clock::START_MILLIS;
 use crate::support::{Options, Origin, Server, origin, sample_images, until};

@@ -1,7 +1,7 @@
 //! `/v1/batches`: submits files of requests, follows the batches and reads their results.
 
-use crate::desk::ResponseAssertions;
 use crate::file_batches::{fox, line, lines};
+use crate::fixture::ResponseAssertions;
 use crate::support::{Behaviour, Options, Server, until};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

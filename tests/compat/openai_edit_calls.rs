@@ -1,6 +1,6 @@
 //! `POST /v1/images/edits`: the checks of every request.
 
-use crate::desk::ResponseAssertions;
+use crate::fixture::ResponseAssertions;
 use crate::openai_edits::{call, form};
 use crate::support::raw::Wire;
 use crate::support::{Behaviour, Customer, OneNode, Options, Server, sample_images, until};

@@ -1,6 +1,6 @@
 //! `POST /v1/images/edits`: images and forms.
 
-use crate::desk::ResponseAssertions;
+use crate::fixture::ResponseAssertions;
 use crate::support::http::Request;
 use crate::support::raw::Wire;
 use crate::support::{Customer, Server, sample_images, until};

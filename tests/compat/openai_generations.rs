@@ -1,6 +1,6 @@
 //! `POST /v1/images/generations`
 
-use crate::desk::ResponseAssertions;
+use crate::fixture::ResponseAssertions;
 use crate::support::sample_images::tiny_png;
 use crate::support::{Answer, Behaviour, Options, Server, merge, until};
 use base64::Engine as _;

@@ -1,6 +1,6 @@
 //! Requests that are refused before a large body is sent.
 
-use crate::desk::{ResponseAssertions, fox, with_image};
+use crate::fixture::{ResponseAssertions, fox, with_image};
 use crate::support::raw::Wire;
 use crate::support::{Answer, Customer, OneNode, Options, Server, sample_images};
 use base64::Engine as _;

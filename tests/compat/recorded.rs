@@ -1,7 +1,7 @@
 //! Requests recorded from the SDKs: Python's google-genai 1.75, 2.34 and 3.4, JavaScript's @google/genai 1.52 and 2.32, Python's
 //! openai 1.109 and 3.52. A request that several SDKs send is listed once.
 
-use crate::desk::ResponseAssertions;
+use crate::fixture::ResponseAssertions;
 use crate::support::http::Request;
 use crate::support::{Customer, Server, sample_images};
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! Specification, "Errors", "Synchronous compatible interface": a test for each row and each reason in it.
 
-use crate::desk::{ResponseAssertions, fox, with_image};
+use crate::fixture::{ResponseAssertions, fox, with_image};
 use crate::support::raw::Wire;
 use crate::support::{Behaviour, OneNode, Options, Server, merge};
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! `streamGenerateContent`.
 
-use crate::desk::{ResponseAssertions, fox};
+use crate::fixture::{ResponseAssertions, fox};
 use crate::support::http::Request;
 use crate::support::sample_images::tiny_png;
 use crate::support::{Behaviour, Customer, Server, merge, until};

@@ -1,6 +1,6 @@
 //! The playground: input images, reruns, answers that are lost on the way, and cancellation.
 
-use crate::access::assert_no_barriers;
+use crate::accessibility::assert_no_barriers;
 use crate::browser::Browser;
 use crate::pages::resize;
 use crate::receiver::PIXEL;

@@ -8,7 +8,7 @@ use crate::kill_load::{
     register, settle_doubts,
 };
 use crate::peer::Peer;
-use crate::place::{Place, Service, until};
+use crate::test_directory::{Service, TestDirectory, until};
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
@@ -57,7 +57,7 @@ fn disk_kib(directory: &Path) -> u64 {
 
 /// One life of the process: load, measurements, kill.
 fn live(
-    place: &Place,
+    place: &TestDirectory,
     service: &mut Service,
     peer: &Peer,
     key: &str,
@@ -87,8 +87,12 @@ fn live(
 }
 
 /// Runs lives in sequence for a duration, and returns the measurements of each.
-fn soak(length: Duration, jobs_of_a_life: usize, seed: u64) -> (Place, Vec<Figures>) {
-    let (peer, place, memory) = (Peer::start(), Place::new(), Mutex::new(Memory::default()));
+fn soak(length: Duration, jobs_of_a_life: usize, seed: u64) -> (TestDirectory, Vec<Figures>) {
+    let (peer, place, memory) = (
+        Peer::start(),
+        TestDirectory::new(),
+        Mutex::new(Memory::default()),
+    );
     configure(&place, &peer);
     let (mut rng, mut key, mut lives) = (Rng(seed), None, Vec::new());
     let began = Instant::now();
@@ -130,7 +134,7 @@ fn soak(length: Duration, jobs_of_a_life: usize, seed: u64) -> (Place, Vec<Figur
 }
 
 /// Checks that the next sweep deletes expired images and frees their space. Sweeps run every ten minutes.
-fn retention_frees(mut place: Place) {
+fn retention_frees(mut place: TestDirectory) {
     place.set("RESULTS__RETENTION_DAYS", "1");
     let before = disk_kib(&place.data().join("objects"));
     let long_ago = SystemTime::now() - Duration::from_secs(3 * 86_400);

@@ -1,7 +1,7 @@
 //! The graceful shutdown while callers keep calling on keep-alive connections.
 
 use crate::client::{Client, Connection, Cut};
-use crate::place::{Place, until};
+use crate::test_directory::{TestDirectory, until};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -46,7 +46,7 @@ fn call_until_refused(client: &Client, caller: usize, seen: &Observations) {
 
 #[test]
 fn hostile_018_every_call_is_answered_or_has_no_effect() {
-    let place = Place::with(&[
+    let place = TestDirectory::with(&[
         ("SERVER__SHUTDOWN_GRACE_SECONDS", "120"),
         ("FIRST_RUN__BALANCE", "\"10000.00\""),
     ]);

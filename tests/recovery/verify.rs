@@ -1,6 +1,6 @@
 //! `verify` on deliberately damaged records.
 
-use crate::place::Place;
+use crate::test_directory::TestDirectory;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 #[test]
 fn a_missing_or_truncated_image_is_a_fault() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let made = place.run(&["generate", "a fox", "--tier", "fast"]);
     assert_eq!(made.code, Some(0), "{made:?}");
     let clean = place.run(&["verify"]);
@@ -61,7 +61,7 @@ fn traces(directory: &Path) -> BTreeMap<PathBuf, (u64, u32, u64, SystemTime, Vec
 /// Root runs `verify` on another user's directory: the service could not write to files that root creates there.
 #[test]
 fn verification_does_not_change_the_directory() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let made = place.run(&["generate", "a fox", "--tier", "fast"]);
     assert_eq!(made.code, Some(0), "{made:?}");
     let before = traces(&place.data());

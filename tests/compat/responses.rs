@@ -1,6 +1,6 @@
 //! Responses with an image.
 
-use crate::desk::{ResponseAssertions, asking, fox, image, with_image};
+use crate::fixture::{ResponseAssertions, asking, fox, image, with_image};
 use crate::support::sample_images::tiny_png;
 use crate::support::{Server, merge};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Callers that disconnect while they wait.
 
-use crate::desk::{ResponseAssertions, fox, image, with_image};
+use crate::fixture::{ResponseAssertions, fox, image, with_image};
 use crate::support::raw::Wire;
 use crate::support::{
     Behaviour, Customer, OneNode, Options, Origin, Server, origin, sample_images, until,
@@ -125,7 +125,7 @@ fn no_other_key_and_no_other_request_gets_it() {
     server.generator.release_all();
     server.until_live(0);
     server.gemini(&other_key, "fast", &fox()).expect(200);
-    let other = crate::desk::asking("another fox");
+    let other = crate::fixture::asking("another fox");
     server.gemini(&customer, "fast", &other).expect(200);
     server.gemini(&customer, "pro", &fox()).expect(200);
     assert_eq!(server.generator.runs(), 4);

@@ -25,13 +25,13 @@ pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
 }
 
 /// A temporary directory with the settings of the binary.
-pub struct Place {
+pub struct TestDirectory {
     dir: tempfile::TempDir,
     settings: Vec<(String, String)>,
     services: AtomicUsize,
 }
 
-impl Place {
+impl TestDirectory {
     pub fn new() -> Self {
         Self::with(&[])
     }
