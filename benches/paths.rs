@@ -239,8 +239,8 @@ fn reopening(c: &mut Criterion) {
     group.finish();
 }
 
-fn pictures(c: &mut Criterion) {
-    let mut group = c.benchmark_group("picture");
+fn images(c: &mut Criterion) {
+    let mut group = c.benchmark_group("image");
     group.sample_size(10);
     for (name, side) in [("1K", 1024), ("4K", 4096)] {
         let brief = tintype_procedural::DrawRequest {
@@ -250,11 +250,11 @@ fn pictures(c: &mut Criterion) {
             inputs: &[],
         };
         group.bench_function(name, |b| {
-            b.iter(|| tintype_procedural::draw(black_box(&brief)).expect("picture"))
+            b.iter(|| tintype_procedural::draw(black_box(&brief)).expect("image"))
         });
     }
     group.finish();
 }
 
-criterion_group!(benches, domain, storage, reopening, pictures);
+criterion_group!(benches, domain, storage, reopening, images);
 criterion_main!(benches);

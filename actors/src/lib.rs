@@ -3,7 +3,7 @@
 //! Messages between actors are hints to read the store, or commands that are answered once their commit is durable. A lost hint costs
 //! delay, never work or money. This crate names no engine, URL path or wire field.
 //!
-//! Modules import in this order: `ports`, `stats`, `queue`, `delivery`, `account`, `backends`, `dispatch`, `nodes`, `system`.
+//! Modules import in this order: `ports`, `stats`, `process_context`, `queue`, `delivery`, `account`, `backends`, `dispatch`, `nodes`, `system`.
 
 pub mod account;
 pub mod backends;
@@ -15,6 +15,7 @@ pub mod job_changes;
 pub mod node;
 pub mod nodes;
 pub mod ports;
+pub mod process_context;
 mod queue;
 mod recovery;
 pub mod round;

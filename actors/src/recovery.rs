@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 /// The live jobs of the store.
 #[derive(Default)]
-pub struct Recovered {
+pub struct LiveJobs {
     /// Jobs that had begun a run before the restart. They go first.
     pub begun: Vec<QueuedJob>,
     /// Queued jobs, per account in the order of acceptance.
@@ -21,7 +21,7 @@ pub struct Recovered {
 }
 
 /// Starts the actors of all accounts with live jobs, and returns these jobs.
-pub fn recover(store: &Store, accounts: &AccountRegistry) -> Result<Recovered, StoreError> {
+pub fn recover(store: &Store, accounts: &AccountRegistry) -> Result<LiveJobs, StoreError> {
     let (mut begun, mut waiting, mut abandoned) = (Vec::new(), Vec::new(), Vec::new());
     let mut current: Option<(AccountId, AccountState)> = None;
     store
@@ -38,6 +38,7 @@ pub fn recover(store: &Store, accounts: &AccountRegistry) -> Result<Recovered, S
             }
             accounts
                 .context()
+                .process
                 .ids
                 .raise(ids::moment_of(&job.id.0).unwrap_or(job.created_at));
             let has_begun = matches!(job.state, JobState::Processing { .. });
@@ -62,8 +63,8 @@ pub fn recover(store: &Store, accounts: &AccountRegistry) -> Result<Recovered, S
         })
         .wait()?;
     accounts.context().expiries.add_all(expiring);
-    raise_ids(store, &accounts.context().ids)?;
-    Ok(Recovered {
+    raise_ids(store, &accounts.context().process.ids)?;
+    Ok(LiveJobs {
         begun,
         waiting,
         abandoned,

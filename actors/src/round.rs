@@ -19,7 +19,7 @@ pub trait Decision: Send + 'static {
     ///
     /// # Errors
     /// A record is damaged.
-    fn decide(&self, reads: &ReadResults) -> Result<Decided<Self::Outcome>, StoreError>;
+    fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<Self::Outcome>, StoreError>;
 
     /// See [`Round::fences`]. Called after the decision.
     fn fences(&self, _outcome: &Self::Outcome) -> Option<NodeId> {
@@ -27,7 +27,7 @@ pub trait Decision: Send + 'static {
     }
 }
 
-pub enum Decided<T> {
+pub enum DecisionStep<T> {
     Write(Writes, T),
     /// The decision needs these reads too.
     Read(Vec<ReadRequest>),
@@ -66,8 +66,8 @@ impl<D: Decision> Round for Running<D> {
 
     fn decide(&mut self, reads: &ReadResults) -> RoundStep {
         match self.decision.decide(reads) {
-            Ok(Decided::Read(requests)) => RoundStep::Read(requests),
-            Ok(Decided::Write(writes, outcome)) => {
+            Ok(DecisionStep::Read(requests)) => RoundStep::Read(requests),
+            Ok(DecisionStep::Write(writes, outcome)) => {
                 self.outcome = Some(Ok(outcome));
                 RoundStep::Write(writes)
             }

@@ -11,9 +11,10 @@ use crate::job_changes::{JobChanges, JobWatch};
 use crate::node::{NodeContext, Taking};
 use crate::nodes;
 use crate::ports::Preview;
+use crate::process_context::ProcessContext;
 pub use crate::queue::{Backlog, Depths, NextJob};
 use crate::queue::{Expiries, JobQueues, SharedQueue, WaitingJobs};
-use crate::recovery::{self, Recovered};
+use crate::recovery::{self, LiveJobs};
 use crate::shutdown::{Drain, delivery_depths};
 use crate::stats::Stats;
 pub use crate::system_options::{
@@ -74,7 +75,6 @@ impl System {
             threads,
             node,
         } = process;
-        let operator = deliveries.operator_webhook;
         let image_store = jobs.image_store;
         let store = fail_stop.watch(store);
         let store = match &node {
@@ -92,21 +92,22 @@ impl System {
                 .get(at)
                 .map_or_else(Arbiter::current, Arbiter::handle)
         };
-        let stats = Arc::new(Stats::new(jobs.backends.len(), clock()));
-        let queues = Arc::new(JobQueues::default());
-        let ids = Arc::new(IdSource::new(clock()));
-        let delivery_context = Arc::new(DeliveryContext {
-            ids: Arc::clone(&ids),
-            operator: operator.clone(),
+        let process = Arc::new(ProcessContext {
             store: store.clone(),
-            clock: Arc::clone(&clock),
+            ids: Arc::new(IdSource::new(clock())),
+            operator: deliveries.operator_webhook,
+            stats: Arc::new(Stats::new(jobs.backends.len(), clock())),
+            clock,
+            observer,
+            fail_stop: fail_stop.clone(),
+            node: node.clone(),
+        });
+        let queues = Arc::new(JobQueues::default());
+        let delivery_context = Arc::new(DeliveryContext {
+            process: Arc::clone(&process),
             retry_delays: deliveries.retry_delays,
             limits: deliveries.limits,
             transport: deliveries.transport,
-            stats: Arc::clone(&stats),
-            observer: observer.clone(),
-            fail_stop: fail_stop.clone(),
-            node: node.clone(),
         });
         let deliveries = DeliveryActor::start_in_arbiter(&on(DELIVERIES), move |ctx| {
             DeliveryActor::new(delivery_context, ctx.address())
@@ -117,10 +118,7 @@ impl System {
             shared: shared_queue.clone(),
         };
         let account_context = Arc::new(AccountContext {
-            ids,
-            operator,
-            store: store.clone(),
-            clock,
+            process: Arc::clone(&process),
             limits: jobs.limits,
             pause: RwLock::new(pause),
             max_runs: jobs.max_runs,
@@ -130,20 +128,16 @@ impl System {
             expiries: Expiries::default(),
             deliveries: deliveries.clone().recipient(),
             job_changes: Arc::new(JobChanges::default()),
-            stats: Arc::clone(&stats),
-            observer: observer.clone(),
-            fail_stop: fail_stop.clone(),
-            node: node.clone(),
         });
         let accounts = Arc::new(AccountRegistry::new(on(DECISIONS), account_context));
-        let Recovered {
+        let LiveJobs {
             begun,
             waiting,
             abandoned,
         } = match &node {
             None => recovery::recover(&store, &accounts)?,
             // All jobs are in the shared queue, or at other nodes.
-            Some(_) => Recovered::default(),
+            Some(_) => LiveJobs::default(),
         };
         let live = begun.len() + waiting.len() + abandoned.len();
         let live_jobs = &accounts.context().live_jobs;
@@ -152,6 +146,7 @@ impl System {
         queues.push_all(waiting);
         queues.wake();
         let dispatch = Arc::new(DispatchContext {
+            process,
             run_timeout: jobs.run_timeout,
             pool: BackendPool::new(jobs.backends, jobs.routes, queues.waker(), node.is_some()),
             queues,
@@ -160,8 +155,6 @@ impl System {
             input_fetcher: jobs.input_fetcher,
             progress: ProgressBoard::default(),
             failures: FailureBoard::default(),
-            stats,
-            observer,
             jitter,
             cut_off: CutOff::default(),
         });
@@ -195,7 +188,7 @@ impl System {
 
     /// The store. Its failed commits trip the fail-stop.
     pub fn store(&self) -> &Store {
-        &self.accounts.context().store
+        &self.dispatch.process.store
     }
 
     pub fn accounts(&self) -> &Arc<AccountRegistry> {
@@ -204,7 +197,7 @@ impl System {
 
     /// `None` on a single node.
     pub fn node(&self) -> Option<&NodeContext> {
-        self.accounts.context().node.as_deref()
+        self.dispatch.process.node.as_deref()
     }
 
     /// Waits until one of several nodes has joined. A single node is ready at once.
@@ -231,7 +224,7 @@ impl System {
 
     /// Receives operator events.
     pub fn operator_webhook(&self) -> Option<&Webhook> {
-        self.accounts.context().operator.as_deref()
+        self.dispatch.process.operator.as_deref()
     }
 
     /// Send it [`DispatcherCommand::Pause`] once a change of the paused models is durable.
@@ -265,11 +258,11 @@ impl System {
         // Watched before the first read, so that a change in between is not missed.
         let watch = self.watch(job);
         loop {
-            match self.accounts.context().store.job(account, job).await? {
+            match self.dispatch.process.store.job(account, job).await? {
                 Some(job) if !job.state.is_terminal() => {}
                 outcome => return Ok(outcome),
             }
-            let poll = match self.accounts.context().node {
+            let poll = match self.dispatch.process.node {
                 None => POLL,
                 Some(_) => MULTI_NODE_POLL,
             };
@@ -304,7 +297,7 @@ impl System {
     }
 
     pub fn stats(&self) -> &Stats {
-        &self.dispatch.stats
+        &self.dispatch.process.stats
     }
 
     /// One of several nodes counts the deliveries to the receivers of its shards, so that the sum over the nodes is that of the service.

@@ -106,7 +106,7 @@ impl Bench {
 }
 
 /// The observations of a server's callers.
-pub struct Measured<const KINDS: usize> {
+pub struct Measurement<const KINDS: usize> {
     /// After the warm-up.
     pub outcome: Outcome<KINDS>,
     /// Calls of each kind, including the warm-up.
@@ -115,7 +115,7 @@ pub struct Measured<const KINDS: usize> {
     pub processor: Duration,
 }
 
-impl<const KINDS: usize> Measured<KINDS> {
+impl<const KINDS: usize> Measurement<KINDS> {
     /// The row of all calls together.
     pub fn sample(&mut self) -> Sample {
         let mut all = Latencies::default();
@@ -134,13 +134,13 @@ pub fn measure<const KINDS: usize, C: Caller<KINDS>>(
     connections: usize,
     time: Duration,
     caller: impl Fn(bool, usize) -> C,
-) -> anyhow::Result<Measured<KINDS>> {
+) -> anyhow::Result<Measurement<KINDS>> {
     let warm = client::run(server.address, connections, time / 3, |at| caller(true, at))?;
     let before = processor::time_of(server.id())?;
     let outcome = client::run(server.address, connections, time, |at| caller(false, at))?;
     let used = processor::time_of(server.id())? - before;
     let count = |kind: usize| warm.kinds[kind].count() + outcome.kinds[kind].count();
-    Ok(Measured {
+    Ok(Measurement {
         calls: std::array::from_fn(count),
         processor: used.div_f64((outcome.calls() as f64).max(1.0)),
         outcome,

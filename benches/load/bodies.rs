@@ -22,20 +22,20 @@ const SHAPES: [usize; 2] = [1, 14];
 const MOST: u64 = 600;
 const PATIENCE: Duration = Duration::from_secs(600);
 const BEFORE: &str = r#"{"contents":[{"parts":[{"text":"make it blue"}"#;
-const PICTURE: &str = r#",{"inlineData":{"mimeType":"image/png","data":""#;
-const PICTURE_END: &str = r#""}}"#;
+const IMAGE: &str = r#",{"inlineData":{"mimeType":"image/png","data":""#;
+const IMAGE_END: &str = r#""}}"#;
 const AFTER: &str = "]}]}";
 
 /// Prints a line for each shape: resident memory before and at the peak, and the time until all bodies have arrived.
 pub fn run() -> anyhow::Result<()> {
     println!(
-        "\n| Bodies at once | MB each | pictures each | resident MB before | at the peak | s until all are taken in |"
+        "\n| Bodies at once | MB each | images each | resident MB before | at the peak | s until all are taken in |"
     );
     println!("|---|---|---|---|---|---|");
     SHAPES.into_iter().try_for_each(measure)
 }
 
-fn measure(pictures: usize) -> anyhow::Result<()> {
+fn measure(images: usize) -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
     let server = ChildServer::tintype(directory.path(), 1)?;
     let key = server.key().context("no key")?.to_owned();
@@ -45,7 +45,7 @@ fn measure(pictures: usize) -> anyhow::Result<()> {
     let senders: Vec<_> = (0..BODIES)
         .map(|_| {
             let key = key.clone();
-            thread::spawn(move || send(address, &key, pictures))
+            thread::spawn(move || send(address, &key, images))
         })
         .collect();
     let mut took = Duration::ZERO;
@@ -58,7 +58,7 @@ fn measure(pictures: usize) -> anyhow::Result<()> {
     let peak = memory(server.id(), "VmHWM:")?;
     server.end()?;
     println!(
-        "| {BODIES} | {} | {pictures} | {before} | {peak} | {:.1} |",
+        "| {BODIES} | {} | {images} | {before} | {peak} | {:.1} |",
         BYTES / 1_000_000,
         took.as_secs_f64()
     );
@@ -67,13 +67,13 @@ fn measure(pictures: usize) -> anyhow::Result<()> {
 }
 
 /// Sends one body. Returns the first line of the answer, and when the last byte was sent.
-fn send(address: SocketAddr, key: &str, pictures: usize) -> anyhow::Result<(String, Instant)> {
+fn send(address: SocketAddr, key: &str, images: usize) -> anyhow::Result<(String, Instant)> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    let around = BEFORE.len() + AFTER.len() + pictures * (PICTURE.len() + PICTURE_END.len());
-    let picture = (BYTES - around) / pictures;
-    let picture = picture - picture % 4;
-    let length = around + pictures * picture;
+    let around = BEFORE.len() + AFTER.len() + images * (IMAGE.len() + IMAGE_END.len());
+    let image = (BYTES - around) / images;
+    let image = image - image % 4;
+    let length = around + images * image;
     write!(
         stream,
         "POST /v1beta/models/pro:generateContent HTTP/1.1\r\nHost: localhost\r\nx-goog-api-key: {key}\r\n\
@@ -81,16 +81,16 @@ fn send(address: SocketAddr, key: &str, pictures: usize) -> anyhow::Result<(Stri
     )?;
     let head = STANDARD.encode(png_head());
     let piece = vec![b'A'; PIECE];
-    for _ in 0..pictures {
-        stream.write_all(PICTURE.as_bytes())?;
+    for _ in 0..images {
+        stream.write_all(IMAGE.as_bytes())?;
         stream.write_all(head.as_bytes())?;
-        let mut left = picture - head.len();
+        let mut left = image - head.len();
         while left > 0 {
             let now = left.min(PIECE);
             stream.write_all(&piece[..now])?;
             left -= now;
         }
-        stream.write_all(PICTURE_END.as_bytes())?;
+        stream.write_all(IMAGE_END.as_bytes())?;
     }
     stream.write_all(AFTER.as_bytes())?;
     let sent = Instant::now();

@@ -1,6 +1,6 @@
 //! Checks that everything a server acknowledged is on disk: the run reports no figure of lost work.
 
-use crate::server::{ChildServer, Written};
+use crate::server::{ChildServer, WriteTotals};
 use anyhow::ensure;
 use std::path::Path;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub fn end(
     server: ChildServer,
     data_dir: &Path,
     accepted: usize,
-) -> anyhow::Result<(Written, Report)> {
+) -> anyhow::Result<(WriteTotals, Report)> {
     let written = server.end_tintype()?;
     let report = audit(&open(data_dir)?)?;
     ensure_count(&report, accepted)?;

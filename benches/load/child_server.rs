@@ -18,7 +18,7 @@ use tintype::application::accounts;
 use tintype::application::api_keys;
 use tintype::config::{Config, Sources};
 use tintype::server::{self, Instance, Setup};
-use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
+use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator};
 use tintype_storage::domain::account::NewAccount;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
@@ -85,7 +85,7 @@ struct Body {
 }
 
 #[derive(Serialize)]
-struct Created {
+struct CreatedJob {
     job_id: &'static str,
     status: &'static str,
     status_url: &'static str,
@@ -94,7 +94,7 @@ struct Created {
 /// The ceiling: the same request and an answer of the same size, with nothing in between.
 async fn bare(body: web::Json<Body>) -> HttpResponse {
     assert!(!body.prompt.is_empty() && !body.aspect_ratio.is_empty());
-    HttpResponse::Accepted().json(Created {
+    HttpResponse::Accepted().json(CreatedJob {
         job_id: "01890a5d-ac96-774b-bcce-b302099a8057",
         status: "queued",
         status_url: "/api/v1/jobs/01890a5d-ac96-774b-bcce-b302099a8057",
@@ -125,22 +125,22 @@ impl Generator for NeverEndingGenerator {
     fn generate(
         &self,
         _: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
         std::future::pending().boxed_local()
     }
 }
 
 /// A generator that returns its image immediately, so that the run measures everything around it.
 struct InstantGenerator {
-    picture: Vec<u8>,
+    image: Vec<u8>,
 }
 
 impl InstantGenerator {
     fn new() -> anyhow::Result<Self> {
-        let mut picture = Vec::new();
+        let mut image = Vec::new();
         let pixels = image::RgbImage::new(16, 9);
-        pixels.write_to(&mut Cursor::new(&mut picture), image::ImageFormat::Png)?;
-        Ok(Self { picture })
+        pixels.write_to(&mut Cursor::new(&mut image), image::ImageFormat::Png)?;
+        Ok(Self { image })
     }
 }
 
@@ -148,9 +148,9 @@ impl Generator for InstantGenerator {
     fn generate(
         &self,
         _: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
-        let picture = Picture::own(self.picture.clone());
-        std::future::ready(Ok(picture)).boxed_local()
+    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
+        let image = GeneratedImage::own(self.image.clone());
+        std::future::ready(Ok(image)).boxed_local()
     }
 }
 

@@ -1,6 +1,6 @@
 //! New jobs: durable before the answer, on one account and on many, beside a rival, at saturation and under overload.
 
-use crate::bench::{Bench, CONNECTIONS, Measured, measure};
+use crate::bench::{Bench, CONNECTIONS, Measurement, measure};
 use crate::client::{self, Caller, Outcome, Same, Schedule};
 use crate::report::Sample;
 use crate::server::ChildServer;
@@ -171,7 +171,7 @@ fn measure_row(bench: &mut Bench, row: &Row) -> anyhow::Result<usize> {
     Ok((written.bytes / written.syncs) as usize)
 }
 
-fn create(bench: &Bench, server: &ChildServer, row: &Row) -> anyhow::Result<Measured<1>> {
+fn create(bench: &Bench, server: &ChildServer, row: &Row) -> anyhow::Result<Measurement<1>> {
     let requests = Requests::new(&server.keys, row.named);
     measure(server, row.connections, bench.time(), |warm, connection| {
         caller(requests.clone(), warm, connection, row.connections)

@@ -60,7 +60,7 @@ const ACCOUNTS: usize = 100;
 pub fn mixed(bench: &mut Bench) -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
     let server = ChildServer::tintype(directory.path(), ACCOUNTS)?;
-    let caller = |_: bool, connection: usize| Mixed {
+    let caller = |_: bool, connection: usize| MixedCaller {
         key: server.keys[connection % ACCOUNTS].clone(),
         jobs: Vec::new(),
     };
@@ -79,13 +79,13 @@ fn of_kind(latencies: &mut Latencies, took: f64) -> Sample {
 }
 
 /// A customer that creates jobs, looks some of them up, and sometimes reads the balance and the list.
-struct Mixed {
+struct MixedCaller {
     key: String,
     /// The jobs of this connection.
     jobs: Vec<String>,
 }
 
-impl Caller<4> for Mixed {
+impl Caller<4> for MixedCaller {
     async fn call(&mut self, wire: &mut Wire, number: usize) -> anyhow::Result<usize> {
         let step = number % STEPS;
         if step == STEPS - 1 {

@@ -15,11 +15,11 @@ use std::thread;
 pub struct Receipts {
     /// The receiver; any path works.
     pub address: SocketAddr,
-    noted: Arc<Noted>,
+    noted: Arc<ReceiptCounts>,
 }
 
 #[derive(Default)]
-struct Noted {
+struct ReceiptCounts {
     count: AtomicU64,
     /// Number of deliveries per job.
     jobs: Mutex<HashMap<String, u32>>,
@@ -28,7 +28,7 @@ struct Noted {
 impl Receipts {
     /// Starts the receiver on its own thread, where it serves until the process ends.
     pub fn start() -> anyhow::Result<Arc<Self>> {
-        let noted = Arc::new(Noted::default());
+        let noted = Arc::new(ReceiptCounts::default());
         let (send, started) = mpsc::channel();
         let shared = web::Data::from(Arc::clone(&noted));
         thread::spawn(move || serve(shared, &send));
@@ -52,7 +52,7 @@ impl Receipts {
     }
 }
 
-fn serve(noted: web::Data<Noted>, send: &mpsc::Sender<SocketAddr>) -> anyhow::Result<()> {
+fn serve(noted: web::Data<ReceiptCounts>, send: &mpsc::Sender<SocketAddr>) -> anyhow::Result<()> {
     actix_web::rt::System::new().block_on(async {
         let server = HttpServer::new(move || {
             App::new()
@@ -65,7 +65,7 @@ fn serve(noted: web::Data<Noted>, send: &mpsc::Sender<SocketAddr>) -> anyhow::Re
     })
 }
 
-async fn note(body: web::Bytes, noted: web::Data<Noted>) -> HttpResponse {
+async fn note(body: web::Bytes, noted: web::Data<ReceiptCounts>) -> HttpResponse {
     let Some(job) = wire::job_id(&body) else {
         return HttpResponse::BadRequest().finish();
     };

@@ -6,7 +6,7 @@
 
 use crate::plot::{Plot, Series};
 use crate::preload::Preload;
-use crate::sizes::{self, Known, Point};
+use crate::sizes::{self, KnownJob, Point};
 use crate::waiting;
 use std::path::{Path, PathBuf};
 
@@ -94,7 +94,7 @@ pub fn run() -> anyhow::Result<()> {
     plot(&sweeps, listeners)
 }
 
-fn fill_few_jobs(directory: &Path) -> anyhow::Result<Vec<Known>> {
+fn fill_few_jobs(directory: &Path) -> anyhow::Result<Vec<KnownJob>> {
     let preload = Preload {
         accounts: FEW,
         queued: SOME_JOBS,
@@ -108,7 +108,7 @@ fn run_sweep(
     name: &'static str,
     largest: usize,
     scale: f64,
-    fill: impl Fn(&Path, usize) -> anyhow::Result<Vec<Known>>,
+    fill: impl Fn(&Path, usize) -> anyhow::Result<Vec<KnownJob>>,
 ) -> anyhow::Result<Sweep> {
     let mut sweep = Sweep {
         name,

@@ -39,7 +39,7 @@ impl Generator {
 
 /// The writes of a Tintype since it became ready.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Written {
+pub struct WriteTotals {
     /// Number of disk syncs.
     pub syncs: f64,
     /// Bytes of keys and values.
@@ -183,10 +183,10 @@ impl ChildServer {
     }
 
     /// Stops a Tintype and returns its writes.
-    pub fn end_tintype(self) -> anyhow::Result<Written> {
+    pub fn end_tintype(self) -> anyhow::Result<WriteTotals> {
         let last = self.end()?;
         let figures = last.split_once(' ').context("no figures at the end")?;
-        Ok(Written {
+        Ok(WriteTotals {
             syncs: figures.0.parse()?,
             bytes: figures.1.parse()?,
         })

@@ -20,7 +20,7 @@ const NOWHERE: &str = "127.0.0.1:9";
 const BODY: &str = r#"{"prompt":"a red fox in the snow at dawn, woodcut","aspect_ratio":"16:9"}"#;
 
 /// A job to look up, with its key.
-pub struct Known {
+pub struct KnownJob {
     key: String,
     job: String,
 }
@@ -43,7 +43,7 @@ pub struct Point {
 }
 
 /// Adds a preload to a data directory.
-pub fn fill(data_dir: &Path, preload: Preload) -> anyhow::Result<Vec<Known>> {
+pub fn fill(data_dir: &Path, preload: Preload) -> anyhow::Result<Vec<KnownJob>> {
     let counts = [preload.accounts, preload.queued, preload.finished];
     let filled = child("preload", data_dir)?
         .args(counts.map(|it| it.to_string()))
@@ -56,7 +56,7 @@ pub fn fill(data_dir: &Path, preload: Preload) -> anyhow::Result<Vec<Known>> {
     let printed = String::from_utf8(filled.stdout)?;
     let known = |line: &str| {
         let (key, job) = line.split_once(' ')?;
-        Some(Known {
+        Some(KnownJob {
             key: key.to_owned(),
             job: job.to_owned(),
         })
@@ -83,14 +83,14 @@ fn child(role: &str, data_dir: &Path) -> anyhow::Result<Command> {
 }
 
 /// Starts the service on a data directory and measures it.
-pub fn measure(data_dir: &Path, size: usize, known: &[Known]) -> anyhow::Result<Point> {
+pub fn measure(data_dir: &Path, size: usize, known: &[KnownJob]) -> anyhow::Result<Point> {
     let disk = size_of(&data_dir.join("store"))? as f64 / 1e6;
     let began = Instant::now();
     let server = ChildServer::tintype(data_dir, 0)?;
     let ready = began.elapsed().as_secs_f64();
     let resident = settled_memory(server.id())? as f64;
     let lookup = probe::median(server.address, "200", |number| {
-        let Known { key, job } = &known[number % known.len()];
+        let KnownJob { key, job } = &known[number % known.len()];
         format!(
             "GET /api/v1/jobs/{job} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n"
         )

@@ -113,13 +113,13 @@ pub async fn delivery(core: &Core, delivery: delivery::Delivery) -> Result<Deliv
 /// A job of a list, without its prompt if the prompt cannot be read now.
 pub async fn listed_job<'a>(jobs: &JobService, job: &'a Job) -> Result<JobRecord<'a>, Error> {
     let text = job_text(jobs, job).await.unwrap_or_default();
-    with_picture(jobs, job, text).await
+    with_image(jobs, job, text).await
 }
 
 /// A job with its prompt.
 pub async fn job_record<'a>(jobs: &JobService, job: &'a Job) -> Result<JobRecord<'a>, Error> {
     let text = job_text(jobs, job).await?;
-    with_picture(jobs, job, text).await
+    with_image(jobs, job, text).await
 }
 
 async fn job_text(jobs: &JobService, job: &Job) -> Result<Option<PromptText>, Error> {
@@ -130,7 +130,7 @@ async fn job_text(jobs: &JobService, job: &Job) -> Result<Option<PromptText>, Er
 pub fn for_operator<'a>(core: &Core, job: &Job, record: JobRecord<'a>) -> JobRecord<'a> {
     let tries = core.system.failed_tries(job.id).into_iter();
     let causes = tries.map(|it| BackendError::new(Some(it.backend), it.error.at, it.error.cause));
-    let backend = job.picture().and_then(|it| it.backend.clone());
+    let backend = job.result_image().and_then(|it| it.backend.clone());
     JobRecord {
         causes: causes.collect(),
         picture: record.picture.map(|it| Picture { backend, ..it }),
@@ -164,7 +164,7 @@ pub async fn batches(jobs: &JobService, page: Page<BatchWithProgress>) -> Listin
     Listing::of(join_all(listed).await, page.next)
 }
 
-async fn with_picture<'a>(
+async fn with_image<'a>(
     jobs: &JobService,
     job: &'a Job,
     text: Option<PromptText>,

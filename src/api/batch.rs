@@ -18,7 +18,7 @@ pub struct Bounds<'a> {
     pub max_requests: usize,
 }
 
-pub struct Parsed {
+pub struct ParsedBatch {
     /// The models of all requests, faulty ones included.
     pub models: Vec<Tier>,
     pub request: Result<BatchRequest, Vec<FieldFault>>,
@@ -31,7 +31,7 @@ const MAX_CUSTOM_ID_CHARS: usize = 64;
 /// Faults that a response lists.
 const MAX_FAULTS: usize = 100;
 
-pub fn parse(body: &[u8], form: Form, bounds: Bounds<'_>) -> Parsed {
+pub fn parse(body: &[u8], form: Form, bounds: Bounds<'_>) -> ParsedBatch {
     let mut entries = Entries::new(bounds);
     let batch = match form {
         Form::Json => read_object(body, &mut entries),
@@ -52,7 +52,7 @@ pub fn parse(body: &[u8], form: Form, bounds: Bounds<'_>) -> Parsed {
         idempotency_key: None,
         file: None,
     });
-    Parsed { models, request }
+    ParsedBatch { models, request }
 }
 
 /// Metadata and `callback_url`.
@@ -92,7 +92,7 @@ fn read_object(body: &[u8], entries: &mut Entries<'_>) -> BatchFields {
 
 /// `rows`: the lines that errors name, if these are not those of the body.
 fn read_lines(body: &[u8], rows: Option<Vec<usize>>, entries: &mut Entries<'_>) -> BatchFields {
-    // One fault for the whole body: a picture that was sent by mistake has thousands of such lines.
+    // One fault for the whole body: an image that was sent by mistake has thousands of such lines.
     if let Err(error) = std::str::from_utf8(body) {
         let valid = body.iter().take(error.valid_up_to());
         let line = valid.filter(|byte| **byte == b'\n').count() + 1;

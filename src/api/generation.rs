@@ -95,7 +95,7 @@ pub fn parse_fields(
             callback_url,
             metadata,
             origin: Origin::Native,
-            pictures: 1,
+            images: 1,
             cancel_after: None,
             idempotency_key: None,
         }),

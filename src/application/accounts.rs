@@ -21,7 +21,7 @@ use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::store::{AccountChanged, IdempotencyUse, IdempotentCall};
 
-pub struct Opened {
+pub struct OpenedAccount {
     pub account: Account,
     /// An earlier call with this idempotency key opened the account.
     pub is_replay: bool,
@@ -65,7 +65,7 @@ pub async fn open(
     caller: &Caller,
     new: NewAccount,
     idempotency_key: Option<String>,
-) -> Result<Opened, Error> {
+) -> Result<OpenedAccount, Error> {
     caller.operate()?;
     let mut money = new.balance.unwrap_or_default().to_string();
     if let Some(low) = new.low_balance {
@@ -80,12 +80,12 @@ pub async fn open(
     });
     let guard = accounts.core.locks.operator.lock().await?;
     if let Some(account) = opened_before(&accounts.core, used.as_ref()).await? {
-        return Ok(Opened {
+        return Ok(OpenedAccount {
             account,
             is_replay: true,
         });
     }
-    Ok(Opened {
+    Ok(OpenedAccount {
         account: create(accounts, guard, caller, new, used).await?,
         is_replay: false,
     })

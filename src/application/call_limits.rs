@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tintype_storage::domain::api_key::{ApiKey, RateLimit};
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::person::PersonId;
-use tintype_storage::domain::rate_count::{Limited, RateCount};
+use tintype_storage::domain::rate_count::{LimitKind, RateCount};
 use tokio::sync::Semaphore;
 
 /// Changes by one person.
@@ -81,10 +81,13 @@ impl CallLimits {
 
     /// The counts to publish to the other nodes.
     pub fn counts(&self) -> Vec<RateCount> {
-        let keys = self.keys.limiters().counts(Limited::Key, |it| it.0);
-        let accounts = self.accounts.counts(Limited::Account, |it| it.0);
-        let fetches = self.fetches.limiters().counts(Limited::Fetches, |it| it.0);
-        let changes = self.changes.counts(Limited::Changes, |it| it.0);
+        let keys = self.keys.limiters().counts(LimitKind::Key, |it| it.0);
+        let accounts = self.accounts.counts(LimitKind::Account, |it| it.0);
+        let fetches = self
+            .fetches
+            .limiters()
+            .counts(LimitKind::Fetches, |it| it.0);
+        let changes = self.changes.counts(LimitKind::Changes, |it| it.0);
         [keys, accounts, fetches, changes].concat()
     }
 
@@ -94,10 +97,10 @@ impl CallLimits {
             id, rate, admitted, ..
         } = *count;
         match count.limited {
-            Limited::Key => self.keys.limiters().charge(KeyId(id), rate, admitted),
-            Limited::Account => self.accounts.charge(AccountId(id), rate, admitted),
-            Limited::Fetches => self.fetches.limiters().charge(KeyId(id), rate, admitted),
-            Limited::Changes => self.changes.charge(PersonId(id), rate, admitted),
+            LimitKind::Key => self.keys.limiters().charge(KeyId(id), rate, admitted),
+            LimitKind::Account => self.accounts.charge(AccountId(id), rate, admitted),
+            LimitKind::Fetches => self.fetches.limiters().charge(KeyId(id), rate, admitted),
+            LimitKind::Changes => self.changes.charge(PersonId(id), rate, admitted),
         }
     }
 

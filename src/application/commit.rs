@@ -7,10 +7,10 @@
 use super::error::{Error, ErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_actors::account::AccountContext;
 use tintype_actors::clock::Clock;
 use tintype_actors::node::NodeContext;
-use tintype_actors::nodes::locks::{self, Taken};
+use tintype_actors::nodes::locks::{self, LockOutcome};
+use tintype_actors::process_context::ProcessContext;
 use tintype_storage::domain::ids::{IdSource, moment_of};
 use tintype_storage::domain::lock::LockName;
 use tintype_storage::store::{Store, Write, Writes};
@@ -59,11 +59,11 @@ struct HeldLock {
 
 impl ChangeLock {
     /// Excludes the callers of this process and, if several nodes share the store, those of all nodes.
-    pub fn new(name: LockName, context: &AccountContext) -> Self {
+    pub fn new(name: LockName, process: &ProcessContext) -> Self {
         Self {
             local: Arc::default(),
             name,
-            nodes: NodeLocks::of(context),
+            nodes: NodeLocks::of(process),
         }
     }
 
@@ -85,13 +85,13 @@ impl ChangeLock {
 
 impl NodeLocks {
     /// `None` if this process alone uses the store.
-    pub(super) fn of(context: &AccountContext) -> Option<Arc<Self>> {
-        let node = context.node.as_ref()?;
+    pub(super) fn of(process: &ProcessContext) -> Option<Arc<Self>> {
+        let node = process.node.as_ref()?;
         Some(Arc::new(Self {
             node: Arc::clone(node),
-            store: context.store.clone(),
-            clock: Arc::clone(&context.clock),
-            ids: Arc::clone(&context.ids),
+            store: process.store.clone(),
+            clock: Arc::clone(&process.clock),
+            ids: Arc::clone(&process.ids),
         }))
     }
 
@@ -122,7 +122,7 @@ async fn wait_for_lock(
     let mut pause = FIRST_PAUSE;
     loop {
         let taken = locks::take(&nodes.store, nodes.node.id, name).await?;
-        if let Taken::Yes { newest } = taken {
+        if let LockOutcome::Yes { newest } = taken {
             newest.into_iter().for_each(|it| nodes.ids.raise(it));
             return Ok(ChangeGuard {
                 local: Some(local),
@@ -131,8 +131,8 @@ async fn wait_for_lock(
         }
         if Instant::now() >= until {
             return Err(match taken {
-                Taken::Yes { .. } | Taken::Held => lock_timeout(),
-                Taken::NotJoined => not_joined(),
+                LockOutcome::Yes { .. } | LockOutcome::Held => lock_timeout(),
+                LockOutcome::NotJoined => not_joined(),
             });
         }
         // Jitter, so that two nodes do not retry in step.

@@ -43,12 +43,12 @@ pub struct ChangeLocks {
 
 impl ChangeLocks {
     fn new(system: &System) -> Self {
-        let context = system.accounts().context();
+        let process = &system.accounts().context().process;
         Self {
-            operator: ChangeLock::new(LockName::Operator, context),
-            people: ChangeLock::new(LockName::People, context),
-            favourites: ChangeLock::new(LockName::Favourites, context),
-            files: FileLocks::new(context),
+            operator: ChangeLock::new(LockName::Operator, process),
+            people: ChangeLock::new(LockName::People, process),
+            favourites: ChangeLock::new(LockName::Favourites, process),
+            files: FileLocks::new(process),
         }
     }
 }
@@ -85,7 +85,7 @@ impl Core {
 
     /// The id of a record that is created at this time.
     pub fn new_id(&self, now: Timestamp) -> Uuid {
-        self.system.accounts().context().ids.next(now)
+        self.system.accounts().context().process.ids.next(now)
     }
 
     /// Commits, and returns once the writes are durable and memory is updated. Both happen even if the caller disconnects.

@@ -8,7 +8,7 @@ use super::core::Core;
 use super::error::{self, Error, no_webhook};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use tintype_actors::delivery::{DeliveryCommand, DeliveryError, Redelivered, Reply};
+use tintype_actors::delivery::{DeliveryCommand, DeliveryError, RedeliveryChange, Reply};
 use tintype_storage::domain::audit_log::{Action, AuditEntry, Note};
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryState, NoReceiver};
 use tintype_storage::domain::ids::SERVICE;
@@ -154,7 +154,7 @@ async fn redeliver_one(
 ) -> Result<Result<Delivery, DeliveryError>, Error> {
     let subject = Subject::of_service(id.0);
     let entry = context.entry(core, Action::DeliveryRedeliver, subject);
-    let note: Note<Redelivered> = Box::new(move |change| {
+    let note: Note<RedeliveryChange> = Box::new(move |change| {
         let entry = AuditEntry {
             account: Some(change.before.account).filter(|it| *it != SERVICE),
             ..entry.clone()

@@ -15,7 +15,7 @@ use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::store::{Deposit, IdempotencyUse};
 
-pub struct Deposited {
+pub struct DepositOutcome {
     pub entry: LedgerEntry,
     /// An earlier call with this idempotency key made the deposit.
     pub is_replay: bool,
@@ -28,7 +28,7 @@ pub async fn deposit(
     account: AccountId,
     new: NewDeposit,
     idempotency_key: Option<String>,
-) -> Result<Deposited, Error> {
+) -> Result<DepositOutcome, Error> {
     let context = caller.operate()?;
     let NewDeposit { amount, reference } = new;
     let idempotency = idempotency_key.map(|name| {
@@ -57,7 +57,7 @@ pub async fn deposit(
         },
         reply,
     });
-    Ok(Deposited {
+    Ok(DepositOutcome {
         entry: deposited.await??,
         is_replay: !is_new.load(Ordering::Relaxed),
     })

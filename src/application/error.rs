@@ -5,7 +5,7 @@ use std::fmt;
 use tintype_actors::account::NoReply;
 use tintype_actors::delivery::DeliveryError;
 use tintype_storage::domain::caller::CallerRefusal;
-use tintype_storage::domain::pause::Paused;
+use tintype_storage::domain::pause::ActivePause;
 use tintype_storage::domain::spending::Period;
 use tintype_storage::engine::EngineError;
 use tintype_storage::store::{AcceptError, DepositError, StoreError};
@@ -257,8 +257,8 @@ impl From<CallerRefusal> for Error {
     }
 }
 
-impl From<Paused> for Error {
-    fn from(paused: Paused) -> Self {
+impl From<ActivePause> for Error {
+    fn from(paused: ActivePause) -> Self {
         let detail = format!("{paused}; try again later with the same Idempotency-Key");
         Self::new(ErrorKind::Paused, detail).retry_after(30)
     }

@@ -20,7 +20,7 @@ const BUFFERED_BLOCKS: usize = 8;
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-enum Aborted {
+enum AbortReason {
     #[error("the service is stopping")]
     Stopping,
     #[error("the caller disconnected or stopped reading")]
@@ -67,12 +67,12 @@ fn send_block(
     sender: &mpsc::Sender<Bytes>,
     stopping: &watch::Receiver<bool>,
     block: Bytes,
-) -> Result<(), Aborted> {
+) -> Result<(), AbortReason> {
     if *stopping.borrow() {
-        return Err(Aborted::Stopping);
+        return Err(AbortReason::Stopping);
     }
     let sent = runtime.block_on(sender.send_timeout(block, READ_TIMEOUT));
-    sent.map_err(|_| Aborted::CallerGone)
+    sent.map_err(|_| AbortReason::CallerGone)
 }
 
 fn to_error(error: SnapshotError) -> Error {

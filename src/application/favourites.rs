@@ -4,8 +4,8 @@ use super::caller::Caller;
 use super::commit::Change;
 use super::core::Core;
 use super::error::Error;
+use super::image_views;
 use super::jobs;
-use super::picture_views;
 use super::services::JobService;
 use super::settings::Settings;
 use crate::images::{ImagesError, RESULTS};
@@ -39,10 +39,10 @@ pub async fn add(
     if core.store.is_favourite(account, job.id).await? {
         return Ok(());
     }
-    let picture = job.picture().ok_or_else(|| {
+    let image = job.result_image().ok_or_else(|| {
         Error::conflict("the job has no image, and a favourite keeps the image of a job")
     })?;
-    picture_views::check_exists(jobs, &picture.key).await?;
+    image_views::check_exists(jobs, &image.key).await?;
     let others = core
         .store
         .favourites_of(account, None, None, MAX_FAVOURITES);
@@ -79,7 +79,7 @@ pub fn kept_until(settings: &Settings, job: &Job, is_favourite: bool) -> Option<
     if is_favourite {
         return None;
     }
-    job.picture()?;
+    job.result_image()?;
     Some(job.state.finished_at()?.plus(age))
 }
 
@@ -88,19 +88,19 @@ pub fn kept_until(settings: &Settings, job: &Job, is_favourite: bool) -> Option<
 ///
 /// # Errors
 /// The object store fails.
-pub async fn remove_old_pictures(
+pub async fn remove_old_images(
     jobs: &JobService,
     older_than: DateTime<Utc>,
     limit: usize,
 ) -> Result<usize, ImagesError> {
     let core = &jobs.core;
-    let keeps = async |picture: &Path| is_kept(core, picture).await;
+    let keeps = async |image: &Path| is_kept(core, image).await;
     let found = jobs
         .images
         .expired(RESULTS, older_than, limit, keeps)
         .await?;
     // The listing may take long, so it ran without the lock. The check under the lock sees new favourites.
-    for pictures in found.chunks(REMOVED_PER_LOCK) {
+    for images in found.chunks(REMOVED_PER_LOCK) {
         let guard = match core.locks.favourites.lock().await {
             Ok(guard) => guard,
             Err(error) => {
@@ -108,10 +108,10 @@ pub async fn remove_old_pictures(
                 return Ok(0);
             }
         };
-        let mut removable = Vec::with_capacity(pictures.len());
-        for picture in pictures {
-            if !is_kept(core, picture).await {
-                removable.push(picture.clone());
+        let mut removable = Vec::with_capacity(images.len());
+        for image in images {
+            if !is_kept(core, image).await {
+                removable.push(image.clone());
             }
         }
         // The engine cannot refuse this removal as it would refuse a commit.
@@ -124,8 +124,8 @@ pub async fn remove_old_pictures(
 }
 
 /// Does the image belong to a favourite? If the read fails, the image stays until the next sweep.
-async fn is_kept(core: &Core, picture: &Path) -> bool {
-    let name = picture.filename().unwrap_or_default();
+async fn is_kept(core: &Core, image: &Path) -> bool {
+    let name = image.filename().unwrap_or_default();
     let stem = name.split('.').next().unwrap_or_default();
     let Ok(job) = JobId::from_str(stem) else {
         return false;

@@ -4,7 +4,7 @@ use super::commit::{ChangeGuard, NodeLocks};
 use super::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_actors::account::AccountContext;
+use tintype_actors::process_context::ProcessContext;
 use tintype_fair_semaphore::FairSemaphore;
 use tintype_storage::domain::ids::FileId;
 use tintype_storage::domain::lock::LockName;
@@ -21,10 +21,10 @@ pub struct FileLocks {
 }
 
 impl FileLocks {
-    pub fn new(context: &AccountContext) -> Self {
+    pub fn new(process: &ProcessContext) -> Self {
         Self {
             local: FairSemaphore::new(Semaphore::MAX_PERMITS as u64, 1),
-            nodes: NodeLocks::of(context),
+            nodes: NodeLocks::of(process),
         }
     }
 

@@ -26,7 +26,7 @@ pub struct GenerationRequest {
     pub metadata: Option<Json>,
     pub origin: Origin,
     /// Images of the call. Each image is a separate request.
-    pub pictures: usize,
+    pub images: usize,
     /// The job fails if it is still queued after this time.
     pub cancel_after: Option<Duration>,
     pub idempotency_key: Option<String>,
@@ -121,8 +121,8 @@ impl GenerationRequest {
                 Input::Url { url, .. } => parts.add(url),
             }
         }
-        if self.pictures > 1 {
-            parts.add(self.pictures.to_be_bytes());
+        if self.images > 1 {
+            parts.add(self.images.to_be_bytes());
         }
         parts.finish()
     }
@@ -193,7 +193,7 @@ mod tests {
             callback_url: None,
             metadata: Some(Json::parse(r#"{"a":1,"b":2}"#, 32).unwrap()),
             origin: Origin::Native,
-            pictures: 1,
+            images: 1,
             cancel_after: None,
             idempotency_key: None,
         }
@@ -272,7 +272,7 @@ mod tests {
         };
         let synchronous = GenerationRequest {
             origin: Origin::Synchronous,
-            pictures: 2,
+            images: 2,
             ..request()
         };
         assert_eq!(

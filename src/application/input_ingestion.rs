@@ -18,17 +18,17 @@ pub const ALL_INPUTS: &str = "the input images";
 /// The stored objects of a call. [`Self::settle`] keeps or deletes them.
 #[derive(Default)]
 pub struct Objects {
-    inputs: Vec<Ingested>,
+    inputs: Vec<IngestedInput>,
     texts: Vec<String>,
 }
 
-enum Ingested {
+enum IngestedInput {
     /// Uploaded with the call. Dropping it deletes the object.
     Stored(Box<StoredUpload>),
     Fetched(InputImage),
 }
 
-impl Ingested {
+impl IngestedInput {
     fn image(&self) -> &InputImage {
         match self {
             Self::Stored(upload) => upload.image(),
@@ -85,8 +85,8 @@ impl Objects {
         }
         let mut fetched = fetched.into_iter();
         let inputs = inputs.into_iter().filter_map(|input| match input {
-            Input::Stored(upload) => Some(Ingested::Stored(upload)),
-            Input::Url { .. } => fetched.next().map(Ingested::Fetched),
+            Input::Stored(upload) => Some(IngestedInput::Stored(upload)),
+            Input::Url { .. } => fetched.next().map(IngestedInput::Fetched),
         });
         Ok(Self {
             inputs: inputs.collect(),
@@ -172,13 +172,13 @@ impl Objects {
 
     /// The input images in the form of a job's record.
     pub fn records(&self) -> Vec<job::InputImage> {
-        let images = self.inputs.iter().map(Ingested::image);
+        let images = self.inputs.iter().map(IngestedInput::image);
         images.map(|image| image.clone().into()).collect()
     }
 
     fn keep(self) {
         for input in self.inputs {
-            if let Ingested::Stored(upload) = input {
+            if let IngestedInput::Stored(upload) = input {
                 upload.keep();
             }
         }
@@ -186,7 +186,7 @@ impl Objects {
 
     pub async fn discard(self, generations: &GenerationService) {
         for input in self.inputs {
-            if let Ingested::Fetched(image) = input {
+            if let IngestedInput::Fetched(image) = input {
                 inputs::discard(generations.images.store().as_ref(), &[image]).await;
             }
         }

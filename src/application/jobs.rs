@@ -137,7 +137,7 @@ fn note(core: &Core, audit: &AuditContext, account: AccountId, id: JobId) -> Not
 /// # Errors
 /// `StorageUnavailable`
 pub async fn image_url(jobs: &JobService, job: &Job) -> Result<Option<String>, Error> {
-    match job.picture() {
+    match job.result_image() {
         Some(image) => Ok(Some(presign(jobs, &image.key).await?)),
         None => Ok(None),
     }

@@ -3,7 +3,7 @@
 
 use super::core::Core;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tintype_actors::nodes::locks::{self, Taken};
+use tintype_actors::nodes::locks::{self, LockOutcome};
 use tintype_storage::domain::lock::LockName;
 
 /// Whether this process is the maintainer.
@@ -27,8 +27,8 @@ impl Maintainer {
             return;
         };
         let is_new = match locks::take(system.store(), node.id, LockName::Maintenance).await {
-            Ok(Taken::Yes { .. }) => true,
-            Ok(Taken::Held | Taken::NotJoined) => false,
+            Ok(LockOutcome::Yes { .. }) => true,
+            Ok(LockOutcome::Held | LockOutcome::NotJoined) => false,
             Err(error) => {
                 if !core.is_ending() {
                     tracing::warn!(%error, "could not take the maintenance lock");

@@ -5,7 +5,7 @@ use super::caller::Caller;
 use super::core::Core;
 use super::error::{Error, ErrorKind};
 use super::payer::Payer;
-use super::rate_limit::Counted;
+use super::rate_limit::RateStates;
 use super::services::AccountService;
 use std::sync::Arc;
 use tintype_storage::domain::account::Account;
@@ -39,7 +39,7 @@ pub async fn payer(
     let limited = Some(&key).filter(|it| it.rate_limit.is_some());
     let of_key = limited.and_then(|key| accounts.limits.keys.count(key));
     let rate = account.limits.rate_limit;
-    let counted = Counted::new(of_key, account.id, rate, &accounts.limits.accounts);
+    let counted = RateStates::new(of_key, account.id, rate, &accounts.limits.accounts);
     Ok(Payer {
         key: Arc::new(key),
         shown: None,

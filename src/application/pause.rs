@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::dispatch::DispatcherCommand;
 use tintype_storage::domain::audit_log::Action;
-use tintype_storage::domain::pause::{Pause, PauseChange, PauseReasons, Unnamed};
+use tintype_storage::domain::pause::{Pause, PauseChange, PauseReasons, UnnamedPauses};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::store::StoreError;
 use tokio::time::sleep;
@@ -72,7 +72,7 @@ pub async fn change(
     core: &Core,
     caller: &Caller,
     change: PauseChange,
-    unnamed: Unnamed,
+    unnamed: UnnamedPauses,
 ) -> Result<Pause, Error> {
     let context = caller.operate()?;
     let guard = core.locks.operator.lock().await?;

@@ -2,7 +2,7 @@
 
 use super::audit_context::AuditContext;
 use super::error::Error;
-use super::rate_limit::Counted;
+use super::rate_limit::RateStates;
 use std::sync::Arc;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::caller::{CallerRefusal, ShownKey};
@@ -16,7 +16,7 @@ pub struct Payer {
     /// The presented key text; `None` for a person or the operator, who use a key of the account without its text.
     pub shown: Option<ShownKey>,
     /// The rate limits of the key and the account after this call.
-    pub counted: Counted,
+    pub counted: RateStates,
     /// Records that were read together with the key, for the checks of a job submission.
     pub before_jobs: Option<Arc<BeforeJobs>>,
     /// The key comes from the cache, and another node may have changed it. Only a decision that reads it again may accept a job.

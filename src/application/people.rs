@@ -17,7 +17,7 @@ const MAX_PEOPLE: usize = 100;
 const INVITATION_LIFETIME: Duration = Duration::from_secs(7 * 86_400);
 
 /// `token` is the secret of the link with which the person chooses a password. Only its hash is stored.
-pub struct Invited {
+pub struct NewInvitation {
     pub person: Person,
     pub token: String,
 }
@@ -74,7 +74,7 @@ pub async fn invite(
     account: AccountId,
     email: Email,
     role: Role,
-) -> Result<Invited, Error> {
+) -> Result<NewInvitation, Error> {
     let context = caller.change(core, account).await?;
     let guard = core.locks.people.lock().await?;
     if !caller.is_operator() {
@@ -109,7 +109,7 @@ pub async fn invite(
     };
     let entry = entry(core, context, Action::PersonInvite, &person);
     put(core, guard, entry, None, &person).await?;
-    Ok(Invited { person, token })
+    Ok(NewInvitation { person, token })
 }
 
 /// Issues a new link with which a person chooses a password. `revoke` also invalidates their password and sessions at once.
@@ -119,7 +119,7 @@ pub async fn invite_again(
     account: AccountId,
     id: PersonId,
     revoke: bool,
-) -> Result<Invited, Error> {
+) -> Result<NewInvitation, Error> {
     let guard = core.locks.people.lock().await?;
     let before = find(core, caller, account, id).await?;
     let context = permit_withdrawal(core, caller, &before).await?;
@@ -140,7 +140,7 @@ pub async fn invite_again(
     };
     let entry = entry(core, context, Action::PersonInviteAgain, &person);
     put(core, guard, entry, Some(&before), &person).await?;
-    Ok(Invited { person, token })
+    Ok(NewInvitation { person, token })
 }
 
 /// Changes the role of a person. Writes nothing if nothing changes.

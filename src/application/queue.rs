@@ -46,7 +46,7 @@ impl QueueFilter {
     }
 }
 
-pub struct Canceled {
+pub struct CanceledJobs {
     pub count: usize,
     /// Whether matching jobs remain for another call.
     pub more: bool,
@@ -61,7 +61,7 @@ pub async fn cancel(
     caller: &Caller,
     filter: QueueFilter,
     before: Timestamp,
-) -> Result<Canceled, Error> {
+) -> Result<CanceledJobs, Error> {
     let core = &jobs.core;
     let before = JobId::first_of(before);
     // Without the refresh, jobs of other nodes could be missed and `more` could be wrong.
@@ -93,5 +93,5 @@ pub async fn cancel(
             }
         }
     }
-    Ok(Canceled { count, more })
+    Ok(CanceledJobs { count, more })
 }

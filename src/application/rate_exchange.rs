@@ -11,7 +11,7 @@ use actix_web::web::Data;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 use tintype_storage::domain::ids::NodeId;
-use tintype_storage::domain::rate_count::{Limited, RateCount, RateCounts};
+use tintype_storage::domain::rate_count::{LimitKind, RateCount, RateCounts};
 use tintype_storage::engine::{Direction, EngineError};
 use tintype_storage::store::tables::{NODES, RATE_COUNTS};
 use tintype_storage::store::{All, Store, StoreError, Writes};
@@ -22,7 +22,7 @@ use uuid::Uuid;
 const EXCHANGE_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A limit at another node.
-type RemoteLimit = (NodeId, Limited, Uuid);
+type RemoteLimit = (NodeId, LimitKind, Uuid);
 
 /// The counts that a node has published and received.
 pub struct RateExchange {

@@ -42,12 +42,12 @@ pub struct Rates {
 
 /// The limits of the key and the account after a call was counted.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Counted {
+pub struct RateStates {
     pub key: Option<RateState>,
     pub account: Option<RateState>,
 }
 
-impl Counted {
+impl RateStates {
     /// Counts a call against the limit of its account, unless `key`, the limit of its key, already refuses the call.
     pub fn new(
         key: Option<RateState>,

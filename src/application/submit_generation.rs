@@ -33,7 +33,7 @@ use tintype_storage::domain::catalog::Offer;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Callback, PromptText};
 use tintype_storage::domain::tier::{Mode, Tier};
-use tintype_storage::store::{Accepted, IdempotencyUse, IdempotentCall, NewJob};
+use tintype_storage::store::{AcceptedJob, IdempotencyUse, IdempotentCall, NewJob};
 use tokio::sync::oneshot::{self, error::TryRecvError};
 use tokio::time::{Instant, sleep_until};
 
@@ -58,7 +58,7 @@ pub async fn submit_generation(
     generations: &Arc<GenerationService>,
     caller: &Payer,
     request: GenerationRequest,
-) -> Result<Accepted, Error> {
+) -> Result<AcceptedJob, Error> {
     let mut submission = match Submission::prepare(generations, caller, request).await? {
         ControlFlow::Break(job) => return Ok(job),
         ControlFlow::Continue(submission) => submission,
@@ -82,7 +82,7 @@ pub async fn submit_and_watch<T: 'static>(
     caller: &Payer,
     request: GenerationRequest,
     until: Instant,
-    then: impl FnOnce(Accepted) -> T + 'static,
+    then: impl FnOnce(AcceptedJob) -> T + 'static,
 ) -> Result<T, Error> {
     let mut submission = match Submission::prepare(generations, caller, request).await? {
         ControlFlow::Break(job) => return Ok(then(job)),
@@ -99,7 +99,7 @@ pub async fn submit_and_watch<T: 'static>(
 ///
 /// # Errors
 /// The first check that fails.
-pub async fn check_pictures(
+pub async fn check_images(
     generations: &Arc<GenerationService>,
     caller: &Payer,
     request: &GenerationRequest,
@@ -221,7 +221,7 @@ impl Submission {
         generations: &Arc<GenerationService>,
         caller: &Payer,
         mut request: GenerationRequest,
-    ) -> Result<ControlFlow<Accepted, Self>, Error> {
+    ) -> Result<ControlFlow<AcceptedJob, Self>, Error> {
         let used = request.idempotency();
         let text = request.take_text();
         let needs_objects = !request.inputs.is_empty() || request_text::is_too_large(&text);
@@ -231,7 +231,7 @@ impl Submission {
         let (core, call) = (&generations.core, IdempotentCall::Generation);
         let first = idempotency::replay(core, call, caller, used.as_ref(), is_needed).await?;
         if let Some(first) = first {
-            return Ok(ControlFlow::Break(Accepted {
+            return Ok(ControlFlow::Break(AcceptedJob {
                 job: JobId(first),
                 replayed: true,
             }));
@@ -276,7 +276,7 @@ impl Submission {
         .await
     }
 
-    async fn accept(mut self) -> Result<Accepted, Error> {
+    async fn accept(mut self) -> Result<AcceptedJob, Error> {
         let generations = Arc::clone(&self.generations);
         let mut objects = self.ingest().await?;
         let outcome = self.reserve(&mut objects).await;
@@ -306,7 +306,7 @@ impl Submission {
         }
     }
 
-    async fn reserve(&mut self, objects: &mut Objects) -> Result<Accepted, Error> {
+    async fn reserve(&mut self, objects: &mut Objects) -> Result<AcceptedJob, Error> {
         let job = self.new_job(objects).await?;
         if let Some(waiting_caller) = &mut self.waiting_caller {
             waiting_caller.check()?;

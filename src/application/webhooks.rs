@@ -68,7 +68,7 @@ pub fn open_secret(webhooks: &WebhookService, webhook: &Webhook) -> Result<Secre
     opened.map_err(|error| undecrypted(webhook, &error))
 }
 
-pub struct Verified {
+pub struct DeliveryVerification {
     pub report: SignatureReport,
     /// The other webhook of the account that signed the delivery, if this one did not.
     pub signed_by: Option<Webhook>,
@@ -79,7 +79,7 @@ pub async fn verify(
     webhooks: &WebhookService,
     webhook: &Webhook,
     text: &str,
-) -> Result<Verified, Error> {
+) -> Result<DeliveryVerification, Error> {
     // Copied text often ends with line breaks; a body never does.
     let text = text.trim_end_matches(['\r', '\n']);
     let received = DeliveryFile::parse(text.as_bytes());
@@ -104,7 +104,7 @@ pub async fn verify(
             }
         }
     }
-    Ok(Verified {
+    Ok(DeliveryVerification {
         report: own,
         signed_by,
     })

@@ -10,7 +10,7 @@ const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIEN
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
 
 /// Decodes an image; `None` for invalid base64 or an empty image. CPU-heavy: call it on the blocking pool.
-pub fn picture_bytes(text: &str) -> Option<Vec<u8>> {
+pub fn image_bytes(text: &str) -> Option<Vec<u8>> {
     let text = match text.strip_prefix("data:") {
         Some(url) => url.split_once(";base64,")?.1,
         None => text,
@@ -39,10 +39,10 @@ mod tests {
             "data:image/png;base64,+//+AQ==",
             " +//+AQ==\n",
         ] {
-            assert_eq!(picture_bytes(text), bytes, "{text}");
+            assert_eq!(image_bytes(text), bytes, "{text}");
         }
         for text in ["", "?", "+-", "data:image/png,abc", "A"] {
-            assert_eq!(picture_bytes(text), None, "{text}");
+            assert_eq!(image_bytes(text), None, "{text}");
         }
     }
 }

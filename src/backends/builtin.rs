@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use std::sync::Arc;
-use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
+use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator};
 use tintype_imaging::DecodePermit;
 use tintype_procedural::{DrawError, DrawRequest};
 
@@ -27,12 +27,12 @@ impl Generator for Builtin {
     fn generate(
         &self,
         task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
         draw(self.images.clone(), task).boxed_local()
     }
 }
 
-async fn draw(images: Images, task: GenerationTask) -> Result<Picture, GenerateError> {
+async fn draw(images: Images, task: GenerationTask) -> Result<GeneratedImage, GenerateError> {
     let mut inputs: Vec<Bytes> = Vec::with_capacity(task.inputs.len());
     for input in &task.inputs {
         inputs.push(read_back(&images, &task, input).await?);
@@ -62,7 +62,7 @@ async fn draw(images: Images, task: GenerationTask) -> Result<Picture, GenerateE
     });
     drawn
         .await
-        .map(|it| Picture::own(it.png))
+        .map(|it| GeneratedImage::own(it.png))
         .map_err(to_generate_error)
 }
 

@@ -3,7 +3,7 @@
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use std::sync::Arc;
-use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
+use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator};
 use tintype_storage::domain::ids::KeyId;
 
 pub type OnDamagedInput = Arc<dyn Fn(KeyId) + Send + Sync>;
@@ -21,11 +21,11 @@ impl Generator for ReportsDamagedInputs {
     fn generate(
         &self,
         task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
         let (key, report) = (task.key, Arc::clone(&self.report));
-        let picture = self.inner.generate(task);
+        let image = self.inner.generate(task);
         async move {
-            let outcome = picture.await;
+            let outcome = image.await;
             if let Err(GenerateError::Unsound(_)) = &outcome {
                 report(key);
             }

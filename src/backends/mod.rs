@@ -16,5 +16,5 @@ pub mod readiness;
 pub mod sdapi;
 pub mod upstream;
 
-pub use base64::picture_bytes;
+pub use base64::image_bytes;
 pub use prompt::without_directives;

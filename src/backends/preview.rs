@@ -1,6 +1,6 @@
 //! Previews of images that backends are still generating.
 
-use super::picture_bytes;
+use super::image_bytes;
 use std::sync::Arc;
 use tintype_actors::ports::Preview;
 use tintype_imaging::ImageKind;
@@ -16,7 +16,7 @@ pub fn preview(bytes: &[u8]) -> Option<Preview> {
 
 /// The same for base64. CPU-heavy: call it on the blocking pool.
 pub fn preview_of_text(text: &str) -> Option<Preview> {
-    preview(&picture_bytes(text)?)
+    preview(&image_bytes(text)?)
 }
 
 #[cfg(test)]

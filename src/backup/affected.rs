@@ -36,13 +36,13 @@ async fn object_list(
     temp_dir: &Path,
 ) -> anyhow::Result<Option<ObjectList>> {
     let manifest: Manifest = repository.manifest(Some(id)).await?;
-    let Some(pictures) = manifest.pictures else {
+    let Some(images) = manifest.images else {
         return Ok(None);
     };
     let mut file = tempfile::tempfile_in(temp_dir)?;
-    let part = &pictures.list;
+    let part = &images.list;
     repository
-        .fetch(id, &part.name, &part.written(), &mut file)
+        .fetch(id, &part.name, &part.digest(), &mut file)
         .await?;
     Ok(Some(ObjectList::new(BufReader::new(file))))
 }

@@ -11,7 +11,7 @@ use tintype_storage::export::Reader;
 
 /// The totals of a copy.
 #[derive(Debug, Default)]
-pub struct Copied {
+pub struct CopyTotals {
     pub copied: u64,
     /// Of the copied objects.
     pub bytes: u64,
@@ -40,7 +40,7 @@ pub async fn copy_objects(
     from: &Images,
     to: &Images,
     say: &dyn Fn(String),
-) -> anyhow::Result<Copied> {
+) -> anyhow::Result<CopyTotals> {
     let mut reader = Reader::new(rewind(records)?)?;
     let mut favourites = Favourites::default();
     let mut waiting = VecDeque::new();
@@ -56,7 +56,7 @@ pub async fn copy_objects(
     let mut copies = stream::iter(std::iter::from_fn(|| next().transpose()))
         .map(|object| async { copy(object?, kept_since, from, to).await })
         .buffered(CONCURRENCY);
-    let mut all = Copied::default();
+    let mut all = CopyTotals::default();
     while let Some(outcome) = copies.try_next().await? {
         match outcome {
             Outcome::Copied { bytes } => {
@@ -67,7 +67,7 @@ pub async fn copy_objects(
             Outcome::Expired => all.expired += 1,
             Outcome::Missing(key) => all.missing.push(key),
         }
-        say(format!("{} pictures copied", all.copied));
+        say(format!("{} images copied", all.copied));
     }
     Ok(all)
 }

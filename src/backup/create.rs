@@ -1,12 +1,12 @@
 //! Creates a backup from a point-in-time export.
 
 use super::keys;
-use super::manifest::{Manifest, Part, Pictures};
+use super::manifest::{Manifest, ObjectTotals, Part};
 use super::object_list::{
     Favourites, ListEntry, ObjectList, ObjectRef, OmitReason, referenced_objects,
 };
-use super::repository::{self, Repository, check_integrity, path, picture_path};
-use crate::images::{Images, ImagesError, Written, media_type};
+use super::repository::{self, Repository, check_integrity, image_path, path};
+use crate::images::{Images, ImagesError, ObjectDigest, media_type};
 use anyhow::Context as _;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
@@ -62,7 +62,7 @@ async fn write(
     repository: &Repository,
     id: &str,
 ) -> anyhow::Result<Manifest> {
-    let (pictures, record_count) = copy_objects(contents, repository, id).await?;
+    let (images, record_count) = copy_objects(contents, repository, id).await?;
     (contents.say)("writing the records".into());
     let written = repository
         .put_file(id, "records.jsonl", contents.records)
@@ -71,7 +71,7 @@ async fn write(
     let taken_at = contents.taken_at.to_string();
     let mut manifest = Manifest::new(id.to_owned(), taken_at, records, record_count);
     manifest.running = contents.running;
-    manifest.pictures = pictures;
+    manifest.images = images;
     if let Some(data_dir) = contents.data_dir {
         manifest.keys = Some(keys::copy_in(data_dir, repository, id).await?);
     }
@@ -89,7 +89,7 @@ async fn copy_objects(
     contents: &Contents<'_>,
     repository: &Repository,
     id: &str,
-) -> anyhow::Result<(Option<Pictures>, u64)> {
+) -> anyhow::Result<(Option<ObjectTotals>, u64)> {
     let Some(images) = contents.images else {
         let mut reader = Reader::new(rewind(contents.records)?)?;
         while reader.read()?.is_some() {}
@@ -137,10 +137,10 @@ async fn copy_objects(
         totals.add(&listed, outcome);
         match outcome {
             Outcome::Copied | Outcome::Repaired => {
-                (contents.say)(format!("{} pictures copied", totals.copied));
+                (contents.say)(format!("{} images copied", totals.copied));
             }
             Outcome::There if contents.repair => {
-                (contents.say)(format!("{} pictures checked", totals.count));
+                (contents.say)(format!("{} images checked", totals.count));
             }
             Outcome::There | Outcome::Omitted => {}
         }
@@ -152,7 +152,7 @@ async fn copy_objects(
     list.seek(SeekFrom::Start(0))?;
     let written = repository.put_file(id, "pictures.jsonl", &list).await?;
     let records = reader.summary().map_or(0, |it| it.records);
-    let pictures = Pictures {
+    let images = ObjectTotals {
         list: Part::new("pictures.jsonl", written),
         count: totals.count,
         bytes: totals.bytes,
@@ -161,7 +161,7 @@ async fn copy_objects(
         expired: totals.expired,
         missing: totals.missing,
     };
-    Ok((Some(pictures), records))
+    Ok((Some(images), records))
 }
 
 /// All readers share the position in the file, so only one may exist at a time.
@@ -258,13 +258,13 @@ async fn previous_list(repository: &Repository) -> anyhow::Result<Option<File>> 
         return Ok(None);
     }
     let newest = repository.manifest(None).await?;
-    let Some(pictures) = newest.pictures else {
+    let Some(images) = newest.images else {
         return Ok(None);
     };
     let mut file = tempfile::tempfile_in(temp_dir(repository))?;
-    let part = &pictures.list;
+    let part = &images.list;
     repository
-        .fetch(&newest.id, &part.name, &part.written(), &mut file)
+        .fetch(&newest.id, &part.name, &part.digest(), &mut file)
         .await?;
     Ok(Some(file))
 }
@@ -284,10 +284,10 @@ async fn copy(
     object: ObjectRef,
     known: Option<ListEntry>,
 ) -> anyhow::Result<(ListEntry, Outcome)> {
-    let to = picture_path(&object.key);
+    let to = image_path(&object.key);
     let mut outcome = Outcome::Copied;
     if let Some(known) = known
-        && let Some(written) = known.written()
+        && let Some(written) = known.digest()
         && repository.images.head(&to).await.is_ok()
     {
         match is_intact(repository, &to, &written, contents.repair).await {
@@ -322,7 +322,12 @@ async fn copy(
 }
 
 /// Does the repository hold the object as it was written? Compares the length, and with `reads_it` also the checksum.
-async fn is_intact(repository: &Repository, key: &str, written: &Written, reads_it: bool) -> bool {
+async fn is_intact(
+    repository: &Repository,
+    key: &str,
+    written: &ObjectDigest,
+    reads_it: bool,
+) -> bool {
     if reads_it {
         let found = repository::read(&repository.images, key, |_| Ok(())).await;
         return found.is_ok_and(|it| check_integrity(key, written, &it).is_ok());

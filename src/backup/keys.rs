@@ -60,7 +60,7 @@ pub async fn read(repository: &Repository, id: &str, part: &Part) -> anyhow::Res
         bytes.extend_from_slice(chunk);
         Ok(())
     });
-    repository::check_integrity(&key, &part.written(), &found.await?)?;
+    repository::check_integrity(&key, &part.digest(), &found.await?)?;
     Ok(bytes)
 }
 

@@ -1,6 +1,6 @@
 //! The manifest of a backup: its files, with checksums. A backup without a manifest is incomplete.
 
-use crate::images::Written;
+use crate::images::ObjectDigest;
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub struct Part {
 }
 
 impl Part {
-    pub fn new(name: &str, written: Written) -> Self {
+    pub fn new(name: &str, written: ObjectDigest) -> Self {
         Self {
             name: name.to_owned(),
             bytes: written.bytes,
@@ -26,8 +26,8 @@ impl Part {
         }
     }
 
-    pub fn written(&self) -> Written {
-        Written {
+    pub fn digest(&self) -> ObjectDigest {
+        ObjectDigest {
             bytes: self.bytes,
             sha256: self.sha256.clone(),
         }
@@ -36,7 +36,7 @@ impl Part {
 
 /// The objects of a backup.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Pictures {
+pub struct ObjectTotals {
     /// The file with their list.
     pub list: Part,
     /// Objects in the backup.
@@ -69,7 +69,8 @@ pub struct Manifest {
     pub records: Part,
     pub record_count: u64,
     /// `None`: omitted on request.
-    pub pictures: Option<Pictures>,
+    #[serde(rename = "pictures")]
+    pub images: Option<ObjectTotals>,
     /// `None`: omitted on request.
     pub keys: Option<Vec<Part>>,
 }
@@ -85,7 +86,7 @@ impl Manifest {
             running: false,
             records,
             record_count,
-            pictures: None,
+            images: None,
             keys: None,
         }
     }

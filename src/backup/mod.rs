@@ -23,12 +23,12 @@ mod repository;
 mod restore;
 
 pub use affected::affected_backups;
-pub use copy::{Copied, copy_objects};
+pub use copy::{CopyTotals, copy_objects};
 pub use create::{Contents, create};
 pub use keys::{KEY_FILES, SECRETS_KEY, restore_keys};
 pub use manifest::Manifest;
 pub use repository::Repository;
-pub use restore::{Damaged, Restored, restore};
+pub use restore::{DamagedParts, RestoreOutcome, restore};
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! The objects that a record references, and the list of them in a backup, in the order of the records.
 
-use crate::images::{Written, upload_key};
+use crate::images::{ObjectDigest, upload_key};
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashSet, VecDeque};
@@ -45,8 +45,8 @@ pub enum OmitReason {
 
 impl ListEntry {
     /// The length and checksum of the object, if it is in the backup.
-    pub fn written(&self) -> Option<Written> {
-        Some(Written {
+    pub fn digest(&self) -> Option<ObjectDigest> {
+        Some(ObjectDigest {
             bytes: self.bytes?,
             sha256: self.sha256.clone()?,
         })

@@ -1,7 +1,7 @@
 //! A repository of backups: a directory or a bucket.
 
 use super::manifest::Manifest;
-use crate::images::{FileSigningKey, Images, ImagesError, Written};
+use crate::images::{FileSigningKey, Images, ImagesError, ObjectDigest};
 use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _};
@@ -108,7 +108,12 @@ impl Repository {
     ///
     /// # Errors
     /// `file` cannot be read, or the repository cannot be written.
-    pub async fn put_file(&self, id: &str, name: &str, file: &File) -> anyhow::Result<Written> {
+    pub async fn put_file(
+        &self,
+        id: &str,
+        name: &str,
+        file: &File,
+    ) -> anyhow::Result<ObjectDigest> {
         let mut file = file.try_clone()?;
         file.seek(SeekFrom::Start(0))?;
         let chunks = futures_util::stream::iter(std::iter::from_fn(move || {
@@ -136,7 +141,7 @@ impl Repository {
         &self,
         id: &str,
         name: &str,
-        part: &Written,
+        part: &ObjectDigest,
         to: &mut File,
     ) -> anyhow::Result<()> {
         let key = path(id, name);
@@ -178,7 +183,7 @@ pub fn path(id: &str, name: &str) -> String {
 }
 
 /// The key of an object of the service.
-pub fn picture_path(key: &str) -> String {
+pub fn image_path(key: &str) -> String {
     format!("pictures/{key}")
 }
 
@@ -190,7 +195,7 @@ pub async fn read(
     images: &Images,
     key: &str,
     mut each: impl FnMut(&[u8]) -> anyhow::Result<()>,
-) -> anyhow::Result<Written> {
+) -> anyhow::Result<ObjectDigest> {
     let mut chunks = images.chunks(key).await?;
     let (mut digest, mut bytes) = (Sha256::new(), 0);
     while let Some(chunk) = chunks.try_next().await? {
@@ -198,7 +203,7 @@ pub async fn read(
         bytes += chunk.len() as u64;
         each(&chunk)?;
     }
-    Ok(Written {
+    Ok(ObjectDigest {
         bytes,
         sha256: hex::encode(digest.finalize()),
     })
@@ -206,7 +211,11 @@ pub async fn read(
 
 /// # Errors
 /// The length or the checksum differs.
-pub fn check_integrity(key: &str, expected: &Written, found: &Written) -> anyhow::Result<()> {
+pub fn check_integrity(
+    key: &str,
+    expected: &ObjectDigest,
+    found: &ObjectDigest,
+) -> anyhow::Result<()> {
     if found.bytes != expected.bytes {
         bail!(
             "{key} has {} bytes, but was written with {}",

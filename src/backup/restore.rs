@@ -4,7 +4,7 @@
 use super::keys;
 use super::manifest::{Manifest, Part};
 use super::object_list::{ListEntry, ObjectList, OmitReason, referenced_objects};
-use super::repository::{self, Repository, picture_path};
+use super::repository::{self, Repository, image_path};
 use crate::images::{Images, media_type};
 use anyhow::{Context as _, bail};
 use futures_util::TryStreamExt as _;
@@ -13,7 +13,7 @@ use std::io::{BufReader, Seek as _, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 use tintype_storage::engine::Engine;
-use tintype_storage::export::{Loaded, load};
+use tintype_storage::export::{LoadOutcome, load};
 use tintype_storage::store::Store;
 use tintype_storage::verify::{Report, verify};
 
@@ -21,22 +21,22 @@ use tintype_storage::verify::{Report, verify};
 const MAX_DAMAGED: usize = 100;
 
 /// The result of a restore.
-pub struct Restored {
+pub struct RestoreOutcome {
     /// The records.
-    pub loaded: Loaded,
+    pub loaded: LoadOutcome,
     /// The result of verifying the records.
     pub report: Report,
     /// Objects restored.
-    pub pictures: u64,
+    pub images: u64,
     /// Keys of objects that were already missing when the backup was created.
     pub missing: Vec<String>,
     /// Damaged objects and key files. Empty after a restore, which fails instead.
-    pub damaged: Damaged,
+    pub damaged: DamagedParts,
 }
 
 /// Damaged parts that a check of a backup has found.
 #[derive(Default)]
-pub struct Damaged {
+pub struct DamagedParts {
     /// The key and the fault of each damaged object, at most [`MAX_DAMAGED`].
     pub objects: Vec<(String, String)>,
     /// The number of further damaged objects.
@@ -44,7 +44,7 @@ pub struct Damaged {
     pub key_files: Vec<String>,
 }
 
-impl Damaged {
+impl DamagedParts {
     fn add_object(&mut self, key: String, error: &anyhow::Error) {
         match self.objects.len() < MAX_DAMAGED {
             true => self.objects.push((key, format!("{error:#}"))),
@@ -65,13 +65,11 @@ pub async fn restore(
     temp_dir: &Path,
     images: Option<&Images>,
     say: &dyn Fn(String),
-) -> anyhow::Result<Restored> {
+) -> anyhow::Result<RestoreOutcome> {
     say("reading the records".into());
     let records = fetch_to_temp(repository, manifest, &manifest.records, temp_dir).await?;
-    let list = match &manifest.pictures {
-        Some(pictures) => {
-            Some(fetch_to_temp(repository, manifest, &pictures.list, temp_dir).await?)
-        }
+    let list = match &manifest.images {
+        Some(images) => Some(fetch_to_temp(repository, manifest, &images.list, temp_dir).await?),
         None => None,
     };
     let mut expected = list
@@ -104,14 +102,14 @@ pub async fn restore(
     say("verifying the records".into());
     let report = verify(&Store::new(engine), |_| {})?;
     let is_check = images.is_none();
-    let mut damaged = Damaged::default();
+    let mut damaged = DamagedParts::default();
     for part in manifest.keys.iter().flatten() {
         match keys::read(repository, &manifest.id, part).await {
             Err(error) if is_check => damaged.key_files.push(format!("{error:#}")),
             read => drop(read?),
         }
     }
-    let (mut pictures, mut missing) = (0, Vec::new());
+    let (mut count, mut missing) = (0, Vec::new());
     if let Some(mut file) = list {
         file.seek(SeekFrom::Start(0))?;
         let mut list = ObjectList::new(BufReader::new(file));
@@ -124,16 +122,16 @@ pub async fn restore(
                         Err(error) if is_check => damaged.add_object(listed.key, &error),
                         restored => restored?,
                     }
-                    pictures += 1;
-                    say(format!("{pictures} pictures"));
+                    count += 1;
+                    say(format!("{count} images"));
                 }
             }
         }
     }
-    Ok(Restored {
+    Ok(RestoreOutcome {
         loaded,
         report,
-        pictures,
+        images: count,
         missing,
         damaged,
     })
@@ -148,7 +146,7 @@ async fn fetch_to_temp(
     let mut file = tempfile::tempfile_in(temp_dir)
         .with_context(|| format!("a temporary file in {}", temp_dir.display()))?;
     repository
-        .fetch(&manifest.id, &part.name, &part.written(), &mut file)
+        .fetch(&manifest.id, &part.name, &part.digest(), &mut file)
         .await?;
     Ok(file)
 }
@@ -159,9 +157,9 @@ async fn restore_object(
     listed: &ListEntry,
     images: Option<&Images>,
 ) -> anyhow::Result<()> {
-    let from = picture_path(&listed.key);
+    let from = image_path(&listed.key);
     let expected = listed
-        .written()
+        .digest()
         .with_context(|| format!("the list of images has no checksum of {}", listed.key))?;
     let Some(images) = images else {
         let found = repository::read(&repository.images, &from, |_| Ok(())).await?;

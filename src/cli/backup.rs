@@ -20,8 +20,8 @@ pub struct Arguments {
     #[arg(value_name = "PLACE", required = true)]
     place: Option<String>,
     /// Omit the images, for example because their bucket is backed up separately.
-    #[arg(long)]
-    without_pictures: bool,
+    #[arg(long = "without-pictures")]
+    without_images: bool,
     /// Omit the key files of the data directory. This is the default for a bucket. Back them up separately.
     #[arg(long)]
     without_keys: bool,
@@ -29,7 +29,7 @@ pub struct Arguments {
     #[arg(long, conflicts_with = "without_keys")]
     with_keys: bool,
     /// Read every image in the repository that the backup needs, and copy damaged ones again.
-    #[arg(long, conflicts_with = "without_pictures")]
+    #[arg(long, conflicts_with = "without_images")]
     repair: bool,
     /// Print the manifest of the backup as JSON.
     #[arg(long)]
@@ -62,7 +62,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             .map_or_else(std::env::temp_dir, Path::to_owned);
         let records =
             record_source::from_data_dir(&config, &arguments.access, &temp_dir, &say).await?;
-        let images = match arguments.without_pictures {
+        let images = match arguments.without_images {
             true => None,
             false => Some(object_store::open_images(&config, &config.public_url())?),
         };
@@ -95,7 +95,7 @@ fn print_summary(manifest: &Manifest, place: &str) {
         "backup {} completed in {place}: {} records as of {}",
         manifest.id, manifest.record_count, manifest.taken_at
     );
-    match &manifest.pictures {
+    match &manifest.images {
         Some(it) => {
             println!(
                 "images: {} ({} bytes), {} newly copied",

@@ -55,16 +55,16 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn row(it: &Manifest) -> Vec<String> {
-    let pictures = it.pictures.as_ref();
+    let images = it.images.as_ref();
     let or_omitted = |count: Option<u64>| count.map_or("omitted".to_owned(), |it| it.to_string());
-    let bytes = it.records.bytes + pictures.map_or(0, |it| it.bytes);
+    let bytes = it.records.bytes + images.map_or(0, |it| it.bytes);
     vec![
         it.id.clone(),
         it.taken_at.clone(),
         it.record_count.to_string(),
-        or_omitted(pictures.map(|it| it.count)),
+        or_omitted(images.map(|it| it.count)),
         bytes.to_string(),
-        or_omitted(pictures.map(|it| it.copied)),
+        or_omitted(images.map(|it| it.copied)),
         or_omitted(it.keys.as_ref().map(|it| it.len() as u64)),
     ]
 }

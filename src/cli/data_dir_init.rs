@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tintype_actors::fail_stop::FailStop;
 use tintype_storage::engine::Engine;
-use tintype_storage::export::Loaded;
+use tintype_storage::export::LoadOutcome;
 
 /// Exists on a new ext4 volume. Does not count as content.
 const LOST_AND_FOUND: &str = "lost+found";
@@ -105,8 +105,8 @@ pub fn check_faults(faults: &[String], even_with_faults: bool) -> anyhow::Result
 }
 
 /// Prints what the server will do when it starts with these records.
-pub fn print_pending_work(loaded: &Loaded) {
-    let Loaded {
+pub fn print_pending_work(loaded: &LoadOutcome) {
+    let LoadOutcome {
         live_jobs,
         pending_deliveries,
         ..

@@ -4,7 +4,7 @@ use super::data_dir_init::{self, DataDirInit};
 use super::record_source::{self, Records};
 use super::settings::Settings;
 use super::{progress, verify};
-use crate::backup::{Copied, copy_objects};
+use crate::backup::{CopyTotals, copy_objects};
 use crate::config::Config;
 use crate::server::instance_secrets::InstanceSecrets;
 use crate::server::{engine, object_store};
@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use tintype_actors::fail_stop::FailStop;
 use tintype_storage::engine::{Direction, Engine, KeyRange};
-use tintype_storage::export::{Loaded, load, write};
+use tintype_storage::export::{LoadOutcome, load, write};
 use tintype_storage::store::Store;
 
 /// Value of --objects for the images directory of a data directory.
@@ -46,10 +46,10 @@ pub struct Arguments {
     settings: Settings,
 }
 
-struct Moved {
-    loaded: Loaded,
+struct MoveOutcome {
+    loaded: LoadOutcome,
     /// `None` if the images stay where they are.
-    copied: Option<Copied>,
+    copied: Option<CopyTotals>,
     /// The counts of [`verify::Report`].
     counts: String,
 }
@@ -112,7 +112,7 @@ async fn move_all(
     target: &Config,
     even_with_faults: bool,
     say: &dyn Fn(String),
-) -> anyhow::Result<Moved> {
+) -> anyhow::Result<MoveOutcome> {
     let from = open_source(source)?;
     check_secrets(source, &Store::new(Arc::clone(&from))).await?;
     let images_stay = target.storage.objects.is_some()
@@ -131,7 +131,7 @@ async fn move_all(
         true => None,
         false => Some(copy_images(source, target, &records, say).await?),
     };
-    if let Some(Copied { missing, .. }) = &copied
+    if let Some(CopyTotals { missing, .. }) = &copied
         && !missing.is_empty()
         && !even_with_faults
     {
@@ -158,7 +158,7 @@ async fn move_all(
     from.close();
     drop(store);
     new_store.finish()?;
-    Ok(Moved {
+    Ok(MoveOutcome {
         loaded,
         copied,
         counts: report.counts,
@@ -208,10 +208,10 @@ async fn copy_images(
     target: &Config,
     records: &Records,
     say: &dyn Fn(String),
-) -> anyhow::Result<Copied> {
+) -> anyhow::Result<CopyTotals> {
     // The server creates the directory with the first image.
     let Some(from) = object_store::inspect_images(source)? else {
-        return Ok(Copied::default());
+        return Ok(CopyTotals::default());
     };
     let to = object_store::open_images(target, &target.public_url())?;
     let kept_since = verify::kept_since(source);
@@ -291,14 +291,14 @@ fn from_start(file: &File) -> io::Result<BufReader<File>> {
     Ok(BufReader::new(file))
 }
 
-fn print_outcome(source: &Config, target: &Config, moved: &Moved) {
+fn print_outcome(source: &Config, target: &Config, moved: &MoveOutcome) {
     let records = moved.loaded.summary.records;
     println!(
         "{records} records moved, compared with the source, and verified: {}",
         moved.counts.trim_end()
     );
     match &moved.copied {
-        Some(Copied {
+        Some(CopyTotals {
             copied,
             bytes,
             there,

@@ -33,7 +33,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let manifest = repository.manifest(arguments.id.as_deref()).await?;
         let init = DataDirInit::begin(&config)?;
         restore_keys(data_dir, &repository, &manifest).await?;
-        let images = match manifest.pictures {
+        let images = match manifest.images {
             Some(_) => Some(object_store::open_images(&config, &config.public_url())?),
             None => None,
         };
@@ -58,9 +58,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         manifest.taken_at,
         data_dir.display(),
         restored.loaded.summary.records,
-        restored.pictures
+        restored.images
     );
-    if manifest.pictures.is_none() {
+    if manifest.images.is_none() {
         println!(
             "the backup contains no images; the server reads them from `objects` in [storage]"
         );

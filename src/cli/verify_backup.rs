@@ -1,7 +1,7 @@
 //! `tintype verify --backup`: restores a backup to a temporary directory, which makes every check of a restore.
 
 use super::progress;
-use crate::backup::{Damaged, Repository, affected_backups, restore};
+use crate::backup::{DamagedParts, Repository, affected_backups, restore};
 use crate::server::engine;
 use anyhow::Context as _;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,13 +46,13 @@ pub fn run(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
         manifest.id,
         manifest.taken_at,
         restored.loaded.summary.records,
-        restored.pictures,
+        restored.images,
         manifest.keys.iter().flatten().count()
     );
     let missing = restored.missing.iter().map(|key| {
         format!("{key} is the image of a done job, and was missing at the time of the backup")
     });
-    let Damaged {
+    let DamagedParts {
         objects,
         omitted,
         key_files,

@@ -29,7 +29,7 @@ pub enum ImageHandling {
 }
 
 /// A complete body.
-pub struct Received {
+pub struct ReceivedBody {
     /// The JSON text, in which a number replaces the data of each image.
     pub text: String,
     /// The images by number.
@@ -84,7 +84,7 @@ pub async fn receive(
     account: AccountId,
     images: ImageHandling,
     deadline: Instant,
-) -> Result<Received, Refusal> {
+) -> Result<ReceivedBody, Refusal> {
     let timeouts = BodyTimeouts::new(&state.settings, deadline);
     let read = async {
         check_headers(request)?;
@@ -104,7 +104,7 @@ async fn read(
     limits: &InputLimits,
     images: ImageHandling,
     timeouts: BodyTimeouts,
-) -> Result<Received, Refusal> {
+) -> Result<ReceivedBody, Refusal> {
     let mut scanner = Scanner::new(generations.settings.config.server.max_body_bytes);
     let mut collector = ImageCollector {
         generations,
@@ -130,7 +130,7 @@ async fn read(
     }
     let text = String::from_utf8(scanner.into_text())
         .map_err(|_| Refusal::body("the request body is not JSON: it is not UTF-8"))?;
-    Ok(Received {
+    Ok(ReceivedBody {
         text,
         images: collector.images,
     })

@@ -14,16 +14,16 @@ const MAX_CONCURRENT_CANCELLATIONS: usize = 256;
 
 /// A job whose caller has disconnected.
 #[derive(Clone, Copy, Debug)]
-pub struct Disconnected {
+pub struct Disconnect {
     pub account: AccountId,
     pub job: JobId,
 }
 
 /// Reports a disconnect when the future of a caller is dropped. That may be outside of a runtime, so the report neither awaits nor
 /// spawns.
-pub struct DisconnectSender(mpsc::UnboundedSender<Disconnected>);
+pub struct DisconnectSender(mpsc::UnboundedSender<Disconnect>);
 
-pub type DisconnectReceiver = mpsc::UnboundedReceiver<Disconnected>;
+pub type DisconnectReceiver = mpsc::UnboundedReceiver<Disconnect>;
 
 impl DisconnectSender {
     pub fn new() -> (Self, DisconnectReceiver) {
@@ -32,7 +32,7 @@ impl DisconnectSender {
     }
 
     /// The queue is bounded by the number of connections.
-    pub fn send(&self, disconnected: Disconnected) {
+    pub fn send(&self, disconnected: Disconnect) {
         // After the server has stopped there is no receiver. The next start cancels these jobs.
         let _ = self.0.send(disconnected);
     }
@@ -63,8 +63,8 @@ pub async fn run(jobs: Data<JobService>, receiver: DisconnectReceiver) {
 
 /// Cancels the job of a disconnected caller, unless another caller waits for it: with a repeated request or a long poll. That caller
 /// wants the image, and can cancel with `DELETE`.
-pub async fn cancel(jobs: &JobService, disconnected: Disconnected) -> CancelOutcome {
-    let Disconnected { account, job } = disconnected;
+pub async fn cancel(jobs: &JobService, disconnected: Disconnect) -> CancelOutcome {
+    let Disconnect { account, job } = disconnected;
     if jobs.core.system.watchers(job) > 0 {
         return CancelOutcome::Continues;
     }
@@ -81,10 +81,10 @@ pub async fn cancel(jobs: &JobService, disconnected: Disconnected) -> CancelOutc
 /// `None` if the account is unknown or its actor has stopped.
 async fn cancel_unless_ended(
     jobs: &JobService,
-    disconnected: Disconnected,
+    disconnected: Disconnect,
 ) -> Result<Option<CancelOutcome>, StoreError> {
     let core = &jobs.core;
-    let Disconnected { account, job } = disconnected;
+    let Disconnect { account, job } = disconnected;
     let Some(handle) = core.system.accounts().get(account)? else {
         return Ok(None);
     };

@@ -2,7 +2,7 @@
 
 use super::base64_body::StoredImage;
 use super::detached_jobs::RequestIdentity;
-use super::disconnect::{self, CancelOutcome, Disconnected};
+use super::disconnect::{self, CancelOutcome, Disconnect};
 use super::refusal::{Kind, Refusal};
 use crate::application::error;
 use crate::application::result_url::presign;
@@ -116,7 +116,7 @@ impl JobWaiter {
     /// for it.
     async fn timed_out(&mut self) -> Result<WaitOutcome, Refusal> {
         let state = self.state.clone();
-        let disconnected = Disconnected {
+        let disconnected = Disconnect {
             account: self.account,
             job: self.job,
         };
@@ -210,7 +210,7 @@ impl Drop for JobWaiter {
             detached_jobs.add(request, self.job, self.state.core.now());
         }
         if self.on_drop == OnDrop::Cancel {
-            self.state.disconnects.send(Disconnected {
+            self.state.disconnects.send(Disconnect {
                 account: self.account,
                 job: self.job,
             });

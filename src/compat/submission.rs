@@ -85,7 +85,7 @@ pub async fn submit_new(
 ) -> Result<JobWaiter, Refusal> {
     let identity = request_identity(caller, &request);
     let (shared, account) = (state.clone(), caller.account());
-    let watch = move |accepted: tintype_storage::store::Accepted| {
+    let watch = move |accepted: tintype_storage::store::AcceptedJob| {
         let mut waiter = JobWaiter::new(&shared, account, accepted.job, accepted.replayed);
         waiter.request = identity;
         waiter

@@ -16,7 +16,7 @@ use super::values::{accept_if, free_name, integer, list, or_empty, text};
 const NAMES: [&str; 3] = ["fast", "quality", "pro"];
 
 /// The model ids read so far, each with its tier and the location of its list.
-type Taken = BTreeMap<String, (&'static str, Location)>;
+type ModelLocations = BTreeMap<String, (&'static str, Location)>;
 
 /// Reads the tiers. `known` are the names of all backends in the input, `backends` those without a fault.
 pub(super) fn read(
@@ -24,7 +24,7 @@ pub(super) fn read(
     known: &BTreeSet<&str>,
     backends: &BTreeMap<String, Backend>,
 ) -> Tiers {
-    let mut taken = Taken::new();
+    let mut taken = ModelLocations::new();
     let mut tier = |name: &'static str| {
         let mut s = s.section(name);
         let read = Tier {
@@ -194,7 +194,11 @@ fn prices(s: &mut Section<'_>, resolutions: &[String]) -> BTreeMap<String, Decim
     prices
 }
 
-fn compat_models(s: &mut Section<'_>, tier: &'static str, taken: &mut Taken) -> Vec<String> {
+fn compat_models(
+    s: &mut Section<'_>,
+    tier: &'static str,
+    taken: &mut ModelLocations,
+) -> Vec<String> {
     let id = |text: &str| {
         let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
         let fits = (1..=128).contains(&text.len()) && text.bytes().all(plain);

@@ -1,35 +1,35 @@
 //! Downloads of images and scaled-down views by signed URLs.
 
+use crate::application::image_views;
 use crate::application::jobs;
-use crate::application::picture_views;
 use crate::application::services::JobService;
 use crate::images::{RESULTS, serve};
-use crate::web::picture_view::{self, ViewQuery};
+use crate::web::image_view::{self, ViewQuery};
 use crate::web::problem::{Code, HttpResult, Problem};
 use actix_web::{HttpRequest, web};
 use tintype_storage::domain::ids::JobId;
 
 /// `GET /files/...`
 pub async fn show(request: HttpRequest, jobs: web::Data<JobService>) -> HttpResult {
-    let ViewQuery { view, rest } = picture_view::parse(request.query_string());
+    let ViewQuery { view, rest } = image_view::parse(request.query_string());
     let now = jobs.core.now().to_datetime();
     let grant = serve::grant(&request, &rest, &jobs.images, now)?;
     // Checked after the signature, so that an unsigned URL reveals nothing.
     let Some(view) = view.transpose()? else {
         return Ok(serve::send(&request, &jobs.images, grant).await?);
     };
-    let no_picture = || Problem::new(Code::NotFound, "there is no such file");
-    let id = job_of(&grant.key).ok_or_else(no_picture)?;
-    let bytes = match picture_views::find(&jobs, &grant.key, view).await? {
+    let no_image = || Problem::new(Code::NotFound, "there is no such file");
+    let id = job_of(&grant.key).ok_or_else(no_image)?;
+    let bytes = match image_views::find(&jobs, &grant.key, view).await? {
         Some(bytes) => bytes,
         None => {
             // The account is needed for fairness.
             let job = jobs::find_in_all(&jobs.core, None, id).await?;
-            picture_views::create(&jobs, job.account, &grant.key, view).await?
+            image_views::create(&jobs, job.account, &grant.key, view).await?
         }
     };
     let cache = format!("private, max-age={}", grant.remaining_seconds);
-    Ok(picture_view::respond(
+    Ok(image_view::respond(
         &request, bytes, &grant.key, view, cache,
     ))
 }

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 const PART_BYTES: usize = 5 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct ObjectDigest {
     pub bytes: u64,
     /// In hexadecimal.
     pub sha256: String,
@@ -28,7 +28,7 @@ impl Images {
         key: &str,
         media_type: &str,
         mut content: impl Stream<Item = Result<Bytes, E>> + Unpin,
-    ) -> Result<Written, E> {
+    ) -> Result<ObjectDigest, E> {
         let (mut digest, mut bytes) = (Sha256::new(), 0);
         let mut buffer = BytesMut::new();
         let mut upload: Option<WriteMultipart> = None;
@@ -60,7 +60,7 @@ impl Images {
                 finished.map_err(|error| self.write_fault("writing", key, error))?;
             }
         }
-        Ok(Written {
+        Ok(ObjectDigest {
             bytes,
             sha256: hex::encode(digest.finalize()),
         })

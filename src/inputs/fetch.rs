@@ -12,7 +12,7 @@ use super::{
     InputImage,
     fault::Failure,
     progress::{Ingestion, Stage},
-    upload::{Stored, Upload},
+    upload::{StoredObject, Upload},
 };
 use tintype_imaging::{HeaderReader, ImageKind, SNIFFED_BYTES};
 
@@ -22,7 +22,7 @@ const MAX_REDIRECTS: usize = 5;
 /// An image that is complete in the store. Dropping it deletes the image.
 pub(super) struct FetchedImage {
     pub image: InputImage,
-    pub stored: Stored,
+    pub stored: StoredObject,
 }
 
 pub(super) async fn fetch(

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use super::{
     InputImage, InputLimits,
     memory_budget::{AccountMemory, MemoryUnavailable, Reservation},
-    upload::{Stored, Upload},
+    upload::{StoredObject, Upload},
 };
 
 /// In bytes. A smaller image takes nothing from the memory budget: every connection may buffer this much.
@@ -58,7 +58,7 @@ struct Storing {
 pub struct StoredUpload {
     image: InputImage,
     sha256: [u8; 32],
-    stored: Stored,
+    stored: StoredObject,
 }
 
 impl StagedUpload {

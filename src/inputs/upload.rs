@@ -30,8 +30,8 @@ pub(super) struct Upload {
     task: JoinHandle<object_store::Result<()>>,
 }
 
-/// A complete object. Dropping it deletes the object; [`Stored::keep`] keeps it.
-pub(super) struct Stored {
+/// A complete object. Dropping it deletes the object; [`StoredObject::keep`] keeps it.
+pub(super) struct StoredObject {
     commands: mpsc::Sender<Command>,
 }
 
@@ -60,11 +60,11 @@ impl Upload {
     }
 
     /// Makes the object visible.
-    pub async fn complete(self) -> object_store::Result<Stored> {
+    pub async fn complete(self) -> object_store::Result<StoredObject> {
         let (done, completed) = oneshot::channel();
         let sent = self.commands.send(Command::Complete(done)).await;
         if sent.is_ok() && completed.await.is_ok() {
-            return Ok(Stored {
+            return Ok(StoredObject {
                 commands: self.commands,
             });
         }
@@ -85,7 +85,7 @@ impl Upload {
     }
 }
 
-impl Stored {
+impl StoredObject {
     /// Keeps the object in the store; the caller owns it from now on.
     pub fn keep(self) {
         // The task waits for this command, so its queue has room. A task that has ended leaves the object too.

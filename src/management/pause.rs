@@ -9,7 +9,7 @@ use crate::web::body;
 use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_api::Switches;
-use tintype_storage::domain::pause::Unnamed;
+use tintype_storage::domain::pause::UnnamedPauses;
 
 /// `GET /pause`
 pub async fn show(_: OperatorCall, core: web::Data<Core>) -> HttpResult {
@@ -26,7 +26,7 @@ pub async fn set(
     settings: web::Data<Settings>,
 ) -> HttpResult {
     let body = body::read_json(&request, payload, &settings).await?;
-    let pause = pause::change(&core, &caller, read(&body)?, Unnamed::Resume).await?;
+    let pause = pause::change(&core, &caller, read(&body)?, UnnamedPauses::Resume).await?;
     Ok(HttpResponse::Ok().json(Switches::from(&pause)))
 }
 
@@ -39,6 +39,6 @@ pub async fn change(
     settings: web::Data<Settings>,
 ) -> HttpResult {
     let body = body::read_json(&request, payload, &settings).await?;
-    let pause = pause::change(&core, &caller, read(&body)?, Unnamed::Keep).await?;
+    let pause = pause::change(&core, &caller, read(&body)?, UnnamedPauses::Keep).await?;
     Ok(HttpResponse::Ok().json(Switches::from(&pause)))
 }

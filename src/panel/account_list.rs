@@ -115,7 +115,7 @@ fn read(
     Ok(())
 }
 
-type Found = (Vec<Account>, HashMap<String, usize>, Option<[u8; 16]>);
+type MatchingAccounts = (Vec<Account>, HashMap<String, usize>, Option<[u8; 16]>);
 
 /// Returns a page of the accounts that match, the number of accounts of each name, and where the next page begins. Blocks.
 fn find(
@@ -123,7 +123,7 @@ fn find(
     filter: &AccountFilter,
     sort: Sort,
     window: Window,
-) -> Result<Found, StoreError> {
+) -> Result<MatchingAccounts, StoreError> {
     let mut names = HashMap::new();
     let mut found = Vec::new();
     core.store

@@ -1,6 +1,6 @@
 //! Batches: list, show, cancel, submit from a file, and download.
 
-use super::{batch_pictures, payer};
+use super::{batch_images, payer};
 use crate::api::answers;
 use crate::api::batch_form::{self, Form};
 use crate::api::batch_table::{self, Lines, TableFault};
@@ -162,11 +162,11 @@ pub async fn failed(of: OfAccount, request: HttpRequest, jobs: Data<JobService>)
     Ok(as_attachment(answer, &name))
 }
 
-/// `GET /batches/{batch_id}/pictures`: the pictures as a ZIP archive.
-pub async fn pictures(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
+/// `GET /batches/{batch_id}/pictures`: the images as a ZIP archive.
+pub async fn images(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (batch, _) = find(&of, &request, &jobs.core).await?;
     let name = format!("batch-{}.zip", batch.id);
-    let answer = batch_pictures::answer(jobs, batch);
+    let answer = batch_images::answer(jobs, batch);
     Ok(as_attachment(answer, &name))
 }
 

@@ -37,10 +37,10 @@ type Subject = (AccountId, Option<KeyId>);
 /// The charts of accounts and keys with many jobs, and the permits to read one.
 pub struct HourlyCharts {
     permits: FairSemaphore<AccountId>,
-    cached: Mutex<BTreeMap<Subject, Cached>>,
+    cached: Mutex<BTreeMap<Subject, CachedChart>>,
 }
 
-struct Cached {
+struct CachedChart {
     chart: Chart,
     valid_until: Instant,
 }
@@ -67,7 +67,7 @@ impl HourlyCharts {
         let now = Instant::now();
         let mut all = self.cached.lock();
         all.retain(|_, it| now < it.valid_until);
-        let cached = Cached {
+        let cached = CachedChart {
             chart: chart.clone(),
             valid_until: now + cost * AGE_PER_COST,
         };

@@ -128,7 +128,7 @@ struct JobDetails<'a> {
     /// The URLs of the input images, for a job of a batch.
     input_urls: Vec<String>,
     favourite: bool,
-    /// When retention deletes the picture; `None`: never.
+    /// When retention deletes the image; `None`: never.
     kept_until: Option<Moment>,
     progress: Option<f32>,
 }

@@ -3,7 +3,7 @@
 
 mod account_list;
 mod audit;
-mod batch_pictures;
+mod batch_images;
 mod batches;
 mod chart_view;
 mod charts;
@@ -14,6 +14,7 @@ mod form;
 mod guard;
 mod hourly;
 mod invitations;
+mod job_images;
 mod jobs;
 mod key;
 mod ledger;
@@ -22,7 +23,6 @@ mod operator_webhook;
 mod overview;
 mod pages;
 mod payer;
-mod pictures;
 mod playground;
 mod queue;
 mod routes;

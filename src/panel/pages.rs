@@ -62,7 +62,7 @@ assets!(
     "favourite.js",
     "page_gallery.js",
     "lightbox.js",
-    "picture.js",
+    "image.js",
     "page_jobs.js",
     "page_job.js",
     "page_batches.js",

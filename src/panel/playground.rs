@@ -116,7 +116,7 @@ async fn receive(
                 let stem = prefix.clone().join(format!("h{}", images.len()));
                 let name = format!("image[{}]", images.len());
                 let upload = StagedUpload::begin(generations.images.store(), stem, &limits);
-                images.push(picture(field, upload, &name, &mut bytes_left).await?);
+                images.push(image(field, upload, &name, &mut bytes_left).await?);
             }
             "image" => {
                 let message = format!("at most {MAX_INPUTS} are allowed");
@@ -153,7 +153,7 @@ async fn text(mut field: Field, max: usize) -> Result<Vec<u8>, Problem> {
 }
 
 /// `bytes_left` is the remaining size for all images of the request.
-async fn picture(
+async fn image(
     mut field: Field,
     mut upload: StagedUpload,
     name: &str,

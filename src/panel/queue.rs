@@ -22,7 +22,7 @@ use tintype_storage::domain::time::Timestamp;
 const SHOWN: usize = 50;
 
 #[derive(Serialize)]
-struct Queued<'a> {
+struct QueueRow<'a> {
     #[serde(flatten)]
     record: JobRecord<'a>,
     account_name: Option<String>,
@@ -48,7 +48,7 @@ pub async fn list(_: OperatorCall, request: HttpRequest, jobs: Data<JobService>)
     let mut data = Vec::with_capacity(found.len());
     for (position, job) in &found {
         let starts_at = estimates.starts_at(job.tier, *position);
-        data.push(Queued {
+        data.push(QueueRow {
             record: answers::listed_job(&jobs, job).await?,
             account_name: names.account(core, job.account)?,
             position: *position,

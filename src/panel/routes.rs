@@ -2,9 +2,9 @@
 
 use super::guard::{AUTHENTICATOR, same_site};
 use super::{
-    account_list, audit, batches, events, invitations, jobs, key, ledger, operator_webhook,
-    overview, pages, pictures, playground, queue, sent_requests, service, service_usage, sessions,
-    settings, usage, webhook_console, webhook_outcomes,
+    account_list, audit, batches, events, invitations, job_images, jobs, key, ledger,
+    operator_webhook, overview, pages, playground, queue, sent_requests, service, service_usage,
+    sessions, settings, usage, webhook_console, webhook_outcomes,
 };
 use crate::management::{
     accounts, backends, deliveries, deposits, keys, nodes, pause, people, webhooks,
@@ -151,8 +151,8 @@ fn of_jobs(api: &mut web::ServiceConfig) {
                 .route(web::put().to(CatchPanic(jobs::add_favourite)))
                 .route(web::delete().to(CatchPanic(jobs::remove_favourite))),
         )
-        .service(at("/jobs/{job_id}/preview").route(web::get().to(CatchPanic(pictures::preview))))
-        .service(at("/jobs/{job_id}/picture").route(web::get().to(CatchPanic(pictures::picture))));
+        .service(at("/jobs/{job_id}/preview").route(web::get().to(CatchPanic(job_images::preview))))
+        .service(at("/jobs/{job_id}/picture").route(web::get().to(CatchPanic(job_images::image))));
 }
 
 fn of_batches(api: &mut web::ServiceConfig) {
@@ -168,9 +168,7 @@ fn of_batches(api: &mut web::ServiceConfig) {
     )
     .service(at("/batches/{batch_id}/results").route(web::get().to(CatchPanic(batches::results))))
     .service(at("/batches/{batch_id}/failed").route(web::get().to(CatchPanic(batches::failed))))
-    .service(
-        at("/batches/{batch_id}/pictures").route(web::get().to(CatchPanic(batches::pictures))),
-    );
+    .service(at("/batches/{batch_id}/pictures").route(web::get().to(CatchPanic(batches::images))));
 }
 
 fn of_keys(api: &mut web::ServiceConfig) {

@@ -19,9 +19,9 @@ const MIN_AGE: Duration = Duration::from_millis(500);
 const AGE_PER_COST: u32 = 20;
 
 #[derive(Default)]
-pub struct StatsCache(Mutex<Option<Cached>>);
+pub struct StatsCache(Mutex<Option<CachedStats>>);
 
-struct Cached {
+struct CachedStats {
     value: Value,
     valid_until: Instant,
 }
@@ -41,7 +41,7 @@ impl StatsCache {
         }
         let value = compute().await?;
         let age = (began.elapsed() * AGE_PER_COST).max(MIN_AGE);
-        *cached = Some(Cached {
+        *cached = Some(CachedStats {
             value: value.clone(),
             valid_until: Instant::now() + age,
         });

@@ -1,5 +1,5 @@
 //! Writes a ZIP archive as a stream: the length of a file is known only at its end, and only the list of files is in memory. Files
-//! are stored without compression, because pictures are already compressed.
+//! are stored without compression, because images are already compressed.
 //!
 //! Existing libraries either need a seekable file or mark every file as ZIP64, which some unpackers reject. Here only an archive that
 //! needs ZIP64 uses it (APPNOTE 6.3.10, section 4.3).

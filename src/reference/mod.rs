@@ -1,9 +1,9 @@
 //! The page at `/docs`: renders the OpenAPI documents, with a console to try the calls.
 //!
 //! A static page from the binary, in the style of the panel. It keeps an entered key or token in memory only, and sends it only to this
-//! server, which also sends the pictures that the page shows.
+//! server, which also sends the images that the page shows.
 
-mod pictures;
+mod job_images;
 
 use crate::web::assets::{self, Asset};
 use crate::web::catch_panic::CatchPanic;
@@ -57,13 +57,13 @@ pub fn configure(service: &mut web::ServiceConfig) {
         )
         .service(
             web::resource("/docs/clients/jobs/{job_id}/picture")
-                .route(web::get().to(CatchPanic(pictures::of_client)))
-                .default_service(web::to(wrong_picture_method)),
+                .route(web::get().to(CatchPanic(job_images::of_client)))
+                .default_service(web::to(wrong_image_method)),
         )
         .service(
             web::resource("/docs/operator/jobs/{job_id}/picture")
-                .route(web::get().to(CatchPanic(pictures::of_any_account)))
-                .default_service(web::to(wrong_picture_method)),
+                .route(web::get().to(CatchPanic(job_images::of_any_account)))
+                .default_service(web::to(wrong_image_method)),
         );
 }
 
@@ -80,7 +80,7 @@ async fn wrong_method() -> HttpResult {
     Err(Problem::method_not_allowed("GET, HEAD"))
 }
 
-async fn wrong_picture_method() -> HttpResult {
+async fn wrong_image_method() -> HttpResult {
     Err(Problem::method_not_allowed("GET"))
 }
 

@@ -1,12 +1,14 @@
 //! Validates images from backends: format, integrity, and the aspect ratio of the job.
 
-use super::{Kept, Probed, probe};
+use super::{CheckedImage, ImageProperties, probe};
 use image::ImageFormat;
 use image::metadata::Orientation;
 use tintype_actors::ports::GenerateError;
 use tintype_imaging::decoding::MAX_PIXELS;
 use tintype_imaging::encoding::{self, EncodeError, PngEffort};
-use tintype_imaging::{DecodePermit, MAX_SIDE, Opened, Pixels, Rect, jpeg_end, metadata, open};
+use tintype_imaging::{
+    DecodePermit, MAX_SIDE, OpenedImage, Pixels, Rect, jpeg_end, metadata, open,
+};
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 
 /// An image with a shorter side is a marker of some kind.
@@ -26,7 +28,7 @@ pub fn validate(
     permit: &DecodePermit,
     bytes: Vec<u8>,
     ratio: AspectRatio,
-) -> Result<Kept, GenerateError> {
+) -> Result<CheckedImage, GenerateError> {
     let probed = probe(&bytes)?;
     let (width, height) = (probed.width, probed.height);
     let pixels = u64::from(width) * u64::from(height);
@@ -53,7 +55,7 @@ pub fn validate(
             ImageFormat::WebP => metadata::webp::strip(bytes),
             _ => bytes,
         };
-        return Ok(Kept { bytes, probed });
+        return Ok(CheckedImage { bytes, probed });
     }
     let pixels = opened.decode(u32::MAX).map_err(broken)?;
     drop(bytes);
@@ -62,16 +64,16 @@ pub fn validate(
     let bytes = encode(&pixels, part, probed.format).map_err(|error| {
         GenerateError::Broken(format!("the image could not be re-encoded: {error}"))
     })?;
-    let probed = Probed {
+    let probed = ImageProperties {
         width: part.width,
         height: part.height,
         ..probe(&bytes)?
     };
-    Ok(Kept { bytes, probed })
+    Ok(CheckedImage { bytes, probed })
 }
 
 /// Width and height after the Exif orientation.
-fn upright(opened: &Opened<'_>) -> (u32, u32) {
+fn upright(opened: &OpenedImage<'_>) -> (u32, u32) {
     let (width, height) = opened.dimensions();
     match opened.orientation {
         Orientation::NoTransforms

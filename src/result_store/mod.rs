@@ -16,7 +16,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 use std::time::Instant;
 use tintype_actors::dispatch::backoff;
-use tintype_actors::ports::{GenerateError, ImageStore, Picture};
+use tintype_actors::ports::{GenerateError, GeneratedImage, ImageStore};
 use tintype_imaging::ImageKind;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, JobState, PromptText, ResultImage};
@@ -88,12 +88,12 @@ async fn remove_inputs(images: &Images, keys: Vec<String>) {
     }
 }
 
-struct Kept {
+struct CheckedImage {
     bytes: Vec<u8>,
-    probed: Probed,
+    probed: ImageProperties,
 }
 
-struct Probed {
+struct ImageProperties {
     format: ImageFormat,
     extension: &'static str,
     media_type: &'static str,
@@ -101,7 +101,7 @@ struct Probed {
     height: u32,
 }
 
-fn probe(bytes: &[u8]) -> Result<Probed, GenerateError> {
+fn probe(bytes: &[u8]) -> Result<ImageProperties, GenerateError> {
     // The server cannot decode these formats, so it cannot validate them.
     if let Some(kind @ (ImageKind::Avif | ImageKind::Heic)) = ImageKind::from_bytes(bytes) {
         return Err(GenerateError::Broken(format!(
@@ -123,7 +123,7 @@ fn probe(bytes: &[u8]) -> Result<Probed, GenerateError> {
         _ => return Err(broken()),
     };
     let (width, height) = reader.into_dimensions().map_err(|_| broken())?;
-    Ok(Probed {
+    Ok(ImageProperties {
         format,
         extension,
         media_type,
@@ -133,7 +133,7 @@ fn probe(bytes: &[u8]) -> Result<Probed, GenerateError> {
 }
 
 /// Validates on the blocking pool. Decoders may panic on hostile bytes; a panic counts as a fault of the backend.
-async fn validate(job: &Job, bytes: Vec<u8>) -> Result<Kept, GenerateError> {
+async fn validate(job: &Job, bytes: Vec<u8>) -> Result<CheckedImage, GenerateError> {
     let ratio = job.ratio;
     let checking = RESULTS.run(job.account, move |permit| {
         check::validate(permit, bytes, ratio)
@@ -150,15 +150,15 @@ async fn keep(
     images: Images,
     writers: Writers,
     job: Job,
-    picture: Picture,
+    image: GeneratedImage,
 ) -> Result<ResultImage, GenerateError> {
     // The built-in generator's image is valid and has the requested size; decoding it would cost more than drawing it.
-    let Kept { bytes, probed } = match picture.own {
-        true => Kept {
-            probed: probe(&picture.bytes)?,
-            bytes: picture.bytes,
+    let CheckedImage { bytes, probed } = match image.own {
+        true => CheckedImage {
+            probed: probe(&image.bytes)?,
+            bytes: image.bytes,
         },
-        false => validate(&job, picture.bytes).await?,
+        false => validate(&job, image.bytes).await?,
     };
     let key = writers.key(&job, probed.extension);
     let length = bytes.len() as u64;
@@ -200,9 +200,9 @@ impl ImageStore for ResultStore {
     fn keep(
         &self,
         job: &Job,
-        picture: Picture,
+        image: GeneratedImage,
     ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>> {
-        keep(self.images.clone(), self.writers, job.clone(), picture).boxed_local()
+        keep(self.images.clone(), self.writers, job.clone(), image).boxed_local()
     }
 
     fn read_prompt(
@@ -255,7 +255,7 @@ mod tests {
             sleep(Duration::from_secs(4)).await;
             fs::remove_file(&way).unwrap();
         };
-        let bytes = Bytes::from_static(b"the very picture");
+        let bytes = Bytes::from_static(b"the very image");
         let put = put(&images, JOB, "results/a.png", bytes.clone(), "image/png");
         let (put, ()) = tokio::join!(put, clear);
         put.expect("stored");

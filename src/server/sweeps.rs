@@ -63,7 +63,7 @@ impl Sweeps {
         let (core, settings) = (&jobs.core, &jobs.settings);
         forget_audit_log(core, settings).await;
         self.forget_idempotency_keys(core).await;
-        remove_old_pictures(jobs).await;
+        remove_old_images(jobs).await;
         remove_old_thumbnails(jobs).await;
         let inputs = orphaned_objects::remove_inputs(jobs).await;
         log_orphans("input images", inputs);
@@ -181,9 +181,9 @@ async fn forget_audit_log(core: &Core, settings: &Settings) {
 }
 
 /// Removes expired images, except those of favourites.
-pub async fn remove_old_pictures(jobs: &JobService) {
+pub async fn remove_old_images(jobs: &JobService) {
     remove_expired(jobs, "images", async |older_than| {
-        favourites::remove_old_pictures(jobs, older_than, STEP).await
+        favourites::remove_old_images(jobs, older_than, STEP).await
     })
     .await;
 }

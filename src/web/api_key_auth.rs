@@ -4,7 +4,7 @@ use super::client_address::client_address;
 use super::rate_headers;
 use crate::application::api_key_cache::{FoundKey, Reading};
 use crate::application::payer::Payer;
-use crate::application::rate_limit::Counted;
+use crate::application::rate_limit::RateStates;
 use crate::application::services::AccountService;
 use crate::observability::request_log;
 use actix_web::HttpRequest;
@@ -85,7 +85,7 @@ struct AuthenticatedKey {
 }
 
 impl AuthenticatedKey {
-    fn payer(self, counted: Counted) -> Payer {
+    fn payer(self, counted: RateStates) -> Payer {
         let shown = ShownKey {
             hash: self.found.hash,
             address: self.address.map(Into::into),

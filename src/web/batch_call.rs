@@ -4,7 +4,7 @@ use super::body;
 use super::problem::{FieldFault, HttpResult, Problem};
 use super::{dry_run, idempotency_key};
 use crate::api::answers;
-use crate::api::batch::{self, Bounds, Parsed};
+use crate::api::batch::{self, Bounds, ParsedBatch};
 use crate::api::batch_form::Form;
 use crate::application::batch_request::BatchRequest;
 use crate::application::blocking::blocking;
@@ -26,7 +26,7 @@ const MEMORY_FACTOR: u64 = 3;
 const MAX_INLINE_BYTES: usize = 64 << 10;
 
 /// A body, with the memory reserved for it and its requests.
-pub struct Received {
+pub struct ReservedBody {
     pub bytes: Bytes,
     _memory: Reservation,
 }
@@ -41,7 +41,7 @@ pub async fn receive(
     generations: &GenerationService,
     account: AccountId,
     extra: u64,
-) -> Result<Received, Problem> {
+) -> Result<ReservedBody, Problem> {
     body::check_length(MAX_BODY_BYTES, request.headers())?;
     let declared = body::declared_length(request.headers());
     let length = declared.unwrap_or(u64::MAX).min(MAX_BODY_BYTES as u64);
@@ -49,7 +49,7 @@ pub async fn receive(
     let reserved = memory.reserve_whole(length * MEMORY_FACTOR + extra).await;
     let reserved = reserved.map_err(Error::from)?;
     let bytes = body::read_within(MAX_BODY_BYTES, request, payload, &generations.settings).await?;
-    Ok(Received {
+    Ok(ReservedBody {
         bytes,
         _memory: reserved,
     })
@@ -64,7 +64,7 @@ pub async fn parse(
     account: AccountId,
     body: Bytes,
     form: impl FnOnce(&[u8]) -> Result<Form, Error> + Send + 'static,
-) -> Result<Parsed, Error> {
+) -> Result<ParsedBatch, Error> {
     let shared = generations.clone();
     let length = body.len();
     let parse = move || {
@@ -102,7 +102,7 @@ pub async fn submit(
     generations: &web::Data<GenerationService>,
     caller: &Payer,
     request: &HttpRequest,
-    parsed: Parsed,
+    parsed: ParsedBatch,
 ) -> HttpResult {
     submit_batch::check_scope(caller, &parsed.models)?;
     let is_dry_run = dry_run::is_requested(request.query_string());

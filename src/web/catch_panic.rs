@@ -8,10 +8,8 @@ use crate::application::error;
 use actix_web::{FromRequest, Handler};
 use futures_util::FutureExt as _;
 use futures_util::future::{CatchUnwind, Map};
-use std::any::Any;
 use std::panic::AssertUnwindSafe;
-
-type Caught<T> = Result<T, Box<dyn Any + Send>>;
+use std::thread;
 
 /// A handler whose panics become 500 responses.
 #[derive(Clone)]
@@ -23,8 +21,10 @@ where
     Args: FromRequest + 'static,
 {
     type Output = Result<F::Output, Problem>;
-    type Future =
-        Map<CatchUnwind<AssertUnwindSafe<F::Future>>, fn(Caught<F::Output>) -> Self::Output>;
+    type Future = Map<
+        CatchUnwind<AssertUnwindSafe<F::Future>>,
+        fn(thread::Result<F::Output>) -> Self::Output,
+    >;
 
     fn call(&self, args: Args) -> Self::Future {
         AssertUnwindSafe(self.0.call(args))
@@ -33,7 +33,7 @@ where
     }
 }
 
-fn to_response<T>(outcome: Caught<T>) -> Result<T, Problem> {
+fn to_response<T>(outcome: thread::Result<T>) -> Result<T, Problem> {
     outcome.map_err(|_| {
         tracing::error!("a handler panicked; the log line of the 500 response has the request id");
         error::internal().into()

@@ -7,7 +7,7 @@ use crate::images::{FAULT_TARGET, FileError};
 use actix_web::http::header::{CONTENT_RANGE, HeaderValue};
 use tintype_actors::delivery::DeliveryError;
 use tintype_storage::domain::caller::CallerRefusal;
-use tintype_storage::domain::pause::Paused;
+use tintype_storage::domain::pause::ActivePause;
 use tintype_storage::engine::EngineError;
 use tintype_storage::store::{AcceptError, DepositError, StoreError};
 
@@ -59,7 +59,7 @@ macro_rules! through_application {
 
 through_application!(
     CallerRefusal,
-    Paused,
+    ActivePause,
     StoreError,
     EngineError,
     AcceptError,

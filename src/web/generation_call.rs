@@ -11,7 +11,7 @@ use crate::observability::request_log;
 use actix_web::HttpResponse;
 use actix_web::http::header::{self, HeaderMap};
 use tintype_api::CreatedJob;
-use tintype_storage::store::Accepted;
+use tintype_storage::store::AcceptedJob;
 
 /// Reads body and headers into a request, or lists the faults of both and those found `before`. `uploads` are input images that arrived
 /// with the body; they precede the URLs of the body.
@@ -48,7 +48,7 @@ pub fn read(
 }
 
 /// 202 with the job.
-pub fn accepted(settings: &Settings, Accepted { job, replayed }: Accepted) -> HttpResponse {
+pub fn accepted(settings: &Settings, AcceptedJob { job, replayed }: AcceptedJob) -> HttpResponse {
     let status_url = format!("/api/v1/jobs/{job}");
     let mut answer = HttpResponse::Accepted();
     answer.insert_header((

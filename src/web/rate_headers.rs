@@ -1,6 +1,6 @@
 //! Counts a call against the rate limits of its API key and account, and writes the `RateLimit` headers of the response.
 
-use crate::application::rate_limit::Counted;
+use crate::application::rate_limit::RateStates;
 use crate::application::services::AccountService;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use actix_web::{HttpMessage as _, HttpRequest};
@@ -16,25 +16,25 @@ pub fn count(
     accounts: &AccountService,
     key: &ApiKey,
     account_rate: Option<RateLimit>,
-) -> Counted {
+) -> RateStates {
     let of_key = accounts.limits.keys.count(key);
-    let counted = Counted::new(of_key, key.account, account_rate, &accounts.limits.accounts);
+    let counted = RateStates::new(of_key, key.account, account_rate, &accounts.limits.accounts);
     request.extensions_mut().insert(counted);
     counted
 }
 
 /// Omits the headers from the response.
 pub fn forget(request: &HttpRequest) {
-    request.extensions_mut().remove::<Counted>();
+    request.extensions_mut().remove::<RateStates>();
 }
 
 /// The outcome of [`count`].
-pub fn counted(request: &HttpRequest) -> Counted {
+pub fn counted(request: &HttpRequest) -> RateStates {
     request.extensions().get().copied().unwrap_or_default()
 }
 
 /// Adds the headers, with one member per limit.
-pub fn write(counted: &Counted, headers: &mut HeaderMap) {
+pub fn write(counted: &RateStates, headers: &mut HeaderMap) {
     let limits = [("key", counted.key), ("account", counted.account)];
     let limits = limits.map(|(name, state)| Some((name, state?)));
     let (mut policies, mut states) = (Vec::new(), Vec::new());

@@ -12,7 +12,7 @@ use tintype_actors::ports::{AttemptOutcome, Transport};
 use tintype_egress::header::{HeaderMap, HeaderName, HeaderValue};
 use tintype_egress::{Client, Error, Method, parse_url};
 use tintype_storage::domain::canonical::canonical;
-use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryKind, Sent};
+use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryKind, SentRequest};
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId};
 use tintype_storage::domain::job::{JobState, PromptRef};
 use tintype_storage::domain::json::Json;
@@ -77,7 +77,7 @@ enum Fault {
 /// The progress of an exchange: the request once it is sent, and the response as far as it has arrived.
 #[derive(Default)]
 struct Exchange {
-    sent: Option<Sent>,
+    sent: Option<SentRequest>,
     status: Option<u16>,
     body: Vec<u8>,
 }
@@ -128,7 +128,7 @@ struct Request {
     headers: HeaderMap,
     body: String,
     /// The part that the delivery log shows.
-    sent: Sent,
+    sent: SentRequest,
 }
 
 /// Encodes the body as its webhook requires, and signs it.
@@ -148,7 +148,7 @@ fn request(
     let newest = newest.ok_or_else(|| Fault::Own("the webhook has no secret".into()))?;
     let signature = x_signature(newest, seconds, &body);
     let standard = standard_signature(&secrets, &id, seconds, &body);
-    let sent = Sent::new(signature.clone(), standard.clone(), &body);
+    let sent = SentRequest::new(signature.clone(), standard.clone(), &body);
     let headers = headers(&id, seconds, signature, standard).map_err(Fault::Own)?;
     Ok(Request {
         url,

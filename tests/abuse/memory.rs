@@ -1,7 +1,7 @@
 //! The worst case for memory: hundreds of concurrent calls whose images are slow, or enormous once decoded.
 
 use crate::callers::{Target, send};
-use crate::world::{Seen, World, create_jobs};
+use crate::world::{Observations, World, create_jobs};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -47,7 +47,7 @@ fn two_hundred_concurrent_hostile_calls_use_little_memory_and_fail_no_other_call
         }
         println!("hostile calls by status: {statuses:?}");
         over.store(true, Ordering::Relaxed);
-        let seen: Seen = behaving.join().unwrap();
+        let seen: Observations = behaving.join().unwrap();
         assert!(!statuses.contains_key(&Some(500)), "{statuses:?}");
         seen
     });

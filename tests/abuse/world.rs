@@ -3,7 +3,7 @@
 use crate::support::http::{Answer, Request};
 use crate::support::options::ADMIN_TOKEN;
 use crate::support::process::Process;
-use crate::support::{Customer, Origin, Wire, fox, origin, pictures};
+use crate::support::{Customer, Origin, Wire, fox, origin, sample_images};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -37,14 +37,14 @@ impl World {
             image
         };
         let origin = Origin::start([
-            ("/small.png", origin::bytes(pictures::png(64, 64))),
+            ("/small.png", origin::bytes(sample_images::png(64, 64))),
             ("/slow.png", Arc::new(drip)),
             ("/huge.png", origin::bytes(png(8_000, 8_000))),
             ("/wide.png", origin::bytes(png(5_000, 5_000))),
             ("/cut.png", origin::bytes(over())),
             (
                 "/lies.png",
-                origin::bytes(pictures::claiming_png(100_000, 100_000)),
+                origin::bytes(sample_images::claiming_png(100_000, 100_000)),
             ),
             ("/page.png", origin::bytes(b"<html>".to_vec())),
         ]);
@@ -117,7 +117,7 @@ fn png(width: u32, height: u32) -> Vec<u8> {
 /// Sends 2 MB of a much longer body, then a byte now and then.
 fn drip(stream: &mut TcpStream) {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 13000000\r\nConnection: close\r\n\r\n";
-    let mut image = pictures::png(64, 64);
+    let mut image = sample_images::png(64, 64);
     image.truncate(40);
     image.resize(2 << 20, 0);
     let mut sent = stream.write_all(head.as_bytes());
@@ -138,14 +138,14 @@ pub fn exchange(request: &Request) -> Answer {
 
 /// The observations of a well-behaved account.
 #[derive(Default)]
-pub struct Seen {
+pub struct Observations {
     pub created: Vec<Duration>,
     pub faults: Vec<String>,
 }
 
 /// Creates jobs until `over`, and asserts that each produces an image.
-pub fn create_jobs(process: &Process, customer: &Customer, over: &AtomicBool) -> Seen {
-    let mut seen = Seen::default();
+pub fn create_jobs(process: &Process, customer: &Customer, over: &AtomicBool) -> Observations {
+    let mut seen = Observations::default();
     let call = |method: &str, target: &str| process.call(method, target).bearer(&customer.key);
     while !over.load(Ordering::Relaxed) {
         let create = call("POST", "/api/v1/nb/text-generations").json(&fox());
@@ -179,7 +179,7 @@ fn status_of(answer: &Answer) -> String {
         .to_owned()
 }
 
-impl Seen {
+impl Observations {
     /// Prints the latencies and asserts that every call succeeded.
     pub fn assert_all_succeeded(mut self, who: &str) {
         self.created.sort();

@@ -184,9 +184,9 @@ fn the_people_of_a_deactivated_account_can_read_and_not_change_it() {
     make.refused(403, "forbidden");
     let operator = server.operators_browser();
     operator.call(&server, "POST", &keys).json(&key).expect(201);
-    let picture = format!("{base}/generations/pro");
+    let image = format!("{base}/generations/pro");
     for browser in [&owner, &operator] {
-        let call = browser.call(&server, "POST", &picture).json(&fox());
+        let call = browser.call(&server, "POST", &image).json(&fox());
         call.refused(403, "forbidden");
     }
     // The panel offers the operator the same call.

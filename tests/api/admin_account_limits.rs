@@ -275,10 +275,10 @@ fn all_keys_of_an_account_and_its_playground_share_its_rate() {
         );
     }
     let browser = server.operators_browser();
-    let picture = format!("/accounts/{}/generations/pro", keys[0].account);
+    let image = format!("/accounts/{}/generations/pro", keys[0].account);
     let form = "--b\r\nContent-Disposition: form-data; name=\"request\"\r\n\r\n";
     let form = format!("{form}{}\r\n--b--\r\n", fox());
-    let call = browser.call(&server, "POST", &picture);
+    let call = browser.call(&server, "POST", &image);
     let call = call.bytes("multipart/form-data; boundary=b", form.as_bytes());
     call.refused(429, "rate_limited");
     let google = server

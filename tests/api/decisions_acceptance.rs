@@ -2,14 +2,14 @@
 //! operator changes the terms, then the call sends its body: the server never accepts it on the old terms.
 
 use crate::support::http::Request;
-use crate::support::{Browser, Customer, Server, Wire, fox, pictures, until};
+use crate::support::{Browser, Customer, Server, Wire, fox, sample_images, until};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
 /// The status and the error code of an answer.
-type Refused = (u16, &'static str);
+type RefusalCode = (u16, &'static str);
 
 /// An operator's change of a caller's terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ fn send_in_two_parts(
     request: &Request,
     at: usize,
     meanwhile: impl FnOnce(),
-) -> Refused {
+) -> RefusalCode {
     let bytes = request.wire();
     let mut wire = Wire::open(server.address);
     wire.send(&bytes[..at]);
@@ -107,7 +107,7 @@ fn send_during_change(
     server: &Server,
     change: Option<Change>,
     request: impl FnOnce(&Customer) -> Request,
-) -> Refused {
+) -> RefusalCode {
     let customer = server.customer("1.00");
     let request = request(&customer);
     let bytes = request.wire();
@@ -137,7 +137,10 @@ fn assert_nothing_accepted(server: &Server, account: &str, change: Option<Change
     assert_eq!(account["reserved"], "0.00", "{change:?}");
 }
 
-fn assert_each(request: impl Fn(&Server, &Customer) -> Request, table: [Refused; CHANGES.len()]) {
+fn assert_each(
+    request: impl Fn(&Server, &Customer) -> Request,
+    table: [RefusalCode; CHANGES.len()],
+) {
     let server = Server::start();
     let send = |change| send_during_change(&server, change, |customer| request(&server, customer));
     assert!([200, 202].contains(&send(None).0), "unchanged");
@@ -195,7 +198,7 @@ fn a_gemini_call_is_checked_when_it_is_accepted() {
     );
 }
 
-const OF_OPENAI: [Refused; CHANGES.len()] = [
+const OF_OPENAI: [RefusalCode; CHANGES.len()] = [
     (401, "invalid_request_error"),
     (401, "invalid_request_error"),
     (401, "invalid_request_error"),
@@ -232,7 +235,7 @@ fn an_openai_edit_is_checked_when_it_is_accepted() {
     let form = [
         part("model", b"pro"),
         part("prompt", b"make it blue"),
-        part("image\"; filename=\"a.png", &pictures::png(8, 8)),
+        part("image\"; filename=\"a.png", &sample_images::png(8, 8)),
         b"--b--\r\n".to_vec(),
     ]
     .concat();
@@ -250,7 +253,7 @@ fn playground_form() -> (Vec<u8>, usize) {
     let mut form =
         b"--b\r\nContent-Disposition: form-data; name=\"image\"; filename=\"a.png\"\r\n\r\n"
             .to_vec();
-    form.extend(pictures::png(8, 8));
+    form.extend(sample_images::png(8, 8));
     form.extend(b"\r\n--b\r\nContent-Disposition: form-data; name=\"request\"\r\n\r\n");
     let first = form.len();
     form.extend(fox().to_string().as_bytes());
@@ -270,7 +273,7 @@ fn playground(
     browser: &Browser,
     account: &str,
     meanwhile: impl FnOnce(),
-) -> Refused {
+) -> RefusalCode {
     let (form, first) = playground_form();
     let path = format!("/accounts/{account}/generations/pro");
     let call = browser.call(server, "POST", &path);
@@ -278,7 +281,7 @@ fn playground(
     let head = call.wire().len() - form.len();
     let before = inputs(server);
     send_in_two_parts(server, &call, head + first, || {
-        until("the form's picture is stored", || {
+        until("the form's image is stored", || {
             !inputs(server).is_subset(&before)
         });
         meanwhile();
@@ -309,7 +312,7 @@ fn a_generation_of_the_panel_is_checked_when_it_is_accepted() {
         assert_eq!(status, 202);
         let path = format!("/jobs?account_id={account}");
         let jobs = || server.admin("GET", &path).expect(200).json();
-        until("the first picture is made", || {
+        until("the first image is made", || {
             jobs()["data"][0]["status"] == "done"
         });
         let path = format!("/accounts/{account}/keys");

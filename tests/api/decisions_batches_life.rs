@@ -1,7 +1,7 @@
 //! Decisions 12: the life of a batch: lookup, long poll, results, end.
 
 use crate::support::batches::{entry, entry_with, results_path};
-use crate::support::pictures::png;
+use crate::support::sample_images::png;
 use crate::support::{Behaviour, Customer, Options, Origin, Server, fox, origin, until};
 use serde_json::{Value, json};
 use std::thread;
@@ -339,7 +339,7 @@ fn a_batch_of_another_account_is_404() {
 
 #[test]
 fn input_images_are_fetched_when_the_job_is_dequeued() {
-    let pictures = Origin::start([("/wide.png", origin::bytes(png(160, 90)))]);
+    let images = Origin::start([("/wide.png", origin::bytes(png(160, 90)))]);
     let server = Server::with(Options::new().allow_loopback());
     server.pause(&[]);
     let customer = server.customer("1.00");
@@ -350,8 +350,8 @@ fn input_images_are_fetched_when_the_job_is_dequeued() {
     let batch = server.submit(
         &customer,
         &[
-            with(json!([pictures.url("/wide.png")])),
-            with(json!([pictures.url("/wide.png"), unreachable])),
+            with(json!([images.url("/wide.png")])),
+            with(json!([images.url("/wide.png"), unreachable])),
         ],
     );
     let ended = server.batch_ended(&customer, &batch);
@@ -360,7 +360,7 @@ fn input_images_are_fetched_when_the_job_is_dequeued() {
         (&json!(1), &json!(1))
     );
     // The failed entry carries the text of the 422 and is not charged.
-    let single = json!({"prompt": "x", "aspect_ratio": "1:1", "input_images_urls": [pictures.url("/wide.png"), unreachable]});
+    let single = json!({"prompt": "x", "aspect_ratio": "1:1", "input_images_urls": [images.url("/wide.png"), unreachable]});
     let refused = server
         .generation(&customer, "/nb2/url-generations", &single)
         .invalid(&["input_images_urls[1]"]);

@@ -1,7 +1,7 @@
 //! Decisions 1, "Beyond the specification": `?dry_run=true` on the generation calls.
 
 use crate::support::batches::{batch_of, entry};
-use crate::support::pictures::png;
+use crate::support::sample_images::png;
 use crate::support::{
     Customer, ENDPOINTS, Origin, Server, fox, fox_with, options::Options, origin,
 };

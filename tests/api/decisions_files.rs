@@ -1,6 +1,6 @@
 //! Decisions 3: download URLs of the local store.
 
-use crate::support::pictures::{png, tiny_png};
+use crate::support::sample_images::{png, tiny_png};
 use crate::support::{Customer, Server};
 use image::GenericImageView as _;
 use std::time::Duration;
@@ -163,8 +163,8 @@ fn a_signed_url_survives_a_restart() {
 #[test]
 fn decisions_3_a_thumbnail_has_the_signature_of_its_image() {
     let (server, _, job, target) = server_with_done_job();
-    let picture = server.objects().join(server.result_key(&job));
-    std::fs::write(&picture, png(900, 600)).unwrap();
+    let image = server.objects().join(server.result_key(&job));
+    std::fs::write(&image, png(900, 600)).unwrap();
     for (query, kind, suffix, size) in [
         ("width=512", "image/jpeg", "512.jpg", (512, 341)),
         (
@@ -216,7 +216,7 @@ fn decisions_3_a_thumbnail_has_the_signature_of_its_image() {
         .get(&format!("{target}&size=1"))
         .refused(403, "invalid_signature");
     // Thumbnails are unavailable once the image is gone.
-    std::fs::remove_file(&picture).unwrap();
+    std::fs::remove_file(&image).unwrap();
     server
         .get(&format!("{target}&width=512"))
         .refused(410, "gone");

@@ -3,7 +3,7 @@
 use crate::support::http::{Request, Session};
 use crate::support::raw::Wire;
 use crate::support::{
-    Behaviour, Origin, Server, fox, fox_with, options::Options, origin, pictures,
+    Behaviour, Origin, Server, fox, fox_with, options::Options, origin, sample_images,
 };
 use serde_json::json;
 use std::collections::HashSet;
@@ -265,7 +265,7 @@ fn assert_retry_accepted(call: &Request, status: u16, mend: impl FnOnce()) {
 
 #[test]
 fn a_call_that_is_not_accepted_does_not_use_the_key_up() {
-    let origin = Origin::start([("/a.png", origin::bytes(pictures::png(1, 1)))]);
+    let origin = Origin::start([("/a.png", origin::bytes(sample_images::png(1, 1)))]);
     let options = Options::new()
         .allow_loopback()
         .set("jobs.max_live_per_account", 3);

@@ -1,6 +1,6 @@
 //! Decisions 1, `input_images_urls` and "Who may be fetched".
 
-use crate::support::{Customer, Origin, Server, fox_with, options::Options, origin, pictures};
+use crate::support::{Customer, Origin, Server, fox_with, options::Options, origin, sample_images};
 use image::ImageFormat;
 use serde_json::{Value, json};
 use std::sync::{Arc, Barrier};
@@ -22,10 +22,10 @@ fn start() -> (Server, Customer) {
 #[test]
 fn inputs_are_fetched_concurrently_while_the_call_waits() {
     let all_here = Arc::new(Barrier::new(14));
-    let picture = pictures::png(3, 2);
+    let image = sample_images::png(3, 2);
     let together: origin::Serve = Arc::new(move |stream| {
         all_here.wait();
-        origin::reply(stream, "200 OK", "", &picture);
+        origin::reply(stream, "200 OK", "", &image);
     });
     let origin = Origin::start([("/a", together)]);
     let (server, customer) = start();
@@ -38,9 +38,9 @@ fn inputs_are_fetched_concurrently_while_the_call_waits() {
 #[test]
 fn inputs_reach_the_generator_in_order_and_are_removed_when_the_job_ends() {
     let origin = Origin::start([
-        ("/0", origin::bytes(pictures::png(1, 2))),
-        ("/1", origin::bytes(pictures::png(3, 4))),
-        ("/2", origin::bytes(pictures::png(5, 6))),
+        ("/0", origin::bytes(sample_images::png(1, 2))),
+        ("/1", origin::bytes(sample_images::png(3, 4))),
+        ("/2", origin::bytes(sample_images::png(5, 6))),
     ]);
     let (server, customer) = start();
     server.generator.hold();
@@ -67,7 +67,7 @@ fn inputs_reach_the_generator_in_order_and_are_removed_when_the_job_ends() {
 
 #[test]
 fn inputs_of_a_failed_or_canceled_job_are_removed_too() {
-    let origin = Origin::start([("/a", origin::bytes(pictures::png(1, 1)))]);
+    let origin = Origin::start([("/a", origin::bytes(sample_images::png(1, 1)))]);
     let options = Options::new().allow_loopback().slots(1);
     let server = Server::with(options);
     let customer = server.customer("10.00");
@@ -91,7 +91,7 @@ fn inputs_of_a_failed_or_canceled_job_are_removed_too() {
 #[test]
 fn a_url_has_at_most_2048_characters() {
     let (server, customer) = start();
-    let origin = Origin::start([("/a", origin::bytes(pictures::png(1, 1)))]);
+    let origin = Origin::start([("/a", origin::bytes(sample_images::png(1, 1)))]);
     let mut url = origin.url("/a?");
     url.push_str(&"x".repeat(2_048 - url.len()));
     call(&server, &customer, &[url.clone()]).expect(202);
@@ -109,7 +109,7 @@ fn data_that_is_not_an_image_is_422() {
             stream,
             "200 OK",
             "Content-Type: image/png\r\n",
-            b"%PDF-1.7 not a picture",
+            b"%PDF-1.7 not an image",
         );
     });
     let honest: origin::Serve = Arc::new(move |stream| {
@@ -117,7 +117,7 @@ fn data_that_is_not_an_image_is_422() {
             stream,
             "200 OK",
             "Content-Type: text/plain\r\n",
-            &pictures::png(2, 2),
+            &sample_images::png(2, 2),
         );
     });
     let origin = Origin::start([
@@ -150,7 +150,7 @@ fn png_jpeg_webp_and_gif_are_accepted() {
     ];
     let (server, customer) = start();
     for format in formats {
-        let origin = Origin::start([("/a", origin::bytes(pictures::encoded(7, 5, format)))]);
+        let origin = Origin::start([("/a", origin::bytes(sample_images::encoded(7, 5, format)))]);
         let job = call(&server, &customer, &[origin.url("/a")])
             .expect(202)
             .job_id();
@@ -177,7 +177,7 @@ fn five_redirects_are_followed_and_six_are_not() {
         ("/3", to("/2")),
         ("/2", to("/1")),
         ("/1", to("/0")),
-        ("/0", origin::bytes(pictures::png(1, 1))),
+        ("/0", origin::bytes(sample_images::png(1, 1))),
     ]);
     let (server, customer) = start();
     call(&server, &customer, &[origin.url("/5")]).expect(202);
@@ -195,7 +195,7 @@ fn the_whole_ingestion_has_one_time_limit() {
     });
     let origin = Origin::start([
         ("/stalled", stalled),
-        ("/fine", origin::bytes(pictures::png(1, 1))),
+        ("/fine", origin::bytes(sample_images::png(1, 1))),
     ]);
     let options = Options::new()
         .allow_loopback()

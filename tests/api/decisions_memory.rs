@@ -3,7 +3,7 @@
 
 use crate::support::http::Request;
 use crate::support::{
-    Customer, OneNode, Options, Origin, Server, Wire, fox_with, origin, pictures, until,
+    Customer, OneNode, Options, Origin, Server, Wire, fox_with, origin, sample_images, until,
 };
 use serde_json::json;
 use std::io::{Read as _, Write as _};
@@ -17,7 +17,7 @@ const DRY_RUN: &str = "/url-generations?dry_run=true";
 fn stalled_image() -> origin::Serve {
     Arc::new(|stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
-        let _ = stream.write_all(&pictures::png(1, 1)[..40]);
+        let _ = stream.write_all(&sample_images::png(1, 1)[..40]);
         let _ = stream.read(&mut [0; 1]);
     })
 }
@@ -39,7 +39,7 @@ fn server_with_budget() -> Server {
 fn dry_runs_with_slow_images_use_half_of_the_budget_until_their_callers_disconnect() {
     let origin = Origin::start([
         ("/slow", stalled_image()),
-        ("/fine", origin::bytes(pictures::png(4, 4))),
+        ("/fine", origin::bytes(sample_images::png(4, 4))),
     ]);
     let server = server_with_budget();
     let (hostile, other) = (server.customer("1.00"), server.customer("1.00"));
@@ -104,7 +104,7 @@ fn a_call_that_gets_no_memory_in_time_is_overloaded() {
 
 #[test]
 fn the_fetches_of_a_key_without_a_rate_limit_are_limited() {
-    let origin = Origin::start([("/fine", origin::bytes(pictures::png(4, 4)))]);
+    let origin = Origin::start([("/fine", origin::bytes(sample_images::png(4, 4)))]);
     let options = Options::new()
         .allow_loopback()
         .one_node(OneNode::Rates)
@@ -135,8 +135,8 @@ fn the_fetches_of_a_key_without_a_rate_limit_are_limited() {
 #[test]
 fn an_input_of_more_pixels_than_configured_is_refused_by_its_header() {
     let origin = Origin::start([
-        ("/most", origin::bytes(pictures::png(100, 100))),
-        ("/more", origin::bytes(pictures::png(101, 100))),
+        ("/most", origin::bytes(sample_images::png(100, 100))),
+        ("/more", origin::bytes(sample_images::png(101, 100))),
     ]);
     let server = Server::with(
         Options::new()

@@ -206,12 +206,12 @@ fn ingestion_before_the_reservation_that_decides() {
     let (arrived, has_arrived) = mpsc::channel();
     let (go_on, may_go_on) = mpsc::channel::<()>();
     let gate = parking_lot::Mutex::new((arrived, may_go_on));
-    let picture = crate::support::pictures::png(2, 2);
+    let image = crate::support::sample_images::png(2, 2);
     let slow: origin::Serve = Arc::new(move |stream| {
         let gate = gate.lock();
         gate.0.send(()).unwrap();
         gate.1.recv().unwrap();
-        origin::reply(stream, "200 OK", "", &picture);
+        origin::reply(stream, "200 OK", "", &image);
         let _ = stream.flush();
     });
     let origin = Origin::start([("/slow.png", slow)]);

@@ -1,18 +1,18 @@
 //! Decisions 1: `auto`, and the default resolution.
 
 use crate::support::{
-    ENDPOINTS, Origin, Server, fox, fox_with, options::Options, origin, pictures,
+    ENDPOINTS, Origin, Server, fox, fox_with, options::Options, origin, sample_images,
 };
 use image::ImageFormat;
 use serde_json::json;
 
 /// The ratios that `auto` chooses for these images on one endpoint.
-fn ratios(path: &str, pictures: Vec<Vec<u8>>) -> Vec<String> {
+fn ratios(path: &str, images: Vec<Vec<u8>>) -> Vec<String> {
     let server = Server::with(Options::new().allow_loopback());
     let customer = server.customer("10.00");
-    let ratio = |picture: Vec<u8>| {
-        let square = origin::bytes(pictures::png(8, 8));
-        let origin = Origin::start([("/first", origin::bytes(picture)), ("/second", square)]);
+    let ratio = |image: Vec<u8>| {
+        let square = origin::bytes(sample_images::png(8, 8));
+        let origin = Origin::start([("/first", origin::bytes(image)), ("/second", square)]);
         let urls = [origin.url("/first"), origin.url("/second")];
         let body = fox_with(json!({"aspect_ratio": "auto", "input_images_urls": urls}));
         let job = server
@@ -22,7 +22,7 @@ fn ratios(path: &str, pictures: Vec<Vec<u8>>) -> Vec<String> {
         server.job_once(&customer, &job, "done");
         server.generator.orders().pop().unwrap().ratio.to_string()
     };
-    pictures.into_iter().map(ratio).collect()
+    images.into_iter().map(ratio).collect()
 }
 
 #[test]
@@ -38,13 +38,13 @@ fn auto_is_the_supported_ratio_nearest_to_the_first_image() {
         (640, 480, "4:3"),
         (1, 1, "1:1"),
     ];
-    let pictures: Vec<_> = shapes
+    let images: Vec<_> = shapes
         .iter()
-        .map(|(w, h, _)| pictures::png(*w, *h))
+        .map(|(w, h, _)| sample_images::png(*w, *h))
         .collect();
     let expected: Vec<_> = shapes.iter().map(|(.., ratio)| *ratio).collect();
     for path in ["/url-generations", "/nb2/url-generations"] {
-        assert_eq!(ratios(path, pictures.clone()), expected, "{path}");
+        assert_eq!(ratios(path, images.clone()), expected, "{path}");
     }
 }
 
@@ -52,16 +52,19 @@ fn auto_is_the_supported_ratio_nearest_to_the_first_image() {
 fn auto_compares_ratios_in_log_space() {
     // The service compares ratios in log space: between 4:3 (1.333) and 3:2 (1.5) the border is 1.4142 there, and 1.4167 on a
     // linear scale.
-    let between = vec![pictures::png(1_415, 1_000), pictures::png(1_413, 1_000)];
+    let between = vec![
+        sample_images::png(1_415, 1_000),
+        sample_images::png(1_413, 1_000),
+    ];
     assert_eq!(ratios("/url-generations", between), ["3:2", "4:3"]);
 }
 
 #[test]
 fn auto_applies_the_exif_orientation_of_a_photograph() {
-    let upright = pictures::turned_jpeg(160, 90, 1);
-    let half_turned = pictures::turned_jpeg(160, 90, 3);
-    let quarter_turned = pictures::turned_jpeg(160, 90, 6);
-    let other_quarter = pictures::turned_jpeg(160, 90, 8);
+    let upright = sample_images::turned_jpeg(160, 90, 1);
+    let half_turned = sample_images::turned_jpeg(160, 90, 3);
+    let quarter_turned = sample_images::turned_jpeg(160, 90, 6);
+    let other_quarter = sample_images::turned_jpeg(160, 90, 8);
     let seen = ratios(
         "/url-generations",
         vec![upright, half_turned, quarter_turned, other_quarter],
@@ -77,10 +80,10 @@ fn auto_reads_every_format() {
         ImageFormat::WebP,
         ImageFormat::Gif,
     ];
-    let pictures = formats
-        .map(|format| pictures::encoded(30, 20, format))
+    let images = formats
+        .map(|format| sample_images::encoded(30, 20, format))
         .to_vec();
-    assert_eq!(ratios("/nb2/url-generations", pictures), ["3:2"; 4]);
+    assert_eq!(ratios("/nb2/url-generations", images), ["3:2"; 4]);
 }
 
 #[test]

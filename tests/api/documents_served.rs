@@ -8,7 +8,7 @@ mod single_calls;
 mod tour;
 
 use crate::support::contract::{Contract, resolve_ref};
-use crate::support::{OneNode, Options, Origin, Server, origin, pictures};
+use crate::support::{OneNode, Options, Origin, Server, origin, sample_images};
 use batch_calls::batches;
 use every_call::{after_storage_failure, documented_examples, early_checks, parameters};
 use serde_json::json;
@@ -109,7 +109,7 @@ fn run_tour(
 
 #[test]
 fn all_documented_responses_are_served_and_all_served_responses_are_documented() {
-    let origin = Origin::start([("/a.png", origin::bytes(pictures::png(2, 2)))]);
+    let origin = Origin::start([("/a.png", origin::bytes(sample_images::png(2, 2)))]);
     let images = origin.url("/a.png");
     let bare = || Options::new().allow_loopback();
     let options = || {

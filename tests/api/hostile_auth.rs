@@ -2,7 +2,9 @@
 
 use crate::support::http::Session;
 use crate::support::raw::Wire;
-use crate::support::{ENDPOINTS, Options, Origin, Server, fox, fox_with, origin, pictures, until};
+use crate::support::{
+    ENDPOINTS, Options, Origin, Server, fox, fox_with, origin, sample_images, until,
+};
 use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -84,7 +86,7 @@ fn hostile_31_a_key_that_is_withdrawn_during_its_request() {
         let gate = gate.lock();
         gate.0.send(()).unwrap();
         let _ = gate.1.recv();
-        origin::reply(stream, "200 OK", "", &pictures::png(1, 1));
+        origin::reply(stream, "200 OK", "", &sample_images::png(1, 1));
     });
     let origin = Origin::start([("/slow.png", slow)]);
     let server = Server::with(Options::new().allow_loopback());

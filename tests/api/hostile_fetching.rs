@@ -1,7 +1,7 @@
 //! Hostile responses to the fetching of input images, 68 to 72.
 
 use crate::support::{
-    Answer, Customer, Options, Origin, Server, fox_with, origin, pictures, until,
+    Answer, Customer, Options, Origin, Server, fox_with, origin, sample_images, until,
 };
 use image::ImageFormat;
 use serde_json::json;
@@ -38,7 +38,7 @@ fn assert_input_rejected(server: &Server, customer: &Customer, url: String) -> S
 fn endless_image(head: &'static str, chunked: bool) -> origin::Serve {
     Arc::new(move |stream| {
         let _ = stream.write_all(head.as_bytes());
-        let first = pictures::png(1, 1);
+        let first = sample_images::png(1, 1);
         let more = vec![0_u8; 65_536];
         for block in std::iter::once(&first).chain(std::iter::repeat_n(&more, 100_000)) {
             let framed = if chunked {
@@ -58,7 +58,7 @@ fn hostile_68_endless_and_slow_bodies() {
     let drip: origin::Serve = Arc::new(|stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
         // One byte at a time until the client disconnects.
-        for byte in pictures::png(1, 1).into_iter().cycle().take(100_000) {
+        for byte in sample_images::png(1, 1).into_iter().cycle().take(100_000) {
             if stream.write_all(&[byte]).is_err() {
                 return;
             }
@@ -107,9 +107,9 @@ fn hostile_68_endless_and_slow_bodies() {
 
 #[test]
 fn hostile_68_wrong_content_lengths_and_encoded_bodies() {
-    let picture = pictures::png(3, 2);
-    let with = |head: String| origin::raw([head.as_bytes(), &picture].concat());
-    let length = picture.len();
+    let image = sample_images::png(3, 2);
+    let with = |head: String| origin::raw([head.as_bytes(), &image].concat());
+    let length = image.len();
     let origin = Origin::start([
         ("/none", with("HTTP/1.1 200 OK\r\n\r\n".into())),
         (
@@ -163,12 +163,12 @@ fn hostile_68_wrong_content_lengths_and_encoded_bodies() {
 
 #[test]
 fn hostile_68_the_total_exactly_and_one_byte_more_over_14_images() {
-    let mut picture = pictures::png(1, 1);
-    picture.resize(1_000, 0);
-    let mut one_more = picture.clone();
+    let mut image = sample_images::png(1, 1);
+    image.resize(1_000, 0);
+    let mut one_more = image.clone();
     one_more.push(0);
     let origin = Origin::start([
-        ("/a", origin::bytes(picture)),
+        ("/a", origin::bytes(image)),
         ("/b", origin::bytes(one_more)),
     ]);
     let (server, customer) = start(Options::new().set("inputs.max_total_bytes", 14_000));
@@ -187,7 +187,7 @@ fn hostile_68_the_total_exactly_and_one_byte_more_over_14_images() {
 
 #[test]
 fn hostile_69_responses_that_are_not_images() {
-    let half = pictures::png(64, 64)[..60].to_vec();
+    let half = sample_images::png(64, 64)[..60].to_vec();
     let reset: origin::Serve = Arc::new(|stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n\x89PNG");
         let socket = socket2::SockRef::from(&*stream);
@@ -267,7 +267,7 @@ fn hostile_69_responses_that_are_not_images() {
 #[test]
 fn hostile_70_images_with_false_headers_are_rejected() {
     let jpeg_without_lines = {
-        let mut jpeg = pictures::encoded(8, 8, ImageFormat::Jpeg);
+        let mut jpeg = sample_images::encoded(8, 8, ImageFormat::Jpeg);
         let frame = jpeg.windows(2).position(|it| it == [0xff, 0xc0]).unwrap();
         jpeg[frame + 5..frame + 7].fill(0);
         jpeg
@@ -276,16 +276,16 @@ fn hostile_70_images_with_false_headers_are_rejected() {
     let cases = [
         (
             "100,000 pixels a side",
-            pictures::claiming_png(100_000, 100_000),
+            sample_images::claiming_png(100_000, 100_000),
         ),
         (
             "2^32-1 pixels a side",
-            pictures::claiming_png(u32::MAX, u32::MAX),
+            sample_images::claiming_png(u32::MAX, u32::MAX),
         ),
-        ("no pixels", pictures::claiming_png(0, 5)),
+        ("no pixels", sample_images::claiming_png(0, 5)),
         (
             "too many pixels in all",
-            pictures::claiming_png(16_000, 16_000),
+            sample_images::claiming_png(16_000, 16_000),
         ),
         ("a JPEG without lines", jpeg_without_lines),
         ("SVG", svg),
@@ -295,11 +295,11 @@ fn hostile_70_images_with_false_headers_are_rejected() {
             "the signature of a PNG alone",
             b"\x89PNG\r\n\x1a\n".to_vec(),
         ),
-        ("a cut header", pictures::png(4, 4)[..20].to_vec()),
-        ("a cut PNG", pictures::cut_off(ImageFormat::Png)),
-        ("a cut JPEG", pictures::cut_off(ImageFormat::Jpeg)),
-        ("a cut GIF", pictures::cut_off(ImageFormat::Gif)),
-        ("a cut WebP", pictures::cut_off(ImageFormat::WebP)),
+        ("a cut header", sample_images::png(4, 4)[..20].to_vec()),
+        ("a cut PNG", sample_images::cut_off(ImageFormat::Png)),
+        ("a cut JPEG", sample_images::cut_off(ImageFormat::Jpeg)),
+        ("a cut GIF", sample_images::cut_off(ImageFormat::Gif)),
+        ("a cut WebP", sample_images::cut_off(ImageFormat::WebP)),
         (
             "the signature of a JPEG alone",
             b"\xff\xd8\xff\xe0".to_vec(),
@@ -327,7 +327,7 @@ fn hostile_71_fourteen_hostile_images_at_once_are_rejected() {
     let origin = Origin::start([
         (
             "/0",
-            origin::bytes(pictures::claiming_png(100_000, 100_000)),
+            origin::bytes(sample_images::claiming_png(100_000, 100_000)),
         ),
         (
             "/1",
@@ -356,7 +356,7 @@ fn hostile_71_fourteen_hostile_images_at_once_are_rejected() {
 
 #[test]
 fn hostile_72_an_object_store_that_fails() {
-    let origin = Origin::start([("/a", origin::bytes(pictures::png(1, 1)))]);
+    let origin = Origin::start([("/a", origin::bytes(sample_images::png(1, 1)))]);
     let (server, customer) = start(Options::new());
     let urls = vec![origin.url("/a"); 3];
     let break_it = || {

@@ -1,6 +1,6 @@
 //! Hostile addresses of input images, 57 to 63. The service must never connect to a listener on loopback.
 
-use crate::support::{Customer, Options, Origin, Server, fox_with, origin, pictures};
+use crate::support::{Customer, Options, Origin, Server, fox_with, origin, sample_images};
 use serde_json::json;
 
 /// Asserts that the service rejects each URL by name, connects to none, and charges nothing.
@@ -244,7 +244,7 @@ fn hostile_63_urls_that_parsers_read_differently() {
     ];
     assert_all_rejected(&server, &customer, &trap, &urls);
     // The service does not send the fragment.
-    let origin = Origin::start([("/a", origin::bytes(pictures::png(1, 1)))]);
+    let origin = Origin::start([("/a", origin::bytes(sample_images::png(1, 1)))]);
     let body =
         fox_with(json!({"input_images_urls": [format!("{}#@example.com", origin.url("/a"))]}));
     server

@@ -3,7 +3,7 @@
 use crate::support::{Behaviour, Browser, Customer, Options, Server};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tintype::server::sweeps::remove_old_pictures;
+use tintype::server::sweeps::remove_old_images;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::commit_and_wait;
@@ -44,7 +44,7 @@ impl Desk {
         browser.call(&self.server, method, &path).send()
     }
 
-    fn picture(&self, browser: &Browser, job: &str) -> u16 {
+    fn image(&self, browser: &Browser, job: &str) -> u16 {
         let path = self.path(&format!("/jobs/{job}/picture"));
         browser.call(&self.server, "GET", &path).send().status
     }
@@ -57,7 +57,7 @@ impl Desk {
 
     fn sweep(&self) {
         let runtime = actix_web::rt::System::new();
-        runtime.block_on(remove_old_pictures(&self.server.instance().jobs));
+        runtime.block_on(remove_old_images(&self.server.instance().jobs));
     }
 }
 
@@ -83,7 +83,7 @@ fn retention_does_not_delete_the_images_of_favourites() {
     desk.server.clock.advance(DAY * 400);
     desk.sweep();
     let browser = desk.server.operators_browser();
-    let found = [&kept, &other].map(|job| desk.picture(&browser, job));
+    let found = [&kept, &other].map(|job| desk.image(&browser, job));
     assert_eq!(found, [200, 410]);
     // A removed image cannot become a favourite.
     desk.mark(&browser, "PUT", &other)
@@ -93,7 +93,7 @@ fn retention_does_not_delete_the_images_of_favourites() {
     assert_eq!(desk.mark(&browser, "DELETE", &kept).status, 204);
     assert_eq!(desk.favourites(&browser), [""; 0]);
     desk.sweep();
-    assert_eq!(desk.picture(&browser, &kept), 410);
+    assert_eq!(desk.image(&browser, &kept), 410);
     desk.server.assert_settled();
 }
 

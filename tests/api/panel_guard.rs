@@ -1,7 +1,7 @@
 //! Authorization in the panel: the tests call every route as every caller without permission.
 
 use crate::support::batches::{batch_of, entry};
-use crate::support::pictures::png;
+use crate::support::sample_images::png;
 use crate::support::{Answer, Browser, Customer, Options, Server, fox, until};
 use serde_json::{Value, json};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Previews of running jobs: for people of the account, from memory, while the job runs.
 
-use crate::support::pictures::png;
+use crate::support::sample_images::png;
 use crate::support::{OneNode, Options, Server, until};
 use tintype_actors::ports::Preview;
 

@@ -1,12 +1,14 @@
 //! Specification, "Endpoints".
 
-use crate::support::{ENDPOINTS, Origin, Server, fox_with, options::Options, origin, pictures};
+use crate::support::{
+    ENDPOINTS, Origin, Server, fox_with, options::Options, origin, sample_images,
+};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 #[test]
 fn every_generation_endpoint_takes_its_fields() {
-    let origin = Origin::start([("/a.png", origin::bytes(pictures::png(4, 2)))]);
+    let origin = Origin::start([("/a.png", origin::bytes(sample_images::png(4, 2)))]);
     let server = Server::with(Options::new().allow_loopback());
     let customer = server.customer("10.00");
     for (path, tier, takes_images) in ENDPOINTS {

@@ -1,6 +1,6 @@
 //! Specification, "Errors", native interface.
 
-use crate::support::{Origin, Server, fox, fox_with, options::Options, origin, pictures};
+use crate::support::{Origin, Server, fox, fox_with, options::Options, origin, sample_images};
 use serde_json::json;
 use std::fs;
 use uuid::Uuid;
@@ -52,7 +52,7 @@ fn status_404_unknown_job() {
 
 #[test]
 fn status_422_an_input_url_cannot_be_fetched() {
-    let origin = Origin::start([("/a.png", origin::bytes(pictures::png(1, 1)))]);
+    let origin = Origin::start([("/a.png", origin::bytes(sample_images::png(1, 1)))]);
     let server = Server::with(Options::new().allow_loopback());
     let customer = server.customer("1.00");
     let urls = [origin.url("/a.png"), origin.url("/missing.png")];
@@ -66,13 +66,13 @@ fn status_422_an_input_url_cannot_be_fetched() {
 
 #[test]
 fn status_422_total_input_too_large() {
-    let picture = pictures::png(40, 40);
-    let limit = 2 * picture.len() as i64 + 1;
+    let image = sample_images::png(40, 40);
+    let limit = 2 * image.len() as i64 + 1;
     assert!(
-        limit >= 1_024 || picture.len() < 512,
+        limit >= 1_024 || image.len() < 512,
         "the limit is at least 1024"
     );
-    let mut padded = picture;
+    let mut padded = image;
     padded.resize(1_000, 0);
     let origin = Origin::start([("/a.png", origin::bytes(padded))]);
     let server = Server::with(
@@ -108,7 +108,7 @@ fn status_422_unsupported_aspect_ratio_for_the_model() {
 
 #[test]
 fn status_502_upstream_storage_failure_while_ingesting() {
-    let origin = Origin::start([("/a.png", origin::bytes(pictures::png(1, 1)))]);
+    let origin = Origin::start([("/a.png", origin::bytes(sample_images::png(1, 1)))]);
     let server = Server::with(Options::new().allow_loopback());
     let customer = server.customer("1.00");
     fs::remove_dir_all(server.objects()).unwrap();

@@ -1,6 +1,6 @@
 //! Specification, "Generation request (body fields)".
 
-use crate::support::{Origin, Server, fox_with, options::Options, origin, pictures};
+use crate::support::{Origin, Server, fox_with, options::Options, origin, sample_images};
 use serde_json::{Value, json};
 
 const PATH: &str = "/text-generations";
@@ -152,8 +152,8 @@ fn input_images_urls_are_an_array_of_strings() {
 
 #[test]
 fn input_images_urls_have_1_to_14_entries() {
-    let picture = origin::bytes(pictures::png(2, 2));
-    let origin = Origin::start([("/a.png", picture)]);
+    let image = origin::bytes(sample_images::png(2, 2));
+    let origin = Origin::start([("/a.png", image)]);
     let server = Server::with(Options::new().allow_loopback());
     let customer = server.customer("1.00");
     for (count, status) in [(0, 422), (1, 202), (14, 202), (15, 422)] {

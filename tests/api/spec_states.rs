@@ -70,8 +70,8 @@ fn processing_that_completes_becomes_done() {
     assert!(seen["error"].is_null());
     let url = seen["result"]["image_url"].as_str().unwrap();
     let target = url.split_once(&server.address.to_string()).unwrap().1;
-    let picture = server.get(target).expect(200);
-    assert_eq!(picture.body, crate::support::pictures::tiny_png());
+    let image = server.get(target).expect(200);
+    assert_eq!(image.body, crate::support::sample_images::tiny_png());
     server.assert_money(&customer, "0.866", "0.00", "0.866");
     server.assert_settled();
 }

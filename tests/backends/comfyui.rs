@@ -2,7 +2,7 @@
 
 use crate::comfyui_stub::{Age, Fate, Stub};
 use crate::fixture::{
-    Fixture, assert_outcome, describe, encoded, outcome, picture, remote, run, until,
+    Fixture, assert_outcome, describe, encoded, image, outcome, remote, run, until,
 };
 use crate::peer::text;
 use image::ImageFormat;
@@ -39,7 +39,7 @@ fn a_prompt_becomes_an_image_on_every_server_version() {
         run(async {
             let task = fixture.task();
             let made = plain(&fixture, &stub).generate(task.clone()).await;
-            assert_eq!(made.expect("a picture").bytes, picture(64, 64), "{age:?}");
+            assert_eq!(made.expect("an image").bytes, image(64, 64), "{age:?}");
             let prompts = stub.prompts();
             assert_eq!(prompts.len(), 1);
             let graph = &prompts[0].graph;
@@ -68,7 +68,7 @@ fn every_job_has_a_prompt_of_its_own() {
     run(async {
         let generator = plain(&fixture, &stub);
         for _ in 0..3 {
-            assert_outcome(&outcome(&generator, &fixture.task()).await, "picture");
+            assert_outcome(&outcome(&generator, &fixture.task()).await, "image");
         }
     });
     let prompts = stub.prompts();
@@ -97,9 +97,9 @@ fn the_checkpoint_is_that_of_the_tier_then_of_the_backend_then_the_first() {
     run(async {
         let generator = with(&fixture, &stub, named);
         let mut task = fixture.task();
-        assert_outcome(&outcome(&generator, &task).await, "picture");
+        assert_outcome(&outcome(&generator, &task).await, "image");
         task.model = Some("tiers.safetensors".into());
-        assert_outcome(&outcome(&generator, &task).await, "picture");
+        assert_outcome(&outcome(&generator, &task).await, "image");
     });
     let used: Vec<Value> = stub
         .prompts()
@@ -124,7 +124,7 @@ fn a_large_image_is_generated_at_a_size_that_the_model_supports() {
         let mut task = fixture.task();
         task.pixels = (1024, 512);
         let found = outcome(&with(&fixture, &stub, settings), &task).await;
-        assert_eq!(found, "picture (1024, 512)");
+        assert_eq!(found, "image (1024, 512)");
     });
     let graph = &stub.prompts()[0].graph;
     assert_eq!(input(graph, "size", "width"), 352);
@@ -135,13 +135,13 @@ fn a_large_image_is_generated_at_a_size_that_the_model_supports() {
 fn input_images_are_uploaded_and_named_as_the_server_names_them() {
     let (fixture, stub) = (Fixture::new(), Stub::start(Age::New));
     let inputs = [
-        picture(8, 8),
+        image(8, 8),
         encoded(8, 8, ImageFormat::Jpeg),
         encoded(8, 8, ImageFormat::WebP),
     ];
     run(async {
         let task = fixture.task_with(&inputs).await;
-        assert_outcome(&outcome(&plain(&fixture, &stub), &task).await, "picture");
+        assert_outcome(&outcome(&plain(&fixture, &stub), &task).await, "image");
     });
     let uploads = stub.uploads();
     assert_eq!(uploads.len(), 3);
@@ -192,14 +192,14 @@ fn a_workflow_of_the_operators_own_is_filled_in() {
     run(async {
         let generator = with(&fixture, &stub, settings);
         for (inputs, expected) in [
-            (1, "picture"),
-            (2, "picture"),
+            (1, "image"),
+            (2, "image"),
             (
                 3,
                 "not asked: the image generator takes at most 2 input images, not 3",
             ),
         ] {
-            let task = fixture.task_with(&vec![picture(8, 8); inputs]).await;
+            let task = fixture.task_with(&vec![image(8, 8); inputs]).await;
             assert_outcome(&outcome(&generator, &task).await, expected);
         }
     });
@@ -288,14 +288,14 @@ fn progress_is_reported_while_the_prompt_runs() {
         .await;
         assert!(task.progress.fraction().unwrap() < 0.7);
         // Previews are kept only while a page shows them.
-        let image = [&b"\0\0\0\x01\0\0\0\x02"[..], &picture(8, 8)].concat();
+        let frame = [&b"\0\0\0\x01\0\0\0\x02"[..], &image(8, 8)].concat();
         assert_eq!(task.progress.watch(), None);
-        stub.send(0x2, &image);
+        stub.send(0x2, &frame);
         until("there is a preview", || task.progress.watch().is_some()).await;
-        assert_eq!(task.progress.watch().unwrap().bytes[..], picture(8, 8));
+        assert_eq!(task.progress.watch().unwrap().bytes[..], image(8, 8));
         stub.all_become(Fate::Done);
         stub.tell("execution_success", &json!({"prompt_id": id}));
-        assert_outcome(&describe(making.await.unwrap()), "picture");
+        assert_outcome(&describe(making.await.unwrap()), "image");
     });
 }
 
@@ -308,7 +308,7 @@ fn a_server_without_a_websocket_generates_images_as_well() {
         });
         run(async {
             let found = outcome(&plain(&fixture, &stub), &fixture.task()).await;
-            assert_outcome(&found, "picture");
+            assert_outcome(&found, "image");
         });
     }
 }
@@ -326,6 +326,6 @@ fn a_closed_websocket_does_not_end_the_run() {
         stub.send(0x8, &[0x03, 0xe8]);
         stub.send(0x3, b"an opcode that there is not");
         stub.all_become(Fate::Done);
-        assert_outcome(&describe(making.await.unwrap()), "picture");
+        assert_outcome(&describe(making.await.unwrap()), "image");
     });
 }

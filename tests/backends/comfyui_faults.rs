@@ -2,7 +2,7 @@
 
 use crate::comfyui::{AGES, plain, with};
 use crate::comfyui_stub::{Age, Fate, Stub};
-use crate::fixture::{Fixture, assert_outcome, blank, outcome, picture, remote, run, until};
+use crate::fixture::{Fixture, assert_outcome, blank, image, outcome, remote, run, until};
 use crate::peer::{Call, Reply, json, text, unreachable_url};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,7 +33,7 @@ fn instead(line: &'static str, reply: fn() -> Reply, expected: &str) {
     let answer = move |call: &Call| (call.line().starts_with(line)).then(reply);
     let stub = Stub::with(Age::New, answer);
     run(async {
-        let task = fixture.task_with(&[picture(8, 8)]).await;
+        let task = fixture.task_with(&[image(8, 8)]).await;
         let found = outcome(&plain(&fixture, &stub), &task).await;
         assert_outcome(&found, expected);
     });
@@ -80,7 +80,7 @@ fn each_try_submits_a_new_prompt() {
             let (generator, task) = (plain(&fixture, &stub), fixture.task());
             assert_outcome(&outcome(&generator, &task).await, "transient: ");
             assert_outcome(&outcome(&generator, &task).await, "broken: ");
-            assert_outcome(&outcome(&generator, &task).await, "picture");
+            assert_outcome(&outcome(&generator, &task).await, "image");
         });
         let prompts = stub.prompts();
         assert_eq!(prompts.len(), 3, "{age:?}");
@@ -212,7 +212,7 @@ fn the_newer_list_of_choices_is_read_too() {
     run(async {
         assert_outcome(
             &outcome(&plain(&fixture, &stub), &fixture.task()).await,
-            "picture",
+            "image",
         );
     });
     let graph = &stub.prompts()[0].graph;
@@ -230,7 +230,7 @@ fn an_image_that_cannot_be_downloaded_is_a_fault() {
     instead(line, || text(403, ""), SET_UP);
     instead(
         line,
-        || text(200, "<html>not a picture</html>"),
+        || text(200, "<html>not an image</html>"),
         "broken: the image generator did not return a valid image",
     );
     instead(
@@ -246,7 +246,7 @@ fn an_image_that_cannot_be_downloaded_is_a_fault() {
     instead(
         line,
         || {
-            let whole = picture(64, 64);
+            let whole = image(64, 64);
             let mut half =
                 format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", whole.len()).into_bytes();
             half.extend(&whole[..whole.len() / 2]);
@@ -287,7 +287,7 @@ fn a_server_that_is_not_comfyui_is_detected() {
         "transient: ",
     );
     instead(line, || text(401, ""), SET_UP);
-    instead("GET /queue", || text(404, ""), "picture");
+    instead("GET /queue", || text(404, ""), "image");
     instead("", || text(404, ""), SET_UP);
     instead(
         "",
@@ -335,7 +335,7 @@ fn failed_status_requests_are_tolerated_for_a_while() {
     run(async {
         assert_outcome(
             &outcome(&plain(&fixture, &stub), &fixture.task()).await,
-            "picture",
+            "image",
         );
     });
     assert_eq!(stub.prompts().len(), 1);
@@ -377,16 +377,16 @@ fn an_unreadable_input_is_reported_by_its_number() {
     let (fixture, stub) = (Fixture::new(), Stub::start(Age::New));
     run(async {
         let heic = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic".to_vec();
-        let task = fixture.task_with(&[picture(8, 8), heic]).await;
+        let task = fixture.task_with(&[image(8, 8), heic]).await;
         let generator = with(&fixture, &stub, ComfyUiSettings::default());
         let found = outcome(&generator, &task).await;
         assert_outcome(&found, "not asked: input image 2 is HEIC");
-        let whole = picture(8, 8);
+        let whole = image(8, 8);
         let half = whole[..whole.len() - 20].to_vec();
         let task = fixture.task_with(&[whole, half]).await;
         let found = outcome(&generator, &task).await;
         assert_outcome(&found, "unsound: input image 2 is damaged");
-        let mut gone = fixture.task_with(&[picture(8, 8)]).await;
+        let mut gone = fixture.task_with(&[image(8, 8)]).await;
         gone.inputs[0].key = "inputs/nowhere".into();
         let found = outcome(&generator, &gone).await;
         assert_outcome(&found, "storage: an input image could not be read back");

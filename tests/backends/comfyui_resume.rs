@@ -34,7 +34,7 @@ fn a_prompt_is_found_again_after_a_restart() {
                 let reconnected = || stub.calls("GET /ws").len() > 1;
                 until("the second run has opened its socket", reconnected).await;
                 stub.all_become(Fate::Done);
-                assert_outcome(&describe(again.await.unwrap()), "picture");
+                assert_outcome(&describe(again.await.unwrap()), "image");
             });
             assert_eq!(stub.prompts().len(), 1, "{age:?} {fate:?}");
             assert!(stub.calls("POST /interrupt").is_empty());
@@ -52,7 +52,7 @@ fn an_image_finished_meanwhile_is_fetched() {
             fixture.cut_off.send_replace(true);
             begun_and_dropped(&fixture, &stub, &task, Fate::Runs).await;
             stub.all_become(Fate::Done);
-            assert_outcome(&outcome(&plain(&fixture, &stub), &task).await, "picture");
+            assert_outcome(&outcome(&plain(&fixture, &stub), &task).await, "image");
         });
         assert_eq!(stub.prompts().len(), 1, "{age:?}");
     }
@@ -68,7 +68,7 @@ fn a_prompt_that_failed_or_was_canceled_meanwhile_is_submitted_again() {
                 fixture.cut_off.send_replace(true);
                 begun_and_dropped(&fixture, &stub, &task, Fate::Runs).await;
                 stub.all_become(fate.clone());
-                assert_outcome(&outcome(&plain(&fixture, &stub), &task).await, "picture");
+                assert_outcome(&outcome(&plain(&fixture, &stub), &task).await, "image");
             });
             assert_eq!(stub.prompts().len(), 2, "{age:?} {fate:?}");
         }
@@ -117,7 +117,7 @@ fn a_canceled_prompt_that_is_still_listed_is_replaced_by_a_new_prompt() {
         let task = fixture.task();
         begun_and_dropped(&fixture, &stub, &task, Fate::Runs).await;
         let again = outcome(&plain(&fixture, &stub), &task).await;
-        assert_outcome(&again, "picture");
+        assert_outcome(&again, "image");
     });
     assert_eq!(stub.prompts().len(), 2);
 }

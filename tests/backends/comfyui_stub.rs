@@ -1,6 +1,6 @@
 //! A ComfyUI server without models, which queues, "runs" and remembers prompts like the real one, in three versions.
 
-use crate::fixture::picture;
+use crate::fixture::image;
 use crate::peer::{Call, Peer, Reply, json, text};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
@@ -333,7 +333,7 @@ impl Shared {
         match state.prompts.iter().find(of_file) {
             Some(prompt) if call.query("subfolder").as_deref() == Some("a b&c") => {
                 let (width, height) = size_of(&prompt.graph);
-                Reply::Full(200, "image/png", picture(width, height))
+                Reply::Full(200, "image/png", image(width, height))
             }
             _ => text(404, ""),
         }

@@ -1,6 +1,6 @@
 //! Failover when a backend dies: other backends finish all jobs, each job is charged once, and none is lost.
 
-use crate::service::{LEFT, backend, ended, make, picture_of, pro};
+use crate::service::{LEFT, backend, ended, image_of, make, pro};
 use crate::stub::{Reply, Stub};
 use crate::support::{Customer, OneNode, Options, Server, fox, until};
 use serde_json::{Value, json};
@@ -43,10 +43,10 @@ fn charges(server: &Server, customer: &Customer) -> Vec<Value> {
 #[test]
 fn two_hundred_jobs_survive_the_failure_of_their_backend() {
     // A quarter of the jobs finishes; the next ones are running when the backend dies.
-    let mut replies = vec![picture_of("gemini"); JOBS / 4];
-    replies.push(picture_of("gemini").held());
+    let mut replies = vec![image_of("gemini"); JOBS / 4];
+    replies.push(image_of("gemini").held());
     let mut first = Stub::answering(replies);
-    let second = Stub::answering([picture_of("openai")]);
+    let second = Stub::answering([image_of("openai")]);
     let server = two(&first, &second, |it| {
         it.on_disk()
             .set("backends.first.concurrency", 8)
@@ -77,7 +77,7 @@ fn two_hundred_jobs_survive_the_failure_of_their_backend() {
     let mut expected = jobs.clone();
     expected.sort();
     assert_eq!(charged, expected, "each is charged exactly once");
-    assert_eq!(server.objects_left().len(), JOBS, "one picture each");
+    assert_eq!(server.objects_left().len(), JOBS, "one image each");
     server.assert_settled();
 }
 
@@ -85,7 +85,7 @@ fn two_hundred_jobs_survive_the_failure_of_their_backend() {
 fn a_backend_that_keeps_failing_is_skipped() {
     let failing = Reply::typed("500 Internal Server Error", "text/plain", "no");
     let first = Stub::answering([failing]);
-    let second = Stub::answering([picture_of("openai")]);
+    let second = Stub::answering([image_of("openai")]);
     let server = two(&first, &second, |it| it);
     let customer = server.customer("10.00");
     for _ in 0..8 {
@@ -109,9 +109,9 @@ fn a_backend_that_keeps_failing_is_skipped() {
 fn a_backend_that_is_being_probed_is_reported_as_probing() {
     let failing = Reply::typed("500 Internal Server Error", "text/plain", "no");
     let mut replies = vec![failing; 5];
-    replies.push(picture_of("gemini").held());
+    replies.push(image_of("gemini").held());
     let first = Stub::answering(replies);
-    let second = Stub::answering([picture_of("openai")]);
+    let second = Stub::answering([image_of("openai")]);
     let server = two(&first, &second, |it| it);
     let customer = server.customer("100.00");
     for _ in 0..5 {
@@ -145,7 +145,7 @@ fn a_backend_that_is_being_probed_is_reported_as_probing() {
 fn a_setup_error_of_one_backend_fails_over_to_the_next() {
     let refused = json!({"error": {"code": 403, "message": "no", "status": "PERMISSION_DENIED"}});
     let first = Stub::answering([Reply::error("403 Forbidden", &refused)]);
-    let second = Stub::answering([picture_of("openai")]);
+    let second = Stub::answering([image_of("openai")]);
     let server = two(&first, &second, |it| it);
     let customer = server.customer("10.00");
     assert_eq!(make(&server, &customer, json!({}))["status"], "done");
@@ -154,8 +154,8 @@ fn a_setup_error_of_one_backend_fails_over_to_the_next() {
 
 #[test]
 fn an_invalid_image_fails_over_to_the_next_backend() {
-    let first = Stub::answering([crate::service::gemini_picture(b"no picture")]);
-    let second = Stub::answering([picture_of("openai")]);
+    let first = Stub::answering([crate::service::gemini_image(b"no image")]);
+    let second = Stub::answering([image_of("openai")]);
     let server = two(&first, &second, |it| it);
     let customer = server.customer("10.00");
     assert_eq!(make(&server, &customer, json!({}))["status"], "done");
@@ -165,7 +165,7 @@ fn an_invalid_image_fails_over_to_the_next_backend() {
 fn a_rejection_of_the_request_does_not_fail_over() {
     let refused = json!({"error": {"code": 400, "message": "bad", "status": "INVALID_ARGUMENT"}});
     let first = Stub::answering([Reply::error("400 Bad Request", &refused)]);
-    let second = Stub::answering([picture_of("openai")]);
+    let second = Stub::answering([image_of("openai")]);
     let server = two(&first, &second, |it| it);
     let customer = server.customer("10.00");
     let job = make(&server, &customer, json!({}));
@@ -175,8 +175,8 @@ fn a_rejection_of_the_request_does_not_fail_over() {
 
 #[test]
 fn the_late_response_of_an_abandoned_try_is_neither_stored_nor_charged() {
-    let slow = Stub::answering([picture_of("gemini").held()]);
-    let second = Stub::answering([picture_of("openai")]);
+    let slow = Stub::answering([image_of("gemini").held()]);
+    let second = Stub::answering([image_of("openai")]);
     let server = two(&slow, &second, |it| {
         it.set("backends.first.timeout_seconds", 1)
     });
@@ -192,8 +192,8 @@ fn the_late_response_of_an_abandoned_try_is_neither_stored_nor_charged() {
 
 #[test]
 fn weights_distribute_the_jobs() {
-    let first = Stub::answering([picture_of("gemini")]);
-    let second = Stub::answering([picture_of("openai")]);
+    let first = Stub::answering([image_of("gemini")]);
+    let second = Stub::answering([image_of("openai")]);
     let server = two(&first, &second, |options| {
         let entry = |name: &str, weight: i64| {
             let name = ("name".to_owned(), toml::Value::from(name));

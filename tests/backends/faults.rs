@@ -1,8 +1,8 @@
 //! Every fault of a Gemini or OpenAI backend: the caller's error, and whether the job is retried.
 
-use crate::service::{failure, gemini_picture, make, openai_picture, picture, picture_of, start};
+use crate::service::{failure, gemini_image, image, image_of, make, openai_image, start};
 use crate::stub::{Reply, Stub};
-use crate::support::pictures::png;
+use crate::support::sample_images::png;
 use serde_json::json;
 
 const KINDS: [&str; 2] = ["gemini", "openai"];
@@ -140,8 +140,8 @@ fn an_invalid_damaged_or_tiny_image_is_an_error() {
             "the image generator returned an image of 4 x 4 pixels, which is outside the accepted range",
         ),
     ] {
-        assert_eq!(outcome("gemini", gemini_picture(bytes)), (error.into(), 1));
-        assert_eq!(outcome("openai", openai_picture(bytes)), (error.into(), 1));
+        assert_eq!(outcome("gemini", gemini_image(bytes)), (error.into(), 1));
+        assert_eq!(outcome("openai", openai_image(bytes)), (error.into(), 1));
     }
 }
 
@@ -149,10 +149,10 @@ fn an_invalid_damaged_or_tiny_image_is_an_error() {
 fn a_requested_retry_delay_is_respected() {
     for kind in KINDS {
         let busy = Reply::typed("503 Service Unavailable", "text/plain", "").with("Retry-After: 1");
-        let stub = Stub::answering([busy, picture_of(kind)]);
+        let stub = Stub::answering([busy, image_of(kind)]);
         let (server, customer) = start(kind, &stub, |it| it.set("backends.far.retries", 1));
         let job = make(&server, &customer, json!({}));
-        assert_eq!(picture(&server, &job), png(64, 64));
+        assert_eq!(image(&server, &job), png(64, 64));
         let seen = stub.seen();
         let waited = seen[1].at - seen[0].at;
         assert!(waited.as_secs() >= 1, "{waited:?}");
@@ -173,10 +173,10 @@ fn the_text_of_a_generated_png_is_removed() {
     let mut writer = encoder.write_header().unwrap();
     writer.write_image_data(&[128; 64 * 64]).unwrap();
     writer.finish().unwrap();
-    let stub = Stub::answering([openai_picture(&original)]);
+    let stub = Stub::answering([openai_image(&original)]);
     let (server, customer) = start("openai", &stub, |it| it);
     let job = make(&server, &customer, json!({}));
-    let kept = picture(&server, &job);
+    let kept = image(&server, &job);
     assert!(!String::from_utf8_lossy(&kept).contains("secret"));
     assert_eq!(
         image::load_from_memory(&kept).unwrap().to_luma8(),

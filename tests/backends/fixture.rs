@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tintype::config::Remote;
 use tintype::images::{FileSigningKey, Images};
 use tintype_actors::ports::Progress;
-use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
+use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator};
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
 use tintype_storage::domain::job::InputImage;
@@ -107,41 +107,41 @@ pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     panic!("timed out waiting until {what}");
 }
 
-pub fn picture(width: u32, height: u32) -> Vec<u8> {
+pub fn image(width: u32, height: u32) -> Vec<u8> {
     encoded(width, height, ImageFormat::Png)
 }
 
 pub fn encoded(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {
     let pixels = RgbImage::from_fn(width, height, |x, y| Rgb([x as u8, y as u8, 99]));
     let mut bytes = Cursor::new(Vec::new());
-    let picture = DynamicImage::ImageRgb8(pixels);
-    picture.write_to(&mut bytes, format).expect("encoded");
+    let image = DynamicImage::ImageRgb8(pixels);
+    image.write_to(&mut bytes, format).expect("encoded");
     bytes.into_inner()
 }
 
 /// An image of a single colour.
 pub fn blank(width: u32, height: u32) -> Vec<u8> {
     let mut bytes = Cursor::new(Vec::new());
-    let picture = DynamicImage::new_rgb8(width, height);
-    picture
+    let image = DynamicImage::new_rgb8(width, height);
+    image
         .write_to(&mut bytes, ImageFormat::Png)
         .expect("encoded");
     bytes.into_inner()
 }
 
 pub fn size(bytes: &[u8]) -> (u32, u32) {
-    let picture = image::load_from_memory(bytes).expect("a picture");
-    (picture.width(), picture.height())
+    let image = image::load_from_memory(bytes).expect("an image");
+    (image.width(), image.height())
 }
 
 /// The kind of the outcome with its text.
-pub fn describe(outcome: Result<Picture, GenerateError>) -> String {
+pub fn describe(outcome: Result<GeneratedImage, GenerateError>) -> String {
     match outcome {
-        Ok(picture) => format!("picture {:?}", size(&picture.bytes)),
+        Ok(image) => format!("image {:?}", size(&image.bytes)),
         Err(GenerateError::Refused(text)) => format!("refused: {text}"),
         Err(GenerateError::Blocked(text)) => format!("blocked: {text}"),
         Err(GenerateError::Transient { reason, .. }) => format!("transient: {reason}"),
-        Err(GenerateError::NoPicture(text)) => format!("no picture: {text}"),
+        Err(GenerateError::NoImage(text)) => format!("no image: {text}"),
         Err(GenerateError::TimedOut(text)) => format!("timed out: {text}"),
         Err(GenerateError::Broken(text)) => format!("broken: {text}"),
         Err(GenerateError::Unsound(text)) => format!("unsound: {text}"),

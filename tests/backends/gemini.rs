@@ -1,10 +1,8 @@
 //! The Gemini API as a backend: requests and answers.
 
-use crate::service::{
-    KEY, LEFT, ended, failure, gemini_picture, make, noise, picture, size, start,
-};
+use crate::service::{KEY, LEFT, ended, failure, gemini_image, image, make, noise, size, start};
 use crate::stub::{Reply, Stub};
-use crate::support::pictures::{encoded, png};
+use crate::support::sample_images::{encoded, png};
 use crate::support::{Origin, fox_with, origin};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -14,14 +12,14 @@ use serde_json::{Value, json};
 #[test]
 fn a_prompt_is_sent_in_the_format_of_the_api_and_its_image_is_stored_unchanged() {
     let drawn = encoded(96, 54, ImageFormat::Jpeg);
-    let stub = Stub::answering([gemini_picture(&drawn)]);
+    let stub = Stub::answering([gemini_image(&drawn)]);
     let (server, customer) = start("gemini", &stub, |it| it);
     let job = make(
         &server,
         &customer,
         json!({"prompt": "ein Fuchs \u{1f98a}", "aspect_ratio": "16:9", "resolution": "2K"}),
     );
-    assert_eq!(picture(&server, &job), drawn, "byte for byte");
+    assert_eq!(image(&server, &job), drawn, "byte for byte");
     let link = job["result"]["image_url"].as_str().unwrap();
     assert!(
         link.contains(".jpg?"),
@@ -51,7 +49,7 @@ fn a_prompt_is_sent_in_the_format_of_the_api_and_its_image_is_stored_unchanged()
 
 #[test]
 fn a_model_without_sizes_gets_none_and_the_model_of_the_tier_takes_precedence() {
-    let stub = Stub::answering([gemini_picture(&png(64, 64))]);
+    let stub = Stub::answering([gemini_image(&png(64, 64))]);
     let (server, customer) = start("gemini", &stub, |options| {
         let table = [("name", "far"), ("model", "models/gemini-2.5-flash-image")];
         let entry = table.map(|(key, value)| (key.to_owned(), toml::Value::from(value)));
@@ -72,12 +70,12 @@ fn a_model_without_sizes_gets_none_and_the_model_of_the_tier_takes_precedence() 
 
 #[test]
 fn a_ratio_that_the_model_lacks_is_cropped_from_its_nearest_ratio() {
-    let stub = Stub::answering([gemini_picture(&png(1584, 672))]);
+    let stub = Stub::answering([gemini_image(&png(1584, 672))]);
     let (server, customer) = start("gemini", &stub, |it| it);
     let job = make(&server, &customer, json!({"aspect_ratio": "8:1"}));
     let asked = &stub.only().json()["generationConfig"]["imageConfig"]["aspectRatio"];
     assert_eq!(*asked, "21:9");
-    assert_eq!(size(&picture(&server, &job)), (1584, 198));
+    assert_eq!(size(&image(&server, &job)), (1584, 198));
 }
 
 #[test]
@@ -87,7 +85,7 @@ fn input_images_are_sent_inline_and_only_unsupported_formats_are_converted() {
         ("/a.png", origin::bytes(square.clone())),
         ("/b.gif", origin::bytes(gif)),
     ]);
-    let stub = Stub::answering([gemini_picture(&png(64, 64))]);
+    let stub = Stub::answering([gemini_image(&png(64, 64))]);
     let (server, customer) = start("gemini", &stub, |it| it.allow_loopback());
     let urls = [origin.url("/a.png"), origin.url("/b.gif")];
     let body = fox_with(json!({"input_images_urls": urls}));
@@ -120,7 +118,7 @@ fn input_images_that_are_too_much_together_are_made_smaller() {
         ("/large.png", origin::bytes(large)),
         ("/small.png", origin::bytes(small.clone())),
     ]);
-    let stub = Stub::answering([gemini_picture(&png(64, 64))]);
+    let stub = Stub::answering([gemini_image(&png(64, 64))]);
     let (server, customer) = start("gemini", &stub, |it| it.allow_loopback());
     let mut urls = vec![origin.url("/large.png"); 3];
     urls.push(origin.url("/small.png"));
@@ -161,7 +159,7 @@ fn a_text_response_is_retried_and_reported_if_no_image_follows() {
         &json!({"candidates": [{"finishReason": "STOP", "content": {"parts": [
         {"text": "Which fox do you mean? See http://127.0.0.1/help"}]}}]}),
     );
-    let stub = Stub::answering([words.clone(), gemini_picture(&png(64, 64))]);
+    let stub = Stub::answering([words.clone(), gemini_image(&png(64, 64))]);
     let (server, customer) = start("gemini", &stub, |it| it.set("backends.far.retries", 1));
     assert_eq!(make(&server, &customer, json!({}))["status"], "done");
     assert_eq!(stub.seen().len(), 2);
@@ -191,7 +189,7 @@ fn the_retry_delay_in_the_details_of_an_error_is_respected() {
         "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "1.2s"}]}});
     let stub = Stub::answering([
         Reply::error("429 Too Many Requests", &answer),
-        gemini_picture(&png(64, 64)),
+        gemini_image(&png(64, 64)),
     ]);
     let (server, customer) = start("gemini", &stub, |it| it.set("backends.far.retries", 1));
     assert_eq!(make(&server, &customer, json!({}))["status"], "done");
@@ -202,7 +200,7 @@ fn the_retry_delay_in_the_details_of_an_error_is_respected() {
 
 #[test]
 fn a_version_in_the_address_is_not_written_twice() {
-    let stub = Stub::answering([gemini_picture(&png(64, 64))]);
+    let stub = Stub::answering([gemini_image(&png(64, 64))]);
     let (server, customer) = start("gemini", &stub, |it| {
         it.set("backends.far.base_url", stub.url("/proxy/v1/"))
     });
@@ -217,17 +215,17 @@ fn a_version_in_the_address_is_not_written_twice() {
 fn an_answer_of_tens_of_megabytes_is_taken() {
     let drawn = noise(3_000);
     assert!(drawn.len() > 27_000_000);
-    let stub = Stub::answering([gemini_picture(&drawn)]);
+    let stub = Stub::answering([gemini_image(&drawn)]);
     let (server, customer) = start("gemini", &stub, |it| it);
     let job = make(&server, &customer, json!({"resolution": "4K"}));
-    assert!(picture(&server, &job) == drawn, "byte for byte");
+    assert!(image(&server, &job) == drawn, "byte for byte");
     let asked = &stub.only().json()["generationConfig"]["imageConfig"]["imageSize"];
     assert_eq!(*asked, "4K");
 }
 
 #[test]
 fn configured_headers_are_sent_and_override_the_key_header() {
-    let stub = Stub::answering([gemini_picture(&png(64, 64))]);
+    let stub = Stub::answering([gemini_image(&png(64, 64))]);
     let (server, customer) = start("gemini", &stub, |it| {
         it.set("backends.far.headers.X-Proxy", "let me through")
             .set("backends.far.headers.X-Goog-Api-Key", "another key")

@@ -14,8 +14,8 @@ fn on_its_side(side: u32) -> Vec<u8> {
         Rgb([mixed as u8, (mixed >> 8) as u8, (mixed >> 16) as u8])
     });
     let mut jpeg = Cursor::new(Vec::new());
-    let picture = DynamicImage::ImageRgb8(pixels);
-    picture
+    let image = DynamicImage::ImageRgb8(pixels);
+    image
         .write_to(&mut jpeg, ImageFormat::Jpeg)
         .expect("encoded");
     let jpeg = jpeg.into_inner();

@@ -1,6 +1,6 @@
 //! Concurrency limits and connection reuse of backends.
 
-use crate::service::{ended, make, picture_of, start};
+use crate::service::{ended, image_of, make, start};
 use crate::stub::{Reply, Stub};
 use crate::support::{OneNode, fox, until};
 use serde_json::json;
@@ -8,7 +8,7 @@ use serde_json::json;
 #[test]
 fn open_requests_never_exceed_the_concurrency_of_the_backend() {
     for kind in ["gemini", "openai"] {
-        let stub = Stub::answering([picture_of(kind).held()]);
+        let stub = Stub::answering([image_of(kind).held()]);
         let (server, customer) = start(kind, &stub, |it| {
             it.set("backends.far.concurrency", 3)
                 .set("backends.far.shared", true)
@@ -35,7 +35,7 @@ fn open_requests_never_exceed_the_concurrency_of_the_backend() {
 
 #[test]
 fn a_connection_is_used_again() {
-    let Reply::Whole(_, _, body) = picture_of("gemini") else {
+    let Reply::Whole(_, _, body) = image_of("gemini") else {
         panic!("a whole answer");
     };
     let stub = Stub::answering([Reply::KeepAlive(body)]);

@@ -63,7 +63,7 @@ fn all_settings_of_a_web_ui_are_probed() {
     );
     assert!(
         stub.calls("POST /sdapi/v1/txt2img").is_empty(),
-        "no picture is made"
+        "no image is made"
     );
 }
 

@@ -1,10 +1,10 @@
 //! The service with self-hosted backends, from the call to the image.
 
 use crate::comfyui_stub::{Age, Fate, Stub as Comfy};
-use crate::fixture::{encoded, picture, size};
-use crate::place::Place;
+use crate::fixture::{encoded, image, size};
 use crate::sdapi_stub::{Kind, Stub as WebUi};
 use crate::support::{Options, Origin, Server, audited, origin, until};
+use crate::test_directory::TestDirectory;
 use image::ImageFormat;
 use serde_json::json;
 use std::fs;
@@ -84,7 +84,7 @@ fn a_job_that_one_backend_does_not_support_is_completed_by_the_next() {
     let (first, second) = (WebUi::start(Kind::Next), Comfy::start(Age::New));
     let server = server(&[web_ui(&first, ""), comfy(&second)]);
     let customer = server.customer("1.00");
-    let images = Origin::start([("/in.png", origin::bytes(picture(32, 32)))]);
+    let images = Origin::start([("/in.png", origin::bytes(image(32, 32)))]);
     let url = images.url("/in.png");
     let body = json!({"prompt": "both", "aspect_ratio": "1:1", "input_images_urls": [url, url]});
     let job = server
@@ -123,7 +123,7 @@ fn an_out_of_memory_error_is_retried_and_a_broken_workflow_is_not() {
 fn a_prompt_is_picked_up_after_the_process_was_killed() {
     let stub = Comfy::start(Age::New);
     stub.next(&[Fate::Runs]);
-    let place = Place::new();
+    let place = TestDirectory::new();
     let config = format!(
         "[backends.comfy]\nkind = \"comfyui\"\nbase_url = \"{}\"\n[tiers.fast]\nbackends = [{{ name = \"comfy\" }}]\n",
         stub.url()
@@ -147,7 +147,7 @@ fn a_prompt_is_picked_up_after_the_process_was_killed() {
 
 #[test]
 fn an_unusable_workflow_prevents_the_start_of_the_service() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let config = "[backends.comfy]\nkind = \"comfyui\"\nbase_url = \"http://127.0.0.1:8188\"\nworkflow_text = \"mine.json\"\n";
     fs::write(place.path("config.toml"), config).unwrap();
     for (content, said) in [

@@ -20,12 +20,6 @@ mod local_probe;
 mod local_service;
 mod openai;
 mod peer;
-#[allow(
-    dead_code,
-    reason = "shared with the tests of the binary, which use all of it"
-)]
-#[path = "../recovery/place.rs"]
-mod place;
 mod probe;
 mod sdapi;
 mod sdapi_faults;
@@ -39,4 +33,10 @@ mod stub;
 )]
 #[path = "../api/support/mod.rs"]
 mod support;
+#[allow(
+    dead_code,
+    reason = "shared with the tests of the binary, which use all of it"
+)]
+#[path = "../recovery/test_directory.rs"]
+mod test_directory;
 mod tintype;

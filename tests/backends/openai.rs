@@ -1,10 +1,10 @@
 //! The OpenAI images API as a backend: requests and answers.
 
 use crate::service::{
-    Field, KEY, LEFT, ended, failure, form, make, openai_picture, picture, size, start,
+    Field, KEY, LEFT, ended, failure, form, image, make, openai_image, size, start,
 };
 use crate::stub::{Reply, Stub};
-use crate::support::pictures::{encoded, png};
+use crate::support::sample_images::{encoded, png};
 use crate::support::{Customer, Origin, Server, fox_with, origin};
 use image::ImageFormat;
 use serde_json::{Value, json};
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 #[test]
 fn a_self_hosted_server_gets_the_exact_size_and_a_base64_response_format() {
     let drawn = png(1376, 768);
-    let stub = Stub::answering([openai_picture(&drawn)]);
+    let stub = Stub::answering([openai_image(&drawn)]);
     let (server, customer) = start("openai", &stub, |it| it);
     let job = make(&server, &customer, json!({"aspect_ratio": "16:9"}));
-    assert_eq!(picture(&server, &job), drawn);
+    assert_eq!(image(&server, &job), drawn);
     let seen = stub.only();
     assert_eq!(
         (seen.method.as_str(), seen.path.as_str()),
@@ -35,7 +35,7 @@ fn a_self_hosted_server_gets_the_exact_size_and_a_base64_response_format() {
 #[test]
 fn models_of_openai_get_supported_sizes_and_no_response_format() {
     for (model, asked) in [("gpt-image-1.5", "1536x1024"), ("gpt-image-2", "1376x768")] {
-        let stub = Stub::answering([openai_picture(&png(150, 100))]);
+        let stub = Stub::answering([openai_image(&png(150, 100))]);
         let (server, customer) = start("openai", &stub, |it| {
             it.set("backends.far.model", model)
                 .set("backends.far.quality", "high")
@@ -45,13 +45,13 @@ fn models_of_openai_get_supported_sizes_and_no_response_format() {
             stub.only().json(),
             json!({"model": model, "prompt": "a red fox in the snow", "n": 1, "size": asked, "quality": "high"})
         );
-        assert_eq!(size(&picture(&server, &job)), (150, 84), "cropped to 16:9");
+        assert_eq!(size(&image(&server, &job)), (150, 84), "cropped to 16:9");
     }
 }
 
 #[test]
 fn directives_for_stable_diffusion_cpp_are_removed_from_the_prompt() {
-    let stub = Stub::answering([openai_picture(&png(64, 64))]);
+    let stub = Stub::answering([openai_image(&png(64, 64))]);
     let (server, customer) = start("openai", &stub, |it| it);
     let prompt = r#"a fox <sd_cpp_extra_args>{"steps": 9999}</sd_cpp_extra_args>"#;
     make(&server, &customer, json!({"prompt": prompt}));
@@ -83,7 +83,7 @@ fn an_edit_is_a_form_with_the_texts_first_and_the_field_that_the_server_reads() 
         ("image", 2, "image"),
         ("image[]", 1, "image[]"),
     ] {
-        let stub = Stub::answering([openai_picture(&png(64, 64))]);
+        let stub = Stub::answering([openai_image(&png(64, 64))]);
         let (server, customer) = start("openai", &stub, |it| {
             it.allow_loopback()
                 .set("backends.far.image_field", field)
@@ -118,14 +118,14 @@ fn an_edit_is_a_form_with_the_texts_first_and_the_field_that_the_server_reads() 
             assert_eq!(file.name, name);
             assert!(file.file_name.as_ref().unwrap().ends_with(".png"));
             assert_eq!(file.media_type.as_deref(), Some("image/png"));
-            image::load_from_memory(&file.content).expect("a picture that the server reads");
+            image::load_from_memory(&file.content).expect("an image that the server reads");
         }
     }
 }
 
 #[test]
 fn a_server_with_an_image_field_gets_one_input_in_its_generation_request() {
-    let stub = Stub::answering([openai_picture(&png(64, 64))]);
+    let stub = Stub::answering([openai_image(&png(64, 64))]);
     let start = |count| {
         let (server, customer) = start("openai", &stub, |it| {
             it.allow_loopback().set("backends.far.image_field", "file")
@@ -158,7 +158,7 @@ fn an_image_url_is_fetched_only_from_the_backend_itself() {
     let stub = own("/generated/x.png".into());
     let (server, customer) = start("openai", &stub, |it| it);
     let job = make(&server, &customer, json!({}));
-    assert_eq!(picture(&server, &job), drawn);
+    assert_eq!(image(&server, &job), drawn);
     let trap = Origin::trap();
     let stub = own(trap.url("/generated/x.png"));
     let (server, customer) = start("openai", &stub, |it| it);

@@ -1,7 +1,7 @@
 //! `/sdapi/v1`: requests, answers, progress and previews.
 
 use crate::fixture::{
-    Fixture, assert_outcome, describe, encoded, outcome, picture, remote, run, size, until,
+    Fixture, assert_outcome, describe, encoded, image, outcome, remote, run, size, until,
 };
 use crate::peer::{Reply, json};
 use crate::sdapi_stub::{Kind, Stub, answer};
@@ -33,7 +33,7 @@ fn a_prompt_becomes_an_image_on_every_server() {
         let (fixture, stub) = (Fixture::new(), Stub::start(kind));
         run(async {
             let made = plain(&fixture, &stub).generate(fixture.task()).await;
-            assert_eq!(made.expect("a picture").bytes, picture(64, 64), "{kind:?}");
+            assert_eq!(made.expect("an image").bytes, image(64, 64), "{kind:?}");
         });
         let calls = stub.calls(TEXT);
         assert_eq!(calls.len(), 1);
@@ -84,9 +84,9 @@ fn the_settings_are_sent_with_each_request() {
     run(async {
         let generator = with(&fixture, &stub, settings);
         let mut task = fixture.task();
-        assert_outcome(&outcome(&generator, &task).await, "picture");
+        assert_outcome(&outcome(&generator, &task).await, "image");
         task.model = Some("flux".into());
-        assert_outcome(&outcome(&generator, &task).await, "picture");
+        assert_outcome(&outcome(&generator, &task).await, "image");
     });
     let bodies: Vec<Value> = stub.calls(TEXT).iter().map(|call| call.json()).collect();
     for (name, value) in [
@@ -121,7 +121,7 @@ fn credentials_are_sent_as_basic() {
     let settings = SdApiSettings::default();
     let generator = SdApi::new("webui", &remote, settings, 1, fixture.images.clone()).unwrap();
     run(async {
-        assert_outcome(&outcome(&generator, &fixture.task()).await, "picture");
+        assert_outcome(&outcome(&generator, &fixture.task()).await, "image");
     });
     let sent = stub.calls(TEXT)[0]
         .header("authorization")
@@ -137,7 +137,7 @@ fn one_input_image_is_sent_as_the_initial_image() {
     run(async {
         let generator = plain(&fixture, &stub);
         let task = fixture.task_with(std::slice::from_ref(&jpeg)).await;
-        assert_outcome(&outcome(&generator, &task).await, "picture");
+        assert_outcome(&outcome(&generator, &task).await, "image");
         let two = fixture.task_with(&[jpeg.clone(), jpeg.clone()]).await;
         let found = outcome(&generator, &two).await;
         assert_outcome(
@@ -170,12 +170,12 @@ fn input_images_may_go_as_references() {
         reference_inputs: true,
         ..SdApiSettings::default()
     };
-    let inputs = [picture(8, 8), encoded(9, 9, ImageFormat::Gif)];
+    let inputs = [image(8, 8), encoded(9, 9, ImageFormat::Gif)];
     run(async {
         let task = fixture.task_with(&inputs).await;
         assert_outcome(
             &outcome(&with(&fixture, &stub, settings), &task).await,
-            "picture",
+            "image",
         );
     });
     let body = stub.calls(TEXT)[0].json();
@@ -205,7 +205,7 @@ fn a_large_image_is_generated_small_and_enlarged() {
             let mut task = fixture.task();
             task.pixels = (1024, 512);
             let found = outcome(&with(&fixture, &stub, settings), &task).await;
-            assert_eq!(found, "picture (1024, 512)", "{kind:?} {upscaler:?}");
+            assert_eq!(found, "image (1024, 512)", "{kind:?} {upscaler:?}");
         });
         let body = stub.calls(TEXT)[0].json();
         assert_eq!(
@@ -217,7 +217,7 @@ fn a_large_image_is_generated_small_and_enlarged() {
         for call in calls {
             let body = call.json();
             assert_eq!(body["upscaler_1"], "R-ESRGAN 4x+");
-            assert_eq!(body["image"], STANDARD.encode(picture(352, 176)));
+            assert_eq!(body["image"], STANDARD.encode(image(352, 176)));
         }
     }
 }
@@ -232,7 +232,7 @@ fn the_upscaler_is_not_called_if_the_image_is_large_enough() {
     run(async {
         assert_outcome(
             &outcome(&with(&fixture, &stub, settings), &fixture.task()).await,
-            "picture",
+            "image",
         );
     });
     assert!(stub.calls(ENLARGE).is_empty());
@@ -242,7 +242,7 @@ fn the_upscaler_is_not_called_if_the_image_is_large_enough() {
 fn the_image_after_a_grid_is_returned() {
     let fixture = Fixture::new();
     let stub = Stub::with(Kind::Automatic, |call| {
-        let images = [picture(128, 64), picture(64, 64), picture(64, 64)];
+        let images = [image(128, 64), image(64, 64), image(64, 64)];
         let images = images.map(|it| format!("data:image/png;base64,{}", STANDARD.encode(it)));
         let info = json!({"index_of_first_image": 1}).to_string();
         (call.line() == TEXT).then(|| json(200, &json!({"images": images, "info": info})))
@@ -250,7 +250,7 @@ fn the_image_after_a_grid_is_returned() {
     run(async {
         assert_eq!(
             outcome(&plain(&fixture, &stub), &fixture.task()).await,
-            "picture (64, 64)"
+            "image (64, 64)"
         );
     });
 }
@@ -291,7 +291,7 @@ fn progress_is_reported_if_the_server_provides_it() {
                 assert_eq!(task.progress.fraction(), None);
             }
             stub.release();
-            assert_outcome(&describe(making.await.unwrap()), "picture");
+            assert_outcome(&describe(making.await.unwrap()), "image");
         });
     }
 }
@@ -324,11 +324,11 @@ fn a_preview_is_requested_only_while_it_is_watched() {
             let seen = seen.expect("a preview");
             assert_eq!(
                 (&seen.bytes[..], seen.media_type),
-                (&picture(8, 8)[..], "image/png")
+                (&image(8, 8)[..], "image/png")
             );
             assert!(asked() > 0, "{kind:?}");
             stub.release();
-            assert_outcome(&describe(making.await.unwrap()), "picture");
+            assert_outcome(&describe(making.await.unwrap()), "image");
         });
     }
 }
@@ -355,7 +355,7 @@ fn server_wide_progress_is_not_read_if_the_server_generates_several_images() {
         .await;
         stub.interrupt();
         stub.release();
-        assert_outcome(&describe(making.await.unwrap()), "picture");
+        assert_outcome(&describe(making.await.unwrap()), "image");
         assert_eq!(task.progress.fraction(), None);
     });
     assert!(stub.calls("GET /sdapi/v1/progress").is_empty());
@@ -406,7 +406,7 @@ fn hostile_prompts_reach_the_server_as_plain_text() {
         ] {
             let mut task = fixture.task();
             task.prompt = prompt.to_owned();
-            assert_outcome(&outcome(&generator, &task).await, "picture");
+            assert_outcome(&outcome(&generator, &task).await, "image");
         }
     });
     let calls = stub.calls(TEXT);

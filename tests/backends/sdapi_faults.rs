@@ -1,7 +1,7 @@
 //! Faults of `/sdapi/v1` servers: each maps to the right kind of error, and reveals nothing of the configuration to callers.
 
 use crate::fixture::{
-    Fixture, assert_outcome, blank, describe, outcome, picture, remote, run, until,
+    Fixture, assert_outcome, blank, describe, image, outcome, remote, run, until,
 };
 use crate::peer::{Reply, json, text, unreachable_url};
 use crate::sdapi::{instead, plain};
@@ -14,8 +14,8 @@ use tintype::config::SdApiSettings;
 use tintype_actors::ports::Generator as _;
 
 const SET_UP: &str = "broken: the image generator is not set up correctly";
-const NO_PICTURE: &str = "broken: the image generator did not return a valid image";
-const EMPTY: &str = "no picture: the image generator returned no image";
+const NO_IMAGE: &str = "broken: the image generator did not return a valid image";
+const EMPTY: &str = "no image: the image generator returned no image";
 const MEMORY: &str = "transient: the image generator ran out of memory";
 const MOMENT: &str = "transient: the image generator failed temporarily (status 500)";
 
@@ -127,14 +127,14 @@ fn a_success_without_an_image_is_an_error() {
         EMPTY,
     );
     comes_to(|| json(200, &json!({"images": [""], "info": "{}"})), EMPTY);
-    comes_to(|| json(200, &json!({"images": null})), NO_PICTURE);
-    comes_to(|| json(200, &json!({"images": ["&&&"]})), NO_PICTURE);
+    comes_to(|| json(200, &json!({"images": null})), NO_IMAGE);
+    comes_to(|| json(200, &json!({"images": ["&&&"]})), NO_IMAGE);
     comes_to(
         || json(200, &json!({"images": [STANDARD.encode("<html>")]})),
-        NO_PICTURE,
+        NO_IMAGE,
     );
-    comes_to(|| json(200, &json!([])), NO_PICTURE);
-    comes_to(|| text(200, "<html>Stable Diffusion</html>"), NO_PICTURE);
+    comes_to(|| json(200, &json!([])), NO_IMAGE);
+    comes_to(|| text(200, "<html>Stable Diffusion</html>"), NO_IMAGE);
     comes_to(
         || text(200, ""),
         "transient: the image generator closed the connection before its answer was complete",
@@ -143,13 +143,10 @@ fn a_success_without_an_image_is_an_error() {
         || text(200, "{\"images\": [\"iVBORw0KGgo"),
         "transient: the image generator closed the connection before its answer was complete",
     );
-    comes_to(
-        || Reply::Full(200, "image/png", picture(64, 64)),
-        NO_PICTURE,
-    );
+    comes_to(|| Reply::Full(200, "image/png", image(64, 64)), NO_IMAGE);
     comes_to(
         || Reply::Full(200, "application/json", vec![0xff; 64]),
-        NO_PICTURE,
+        NO_IMAGE,
     );
 }
 
@@ -161,10 +158,10 @@ fn a_single_colour_or_truncated_image_is_an_error() {
     );
     comes_to(
         || {
-            let whole = picture(64, 64);
+            let whole = image(64, 64);
             answer(&[STANDARD.encode(&whole[..whole.len() / 2])])
         },
-        NO_PICTURE,
+        NO_IMAGE,
     );
 }
 
@@ -172,7 +169,7 @@ fn a_single_colour_or_truncated_image_is_an_error() {
 fn a_damaged_input_is_an_error_of_the_caller() {
     let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Cpp));
     run(async {
-        let whole = picture(8, 8);
+        let whole = image(8, 8);
         let task = fixture
             .task_with(&[whole[..whole.len() - 20].to_vec()])
             .await;
@@ -288,7 +285,7 @@ fn malformed_progress_responses_are_ignored() {
             })
             .await;
             stub.release();
-            assert_outcome(&describe(making.await.unwrap()), "picture");
+            assert_outcome(&describe(making.await.unwrap()), "image");
             assert!(task.progress.fraction().is_none_or(|it| it <= 1.0));
         });
     }

@@ -1,6 +1,6 @@
 //! A server that speaks `/sdapi/v1` like AUTOMATIC1111, SD.Next or stable-diffusion.cpp.
 
-use crate::fixture::picture;
+use crate::fixture::image;
 use crate::peer::{Call, Peer, Reply, json, text};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -121,7 +121,7 @@ impl Shared {
             "POST /sdapi/v1/extra-single-image" if whole => {
                 let side = |key: &str| body[key].as_u64().unwrap_or(0) as u32;
                 let (width, height) = (side("upscaling_resize_w"), side("upscaling_resize_h"));
-                let image = STANDARD.encode(picture(width, height));
+                let image = STANDARD.encode(image(width, height));
                 json(200, &json!({"html_info": "", "image": image}))
             }
             "POST /internal/progress" if self.kind == Kind::Automatic => {
@@ -169,14 +169,14 @@ impl Shared {
         state.active = None;
         drop(state);
         let side = |key: &str| body[key].as_u64().unwrap_or(512) as u32;
-        let image = STANDARD.encode(picture(side("width"), side("height")));
+        let image = STANDARD.encode(image(side("width"), side("height")));
         answer(&[image])
     }
 }
 
 /// A preview in these servers' form.
 fn preview() -> String {
-    format!("data:image/png;base64,{}", STANDARD.encode(picture(8, 8)))
+    format!("data:image/png;base64,{}", STANDARD.encode(image(8, 8)))
 }
 
 pub fn answer(images: &[String]) -> Reply {

@@ -1,7 +1,7 @@
 //! Starts a server whose tiers use stubs, with a customer.
 
-use crate::stub::{Reply, Seen, Stub};
-use crate::support::pictures::png;
+use crate::stub::{ReceivedRequest, Reply, Stub};
+use crate::support::sample_images::png;
 use crate::support::{Customer, Options, Server, fox_with};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -68,7 +68,7 @@ pub fn ended(server: &Server, customer: &Customer, id: &str) -> Value {
 }
 
 /// The stored image of a done job.
-pub fn picture(server: &Server, job: &Value) -> Vec<u8> {
+pub fn image(server: &Server, job: &Value) -> Vec<u8> {
     assert_eq!(job["status"], "done", "{job}");
     let id = job["job_id"].as_str().unwrap();
     let objects = server.objects_left();
@@ -80,8 +80,8 @@ pub fn picture(server: &Server, job: &Value) -> Vec<u8> {
 }
 
 pub fn size(bytes: &[u8]) -> (u32, u32) {
-    let picture = image::load_from_memory(bytes).unwrap();
-    (picture.width(), picture.height())
+    let image = image::load_from_memory(bytes).unwrap();
+    (image.width(), image.height())
 }
 
 /// The error of a failed job. Checks that the job cost nothing and that the error reveals nothing of the configuration.
@@ -112,7 +112,7 @@ pub fn noise(side: u32) -> Vec<u8> {
     bytes
 }
 
-pub fn gemini_picture(bytes: &[u8]) -> Reply {
+pub fn gemini_image(bytes: &[u8]) -> Reply {
     let data = BASE64_STANDARD.encode(bytes);
     Reply::json(
         &json!({"candidates": [{"content": {"role": "model", "parts": [
@@ -121,7 +121,7 @@ pub fn gemini_picture(bytes: &[u8]) -> Reply {
     )
 }
 
-pub fn openai_picture(bytes: &[u8]) -> Reply {
+pub fn openai_image(bytes: &[u8]) -> Reply {
     let data = BASE64_STANDARD.encode(bytes);
     Reply::json(
         &json!({"created": 1, "data": [{"b64_json": data, "url": null, "revised_prompt": null}]}),
@@ -129,11 +129,11 @@ pub fn openai_picture(bytes: &[u8]) -> Reply {
 }
 
 /// A successful answer of the Gemini or OpenAI API.
-pub fn picture_of(kind: &str) -> Reply {
+pub fn image_of(kind: &str) -> Reply {
     let square = png(64, 64);
     match kind {
-        "gemini" => gemini_picture(&square),
-        _ => openai_picture(&square),
+        "gemini" => gemini_image(&square),
+        _ => openai_image(&square),
     }
 }
 
@@ -145,7 +145,7 @@ pub struct Field {
 }
 
 /// Parses a multipart form.
-pub fn form(seen: &Seen) -> Vec<Field> {
+pub fn form(seen: &ReceivedRequest) -> Vec<Field> {
     let kind = seen.header("content-type").unwrap();
     let boundary = kind.split_once("boundary=").expect("a form").1;
     let marker = format!("--{boundary}");

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// A received request.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct ReceivedRequest {
     pub method: String,
     pub path: String,
     /// Names in lower case.
@@ -21,7 +21,7 @@ pub struct Seen {
     pub at: Instant,
 }
 
-impl Seen {
+impl ReceivedRequest {
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(it, _)| it == name);
         found.map(|(_, value)| value.as_str())
@@ -32,7 +32,7 @@ impl Seen {
     }
 }
 
-impl From<Call> for Seen {
+impl From<Call> for ReceivedRequest {
     fn from(call: Call) -> Self {
         let lower = |(name, value): (String, String)| (name.to_ascii_lowercase(), value);
         Self {
@@ -100,7 +100,7 @@ struct Script {
     next: VecDeque<Reply>,
     paths: Vec<(String, Reply)>,
     then: Option<Reply>,
-    seen: Vec<Seen>,
+    seen: Vec<ReceivedRequest>,
     running: usize,
     peak: usize,
     connections: usize,
@@ -130,7 +130,7 @@ impl Stub {
         let shared: Shared = Arc::new((Mutex::new(script), AtomicBool::new(false)));
         let serving = Arc::clone(&shared);
         let peer = Peer::start(move |call| {
-            let (shared, first) = (Arc::clone(&serving), Seen::from(call.clone()));
+            let (shared, first) = (Arc::clone(&serving), ReceivedRequest::from(call.clone()));
             peer::Reply::Upgrade(Box::new(move |stream| serve(stream, first, &shared)))
         });
         Self {
@@ -151,12 +151,12 @@ impl Stub {
     }
 
     /// All requests so far.
-    pub fn seen(&self) -> Vec<Seen> {
+    pub fn seen(&self) -> Vec<ReceivedRequest> {
         self.shared.0.lock().seen.clone()
     }
 
     /// The only request so far.
-    pub fn only(&self) -> Seen {
+    pub fn only(&self) -> ReceivedRequest {
         let mut seen = self.seen();
         assert_eq!(seen.len(), 1, "{seen:#?}");
         seen.remove(0)
@@ -198,7 +198,7 @@ impl Drop for Stub {
     }
 }
 
-fn serve(mut stream: TcpStream, first: Seen, shared: &Shared) {
+fn serve(mut stream: TcpStream, first: ReceivedRequest, shared: &Shared) {
     shared.0.lock().connections += 1;
     let Ok(second) = stream.try_clone() else {
         return;
@@ -213,11 +213,11 @@ fn serve(mut stream: TcpStream, first: Seen, shared: &Shared) {
         if !keep_alive {
             return;
         }
-        seen = peer::read(&mut reader).map(Seen::from);
+        seen = peer::read(&mut reader).map(ReceivedRequest::from);
     }
 }
 
-fn next(seen: Seen, shared: &Shared) -> Reply {
+fn next(seen: ReceivedRequest, shared: &Shared) -> Reply {
     let mut script = shared.0.lock();
     script.running += 1;
     script.peak = script.peak.max(script.running);

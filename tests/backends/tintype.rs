@@ -1,8 +1,8 @@
 //! Another Tintype as the backend, through its Gemini and OpenAI interfaces: client and server were written independently.
 
-use crate::service::{ended, make, picture, pro};
+use crate::service::{ended, image, make, pro};
 use crate::support::origin::{self, Origin};
-use crate::support::{Behaviour, Customer, Options, Server, pictures};
+use crate::support::{Behaviour, Customer, Options, Server, sample_images};
 use serde_json::{Value, json};
 
 /// Two Tintypes: the first is the backend of the second's tier `pro`.
@@ -16,7 +16,7 @@ struct Chain {
 fn chain(kind: &str, balance: &str) -> Chain {
     let far = Server::start();
     far.generator
-        .behave(Behaviour::Show(pictures::png(1_024, 1_024)));
+        .behave(Behaviour::Show(sample_images::png(1_024, 1_024)));
     let far_customer = far.customer(balance);
     let path = if kind == "openai" { "/v1" } else { "" };
     let near = Options::new()
@@ -48,8 +48,8 @@ impl Chain {
         self.far.assert_settled();
     }
 
-    fn picture(&self, job: &Value) -> (u32, u32) {
-        crate::service::size(&picture(&self.near, job))
+    fn image(&self, job: &Value) -> (u32, u32) {
+        crate::service::size(&image(&self.near, job))
     }
 }
 
@@ -62,7 +62,7 @@ fn a_prompt_becomes_an_image_through_either_interface() {
         let orders = chain.far.generator.orders();
         assert_eq!(orders.len(), 1, "{kind}");
         assert_eq!(orders[0].prompt, "two foxes", "{kind}");
-        assert_eq!(chain.picture(&job), (1_024, 1_024));
+        assert_eq!(chain.image(&job), (1_024, 1_024));
         chain.assert_charged_once_each();
     }
 }
@@ -70,8 +70,8 @@ fn a_prompt_becomes_an_image_through_either_interface() {
 #[test]
 fn input_images_arrive_through_either_interface() {
     let origin = Origin::start([
-        ("/a", origin::bytes(pictures::png(30, 20))),
-        ("/b", origin::bytes(pictures::png(8, 16))),
+        ("/a", origin::bytes(sample_images::png(30, 20))),
+        ("/b", origin::bytes(sample_images::png(8, 16))),
     ]);
     for kind in ["gemini", "openai"] {
         let chain = chain(kind, "10.00");

@@ -1,13 +1,13 @@
 //! `tintype batch` against a real server: submit, follow, cancel and download.
 
-use crate::support::{Completed, Running, Service, run, tintype};
+use crate::support::{CommandOutput, Running, Service, run, tintype};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 
 impl Service {
     /// Runs a command with the API key of the service.
-    fn batch(&self, arguments: &[&str], input: &[u8]) -> Completed {
+    fn batch(&self, arguments: &[&str], input: &[u8]) -> CommandOutput {
         let mut command = self.command(&[&["batch"], arguments].concat());
         command.env("TINTYPE_KEY", &self.key);
         run(command, input)
@@ -84,27 +84,27 @@ fn a_batch_is_submitted_followed_and_downloaded() {
     assert!(listed.contains(&id));
     assert_eq!(again["charged"], "0.117");
 
-    let pictures = service.directory.path().join("pictures");
-    let results = ["results", &id, "-o", "pictures"];
+    let images = service.directory.path().join("images");
+    let results = ["results", &id, "-o", "images"];
     let ended = service.batch(&results, b"");
     assert!(
         ended
             .err
-            .contains("3 of 3 images are in pictures; 0 already existed"),
+            .contains("3 of 3 images are in images; 0 already existed"),
         "{ended:?}"
     );
     ended.success();
-    assert_eq!(names(&pictures), ["a_b-2.png", "a_b.png", "fox.png"]);
+    assert_eq!(names(&images), ["a_b-2.png", "a_b.png", "fox.png"]);
     // Complete files are kept; missing and partial files are downloaded again.
-    let fox = fs::read(pictures.join("fox.png")).unwrap();
-    fs::write(pictures.join("a_b.png"), "mine").unwrap();
-    fs::rename(pictures.join("fox.png"), pictures.join("fox.png.part")).unwrap();
+    let fox = fs::read(images.join("fox.png")).unwrap();
+    fs::write(images.join("a_b.png"), "mine").unwrap();
+    fs::rename(images.join("fox.png"), images.join("fox.png.part")).unwrap();
     let ended = service.batch(&results, b"");
     assert!(ended.err.contains("2 already existed"), "{ended:?}");
     ended.success();
-    assert_eq!(names(&pictures), ["a_b-2.png", "a_b.png", "fox.png"]);
-    assert_eq!(fs::read(pictures.join("fox.png")).unwrap(), fox);
-    assert_eq!(fs::read(pictures.join("a_b.png")).unwrap(), b"mine");
+    assert_eq!(names(&images), ["a_b-2.png", "a_b.png", "fox.png"]);
+    assert_eq!(fs::read(images.join("fox.png")).unwrap(), fox);
+    assert_eq!(fs::read(images.join("a_b.png")).unwrap(), b"mine");
     let printed = service.batch(&["results", &id], b"").success();
     let ids: Vec<Value> = printed
         .lines()

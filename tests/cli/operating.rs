@@ -275,13 +275,13 @@ fn jobs_and_stats_of_a_server() {
     service.run(&["pause", "set", "pro"]);
     let key = service.json(&["key", "add", "ci"]);
     let key = key["api_key"].as_str().unwrap();
-    let picture = service.directory.path().join("fox.png");
-    let picture = picture.to_str().unwrap();
+    let image = service.directory.path().join("fox.png");
+    let image = image.to_str().unwrap();
     let arguments = [
         "generate",
         "a fox",
         "-o",
-        picture,
+        image,
         "--tier",
         "fast",
         "--server",

@@ -39,7 +39,7 @@ pub fn tintype(directory: &Path, arguments: &[&str]) -> Command {
 }
 
 /// Runs a command with this standard input until it exits.
-pub fn run(mut command: Command, input: &[u8]) -> Completed {
+pub fn run(mut command: Command, input: &[u8]) -> CommandOutput {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -53,7 +53,7 @@ pub fn run(mut command: Command, input: &[u8]) -> Completed {
         stdout,
         stderr,
     } = child.wait_with_output().unwrap();
-    Completed {
+    CommandOutput {
         code: status.code(),
         out: String::from_utf8(stdout).unwrap(),
         err: String::from_utf8(stderr).unwrap(),
@@ -62,14 +62,14 @@ pub fn run(mut command: Command, input: &[u8]) -> Completed {
 
 /// The result of a command.
 #[derive(Debug)]
-pub struct Completed {
+pub struct CommandOutput {
     /// Exit code; `None` after a signal.
     pub code: Option<i32>,
     pub out: String,
     pub err: String,
 }
 
-impl Completed {
+impl CommandOutput {
     /// Standard output of a command that must have succeeded.
     #[track_caller]
     pub fn success(self) -> String {

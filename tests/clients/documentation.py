@@ -45,8 +45,8 @@ def runs(command: list[str], text: str, directory: pathlib.Path) -> bool:
     """Whether the program succeeds and writes every image that it names."""
     environment = {**os.environ, "TINTYPE_KEY": account()[1]}
     ended = subprocess.run(command, cwd=directory, env=environment, timeout=120, stdout=subprocess.PIPE)
-    pictures = [directory / name for name in re.findall(r'"([\w-]+\.png)"', text)]
-    return ended.returncode == 0 and all(it.exists() and it.read_bytes().startswith(b"\x89PNG") for it in pictures)
+    images = [directory / name for name in re.findall(r'"([\w-]+\.png)"', text)]
+    return ended.returncode == 0 and all(it.exists() and it.read_bytes().startswith(b"\x89PNG") for it in images)
 
 
 def reports_missing_money(command: list[str], directory: pathlib.Path) -> bool:

@@ -1,6 +1,6 @@
 //! API keys: where they are sent, and which are rejected.
 
-use crate::desk::{Told, fox};
+use crate::fixture::{ResponseAssertions, fox};
 use crate::support::{Customer, Server};
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! Deadlines of requests.
 
-use crate::desk::{Told, fox};
+use crate::fixture::{ResponseAssertions, fox};
 use crate::support::raw::Wire;
 use crate::support::{OneNode, Options, Server, fox as native_fox, until};
 use tintype_storage::engine::Wait as _;
@@ -96,7 +96,7 @@ fn a_shorter_timeout_of_the_caller_wins() {
     server.generator.release_all();
     for ignored in ["", "-1", "0", "soon", "1e999", "NaN"] {
         let answer = call.clone().header("X-Server-Timeout", ignored).send();
-        answer.picture();
+        answer.image();
     }
 }
 
@@ -118,7 +118,7 @@ fn a_graceful_shutdown_refuses_waiting_callers_and_cancels_queued_jobs() {
     let answer = waiting.join().unwrap();
     answer.assert_google_error(503, "UNAVAILABLE");
     generator.release_all();
-    running.join().unwrap().picture();
+    running.join().unwrap().image();
     let server = Server::with(stopping.join().unwrap());
     until("nothing is live", || {
         server.inside().system.live_jobs() == 0

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs every program of docs/sdk.md unchanged against a running server (see served.py).
 
-JavaScript finds its packages beside the directory that is named; each program runs in one of its own and must leave a picture, or
+JavaScript finds its packages beside the directory that is named; each program runs in one of its own and must leave an image, or
 an answer that holds one.
 
 Usage: documentation.py DIRECTORY_OF_NODE_MODULES
@@ -19,7 +19,7 @@ PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/sdk.md"
 COMMANDS = {"python": [sys.executable, "program.py"], "js": ["node", "program.mjs"], "sh": ["bash", "-eu", "program.sh"]}
 
 
-def picture(file: pathlib.Path) -> bytes:
+def image(file: pathlib.Path) -> bytes:
     """What a program has saved."""
     if file.suffix == ".png":
         return file.read_bytes()
@@ -37,8 +37,8 @@ def run(language: str, text: str, packages: str) -> bool:
         ended = subprocess.run(command, cwd=directory, timeout=120)
         # Only the program knows the names of some files.
         files |= {file.name for file in directory.glob("*.png")}
-        pictures = [picture(directory / file) for file in files if ended.returncode == 0]
-        return bool(pictures) and all(it.startswith(b"\x89PNG") for it in pictures)
+        images = [image(directory / file) for file in files if ended.returncode == 0]
+        return bool(images) and all(it.startswith(b"\x89PNG") for it in images)
 
 
 passed, failed = 0, 0

@@ -1,8 +1,8 @@
 //! Invalid bodies. The server refuses each in the error format of the API, leaves nothing behind, and stays healthy.
 
-use crate::desk::{Told, asking, fox, picture, with_picture};
+use crate::fixture::{ResponseAssertions, asking, fox, image, with_image};
 use crate::support::raw::Wire;
-use crate::support::{Customer, Options, Origin, Server, origin, pictures, until};
+use crate::support::{Customer, Options, Origin, Server, origin, sample_images, until};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -30,10 +30,10 @@ fn assert_untouched(server: &Server, customer: &Customer) {
 fn invalid_images() {
     let server = Server::start();
     let customer = server.customer("1.00");
-    let png = picture(30, 20);
+    let png = image(30, 20);
     let truncated = &png[..png.len() - png.len() % 4 - 3];
-    let header = STANDARD.encode(&pictures::png(30, 20)[..20]);
-    let huge = STANDARD.encode(pictures::claiming_png(60_000, 60_000));
+    let header = STANDARD.encode(&sample_images::png(30, 20)[..20]);
+    let huge = STANDARD.encode(sample_images::claiming_png(60_000, 60_000));
     let uri = format!("data:image/png;base64,{png}");
     for (data, said) in [
         (truncated, "truncated"),
@@ -50,11 +50,7 @@ fn invalid_images() {
         (&header, "ends before its dimensions"),
         (&huge, "too large"),
     ] {
-        let message = refused(
-            &server,
-            &customer,
-            with_picture(data).to_string().as_bytes(),
-        );
+        let message = refused(&server, &customer, with_image(data).to_string().as_bytes());
         assert!(message.contains(said), "{message}");
         let field = "contents[0].parts[1].inlineData.data ";
         assert!(message.starts_with(field), "{message}");
@@ -92,12 +88,9 @@ fn the_bytes_determine_the_image_type() {
     let customer = server.customer("1.00");
     for media_type in ["image/jpeg", "text/plain", "", "x"] {
         let body = json!({"contents": [{"parts": [
-            {"text": "a"}, {"inlineData": {"mimeType": media_type, "data": picture(3, 3)}},
+            {"text": "a"}, {"inlineData": {"mimeType": media_type, "data": image(3, 3)}},
         ]}]});
-        server
-            .gemini(&customer, "fast", &body)
-            .expect(200)
-            .picture();
+        server.gemini(&customer, "fast", &body).expect(200).image();
     }
 }
 
@@ -137,10 +130,10 @@ fn a_thousand_parts() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let parts = |part: Value| json!({"contents": [{"parts": vec![part; 1_000]}]});
-    let pictures = parts(json!({"text": "a", "inlineData": {"data": picture(3, 3)}}));
-    let said = refused(&server, &customer, pictures.to_string().as_bytes());
+    let images = parts(json!({"text": "a", "inlineData": {"data": image(3, 3)}}));
+    let said = refused(&server, &customer, images.to_string().as_bytes());
     assert!(said.contains("too many inline images"), "{said}");
-    let fifteen = json!({"contents": [{"parts": vec![json!({"text": "a", "inlineData": {"data": picture(3, 3)}}); 15]}]});
+    let fifteen = json!({"contents": [{"parts": vec![json!({"text": "a", "inlineData": {"data": image(3, 3)}}); 15]}]});
     let said = refused(&server, &customer, fifteen.to_string().as_bytes());
     assert!(said.contains("15 images"), "{said}");
     let objects = || server.objects_left().len();
@@ -148,7 +141,7 @@ fn a_thousand_parts() {
     server
         .gemini(&customer, "fast", &parts(json!({"text": "a"})))
         .expect(200)
-        .picture();
+        .image();
     assert_eq!(server.generator.orders()[0].prompt.lines().count(), 1_000);
 }
 
@@ -196,7 +189,7 @@ fn an_incomplete_body_times_out() {
     let server = Server::with(Options::new().set("server.body_timeout_seconds", 1));
     let customer = server.customer("1.00");
     let whole = server
-        .gemini(&customer, "fast", &with_picture(&picture(900, 900)))
+        .gemini(&customer, "fast", &with_image(&image(900, 900)))
         .wire();
     let mut wire = Wire::open(server.address);
     wire.send(&whole[..whole.len() / 2]);
@@ -210,7 +203,7 @@ fn an_incomplete_body_times_out() {
 fn all_images_of_a_request_share_one_limit() {
     let server = Server::with(Options::new().set("inputs.max_total_bytes", 2_000));
     let customer = server.customer("1.00");
-    let body = with_picture(&picture(1_000, 1_000));
+    let body = with_image(&image(1_000, 1_000));
     let said = refused(&server, &customer, body.to_string().as_bytes());
     assert!(said.contains("2000 bytes"), "{said}");
     assert_untouched(&server, &customer);
@@ -219,13 +212,13 @@ fn all_images_of_a_request_share_one_limit() {
 /// The message contains the configured limit, not what inline images left of it.
 #[test]
 fn the_error_of_fetched_images_names_the_configured_limit() {
-    let origin = Origin::start([("/a.png", origin::bytes(pictures::heavy_png(3_000)))]);
+    let origin = Origin::start([("/a.png", origin::bytes(sample_images::heavy_png(3_000)))]);
     let options = Options::new().set("inputs.max_total_bytes", 2_000);
     let server = Server::with(options.allow_loopback());
     let customer = server.customer("1.00");
     let body = json!({"contents": [{"parts": [
         {"text": "a"},
-        {"inlineData": {"data": picture(30, 20)}},
+        {"inlineData": {"data": image(30, 20)}},
         {"fileData": {"fileUri": origin.url("/a.png")}},
     ]}]});
     let said = refused(&server, &customer, body.to_string().as_bytes());
@@ -246,6 +239,6 @@ fn any_content_type_is_read_as_json() {
             .header("x-goog-api-key", &customer.key)
             .bytes(media_type, fox().to_string().as_bytes())
             .expect(200)
-            .picture();
+            .image();
     }
 }

@@ -1,6 +1,6 @@
 //! `Idempotency-Key` in the synchronous APIs.
 
-use crate::desk::{Told, asking, fox, picture, with_picture};
+use crate::fixture::{ResponseAssertions, asking, fox, image, with_image};
 use crate::support::raw::Wire;
 use crate::support::{Behaviour, Options, Server, fox as native_fox, until};
 use serde_json::json;
@@ -26,7 +26,7 @@ fn two_concurrent_calls_wait_for_one_job() {
     let server = Server::start();
     let customer = server.customer("1.00");
     server.generator.hold();
-    let call = server.gemini(&customer, "fast", &with_picture(&picture(9, 9)));
+    let call = server.gemini(&customer, "fast", &with_image(&image(9, 9)));
     let call = call.idempotent("k");
     let calls = [(); 4].map(|()| server.in_background(call.clone()));
     server.until_running(1);
@@ -49,17 +49,17 @@ fn two_concurrent_calls_wait_for_one_job() {
 fn another_request_under_the_same_key_is_refused() {
     let server = Server::start();
     let customer = server.customer("9.00");
-    let (one, other) = (picture(9, 9), picture(9, 8));
-    let first = server.gemini(&customer, "fast", &with_picture(&one));
+    let (one, other) = (image(9, 9), image(9, 8));
+    let first = server.gemini(&customer, "fast", &with_image(&one));
     first.idempotent("k").expect(200);
     // The same image in the other base64 alphabet and without padding is the same request.
     let same = one.replace('+', "-").replace('/', "_").replace('=', "");
-    let same = server.gemini(&customer, "gemini-2.5-flash-image", &with_picture(&same));
+    let same = server.gemini(&customer, "gemini-2.5-flash-image", &with_image(&same));
     same.idempotent("k").expect(200);
     for call in [
-        server.gemini(&customer, "fast", &with_picture(&other)),
+        server.gemini(&customer, "fast", &with_image(&other)),
         server.gemini(&customer, "fast", &asking("make it blue")),
-        server.gemini(&customer, "pro", &with_picture(&one)),
+        server.gemini(&customer, "pro", &with_image(&one)),
     ] {
         let said = call.idempotent("k").send();
         let said = said.assert_google_error(400, "INVALID_ARGUMENT");
@@ -124,8 +124,8 @@ fn a_key_whose_caller_disconnected_before_the_start_of_the_job_is_reusable() {
     drop(wire);
     server.until_live(1);
     server.generator.release_all();
-    call.expect(200).picture();
-    first.join().unwrap().picture();
+    call.expect(200).image();
+    first.join().unwrap().image();
     server.assert_money(&customer, "0.922", "0.00", "0.922");
 }
 

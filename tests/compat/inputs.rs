@@ -1,8 +1,8 @@
 //! Input images: in the body, or at a URL.
 
-use crate::desk::{Told, fox, picture, with_picture};
+use crate::fixture::{ResponseAssertions, fox, image, with_image};
 use crate::openai_edits::{call, form};
-use crate::support::{OneNode, Options, Origin, Server, origin, pictures, until};
+use crate::support::{OneNode, Options, Origin, Server, origin, sample_images, until};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 use image::ImageFormat;
@@ -16,11 +16,11 @@ fn with_url(url: &str) -> Value {
 fn both_alphabets_are_read_padded_or_not() {
     let server = Server::start();
     let customer = server.customer("10.00");
-    let bytes = pictures::encoded(37, 23, ImageFormat::Jpeg);
+    let bytes = sample_images::encoded(37, 23, ImageFormat::Jpeg);
     for engine in [URL_SAFE, URL_SAFE_NO_PAD, STANDARD_NO_PAD] {
         let before = server.generator.runs();
-        let body = with_picture(&engine.encode(&bytes));
-        server.gemini(&customer, "pro", &body).expect(200).picture();
+        let body = with_image(&engine.encode(&bytes));
+        server.gemini(&customer, "pro", &body).expect(200).image();
         let order = &server.generator.orders()[before];
         assert_eq!(order.inputs[0].bytes, bytes.len() as u64);
         assert!(order.inputs[0].key.ends_with(".jpg"), "by its bytes");
@@ -38,8 +38,8 @@ fn a_truncated_image_is_refused_before_a_job_is_created() {
         ImageFormat::Gif,
         ImageFormat::WebP,
     ] {
-        let bytes = pictures::cut_off(format);
-        let body = with_picture(&STANDARD_NO_PAD.encode(&bytes));
+        let bytes = sample_images::cut_off(format);
+        let body = with_image(&STANDARD_NO_PAD.encode(&bytes));
         let answer = server.gemini(&customer, "fast", &body).send();
         let said = answer.assert_google_error(400, "INVALID_ARGUMENT");
         assert!(said.ends_with("that is cut off before its end"), "{said}");
@@ -57,7 +57,7 @@ fn a_truncated_image_is_refused_before_a_job_is_created() {
 
 /// An image with a valid structure and corrupt data, which only decoding detects.
 fn altered() -> Vec<u8> {
-    let mut bytes = pictures::png(64, 64);
+    let mut bytes = sample_images::png(64, 64);
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0xff;
     bytes
@@ -75,12 +75,12 @@ fn calls_with_inline_images_are_rate_limited_after_a_damaged_image_of_their_key(
             .set("tiers.fast.backends", vec![real]),
     );
     let (customer, other) = (server.customer("10.00"), server.customer("10.00"));
-    let whole = with_picture(&picture(64, 64));
+    let whole = with_image(&image(64, 64));
     for _ in 0..4 {
         server.gemini(&other, "fast", &whole).expect(200);
         server.gemini(&customer, "fast", &whole).expect(200);
     }
-    let damaged = with_picture(&STANDARD_NO_PAD.encode(altered()));
+    let damaged = with_image(&STANDARD_NO_PAD.encode(altered()));
     let failed = server.gemini(&customer, "fast", &damaged).send();
     let said = failed.assert_google_error(400, "INVALID_ARGUMENT");
     assert!(said.starts_with("input image 1 cannot be read"), "{said}");
@@ -101,7 +101,7 @@ fn calls_with_inline_images_are_rate_limited_after_a_damaged_image_of_their_key(
 fn inputs_are_deleted_once_the_job_has_ended() {
     let server = Server::start();
     let customer = server.customer("1.00");
-    let body = with_picture(&picture(90, 90));
+    let body = with_image(&image(90, 90));
     server.gemini(&customer, "fast", &body).expect(200);
     let left = || {
         server
@@ -114,7 +114,7 @@ fn inputs_are_deleted_once_the_job_has_ended() {
 
 #[test]
 fn the_image_of_a_url_is_fetched_and_the_order_of_inputs_is_preserved() {
-    let origin = Origin::start([("/a.png", origin::bytes(pictures::png(160, 90)))]);
+    let origin = Origin::start([("/a.png", origin::bytes(sample_images::png(160, 90)))]);
     let server = Server::with(Options::new().allow_loopback());
     let customer = server.customer("1.00");
     for name in ["fileData", "file_data"] {
@@ -125,15 +125,12 @@ fn the_image_of_a_url_is_fetched_and_the_order_of_inputs_is_preserved() {
         };
         let before = server.generator.runs();
         let body = json!({"contents": [{"parts": [
-            {"inlineData": {"data": picture(10, 20)}},
+            {"inlineData": {"data": image(10, 20)}},
             {name: {uri: origin.url("/a.png")}},
-            {"inlineData": {"data": picture(30, 40)}},
+            {"inlineData": {"data": image(30, 40)}},
             {"text": "all of them"},
         ]}]});
-        server
-            .gemini(&customer, "fast", &body)
-            .expect(200)
-            .picture();
+        server.gemini(&customer, "fast", &body).expect(200).image();
         let widths: Vec<u32> = server.generator.orders()[before]
             .inputs
             .iter()
@@ -173,7 +170,7 @@ fn a_url_is_checked_as_on_the_native_interface() {
 #[test]
 fn the_content_of_a_url_must_be_an_image() {
     let origin = Origin::start([
-        ("/text", origin::bytes(b"no picture".to_vec())),
+        ("/text", origin::bytes(b"no image".to_vec())),
         ("/gone", origin::status("404 Not Found", String::new())),
     ]);
     let server = Server::with(Options::new().allow_loopback());
@@ -191,11 +188,11 @@ fn an_earlier_image_of_the_model_is_used_as_input() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let body = json!({"contents": [
-        {"role": "user", "parts": [{"text": "a fox"}, {"inlineData": {"data": picture(1, 9)}}]},
-        {"role": "model", "parts": [{"inlineData": {"data": picture(160, 90)}, "thoughtSignature": "c2ln"}]},
+        {"role": "user", "parts": [{"text": "a fox"}, {"inlineData": {"data": image(1, 9)}}]},
+        {"role": "model", "parts": [{"inlineData": {"data": image(160, 90)}, "thoughtSignature": "c2ln"}]},
         {"role": "user", "parts": [{"text": "with a hat"}]},
     ]});
-    server.gemini(&customer, "pro", &body).expect(200).picture();
+    server.gemini(&customer, "pro", &body).expect(200).image();
     let order = &server.generator.orders()[0];
     assert_eq!(order.prompt, "with a hat");
     assert_eq!(order.inputs.len(), 1);
@@ -206,7 +203,5 @@ fn an_earlier_image_of_the_model_is_used_as_input() {
             .iter()
             .any(|it| it.starts_with("inputs"))
     };
-    until("the picture that nobody asked for is gone too", || {
-        !inputs()
-    });
+    until("the image that nobody asked for is gone too", || !inputs());
 }

@@ -1,6 +1,6 @@
 //! A synchronous request creates an ordinary job, but without a webhook.
 
-use crate::desk::{Told, fox};
+use crate::fixture::{ResponseAssertions, fox};
 use crate::support::{Server, until};
 use serde_json::json;
 use tintype_storage::engine::Wait as _;
@@ -68,7 +68,7 @@ fn a_job_that_the_native_interface_cancels_ends_the_call() {
     let answer = second.join().unwrap();
     answer.assert_google_error(499, "CANCELLED");
     server.generator.release_all();
-    first.join().unwrap().picture();
+    first.join().unwrap().image();
     server.assert_money(&customer, "0.961", "0.00", "0.961");
     server.assert_settled();
 }
@@ -80,7 +80,7 @@ fn many_concurrent_callers_each_get_their_result() {
     server.generator.hold();
     let calls: Vec<_> = (0..50)
         .map(|number| {
-            let body = crate::desk::asking(&format!("fox {number}"));
+            let body = crate::fixture::asking(&format!("fox {number}"));
             server.in_background(server.gemini(&customer, "fast", &body))
         })
         .collect();
@@ -90,7 +90,7 @@ fn many_concurrent_callers_each_get_their_result() {
         .into_iter()
         .map(|call| {
             let answer = call.join().unwrap();
-            answer.picture();
+            answer.image();
             answer.json()["responseId"].as_str().unwrap().to_owned()
         })
         .collect();

@@ -3,12 +3,11 @@
 //!
 //! `spec_*` has one test for each row of the specification's tables.
 
-mod answers;
 mod auth;
 mod deadlines;
-mod departures;
-mod desk;
+mod disconnects;
 mod file_batches;
+mod fixture;
 mod hostile_bodies;
 mod idempotency;
 mod inputs;
@@ -25,6 +24,7 @@ mod openai_generations;
 mod preflight;
 mod rates;
 mod recorded;
+mod responses;
 mod spec_errors;
 mod streams;
 #[allow(

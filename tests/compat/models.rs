@@ -1,6 +1,6 @@
 //! The lists of models in both formats.
 
-use crate::desk::Told;
+use crate::fixture::ResponseAssertions;
 use crate::support::{Customer, Options, Server};
 use serde_json::Value;
 
@@ -81,10 +81,10 @@ fn model_ids_are_configurable() {
     let page = listed(&server, &customer, "/v1beta/models");
     assert_eq!(names(&page)[..2], ["models/fast", "models/my-model"]);
     server
-        .gemini(&customer, "my-model", &crate::desk::fox())
+        .gemini(&customer, "my-model", &crate::fixture::fox())
         .expect(200);
     server
-        .gemini(&customer, "gemini-2.5-flash-image", &crate::desk::fox())
+        .gemini(&customer, "gemini-2.5-flash-image", &crate::fixture::fox())
         .expect(404);
 }
 

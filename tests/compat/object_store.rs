@@ -1,9 +1,9 @@
 //! The object store: how its failures are reported, and what remains in it.
 
-use crate::desk::{Told, asking, fox, picture, with_picture};
+use crate::fixture::{ResponseAssertions, asking, fox, image, with_image};
 use crate::openai_edits::{call, form};
 use crate::support::clock::START_MILLIS;
-use crate::support::{Options, Origin, Server, origin, pictures, until};
+use crate::support::{Options, Origin, Server, origin, sample_images, until};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -22,12 +22,12 @@ fn with_url(prompt: &str, url: &str) -> Value {
 
 #[test]
 fn a_store_that_accepts_no_input_is_503_and_nothing_is_charged() {
-    let origin = Origin::start([("/a.png", origin::bytes(pictures::png(9, 9)))]);
+    let origin = Origin::start([("/a.png", origin::bytes(sample_images::png(9, 9)))]);
     let server = Server::with(Options::new().allow_loopback());
     let customer = server.customer("1.00");
     block(&server, "inputs");
     for body in [
-        with_picture(&picture(9, 9)),
+        with_image(&image(9, 9)),
         with_url("a", &origin.url("/a.png")),
     ] {
         let answer = server.gemini(&customer, "fast", &body).send();
@@ -35,7 +35,7 @@ fn a_store_that_accepts_no_input_is_503_and_nothing_is_charged() {
         assert!(said.contains("could not be stored"), "{said}");
         assert!(answer.header("retry-after").is_some());
     }
-    let body = form(&[("prompt", "x")], &[("image", &pictures::png(9, 9))]);
+    let body = form(&[("prompt", "x")], &[("image", &sample_images::png(9, 9))]);
     let answer = call(&server, &customer, &body).send();
     answer.assert_openai_error(503, "server_error", Some("unavailable"));
     server.assert_money(&customer, "1.00", "0.00", "1.00");
@@ -45,7 +45,7 @@ fn a_store_that_accepts_no_input_is_503_and_nothing_is_charged() {
 
 #[test]
 fn a_text_that_cannot_be_stored_leaves_no_fetched_input() {
-    let origin = Origin::start([("/a.png", origin::bytes(pictures::png(9, 9)))]);
+    let origin = Origin::start([("/a.png", origin::bytes(sample_images::png(9, 9)))]);
     let server = Server::with(Options::new().allow_loopback());
     let customer = server.customer("1.00");
     block(&server, "words");
@@ -80,7 +80,7 @@ fn inputs_of_no_live_job_are_swept_once_they_are_old() {
     let server = Server::start();
     let customer = server.customer("1.00");
     server.generator.hold();
-    let body = with_picture(&picture(9, 9));
+    let body = with_image(&image(9, 9));
     let waiting = server.in_background(server.gemini(&customer, "fast", &body));
     server.until_running(1);
     let live = server.generator.orders()[0].inputs[0].key.clone();
@@ -102,7 +102,7 @@ fn inputs_of_no_live_job_are_swept_once_they_are_old() {
     assert!(!left.contains(&"inputs/left/0.png".to_owned()));
     assert_eq!(sweep(), 0);
     server.generator.release_all();
-    waiting.join().unwrap().picture();
+    waiting.join().unwrap().image();
     server.forget_kept_inputs();
     server.clock.advance(Duration::from_secs(2 * 86_400));
     assert_eq!(sweep(), 1);
@@ -148,7 +148,7 @@ fn request_texts_of_no_job_are_swept_once_they_are_old() {
     assert_eq!(left.len(), 3);
     assert_eq!(sweep(), 0);
     server.generator.release_all();
-    waiting.join().unwrap().picture();
+    waiting.join().unwrap().image();
     server.clock.advance(Duration::from_secs(2 * 86_400));
     assert_eq!(sweep(), 1, "the young one, which is old now");
     assert_eq!(stored(), of_jobs);

@@ -1,7 +1,7 @@
 //! Invalid files, refused requests and repeated requests.
 
-use crate::desk::Told;
 use crate::file_batches::{fox, ids, line, lines};
+use crate::fixture::ResponseAssertions;
 use crate::support::nodes::two_nodes;
 use crate::support::{Options, Server};
 use serde_json::{Value, json};

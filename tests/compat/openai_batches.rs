@@ -1,7 +1,7 @@
 //! `/v1/batches`: submits files of requests, follows the batches and reads their results.
 
-use crate::desk::Told;
 use crate::file_batches::{fox, line, lines};
+use crate::fixture::ResponseAssertions;
 use crate::support::{Behaviour, Options, Server, until};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -67,8 +67,8 @@ fn a_file_becomes_a_batch_whose_results_are_a_file() {
         assert_eq!(response["status_code"], 200);
         assert!(response["request_id"].is_string());
         let body = &response["body"];
-        let picture = body["data"][0]["b64_json"].as_str().expect("a picture");
-        assert!(STANDARD.decode(picture).unwrap().starts_with(b"\x89PNG"));
+        let image = body["data"][0]["b64_json"].as_str().expect("an image");
+        assert!(STANDARD.decode(image).unwrap().starts_with(b"\x89PNG"));
         assert_eq!(body["output_format"], "png");
         assert!(body["usage"]["total_tokens"].as_u64().unwrap() > 0);
     }

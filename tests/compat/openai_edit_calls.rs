@@ -1,16 +1,16 @@
 //! `POST /v1/images/edits`: the checks of every request.
 
-use crate::desk::Told;
+use crate::fixture::ResponseAssertions;
 use crate::openai_edits::{call, form};
 use crate::support::raw::Wire;
-use crate::support::{Behaviour, Customer, OneNode, Options, Server, pictures, until};
+use crate::support::{Behaviour, Customer, OneNode, Options, Server, sample_images, until};
 use serde_json::json;
 
 const INVALID: &str = "invalid_request_error";
 
 fn blue(model: &str) -> Vec<u8> {
     let texts = [("prompt", "make it blue"), ("model", model)];
-    form(&texts, &[("image", &pictures::png(9, 9))])
+    form(&texts, &[("image", &sample_images::png(9, 9))])
 }
 
 fn assert_nothing_left(server: &Server) {
@@ -101,7 +101,7 @@ fn a_disconnect_before_the_job_starts_cancels_it() {
 }
 
 fn refused(server: &Server, customer: &Customer, texts: &[(&str, &str)]) -> String {
-    let body = form(texts, &[("image", &pictures::png(9, 9))]);
+    let body = form(texts, &[("image", &sample_images::png(9, 9))]);
     let answer = call(server, customer, &body).send();
     answer.assert_openai_error(400, INVALID, None)
 }
@@ -139,7 +139,7 @@ fn many_tiny_parts_are_bounded() {
         "{said}"
     );
     texts.drain(..15_000);
-    let body = form(&texts, &[("image", &pictures::png(9, 9))]);
+    let body = form(&texts, &[("image", &sample_images::png(9, 9))]);
     call(&server, &customer, &body).expect(200);
     assert_nothing_left(&server);
 }

@@ -1,9 +1,9 @@
 //! `POST /v1/images/edits`: images and forms.
 
-use crate::desk::Told;
+use crate::fixture::ResponseAssertions;
 use crate::support::http::Request;
 use crate::support::raw::Wire;
-use crate::support::{Customer, Server, pictures, until};
+use crate::support::{Customer, Server, sample_images, until};
 
 const INVALID: &str = "invalid_request_error";
 
@@ -34,7 +34,7 @@ pub fn call(server: &Server, customer: &Customer, body: &[u8]) -> Request {
 fn one_or_several_images_are_edited() {
     let server = Server::start();
     let customer = server.customer("1.00");
-    let (wide, small) = (pictures::png(160, 90), pictures::png(9, 9));
+    let (wide, small) = (sample_images::png(160, 90), sample_images::png(9, 9));
     let texts = [("prompt", "make it blue"), ("model", "pro")];
     for files in [
         &[("image", &wide[..])][..],
@@ -73,14 +73,14 @@ fn one_or_several_images_are_edited() {
 fn invalid_forms_and_images_are_refused_and_leave_nothing() {
     let server = Server::start();
     let customer = server.customer("1.00");
-    let png = pictures::png(9, 9);
+    let png = sample_images::png(9, 9);
     let prompt = [("prompt", "x")];
     let many: Vec<(&str, &[u8])> = vec![("image[]", &png[..]); 15];
     let long = "x".repeat(1_100_000);
     for (body, field) in [
         (form(&prompt, &[]), Some("image")),
         (form(&[], &[("image", &png)]), Some("prompt")),
-        (form(&prompt, &[("image", b"no picture")]), Some("image[0]")),
+        (form(&prompt, &[("image", b"no image")]), Some("image[0]")),
         (
             form(&prompt, &[("image", &png), ("image", b"")]),
             Some("image[1]"),
@@ -116,7 +116,7 @@ fn invalid_forms_and_images_are_refused_and_leave_nothing() {
 fn a_form_over_200_mb_is_refused() {
     let server = Server::start();
     let customer = server.customer("1.00");
-    let body = form(&[("prompt", "x")], &[("image", &pictures::png(9, 9))]);
+    let body = form(&[("prompt", "x")], &[("image", &sample_images::png(9, 9))]);
     let end = body.len() - "\r\n--b--\r\n".len();
     let head = format!(
         "POST /v1/images/edits HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\

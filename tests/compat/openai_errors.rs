@@ -1,6 +1,6 @@
 //! Errors in the format of the OpenAI SDKs.
 
-use crate::desk::Told;
+use crate::fixture::ResponseAssertions;
 use crate::support::{Behaviour, Options, Server, merge};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! `/v1/files`: files of requests, and files of results.
 
-use crate::desk::Told;
 use crate::file_batches::{fox, ids, lines, upload_form};
+use crate::fixture::ResponseAssertions;
 use crate::object_store::age;
 use crate::support::{Options, Server, until};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! `POST /v1/images/generations`
 
-use crate::desk::Told;
-use crate::support::pictures::tiny_png;
+use crate::fixture::ResponseAssertions;
+use crate::support::sample_images::tiny_png;
 use crate::support::{Answer, Behaviour, Options, Server, merge, until};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -23,8 +23,8 @@ fn an_image_is_returned_as_base64_unless_a_url_is_requested() {
         .json();
     let data = answer["data"].as_array().expect("data");
     assert_eq!(data.len(), 1);
-    let picture = STANDARD.decode(data[0]["b64_json"].as_str().unwrap());
-    assert_eq!(picture.unwrap(), tiny_png());
+    let image = STANDARD.decode(data[0]["b64_json"].as_str().unwrap());
+    assert_eq!(image.unwrap(), tiny_png());
     assert_eq!(answer["output_format"], "png");
     assert_eq!(answer["size"], "1x1");
     assert!(answer["created"].is_u64());

@@ -1,8 +1,8 @@
 //! Requests that are refused before a large body is sent.
 
-use crate::desk::{Told, fox, with_picture};
+use crate::fixture::{ResponseAssertions, fox, with_image};
 use crate::support::raw::Wire;
-use crate::support::{Answer, Customer, OneNode, Options, Server, pictures};
+use crate::support::{Answer, Customer, OneNode, Options, Server, sample_images};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::FutureExt as _;
@@ -70,7 +70,7 @@ fn large_bodies_without_memory_are_rejected_with_retry_after() {
     let options = Options::new().one_node(OneNode::Memory);
     let server = Server::with(options.set("inputs.timeout_seconds", 1));
     let customer = server.customer("1.00");
-    let large = with_picture(&STANDARD.encode(pictures::heavy_png(2_000_000)));
+    let large = with_image(&STANDARD.encode(sample_images::heavy_png(2_000_000)));
     let memory = &server.instance().accounts.limits.memory;
     let mut places = Vec::new();
     // One account may not reserve all of the memory.

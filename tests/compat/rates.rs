@@ -1,6 +1,6 @@
 //! Rate limits of a key in the synchronous APIs.
 
-use crate::desk::fox;
+use crate::fixture::fox;
 use crate::support::{Answer, Customer, OneNode, Server, options::Options};
 use serde_json::json;
 

@@ -1,9 +1,9 @@
 //! Requests recorded from the SDKs: Python's google-genai 1.75, 2.34 and 3.4, JavaScript's @google/genai 1.52 and 2.32, Python's
 //! openai 1.109 and 3.52. A request that several SDKs send is listed once.
 
-use crate::desk::Told;
+use crate::fixture::ResponseAssertions;
 use crate::support::http::Request;
-use crate::support::{Customer, Server, pictures};
+use crate::support::{Customer, Server, sample_images};
 use serde_json::Value;
 
 fn cases() -> Vec<Value> {
@@ -41,7 +41,7 @@ fn form(call: Request, parts: &Value) -> Request {
         bytes.extend(b"\r\n");
         let data = text(part, "data");
         if data.starts_with('<') {
-            bytes.extend(pictures::png(8, 8));
+            bytes.extend(sample_images::png(8, 8));
         } else {
             bytes.extend(data.as_bytes());
         }
@@ -99,7 +99,7 @@ fn every_recorded_request_is_answered_as_its_sdk_expects() {
             _ if name.starts_with("openai") => {
                 assert!(answer.json()["data"][0]["b64_json"].is_string(), "{said}");
             }
-            _ => assert!(!answer.picture().is_empty(), "{said}"),
+            _ => assert!(!answer.image().is_empty(), "{said}"),
         }
     }
     server.assert_settled();
@@ -128,7 +128,7 @@ fn the_options_of_the_sdks_reach_the_backend() {
             }
             "multi_turn" => {
                 assert_eq!(order().prompt, "dog");
-                assert_eq!(order().inputs.len(), 1, "the model's own picture");
+                assert_eq!(order().inputs.len(), 1, "the model's own image");
             }
             "openai_generate_custom_size" => assert_eq!(order().ratio.to_string(), "16:9"),
             "openai_generate_full" => assert_eq!(order().ratio.to_string(), "3:2"),

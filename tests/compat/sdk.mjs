@@ -45,10 +45,10 @@ async function png(aspectRatio) {
   return answer.data;
 }
 
-async function pictures() {
+async function geminiImages() {
   for (const apiVersion of [undefined, "v1", "v1beta", "v1alpha"]) {
     const answer = await gemini(key, { apiVersion }).models.generateContent({ model: "fast", contents: "a red fox" });
-    check(`a picture under ${apiVersion}`, opened(answer) === "1024x1024");
+    check(`an image under ${apiVersion}`, opened(answer) === "1024x1024");
     check("it stops", answer.candidates[0].finishReason === "STOP");
     check("its usage", answer.usageMetadata.totalTokenCount > 0 && answer.modelVersion === "fast");
   }
@@ -75,7 +75,7 @@ async function streams() {
   const stream = await gemini().models.generateContentStream({ model: "fast", contents: "a red fox", config });
   for await (const chunk of stream) chunks.push(chunk);
   check("two chunks", chunks.length === 2 && chunks[0].text.length > 0);
-  check("a streamed picture", opened(chunks[1]) === "1024x1024");
+  check("a streamed image", opened(chunks[1]) === "1024x1024");
   check("the end", chunks[1].candidates[0].finishReason === "STOP");
 }
 
@@ -120,7 +120,7 @@ async function images() {
   const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: key });
   const opened = (answer) => size(Buffer.from(answer.data[0].b64_json, "base64"));
   const made = await client.images.generate({ model: "pro", prompt: "a red fox", size: "1536x1024" });
-  check("a picture of OpenAI's", opened(made) === "1264x848");
+  check("an image of OpenAI's", opened(made) === "1264x848");
   const urls = await client.images.generate({ model: "fast", prompt: "a red fox", n: 2, response_format: "url" });
   check("two URLs", urls.data.length === 2);
   const file = await fetch(urls.data[0].url);
@@ -136,14 +136,14 @@ async function images() {
   check("the models", ids.length === 9);
 }
 
-async function pictureAtAUrl() {
+async function imageAtAUrl() {
   const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: key });
   const options = { model: "pro", prompt: "a red fox", size: "1536x1024", response_format: "url" };
   const made = await client.images.generate(options);
   const fileData = { fileUri: made.data[0].url, mimeType: "image/png" };
   const contents = [{ text: "make it blue" }, { fileData }];
   const answer = await gemini().models.generateContent({ model: "gemini-3-pro-image", contents });
-  check("the shape of a picture at a URL", opened(answer) === "1264x848");
+  check("the shape of an image at a URL", opened(answer) === "1264x848");
 }
 
 // Failures that only a backend can cause. Meanwhile a slow stream holds the only slot.
@@ -171,9 +171,9 @@ async function frail() {
   const error = await ofOpenAi.images.generate({ model: "fast", prompt: "a fox" }).catch((error) => error);
   check("no capacity in OpenAI's words", error.status === 503 && error.code === "unavailable");
   await slow;
-  const pictures = chunks.filter((chunk) => chunk.data);
+  const images = chunks.filter((chunk) => chunk.data);
   check("a slow stream is kept alive", chunks.length > 1);
-  check("its picture", pictures.length === 1 && opened(pictures[0]) === "64x64");
+  check("its image", images.length === 1 && opened(images[0]) === "64x64");
 }
 
 async function refusalsOfOpenAi() {
@@ -237,8 +237,8 @@ async function batches() {
   check("its metadata", batch.metadata.kind === "foxes");
   const results = await parsed(batch.output_file_id);
   check("its results", results.map((it) => it.custom_id).join() === names.join());
-  const picture = await fetch(results[0].response.body.data[0].url);
-  check("a picture of a batch", size(await picture.arrayBuffer()) === "1024x1024");
+  const image = await fetch(results[0].response.body.data[0].url);
+  check("an image of a batch", size(await image.arrayBuffer()) === "1024x1024");
   check("files are found", (await listed(client.files.list({ limit: 1 }))).includes(file.id));
   check("batches are found", (await listed(client.batches.list({ limit: 1 }))).includes(batch.id));
   const faulty = await ended(await submitted(await uploaded([line("bad", { size: "large" })])));
@@ -255,6 +255,6 @@ async function batches() {
   check("an ended batch stays as it is", over instanceof OpenAI.ConflictError);
 }
 
-for (const part of [pictures, streams, models, refusals, images, pictureAtAUrl, refusalsOfOpenAi, batches, frail]) await part();
+for (const part of [geminiImages, streams, models, refusals, images, imageAtAUrl, refusalsOfOpenAi, batches, frail]) await part();
 console.log(`${passed} passed, ${failed} failed (JavaScript)`);
 process.exit(failed > 0 ? 1 : 0);

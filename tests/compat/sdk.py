@@ -52,16 +52,16 @@ def gemini(key: str = KEY, version: str | None = None, **options) -> genai.Clien
 
 
 def opened(answer) -> Image.Image:
-    """The picture of an answer, by the SDK's own helper."""
+    """The image of an answer, by the SDK's own helper."""
     images = [part.as_image() for part in answer.parts if part.inline_data]
     assert len(images) == 1, answer
     return Image.open(BytesIO(images[0].image_bytes))
 
 
-def pictures() -> None:
+def gemini_images() -> None:
     for version in (None, "v1", "v1beta", "v1alpha"):
         answer = gemini(version=version).models.generate_content(model="fast", contents="a red fox")
-        check(f"a picture under {version}", opened(answer).size == (1024, 1024))
+        check(f"an image under {version}", opened(answer).size == (1024, 1024))
         check("it stops", answer.candidates[0].finish_reason == types.FinishReason.STOP)
         check("its usage", answer.usage_metadata.total_token_count > 0 and answer.model_version == "fast")
         check("its id", len(answer.response_id) == 36)
@@ -87,7 +87,7 @@ def streams() -> None:
     config = types.GenerateContentConfig(response_modalities=["TEXT", "IMAGE"])
     chunks = list(gemini().models.generate_content_stream(model="fast", contents="a red fox", config=config))
     check("two chunks", len(chunks) == 2 and chunks[0].text)
-    check("a streamed picture", opened(chunks[1]).size == (1024, 1024))
+    check("a streamed image", opened(chunks[1]).size == (1024, 1024))
     check("the end", chunks[1].candidates[0].finish_reason == types.FinishReason.STOP)
 
 
@@ -139,7 +139,7 @@ def refusals() -> None:
 def images() -> None:
     client = openai.OpenAI(base_url=f"{URL}/v1", api_key=KEY)
     answer = client.images.generate(model="pro", prompt="a red fox", size="1536x1024")
-    check("a picture of OpenAI's", Image.open(BytesIO(base64.b64decode(answer.data[0].b64_json))).size == (1264, 848))
+    check("an image of OpenAI's", Image.open(BytesIO(base64.b64decode(answer.data[0].b64_json))).size == (1264, 848))
     check("its size and usage", answer.size == "1264x848" and answer.usage.total_tokens > 0)
     answer = client.images.generate(model="fast", prompt="a red fox", n=2, response_format="url")
     check("two URLs", len(answer.data) == 2)
@@ -153,12 +153,12 @@ def images() -> None:
     check("the models", len(list(client.models.list())) == 9 and client.models.retrieve("pro").id == "pro")
 
 
-def picture_at_a_url() -> None:
+def image_at_a_url() -> None:
     client = openai.OpenAI(base_url=f"{URL}/v1", api_key=KEY)
     made = client.images.generate(model="pro", prompt="a red fox", size="1536x1024", response_format="url")
     part = types.Part.from_uri(file_uri=made.data[0].url, mime_type="image/png")
     answer = gemini().models.generate_content(model="gemini-3-pro-image", contents=["make it blue", part])
-    check("the shape of a picture at a URL", opened(answer).size == (1264, 848))
+    check("the shape of an image at a URL", opened(answer).size == (1264, 848))
 
 
 def frail() -> None:
@@ -197,9 +197,9 @@ def frail() -> None:
     except openai.InternalServerError as error:
         check("no capacity in OpenAI's words", (error.status_code, error.code) == (503, "unavailable"))
     slow.join()
-    pictures = [chunk for chunk in chunks if chunk.candidates and chunk.parts]
+    images = [chunk for chunk in chunks if chunk.candidates and chunk.parts]
     check("a slow stream is kept alive", len(chunks) > 1)
-    check("its picture", len(pictures) == 1 and opened(pictures[0]).size == (64, 64))
+    check("its image", len(images) == 1 and opened(images[0]).size == (64, 64))
 
 
 def refusals_of_openai() -> None:
@@ -263,7 +263,7 @@ def batches() -> None:
     bodies = [it["response"]["body"] for it in results]
     images = [openai.types.ImagesResponse.model_validate(it).data[0].b64_json for it in bodies]
     opened = [Image.open(BytesIO(base64.b64decode(it))).size for it in images]
-    check("their pictures", opened == [(1024, 1024)] * 5)
+    check("their images", opened == [(1024, 1024)] * 5)
     with client.files.with_streaming_response.content(batch.output_file_id) as streamed:
         check("a stream of them", sum(1 for _ in streamed.iter_lines()) == 5)
     check("files are found", file.id in [it.id for it in client.files.list(limit=1)])
@@ -296,7 +296,7 @@ def batches() -> None:
         check("an ended batch stays as it is", True)
 
 
-for part in (pictures, streams, models, refusals, images, picture_at_a_url, refusals_of_openai, batches, frail):
+for part in (gemini_images, streams, models, refusals, images, image_at_a_url, refusals_of_openai, batches, frail):
     part()
 print(f"{passed} passed, {len(failed)} failed (google-genai {genai.__version__}, openai {openai.__version__})")
 sys.exit(1 if failed else 0)

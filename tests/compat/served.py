@@ -51,7 +51,7 @@ def key(url: str, balance: str, **shape) -> str:
 
 
 def png(side: int = 64) -> bytes:
-    """A blank picture."""
+    """A blank image."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -71,8 +71,8 @@ class Frail(http.server.BaseHTTPRequestHandler):
         if "slow" in prompt:
             # Longer than the keep-alive interval of a stream.
             time.sleep(12)
-        picture = b"no picture" if "garbage" in prompt else png()
-        answer = json.dumps({"created": 0, "data": [{"b64_json": base64.b64encode(picture).decode()}]}).encode()
+        image = b"no image" if "garbage" in prompt else png()
+        answer = json.dumps({"created": 0, "data": [{"b64_json": base64.b64encode(image).decode()}]}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(answer)))

@@ -1,6 +1,6 @@
 //! Specification, "Errors", "Synchronous compatible interface": a test for each row and each reason in it.
 
-use crate::desk::{Told, fox, with_picture};
+use crate::fixture::{ResponseAssertions, fox, with_image};
 use crate::support::raw::Wire;
 use crate::support::{Behaviour, OneNode, Options, Server, merge};
 use serde_json::json;
@@ -123,10 +123,10 @@ fn row_400_invalid_argument_a_request_that_the_backend_rejects() {
     let customer = server.customer("1.00");
     server
         .generator
-        .behave(Behaviour::Refuse("no pictures of that"));
+        .behave(Behaviour::Refuse("no images of that"));
     let answer = server.gemini(&customer, "fast", &fox()).send();
     let said = answer.assert_google_error(400, "INVALID_ARGUMENT");
-    assert_eq!(said, "no pictures of that");
+    assert_eq!(said, "no images of that");
     server.assert_money(&customer, "1.00", "0.00", "1.00");
 }
 
@@ -220,7 +220,7 @@ fn row_503_unavailable_no_capacity() {
     let answer = server.gemini(&customer, "fast", &fox()).send();
     answer.assert_google_error(503, "UNAVAILABLE");
     server.generator.release_all();
-    first.join().unwrap().picture();
+    first.join().unwrap().image();
 }
 
 #[test]
@@ -293,9 +293,7 @@ fn row_429_resource_exhausted_a_balance_that_is_too_low() {
         let answer = server.gemini(customer, "fast", &fox()).send();
         let said = answer.assert_google_error(429, "RESOURCE_EXHAUSTED");
         assert!(said.contains("0.039"), "{said}");
-        let answer = server
-            .gemini(customer, "fast", &with_picture("AAAA"))
-            .send();
+        let answer = server.gemini(customer, "fast", &with_image("AAAA")).send();
         answer.assert_google_error(429, "RESOURCE_EXHAUSTED");
     }
     assert_eq!(server.generator.runs(), 0);
@@ -312,7 +310,7 @@ fn row_429_resource_exhausted_too_many_jobs_of_the_account() {
     answer.assert_google_error(429, "RESOURCE_EXHAUSTED");
     assert!(answer.header("retry-after").is_some());
     server.generator.release_all();
-    first.join().unwrap().picture();
+    first.join().unwrap().image();
 }
 
 /// Not an error: 200, one candidate, no content, no charge.

@@ -1,8 +1,8 @@
 //! `streamGenerateContent`.
 
-use crate::desk::{Told, fox};
+use crate::fixture::{ResponseAssertions, fox};
 use crate::support::http::Request;
-use crate::support::pictures::tiny_png;
+use crate::support::sample_images::tiny_png;
 use crate::support::{Behaviour, Customer, Server, merge, until};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -54,7 +54,7 @@ def png(side: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", lines) + chunk(b"IEND", b"")
 
 
-PICTURE = base64.b64encode(png(1024)).decode()
+IMAGE = base64.b64encode(png(1024)).decode()
 
 
 class Painter(http.server.BaseHTTPRequestHandler):
@@ -64,7 +64,7 @@ class Painter(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        body = json.dumps({"data": [{"b64_json": PICTURE}]}).encode()
+        body = json.dumps({"data": [{"b64_json": IMAGE}]}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))

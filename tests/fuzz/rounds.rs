@@ -42,8 +42,8 @@ targets!(
     record,
     journal,
     form,
-    picture_outline,
+    image_header,
     outside_url,
     signature,
-    inline_pictures,
+    inline_images,
 );

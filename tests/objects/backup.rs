@@ -73,11 +73,11 @@ async fn a_backup_in_a_bucket_is_checked_restored_and_added_to() {
     well(&["restore", bucket, "--data-dir", "whole"]).await;
     assert_eq!(signing_key("whole").unwrap(), signing_key("data").unwrap());
 
-    let picture = std::fs::read_dir(s3.dir.path().join("pictures/kept/here/pictures/results"));
-    let picture = picture.unwrap().next().unwrap().unwrap().path();
-    std::fs::write(&picture, b"something else").unwrap();
+    let image = std::fs::read_dir(s3.dir.path().join("pictures/kept/here/pictures/results"));
+    let image = image.unwrap().next().unwrap().unwrap().path();
+    std::fs::write(&image, b"something else").unwrap();
     let (well, output) = run(&s3, dir.path(), &["verify", "--backup", bucket]).await;
-    let name = picture.file_name().unwrap().to_str().unwrap();
+    let name = image.file_name().unwrap().to_str().unwrap();
     assert!(!well && output.contains(name), "{output}");
 }
 

@@ -105,7 +105,7 @@ async fn try_one(operation: &'static str, fault: Fault) -> Outcome {
     let key = "results/a.png";
     let call = async {
         match operation {
-            "put" => images.put(key, Bytes::from("picture"), "image/png").await,
+            "put" => images.put(key, Bytes::from("image"), "image/png").await,
             "get" => images.get(key).await.map(drop),
             "head" => images.head(key).await.map(drop),
             "delete" => images.delete(key).await,

@@ -80,9 +80,9 @@ impl Server {
 #[actix_web::test]
 async fn head_full_range_and_conditional_requests_of_an_image_succeed() {
     let server = Server::start().await;
-    let picture: Vec<u8> = (0..300_000u32).map(|n| (n % 251) as u8).collect();
+    let image: Vec<u8> = (0..300_000u32).map(|n| (n % 251) as u8).collect();
     for key in [KEY, "results/a b+c ü 画.png"] {
-        let url = server.put(key, picture.clone()).await;
+        let url = server.put(key, image.clone()).await;
         let client = http();
         // On one connection: the client would read a body after HEAD as the next answer.
         for _ in 0..3 {
@@ -94,7 +94,7 @@ async fn head_full_range_and_conditional_requests_of_an_image_succeed() {
             let whole = client.get(&url).send().await.unwrap();
             assert_eq!(whole.headers()["content-length"], "300000");
             assert_eq!(whole.headers()["etag"], tag);
-            assert_eq!(whole.bytes().await.unwrap(), picture);
+            assert_eq!(whole.bytes().await.unwrap(), image);
             let range = ("range", "bytes=100000-200000");
             let part = client
                 .get(&url)
@@ -104,7 +104,7 @@ async fn head_full_range_and_conditional_requests_of_an_image_succeed() {
                 .unwrap();
             assert_eq!(part.status(), 206);
             assert_eq!(part.headers()["content-length"], "100001");
-            assert_eq!(part.bytes().await.unwrap(), picture[100_000..=200_000]);
+            assert_eq!(part.bytes().await.unwrap(), image[100_000..=200_000]);
             let known = client.get(&url).header("if-none-match", tag);
             assert_eq!(known.send().await.unwrap().status(), 304);
         }
@@ -126,7 +126,7 @@ async fn an_empty_file_is_an_empty_answer() {
 #[actix_web::test]
 async fn no_request_path_escapes_the_store() {
     let server = Server::start().await;
-    let url = server.put(KEY, b"picture".to_vec()).await;
+    let url = server.put(KEY, b"image".to_vec()).await;
     let query = url.split_once('?').unwrap().1;
     for path in [
         "/files/../file-signing-key",
@@ -152,7 +152,7 @@ async fn no_request_path_escapes_the_store() {
         );
     }
     let target = format!("/files/{KEY}?{query}");
-    assert!(server.raw(&target).await.ends_with("\r\n\r\npicture"));
+    assert!(server.raw(&target).await.ends_with("\r\n\r\nimage"));
     server.handle.stop(false).await;
 }
 

@@ -70,11 +70,11 @@ async fn objects_are_written_read_listed_and_deleted_below_the_prefix() {
     for (objects, prefix) in [("s3://pictures", ""), ("s3://pictures/a/b/", "a/b/")] {
         let images = s3.open(objects);
         images.probe().await.unwrap();
-        let picture = Bytes::from_static(b"picture");
+        let image = Bytes::from_static(b"image");
         for key in [KEY, "results/b c.png", "inputs/größe/0"] {
-            images.put(key, picture.clone(), "image/png").await.unwrap();
+            images.put(key, image.clone(), "image/png").await.unwrap();
             assert!(s3.has(&format!("{prefix}{key}")), "{objects} {key}");
-            assert_eq!(images.get(key).await.unwrap(), picture);
+            assert_eq!(images.get(key).await.unwrap(), image);
             assert_eq!(images.head(key).await.unwrap().size, 7);
         }
         assert_eq!(keys(&images, "results").await, [KEY, "results/b c.png"]);

@@ -90,10 +90,10 @@ fn decisions_12_the_panel_accepts_a_table_and_downloads_its_images() {
             .collect();
         names.sort();
         assert_eq!(names, ["a_b.png", "fox.png"]);
-        let mut picture = Vec::new();
+        let mut image = Vec::new();
         let mut fox = zip.by_name("fox.png").unwrap();
-        fox.read_to_end(&mut picture).unwrap();
-        assert!(picture.starts_with(b"\x89PNG"));
+        fox.read_to_end(&mut image).unwrap();
+        assert!(image.starts_with(b"\x89PNG"));
         let results = download(&browser, "Download results").await;
         let results = String::from_utf8(results).unwrap();
         let ids: Vec<String> = results
@@ -217,12 +217,12 @@ fn a_batch_whose_answer_is_lost_is_submitted_once() {
 #[test]
 fn failed_requests_are_listed_with_their_reasons_and_run_again() {
     browse(|service, browser| async move {
-        let no_picture = receiver::serving("text/plain", b"words");
+        let no_image = receiver::serving("text/plain", b"words");
         browser.sign_in_as_operator().await;
         browser.go("#/batches", "Batches").await;
         let lines = format!(
             "{{\"model\": \"fast\", \"prompt\": \"a fox\", \"aspect_ratio\": \"1:1\"}}\n\
-             {{\"model\": \"quality\", \"resolution\": \"2K\", \"prompt\": \"the same in blue\", \"aspect_ratio\": \"auto\", \"input_images_urls\": [\"{no_picture}\"], \"metadata\": {{\"order\": 4711}}}}\n"
+             {{\"model\": \"quality\", \"resolution\": \"2K\", \"prompt\": \"the same in blue\", \"aspect_ratio\": \"auto\", \"input_images_urls\": [\"{no_image}\"], \"metadata\": {{\"order\": 4711}}}}\n"
         );
         choose(&browser, &file(".jsonl", &lines)).await;
         browser.press("Submit 2 requests").await;
@@ -251,7 +251,7 @@ fn failed_requests_are_listed_with_their_reasons_and_run_again() {
             failed,
             json!({
                 "custom_id": "1", "model": "quality", "prompt": "the same in blue", "aspect_ratio": "auto", "resolution": "2K",
-                "input_images_urls": [no_picture], "metadata": {"order": 4711},
+                "input_images_urls": [no_image], "metadata": {"order": 4711},
             })
         );
         browser.press("Run failed again").await;
@@ -270,12 +270,12 @@ fn failed_requests_are_listed_with_their_reasons_and_run_again() {
         // The job alone is run again with the images that it had.
         browser.press("1").await;
         browser.see("h1", "Job").await;
-        browser.see("dd", &no_picture).await;
+        browser.see("dd", &no_image).await;
         browser.press("Run again").await;
         browser.see("h1", "Playground").await;
         browser
             .find(&format!(
-                "//ul[@class='inputs']/li[contains(., '{no_picture}')]"
+                "//ul[@class='inputs']/li[contains(., '{no_image}')]"
             ))
             .await;
         browser.go("#/batches", "Batches").await;
@@ -341,7 +341,7 @@ fn deleted_images_are_named_in_the_archive() {
         browser.see("span", "2 done of 2").await;
         let job = "return (await send('GET', base + '/jobs?limit=1')).data[0].job_id;";
         let job = calls(&browser, job).await;
-        service.remove_picture(job.as_str().unwrap()).await;
+        service.remove_image(job.as_str().unwrap()).await;
         let deadline = Instant::now() + PATIENCE;
         loop {
             let zip = download(&browser, "Download images").await;

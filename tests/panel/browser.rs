@@ -284,7 +284,7 @@ impl Browser {
     }
 
     /// A screenshot of the whole page.
-    pub async fn picture(&self) -> Vec<u8> {
+    pub async fn screenshot(&self) -> Vec<u8> {
         let size = self.tools("Page.getLayoutMetrics", json!({})).await["cssContentSize"].take();
         let clip =
             json!({"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1});
@@ -294,7 +294,7 @@ impl Browser {
 
     async fn capture(&self, how: Value) -> Vec<u8> {
         let taken = self.tools("Page.captureScreenshot", how).await;
-        let text = taken["data"].as_str().expect("a picture");
+        let text = taken["data"].as_str().expect("a screenshot");
         let bytes = base64::engine::general_purpose::STANDARD.decode(text);
         bytes.expect("base64")
     }

@@ -3,7 +3,7 @@
 use crate::browse;
 use crate::browser::Browser;
 use crate::calls::calls;
-use crate::hands::{ESCAPE, press_keys};
+use crate::keyboard_and_phone::{ESCAPE, press_keys};
 use serde_json::json;
 
 const RIGHT: &str = "\u{e014}";

@@ -5,7 +5,7 @@
 //! Needs `chromium-headless-shell`, `chromedriver`, and axe-core below target/test-tools; `tests/run` installs them and sets
 //! `TINTYPE_TEST_BROWSER=1`. Without the variable these tests pass without running.
 
-mod access;
+mod accessibility;
 mod accounts;
 mod backends;
 mod batches;
@@ -17,13 +17,14 @@ mod calls;
 mod cluster;
 mod deliveries;
 mod drafts;
+mod end_to_end;
 mod filters;
 mod gallery;
-mod hands;
+mod keyboard_and_phone;
 mod keys;
+mod layout;
 mod lists;
-mod live;
-mod looks;
+mod live_updates;
 mod markup;
 mod nodes;
 mod outage;
@@ -32,10 +33,9 @@ mod playground;
 mod queue;
 mod receiver;
 mod reference;
+mod screenshots;
 mod service;
 mod sessions;
-mod shots;
-mod tour;
 mod usage;
 mod webhooks;
 mod wording;

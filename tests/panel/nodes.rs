@@ -1,6 +1,6 @@
 //! The nodes page, with three real nodes on a database and a bucket.
 
-use crate::access::assert_no_barriers;
+use crate::accessibility::assert_no_barriers;
 use crate::bucket::Bucket;
 use crate::calls::calls;
 use crate::service::Service;

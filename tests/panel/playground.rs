@@ -1,6 +1,6 @@
 //! The playground: input images, reruns, answers that are lost on the way, and cancellation.
 
-use crate::access::assert_no_barriers;
+use crate::accessibility::assert_no_barriers;
 use crate::browser::Browser;
 use crate::pages::resize;
 use crate::receiver::PIXEL;
@@ -17,7 +17,7 @@ async fn job_on_stage(browser: &Browser) -> String {
 #[test]
 fn a_job_is_run_again_with_its_input_images_and_options() {
     browse(|service, browser| async move {
-        let picture = receiver::serving("image/png", PIXEL);
+        let image = receiver::serving("image/png", PIXEL);
         let mut file = tempfile::Builder::new().suffix(".png").tempfile().unwrap();
         file.write_all(PIXEL).unwrap();
         browser.sign_in_as_operator().await;
@@ -36,7 +36,7 @@ fn a_job_is_run_again_with_its_input_images_and_options() {
         browser.see("span", "Enter the full URL").await;
         address.clear().await.unwrap();
         address
-            .send_keys(&format!("{picture}\u{e007}"))
+            .send_keys(&format!("{image}\u{e007}"))
             .await
             .unwrap();
         browser.find("//ul[@class='inputs']/li[2]").await;

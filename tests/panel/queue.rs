@@ -1,6 +1,6 @@
 //! The operator's queue page.
 
-use crate::access::assert_no_barriers;
+use crate::accessibility::assert_no_barriers;
 use crate::calls::calls;
 use crate::{browse_with, receiver};
 use serde_json::json;

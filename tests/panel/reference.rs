@@ -82,9 +82,9 @@ fn an_entered_key_generates_an_image_and_is_not_stored() {
             .await;
         browser.press("Wait for the image").await;
         browser
-            .find(&format!("{call}//figure[@class='picture']/img"))
+            .find(&format!("{call}//figure[@class='image']/img"))
             .await;
-        let shown = "const it = document.querySelector('.picture img'); return it.complete ? it.naturalWidth : 0;";
+        let shown = "const it = document.querySelector('.image img'); return it.complete ? it.naturalWidth : 0;";
         let mut width = json!(0);
         while width == json!(0) {
             width = browser.run(shown, vec![]).await;
@@ -231,5 +231,5 @@ fn the_page_fits_the_screen_and_has_no_serious_accessibility_problem() {
 async fn shoot(browser: &Browser, name: &str) {
     let shots = concat!(env!("CARGO_MANIFEST_DIR"), "/target/panel");
     fs::create_dir_all(shots).unwrap();
-    fs::write(format!("{shots}/{name}.png"), browser.picture().await).unwrap();
+    fs::write(format!("{shots}/{name}.png"), browser.screenshot().await).unwrap();
 }

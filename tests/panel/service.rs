@@ -89,7 +89,7 @@ impl Service {
     }
 
     /// Deletes the image of a job that had one run, as retention does.
-    pub async fn remove_picture(&self, job: &str) {
+    pub async fn remove_image(&self, job: &str) {
         match &self.cluster {
             Some(cluster) => {
                 // Another test may have installed it.
@@ -102,11 +102,11 @@ impl Service {
                 }
                 let key = format!("here/results/{job}.1.png");
                 let bucket = bucket.build().expect("a bucket");
-                bucket.delete(&key.into()).await.expect("a picture");
+                bucket.delete(&key.into()).await.expect("an image");
             }
             None => {
                 let path = format!("data-0/objects/results/{job}.png");
-                fs::remove_file(self.dir.path().join(path)).expect("a picture");
+                fs::remove_file(self.dir.path().join(path)).expect("an image");
             }
         }
     }

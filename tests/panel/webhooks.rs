@@ -1,6 +1,6 @@
 //! The webhook console: verify a delivery, resend failed deliveries; and owners invite people.
 
-use crate::access::assert_no_barriers;
+use crate::accessibility::assert_no_barriers;
 use crate::calls::calls;
 use crate::{browse, receiver};
 use serde_json::json;

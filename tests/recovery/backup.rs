@@ -5,7 +5,7 @@ use crate::kill_load::{
     settle_doubts,
 };
 use crate::peer::Peer;
-use crate::place::{Ended, Place, Service, until};
+use crate::test_directory::{CommandOutput, Service, TestDirectory, until};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 const CALLERS: usize = 3;
 
-fn backup(place: &Place, service: &Service, to: &Path) -> Value {
+fn backup(place: &TestDirectory, service: &Service, to: &Path) -> Value {
     let server = format!("http://{}", service.address());
     let to = to.to_str().expect("a path");
     let ended = place.run(&["backup", to, "--json", "--server", &server]);
@@ -24,7 +24,7 @@ fn backup(place: &Place, service: &Service, to: &Path) -> Value {
     serde_json::from_str(&ended.out).expect("a manifest")
 }
 
-fn listed(place: &Place, manifest: &Value) -> BTreeSet<String> {
+fn listed(place: &TestDirectory, manifest: &Value) -> BTreeSet<String> {
     let id = manifest["id"].as_str().expect("an id");
     let list = place
         .path("backups/backups")
@@ -43,7 +43,7 @@ fn listed(place: &Place, manifest: &Value) -> BTreeSet<String> {
 }
 
 /// The job ids in a stopped data directory.
-fn jobs_of(place: &Place) -> BTreeSet<String> {
+fn jobs_of(place: &TestDirectory) -> BTreeSet<String> {
     let exported = place.run(&["export"]);
     assert_eq!(exported.code, Some(0), "{exported:?}");
     let lines = exported.out.lines();
@@ -82,8 +82,12 @@ fn only_the_owner_reads(directory: &Path) {
     }
 }
 
-fn restored(from: &Place, peer: &Peer, arguments: &[&str]) -> (Place, Ended) {
-    let place = Place::new();
+fn restored(
+    from: &TestDirectory,
+    peer: &Peer,
+    arguments: &[&str],
+) -> (TestDirectory, CommandOutput) {
+    let place = TestDirectory::new();
     configure(&place, peer);
     let backups = from.path("backups");
     let backups = backups.to_str().expect("a path");
@@ -93,7 +97,11 @@ fn restored(from: &Place, peer: &Peer, arguments: &[&str]) -> (Place, Ended) {
 
 #[test]
 fn a_backup_taken_under_load_restores_to_all_that_was_acknowledged_before() {
-    let (peer, place, memory) = (Peer::start(), Place::new(), Mutex::new(Memory::default()));
+    let (peer, place, memory) = (
+        Peer::start(),
+        TestDirectory::new(),
+        Mutex::new(Memory::default()),
+    );
     configure(&place, &peer);
     let service = place.serve();
     let key = service.printed_key().expect("a key");
@@ -130,7 +138,7 @@ fn a_backup_taken_under_load_restores_to_all_that_was_acknowledged_before() {
         assert_eq!(
             pair[1]["pictures"]["copied"],
             after.difference(&before).count(),
-            "pictures that were there are not copied again: {pair:?}"
+            "images that were there are not copied again: {pair:?}"
         );
     }
     for manifest in &manifests {
@@ -187,14 +195,14 @@ fn a_backup_taken_under_load_restores_to_all_that_was_acknowledged_before() {
 }
 
 /// A data directory with one image, and a backup taken while no service runs.
-pub fn small() -> Place {
-    let place = Place::new();
+pub fn small() -> TestDirectory {
+    let place = TestDirectory::new();
     let made = place.run(&["generate", "a fox", "--tier", "fast"]);
     assert_eq!(made.code, Some(0), "{made:?}");
     place
 }
 
-fn backed_up() -> Place {
+fn backed_up() -> TestDirectory {
     let place = small();
     let made = place.run(&["backup", "backups"]);
     assert_eq!(made.code, Some(0), "{made:?}");
@@ -227,7 +235,7 @@ fn a_backup_with_any_damaged_file_is_rejected_and_leaves_no_usable_directory() {
             }
             let checked = place.run_without_data(&["verify", "--backup", "backups"]);
             assert_eq!(checked.code, Some(1), "{}: {checked:?}", file.display());
-            let there = Place::new();
+            let there = TestDirectory::new();
             let backups = place.path("backups");
             let refused = there.run(&["restore", backups.to_str().expect("a path")]);
             refused.assert_fault(&[]);
@@ -335,7 +343,7 @@ fn a_restore_requires_an_empty_directory() {
     refused.assert_fault(&["is not empty", "--data-dir"]);
     let verified = place.run(&["verify"]);
     assert_eq!(verified.code, Some(0), "{verified:?}");
-    let there = Place::new();
+    let there = TestDirectory::new();
     fs::create_dir_all(there.data().join("lost+found")).expect("a fresh volume");
     let backups = place.path("backups");
     let restored = there.run(&["restore", backups.to_str().expect("a path")]);
@@ -348,7 +356,7 @@ fn a_restore_requires_an_empty_directory() {
     there
         .run(&["restore", "nowhere"])
         .assert_fault(&["no directory nowhere"]);
-    let unknown = Place::new();
+    let unknown = TestDirectory::new();
     fs::create_dir_all(unknown.path("empty")).expect("a directory");
     unknown
         .run(&["restore", "empty"])
@@ -364,7 +372,7 @@ fn the_omitted_parts_of_a_backup_are_named() {
     for words in ["omitted: images", "omitted: key files"] {
         assert!(made.out.contains(words), "{words}: {made:?}");
     }
-    let there = Place::new();
+    let there = TestDirectory::new();
     let backups = place.path("backups");
     let restored = there.run(&["restore", backups.to_str().expect("a path")]);
     assert_eq!(restored.code, Some(0), "{restored:?}");
@@ -375,16 +383,16 @@ fn the_omitted_parts_of_a_backup_are_named() {
         assert!(restored.out.contains(words), "{words}: {restored:?}");
     }
 
-    let picture = place.objects("results").remove(0);
-    fs::remove_file(&picture).expect("gone");
+    let image = place.objects("results").remove(0);
+    fs::remove_file(&image).expect("gone");
     let made = place.run(&["backup", "backups"]);
     assert_eq!(made.code, Some(0), "{made:?}");
     assert!(made.out.contains("MISSING: 1 images"), "{made:?}");
     let checked = place.run_without_data(&["verify", "--backup", "backups"]);
-    let name = picture.file_name().expect("a name").to_string_lossy();
+    let name = image.file_name().expect("a name").to_string_lossy();
     assert_eq!(checked.code, Some(1), "{checked:?}");
     assert!(checked.out.contains(&*name), "{checked:?}");
-    let there = Place::new();
+    let there = TestDirectory::new();
     let restored = there.run(&["restore", backups.to_str().expect("a path")]);
     assert_eq!(restored.code, Some(0), "{restored:?}");
     assert!(restored.out.contains("MISSING: results/"), "{restored:?}");

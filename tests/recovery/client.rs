@@ -1,6 +1,6 @@
 //! An HTTP client that reports whether a connection ended before the first byte of an answer or within the answer.
 
-use crate::place::until;
+use crate::test_directory::until;
 use serde_json::{Value, json};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;

@@ -1,17 +1,17 @@
 //! `check-config`
 
-use crate::place::{BINARY, Ended, Place};
+use crate::test_directory::{BINARY, CommandOutput, TestDirectory};
 use std::fs;
 
-fn check(place: &Place, arguments: &[&str]) -> Ended {
+fn check(place: &TestDirectory, arguments: &[&str]) -> CommandOutput {
     let mut command = place.command(BINARY);
     let output = command.arg("check-config").args(arguments).output();
-    Ended::of(output.expect("the binary"))
+    CommandOutput::of(output.expect("the binary"))
 }
 
 #[test]
 fn the_effective_configuration_is_printed_with_secrets_masked() {
-    let place = Place::with(&[
+    let place = TestDirectory::with(&[
         ("JOBS__MAX_RUNS", "7"),
         (
             "ADMIN__TOKEN",
@@ -35,7 +35,7 @@ fn the_effective_configuration_is_printed_with_secrets_masked() {
 
 #[test]
 fn every_fault_is_listed() {
-    let place = Place::with(&[("JOBS__MAX_RUNS", "0")]);
+    let place = TestDirectory::with(&[("JOBS__MAX_RUNS", "0")]);
     let text = "[server]\nlisten = \"nowhere\"\nworkers = \"many\"\n[colour]\nred = 1\n";
     fs::write(place.path("config.toml"), text).expect("a file");
     let checked = check(&place, &[]);

@@ -1,7 +1,7 @@
 //! Export and import on the command line: moving off an engine, and across format versions.
 
 use crate::backup::small;
-use crate::place::Place;
+use crate::test_directory::TestDirectory;
 use std::fs;
 
 #[test]
@@ -19,7 +19,7 @@ fn an_imported_data_directory_is_exported_identically() {
         .run(&["export", "--output", "records.jsonl"])
         .assert_fault(&["records.jsonl", "exists"]);
 
-    let there = Place::new();
+    let there = TestDirectory::new();
     let file = place.path("records.jsonl");
     let file = file.to_str().expect("a path");
     let imported = there.run(&["import", file]);
@@ -81,7 +81,7 @@ fn a_damaged_export_is_rejected_by_its_line_and_leaves_no_usable_directory() {
         ),
     ];
     for (content, words) in cases {
-        let there = Place::new();
+        let there = TestDirectory::new();
         fs::write(there.path("bad.jsonl"), content).expect("a file");
         there.run(&["import", "bad.jsonl"]).assert_fault(&[&words]);
         there.run(&["verify"]).assert_fault(&["interrupted"]);

@@ -3,8 +3,8 @@
 use crate::bucket::Bucket;
 use crate::kill_load::{Memory, acknowledged, create_until_cut, end_exactly, register};
 use crate::peer::Peer;
-use crate::place::{Place, until};
 use crate::served_nodes::configured;
+use crate::test_directory::{TestDirectory, until};
 use std::sync::Mutex;
 use std::time::Instant;
 use tintype_postgres::testing::Server;
@@ -24,7 +24,7 @@ fn a_standby_that_takes_over_under_load_has_all_that_was_acknowledged() {
     );
     let memory = Mutex::new(Memory::default());
     let places = [(); 2].map(|()| configured(&url, &bucket, &peer));
-    let mut nodes = places.each_ref().map(Place::serve);
+    let mut nodes = places.each_ref().map(TestDirectory::serve);
     let key = nodes[0].printed_key().expect("a key");
     register(&places[0], &nodes[0], &peer);
     std::thread::scope(|scope| {

@@ -6,8 +6,8 @@
 
 use crate::client::{Client, Connection};
 use crate::peer::Peer;
-use crate::place::{BINARY, Place, Service, until};
 use crate::preload::Preload;
+use crate::test_directory::{BINARY, Service, TestDirectory, until};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -41,8 +41,8 @@ struct InjectedFault<'a> {
     lasting: bool,
 }
 
-fn place(peer: &Peer) -> Place {
-    let place = Place::with(&[
+fn place(peer: &Peer) -> TestDirectory {
+    let place = TestDirectory::with(&[
         ("SERVER__SHUTDOWN_GRACE_SECONDS", "5"),
         ("JOBS__MAX_RUNS", "50"),
     ]);
@@ -56,7 +56,7 @@ fn place(peer: &Peer) -> Place {
 }
 
 /// Starts the service with an injected fault.
-fn start_with_fault(place: &Place, fault: InjectedFault<'_>) -> Service {
+fn start_with_fault(place: &TestDirectory, fault: InjectedFault<'_>) -> Service {
     let mut command = place.command(BINARY);
     command
         .env("LD_PRELOAD", intruder())
@@ -70,7 +70,7 @@ fn start_with_fault(place: &Place, fault: InjectedFault<'_>) -> Service {
     place.begin_to_serve(command)
 }
 
-fn calls(place: &Place) -> Vec<String> {
+fn calls(place: &TestDirectory) -> Vec<String> {
     let log = fs::read_to_string(place.path("calls")).unwrap_or_default();
     log.lines().map(str::to_owned).collect()
 }
@@ -94,7 +94,7 @@ fn ask(client: &Client, accepted: &mut BTreeMap<String, String>) {
 }
 
 /// A first start without a fault, which creates the key and the store.
-fn prepared(place: &Place) -> String {
+fn prepared(place: &TestDirectory) -> String {
     let service = place.serve();
     let key = service.printed_key().expect("a key");
     service.stop();
@@ -164,7 +164,7 @@ fn check_end(fault: InjectedFault<'_>, code: Option<i32>, log: &str) {
 
 /// Checks that a start without the fault finds all records and resumes.
 fn check_restart(
-    place: &Place,
+    place: &TestDirectory,
     key: &str,
     accepted: &BTreeMap<String, String>,
     fault: InjectedFault<'_>,
@@ -328,15 +328,12 @@ fn hostile_077_a_hanging_sync_of_an_image_fails_only_its_job() {
     service.wait_until_ready();
     let client = service.client(&key);
     let before = client.money();
-    // The first of them to sync its picture hangs, whichever that is.
+    // The first of them to sync its image hangs, whichever that is.
     let jobs = ["one", "two"].map(|it| client.create_small_now(it).accepted());
     let mut ended = jobs.map(|it| client.job_when_ended(&it));
     ended.sort_by_key(|it| it["status"] == "done");
     let [failed, done] = ended;
-    assert_eq!(
-        failed["error"], "no picture was made within 3 s",
-        "{failed}"
-    );
+    assert_eq!(failed["error"], "no image was made within 3 s", "{failed}");
     assert_eq!(done["status"], "done", "{done}");
     assert_eq!(client.money().1, before.1, "nothing stays held");
     service.terminate();

@@ -1,7 +1,7 @@
 //! The first start on an empty directory does what its greeting promises; then a second start.
 
 use crate::client::Client;
-use crate::place::{BINARY, Place, until};
+use crate::test_directory::{BINARY, TestDirectory, until};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ fn curl_line(greeting: &str) -> (String, Vec<(String, String)>, String) {
 
 #[test]
 fn the_printed_curl_line_generates_an_image_and_later_starts_print_no_key() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let service = place.serve();
     let address = service.address();
     let key = service.printed_key().expect("a key");
@@ -133,7 +133,7 @@ fn open_to_others(directory: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn the_data_directory_is_private_and_the_saved_image_is_not() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let line = format!("umask 022; exec {BINARY} generate \"a fox\" -o fox.png --data-dir own");
     let status = Command::new("sh")
         .args(["-c", &line])

@@ -1,7 +1,7 @@
 //! `generate`, with an embedded instance and against a server.
 
 use crate::client::Client;
-use crate::place::{BINARY, Ended, Place, signal, until};
+use crate::test_directory::{BINARY, CommandOutput, TestDirectory, signal, until};
 use serde_json::Value;
 use std::fs;
 use std::net::TcpListener;
@@ -9,13 +9,13 @@ use std::path::Path;
 
 /// Width and height in the file's header.
 fn png_size(path: &Path) -> (u32, u32) {
-    let bytes = fs::read(path).expect("a picture");
+    let bytes = fs::read(path).expect("an image");
     assert_eq!(&bytes[..16], b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
     let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
     (number(16), number(20))
 }
 
-fn made(ended: &Ended, file: &str) {
+fn made(ended: &CommandOutput, file: &str) {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(ended.out.trim(), file, "the file's name alone is printed");
 }
@@ -31,7 +31,7 @@ fn key_names(client: &Client) -> Vec<String> {
 
 #[test]
 fn without_a_data_directory_only_the_image_remains() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     fs::create_dir(place.path("tmp")).expect("a directory");
     // A configured service locks its data directory, and its account may have no money.
     fs::write(place.path("config.toml"), "[first_run]\nbalance = \"0\"\n").expect("a file");
@@ -39,7 +39,10 @@ fn without_a_data_directory_only_the_image_remains() {
     command
         .args(["generate", "a red fox", "--model", "fast", "-o", "fox.png"])
         .env("TMPDIR", place.path("tmp"));
-    made(&Ended::of(command.output().expect("the binary")), "fox.png");
+    made(
+        &CommandOutput::of(command.output().expect("the binary")),
+        "fox.png",
+    );
     let names = |path: &Path| {
         let entries = fs::read_dir(path).expect("a directory");
         let mut names: Vec<_> = entries
@@ -54,7 +57,7 @@ fn without_a_data_directory_only_the_image_remains() {
 
 #[test]
 fn an_image_that_cannot_be_written_is_saved_elsewhere() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     // A path that passes the check and fails when it is written.
     std::os::unix::fs::symlink("nowhere/fox.png", place.path("fox.png")).expect("a link");
     let ended = place.run(&["generate", "a red fox", "--model", "fast", "-o", "fox.png"]);
@@ -67,7 +70,7 @@ fn an_image_that_cannot_be_written_is_saved_elsewhere() {
 
 #[test]
 fn an_embedded_instance_generates_images_and_leaves_no_key_and_no_input() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     made(
         &place.run(&["generate", "a red fox in the snow", "-o", "fox.png"]),
         "fox.png",
@@ -114,7 +117,7 @@ fn an_embedded_instance_generates_images_and_leaves_no_key_and_no_input() {
 
 #[test]
 fn a_running_server_is_called_with_its_key() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let service = place.serve();
     let (url, key) = (
         format!("http://{}", service.address()),
@@ -125,7 +128,7 @@ fn a_running_server_is_called_with_its_key() {
         command
             .args(["generate", "a quiet lake", "--server", &url])
             .args(arguments);
-        Ended::of(command.output().expect("the binary"))
+        CommandOutput::of(command.output().expect("the binary"))
     };
     made(
         &run(&["--key", &key, "--tier", "fast", "-o", "lake.png"]),
@@ -142,8 +145,8 @@ fn a_running_server_is_called_with_its_key() {
 
 #[test]
 fn invalid_arguments_are_reported_by_name() {
-    let place = Place::new();
-    fs::write(place.path("notes.txt"), "no picture").expect("a file");
+    let place = TestDirectory::new();
+    fs::write(place.path("notes.txt"), "no image").expect("a file");
     let run = |arguments: &[&str]| place.run(&[&["generate", "a fox"], arguments].concat());
     run(&["--input", "missing.png"]).assert_fault(&["missing.png"]);
     run(&["--input", "notes.txt"]).assert_fault(&["notes.txt", "PNG"]);
@@ -159,7 +162,7 @@ fn invalid_arguments_are_reported_by_name() {
 }
 
 /// Starts `generate` with an input whose server never answers, so that the command is certainly running.
-fn end_while_it_works(place: &Place, how: &str) -> Ended {
+fn end_while_it_works(place: &TestDirectory, how: &str) -> CommandOutput {
     let input = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/x.png", input.local_addr().expect("its address"));
     let mut command = place.command(BINARY);
@@ -169,14 +172,14 @@ fn end_while_it_works(place: &Place, how: &str) -> Ended {
     let child = command.spawn().expect("the binary");
     let asked = input.accept().expect("it asks for the input");
     signal(how, child.id());
-    let ended = Ended::of(child.wait_with_output().expect("its end"));
+    let ended = CommandOutput::of(child.wait_with_output().expect("its end"));
     drop(asked);
     ended
 }
 
 #[test]
 fn an_interrupted_command_deletes_its_key_and_the_key_of_a_killed_command_expires() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     end_while_it_works(&place, "INT").assert_fault(&["interrupted"]);
     end_while_it_works(&place, "TERM").assert_fault(&["interrupted"]);
     assert_eq!(end_while_it_works(&place, "KILL").code, None);

@@ -1,13 +1,13 @@
 //! A job that was running when the process was killed.
 
-use crate::place::Place;
+use crate::test_directory::TestDirectory;
 
 /// More restarts than needed: a run lost before its commit starts again without being counted.
 const MAX_RESTARTS: usize = 12;
 
 #[test]
 fn a_killed_run_is_repeated_until_the_allowed_runs_are_used_up() {
-    let place = Place::with(&[("JOBS__MAX_RUNS", "2")]);
+    let place = TestDirectory::with(&[("JOBS__MAX_RUNS", "2")]);
     let mut service = place.serve();
     let key = service.printed_key().expect("a key");
     let client = service.client(&key);

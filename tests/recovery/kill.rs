@@ -1,7 +1,7 @@
 //! The process is killed repeatedly while callers create jobs. The test itself remembers every 202.
 
 use crate::client::{Client, Connection, Cut};
-use crate::place::{Place, Service, until};
+use crate::test_directory::{Service, TestDirectory, until};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
@@ -58,8 +58,8 @@ fn acknowledged(memory: &Mutex<Memory>) -> usize {
 }
 
 /// Starts the service and kills it while it opens the store or recovers jobs.
-fn kill_at_start(place: &Place) {
-    let mut service = place.begin_to_serve(place.command(crate::place::BINARY));
+fn kill_at_start(place: &TestDirectory) {
+    let mut service = place.begin_to_serve(place.command(crate::test_directory::BINARY));
     let files = format!("/proc/{}/fd", service.pid());
     let log = place.data().join("store/db");
     until("the store is being opened", || {
@@ -72,7 +72,7 @@ fn kill_at_start(place: &Place) {
 
 #[test]
 fn hostile_089_acknowledged_jobs_survive_every_kill() {
-    let place = Place::with(&[
+    let place = TestDirectory::with(&[
         ("FIRST_RUN__BALANCE", "\"10000.00\""),
         ("JOBS__MAX_RUNS", "100"),
         ("BACKENDS__BUILTIN__CONCURRENCY", "1"),
@@ -158,7 +158,7 @@ fn check_money(client: &Client, done: usize) {
 }
 
 /// Checks that `verify` finds no fault and no job besides the acknowledged ones.
-fn check_books(place: &Place, jobs: usize) {
+fn check_books(place: &TestDirectory, jobs: usize) {
     let verified = place.run(&["verify"]);
     assert_eq!(verified.code, Some(0), "{verified:?}");
     assert!(verified.out.contains("all invariants hold"), "{verified:?}");
@@ -169,7 +169,7 @@ fn check_books(place: &Place, jobs: usize) {
 /// Kills the service repeatedly as soon as it answers, with a job in the queue.
 #[test]
 fn hostile_090_kills_in_a_row_lose_nothing() {
-    let place = Place::with(&[("JOBS__MAX_RUNS", "100")]);
+    let place = TestDirectory::with(&[("JOBS__MAX_RUNS", "100")]);
     let mut service = place.serve();
     let key = service.printed_key().expect("a key");
     let id = service.client(&key).create_slow("4K");

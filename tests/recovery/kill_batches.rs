@@ -1,7 +1,7 @@
 //! The process is killed twice within a batch, and once within a batch cancellation.
 
 use crate::client::Client;
-use crate::place::{Place, Service, until};
+use crate::test_directory::{Service, TestDirectory, until};
 use serde_json::{Value, json};
 
 /// Enough for two kills before the batch ends.
@@ -54,7 +54,7 @@ fn ended(client: &Client, batch: &Value) -> Value {
 }
 
 /// Checks the money and the consistency of an ended batch.
-fn check_books(place: &Place, service: Service, client: &Client, done: u64) {
+fn check_books(place: &TestDirectory, service: Service, client: &Client, done: u64) {
     let (balance, reserved) = client.money();
     let balance: f64 = balance.parse().expect("a number");
     assert_eq!((balance * 1_000.0).round() as u64, 100_000 - 39 * done);
@@ -68,7 +68,7 @@ fn check_books(place: &Place, service: Service, client: &Client, done: u64) {
 
 #[test]
 fn a_batch_survives_kills_with_exact_counts() {
-    let place = Place::with(&[("JOBS__MAX_RUNS", "100")]);
+    let place = TestDirectory::with(&[("JOBS__MAX_RUNS", "100")]);
     let mut service = place.serve();
     let key = service.printed_key().expect("a key");
     let mut client = service.client(&key);
@@ -90,7 +90,7 @@ fn a_batch_survives_kills_with_exact_counts() {
 
 #[test]
 fn a_canceled_batch_stays_canceled_after_a_kill() {
-    let place = Place::with(&[("JOBS__MAX_RUNS", "100")]);
+    let place = TestDirectory::with(&[("JOBS__MAX_RUNS", "100")]);
     let mut service = place.serve();
     let key = service.printed_key().expect("a key");
     let client = service.client(&key);

@@ -1,7 +1,7 @@
 //! The process is killed repeatedly during deliveries: every ended job is eventually delivered.
 
 use crate::client::{Client, Connection};
-use crate::place::{Place, until};
+use crate::test_directory::{TestDirectory, until};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -72,7 +72,7 @@ fn end_jobs(client: &Client, round: usize) -> Vec<String> {
 
 #[test]
 fn hostile_089_every_delivery_survives_every_kill() {
-    let place = Place::with(&[
+    let place = TestDirectory::with(&[
         ("FIRST_RUN__BALANCE", "\"10000.00\""),
         ("JOBS__MAX_RUNS", "100"),
         ("BACKENDS__BUILTIN__CONCURRENCY", "1"),

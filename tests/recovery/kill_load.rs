@@ -5,7 +5,7 @@
 
 use crate::client::{Answer, Client, Connection, Cut};
 use crate::peer::Peer;
-use crate::place::{Place, Service, until};
+use crate::test_directory::{Service, TestDirectory, until};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -65,7 +65,7 @@ impl Rng {
     }
 }
 
-pub fn configure(place: &Place, peer: &Peer) {
+pub fn configure(place: &TestDirectory, peer: &Peer) {
     let address = &peer.address;
     let text = format!(
         "[backends.peer]\nkind = \"openai\"\nbase_url = \"http://{address}/v1\"\nconcurrency = 8\n\
@@ -78,7 +78,7 @@ pub fn configure(place: &Place, peer: &Peer) {
     fs::write(place.path("config.toml"), text).expect("a configuration");
 }
 
-pub fn register(place: &Place, service: &Service, peer: &Peer) {
+pub fn register(place: &TestDirectory, service: &Service, peer: &Peer) {
     let operator = Client::new(&service.address(), &place.token());
     let accounts = operator.get("/admin/v1/accounts").json();
     let account = accounts["data"][0]["account_id"]
@@ -205,7 +205,11 @@ fn hostile_089_kills_under_load_lose_no_job_no_cent_and_no_webhook() {
         number("TINTYPE_KILLS").unwrap_or(KILLS),
         number("TINTYPE_KILL_SEED").unwrap_or(1),
     );
-    let (peer, place, memory) = (Peer::start(), Place::new(), Mutex::new(Memory::default()));
+    let (peer, place, memory) = (
+        Peer::start(),
+        TestDirectory::new(),
+        Mutex::new(Memory::default()),
+    );
     configure(&place, &peer);
     let (mut rng, mut key) = (Rng(seed), None);
     for round in 0..kills {
@@ -237,7 +241,7 @@ fn hostile_089_kills_under_load_lose_no_job_no_cent_and_no_webhook() {
 
 /// The last life: every acknowledged job ends, is delivered and is charged once, and `verify` finds no fault. Returns the number of
 /// jobs.
-pub fn end_exactly(place: &Place, peer: &Peer, key: &str, memory: Mutex<Memory>) -> usize {
+pub fn end_exactly(place: &TestDirectory, peer: &Peer, key: &str, memory: Mutex<Memory>) -> usize {
     let service = place.serve();
     let client = service.client(key);
     settle_doubts(&client, peer, &memory);

@@ -2,10 +2,11 @@
 //! signal children only by process id.
 
 mod backup;
-mod backup_cut_off;
+mod backup_interrupted;
 mod bucket;
 mod client;
 mod config;
+mod directory_lock;
 mod export;
 mod failover;
 mod faults;
@@ -16,14 +17,12 @@ mod kill;
 mod kill_batches;
 mod kill_deliveries;
 mod kill_load;
-mod locked;
-mod moving;
+mod move_command;
 mod node_clocks;
 mod node_deliveries;
 mod node_list;
 mod nodes;
 mod peer;
-mod place;
 mod postgres;
 mod preload;
 mod served_nodes;
@@ -33,4 +32,5 @@ mod start_errors;
 mod stop;
 mod stop_in_flight;
 mod storage_failure;
+mod test_directory;
 mod verify;

@@ -3,9 +3,9 @@
 use crate::bucket::Bucket;
 use crate::kill_load::register;
 use crate::peer::Peer;
-use crate::place::{Place, until};
 use crate::preload::Preload;
 use crate::served_nodes::{configured, settled};
+use crate::test_directory::{TestDirectory, until};
 use chrono::{DateTime, TimeDelta, Utc};
 use tintype_postgres::testing::server;
 
@@ -29,7 +29,7 @@ fn the_clocks_of_nodes_may_be_minutes_apart() {
         place.set_variable("SKEW_SECONDS", skew);
         place
     });
-    let nodes = places.each_ref().map(Place::serve);
+    let nodes = places.each_ref().map(TestDirectory::serve);
     let key = nodes[0].printed_key().expect("a key");
     register(&places[0], &nodes[0], &peer);
     let clients = nodes.each_ref().map(|it| it.client(&key));

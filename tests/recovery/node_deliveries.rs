@@ -5,8 +5,8 @@ use crate::bucket::Bucket;
 use crate::client::Client;
 use crate::kill_deliveries::{Log, receiver};
 use crate::peer::Peer;
-use crate::place::{Place, Service, signal, until};
 use crate::served_nodes::places;
+use crate::test_directory::{Service, TestDirectory, signal, until};
 use serde_json::json;
 use tintype_postgres::testing::server;
 
@@ -14,7 +14,7 @@ use tintype_postgres::testing::server;
 const RECEIVERS: usize = 8;
 const ROUNDS: usize = 3;
 
-fn register(place: &Place, service: &Service, receivers: &[(String, Log)]) {
+fn register(place: &TestDirectory, service: &Service, receivers: &[(String, Log)]) {
     let operator = Client::new(&service.address(), &place.token());
     let accounts = operator.get("/admin/v1/accounts").json();
     let account = accounts["data"][0]["account_id"].as_str().expect("an id");
@@ -37,7 +37,7 @@ fn the_receivers_of_a_frozen_node_get_their_deliveries_from_other_nodes() {
     let Some(server) = server() else { return };
     let (database, bucket, peer) = (server.database(), Bucket::start(), Peer::start());
     let places = places(&database.url(), &bucket, &peer);
-    let mut nodes = places.each_ref().map(Place::serve);
+    let mut nodes = places.each_ref().map(TestDirectory::serve);
     let key = nodes[0].printed_key().expect("a key");
     let receivers: Vec<(String, Log)> = (0..RECEIVERS).map(|_| receiver()).collect();
     register(&places[0], &nodes[0], &receivers);

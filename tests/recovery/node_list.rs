@@ -2,12 +2,12 @@
 
 use crate::bucket::Bucket;
 use crate::client::Connection;
-use crate::place::{Place, Service, until};
 use crate::postgres::place;
+use crate::test_directory::{Service, TestDirectory, until};
 use serde_json::Value;
 use tintype_postgres::testing::{Server, server};
 
-fn list(place: &Place, service: &Service) -> Value {
+fn list(place: &TestDirectory, service: &Service) -> Value {
     let address = format!("http://{}", service.address());
     let listed = place.run(&["node", "list", "--json", "--server", &address]);
     assert_eq!(listed.code, Some(0), "{listed:?}");

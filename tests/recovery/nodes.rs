@@ -17,7 +17,7 @@ use tintype_actors::backends::Backend;
 use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::node::NodeContext;
-use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
+use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator};
 use tintype_actors::system::{
     DeliveryOptions, JobOptions, ProcessOptions, System, SystemOptions, Threads,
 };
@@ -41,19 +41,19 @@ const JOBS: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The node that ran each job.
-type Made = Arc<Mutex<HashMap<JobId, Vec<NodeId>>>>;
+type RunsByJob = Arc<Mutex<HashMap<JobId, Vec<NodeId>>>>;
 
 /// A slow generator, so that runs are in flight when a node freezes.
 struct Slow {
     node: NodeId,
-    made: Made,
+    made: RunsByJob,
 }
 
 impl Generator for Slow {
     fn generate(
         &self,
         task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
         self.made
             .lock()
             .entry(task.job)
@@ -61,7 +61,7 @@ impl Generator for Slow {
             .push(self.node);
         async move {
             sleep(Duration::from_millis(300)).await;
-            Ok(Picture::foreign(vec![1]))
+            Ok(GeneratedImage::foreign(vec![1]))
         }
         .boxed_local()
     }
@@ -75,7 +75,7 @@ struct Node {
 }
 
 impl Node {
-    fn join(database: &Database<'_>, number: u128, made: &Made) -> Self {
+    fn join(database: &Database<'_>, number: u128, made: &RunsByJob) -> Self {
         let id = NodeId(Uuid::from_u128(number));
         let fail_stop = FailStop::new();
         let trips = fail_stop.clone();
@@ -183,7 +183,7 @@ fn queued_jobs_whose_callers_waited_at_a_dead_node_are_canceled() {
     let Some(server) = server() else { return };
     let database = server.database();
     actix_web::rt::System::new().block_on(async {
-        let made = Made::default();
+        let made = RunsByJob::default();
         let nodes = [1, 2].map(|number| Node::join(&database, number, &made));
         let [dead, other] = &nodes;
         open_account(&dead.store).await;
@@ -228,7 +228,7 @@ fn the_jobs_of_a_frozen_node_continue_at_other_nodes_and_are_charged_once() {
     let Some(server) = server() else { return };
     let database = server.database();
     actix_web::rt::System::new().block_on(async {
-        let made = Made::default();
+        let made = RunsByJob::default();
         let nodes = [1, 2, 3].map(|number| Node::join(&database, number, &made));
         let [still, second, third] = &nodes;
         open_account(&still.store).await;

@@ -20,7 +20,7 @@ pub struct Peer {
 }
 
 struct State {
-    picture: Vec<u8>,
+    image: Vec<u8>,
     generation_requests: AtomicUsize,
     /// How often each job's delivery was accepted.
     delivered: Mutex<BTreeMap<String, usize>>,
@@ -33,11 +33,11 @@ impl Peer {
         let mut png = Cursor::new(Vec::new());
         image::RgbImage::new(16, 16)
             .write_to(&mut png, image::ImageFormat::Png)
-            .expect("a picture");
+            .expect("an image");
         let peer = Self {
             address: listener.local_addr().expect("an address").to_string(),
             state: Arc::new(State {
-                picture: png.into_inner(),
+                image: png.into_inner(),
                 generation_requests: AtomicUsize::new(0),
                 delivered: Mutex::default(),
                 refused: Mutex::default(),
@@ -100,11 +100,11 @@ fn serve(stream: TcpStream, state: &State) -> io::Result<()> {
         let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
         let (status, answer) = match first.split(' ').nth(1) {
             Some("/hook") => (hook(state, &body), b"null".to_vec()),
-            Some("/input.png") => ("200 OK", state.picture.clone()),
+            Some("/input.png") => ("200 OK", state.image.clone()),
             _ => {
                 state.generation_requests.fetch_add(1, Ordering::SeqCst);
-                let picture = BASE64_STANDARD.encode(&state.picture);
-                let answer = json!({"created": 1, "data": [{"b64_json": picture}]});
+                let image = BASE64_STANDARD.encode(&state.image);
+                let answer = json!({"created": 1, "data": [{"b64_json": image}]});
                 ("200 OK", answer.to_string().into_bytes())
             }
         };

@@ -8,7 +8,7 @@ use crate::kill_load::{
     register,
 };
 use crate::peer::Peer;
-use crate::place::{Place, Service, until};
+use crate::test_directory::{Service, TestDirectory, until};
 use std::sync::Mutex;
 use tintype_postgres::testing::{Server, server};
 
@@ -19,8 +19,8 @@ const KILLS: u64 = 6;
 pub const SECRET: &str = "what-the-nodes-of-a-test-have-in-common";
 
 /// A place with its records in a database and its images in a bucket.
-pub fn place(url: &str, bucket: &Bucket) -> Place {
-    let mut place = Place::with(&[
+pub fn place(url: &str, bucket: &Bucket) -> TestDirectory {
+    let mut place = TestDirectory::with(&[
         ("STORAGE__URL", url),
         ("CLUSTER__SECRET", SECRET),
         ("STORAGE__OBJECTS", "s3://pictures/here"),
@@ -30,7 +30,7 @@ pub fn place(url: &str, bucket: &Bucket) -> Place {
 }
 
 /// Configures the bucket.
-pub fn use_bucket(place: &mut Place, bucket: &Bucket) {
+pub fn use_bucket(place: &mut TestDirectory, bucket: &Bucket) {
     for (name, value) in bucket.variables() {
         place.set_variable(name, value);
     }
@@ -94,7 +94,7 @@ fn kills_and_database_crashes_under_load_lose_no_job_no_cent_and_no_webhook() {
 fn records_are_imported_into_a_database_and_exported_while_a_service_uses_it() {
     let Some(server) = server() else { return };
     let (database, bucket) = (server.database(), Bucket::start());
-    let before = Place::new();
+    let before = TestDirectory::new();
     let service = before.serve();
     let key = service.printed_key().expect("a key");
     service.stop();
@@ -125,7 +125,7 @@ fn records_are_imported_into_a_database_and_exported_while_a_service_uses_it() {
 #[test]
 fn a_database_url_is_always_masked_and_requires_a_bucket_and_a_secret() {
     let url = "postgres://me:hidden-word@127.0.0.1:1/records";
-    let place = Place::with(&[("STORAGE__URL", url)]);
+    let place = TestDirectory::with(&[("STORAGE__URL", url)]);
     place
         .run(&["serve"])
         .assert_fault(&["TINTYPE__STORAGE__URL", "storage.objects", "a bucket"]);
@@ -156,7 +156,7 @@ fn a_database_url_is_always_masked_and_requires_a_bucket_and_a_secret() {
 
 #[test]
 fn the_schema_is_printed_for_an_administrator() {
-    let printed = Place::new().run_without_data(&["schema"]);
+    let printed = TestDirectory::new().run_without_data(&["schema"]);
     assert_eq!(printed.code, Some(0), "{printed:?}");
     assert!(
         printed

@@ -6,8 +6,8 @@ use crate::kill_load::{
     Memory, acknowledged, configure, create_until_cut, end_exactly, number, register,
 };
 use crate::peer::Peer;
-use crate::place::{Place, Service, signal, until};
 use crate::postgres::place;
+use crate::test_directory::{Service, TestDirectory, signal, until};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tintype_postgres::testing::proxy::{CommitFault, Proxy};
@@ -22,12 +22,12 @@ const SLOW: Duration = Duration::from_millis(60);
 const NODES: usize = 3;
 
 /// The directories of nodes on one database.
-pub fn places(url: &str, bucket: &Bucket, peer: &Peer) -> [Place; NODES] {
+pub fn places(url: &str, bucket: &Bucket, peer: &Peer) -> [TestDirectory; NODES] {
     [(); NODES].map(|()| configured(url, bucket, peer))
 }
 
 /// The directory of a node with the peer as its backend and receiver.
-pub fn configured(url: &str, bucket: &Bucket, peer: &Peer) -> Place {
+pub fn configured(url: &str, bucket: &Bucket, peer: &Peer) -> TestDirectory {
     let place = place(url, bucket);
     configure(&place, peer);
     place
@@ -38,10 +38,10 @@ fn a_job_that_one_node_accepts_is_visible_at_all_nodes() {
     let Some(server) = server() else { return };
     let (database, bucket, peer) = (server.database(), Bucket::start(), Peer::start());
     let places = places(&database.url(), &bucket, &peer);
-    let nodes = places.each_ref().map(Place::serve);
+    let nodes = places.each_ref().map(TestDirectory::serve);
     let key = nodes[0].printed_key().expect("a key");
     assert!(nodes[1].printed_key().is_none(), "one key for all of them");
-    let tokens = places.each_ref().map(Place::token);
+    let tokens = places.each_ref().map(TestDirectory::token);
     assert!(tokens.iter().all(|it| *it == tokens[0]), "one token");
     register(&places[2], &nodes[2], &peer);
     let clients = nodes.each_ref().map(|it| it.client(&key));
@@ -69,7 +69,7 @@ pub fn settled(
     jobs: &[String],
     peer: &Peer,
     clients: &[Client],
-    place: &Place,
+    place: &TestDirectory,
     nodes: impl IntoIterator<Item = Service>,
 ) {
     until("every job is delivered", || {
@@ -206,7 +206,7 @@ fn faults_under_load_lose_no_job_no_cent_and_no_webhook() {
     let places = proxies
         .each_ref()
         .map(|proxy| configured(&proxy.url(&url), &bucket, &peer));
-    let mut nodes = places.each_ref().map(Place::serve);
+    let mut nodes = places.each_ref().map(TestDirectory::serve);
     let key = nodes[0].printed_key().expect("a key");
     register(&places[0], &nodes[0], &peer);
     let mut takeovers = Vec::new();
@@ -243,7 +243,7 @@ fn faults_under_load_lose_no_job_no_cent_and_no_webhook() {
                 }
             }
         });
-        nodes = places.each_ref().map(Place::serve);
+        nodes = places.each_ref().map(TestDirectory::serve);
     }
     nodes.into_iter().for_each(Service::stop);
     let jobs = end_exactly(&places[0], &peer, &key, memory);

@@ -1,7 +1,7 @@
 //! Signals at bad moments, and a low limit of file descriptors.
 
 use crate::client::Connection;
-use crate::place::{BINARY, Place, signal, until};
+use crate::test_directory::{BINARY, TestDirectory, signal, until};
 use std::fs;
 use std::sync::mpsc;
 
@@ -9,7 +9,7 @@ const ROUNDS: usize = 4;
 
 #[test]
 fn hostile_091_a_kill_during_the_graceful_shutdown_loses_nothing() {
-    let place = Place::with(&[
+    let place = TestDirectory::with(&[
         ("JOBS__MAX_RUNS", "100"),
         ("SERVER__SHUTDOWN_GRACE_SECONDS", "300"),
     ]);
@@ -42,7 +42,7 @@ fn hostile_091_a_kill_during_the_graceful_shutdown_loses_nothing() {
 /// A frozen process, like a paused virtual machine: time passes only outside.
 #[test]
 fn hostile_094_a_frozen_process_continues_after_it_is_resumed() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let service = place.serve();
     let client = service.client(&service.printed_key().expect("a key"));
     let job = client.create_slow("2K");
@@ -75,7 +75,7 @@ fn hostile_094_a_frozen_process_continues_after_it_is_resumed() {
 
 #[test]
 fn hostile_119_with_few_descriptors_the_service_recovers_once_they_are_free() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let mut command = place.command("sh");
     command.args(["-c", "ulimit -n 256; exec \"$0\" \"$@\"", BINARY]);
     let mut service = place.begin_to_serve(command);

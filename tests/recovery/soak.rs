@@ -8,7 +8,7 @@ use crate::kill_load::{
     register, settle_doubts,
 };
 use crate::peer::Peer;
-use crate::place::{Place, Service, until};
+use crate::test_directory::{Service, TestDirectory, until};
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
@@ -57,7 +57,7 @@ fn disk_kib(directory: &Path) -> u64 {
 
 /// One life of the process: load, measurements, kill.
 fn live(
-    place: &Place,
+    place: &TestDirectory,
     service: &mut Service,
     peer: &Peer,
     key: &str,
@@ -87,8 +87,12 @@ fn live(
 }
 
 /// Runs lives in sequence for a duration, and returns the measurements of each.
-fn soak(length: Duration, jobs_of_a_life: usize, seed: u64) -> (Place, Vec<Figures>) {
-    let (peer, place, memory) = (Peer::start(), Place::new(), Mutex::new(Memory::default()));
+fn soak(length: Duration, jobs_of_a_life: usize, seed: u64) -> (TestDirectory, Vec<Figures>) {
+    let (peer, place, memory) = (
+        Peer::start(),
+        TestDirectory::new(),
+        Mutex::new(Memory::default()),
+    );
     configure(&place, &peer);
     let (mut rng, mut key, mut lives) = (Rng(seed), None, Vec::new());
     let began = Instant::now();
@@ -120,17 +124,17 @@ fn soak(length: Duration, jobs_of_a_life: usize, seed: u64) -> (Place, Vec<Figur
     service.stop();
     let verified = place.run(&["verify"]);
     assert_eq!(verified.code, Some(0), "{verified:?}");
-    let pictures = place.objects("results").len();
+    let images = place.objects("results").len();
     assert_eq!(
-        pictures,
+        images,
         jobs.len(),
-        "each job has its picture, and nothing else is there"
+        "each job has its image, and nothing else is there"
     );
     (place, lives)
 }
 
 /// Checks that the next sweep deletes expired images and frees their space. Sweeps run every ten minutes.
-fn retention_frees(mut place: Place) {
+fn retention_frees(mut place: TestDirectory) {
     place.set("RESULTS__RETENTION_DAYS", "1");
     let before = disk_kib(&place.data().join("objects"));
     let long_ago = SystemTime::now() - Duration::from_secs(3 * 86_400);
@@ -144,7 +148,7 @@ fn retention_frees(mut place: Place) {
         std::thread::sleep(Duration::from_secs(1));
     }
     let after = disk_kib(&place.data().join("objects"));
-    println!("pictures: {before} KiB, after retention {after} KiB");
+    println!("images: {before} KiB, after retention {after} KiB");
     assert_eq!(objects(), 0);
     assert!(after <= before / 4 + 64, "{before} KiB, then {after} KiB");
     service.stop();

@@ -1,13 +1,13 @@
 //! A failed start prints the cause with the faulty value, and exits with 1.
 
 use crate::client::Client;
-use crate::place::Place;
+use crate::test_directory::TestDirectory;
 use std::fs;
 use std::net::TcpListener;
 
 #[test]
 fn a_file_at_the_path_of_the_data_directory_is_an_error() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     fs::write(place.data(), "not a directory").expect("a file");
     let data = place.data();
     let data = data.to_str().expect("a path");
@@ -20,16 +20,17 @@ fn a_file_at_the_path_of_the_data_directory_is_an_error() {
 
 #[test]
 fn a_data_directory_that_cannot_be_created_is_an_error() {
-    let mut place = Place::new();
+    let mut place = TestDirectory::new();
     place.set("STORAGE__DATA_DIR", "/dev/null/data");
-    let mut command = place.command(crate::place::BINARY);
+    let mut command = place.command(crate::test_directory::BINARY);
     let output = command.args(["serve", "--listen", "127.0.0.1:0"]).output();
-    crate::place::Ended::of(output.expect("the binary")).assert_fault(&["/dev/null/data"]);
+    crate::test_directory::CommandOutput::of(output.expect("the binary"))
+        .assert_fault(&["/dev/null/data"]);
 }
 
 #[test]
 fn an_empty_directory_is_no_data_directory_to_verify() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let data = place.data();
     let named = [
         "not a Tintype data directory",
@@ -41,7 +42,7 @@ fn an_empty_directory_is_no_data_directory_to_verify() {
 
 #[test]
 fn an_unknown_key_and_a_missing_configuration_file_are_errors() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     fs::write(place.path("config.toml"), "[server]\nlisten_on = \"x\"\n").expect("a file");
     let serve = place.run(&["serve"]);
     serve.assert_fault(&["config.toml", "listen_on"]);
@@ -53,7 +54,7 @@ fn an_unknown_key_and_a_missing_configuration_file_are_errors() {
 
 #[test]
 fn a_missing_key_of_webhook_secrets_is_an_error_and_not_replaced() {
-    let place = Place::with(&[("EGRESS__ALLOW", "[\"127.0.0.0/8\"]")]);
+    let place = TestDirectory::with(&[("EGRESS__ALLOW", "[\"127.0.0.0/8\"]")]);
     let service = place.serve();
     let operator = Client::new(&service.address(), &place.token());
     let accounts = operator.get("/admin/v1/accounts").json();
@@ -73,7 +74,7 @@ fn a_missing_key_of_webhook_secrets_is_an_error_and_not_replaced() {
 
 #[test]
 fn addresses_that_cannot_be_listened_on() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     for address in ["127.0.0.1:99999", "127.0.0.1", "nonsense", "192.0.2.1:1"] {
         place
             .run(&["serve", "--listen", address])

@@ -1,11 +1,11 @@
 //! The graceful shutdown.
 
-use crate::place::{Place, until};
+use crate::test_directory::{TestDirectory, until};
 use std::net::TcpStream;
 
 #[test]
 fn a_running_job_is_finished_within_the_grace_period() {
-    let place = Place::with(&[("SERVER__SHUTDOWN_GRACE_SECONDS", "300")]);
+    let place = TestDirectory::with(&[("SERVER__SHUTDOWN_GRACE_SECONDS", "300")]);
     let mut service = place.serve();
     let key = service.printed_key().expect("a key");
     let client = service.client(&key);
@@ -32,7 +32,7 @@ fn a_running_job_is_finished_within_the_grace_period() {
 
 #[test]
 fn a_run_interrupted_by_the_shutdown_is_not_counted() {
-    let place = Place::with(&[
+    let place = TestDirectory::with(&[
         ("SERVER__SHUTDOWN_GRACE_SECONDS", "0"),
         ("JOBS__MAX_RUNS", "1"),
     ]);

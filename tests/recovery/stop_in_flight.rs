@@ -1,7 +1,7 @@
 //! The graceful shutdown while callers keep calling on keep-alive connections.
 
 use crate::client::{Client, Connection, Cut};
-use crate::place::{Place, until};
+use crate::test_directory::{TestDirectory, until};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,13 +12,13 @@ const MAX_CALLS: usize = 100_000;
 const ENOUGH: usize = 120;
 
 #[derive(Default)]
-struct Seen {
+struct Observations {
     accepted: Mutex<Vec<(String, String)>>,
     unanswered: Mutex<Vec<String>>,
     count: AtomicUsize,
 }
 
-fn call_until_refused(client: &Client, caller: usize, seen: &Seen) {
+fn call_until_refused(client: &Client, caller: usize, seen: &Observations) {
     for call in 0..MAX_CALLS {
         let Ok(mut connection) = Connection::open(&client.address) else {
             return;
@@ -46,14 +46,14 @@ fn call_until_refused(client: &Client, caller: usize, seen: &Seen) {
 
 #[test]
 fn hostile_018_every_call_is_answered_or_has_no_effect() {
-    let place = Place::with(&[
+    let place = TestDirectory::with(&[
         ("SERVER__SHUTDOWN_GRACE_SECONDS", "120"),
         ("FIRST_RUN__BALANCE", "\"10000.00\""),
     ]);
     let mut service = place.serve();
     let key = service.printed_key().expect("a key");
     let client = service.client(&key);
-    let seen = Seen::default();
+    let seen = Observations::default();
     std::thread::scope(|scope| {
         for caller in 0..CALLERS {
             let (client, seen) = (&client, &seen);

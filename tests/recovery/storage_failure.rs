@@ -1,7 +1,7 @@
 //! A full disk, simulated by a limit on file sizes.
 
 use crate::client::{Client, Connection};
-use crate::place::{BINARY, Place};
+use crate::test_directory::{BINARY, TestDirectory};
 use serde_json::json;
 use std::sync::Mutex;
 
@@ -33,7 +33,7 @@ fn create_until_refused(client: &Client, caller: usize, accepted: &Mutex<Vec<(St
 
 #[test]
 fn hostile_073_a_failing_write_ends_the_process_and_the_restart_recovers() {
-    let mut place = Place::with(&[
+    let mut place = TestDirectory::with(&[
         ("FIRST_RUN__BALANCE", "\"10000.00\""),
         ("SERVER__SHUTDOWN_GRACE_SECONDS", "0"),
         ("BACKENDS__BUILTIN__CONCURRENCY", "1"),
@@ -85,7 +85,7 @@ fn hostile_073_a_failing_write_ends_the_process_and_the_restart_recovers() {
 /// The store behind the WAL reaches the same limit shortly after a run has started.
 #[test]
 fn a_storage_failure_without_any_call_ends_the_process_too() {
-    let place = Place::with(&[
+    let place = TestDirectory::with(&[
         ("JOBS__MAX_RUNS", "100"),
         ("SERVER__SHUTDOWN_GRACE_SECONDS", "0"),
         ("BACKENDS__BUILTIN__CONCURRENCY", "1"),

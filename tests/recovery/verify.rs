@@ -1,6 +1,6 @@
 //! `verify` on deliberately damaged records.
 
-use crate::place::Place;
+use crate::test_directory::TestDirectory;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -9,27 +9,27 @@ use std::time::SystemTime;
 
 #[test]
 fn a_missing_or_truncated_image_is_a_fault() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let made = place.run(&["generate", "a fox", "--tier", "fast"]);
     assert_eq!(made.code, Some(0), "{made:?}");
     let clean = place.run(&["verify"]);
     assert_eq!(clean.code, Some(0), "{clean:?}");
     assert!(clean.out.contains("1 images"), "{clean:?}");
 
-    let picture = place.objects("results").remove(0);
-    let name = picture
+    let image = place.objects("results").remove(0);
+    let name = image
         .file_name()
         .expect("a name")
         .to_string_lossy()
         .into_owned();
-    let bytes = fs::read(&picture).expect("it");
-    fs::write(&picture, &bytes[1..]).expect("cut");
+    let bytes = fs::read(&image).expect("it");
+    fs::write(&image, &bytes[1..]).expect("cut");
     let cut = place.run(&["verify"]);
     assert_eq!(cut.code, Some(1), "{cut:?}");
     let fault = |line: &&str| line.starts_with("FAULT ") && line.contains(&name);
     assert_eq!(cut.out.lines().filter(fault).count(), 1, "{cut:?}");
 
-    fs::remove_file(&picture).expect("gone");
+    fs::remove_file(&image).expect("gone");
     let gone = place.run(&["verify"]);
     assert_eq!(gone.code, Some(1), "{gone:?}");
     assert_eq!(gone.out.lines().filter(fault).count(), 1, "{gone:?}");
@@ -61,7 +61,7 @@ fn traces(directory: &Path) -> BTreeMap<PathBuf, (u64, u32, u64, SystemTime, Vec
 /// Root runs `verify` on another user's directory: the service could not write to files that root creates there.
 #[test]
 fn verification_does_not_change_the_directory() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let made = place.run(&["generate", "a fox", "--tier", "fast"]);
     assert_eq!(made.code, Some(0), "{made:?}");
     let before = traces(&place.data());

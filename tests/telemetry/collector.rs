@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 #[derive(Clone, Debug)]
-pub struct Received {
+pub struct ReceivedExport {
     pub path: String,
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
@@ -20,7 +20,7 @@ pub struct Received {
     pub body: Value,
 }
 
-impl Received {
+impl ReceivedExport {
     /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
@@ -31,7 +31,7 @@ impl Received {
 
 #[derive(Default)]
 struct Shared {
-    received: Mutex<Vec<Received>>,
+    received: Mutex<Vec<ReceivedExport>>,
     answers: Mutex<VecDeque<(u16, String)>>,
     over: AtomicBool,
 }
@@ -80,7 +80,7 @@ impl Collector {
     }
 
     /// What was posted so far.
-    pub fn received(&self) -> Vec<Received> {
+    pub fn received(&self) -> Vec<ReceivedExport> {
         self.shared.received.lock().clone()
     }
 
@@ -131,7 +131,7 @@ fn serve(mut stream: TcpStream, shared: &Shared) {
     let _ = stream.write_all(answer.as_bytes());
 }
 
-fn read(stream: &TcpStream) -> Option<Received> {
+fn read(stream: &TcpStream) -> Option<ReceivedExport> {
     let mut reader = BufReader::new(stream);
     let mut line = || {
         let mut line = String::new();
@@ -151,7 +151,7 @@ fn read(stream: &TcpStream) -> Option<Received> {
     let length = headers.iter().find(|(it, _)| it == "content-length")?;
     let mut body = vec![0; length.1.parse().ok()?];
     reader.read_exact(&mut body).ok()?;
-    Some(Received {
+    Some(ReceivedExport {
         path,
         headers,
         body: serde_json::from_slice(&body).ok()?,

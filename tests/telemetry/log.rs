@@ -1,7 +1,7 @@
 //! The request log: one line per call, in two formats, at configurable levels.
 
 use crate::support::http::all_at_once;
-use crate::support::process::{Process, Stopped};
+use crate::support::process::{Process, ProcessExit};
 use crate::support::{Answer, fox};
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ fn logged(settings: &[(&str, &str)], environment: &[(&str, &str)]) -> (String, A
         .call("GET", "/api/v1/nothing")
         .header("X-Request-Id", "the-fourth")
         .expect(401);
-    let Stopped { status, log } = process.terminate();
+    let ProcessExit { status, log } = process.terminate();
     assert_eq!(status, Some(0), "{log}");
     assert!(!log.contains(&key) && !log.contains("zeppelin"), "{log}");
     (log, accepted)
@@ -114,7 +114,7 @@ fn a_failed_call_is_logged_with_its_account_by_default() {
         .header("X-Request-Id", "the-failed-one")
         .json(&body)
         .expect(502);
-    let Stopped { log, .. } = process.terminate();
+    let ProcessExit { log, .. } = process.terminate();
     let line = log.lines().find(|it| it.contains("\"answered\"")).unwrap();
     let line: Value = serde_json::from_str(line).unwrap();
     assert_eq!(line["request_id"], "the-failed-one");
@@ -140,7 +140,7 @@ fn an_object_store_that_fails_every_call_does_not_fill_the_log() {
     let call = call.bearer(&key).json(&body);
     let calls = vec![call; 200];
     assert!(all_at_once(&calls).iter().all(|it| it.status == 502));
-    let Stopped { log, .. } = process.terminate();
+    let ProcessExit { log, .. } = process.terminate();
     let lines = log.matches("could not store the text of a request").count();
     assert!((1..200).contains(&lines), "{lines} lines");
 }

@@ -2,10 +2,10 @@
 
 mod charts;
 mod collector;
-mod figures;
 mod log;
 mod metrics;
-mod own_address;
+mod metrics_listener;
+mod metrics_text;
 #[allow(
     dead_code,
     unused_imports,

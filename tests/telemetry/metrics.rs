@@ -1,6 +1,6 @@
 //! Decisions 6, last row: `/metrics`, without a token.
 
-use crate::figures::Figures;
+use crate::metrics_text::Figures;
 use crate::support::poll::{until, until_some};
 use crate::support::{Behaviour, Customer, Options, Server, fox, fox_with};
 use serde_json::json;

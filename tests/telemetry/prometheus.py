@@ -32,7 +32,7 @@ def call(url, body=None, key=None):
         return answer.read().decode()
 
 
-def pictures(count):
+def images(count):
     """Runs jobs, so that the counters are not zero."""
     key = os.environ["TINTYPE_KEY"]
     for _ in range(count):
@@ -91,8 +91,8 @@ def watched(prometheus):
     until("Prometheus has scraped three times", lambda: value('count_over_time(up{job="tintype"}[1m])') >= 3)
     assert value('up{job="tintype"}') == 1
     scraped = value("sum(tintype_jobs_ended_total)")
-    pictures(2)
-    until("the new pictures are seen", lambda: value("sum(tintype_jobs_ended_total)") == scraped + 2)
+    images(2)
+    until("the new images are seen", lambda: value("sum(tintype_jobs_ended_total)") == scraped + 2)
     answered = 0
     for title, query in queries():
         # Restarts: there is none.
@@ -114,7 +114,7 @@ def evaluated(groups):
 
 
 def main():
-    pictures(3)
+    images(3)
     promtool("check", "metrics", text=call(f"{URL}/metrics"))
     promtool("check", "rules", "alerts.yml")
     promtool("test", "rules", "alerts_test.yml")

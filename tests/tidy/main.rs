@@ -8,6 +8,6 @@ mod layers;
 mod links;
 mod modules;
 mod pin_images;
-mod reached;
 mod reference;
 mod sources;
+mod unused_files;

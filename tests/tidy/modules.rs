@@ -25,14 +25,14 @@ pub struct Modules {
     pub imports: BTreeSet<Import>,
 }
 
-struct Parsed {
+struct ParsedFile {
     /// Paths in the file; a re-exported path (`pub use`) with its public name.
-    paths: Vec<Named>,
+    paths: Vec<ImportPath>,
     /// Modules declared only for tests.
     test_modules: Vec<String>,
 }
 
-struct Named {
+struct ImportPath {
     segments: Vec<String>,
     exported_as: Option<String>,
 }
@@ -114,7 +114,7 @@ fn module_of(source: &Source, packages: &BTreeMap<String, String>) -> Option<Mod
 fn resolve(
     from: &Module,
     segments: &[String],
-    parsed: &BTreeMap<Module, Parsed>,
+    parsed: &BTreeMap<Module, ParsedFile>,
     packages: &BTreeMap<String, String>,
     depth: usize,
 ) -> Option<Module> {
@@ -166,7 +166,7 @@ fn resolve(
     Some(at)
 }
 
-fn parse(text: &str, packages: &BTreeMap<String, String>) -> Parsed {
+fn parse(text: &str, packages: &BTreeMap<String, String>) -> ParsedFile {
     let (tokens, test_modules) = without_tests(&tokens(text));
     let mut paths = Vec::new();
     let mut at = 0;
@@ -193,7 +193,7 @@ fn parse(text: &str, packages: &BTreeMap<String, String>) -> Parsed {
                 segments.push(tokens[at + 1].clone());
                 at += 2;
             }
-            paths.push(Named {
+            paths.push(ImportPath {
                 segments,
                 exported_as: None,
             });
@@ -201,7 +201,7 @@ fn parse(text: &str, packages: &BTreeMap<String, String>) -> Parsed {
         }
         at += 1;
     }
-    Parsed {
+    ParsedFile {
         paths,
         test_modules,
     }
@@ -213,7 +213,7 @@ fn use_tree(
     mut at: usize,
     before: &[String],
     is_public: bool,
-    paths: &mut Vec<Named>,
+    paths: &mut Vec<ImportPath>,
 ) -> usize {
     let mut segments = before.to_vec();
     while let Some(token) = tokens.get(at) {
@@ -248,8 +248,8 @@ fn use_tree(
     at
 }
 
-fn push(paths: &mut Vec<Named>, segments: Vec<String>, name: Option<String>, is_public: bool) {
-    paths.push(Named {
+fn push(paths: &mut Vec<ImportPath>, segments: Vec<String>, name: Option<String>, is_public: bool) {
+    paths.push(ImportPath {
         segments,
         exported_as: name.filter(|_| is_public),
     });

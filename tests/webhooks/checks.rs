@@ -1,6 +1,6 @@
 //! A receiver's checks, written from the specification and from Standard Webhooks 1.0.0, without product code.
 
-use crate::receiver::Received;
+use crate::receiver::ReceivedRequest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -20,7 +20,7 @@ pub fn x_signature(secret: &str, timestamp: &str, text: &[u8]) -> String {
 }
 
 /// One entry of `webhook-signature`.
-pub fn standard_signature(secret: &str, delivery: &Received) -> String {
+pub fn standard_signature(secret: &str, delivery: &ReceivedRequest) -> String {
     let key = STANDARD
         .decode(secret.strip_prefix("whsec_").unwrap())
         .unwrap();
@@ -62,7 +62,7 @@ pub fn reserialized(body: &[u8], ascii: bool) -> Vec<u8> {
 
 /// Checks that both signatures verify with this secret only, and `X-Signature` over the re-serialized body and over the raw bytes.
 #[track_caller]
-pub fn assert_signed(delivery: &Received, secret: &str) {
+pub fn assert_signed(delivery: &ReceivedRequest, secret: &str) {
     let timestamp = delivery.header("x-timestamp");
     assert_eq!(timestamp, delivery.header("webhook-timestamp"));
     let sent = delivery.header("x-signature");

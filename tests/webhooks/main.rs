@@ -10,25 +10,26 @@ mod admin_webhooks;
 mod batch_end;
 mod certificates;
 mod checks;
+mod cluster_vault;
 mod crash_matrix;
 mod helpers;
-mod hostile_answers;
 mod hostile_names;
+mod hostile_responses;
 mod inactive_webhooks;
 mod isolation;
 mod late_commits;
 mod operator_events;
-mod own_faults;
 mod receiver;
 mod restart;
 mod retention;
 mod schedule;
 mod secrets;
+mod sender_faults;
 mod simulation;
-mod spec_choosing;
 mod spec_delivery;
 mod spec_payload;
 mod spec_retries;
+mod spec_selection;
 mod spec_signature;
 #[allow(
     dead_code,
@@ -37,4 +38,3 @@ mod spec_signature;
 )]
 #[path = "../api/support/mod.rs"]
 mod support;
-mod vault_of_nodes;

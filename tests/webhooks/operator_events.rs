@@ -1,7 +1,7 @@
 //! Decisions 14: signed events for the operator, at the webhook in the configuration.
 
 use crate::checks::assert_signed;
-use crate::receiver::{Received, Receiver, Reply};
+use crate::receiver::{ReceivedRequest, Receiver, Reply};
 use crate::support::generator::Behaviour;
 use crate::support::{Customer, OneNode, Options, Server, fox_with};
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ fn done(server: &Server, customer: &Customer) {
 
 /// Checks an event's signature and its entry in the list of deliveries; returns its type and data.
 #[track_caller]
-fn event(server: &Server, received: &Received) -> (String, Value) {
+fn event(server: &Server, received: &ReceivedRequest) -> (String, Value) {
     assert_eq!(received.line, "POST /ops");
     assert_signed(received, SECRET);
     let body = received.json();

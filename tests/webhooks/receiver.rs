@@ -13,14 +13,14 @@ const IO_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A received request.
 #[derive(Clone, Debug)]
-pub struct Received {
+pub struct ReceivedRequest {
     pub line: String,
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
 
-impl Received {
+impl ReceivedRequest {
     /// The only value of a header; panics if there are none or several.
     #[track_caller]
     pub fn header(&self, name: &str) -> &str {
@@ -54,10 +54,10 @@ pub enum Reply {
     Endless,
 }
 
-type Decide = dyn Fn(usize, &Received) -> Reply + Send + Sync;
+type Decide = dyn Fn(usize, &ReceivedRequest) -> Reply + Send + Sync;
 
 struct Shared {
-    received: Mutex<Vec<Received>>,
+    received: Mutex<Vec<ReceivedRequest>>,
     decide: Box<Decide>,
     open: AtomicUsize,
     most_open: AtomicUsize,
@@ -88,7 +88,9 @@ impl Receiver {
     }
 
     /// Calls `decide` for each request; the first has number 0.
-    pub fn deciding(decide: impl Fn(usize, &Received) -> Reply + Send + Sync + 'static) -> Self {
+    pub fn deciding(
+        decide: impl Fn(usize, &ReceivedRequest) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
@@ -126,7 +128,7 @@ impl Receiver {
     }
 
     /// All requests so far, in order.
-    pub fn received(&self) -> Vec<Received> {
+    pub fn received(&self) -> Vec<ReceivedRequest> {
         self.shared.received.lock().clone()
     }
 
@@ -136,7 +138,7 @@ impl Receiver {
 
     /// Waits for this number of requests and returns them; panics if there are more.
     #[track_caller]
-    pub fn once(&self, count: usize) -> Vec<Received> {
+    pub fn once(&self, count: usize) -> Vec<ReceivedRequest> {
         until("the deliveries have arrived", || self.count() >= count);
         let received = self.received();
         assert_eq!(received.len(), count, "more deliveries than awaited");
@@ -234,7 +236,7 @@ fn wait_for_end(stream: &mut TcpStream) {
 }
 
 /// Reads one request with a declared length; `None` when the connection ends before.
-pub fn read(stream: &mut TcpStream) -> Option<Received> {
+pub fn read(stream: &mut TcpStream) -> Option<ReceivedRequest> {
     let mut bytes = Vec::new();
     let end = loop {
         if let Some(end) = bytes.windows(4).position(|it| it == b"\r\n\r\n") {
@@ -256,7 +258,7 @@ pub fn read(stream: &mut TcpStream) -> Option<Received> {
         more(stream, &mut body)?;
     }
     assert_eq!(body.len(), length, "more than the declared length");
-    Some(Received {
+    Some(ReceivedRequest {
         line,
         headers,
         body,

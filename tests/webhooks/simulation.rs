@@ -16,7 +16,8 @@ use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::delivery::{DeliveryCommand, DeliveryError};
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::ports::{
-    AttemptOutcome, FetchedInputs, GenerateError, ImageStore, InputFetcher, Picture, Transport,
+    AttemptOutcome, FetchedInputs, GenerateError, GeneratedImage, ImageStore, InputFetcher,
+    Transport,
 };
 use tintype_actors::system::{
     DeliveryOptions, JobOptions, ProcessOptions, System, SystemOptions, Threads,
@@ -74,7 +75,7 @@ pub fn status(status: u16) -> Outcome {
 
 /// A started attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
+pub struct StartedAttempt {
     /// Milliseconds since [`BEGIN`], by the simulation's clock.
     pub at: i64,
     pub delivery: DeliveryId,
@@ -88,7 +89,7 @@ pub struct ScriptedTransport {
     then: Outcome,
     of_webhook: Arc<Mutex<HashMap<WebhookId, Outcome>>>,
     hold_ups: Arc<AtomicUsize>,
-    sent: Arc<Mutex<Vec<Sent>>>,
+    sent: Arc<Mutex<Vec<StartedAttempt>>>,
     taken: Arc<Mutex<Vec<DeliveryId>>>,
     clock: Clock,
 }
@@ -105,7 +106,7 @@ impl ScriptedTransport {
     }
 
     /// All started attempts.
-    pub fn sent(&self) -> Vec<Sent> {
+    pub fn sent(&self) -> Vec<StartedAttempt> {
         self.sent.lock().clone()
     }
 
@@ -129,7 +130,7 @@ impl Transport for ScriptedTransport {
         let transport = self.clone();
         async move {
             let at = (transport.clock)();
-            transport.sent.lock().push(Sent {
+            transport.sent.lock().push(StartedAttempt {
                 at: at.millis() - BEGIN,
                 delivery: delivery.id,
                 webhook: webhook.id,
@@ -168,7 +169,7 @@ impl ImageStore for NullImages {
     fn keep(
         &self,
         job: &Job,
-        _: Picture,
+        _: GeneratedImage,
     ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>> {
         let key = format!("results/{}.png", job.id);
         let image = ResultImage {
@@ -314,7 +315,13 @@ impl Simulation {
 
     /// Queues a test delivery to this webhook.
     pub async fn send_test(&self, webhook: &Webhook) -> DeliveryId {
-        let id = self.system.accounts().context().ids.next(self.now());
+        let id = self
+            .system
+            .accounts()
+            .context()
+            .process
+            .ids
+            .next(self.now());
         let (id, job) = (DeliveryId(id), JobId(id));
         let delivery = Delivery::new(id, webhook, DeliveryKind::Test, job.0, self.now());
         let (reply, answer) = oneshot::channel();

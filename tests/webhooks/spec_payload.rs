@@ -2,7 +2,7 @@
 
 use crate::helpers::{millis, server};
 use crate::receiver::Receiver;
-use crate::support::pictures::tiny_png;
+use crate::support::sample_images::tiny_png;
 use crate::support::{Behaviour, Server};
 use serde_json::{Value, json};
 use std::time::Duration;

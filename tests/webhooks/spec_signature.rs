@@ -2,13 +2,13 @@
 
 use crate::checks::{assert_signed, reserialized, standard_signature, x_signature};
 use crate::helpers::{Webhook, server};
-use crate::receiver::{Received, Receiver};
+use crate::receiver::{ReceivedRequest, Receiver};
 use crate::support::Server;
 use crate::support::clock::START_MILLIS;
 use serde_json::{Value, json};
 
 /// A delivery with this metadata to a webhook with this encoding.
-fn delivered(server: &Server, encoding: &str, metadata: &Value) -> (Webhook, Received) {
+fn delivered(server: &Server, encoding: &str, metadata: &Value) -> (Webhook, ReceivedRequest) {
     let receiver = Receiver::content();
     let customer = server.customer("1.00");
     let shape = json!({"url": receiver.url("/"), "encoding": encoding});

@@ -1,8 +1,8 @@
 //! The account actor: takes the commands in its inbox and starts a round for them. Commands that arrive meanwhile form the next round.
 
-use super::context::AccountContext;
 use super::round::{AccountRound, Decision, Wake};
 use super::shared::AccountShared;
+use crate::process_context::ProcessContext;
 use actix::{Actor, Addr, AsyncContext, Context, Handler};
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ impl AccountActor {
     /// Starts a round for the waiting commands, unless one is in flight: the next decision builds on its outcome.
     fn start_round(&self, address: &Addr<Self>) {
         let AccountShared { context, inbox, .. } = &*self.shared;
-        while !context.fail_stop.has_tripped() {
+        while !context.process.fail_stop.has_tripped() {
             let commands = inbox.take(MAX_COMMANDS);
             if commands.is_empty() {
                 return;
@@ -39,7 +39,7 @@ impl AccountActor {
                 decision: Decision::default(),
                 read: None,
             };
-            context.store.decide(Box::new(round));
+            context.process.store.decide(Box::new(round));
         }
         // Dropping a command fails its caller. The next caller wakes the actor again, and is refused too.
         while !inbox.take(usize::MAX).is_empty() {
@@ -63,9 +63,9 @@ impl Handler<Wake> for AccountActor {
     type Result = ();
 
     fn handle(&mut self, _: Wake, ctx: &mut Self::Context) {
-        let AccountContext {
+        let ProcessContext {
             node, fail_stop, ..
-        } = &*self.shared.context;
+        } = &*self.shared.context.process;
         let is_joining = node.as_ref().is_some_and(|it| !it.has_adopted());
         if is_joining && !fail_stop.has_tripped() {
             ctx.notify_later(Wake, JOIN_POLL);

@@ -9,7 +9,7 @@ use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::{
-    AcceptError, Accepted, AcceptedBatch, AccountChanged, BatchError, CommandError, Deposit,
+    AcceptError, AcceptedBatch, AcceptedJob, AccountChanged, BatchError, CommandError, Deposit,
     DepositError, EventError, NewBatch, NewJob, StoreError, Writes,
 };
 use tokio::sync::oneshot;
@@ -58,7 +58,7 @@ pub enum AccountCommand {
     Accept {
         job: Box<NewJob>,
         note: Option<Note<JobId>>,
-        reply: Reply<Accepted, AcceptError>,
+        reply: Reply<AcceptedJob, AcceptError>,
     },
     /// Accepts all jobs of a batch or none, in one commit.
     AcceptBatch {

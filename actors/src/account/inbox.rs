@@ -30,7 +30,7 @@ enum Stage {
 
 /// What a sender must do after a put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Put {
+pub enum PutOutcome {
     /// Nothing: the actor will take the item.
     Noticed,
     Wake,
@@ -49,18 +49,18 @@ impl<T> Inbox<T> {
     }
 
     /// Appends an item. A full inbox drops a refusable item.
-    pub fn put(&self, item: T, is_refusable: bool) -> Put {
+    pub fn put(&self, item: T, is_refusable: bool) -> PutOutcome {
         let mut state = self.state.lock();
         if state.closed || is_refusable && state.queue.len() >= self.capacity {
-            return Put::Full;
+            return PutOutcome::Full;
         }
         state.queue.push_back(item);
         match state.stage {
             Stage::Asleep => {
                 state.stage = Stage::Awake;
-                Put::Wake
+                PutOutcome::Wake
             }
-            Stage::Awake | Stage::Committing => Put::Noticed,
+            Stage::Awake | Stage::Committing => PutOutcome::Noticed,
         }
     }
 
@@ -106,29 +106,29 @@ mod tests {
     fn only_the_first_item_of_a_sleeping_actor_wakes() {
         let inbox = Inbox::new(3);
         let put = |item| inbox.put(item, true);
-        assert_eq!([put(1), put(2)], [Put::Wake, Put::Noticed]);
+        assert_eq!([put(1), put(2)], [PutOutcome::Wake, PutOutcome::Noticed]);
         assert_eq!(inbox.take(9), [1, 2]);
         assert_eq!(
             put(3),
-            Put::Noticed,
+            PutOutcome::Noticed,
             "the end of the commit wakes the actor"
         );
         assert!(inbox.commit_ended(Vec::new()));
         assert_eq!(inbox.take(9), [3]);
         assert!(!inbox.commit_ended(Vec::new()));
-        assert_eq!(put(4), Put::Wake, "the actor is asleep");
+        assert_eq!(put(4), PutOutcome::Wake, "the actor is asleep");
     }
 
     #[test]
     fn nothing_is_taken_while_a_commit_is_in_flight() {
         let inbox = Inbox::new(9);
-        (1..=4).for_each(|item| assert_ne!(inbox.put(item, true), Put::Full));
+        (1..=4).for_each(|item| assert_ne!(inbox.put(item, true), PutOutcome::Full));
         assert_eq!(inbox.take(3), [1, 2, 3]);
         assert!(inbox.take(3).is_empty());
         assert!(inbox.commit_ended(vec![2, 3]), "undecided items wait");
         assert_eq!(
             inbox.put(5, true),
-            Put::Noticed,
+            PutOutcome::Noticed,
             "the actor is awake already"
         );
         assert_eq!(inbox.take(9), [2, 3, 4, 5], "in the order of arrival");
@@ -138,7 +138,10 @@ mod tests {
     fn a_full_inbox_takes_only_items_that_cannot_be_refused() {
         let inbox = Inbox::new(1);
         let puts = [(1, true), (2, true), (3, false)].map(|(item, is)| inbox.put(item, is));
-        assert_eq!(puts, [Put::Wake, Put::Full, Put::Noticed]);
+        assert_eq!(
+            puts,
+            [PutOutcome::Wake, PutOutcome::Full, PutOutcome::Noticed]
+        );
         assert_eq!(inbox.take(9), [1, 3]);
     }
 
@@ -149,7 +152,7 @@ mod tests {
         inbox.put(std::sync::Arc::clone(&item), true);
         inbox.close();
         assert_eq!(std::sync::Arc::strong_count(&item), 1);
-        assert_eq!(inbox.put(item, false), Put::Full);
+        assert_eq!(inbox.put(item, false), PutOutcome::Full);
     }
 
     #[test]
@@ -162,7 +165,7 @@ mod tests {
                 let (inbox, wake) = (&inbox, wake.clone());
                 scope.spawn(move || {
                     for number in 0..5_000 {
-                        if inbox.put(number, true) == Put::Wake {
+                        if inbox.put(number, true) == PutOutcome::Wake {
                             wake.send(()).unwrap();
                         }
                     }

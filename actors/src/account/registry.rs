@@ -4,7 +4,7 @@ use super::actor::AccountActor;
 use super::command::{AccountCommand, Reply};
 use super::context::AccountContext;
 use super::in_flight::{InFlight, InFlightGuard};
-use super::inbox::{Inbox, Put};
+use super::inbox::{Inbox, PutOutcome};
 use super::round::Wake;
 use super::shared::AccountShared;
 use crate::fail_stop::FailStop;
@@ -20,8 +20,8 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::deferred_wake::DeferredWake;
 use tintype_storage::store::{
-    AcceptError, Accepted, AcceptedBatch, AccountState, BeforeJobs, EventError, NewBatch, NewJob,
-    StoreError,
+    AcceptError, AcceptedBatch, AcceptedJob, AccountState, BeforeJobs, EventError, NewBatch,
+    NewJob, StoreError,
 };
 use tokio::sync::oneshot;
 
@@ -56,7 +56,7 @@ impl AccountHandle {
         &self,
         job: NewJob,
         note: Option<Note<JobId>>,
-        reply: oneshot::Sender<Result<Accepted, AcceptError>>,
+        reply: oneshot::Sender<Result<AcceptedJob, AcceptError>>,
     ) -> Result<InFlightGuard, Overloaded> {
         let guard = self.in_flight.begin();
         self.send(AccountCommand::Accept {
@@ -118,7 +118,7 @@ impl AccountHandle {
         let _ = self.send(command(reply.into()));
         match DeferredWake::new(outcome).await {
             Ok(outcome) => Ok(outcome),
-            Err(_) if self.shared.context.fail_stop.has_tripped() => Err(NoReply::Stopping),
+            Err(_) if self.shared.context.process.fail_stop.has_tripped() => Err(NoReply::Stopping),
             Err(_) => Err(Overloaded.into()),
         }
     }
@@ -127,12 +127,12 @@ impl AccountHandle {
     pub fn send(&self, command: AccountCommand) -> Result<(), Overloaded> {
         let is_refusable = command.is_refusable();
         match self.shared.inbox.put(command, is_refusable) {
-            Put::Noticed => Ok(()),
-            Put::Wake => {
+            PutOutcome::Noticed => Ok(()),
+            PutOutcome::Wake => {
                 self.address.do_send(Wake);
                 Ok(())
             }
-            Put::Full => Err(Overloaded),
+            PutOutcome::Full => Err(Overloaded),
         }
     }
 
@@ -159,7 +159,7 @@ impl AccountHandle {
         read: Option<&BeforeJobs>,
     ) -> Result<(), AcceptError> {
         let AccountShared { id, context, .. } = &*self.shared;
-        let (live, most, of_key) = match &context.node {
+        let (live, most, of_key) = match &context.process.node {
             None => {
                 let of_key = || self.shared.state.lock().live_jobs_of(key.id);
                 let of_key = key.max_concurrent.map(|_| of_key());
@@ -170,7 +170,7 @@ impl AccountHandle {
             Some(_) => {
                 let now = match read {
                     Some(_) => None,
-                    None => context.store.account_load(*id).await?,
+                    None => context.process.store.account_load(*id).await?,
                 };
                 let Some((account, load)) = now.as_ref().or(read.and_then(|it| it.load.as_ref()))
                 else {
@@ -231,11 +231,11 @@ impl AccountRegistry {
     }
 
     pub fn now(&self) -> Timestamp {
-        (self.context.clock)()
+        self.context.process.now()
     }
 
     pub fn fail_stop(&self) -> &FailStop {
-        &self.context.fail_stop
+        &self.context.process.fail_stop
     }
 
     /// The actor of an account; `None` if the account does not exist. Reads the store if the actor does not run.
@@ -248,11 +248,11 @@ impl AccountRegistry {
         if let Some(handle) = running.get(&id) {
             return Ok(Some(handle.clone()));
         }
-        let Some(account) = self.context.store.account(id).wait()? else {
+        let Some(account) = self.context.process.store.account(id).wait()? else {
             return Ok(None);
         };
-        let state = match self.context.node {
-            None => AccountState::load(&self.context.store, account).wait()?,
+        let state = match self.context.process.node {
+            None => AccountState::load(&self.context.process.store, account).wait()?,
             // Each round reads the account, because other nodes may change it.
             Some(_) => AccountState::without_jobs(account),
         };
@@ -270,7 +270,7 @@ impl AccountRegistry {
     }
 
     fn start(&self, state: AccountState) -> Result<AccountHandle, StoreError> {
-        let is_alone = self.context.node.is_none();
+        let is_alone = self.context.process.node.is_none();
         if let Some(fault) = state.fault().filter(|_| is_alone) {
             return Err(StoreError::Inconsistent {
                 account: state.account().id,

@@ -16,8 +16,8 @@ use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{EngineError, Key, ReadRequest, ReadResults, Round, RoundStep};
 use tintype_storage::store::{
-    AcceptError, Accepted, AcceptedBatch, AccountState, Decided, Decisions, EventError, NewBatch,
-    NewJob, StateChange, StoreError, Writes,
+    AcceptError, AcceptedBatch, AcceptedJob, AccountState, Decisions, EventError, NewBatch, NewJob,
+    RoundOutcome, StateChange, StoreError, Writes,
 };
 
 /// The inbox may have commands, or a round has ended or failed.
@@ -63,7 +63,7 @@ impl Round for AccountRound {
 
     fn needs(&self) -> Vec<ReadRequest> {
         let mut needs = needs(&self.shared.state.lock(), &self.commands);
-        if self.shared.context.node.is_some() {
+        if self.shared.context.process.node.is_some() {
             needs.extend(AccountState::shared_state_reads(self.shared.id));
         }
         needs
@@ -71,7 +71,7 @@ impl Round for AccountRound {
 
     fn decide(&mut self, reads: &ReadResults) -> RoundStep {
         self.decision = Decision::default();
-        let step = match self.shared.context.node.clone() {
+        let step = match self.shared.context.process.node.clone() {
             None => self.decide_on_memory(reads),
             Some(node) => self.decide_on_store(node.id, reads),
         };
@@ -94,7 +94,7 @@ impl Round for AccountRound {
                 }
                 self.decision.announce(self.commands, context);
             }
-            (Ok(()), Some(error)) => context.fail_stop.trip(error.to_string()),
+            (Ok(()), Some(error)) => context.process.fail_stop.trip(error.to_string()),
             (Err(error), _) => {
                 let error = StoreError::from(error);
                 self.commands.into_iter().for_each(|it| it.fail(&error));
@@ -129,7 +129,7 @@ impl AccountRound {
             Err(unread) => return Ok(RoundStep::Read(unread)),
         };
         if let Some(newest) = read.state.newest_of_others() {
-            context.ids.raise(newest);
+            context.process.ids.raise(newest);
         }
         let decisions = read.state.decisions(reads, context.limits);
         let decisions = decisions.under(&read.pause);
@@ -179,7 +179,7 @@ impl Decision {
         reads: &ReadResults,
         context: &AccountContext,
     ) -> Result<RoundStep, StoreError> {
-        let now = (context.clock)();
+        let now = context.process.now();
         let mut unread = Vec::new();
         for command in commands {
             if decisions.is_full() {
@@ -196,10 +196,14 @@ impl Decision {
         if !unread.is_empty() {
             return Ok(RoundStep::Read(unread));
         }
-        if let Some(operator) = &context.operator {
-            decisions.report_low_balance(operator, || DeliveryId(context.ids.next(now)), now);
+        if let Some(operator) = &context.process.operator {
+            decisions.report_low_balance(
+                operator,
+                || DeliveryId(context.process.ids.next(now)),
+                now,
+            );
         }
-        let Decided {
+        let RoundOutcome {
             mut writes,
             deliveries,
             left_queue,
@@ -225,14 +229,14 @@ impl Decision {
     ) -> Result<(), StoreError> {
         match command {
             AccountCommand::Accept { job, note, reply } => {
-                let id = JobId(context.ids.next(now));
+                let id = JobId(context.process.ids.next(now));
                 let outcome = reply.decide(decisions.accept(id, job, now))?;
                 self.accepted(id, job, outcome, note.as_ref(), decisions, now);
             }
             AccountCommand::AcceptBatch { batch, note, reply } => {
-                let id = BatchId(context.ids.next(now));
+                let id = BatchId(context.process.ids.next(now));
                 let jobs = batch.requests.iter();
-                let jobs: Vec<JobId> = jobs.map(|_| JobId(context.ids.next(now))).collect();
+                let jobs: Vec<JobId> = jobs.map(|_| JobId(context.process.ids.next(now))).collect();
                 match reply.decide(decisions.accept_batch(id, &jobs, batch, now))? {
                     Ok(AcceptedBatch { replayed: true, .. }) => self.counts.replayed(),
                     Ok(_) => {
@@ -271,7 +275,7 @@ impl Decision {
                 }
             }
             AccountCommand::Expire { job, due, reply } => {
-                let entry = TransactionId(context.ids.next(now));
+                let entry = TransactionId(context.process.ids.next(now));
                 let outcome = decisions.expire(*job, *due, entry, now);
                 self.applied(*job, reply.decide(outcome)?, false, context, now);
             }
@@ -280,7 +284,7 @@ impl Decision {
                 note,
                 reply,
             } => {
-                let id = TransactionId(context.ids.next(now));
+                let id = TransactionId(context.process.ids.next(now));
                 let outcome = reply.decide(decisions.deposit(id, deposit, now))?;
                 if let (Ok(entry), Some(note)) = (outcome, note)
                     && entry.id == id
@@ -318,13 +322,13 @@ impl Decision {
         &mut self,
         id: JobId,
         job: &NewJob,
-        outcome: &Result<Accepted, AcceptError>,
+        outcome: &Result<AcceptedJob, AcceptError>,
         note: Option<&Note<JobId>>,
         decisions: &mut Decisions<'_>,
         now: Timestamp,
     ) {
         match outcome {
-            Ok(Accepted { replayed: true, .. }) => return self.counts.replayed(),
+            Ok(AcceptedJob { replayed: true, .. }) => return self.counts.replayed(),
             Ok(_) => {}
             Err(_) => return,
         }
@@ -368,7 +372,7 @@ impl Decision {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let begins = matches!(event, JobEvent::Begin { .. });
-        let entry = TransactionId(context.ids.next(now));
+        let entry = TransactionId(context.process.ids.next(now));
         let outcome = reply.decide(decisions.apply(id, event, entry, now))?;
         self.applied(id, outcome, begins, context, now);
         Ok(())
@@ -388,7 +392,7 @@ impl Decision {
         };
         self.changed.push(id);
         self.counts.changed(job, begins, now);
-        let is_observed = context.observer.is_some() && job.state.is_terminal();
+        let is_observed = context.process.observer.is_some() && job.state.is_terminal();
         self.ended.extend(is_observed.then(|| job.clone()));
     }
 
@@ -398,7 +402,7 @@ impl Decision {
         if let Some(queue) = &context.shared_queue {
             queue.apply(self.queue_changes, context.queues.turns());
         }
-        let was_empty = match &context.node {
+        let was_empty = match &context.process.node {
             None => {
                 if !self.expiring.is_empty() {
                     context.expiries.add_all(self.expiring);
@@ -412,9 +416,9 @@ impl Decision {
                 false
             }
         };
-        context.stats.jobs.add(&self.counts);
+        context.process.stats.jobs.add(&self.counts);
         commands.into_iter().for_each(AccountCommand::answer);
-        if let Some(observer) = &context.observer {
+        if let Some(observer) = &context.process.observer {
             self.ended.iter().for_each(|job| observer.job_ended(job));
         }
         for job in self.changed {

@@ -67,7 +67,7 @@ impl Routes {
     }
 }
 
-struct Pooled {
+struct PooledBackend {
     backend: Backend,
     breaker: Breaker,
     contact: Contact,
@@ -76,7 +76,7 @@ struct Pooled {
     held: Option<Mutex<usize>>,
 }
 
-impl Pooled {
+impl PooledBackend {
     /// Slots that this process may use.
     fn usable_slots(&self) -> usize {
         self.held
@@ -87,7 +87,7 @@ impl Pooled {
 
 /// All backends. Issues the leases.
 pub struct BackendPool {
-    backends: Vec<Pooled>,
+    backends: Vec<PooledBackend>,
     routes: Routes,
     failover: [Mutex<FailoverQueue>; 3],
     /// Wakes the dispatcher when a slot becomes free, or a run waits for one.
@@ -104,7 +104,7 @@ impl BackendPool {
     ) -> Self {
         let pooled = |backend: Backend| {
             let is_shared = backend.is_shared && is_among_nodes;
-            Pooled {
+            PooledBackend {
                 breaker: Breaker::new(&backend.name),
                 contact: Contact::default(),
                 free: Arc::new(Semaphore::new(if is_shared { 0 } else { backend.slots })),
@@ -288,7 +288,7 @@ impl BackendPool {
 
     /// The state of each backend, in the order of the configuration.
     pub fn health(&self, now: Instant) -> Vec<BackendHealth> {
-        let health = |it: &Pooled| {
+        let health = |it: &PooledBackend| {
             let running = it
                 .usable_slots()
                 .saturating_sub(it.free.available_permits());

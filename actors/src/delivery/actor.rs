@@ -9,7 +9,7 @@ use super::command::{DeliveryCommand, DeliveryDepths};
 use super::context::DeliveryContext;
 use super::event::Event;
 use super::held_shards::{self, DueRead, HeldShards, POLL};
-use super::receiver::{self, Found};
+use super::receiver::{self, FindResult};
 use super::receiver_health::{AttemptEnd, ReceiverHealth};
 use super::scheduler::{DeliveryScheduler, ScheduledDelivery};
 use super::{failed_event, restart, retention};
@@ -22,7 +22,7 @@ use std::time::Duration;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, NoReceiver};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
-use tintype_storage::store::{Due, StoreError};
+use tintype_storage::store::{DueList, StoreError};
 
 const MAILBOX: usize = 4_096;
 /// A delivery that is due later than the longest delay plus this was recorded before the clock was set back. It is moved forward.
@@ -59,7 +59,7 @@ impl DeliveryActor {
             changes: Changes::new(Arc::clone(&context), move |id, delivery| {
                 committed.do_send(Event::Committed(id, delivery));
             }),
-            shards: context.node.clone().map(HeldShards::new),
+            shards: context.process.node.clone().map(HeldShards::new),
             context,
             in_flight: HashSet::new(),
             timer: None,
@@ -71,7 +71,7 @@ impl DeliveryActor {
 
     /// Begins the due attempts that have a slot, and sets the timer for the next one.
     fn begin_due_attempts(&mut self, ctx: &mut Context<Self>) {
-        let now = (self.context.clock)();
+        let now = self.context.process.now();
         let set_back = self.last_now.millis() - now.millis();
         if set_back > CLOCK_JITTER {
             self.scheduler.set_back(set_back);
@@ -90,7 +90,7 @@ impl DeliveryActor {
 
     fn may_begin(&self) -> bool {
         let is_trusted = self.shards.as_ref().is_none_or(HeldShards::is_trusted);
-        is_trusted && !self.stopping && !self.context.fail_stop.has_tripped()
+        is_trusted && !self.stopping && !self.context.process.fail_stop.has_tripped()
     }
 
     fn horizon(&self, now: Timestamp) -> Timestamp {
@@ -153,7 +153,7 @@ impl DeliveryActor {
             } => match self.changes.redeliver(found, note, reply) {
                 Ok(true) => {}
                 Ok(false) => self.committed(id, None),
-                Err(error) => self.context.fail_stop.trip(error.to_string()),
+                Err(error) => self.context.process.fail_stop.trip(error.to_string()),
             },
             Event::PostponedRead(found) => self.schedule_later(found),
             Event::DueRead(found) => self.due_read(found),
@@ -181,13 +181,18 @@ impl DeliveryActor {
     }
 
     /// Begins the attempt, or ends it without sending anything.
-    fn attempt_read(&mut self, scheduled: ScheduledDelivery, health: ReceiverHealth, found: Found) {
+    fn attempt_read(
+        &mut self,
+        scheduled: ScheduledDelivery,
+        health: ReceiverHealth,
+        found: FindResult,
+    ) {
         let ScheduledDelivery {
             id, due, webhook, ..
         } = scheduled;
         let found = match found {
             Ok(found) => found,
-            Err(error) => return self.context.fail_stop.trip(error.to_string()),
+            Err(error) => return self.context.process.fail_stop.trip(error.to_string()),
         };
         // Otherwise a redelivery or an earlier attempt has rescheduled the delivery, or does so after its commit.
         let is_held = self.shards.as_ref().is_none_or(|it| it.sends_to(webhook));
@@ -230,8 +235,8 @@ impl DeliveryActor {
         webhook: Webhook,
     ) {
         let address = self.address.clone();
-        let (round, at) = (delivery.round, (self.context.clock)());
-        self.context.stats.deliveries.began(&delivery, at);
+        let (round, at) = (delivery.round, self.context.process.now());
+        self.context.process.stats.deliveries.began(&delivery, at);
         let attempt = tokio::task::spawn_local(self.context.transport.attempt(delivery, webhook));
         tokio::task::spawn_local(async move {
             let outcome = attempt.await.unwrap_or_else(|panic| {
@@ -255,18 +260,18 @@ impl DeliveryActor {
             return;
         }
         let context = Arc::clone(&self.context);
-        let read = async move { context.store.delivery(id).await };
+        let read = async move { context.process.store.delivery(id).await };
         self.read_then(read, Event::PostponedRead);
     }
 
     fn schedule_later(&mut self, found: Result<Option<Delivery>, StoreError>) {
         match found {
             Ok(Some(delivery)) => {
-                let retry_at = (self.context.clock)().plus(NOT_SENT_DELAY);
+                let retry_at = self.context.process.now().plus(NOT_SENT_DELAY);
                 self.schedule(&delivery, Some(retry_at));
             }
             Ok(None) => {}
-            Err(error) => self.context.fail_stop.trip(error.to_string()),
+            Err(error) => self.context.process.fail_stop.trip(error.to_string()),
         }
     }
 
@@ -284,7 +289,7 @@ impl DeliveryActor {
     }
 
     fn schedule_at(&mut self, at: Timestamp, scheduled: ScheduledDelivery) {
-        let now = (self.context.clock)();
+        let now = self.context.process.now();
         let is_wanted = |shards: &mut HeldShards| shards.add(&scheduled, now);
         if self.shards.as_mut().is_none_or(is_wanted) {
             self.scheduler.schedule(at, scheduled);
@@ -296,20 +301,20 @@ impl DeliveryActor {
         if self.stopping {
             return;
         }
-        let now = (self.context.clock)();
+        let now = self.context.process.now();
         let reads = self.shards.as_mut().and_then(|it| it.next_reads(now));
         if let Some(reads) = reads {
-            let store = self.context.store.clone();
+            let store = self.context.process.store.clone();
             self.read_then(held_shards::read(store, reads, now), Event::DueRead);
         }
     }
 
-    fn due_read(&mut self, found: Result<Vec<(DueRead, Due)>, StoreError>) {
+    fn due_read(&mut self, found: Result<Vec<(DueRead, DueList)>, StoreError>) {
         let found = match found {
             Ok(found) => found,
             // The store may be closed already.
             Err(_) if self.stopping => return,
-            Err(error) => return self.context.fail_stop.trip(error.to_string()),
+            Err(error) => return self.context.process.fail_stop.trip(error.to_string()),
         };
         if let Some(shards) = &mut self.shards {
             shards.read(&found);
@@ -333,7 +338,7 @@ impl DeliveryActor {
         outcome: AttemptOutcome,
     ) {
         self.in_flight.remove(&scheduled.id);
-        self.context.stats.deliveries.attempted(&outcome);
+        self.context.process.stats.deliveries.attempted(&outcome);
         let end = match &outcome {
             AttemptOutcome::Made(attempt) if attempt.succeeded() => {
                 AttemptEnd::Succeeded(Duration::from_millis(attempt.duration_ms))
@@ -357,7 +362,7 @@ impl DeliveryActor {
         self.release(id);
         // Scheduled before the next decision, because a refused redelivery leaves the delivery as it is.
         if let Some(delivery) = &delivery {
-            self.context.stats.deliveries.recorded(delivery);
+            self.context.process.stats.deliveries.recorded(delivery);
             self.schedule(delivery, None);
             if failed_event::is_failed_event(delivery) {
                 let context = Arc::clone(&self.context);
@@ -402,9 +407,10 @@ impl Actor for DeliveryActor {
             });
             return;
         }
-        let now = (self.context.clock)();
-        if let Err(error) = restart::recover(&self.context.store, &mut self.scheduler, now) {
-            self.context.fail_stop.trip(error.to_string());
+        let now = self.context.process.now();
+        if let Err(error) = restart::recover(&self.context.process.store, &mut self.scheduler, now)
+        {
+            self.context.process.fail_stop.trip(error.to_string());
         }
         self.begin_due_attempts(ctx);
     }
@@ -426,7 +432,7 @@ impl Handler<DeliveryCommand> for DeliveryActor {
         match command {
             DeliveryCommand::Queued(deliveries) => {
                 for delivery in &deliveries {
-                    self.context.stats.deliveries.recorded(delivery);
+                    self.context.process.stats.deliveries.recorded(delivery);
                     self.schedule(delivery, None);
                 }
                 self.begin_due_attempts(ctx);
@@ -453,7 +459,7 @@ impl Handler<DeliveryCommand> for DeliveryActor {
                     reply,
                 };
                 if let Err(error) = retention::forget(step, has_attempt, &mut self.changes) {
-                    self.context.fail_stop.trip(error.to_string());
+                    self.context.process.fail_stop.trip(error.to_string());
                 }
             }
             DeliveryCommand::Hold { shards, reply } => {

@@ -1,8 +1,8 @@
 //! Changes of deliveries, one commit at a time per delivery.
 
-use super::command::{DeliveryError, Redelivered, Reply};
+use super::command::{DeliveryError, RedeliveryChange, Reply};
 use super::context::DeliveryContext;
-use super::receiver::Found;
+use super::receiver::FindResult;
 use super::round::DeliveryRound;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -20,12 +20,12 @@ pub enum Change {
         attempt: Attempt,
     },
     Redeliver {
-        note: Option<Note<Redelivered>>,
+        note: Option<Note<RedeliveryChange>>,
         reply: Reply<Delivery, DeliveryError>,
     },
 }
 
-type Committed = dyn Fn(DeliveryId, Option<Delivery>) + Send + Sync;
+type CommitListener = dyn Fn(DeliveryId, Option<Delivery>) + Send + Sync;
 
 /// Decides changes and commits them.
 pub struct Changes {
@@ -33,7 +33,7 @@ pub struct Changes {
     /// Deliveries with a change in flight, each with the changes that wait for its end.
     committing: HashMap<DeliveryId, VecDeque<Change>>,
     /// Called for each durable commit, on the engine's thread.
-    on_commit: Arc<Committed>,
+    on_commit: Arc<CommitListener>,
 }
 
 impl Changes {
@@ -81,7 +81,7 @@ impl Changes {
                 return (Writes::new(), None);
             };
             let after = delivery::record_attempt(&before, &made, &context.retry_delays);
-            let mut writes = context.store.record_attempt(&before, &after, &made);
+            let mut writes = context.process.store.record_attempt(&before, &after, &made);
             let event = event_of(&context, &before, &after, &made);
             let event = event.map(|(delivery, added)| {
                 writes.extend(added);
@@ -89,7 +89,7 @@ impl Changes {
             });
             (writes, Some((before, after, event)))
         };
-        let observer = self.context.observer.clone();
+        let observer = self.context.process.observer.clone();
         self.decide(account, id, decide, move |outcome, on_commit| {
             let Ok(recorded) = outcome else { return };
             let Some((before, after, event)) = recorded else {
@@ -113,8 +113,11 @@ impl Changes {
             let Some(before) = before.filter(|it| *it == delivery) else {
                 return (Writes::new(), None);
             };
-            let failed = delivery::give_up(&before, reason, (context.clock)());
-            let writes = context.store.change_delivery(Some(&before), &failed);
+            let failed = delivery::give_up(&before, reason, context.process.now());
+            let writes = context
+                .process
+                .store
+                .change_delivery(Some(&before), &failed);
             (writes, Some(failed))
         };
         self.decide(account, id, decide, move |outcome, on_commit| {
@@ -127,8 +130,8 @@ impl Changes {
     /// Makes a delivery pending again. Returns false if it is refused.
     pub fn redeliver(
         &mut self,
-        found: Found,
-        note: Option<Note<Redelivered>>,
+        found: FindResult,
+        note: Option<Note<RedeliveryChange>>,
         reply: Reply<Delivery, DeliveryError>,
     ) -> Result<bool, StoreError> {
         let delivery = match found? {
@@ -149,12 +152,12 @@ impl Changes {
             let Some(before) = before else {
                 return (Writes::new(), None);
             };
-            let after = delivery::redeliver(&before, (context.clock)());
-            let mut writes = context.store.change_delivery(Some(&before), &after);
+            let after = delivery::redeliver(&before, context.process.now());
+            let mut writes = context.process.store.change_delivery(Some(&before), &after);
             if let Some(note) = &note {
                 let after = after.clone();
-                let change = Redelivered { before, after };
-                writes.push(context.store.add_audit(&note(&change)));
+                let change = RedeliveryChange { before, after };
+                writes.push(context.process.store.add_audit(&note(&change)));
             }
             (writes, Some(after))
         };
@@ -183,7 +186,7 @@ impl Changes {
         let id = delivery.id;
         self.committing.entry(id).or_default();
         let on_commit = Arc::clone(&self.on_commit);
-        self.context.store.commit(writes, move |outcome| {
+        self.context.process.store.commit(writes, move |outcome| {
             let is_durable = outcome.is_ok();
             let answer = outcome.map(|()| delivery.clone());
             drop(reply.send(answer.map_err(|it| DeliveryError::Store(it.into()))));
@@ -220,7 +223,7 @@ impl Changes {
         account: AccountId,
         id: DeliveryId,
         mut decide: impl FnMut(Option<Delivery>) -> (Writes, T) + Send + 'static,
-        then: impl FnOnce(Result<T, StoreError>, &Committed) + Send + 'static,
+        then: impl FnOnce(Result<T, StoreError>, &CommitListener) + Send + 'static,
     ) {
         let decide = move |mut found: Vec<Option<Delivery>>| decide(found.pop().flatten());
         self.decide_all(&[(account, id)], decide, then);
@@ -230,13 +233,13 @@ impl Changes {
         &mut self,
         of: &[(AccountId, DeliveryId)],
         decide: impl FnMut(Vec<Option<Delivery>>) -> (Writes, T) + Send + 'static,
-        then: impl FnOnce(Result<T, StoreError>, &Committed) + Send + 'static,
+        then: impl FnOnce(Result<T, StoreError>, &CommitListener) + Send + 'static,
     ) {
         for (_, id) in of {
             self.committing.entry(*id).or_default();
         }
         let on_commit = Arc::clone(&self.on_commit);
-        let fail_stop = self.context.fail_stop.clone();
+        let fail_stop = self.context.process.fail_stop.clone();
         let end = move |outcome: Result<T, StoreError>| {
             if let Err(error) = &outcome {
                 fail_stop.trip(error.to_string());
@@ -244,7 +247,7 @@ impl Changes {
             then(outcome, &*on_commit);
         };
         let round = DeliveryRound::new(of, decide, end);
-        self.context.store.decide(Box::new(round));
+        self.context.process.store.decide(Box::new(round));
     }
 }
 
@@ -260,9 +263,9 @@ fn event_of(
         return None;
     }
     let subject = EventSubject::of_delivery(after, last)?;
-    let now = (context.clock)();
-    let id = DeliveryId(context.ids.next(now));
-    let delivery = Delivery::of_operator_event(id, context.operator.as_deref()?, now);
-    let writes = context.store.add_operator_event(&delivery, subject);
+    let now = context.process.now();
+    let id = DeliveryId(context.process.ids.next(now));
+    let delivery = Delivery::of_operator_event(id, context.process.operator.as_deref()?, now);
+    let writes = context.process.store.add_operator_event(&delivery, subject);
     Some((delivery, writes))
 }

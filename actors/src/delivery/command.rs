@@ -28,7 +28,7 @@ pub enum DeliveryCommand {
     Redeliver {
         id: DeliveryId,
         /// Builds the audit log entry.
-        note: Option<Note<Redelivered>>,
+        note: Option<Note<RedeliveryChange>>,
         reply: Reply<Delivery, DeliveryError>,
     },
     /// Deletes deliveries that ended before `older_than`, with their attempts. Checks the next `limit` deliveries from `cursor` on, and
@@ -53,7 +53,7 @@ pub enum DeliveryCommand {
 
 /// A delivery before and after its redelivery.
 #[derive(Clone, Debug)]
-pub struct Redelivered {
+pub struct RedeliveryChange {
     pub before: Delivery,
     pub after: Delivery,
 }

@@ -13,10 +13,10 @@ pub(super) fn is_failed_event(delivery: &Delivery) -> bool {
 
 /// Logs a failed operator event. A record that cannot be read leaves a part of the line empty.
 pub(super) async fn log(context: Arc<DeliveryContext>, delivery: Delivery) {
-    let event = context.store.operator_event(delivery.id).await;
+    let event = context.process.store.operator_event(delivery.id).await;
     let event = event.ok().flatten();
     let event = event.as_ref().map_or("unknown", |it| it.subject.word());
-    let attempts = context.store.attempts(delivery.id).await;
+    let attempts = context.process.store.attempts(delivery.id).await;
     let last = attempts.ok().and_then(|mut it| it.pop());
     let last_error = last.as_ref().map(describe);
     let reason = delivery.state.reason().map_or("", |it| it.words());

@@ -13,7 +13,7 @@ use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::shard::Shard;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::WebhookId;
-use tintype_storage::store::{Due, Store, StoreError};
+use tintype_storage::store::{DueList, Store, StoreError};
 use uuid::Uuid;
 
 pub(super) const POLL: Duration = Duration::from_millis(250);
@@ -132,7 +132,7 @@ impl HeldShards {
     }
 
     /// Records the progress of finished reads.
-    pub fn read(&mut self, found: &[(DueRead, Due)]) {
+    pub fn read(&mut self, found: &[(DueRead, DueList)]) {
         self.is_reading = false;
         for (read, due) in found.iter().filter(|(read, _)| read.is_next) {
             if let Some(next) = self.held.get_mut(&read.shard) {
@@ -147,7 +147,7 @@ pub(super) async fn read(
     store: Store,
     reads: Vec<DueRead>,
     now: Timestamp,
-) -> Result<Vec<(DueRead, Due)>, StoreError> {
+) -> Result<Vec<(DueRead, DueList)>, StoreError> {
     let until = now.plus(AHEAD);
     let reads = reads.into_iter().map(|read| {
         let store = &store;

@@ -15,6 +15,6 @@ mod round;
 mod scheduler;
 
 pub use actor::DeliveryActor;
-pub use command::{DeliveryCommand, DeliveryDepths, DeliveryError, Redelivered, Reply};
+pub use command::{DeliveryCommand, DeliveryDepths, DeliveryError, RedeliveryChange, Reply};
 pub use context::DeliveryContext;
 pub use scheduler::DeliveryLimits;

@@ -1,6 +1,7 @@
 //! The receiver of a delivery, determined again before each attempt.
 
 use super::context::DeliveryContext;
+use crate::process_context::ProcessContext;
 use std::sync::Arc;
 use tintype_storage::domain::delivery::{self, Delivery, DeliveryId, DeliveryKind, NoReceiver};
 use tintype_storage::domain::ids::{BatchId, JobId};
@@ -8,23 +9,23 @@ use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::store::StoreError;
 
 /// A delivery, if it exists, and the webhook to which it may be sent now.
-pub(super) type Found = Result<Option<(Delivery, Result<Webhook, NoReceiver>)>, StoreError>;
+pub(super) type FindResult = Result<Option<(Delivery, Result<Webhook, NoReceiver>)>, StoreError>;
 
-pub(super) async fn find(context: Arc<DeliveryContext>, id: DeliveryId) -> Found {
-    let Some(delivery) = context.store.delivery(id).await? else {
+pub(super) async fn find(context: Arc<DeliveryContext>, id: DeliveryId) -> FindResult {
+    let Some(delivery) = context.process.store.delivery(id).await? else {
         return Ok(None);
     };
-    let receiver = of(&context, &delivery).await?;
+    let receiver = of(&context.process, &delivery).await?;
     Ok(Some((delivery, receiver)))
 }
 
 async fn of(
-    context: &DeliveryContext,
+    process: &ProcessContext,
     delivery: &Delivery,
 ) -> Result<Result<Webhook, NoReceiver>, StoreError> {
-    let DeliveryContext {
+    let ProcessContext {
         store, operator, ..
-    } = context;
+    } = process;
     if delivery.kind == DeliveryKind::Operator {
         return Ok(delivery::receiver(operator.as_deref().cloned(), None));
     }

@@ -28,7 +28,7 @@ pub fn forget(
         reply,
     } = step;
     let keep = |id| changes.is_committing(id) || has_attempt(id);
-    let store = &changes.context().store;
+    let store = &changes.context().process.store;
     let forgotten = store
         .forget_deliveries(older_than, &cursor, limit, keep)
         .wait()?;

@@ -6,14 +6,15 @@ use super::progress::ProgressBoard;
 use crate::account::{AccountHandle, AccountRegistry};
 use crate::backends::BackendPool;
 use crate::clock::Jitter;
-use crate::ports::{ImageStore, InputFetcher, Observer};
+use crate::ports::{ImageStore, InputFetcher};
+use crate::process_context::ProcessContext;
 use crate::queue::JobQueues;
-use crate::stats::Stats;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::ids::AccountId;
 
 pub struct DispatchContext {
+    pub process: Arc<ProcessContext>,
     /// The longest time of one run over all tries and backends, not counting waits for slots.
     pub run_timeout: Duration,
     pub queues: Arc<JobQueues>,
@@ -23,8 +24,6 @@ pub struct DispatchContext {
     pub input_fetcher: Arc<dyn InputFetcher>,
     pub progress: ProgressBoard,
     pub failures: FailureBoard,
-    pub stats: Arc<Stats>,
-    pub observer: Option<Arc<dyn Observer>>,
     pub jitter: Jitter,
     pub cut_off: CutOff,
 }
@@ -35,7 +34,7 @@ impl DispatchContext {
         match self.accounts.get(id) {
             Ok(handle) => handle,
             Err(error) => {
-                self.accounts.fail_stop().trip(error.to_string());
+                self.process.fail_stop.trip(error.to_string());
                 None
             }
         }
@@ -43,6 +42,6 @@ impl DispatchContext {
 
     /// Is the process about to end after a failure? The log has the reason, so later errors are not worth a line each.
     pub fn has_failed(&self) -> bool {
-        self.accounts.fail_stop().has_tripped()
+        self.process.fail_stop.has_tripped()
     }
 }

@@ -22,7 +22,7 @@ pub enum DispatcherCommand {
     Stop,
 }
 
-struct Woken;
+struct WakeUp;
 
 /// Gives queued jobs to backends.
 ///
@@ -76,7 +76,7 @@ impl Dispatcher {
             }
         }
         self.set_alarm(now, ctx);
-        if let Some(node) = &self.context.accounts.context().node {
+        if let Some(node) = &self.context.accounts.context().process.node {
             // A slot may be free for a job of the shared queue.
             node.take.notify_one();
         }
@@ -143,13 +143,13 @@ impl Actor for Dispatcher {
         let waker = self.context.queues.waker();
         ctx.add_stream(stream::unfold(waker, |waker| async move {
             waker.notified().await;
-            Some((Woken, waker))
+            Some((WakeUp, waker))
         }));
     }
 }
 
-impl StreamHandler<Woken> for Dispatcher {
-    fn handle(&mut self, _: Woken, ctx: &mut Self::Context) {
+impl StreamHandler<WakeUp> for Dispatcher {
+    fn handle(&mut self, _: WakeUp, ctx: &mut Self::Context) {
         self.dispatch(ctx);
     }
 }

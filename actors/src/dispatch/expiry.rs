@@ -16,7 +16,7 @@ const CLOCK_POLL: Duration = Duration::from_secs(1);
 pub async fn run(accounts: Arc<AccountRegistry>, queues: Arc<JobQueues>) {
     let context = accounts.context();
     loop {
-        let now = (context.clock)();
+        let now = context.process.now();
         let due = context.expiries.take_due(now, BATCH);
         if !due.is_empty() {
             join_all(due.into_iter().map(|it| expire(it, &accounts, &queues))).await;

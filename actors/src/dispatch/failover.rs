@@ -7,7 +7,7 @@ use super::run_deadline::RunDeadline;
 use super::run_log::RunLog;
 use crate::backends::{BackendError, BackendLease, BreakerEvent, Route};
 use crate::ports::{
-    BreakerEffect, GenerateError, GenerationTask, Picture, Progress, TryOutcome, with_cause,
+    BreakerEffect, GenerateError, GeneratedImage, GenerationTask, Progress, TryOutcome, with_cause,
 };
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -49,7 +49,7 @@ pub async fn generate(
     loop {
         untried.retain(|at| *at != lease.route);
         let route = &routes[lease.route];
-        let stats = &context.stats.backends[route.backend];
+        let stats = &context.process.stats.backends[route.backend];
         let is_another_up = || {
             let now = Instant::now();
             untried
@@ -64,8 +64,8 @@ pub async fn generate(
             is_another_up: &is_another_up,
         };
         let error = match tries.run(&mut lease, &mut deadline).await {
-            Ok(picture) => {
-                let stored = deadline.work(context.image_store.keep(job, picture)).await;
+            Ok(image) => {
+                let stored = deadline.work(context.image_store.keep(job, image)).await;
                 match stored.unwrap_or_else(|| Err(deadline.exceeded())) {
                     Ok(image) => {
                         let backend = Some(context.pool.backend(route).name.clone());
@@ -178,7 +178,7 @@ impl Tries<'_> {
         &self,
         lease: &mut BackendLease,
         deadline: &mut RunDeadline,
-    ) -> Result<Picture, GenerateError> {
+    ) -> Result<GeneratedImage, GenerateError> {
         let backend = self.context.pool.backend(self.route);
         let mut repeats = 0;
         loop {
@@ -191,11 +191,11 @@ impl Tries<'_> {
             );
             let (answer, cause) = with_cause(deadline.work(answer)).await;
             let error = match answer {
-                Some(Ok(Ok(picture))) => {
+                Some(Ok(Ok(image))) => {
                     self.answered();
-                    self.record(began, TryOutcome::Picture);
+                    self.record(began, TryOutcome::Image);
                     lease.pass.record(BreakerEvent::Succeeded, Instant::now());
-                    return Ok(picture);
+                    return Ok(image);
                 }
                 Some(Ok(Err(error))) => error,
                 Some(Err(_)) => GenerateError::TimedOut(format!(
@@ -232,7 +232,7 @@ impl Tries<'_> {
                 return Err(error);
             }
             repeats += 1;
-            let stats = &self.context.stats.backends[self.route.backend];
+            let stats = &self.context.process.stats.backends[self.route.backend];
             stats.retries.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -257,10 +257,10 @@ impl Tries<'_> {
     }
 
     fn record(&self, began: Instant, outcome: TryOutcome) {
-        let stats = &self.context.stats.backends[self.route.backend];
+        let stats = &self.context.process.stats.backends[self.route.backend];
         stats.tries[outcome as usize].add_duration(began.elapsed());
         stats.recent.add(self.now(), began.elapsed(), outcome);
-        if self.context.observer.is_some() {
+        if self.context.process.observer.is_some() {
             let backend = &self.context.pool.backend(self.route).name;
             self.log.add(backend, began.elapsed(), outcome);
         }

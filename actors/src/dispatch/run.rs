@@ -30,7 +30,7 @@ pub async fn run(
         () = context.cut_off.triggered() => None,
     };
     let (event, end) = match outcome {
-        Some(Ok(Ok(image))) => (JobEvent::Finish { image }, RunEnd::Picture),
+        Some(Ok(Ok(image))) => (JobEvent::Finish { image }, RunEnd::Image),
         Some(Ok(Err(error))) => {
             context.failures.remember(job.id, log.take_failures());
             failed(error.to_string(), error.kind())
@@ -42,7 +42,7 @@ pub async fn run(
         }
         None => (JobEvent::CutOff, RunEnd::CutOff),
     };
-    if let Some(observer) = &context.observer {
+    if let Some(observer) = &context.process.observer {
         observer.run_ended(&log.report(&job, end));
     }
     (job, event)

@@ -3,7 +3,7 @@
 //!
 //! Several nodes may adopt a store at the same time, and each may die midway: every step holds the record of their progress.
 
-use crate::round::{Decided, Decision, decide, value_of};
+use crate::round::{Decision, DecisionStep, decide, value_of};
 use std::collections::HashMap;
 use tintype_storage::domain::adoption::Adoption;
 use tintype_storage::domain::delivery::DeliveryId;
@@ -50,8 +50,8 @@ fn adoption(reads: &ReadResults) -> Result<Adoption, StoreError> {
     Ok(found.unwrap_or_default())
 }
 
-fn nothing() -> Result<Decided<()>, StoreError> {
-    Ok(Decided::Write(Writes::new(), ()))
+fn nothing() -> Result<DecisionStep<()>, StoreError> {
+    Ok(DecisionStep::Write(Writes::new(), ()))
 }
 
 /// Adds the next live jobs to the shared queue.
@@ -68,7 +68,7 @@ impl Decision for AdoptJobs {
         vec![ReadRequest::Get(ADOPTION.key(&()))]
     }
 
-    fn decide(&self, reads: &ReadResults) -> Result<Decided<()>, StoreError> {
+    fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<()>, StoreError> {
         let Adoption::Jobs { after } = adoption(reads)? else {
             return nothing();
         };
@@ -79,7 +79,7 @@ impl Decision for AdoptJobs {
         };
         let scan = ReadRequest::Scan(range, Direction::Rising, STEP);
         let Some(pairs) = reads.pairs(&scan) else {
-            return Ok(Decided::Read(vec![scan]));
+            return Ok(DecisionStep::Read(vec![scan]));
         };
         let jobs = pairs.iter().map(|(_, job)| LIVE_JOBS.decode(job));
         let jobs: Vec<Job> = jobs.collect::<Result<_, _>>()?;
@@ -88,7 +88,7 @@ impl Decision for AdoptJobs {
         let mut unread: Vec<ReadRequest> = unread.map(ReadRequest::Get).collect();
         unread.dedup();
         if !unread.is_empty() {
-            return Ok(Decided::Read(unread));
+            return Ok(DecisionStep::Read(unread));
         }
         let mut loads: HashMap<AccountId, AccountLoad> = HashMap::new();
         let mut writes = Writes::new();
@@ -113,7 +113,7 @@ impl Decision for AdoptJobs {
             None => Adoption::Deliveries,
         };
         writes.push(ADOPTION.put(&(), &next));
-        Ok(Decided::Write(writes, ()))
+        Ok(DecisionStep::Write(writes, ()))
     }
 }
 
@@ -170,7 +170,7 @@ impl Decision for AdoptDeliveries {
         needs.chain([first_due()]).collect()
     }
 
-    fn decide(&self, reads: &ReadResults) -> Result<Decided<()>, StoreError> {
+    fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<()>, StoreError> {
         if adoption(reads)? != Adoption::Deliveries {
             return nothing();
         }
@@ -193,7 +193,7 @@ impl Decision for AdoptDeliveries {
                 writes.push(DUE_BY_SHARD.put(&place, entry));
             }
         }
-        Ok(Decided::Write(writes, ()))
+        Ok(DecisionStep::Write(writes, ()))
     }
 }
 

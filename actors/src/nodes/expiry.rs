@@ -13,16 +13,17 @@ const LIMIT: usize = 256;
 /// Runs until it is aborted.
 pub async fn poll(accounts: Arc<AccountRegistry>) {
     let context = accounts.context();
+    let process = &context.process;
     loop {
         sleep(POLL).await;
-        match context.store.expiries_until((context.clock)(), LIMIT).await {
+        match process.store.expiries_until(process.now(), LIMIT).await {
             Ok(due) => {
                 let due = due
                     .into_iter()
                     .map(|(due, job, account)| Expiry { due, job, account });
                 context.expiries.add_all(due);
             }
-            Err(error) => return context.fail_stop.trip(error.to_string()),
+            Err(error) => return process.fail_stop.trip(error.to_string()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Heartbeats: a node proves that it is alive, and reads the heartbeats of the others.
 
 use super::living_nodes::all_nodes;
-use crate::round::{Decided, Decision, value_of};
+use crate::round::{Decision, DecisionStep, value_of};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::{Node, NodeProcess};
 use tintype_storage::engine::{Key, ReadRequest, ReadResults};
@@ -41,12 +41,12 @@ impl Decision for Join {
         vec![all_nodes()]
     }
 
-    fn decide(&self, reads: &ReadResults) -> Result<Decided<Self::Outcome>, StoreError> {
+    fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<Self::Outcome>, StoreError> {
         let mut nodes = recorded(reads)?;
         let joined = Node::new(self.process.clone());
         let writes = vec![NODES.put(&self.node, &joined)];
         nodes.push((self.node, joined));
-        Ok(Decided::Write(writes, nodes))
+        Ok(DecisionStep::Write(writes, nodes))
     }
 }
 
@@ -61,10 +61,10 @@ impl Decision for Heartbeat {
         vec![ReadRequest::Get(NODES.key(&self.node)), all_nodes()]
     }
 
-    fn decide(&self, reads: &ReadResults) -> Result<Decided<HeartbeatOutcome>, StoreError> {
+    fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<HeartbeatOutcome>, StoreError> {
         let own = value_of(reads, &NODES.key(&self.node), |it| NODES.decode(it))?;
         let Some(own) = own.filter(|it| !it.has_ended) else {
-            return Ok(Decided::Write(
+            return Ok(DecisionStep::Write(
                 Writes::new(),
                 HeartbeatOutcome::DeclaredDead,
             ));
@@ -77,7 +77,7 @@ impl Decision for Heartbeat {
             ..own
         };
         let writes = vec![NODES.put(&self.node, &updated)];
-        Ok(Decided::Write(writes, HeartbeatOutcome::Alive(nodes)))
+        Ok(DecisionStep::Write(writes, HeartbeatOutcome::Alive(nodes)))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::dispatch::DispatchContext;
 use crate::fail_stop::FailStop;
 use crate::node::{NodeContext, Taking};
 use crate::queue::{Lane, QueueChange, QueuedJob};
-use crate::round::{Decided, Decision, decide, value_of};
+use crate::round::{Decision, DecisionStep, decide, value_of};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -142,7 +142,7 @@ impl JobTaker {
         if jobs.is_empty() {
             return;
         }
-        let (queues, stats) = (&self.dispatch.queues, &self.dispatch.stats.nodes);
+        let (queues, stats) = (&self.dispatch.queues, &self.dispatch.process.stats.nodes);
         let count = jobs.len() as u64;
         for (job, taken) in jobs {
             let lane = match taken.class {
@@ -181,7 +181,7 @@ struct Take {
 }
 
 #[derive(Default)]
-struct Taken {
+struct TakeOutcome {
     jobs: Vec<(JobId, TakenJob)>,
     /// The number of jobs that had slots.
     limit: usize,
@@ -193,7 +193,7 @@ struct Taken {
 }
 
 impl Decision for Take {
-    type Outcome = Taken;
+    type Outcome = TakeOutcome;
 
     fn holds(&self) -> Vec<Key> {
         let mut holds = vec![SERVED_TURNS.key(&self.tier)];
@@ -211,7 +211,7 @@ impl Decision for Take {
         needs
     }
 
-    fn decide(&self, reads: &ReadResults) -> Result<Decided<Self::Outcome>, StoreError> {
+    fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<Self::Outcome>, StoreError> {
         let served = value_of(reads, &SERVED_TURNS.key(&self.tier), |it| {
             SERVED_TURNS.decode(it)
         })?;
@@ -219,7 +219,7 @@ impl Decision for Take {
         let own = value_of(reads, &NODES.key(&self.node), |it| NODES.decode(it))?;
         let pause = value_of(reads, &PAUSE.key(&()), |it| PAUSE.decode(it))?;
         if own.is_none_or(|it| it.has_ended) {
-            return Ok(Decided::Write(Writes::new(), Taken::default()));
+            return Ok(DecisionStep::Write(Writes::new(), TakeOutcome::default()));
         }
         let takes_jobs = self.takes_jobs && !pause.is_some_and(|it| it.covers(self.tier));
         let mut slots = self.demands.settle(self.node, reads)?;
@@ -228,11 +228,11 @@ impl Decision for Take {
             false => 0,
         };
         if limit == 0 {
-            let nothing = Taken {
+            let nothing = TakeOutcome {
                 slots: slots.granted(),
-                ..Taken::default()
+                ..TakeOutcome::default()
             };
-            return Ok(Decided::Write(slots.writes(), nothing));
+            return Ok(DecisionStep::Write(slots.writes(), nothing));
         }
         let scans = QueueClass::ALL.map(|class| self.scan(class, served.of(class), limit));
         let unread: Vec<ReadRequest> = scans
@@ -241,7 +241,7 @@ impl Decision for Take {
             .cloned()
             .collect();
         if !unread.is_empty() {
-            return Ok(Decided::Read(unread));
+            return Ok(DecisionStep::Read(unread));
         }
         let (mut found, mut skips) = (Vec::new(), false);
         for (key, value) in scans.iter().filter_map(|scan| reads.pairs(scan)).flatten() {
@@ -268,14 +268,14 @@ impl Decision for Take {
         slots.take(jobs.len());
         writes.extend(slots.writes());
         let changes = QueueChange::of(&writes)?;
-        let taken = Taken {
+        let taken = TakeOutcome {
             jobs,
             limit,
             slots: slots.granted(),
             found_all,
             changes,
         };
-        Ok(Decided::Write(writes, taken))
+        Ok(DecisionStep::Write(writes, taken))
     }
 }
 

@@ -4,7 +4,7 @@
 //! its holder has left or was declared dead. A dead node is fenced, so work under a lock never commits after another node has taken the
 //! lock over.
 
-use crate::round::{Decided, Decision, decide, value_of};
+use crate::round::{Decision, DecisionStep, decide, value_of};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::lock::{Lock, LockName};
 use tintype_storage::domain::node::Node;
@@ -15,7 +15,7 @@ use tintype_storage::store::{All, Store, StoreError, Write, Writes};
 
 /// The outcome of [`take`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum LockOutcome {
     /// The node holds the lock. `newest` is the newest time of an id that was generated under it.
     Yes { newest: Option<Timestamp> },
     /// Another living node holds the lock.
@@ -28,7 +28,7 @@ pub enum Taken {
 ///
 /// # Errors
 /// The engine fails, or a record is damaged.
-pub async fn take(store: &Store, node: NodeId, name: LockName) -> Result<Taken, StoreError> {
+pub async fn take(store: &Store, node: NodeId, name: LockName) -> Result<LockOutcome, StoreError> {
     decide(store, TakeLock { node, name }).await
 }
 
@@ -51,7 +51,7 @@ struct TakeLock {
 }
 
 impl Decision for TakeLock {
-    type Outcome = Taken;
+    type Outcome = LockOutcome;
 
     /// Holds the record of the node too, because a leaving node checks its locks while it holds that record.
     fn holds(&self) -> Vec<Key> {
@@ -62,25 +62,27 @@ impl Decision for TakeLock {
         self.holds().into_iter().map(ReadRequest::Get).collect()
     }
 
-    fn decide(&self, reads: &ReadResults) -> Result<Decided<Taken>, StoreError> {
-        let nothing = |outcome| Ok(Decided::Write(Writes::new(), outcome));
+    fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<LockOutcome>, StoreError> {
+        let nothing = |outcome| Ok(DecisionStep::Write(Writes::new(), outcome));
         let is_alive = |node: Option<Node>| node.is_some_and(|it| !it.has_ended);
         let node = |id: NodeId| value_of(reads, &NODES.key(&id), |it| NODES.decode(it));
         if !is_alive(node(self.node)?) {
-            return nothing(Taken::NotJoined);
+            return nothing(LockOutcome::NotJoined);
         }
         let lock = value_of(reads, &LOCKS.key(&self.name), |it| LOCKS.decode(it))?;
         let lock = lock.unwrap_or_default();
         let newest = lock.newest;
         if lock.holder == Some(self.node) {
-            return nothing(Taken::Yes { newest });
+            return nothing(LockOutcome::Yes { newest });
         }
         if let Some(holder) = lock.holder {
             if reads.value(&NODES.key(&holder)).is_none() {
-                return Ok(Decided::Read(vec![ReadRequest::Get(NODES.key(&holder))]));
+                return Ok(DecisionStep::Read(vec![ReadRequest::Get(
+                    NODES.key(&holder),
+                )]));
             }
             if is_alive(node(holder)?) {
-                return nothing(Taken::Held);
+                return nothing(LockOutcome::Held);
             }
         }
         let taken = Lock {
@@ -88,7 +90,7 @@ impl Decision for TakeLock {
             newest,
         };
         let writes = vec![LOCKS.put(&self.name, &taken)];
-        Ok(Decided::Write(writes, Taken::Yes { newest }))
+        Ok(DecisionStep::Write(writes, LockOutcome::Yes { newest }))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::adoption::adopt;
 use super::heartbeat::{Heartbeat, HeartbeatOutcome, Join};
-use super::takeover::{DeclareDead, Requeue, Requeued};
+use super::takeover::{DeclareDead, Requeue, RequeueOutcome};
 use crate::fail_stop::FailStop;
 use crate::node::{HEARTBEAT_INTERVAL, NodeContext, SeenNode};
 use crate::queue::JobQueues;
@@ -187,17 +187,17 @@ async fn requeue_jobs(
     let until = Instant::now() + LEAVE_TIMEOUT;
     loop {
         match decide(store, Requeue { node, is_leaving }).await? {
-            Requeued::Some(jobs) => total += jobs,
+            RequeueOutcome::Some(jobs) => total += jobs,
             // The call in flight that holds the lock releases it soon.
-            Requeued::Locked(jobs) => {
+            RequeueOutcome::Locked(jobs) => {
                 total += jobs;
                 if Instant::now() >= until {
                     return Ok(None);
                 }
                 sleep(LOCK_POLL).await;
             }
-            Requeued::All(jobs) => return Ok(Some(total + jobs)),
-            Requeued::None => return Ok(None),
+            RequeueOutcome::All(jobs) => return Ok(Some(total + jobs)),
+            RequeueOutcome::None => return Ok(None),
         }
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn start(
         node: Arc::clone(node),
         store: store.clone(),
         queues: Arc::clone(&dispatch.queues),
-        stats: Arc::clone(&dispatch.stats),
+        stats: Arc::clone(&dispatch.process.stats),
         fail_stop: fail_stop.clone(),
     };
     let taker = JobTaker {

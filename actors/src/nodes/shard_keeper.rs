@@ -5,7 +5,7 @@ use super::living_nodes::{all_nodes, living_nodes};
 use crate::delivery::{DeliveryActor, DeliveryCommand};
 use crate::fail_stop::FailStop;
 use crate::node::{HEARTBEAT_INTERVAL, NodeContext};
-use crate::round::{Decided, Decision, decide, value_of};
+use crate::round::{Decision, DecisionStep, decide, value_of};
 use actix::Addr;
 use futures_util::future::{try_join, try_join_all};
 use std::collections::{HashMap, HashSet};
@@ -130,11 +130,11 @@ impl Decision for Move {
         holders.chain([all_nodes()]).collect()
     }
 
-    fn decide(&self, reads: &ReadResults) -> Result<Decided<()>, StoreError> {
+    fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<()>, StoreError> {
         let living = living_nodes(reads)?;
         let mut writes = Writes::new();
         if !living.contains(&self.node) {
-            return Ok(Decided::Write(writes, ()));
+            return Ok(DecisionStep::Write(writes, ()));
         }
         let holder = |shard: &Shard| {
             let key = SHARD_HOLDERS.key(shard);
@@ -151,6 +151,6 @@ impl Decision for Move {
                 writes.push(SHARD_HOLDERS.put(shard, &ShardHolder(None)));
             }
         }
-        Ok(Decided::Write(writes, ()))
+        Ok(DecisionStep::Write(writes, ()))
     }
 }

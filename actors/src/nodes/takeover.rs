@@ -4,7 +4,7 @@
 //! take that was in flight has been committed, or never will be.
 
 use super::locks;
-use crate::round::{Decided, Decision, value_of};
+use crate::round::{Decision, DecisionStep, value_of};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::Node;
 use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
@@ -38,19 +38,19 @@ impl Decision for DeclareDead {
         ]
     }
 
-    fn decide(&self, reads: &ReadResults) -> Result<Decided<bool>, StoreError> {
+    fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<bool>, StoreError> {
         let by = node(reads, self.by)?;
         let is_silent = |it: &Node| it.beat == self.beat && !it.has_ended;
         let dead = node(reads, self.dead)?.filter(is_silent);
         let (Some(dead), Some(_)) = (dead, by.filter(|it| !it.has_ended)) else {
-            return Ok(Decided::Write(Writes::new(), false));
+            return Ok(DecisionStep::Write(Writes::new(), false));
         };
         let ended = Node {
             has_ended: true,
             ..dead
         };
         let writes = vec![NODES.put(&self.dead, &ended)];
-        Ok(Decided::Write(writes, true))
+        Ok(DecisionStep::Write(writes, true))
     }
 
     fn fences(&self, is_dead: &bool) -> Option<NodeId> {
@@ -67,7 +67,7 @@ pub struct Requeue {
 
 /// The outcome of [`Requeue`], with the number of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Requeued {
+pub enum RequeueOutcome {
     /// The node may have more jobs.
     Some(usize),
     /// The node has no more jobs, and its record is deleted.
@@ -79,7 +79,7 @@ pub enum Requeued {
 }
 
 impl Decision for Requeue {
-    type Outcome = Requeued;
+    type Outcome = RequeueOutcome;
 
     fn holds(&self) -> Vec<Key> {
         vec![NODES.key(&self.node)]
@@ -93,10 +93,10 @@ impl Decision for Requeue {
         needs
     }
 
-    fn decide(&self, reads: &ReadResults) -> Result<Decided<Requeued>, StoreError> {
+    fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<RequeueOutcome>, StoreError> {
         let found = node(reads, self.node)?;
         if found.is_none_or(|it| it.has_ended == self.is_leaving) {
-            return Ok(Decided::Write(Writes::new(), Requeued::None));
+            return Ok(DecisionStep::Write(Writes::new(), RequeueOutcome::None));
         }
         let taken = reads.pairs(&self.taken()).ok_or(StoreError::NotRead)?;
         let mut writes = Writes::new();
@@ -116,14 +116,14 @@ impl Decision for Requeue {
         let is_last = taken.len() < STEP;
         let outcome = match is_last && self.is_leaving && locks::has_any(reads, self.node)? {
             // Without the record another node would take the lock over before the work under it is committed.
-            true => Requeued::Locked(taken.len()),
+            true => RequeueOutcome::Locked(taken.len()),
             false if is_last => {
                 writes.push(NODES.delete(&self.node));
-                Requeued::All(taken.len())
+                RequeueOutcome::All(taken.len())
             }
-            false => Requeued::Some(taken.len()),
+            false => RequeueOutcome::Some(taken.len()),
         };
-        Ok(Decided::Write(writes, outcome))
+        Ok(DecisionStep::Write(writes, outcome))
     }
 }
 

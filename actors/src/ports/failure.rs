@@ -18,7 +18,7 @@ pub enum GenerateError {
     Blocked(String),
     /// The backend is healthy but returned no image. Another try may succeed.
     #[error("{0}")]
-    NoPicture(String),
+    NoImage(String),
     /// The request may succeed later, or on another backend.
     #[error("{reason}")]
     Transient {
@@ -68,7 +68,7 @@ impl GenerateError {
             Self::Refused(_)        => (K::Refused,     O::Refused,   false, false,    B::Success),
             Self::Unsound(_)        => (K::Refused,     O::NotAsked,  false, false,    B::None),
             Self::Blocked(_)        => (K::Blocked,     O::Blocked,   false, false,    B::Success),
-            Self::NoPicture(_)      => (K::Broken,      O::NoPicture, true,  true,     B::Success),
+            Self::NoImage(_)        => (K::Broken,      O::NoImage,   true,  true,     B::Success),
             Self::Transient { .. }  => (K::Unavailable, O::Transient, true,  true,     B::Failure),
             Self::TimedOut(_)       => (K::TimedOut,    O::TimedOut,  true,  true,     B::Failure),
             Self::Broken(_)         => (K::Broken,      O::Broken,    false, true,     B::Success),

@@ -37,13 +37,13 @@ pub struct GenerationTask {
 
 /// An image as a backend returned it.
 #[derive(Clone, Debug)]
-pub struct Picture {
+pub struct GeneratedImage {
     pub bytes: Vec<u8>,
     /// True if this process drew the image. The image store then skips its checks of format and size.
     pub own: bool,
 }
 
-impl Picture {
+impl GeneratedImage {
     /// An image of a remote backend, which the image store checks.
     pub fn foreign(bytes: Vec<u8>) -> Self {
         Self { bytes, own: false }
@@ -61,7 +61,7 @@ pub trait Generator: Send + Sync {
     fn generate(
         &self,
         task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>>;
+    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>>;
 
     /// Does the backend hold work for this task from an earlier run, finished or not? A resumed run of a tier with several backends
     /// asks this, and goes on with the backend that holds the work. Most backends hold none.

@@ -1,7 +1,7 @@
 //! The port of the image store.
 
 use super::failure::GenerateError;
-use super::generator::Picture;
+use super::generator::GeneratedImage;
 use futures_util::future::LocalBoxFuture;
 use tintype_storage::domain::job::{Job, PromptText, ResultImage};
 
@@ -14,7 +14,7 @@ pub trait ImageStore: Send + Sync {
     fn keep(
         &self,
         job: &Job,
-        picture: Picture,
+        image: GeneratedImage,
     ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>>;
 
     fn read_prompt(

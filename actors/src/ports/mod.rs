@@ -15,7 +15,7 @@ pub use cause::note_cause;
 pub(crate) use cause::with_cause;
 pub(crate) use failure::BreakerEffect;
 pub use failure::GenerateError;
-pub use generator::{GenerationTask, Generator, Picture};
+pub use generator::{GeneratedImage, GenerationTask, Generator};
 pub use image_store::ImageStore;
 pub use input_fetcher::{FetchedInputs, InputFetcher};
 pub use observer::{Observer, RunEnd, RunReport, TryReport};

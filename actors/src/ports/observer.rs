@@ -28,7 +28,7 @@ pub struct RunReport<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunEnd {
-    Picture,
+    Image,
     /// The job fails. The backend's error text is left out, because it can contain the caller's text.
     Failed(JobOutcome),
     /// An orderly stop cut the run off; the job runs again after the restart.

@@ -60,11 +60,11 @@ impl JobOutcome {
 /// The outcome of a try on a backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TryOutcome {
-    Picture,
+    Image,
     Refused,
     Blocked,
     /// The backend is healthy but returned no image.
-    NoPicture,
+    NoImage,
     Transient,
     TimedOut,
     Broken,
@@ -74,10 +74,10 @@ pub enum TryOutcome {
 
 impl TryOutcome {
     pub const ALL: [Self; 8] = [
-        Self::Picture,
+        Self::Image,
         Self::Refused,
         Self::Blocked,
-        Self::NoPicture,
+        Self::NoImage,
         Self::Transient,
         Self::TimedOut,
         Self::Broken,
@@ -91,10 +91,10 @@ impl TryOutcome {
 
     pub fn word(self) -> &'static str {
         match self {
-            Self::Picture => "picture",
+            Self::Image => "picture",
             Self::Refused => "refused",
             Self::Blocked => "blocked",
-            Self::NoPicture => "no_picture",
+            Self::NoImage => "no_picture",
             Self::Transient => "transient",
             Self::TimedOut => "timed_out",
             Self::Broken => "broken",

@@ -26,16 +26,16 @@ pub struct Progress(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     fraction: AtomicU32,
-    preview: Mutex<Watched>,
+    preview: Mutex<PreviewSlot>,
 }
 
 #[derive(Debug, Default)]
-struct Watched {
+struct PreviewSlot {
     until: Option<Instant>,
     preview: Option<Preview>,
 }
 
-impl Watched {
+impl PreviewSlot {
     fn is_watched(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() < until)
     }

@@ -54,8 +54,8 @@ impl RecentTries {
             recent.copied().collect()
         };
         let is_failed = |it: &&RecentTry| it.outcome.is_failure();
-        let is_picture = |it: &&RecentTry| it.outcome == TryOutcome::Picture;
-        let mut times: Vec<Duration> = tries.iter().filter(is_picture).map(|it| it.took).collect();
+        let is_image = |it: &&RecentTry| it.outcome == TryOutcome::Image;
+        let mut times: Vec<Duration> = tries.iter().filter(is_image).map(|it| it.took).collect();
         times.sort_unstable();
         RecentFigures {
             tries: tries.len(),
@@ -88,7 +88,7 @@ mod tests {
     fn images_are_timed_and_failures_counted() {
         let tries = RecentTries::default();
         assert_eq!(tries.figures(at(0)), RecentFigures::default());
-        (1..=20).for_each(|it| tries.add(at(100), seconds(it), TryOutcome::Picture));
+        (1..=20).for_each(|it| tries.add(at(100), seconds(it), TryOutcome::Image));
         tries.add(at(100), seconds(120), TryOutcome::TimedOut);
         tries.add(at(100), seconds(1), TryOutcome::Transient);
         tries.add(at(100), seconds(1), TryOutcome::Blocked);
@@ -104,13 +104,13 @@ mod tests {
     #[test]
     fn only_the_newest_tries_of_the_last_hour_are_counted() {
         let tries = RecentTries::default();
-        tries.add(at(0), seconds(9), TryOutcome::Picture);
-        tries.add(at(10), seconds(1), TryOutcome::Picture);
+        tries.add(at(0), seconds(9), TryOutcome::Image);
+        tries.add(at(10), seconds(1), TryOutcome::Image);
         let both = tries.figures(at(3_599));
         assert_eq!((both.tries, both.p95), (2, Some(seconds(9))));
         let one = tries.figures(at(3_600));
         assert_eq!((one.tries, one.p95), (1, Some(seconds(1))));
-        (0..MAX_TRIES).for_each(|_| tries.add(at(20), seconds(2), TryOutcome::Picture));
+        (0..MAX_TRIES).for_each(|_| tries.add(at(20), seconds(2), TryOutcome::Image));
         assert_eq!(tries.figures(at(30)).tries, MAX_TRIES);
     }
 }

@@ -1,6 +1,6 @@
 //! Batches in the running system: their order in the queue, their input images, their cancellation and a restart.
 
-use crate::generators::{Act, Scripted};
+use crate::generators::{Act, ScriptedGenerator};
 use crate::world::{
     A, Answer, B, PRICE, Plan, SLOW_FETCH, World, fresh, quick, run, settle, until,
 };
@@ -102,7 +102,7 @@ fn pause(world: &World, project: bool) {
 #[test]
 fn decisions_12_jobs_of_a_batch_wait_behind_the_single_ones_of_their_account() {
     run(async {
-        let generator = Scripted::always(Act::Take(Duration::from_secs(1)));
+        let generator = ScriptedGenerator::always(Act::Take(Duration::from_secs(1)));
         let world = Plan::with(generator.clone(), 1).start();
         pause(&world, true);
         let batch = submit(&world, A, &["a1", "a2", "a3"]).await;
@@ -167,7 +167,7 @@ fn decisions_12_input_images_are_fetched_when_the_job_is_dequeued() {
 #[test]
 fn hostile_117_a_batch_with_slow_input_urls_does_not_occupy_the_slots() {
     run(async {
-        let generator = Scripted::always(Act::Take(Duration::from_secs(1)));
+        let generator = ScriptedGenerator::always(Act::Take(Duration::from_secs(1)));
         let world = Plan::with(generator.clone(), 2).start();
         let batch = submit(&world, A, &["image:slow:a"; 20]).await;
         until("two fetch", || counts(&world, batch) == [18, 2, 0, 0]).await;
@@ -203,7 +203,7 @@ fn hostile_117_a_batch_with_slow_input_urls_does_not_occupy_the_slots() {
 #[test]
 fn decisions_12_canceling_a_batch_cancels_its_queued_jobs() {
     run(async {
-        let generator = Scripted::always(Act::Take(Duration::from_secs(1)));
+        let generator = ScriptedGenerator::always(Act::Take(Duration::from_secs(1)));
         let world = Plan::with(generator.clone(), 1).start();
         let batch = submit(&world, A, &["a1", "a2", "a3"]).await;
         until("one runs", || generator.running() == 1).await;
@@ -227,7 +227,7 @@ fn a_batch_resumes_after_a_restart() {
         let slot = std::sync::Arc::new(parking_lot::Mutex::new(None));
         let kept = slot.clone();
         run(async move {
-            let world = Plan::over(engine, Scripted::always(Act::Hang), 1).start();
+            let world = Plan::over(engine, ScriptedGenerator::always(Act::Hang), 1).start();
             let batch = submit(&world, A, &["a1", "a2", "a3"]).await;
             until("one runs", || counts(&world, batch) == [2, 1, 0, 0]).await;
             *kept.lock() = Some(batch);

@@ -1,13 +1,13 @@
 //! Failing backends are skipped, probed, and used again; weights distribute the runs.
 
-use crate::generators::{Act, Scripted};
+use crate::generators::{Act, ScriptedGenerator};
 use crate::world::{A, Plan, World, quick, run, until};
 use std::time::Duration;
 use tintype_actors::backends::Health;
 use tintype_storage::domain::tier::Tier;
 use tokio::time::sleep;
 
-fn two(first: &Scripted, second: &Scripted) -> Plan {
+fn two(first: &ScriptedGenerator, second: &ScriptedGenerator) -> Plan {
     let mut plan = Plan::with(first.clone(), 1);
     plan.backends.push((second.clone(), 1));
     plan.route = vec![0, 1];
@@ -31,7 +31,7 @@ fn healths(world: &World) -> Vec<Health> {
 fn a_failing_backend_is_not_used_until_a_probe_succeeds() {
     run(async {
         let faults = vec![Act::Transient(None); 5];
-        let (first, second) = (Scripted::new(faults, Act::Picture), quick());
+        let (first, second) = (ScriptedGenerator::new(faults, Act::Image), quick());
         let world = two(&first, &second).start();
         one_after_the_other(&world, 8).await;
         assert_eq!((first.seen().len(), second.seen().len()), (5, 8));
@@ -53,7 +53,7 @@ fn a_failing_backend_is_not_used_until_a_probe_succeeds() {
 #[test]
 fn a_backend_that_passes_a_test_gets_the_next_run_at_once() {
     run(async {
-        let first = Scripted::new(vec![Act::Transient(None); 5], Act::Picture);
+        let first = ScriptedGenerator::new(vec![Act::Transient(None); 5], Act::Image);
         let world = two(&first, &quick()).start();
         one_after_the_other(&world, 5).await;
         assert_eq!(healths(&world), [Health::Down, Health::Up]);
@@ -81,8 +81,8 @@ fn a_backend_that_passes_a_test_gets_the_next_run_at_once() {
 #[test]
 fn the_health_of_a_backend_follows_its_answers() {
     run(async {
-        let acts = vec![Act::Transient(None), Act::Picture, Act::Broken];
-        let (first, second) = (Scripted::new(acts, Act::Picture), quick());
+        let acts = vec![Act::Transient(None), Act::Image, Act::Broken];
+        let (first, second) = (ScriptedGenerator::new(acts, Act::Image), quick());
         let world = two(&first, &second).start();
         let first = || world.system.backends().swap_remove(0);
         assert_eq!(healths(&world), [Health::Unknown, Health::Unknown]);
@@ -117,7 +117,7 @@ fn the_health_of_a_backend_follows_its_answers() {
 #[test]
 fn the_operator_finds_the_cause_of_a_failed_job() {
     run(async {
-        let mut plan = Plan::with(Scripted::always(Act::Transient(None)), 1);
+        let mut plan = Plan::with(ScriptedGenerator::always(Act::Transient(None)), 1);
         plan.retries = 1;
         let world = plan.start();
         let id = world.accept(A, Tier::Fast, "a fox").await;
@@ -137,7 +137,7 @@ fn while_one_run_probes_a_backend_other_runs_use_the_next_backend() {
     run(async {
         let mut acts = vec![Act::Transient(None); 5];
         acts.push(Act::Take(Duration::from_secs(30)));
-        let (first, second) = (Scripted::new(acts, Act::Picture), quick());
+        let (first, second) = (ScriptedGenerator::new(acts, Act::Image), quick());
         let mut plan = two(&first, &second);
         plan.backends[0].1 = 4;
         let world = plan.start();
@@ -156,7 +156,7 @@ fn while_one_run_probes_a_backend_other_runs_use_the_next_backend() {
 #[test]
 fn jobs_are_still_tried_when_all_breakers_are_open() {
     run(async {
-        let first = Scripted::new(vec![Act::Transient(None); 6], Act::Picture);
+        let first = ScriptedGenerator::new(vec![Act::Transient(None); 6], Act::Image);
         let mut plan = Plan::with(first.clone(), 1);
         plan.retries = 6;
         let world = plan.start();
@@ -171,7 +171,7 @@ fn jobs_are_still_tried_when_all_breakers_are_open() {
 #[test]
 fn answers_without_an_image_are_retried_and_keep_the_breaker_closed() {
     run(async {
-        let first = Scripted::always(Act::Nothing);
+        let first = ScriptedGenerator::always(Act::Nothing);
         let mut plan = Plan::with(first.clone(), 1);
         plan.retries = 6;
         let world = plan.start();
@@ -186,7 +186,7 @@ fn answers_without_an_image_are_retried_and_keep_the_breaker_closed() {
 #[test]
 fn a_run_fails_over_when_the_breaker_opens() {
     run(async {
-        let (first, second) = (Scripted::always(Act::Transient(None)), quick());
+        let (first, second) = (ScriptedGenerator::always(Act::Transient(None)), quick());
         let mut plan = two(&first, &second);
         plan.retries = 10;
         let world = plan.start();
@@ -199,8 +199,8 @@ fn a_run_fails_over_when_the_breaker_opens() {
 #[test]
 fn jobs_wait_in_the_queue_for_the_remaining_backend() {
     run(async {
-        let first = Scripted::new(vec![Act::Transient(None); 5], Act::Hang);
-        let second = Scripted::always(Act::Take(Duration::from_secs(1)));
+        let first = ScriptedGenerator::new(vec![Act::Transient(None); 5], Act::Hang);
+        let second = ScriptedGenerator::always(Act::Take(Duration::from_secs(1)));
         let mut plan = two(&first, &second);
         plan.run_timeout = Duration::from_secs(5);
         let world = plan.start();
@@ -237,7 +237,7 @@ fn weights_distribute_the_runs_and_a_backend_without_weight_is_in_reserve() {
 #[test]
 fn jobs_wait_for_the_only_backend_until_a_probe_is_due() {
     run(async {
-        let first = Scripted::new(vec![Act::Transient(None); 6], Act::Picture);
+        let first = ScriptedGenerator::new(vec![Act::Transient(None); 6], Act::Image);
         let mut plan = Plan::with(first.clone(), 2);
         plan.retries = 0;
         let world = plan.start();
@@ -270,7 +270,7 @@ fn a_try_that_does_not_reach_the_backend_does_not_change_its_breaker() {
             let mut acts = vec![Act::Transient(None); 4];
             acts.push(act.clone());
             acts.push(Act::Transient(None));
-            let (first, second) = (Scripted::new(acts, Act::Picture), quick());
+            let (first, second) = (ScriptedGenerator::new(acts, Act::Image), quick());
             let world = two(&first, &second).start();
             one_after_the_other(&world, 4).await;
             let id = world.accept(A, Tier::Fast, "a fox").await;
@@ -287,7 +287,7 @@ fn after_a_probe_that_does_not_reach_the_backend_the_next_run_probes() {
     run(async {
         let mut acts = vec![Act::Transient(None); 5];
         acts.push(Act::NotAsked);
-        let (first, second) = (Scripted::new(acts, Act::Picture), quick());
+        let (first, second) = (ScriptedGenerator::new(acts, Act::Image), quick());
         let world = two(&first, &second).start();
         one_after_the_other(&world, 5).await;
         sleep(Duration::from_secs(10)).await;
@@ -302,8 +302,8 @@ fn after_a_probe_that_does_not_reach_the_backend_the_next_run_probes() {
 #[test]
 fn the_late_answer_of_a_try_that_timed_out_is_ignored() {
     run(async {
-        let slow = Scripted::always(Act::Take(Duration::from_secs(90)));
-        let second = Scripted::always(Act::Take(Duration::from_secs(50)));
+        let slow = ScriptedGenerator::always(Act::Take(Duration::from_secs(90)));
+        let second = ScriptedGenerator::always(Act::Take(Duration::from_secs(50)));
         let world = two(&slow, &second).start();
         let id = world.accept(A, Tier::Fast, "a fox").await;
         world.done(id).await;

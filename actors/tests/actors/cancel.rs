@@ -1,14 +1,14 @@
 //! Cancellation before the job runs, while it runs, and in a race with its turn.
 
-use crate::generators::{Act, Scripted};
+use crate::generators::{Act, ScriptedGenerator};
 use crate::world::{A, Plan, quick, run, until};
 use std::time::Duration;
 use tintype_storage::domain::job::JobEvent;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::store::EventError;
 
-fn slow() -> Scripted {
-    Scripted::always(Act::Take(Duration::from_secs(60)))
+fn slow() -> ScriptedGenerator {
+    ScriptedGenerator::always(Act::Take(Duration::from_secs(60)))
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn a_running_job_is_not_canceled() {
 #[test]
 fn a_job_whose_cancellation_is_in_flight_at_dispatch_never_runs() {
     run(async {
-        let generator = Scripted::new([Act::Take(Duration::from_secs(60))], Act::Picture);
+        let generator = ScriptedGenerator::new([Act::Take(Duration::from_secs(60))], Act::Image);
         let world = Plan::with(generator.clone(), 1).start();
         let first = world.accept(A, Tier::Fast, "first").await;
         let second = world.accept(A, Tier::Fast, "second").await;

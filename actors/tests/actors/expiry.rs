@@ -1,6 +1,6 @@
 //! Jobs that expire if they do not begin in time.
 
-use crate::generators::{Act, Scripted};
+use crate::generators::{Act, ScriptedGenerator};
 use crate::world::{A, Plan, World, fresh, quick, run, settle, until};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ async fn accepted(world: &World, prompt: &str, after: Duration) -> JobId {
 #[test]
 fn decisions_14_a_job_that_does_not_start_before_its_expiry_fails_uncharged() {
     run(async {
-        let generator = Scripted::always(Act::Take(Duration::from_secs(30)));
+        let generator = ScriptedGenerator::always(Act::Take(Duration::from_secs(30)));
         let world = Plan::with(generator.clone(), 1).start();
         let running = accepted(&world, "running", SOON).await;
         until("it runs", || generator.running() == 1).await;
@@ -44,7 +44,7 @@ fn decisions_14_the_expiry_of_a_queued_job_survives_a_restart() {
     let engine = fresh("100");
     let held = Arc::clone(&engine);
     run(async move {
-        let world = Plan::over(held, Scripted::always(Act::Hang), 1).start();
+        let world = Plan::over(held, ScriptedGenerator::always(Act::Hang), 1).start();
         let running = world.accept(A, Tier::Fast, "running").await;
         until("it runs", || world.state(running).word() == "processing").await;
         accepted(&world, "late", SOON).await;

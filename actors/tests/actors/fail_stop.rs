@@ -1,6 +1,6 @@
 //! After a failure of the engine, every call is refused and no caller waits forever.
 
-use crate::generators::{Act, Scripted};
+use crate::generators::{Act, ScriptedGenerator};
 use crate::world::{A, B, Plan, World, fresh, quick, run, settle, until};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tintype_storage::testing::memory::MemoryEngine;
 use tokio::sync::oneshot;
 
 /// A world whose engine fails after this many commits.
-fn failing_after(commits: u64, generator: Scripted) -> (World, Arc<MemoryEngine>) {
+fn failing_after(commits: u64, generator: ScriptedGenerator) -> (World, Arc<MemoryEngine>) {
     let memory = fresh("100");
     let engine = FailingEngine::new(Arc::clone(&memory) as _, commits, Arc::new(|_| {}));
     (Plan::over(Arc::new(engine), generator, 1).start(), memory)
@@ -88,7 +88,10 @@ fn a_call_without_a_reply_tells_an_overloaded_account_from_a_stop() {
 fn a_job_whose_last_commit_fails_runs_again_after_the_restart() {
     run(async {
         // The commits of the acceptance and of the beginning of the run succeed; that of the end fails.
-        let (world, memory) = failing_after(2, Scripted::always(Act::Take(Duration::from_secs(5))));
+        let (world, memory) = failing_after(
+            2,
+            ScriptedGenerator::always(Act::Take(Duration::from_secs(5))),
+        );
         let id = world.accept(A, Tier::Fast, "a fox").await;
         until("the engine fails", || world.fail_stop.has_tripped()).await;
         world.idle().await;

@@ -1,6 +1,6 @@
 //! Failover: runs wait for a slot of the next backend without using up their deadline, and without starving other jobs.
 
-use crate::generators::{Act, Scripted};
+use crate::generators::{Act, ScriptedGenerator};
 use crate::world::{A, B, Plan, World, quick, run, until};
 use std::time::Duration;
 use tintype_storage::domain::ids::JobId;
@@ -11,9 +11,9 @@ use tokio::time::{Instant, sleep};
 const SLOW: Duration = Duration::from_secs(100);
 
 /// A failing backend with four slots, and a slow one with one slot.
-fn broken_and_slow(act: Act) -> (Plan, Scripted) {
-    let second = Scripted::always(Act::Take(SLOW));
-    let mut plan = Plan::with(Scripted::always(act), 4);
+fn broken_and_slow(act: Act) -> (Plan, ScriptedGenerator) {
+    let second = ScriptedGenerator::always(Act::Take(SLOW));
+    let mut plan = Plan::with(ScriptedGenerator::always(act), 4);
     plan.backends.push((second.clone(), 1));
     plan.route = vec![0, 1];
     plan.try_timeout = SLOW * 2;
@@ -112,16 +112,17 @@ fn a_run_waiting_for_its_next_backend_completes_during_a_graceful_shutdown() {
 #[test]
 fn the_deadline_of_a_run_covers_all_backends() {
     run(async {
-        let first = Scripted::always(Act::Hang);
+        let first = ScriptedGenerator::always(Act::Hang);
         let mut plan = Plan::with(first.clone(), 1);
-        plan.backends.push((Scripted::always(Act::Hang), 1));
+        plan.backends
+            .push((ScriptedGenerator::always(Act::Hang), 1));
         plan.route = vec![0, 1];
         plan.run_timeout = Duration::from_secs(150);
         let world = plan.start();
         let began = Instant::now();
         let id = world.accept(A, Tier::Fast, "a fox").await;
         let error = world.failure(id).await;
-        assert_eq!(error, "no picture was made within 150 s");
+        assert_eq!(error, "no image was made within 150 s");
         let took = began.elapsed();
         assert!((150..152).contains(&took.as_secs()), "{took:?}");
         assert_eq!(
@@ -135,7 +136,7 @@ fn the_deadline_of_a_run_covers_all_backends() {
 #[test]
 fn after_a_restart_a_run_resumes_on_the_backend_that_has_its_work() {
     run(async {
-        let (first, second) = (quick(), Scripted::always(Act::Hang));
+        let (first, second) = (quick(), ScriptedGenerator::always(Act::Hang));
         let engine = crate::world::fresh("100");
         let mut plan = Plan::over(engine.clone(), second.clone(), 1);
         plan.threads = tintype_actors::system::Threads::Callers;

@@ -1,13 +1,13 @@
 //! The order of jobs, and the slots of backends.
 
-use crate::generators::{Act, Scripted};
+use crate::generators::{Act, ScriptedGenerator};
 use crate::world::{A, B, Plan, World, run, until};
 use std::time::Duration;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 
-fn slow() -> Scripted {
-    Scripted::always(Act::Take(Duration::from_secs(1)))
+fn slow() -> ScriptedGenerator {
+    ScriptedGenerator::always(Act::Take(Duration::from_secs(1)))
 }
 
 /// Starts no jobs while the test fills the queue.
@@ -67,7 +67,7 @@ fn a_backend_never_has_more_runs_than_slots() {
     run(async {
         let lengths = [900, 20, 350, 20, 20, 700].map(Duration::from_millis);
         let script = lengths.iter().cycle().take(60);
-        let generator = Scripted::new(script.map(|it| Act::Take(*it)), Act::Picture);
+        let generator = ScriptedGenerator::new(script.map(|it| Act::Take(*it)), Act::Image);
         let world = Plan::with(generator.clone(), 3).start();
         for at in 0..30 {
             world.accept(A, Tier::Fast, &format!("a{at}")).await;
@@ -83,7 +83,7 @@ fn a_backend_never_has_more_runs_than_slots() {
 #[test]
 fn failover_respects_the_slots_of_the_second_backend() {
     run(async {
-        let (first, second) = (Scripted::always(Act::Broken), slow());
+        let (first, second) = (ScriptedGenerator::always(Act::Broken), slow());
         let mut plan = Plan::with(first.clone(), 8);
         plan.backends.push((second.clone(), 2));
         plan.route = vec![0, 1];
@@ -101,8 +101,8 @@ fn failover_respects_the_slots_of_the_second_backend() {
 #[test]
 fn a_run_waiting_for_the_second_backend_occupies_no_slot_of_the_first() {
     run(async {
-        let first = Scripted::new([Act::Broken, Act::Broken], Act::Picture);
-        let second = Scripted::always(Act::Take(Duration::from_secs(100)));
+        let first = ScriptedGenerator::new([Act::Broken, Act::Broken], Act::Image);
+        let second = ScriptedGenerator::always(Act::Take(Duration::from_secs(100)));
         let mut plan = Plan::with(first.clone(), 1);
         plan.backends.push((second.clone(), 1));
         plan.route = vec![0, 1];

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::ports::{
-    GenerateError, GenerationTask, Generator, ImageStore, Picture, note_cause,
+    GenerateError, GeneratedImage, GenerationTask, Generator, ImageStore, note_cause,
 };
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, PromptText, ResultImage};
@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep};
 /// The outcome of one task.
 #[derive(Clone, Debug)]
 pub enum Act {
-    Picture,
+    Image,
     /// An image after this time.
     Take(Duration),
     /// Reports half of the image, and after this time a transient failure.
@@ -37,7 +37,7 @@ pub enum Act {
 
 /// One received task.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct ReceivedTask {
     pub job: JobId,
     pub prompt: String,
     pub model: Option<String>,
@@ -48,14 +48,14 @@ pub struct Seen {
 
 /// Follows its script task by task, then repeats one act.
 #[derive(Clone)]
-pub struct Scripted {
+pub struct ScriptedGenerator {
     state: Arc<Mutex<State>>,
 }
 
 struct State {
     script: VecDeque<Act>,
     otherwise: Act,
-    seen: Vec<Seen>,
+    seen: Vec<ReceivedTask>,
     running: usize,
     peak: usize,
     holds_after: Option<Duration>,
@@ -79,7 +79,7 @@ impl Drop for Running {
     }
 }
 
-impl Scripted {
+impl ScriptedGenerator {
     pub fn new(script: impl IntoIterator<Item = Act>, otherwise: Act) -> Self {
         let state = State {
             script: script.into_iter().collect(),
@@ -104,7 +104,7 @@ impl Scripted {
     }
 
     /// All tasks so far.
-    pub fn seen(&self) -> Vec<Seen> {
+    pub fn seen(&self) -> Vec<ReceivedTask> {
         self.state.lock().seen.clone()
     }
 
@@ -124,7 +124,7 @@ impl Scripted {
     fn begin(&self, task: &GenerationTask) -> (Act, Running) {
         let mut state = self.state.lock();
         let number = state.seen.len();
-        state.seen.push(Seen {
+        state.seen.push(ReceivedTask {
             job: task.job,
             prompt: task.prompt.clone(),
             model: task.model.clone(),
@@ -144,20 +144,20 @@ impl Scripted {
     }
 }
 
-impl Generator for Scripted {
+impl Generator for ScriptedGenerator {
     fn generate(
         &self,
         task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
         let this = self.clone();
         async move {
             let (act, _running) = this.begin(&task);
-            let picture = Picture::own(task.prompt.into_bytes());
+            let image = GeneratedImage::own(task.prompt.into_bytes());
             match act {
-                Act::Picture => Ok(picture),
+                Act::Image => Ok(image),
                 Act::Take(time) => {
                     sleep(time).await;
-                    Ok(picture)
+                    Ok(image)
                 }
                 Act::Half(time) => {
                     task.progress.report(0.5);
@@ -168,7 +168,7 @@ impl Generator for Scripted {
                     })
                 }
                 Act::Refuse => Err(GenerateError::Refused("no such thing".into())),
-                Act::Nothing => Err(GenerateError::NoPicture("only words".into())),
+                Act::Nothing => Err(GenerateError::NoImage("only words".into())),
                 Act::Block => Err(GenerateError::Blocked("violence".into())),
                 Act::Transient(retry_after) => {
                     note_cause("its log says more");
@@ -240,7 +240,7 @@ impl ImageStore for Shelf {
     fn keep(
         &self,
         job: &Job,
-        picture: Picture,
+        image: GeneratedImage,
     ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>> {
         let mut state = self.state.lock();
         let outcome = if state.refuses {
@@ -251,7 +251,7 @@ impl ImageStore for Shelf {
             state.kept.push(job.id);
             Ok(ResultImage {
                 key: format!("results/{}.png", job.id),
-                bytes: picture.bytes.len() as u64,
+                bytes: image.bytes.len() as u64,
                 width: 1,
                 height: 1,
                 backend: None,

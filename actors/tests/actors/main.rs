@@ -10,7 +10,7 @@ mod fail_stop;
 mod failover;
 mod fairness;
 mod generators;
-mod life;
+mod job_outcomes;
 mod pause;
 mod progress;
 mod recovery;

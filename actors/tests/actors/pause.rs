@@ -1,6 +1,6 @@
 //! Pausing tiers and the whole project.
 
-use crate::generators::{Act, Scripted};
+use crate::generators::{Act, ScriptedGenerator};
 use crate::world::{A, Plan, quick, run, until};
 use std::time::Duration;
 use tintype_storage::domain::pause::Pause;
@@ -39,7 +39,7 @@ fn a_paused_tier_waits_while_other_tiers_run() {
 #[test]
 fn running_jobs_continue_while_paused() {
     run(async {
-        let generator = Scripted::always(Act::Take(Duration::from_secs(60)));
+        let generator = ScriptedGenerator::always(Act::Take(Duration::from_secs(60)));
         let world = Plan::with(generator.clone(), 1).start();
         let running = world.accept(A, Tier::Fast, "running").await;
         let waiting = world.accept(A, Tier::Fast, "waiting").await;

@@ -1,6 +1,6 @@
 //! The progress that generators report, and the cut-off signal that they receive.
 
-use crate::generators::{Act, Scripted};
+use crate::generators::{Act, ScriptedGenerator};
 use crate::world::{A, Plan, run, until};
 use std::time::Duration;
 use tintype_storage::domain::tier::Tier;
@@ -10,7 +10,7 @@ const WHILE: Duration = Duration::from_secs(10);
 #[test]
 fn progress_is_that_of_the_current_try() {
     run(async {
-        let generator = Scripted::new([Act::Half(WHILE)], Act::Take(WHILE));
+        let generator = ScriptedGenerator::new([Act::Half(WHILE)], Act::Take(WHILE));
         let world = Plan::with(generator.clone(), 1).start();
         let id = world.accept(A, Tier::Fast, "a fox").await;
         until("half is reported", || {
@@ -28,7 +28,7 @@ fn progress_is_that_of_the_current_try() {
 #[test]
 fn progress_ends_with_the_run() {
     run(async {
-        let mut plan = Plan::with(Scripted::always(Act::Half(WHILE)), 1);
+        let mut plan = Plan::with(ScriptedGenerator::always(Act::Half(WHILE)), 1);
         plan.retries = 0;
         let world = plan.start();
         let id = world.accept(A, Tier::Fast, "a fox").await;
@@ -44,7 +44,7 @@ fn progress_ends_with_the_run() {
 #[test]
 fn a_generator_can_distinguish_a_cut_off_from_a_timeout() {
     run(async {
-        let generator = Scripted::always(Act::Hang);
+        let generator = ScriptedGenerator::always(Act::Hang);
         let mut plan = Plan::with(generator.clone(), 1);
         plan.try_timeout = WHILE;
         let world = plan.start();

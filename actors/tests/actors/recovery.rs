@@ -1,6 +1,6 @@
 //! Recovery at a restart.
 
-use crate::generators::{Act, Scripted};
+use crate::generators::{Act, ScriptedGenerator};
 use crate::world::{A, B, Plan, START, World, fresh, quick, run, until};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tintype_storage::testing::memory::MemoryEngine;
 /// The engine after a power cut, with six jobs of A and one of B. The first three of A and the one of B were running.
 async fn cut_power() -> (Arc<MemoryEngine>, Vec<JobId>) {
     let engine = fresh("100");
-    let generator = Scripted::always(Act::Hang);
+    let generator = ScriptedGenerator::always(Act::Hang);
     let world = Plan::over(Arc::clone(&engine) as _, generator.clone(), 4).start();
     let mut jobs = Vec::new();
     for at in 0..3 {
@@ -45,7 +45,7 @@ fn started_at(world: &World, job: JobId) -> (i64, u32) {
 fn begun_jobs_run_first_and_all_jobs_run_in_the_order_of_acceptance() {
     run(async {
         let (engine, jobs) = cut_power().await;
-        let generator = Scripted::always(Act::Take(Duration::from_secs(1)));
+        let generator = ScriptedGenerator::always(Act::Take(Duration::from_secs(1)));
         let mut plan = Plan::over(engine, generator.clone(), 1);
         plan.now = START + 60_000;
         let world = plan.start();
@@ -80,7 +80,12 @@ fn begun_jobs_run_first_and_all_jobs_run_in_the_order_of_acceptance() {
 fn a_begun_job_runs_before_the_waiting_jobs_of_other_accounts() {
     run(async {
         let engine = fresh("100");
-        let world = Plan::over(Arc::clone(&engine) as _, Scripted::always(Act::Hang), 1).start();
+        let world = Plan::over(
+            Arc::clone(&engine) as _,
+            ScriptedGenerator::always(Act::Hang),
+            1,
+        )
+        .start();
         let begun = world.accept(B, Tier::Fast, "begun").await;
         until("it runs", || world.state(begun).word() == "processing").await;
         world.accept(A, Tier::Fast, "waiting").await;
@@ -97,8 +102,12 @@ fn a_job_that_has_used_all_runs_fails() {
     run(async {
         let (mut engine, jobs) = cut_power().await;
         for restart in 1..=2 {
-            let world =
-                Plan::over(Arc::clone(&engine) as _, Scripted::always(Act::Hang), 9).start();
+            let world = Plan::over(
+                Arc::clone(&engine) as _,
+                ScriptedGenerator::always(Act::Hang),
+                9,
+            )
+            .start();
             until("the run is counted", || {
                 started_at(&world, jobs[0]).1 == restart + 1
             })
@@ -157,11 +166,11 @@ fn hostile_109_ids_increase_over_a_restart_even_if_the_clock_was_set_back() {
     run(async {
         for last in ["a failed job", "a webhook"] {
             let engine = fresh("100");
-            let refuses = Scripted::always(Act::Refuse);
+            let refuses = ScriptedGenerator::always(Act::Refuse);
             let world = Plan::over(Arc::clone(&engine) as _, refuses, 1).start();
             let made = if last == "a webhook" {
                 let now = Timestamp::from_millis(START + 1_000);
-                let id = world.system.accounts().context().ids.next(now);
+                let id = world.system.accounts().context().process.ids.next(now);
                 let webhook = webhook(WebhookId(id), now);
                 commit_and_wait(&*engine, world.store.put_webhook(&webhook)).expect("a webhook");
                 id
@@ -174,7 +183,7 @@ fn hostile_109_ids_increase_over_a_restart_even_if_the_clock_was_set_back() {
             let mut plan = Plan::over(engine, quick(), 1);
             plan.now = earlier;
             let world = plan.start();
-            let ids = &world.system.accounts().context().ids;
+            let ids = &world.system.accounts().context().process.ids;
             let next = ids.next(Timestamp::from_millis(earlier));
             assert!(next > made, "after {last}");
         }

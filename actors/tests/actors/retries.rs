@@ -1,6 +1,6 @@
 //! Tries, backoff and failover, by the paused clock.
 
-use crate::generators::{Act, Scripted};
+use crate::generators::{Act, ScriptedGenerator};
 use crate::world::{A, Plan, quick, run};
 use std::time::Duration;
 use tintype_actors::backends::Health;
@@ -8,7 +8,7 @@ use tintype_storage::domain::tier::Tier;
 use tokio::time::Instant;
 
 /// The times between the tasks of a generator.
-fn waits(generator: &Scripted) -> Vec<Duration> {
+fn waits(generator: &ScriptedGenerator) -> Vec<Duration> {
     let seen = generator.seen();
     seen.windows(2).map(|two| two[1].at - two[0].at).collect()
 }
@@ -16,7 +16,8 @@ fn waits(generator: &Scripted) -> Vec<Duration> {
 #[test]
 fn a_transient_failure_is_retried_after_a_growing_wait() {
     run(async {
-        let generator = Scripted::new([Act::Transient(None), Act::Transient(None)], Act::Picture);
+        let generator =
+            ScriptedGenerator::new([Act::Transient(None), Act::Transient(None)], Act::Image);
         let world = Plan::with(generator.clone(), 1).start();
         let id = world.accept(A, Tier::Fast, "a fox").await;
         world.done(id).await;
@@ -35,7 +36,7 @@ fn a_transient_failure_is_retried_after_a_growing_wait() {
 fn a_retry_waits_as_long_as_the_backend_requests() {
     run(async {
         let asked = Some(Duration::from_secs(7));
-        let generator = Scripted::new([Act::Transient(asked)], Act::Picture);
+        let generator = ScriptedGenerator::new([Act::Transient(asked)], Act::Image);
         let world = Plan::with(generator.clone(), 1).start();
         let id = world.accept(A, Tier::Fast, "a fox").await;
         world.done(id).await;
@@ -47,14 +48,14 @@ fn a_retry_waits_as_long_as_the_backend_requests() {
 #[test]
 fn after_the_last_try_the_run_fails_over_with_the_model_of_the_next_backend() {
     run(async {
-        let (first, second) = (Scripted::always(Act::Transient(None)), quick());
+        let (first, second) = (ScriptedGenerator::always(Act::Transient(None)), quick());
         let mut plan = Plan::with(first.clone(), 1);
         plan.backends.push((second.clone(), 1));
         plan.route = vec![0, 1];
         let world = plan.start();
         let id = world.accept(A, Tier::Fast, "a fox").await;
         world.done(id).await;
-        let models = |generator: &Scripted| -> Vec<_> {
+        let models = |generator: &ScriptedGenerator| -> Vec<_> {
             let seen = generator.seen().into_iter();
             seen.map(|seen| (seen.job, seen.model)).collect()
         };
@@ -68,8 +69,8 @@ fn after_the_last_try_the_run_fails_over_with_the_model_of_the_next_backend() {
 #[test]
 fn a_broken_backend_is_not_retried_and_the_job_reports_the_last_error() {
     run(async {
-        let first = Scripted::always(Act::Broken);
-        let second = Scripted::always(Act::Transient(None));
+        let first = ScriptedGenerator::always(Act::Broken);
+        let second = ScriptedGenerator::always(Act::Transient(None));
         let mut plan = Plan::with(first.clone(), 1);
         plan.backends.push((second.clone(), 1));
         plan.route = vec![0, 1];
@@ -85,7 +86,7 @@ fn a_broken_backend_is_not_retried_and_the_job_reports_the_last_error() {
 #[test]
 fn a_try_that_times_out_is_repeated() {
     run(async {
-        let generator = Scripted::new([Act::Hang], Act::Picture);
+        let generator = ScriptedGenerator::new([Act::Hang], Act::Image);
         let mut plan = Plan::with(generator.clone(), 1);
         plan.try_timeout = Duration::from_secs(20);
         let world = plan.start();
@@ -100,7 +101,7 @@ fn a_try_that_times_out_is_repeated() {
 fn a_long_retry_after_causes_a_failover_or_else_a_wait() {
     run(async {
         let minutes = Duration::from_secs(180);
-        let busy = || Scripted::new([Act::Transient(Some(minutes))], Act::Picture);
+        let busy = || ScriptedGenerator::new([Act::Transient(Some(minutes))], Act::Image);
         let (first, second) = (busy(), quick());
         let mut plan = Plan::with(first.clone(), 1);
         plan.backends.push((second.clone(), 1));
@@ -123,7 +124,7 @@ fn a_long_retry_after_causes_a_failover_or_else_a_wait() {
 fn a_run_fails_at_once_if_the_wait_exceeds_its_deadline() {
     run(async {
         let asked = Act::Transient(Some(Duration::from_secs(3_600)));
-        let generator = Scripted::always(asked);
+        let generator = ScriptedGenerator::always(asked);
         let world = Plan::with(generator.clone(), 1).start();
         let began = Instant::now();
         let id = world.accept(A, Tier::Fast, "a fox").await;
@@ -136,7 +137,7 @@ fn a_run_fails_at_once_if_the_wait_exceeds_its_deadline() {
 #[test]
 fn a_failure_of_the_object_store_ends_the_run_and_does_not_count_against_the_backend() {
     run(async {
-        let (first, second) = (Scripted::always(Act::Storage), quick());
+        let (first, second) = (ScriptedGenerator::always(Act::Storage), quick());
         let mut plan = Plan::with(first.clone(), 1);
         plan.backends.push((second.clone(), 1));
         plan.route = vec![0, 1];

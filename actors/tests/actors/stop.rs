@@ -1,6 +1,6 @@
 //! The orderly stop.
 
-use crate::generators::{Act, Scripted};
+use crate::generators::{Act, ScriptedGenerator};
 use crate::world::{A, Plan, quick, run, until};
 use std::time::Duration;
 use tintype_actors::system::Threads;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 #[test]
 fn running_jobs_finish_and_queued_ones_wait_for_the_restart() {
     run(async {
-        let generator = Scripted::always(Act::Take(Duration::from_secs(20)));
+        let generator = ScriptedGenerator::always(Act::Take(Duration::from_secs(20)));
         let world = Plan::with(generator.clone(), 1).start();
         let running = world.accept(A, Tier::Fast, "running").await;
         let waiting = world.accept(A, Tier::Fast, "waiting").await;
@@ -45,7 +45,7 @@ fn an_interrupted_run_is_not_counted() {
         let engine = crate::world::fresh("100");
         let mut began = None;
         for _ in 0..3 {
-            let generator = Scripted::always(Act::Hang);
+            let generator = ScriptedGenerator::always(Act::Hang);
             let mut plan = Plan::over(engine.clone(), generator.clone(), 1);
             plan.max_runs = 1;
             let world = plan.start();

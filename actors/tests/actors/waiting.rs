@@ -1,6 +1,6 @@
 //! Callers that wait for the end of a job.
 
-use crate::generators::{Act, Scripted};
+use crate::generators::{Act, ScriptedGenerator};
 use crate::world::{A, B, Plan, START, fresh, quick, run, settle, until};
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ const LIMITS: Limits = Limits {
 #[test]
 fn a_waiting_caller_gets_the_result_once_it_is_durable() {
     run(async {
-        let generator = Scripted::always(Act::Take(Duration::from_secs(3)));
+        let generator = ScriptedGenerator::always(Act::Take(Duration::from_secs(3)));
         let world = Plan::with(generator, 1).start();
         let id = world.accept(A, Tier::Fast, "waits: a fox").await;
         let began = Instant::now();
@@ -42,7 +42,7 @@ fn a_waiting_caller_gets_the_result_once_it_is_durable() {
 #[test]
 fn a_waiting_caller_is_woken_at_once_and_not_by_a_timer() {
     run(async {
-        let generator = Scripted::always(Act::Take(Duration::from_secs(3)));
+        let generator = ScriptedGenerator::always(Act::Take(Duration::from_secs(3)));
         let world = Plan::with(generator, 1).start();
         let id = world.accept(A, Tier::Fast, "waits: a fox").await;
         let began = Instant::now();
@@ -72,7 +72,7 @@ fn waiting_for_an_ended_job_returns_at_once() {
 #[test]
 fn a_lost_notification_only_delays_the_waiting_caller() {
     run(async {
-        let world = Plan::with(Scripted::always(Act::Hang), 1).start();
+        let world = Plan::with(ScriptedGenerator::always(Act::Hang), 1).start();
         let first = world.accept(A, Tier::Fast, "holds the slot").await;
         let id = world.accept(A, Tier::Fast, "waits: a fox").await;
         until("the first runs", || {
@@ -108,7 +108,7 @@ fn each_failure_has_its_kind() {
             (Act::Broken, FailureKind::Broken),
             (Act::Panic, FailureKind::Broken),
         ] {
-            let world = Plan::with(Scripted::always(act.clone()), 1).start();
+            let world = Plan::with(ScriptedGenerator::always(act.clone()), 1).start();
             let id = world.accept(A, Tier::Fast, "a fox").await;
             let job = world.system.ended(A, id).await.unwrap().expect("a job");
             assert!(
@@ -125,7 +125,7 @@ fn each_failure_has_its_kind() {
 fn a_restart_cancels_the_queued_jobs_of_waiting_callers() {
     run(async {
         let engine = fresh("100");
-        let hanging = Scripted::always(Act::Hang);
+        let hanging = ScriptedGenerator::always(Act::Hang);
         let world = Plan::over(Arc::clone(&engine) as _, hanging, 1).start();
         let begun = world.accept(A, Tier::Fast, "waits: begun").await;
         until("it runs", || world.state(begun).word() == "processing").await;
@@ -148,7 +148,7 @@ fn a_restart_cancels_the_queued_jobs_of_waiting_callers() {
 #[test]
 fn a_cancellation_wakes_the_waiting_caller() {
     run(async {
-        let world = Plan::with(Scripted::always(Act::Hang), 1).start();
+        let world = Plan::with(ScriptedGenerator::always(Act::Hang), 1).start();
         let first = world.accept(A, Tier::Fast, "holds the slot").await;
         let id = world.accept(A, Tier::Fast, "waits: a fox").await;
         until("the first runs", || {

@@ -1,6 +1,6 @@
 //! A running system over an in-memory engine, with two accounts and a test clock.
 
-use crate::generators::{Act, Scripted, Shelf};
+use crate::generators::{Act, ScriptedGenerator, Shelf};
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use std::sync::Arc;
@@ -33,8 +33,8 @@ use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::{
-    AcceptError, Accepted, Deposit, DepositError, EventError, IdempotencyUse, Limits, NewJob, Part,
-    Store,
+    AcceptError, AcceptedJob, Deposit, DepositError, EventError, IdempotencyUse, Limits, NewJob,
+    Part, Store,
 };
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::testing::samples;
@@ -138,7 +138,7 @@ pub async fn settle() {
 pub struct Plan {
     pub engine: Arc<dyn Engine>,
     /// Each with its number of slots.
-    pub backends: Vec<(Scripted, usize)>,
+    pub backends: Vec<(ScriptedGenerator, usize)>,
     /// Indices of backends in order of preference, for all tiers.
     pub route: Vec<usize>,
     /// The route of the tier `pro`, if it is another one.
@@ -156,11 +156,11 @@ pub struct Plan {
 
 impl Plan {
     /// One backend, and two accounts with a balance of 100.
-    pub fn with(generator: Scripted, slots: usize) -> Self {
+    pub fn with(generator: ScriptedGenerator, slots: usize) -> Self {
         Self::over(fresh("100"), generator, slots)
     }
 
-    pub fn over(engine: Arc<dyn Engine>, generator: Scripted, slots: usize) -> Self {
+    pub fn over(engine: Arc<dyn Engine>, generator: ScriptedGenerator, slots: usize) -> Self {
         Self {
             engine,
             backends: vec![(generator, slots)],
@@ -284,8 +284,8 @@ pub fn fresh(balance: &str) -> Arc<MemoryEngine> {
 }
 
 /// A generator that returns every image at once.
-pub fn quick() -> Scripted {
-    Scripted::always(Act::Picture)
+pub fn quick() -> ScriptedGenerator {
+    ScriptedGenerator::always(Act::Image)
 }
 
 pub type Answer<T, E> = oneshot::Receiver<Result<T, E>>;
@@ -317,7 +317,7 @@ impl World {
         tier: Tier,
         prompt: &str,
         name: Option<&str>,
-    ) -> Answer<Accepted, AcceptError> {
+    ) -> Answer<AcceptedJob, AcceptError> {
         self.send_job(account, new_job(account, tier, prompt, name))
     }
 
@@ -328,7 +328,7 @@ impl World {
         tier: Tier,
         prompt: &str,
         cancel_after: Option<Duration>,
-    ) -> Answer<Accepted, AcceptError> {
+    ) -> Answer<AcceptedJob, AcceptError> {
         let job = NewJob {
             cancel_after,
             ..new_job(account, tier, prompt, None)
@@ -336,7 +336,7 @@ impl World {
         self.send_job(account, job)
     }
 
-    fn send_job(&self, account: AccountId, job: NewJob) -> Answer<Accepted, AcceptError> {
+    fn send_job(&self, account: AccountId, job: NewJob) -> Answer<AcceptedJob, AcceptError> {
         let (reply, answer) = oneshot::channel();
         let _ = self.handle(account).accept(job, None, reply);
         answer

@@ -1,7 +1,7 @@
 //! Clients: they submit jobs and batches, repeat calls without an answer, cancel, wait and read balances.
 
 use crate::life::Process;
-use crate::model::{Created, Request, amount};
+use crate::model::{CallOutcome, Request, amount};
 use crate::world::World;
 use crate::{keys, operator};
 use tintype_actors::account::{AccountCommand, InFlightGuard, Overloaded};
@@ -165,16 +165,16 @@ pub async fn send(process: Process, number: usize) {
 type Outcome<T> = Result<T, AcceptError>;
 
 /// Sends a command and waits for its outcome; `None` if no answer comes.
-async fn submit<T: Into<Created>>(
+async fn submit<T: Into<CallOutcome>>(
     send: impl FnOnce(oneshot::Sender<Outcome<T>>) -> Result<InFlightGuard, Overloaded>,
-) -> Option<Outcome<Created>> {
+) -> Option<Outcome<CallOutcome>> {
     let (reply, answer) = oneshot::channel();
     let _in_flight = send(reply).ok()?;
     Some(answer.await.ok()?.map(T::into))
 }
 
 /// Checks an answer against the model. Returns a description of the answer and its faults.
-fn check_answer(world: &World, call: u64, outcome: &Result<Created, AcceptError>) -> String {
+fn check_answer(world: &World, call: u64, outcome: &Result<CallOutcome, AcceptError>) -> String {
     let mut model = world.model.lock();
     let faults = model.faults.len();
     model.answered(call, outcome, world.now());

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tintype_storage::engine::{
-    Commit, Done, Engine, EngineError, Holds, Key, OnFailure, Round, Value,
+    Commit, CommitCallback, Engine, EngineError, Holds, Key, OnFailure, Round, Value,
 };
 use tintype_storage::testing::layer::{DecidedTwice, Layer};
 use tintype_storage::testing::memory::MemoryEngine;
@@ -50,14 +50,14 @@ enum Status {
 }
 
 struct State {
-    queue: VecDeque<(Writes, Done, Before)>,
+    queue: VecDeque<(Writes, CommitCallback, Before)>,
     fault: DiskFault,
     durable: u64,
     status: Status,
     /// Commits that became durable without an acknowledgement. The next life finds them.
     unacknowledged: Vec<(Writes, Before)>,
     /// Callbacks of a dead process. They are kept, because dropping them would wake their callers.
-    never_called: Vec<Done>,
+    never_called: Vec<CommitCallback>,
 }
 
 impl Disk {
@@ -122,7 +122,7 @@ impl Disk {
     pub fn image(&self) -> Image {
         let mut state = self.state.lock();
         state.status = Status::Dead;
-        let lost: Vec<Done> = state.queue.drain(..).map(|(_, done, _)| done).collect();
+        let lost: Vec<CommitCallback> = state.queue.drain(..).map(|(_, done, _)| done).collect();
         state.never_called.extend(lost);
         for (writes, before) in std::mem::take(&mut state.unacknowledged) {
             self.write(writes, &before);
@@ -151,7 +151,7 @@ impl Disk {
     /// Makes the next commits durable, then acknowledges them. Returns false if there were none.
     fn write_group(&self, most: usize) -> bool {
         let mut state = self.state.lock();
-        let mut answers: Vec<Done> = Vec::new();
+        let mut answers: Vec<CommitCallback> = Vec::new();
         while answers.len() < most && state.status == Status::Alive && !state.queue.is_empty() {
             let number = state.durable + 1;
             match state.fault {
@@ -175,7 +175,7 @@ impl Disk {
             state.durable = number;
             answers.push(done);
         }
-        let refused: Vec<Done> = match state.status {
+        let refused: Vec<CommitCallback> = match state.status {
             Status::Failed => state.queue.drain(..).map(|(_, done, _)| done).collect(),
             _ => Vec::new(),
         };

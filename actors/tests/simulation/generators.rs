@@ -6,7 +6,8 @@ use futures_util::future::LocalBoxFuture;
 use parking_lot::Mutex;
 use std::time::Duration;
 use tintype_actors::ports::{
-    FetchedInputs, GenerateError, GenerationTask, Generator, ImageStore, InputFetcher, Picture,
+    FetchedInputs, GenerateError, GeneratedImage, GenerationTask, Generator, ImageStore,
+    InputFetcher,
 };
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{FailureKind, InputImage, Job, PromptText, ResultImage};
@@ -15,7 +16,7 @@ use tokio::time::{Instant, sleep};
 /// The behaviour of a backend for one task.
 #[derive(Clone, Copy, Debug)]
 enum Act {
-    Picture,
+    Image,
     Busy,
     Slow,
     Refuse,
@@ -27,16 +28,16 @@ enum Act {
 }
 
 const ACTS: [Act; 20] = [
-    Act::Picture,
-    Act::Picture,
-    Act::Picture,
-    Act::Picture,
-    Act::Picture,
-    Act::Picture,
-    Act::Picture,
-    Act::Picture,
-    Act::Picture,
-    Act::Picture,
+    Act::Image,
+    Act::Image,
+    Act::Image,
+    Act::Image,
+    Act::Image,
+    Act::Image,
+    Act::Image,
+    Act::Image,
+    Act::Image,
+    Act::Image,
     Act::Slow,
     Act::Slow,
     Act::Busy,
@@ -50,7 +51,7 @@ const ACTS: [Act; 20] = [
 ];
 
 /// A backend.
-pub struct Simulated {
+pub struct SimulatedBackend {
     pub world: World,
     /// Does the work go on without its caller, so that a later run finds it?
     pub keeps_work: bool,
@@ -59,7 +60,7 @@ pub struct Simulated {
     pub down_until: Mutex<Option<Instant>>,
 }
 
-impl Simulated {
+impl SimulatedBackend {
     pub fn new(world: &World, keeps_work: bool, timeout: Duration) -> Self {
         Self {
             world: world.clone(),
@@ -72,7 +73,7 @@ impl Simulated {
     fn act(&self) -> Act {
         let rng = &self.world.rng;
         if self.world.is_calm() {
-            return Act::Picture;
+            return Act::Image;
         }
         let mut down_until = self.down_until.lock();
         if rng.one_in(40) {
@@ -80,7 +81,7 @@ impl Simulated {
         }
         match *down_until {
             Some(until) if Instant::now() < until => Act::Busy,
-            _ => rng.pick(&ACTS).unwrap_or(Act::Picture),
+            _ => rng.pick(&ACTS).unwrap_or(Act::Image),
         }
     }
 
@@ -92,14 +93,14 @@ impl Simulated {
     }
 }
 
-impl Generator for Simulated {
+impl Generator for SimulatedBackend {
     fn generate(
         &self,
         task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
         self.world.model.lock().generating(task.job, &task.prompt);
         let (world, job, act) = (self.world.clone(), task.job, self.act());
-        if self.keeps_work && matches!(act, Act::Picture | Act::Slow) {
+        if self.keeps_work && matches!(act, Act::Image | Act::Slow) {
             return self.resume(job);
         }
         let short = world.rng.millis(1, 4_000);
@@ -108,9 +109,12 @@ impl Generator for Simulated {
             retry_after,
         };
         let (wait, outcome) = match act {
-            Act::Picture => (short, Ok(Picture::own(vec![1]))),
+            Act::Image => (short, Ok(GeneratedImage::own(vec![1]))),
             // Sometimes after the timeout.
-            Act::Slow => (world.rng.millis(4_000, 45_000), Ok(Picture::own(vec![1]))),
+            Act::Slow => (
+                world.rng.millis(4_000, 45_000),
+                Ok(GeneratedImage::own(vec![1])),
+            ),
             Act::Busy => (
                 world.rng.millis(0, 50),
                 Err(transient(
@@ -119,7 +123,7 @@ impl Generator for Simulated {
             ),
             Act::Refuse => (short, Err(GenerateError::Refused("no such thing".into()))),
             Act::Block => (short, Err(GenerateError::Blocked("violence".into()))),
-            Act::Nothing => (short, Err(GenerateError::NoPicture("only words".into()))),
+            Act::Nothing => (short, Err(GenerateError::NoImage("only words".into()))),
             Act::Broken => (short, Err(GenerateError::Broken("it is broken".into()))),
             Act::Panic | Act::Hang => (short, Err(transient(None))),
         };
@@ -156,9 +160,9 @@ impl Generator for Simulated {
     }
 }
 
-impl Simulated {
+impl SimulatedBackend {
     /// Starts work that goes on without its caller, or finds the work of an earlier run.
-    fn resume(&self, job: JobId) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+    fn resume(&self, job: JobId) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
         let world = self.world.clone();
         let done = world.kept_work(job).unwrap_or_else(|| {
             let done = world.uptime() + world.rng.between(500, 70_000);
@@ -170,7 +174,7 @@ impl Simulated {
         async move {
             sleep(Duration::from_millis(wait)).await;
             world.forget_work(job);
-            Ok(Picture::own(vec![1]))
+            Ok(GeneratedImage::own(vec![1]))
         }
         .boxed_local()
     }
@@ -216,7 +220,7 @@ impl ImageStore for Shelf {
     fn keep(
         &self,
         job: &Job,
-        _: Picture,
+        _: GeneratedImage,
     ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>> {
         let (world, id) = (self.world.clone(), job.id);
         let trouble = if world.is_calm() {

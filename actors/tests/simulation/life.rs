@@ -1,7 +1,7 @@
 //! One life of the process: the real actors, from their start on a disk image to their end.
 
 use crate::disk::{Disk, DiskFault, Image};
-use crate::generators::{Shelf, Simulated};
+use crate::generators::{Shelf, SimulatedBackend};
 use crate::receivers::Receivers;
 use crate::world::World;
 use crate::{clients, keys, operator};
@@ -154,7 +154,7 @@ fn start(
         .enumerate()
         .map(|(at, (slots, timeout))| Backend {
             name: format!("backend-{at}"),
-            generator: Arc::new(Simulated::new(world, at == 2, timeout)),
+            generator: Arc::new(SimulatedBackend::new(world, at == 2, timeout)),
             slots: *slots,
             is_shared: false,
             timeout,

@@ -4,7 +4,7 @@ use crate::keys;
 use crate::life::Process;
 use crate::model::{DepositRequest, HookChange, amount};
 use tintype_actors::account::AccountCommand;
-use tintype_actors::delivery::{DeliveryCommand, Redelivered};
+use tintype_actors::delivery::{DeliveryCommand, RedeliveryChange};
 use tintype_actors::dispatch::DispatcherCommand;
 use tintype_storage::domain::account::AccountChange;
 use tintype_storage::domain::account_limits::AccountLimitsChange;
@@ -95,7 +95,7 @@ pub async fn write(process: &Process, writes: Writes) -> bool {
 
 fn id(process: &Process) -> Uuid {
     let now = Timestamp::from_millis(process.world.now());
-    process.system.accounts().context().ids.next(now)
+    process.system.accounts().context().process.ids.next(now)
 }
 
 /// Waits for the operator's turn; `None` after a storage failure, when the last write may or may not be durable.
@@ -276,7 +276,7 @@ pub async fn redeliver(process: Process) {
             note: Some(note(
                 &process,
                 Action::DeliveryRedeliver,
-                |it: &Redelivered| it.after.id.0,
+                |it: &RedeliveryChange| it.after.id.0,
             )),
             reply,
         });

@@ -4,7 +4,7 @@ use super::audit::audit_count;
 use super::findings::Findings;
 use super::site::Machines;
 use super::{Effort, pgbench};
-use crate::bench::{CONNECTIONS, Measured, measure};
+use crate::bench::{CONNECTIONS, Measurement, measure};
 use crate::creations::{Requests, caller};
 use crate::server::{ChildServer, Generator};
 use std::time::Duration;
@@ -90,7 +90,7 @@ fn one_node(
     machines: &Machines,
     accounts: usize,
     time: Duration,
-) -> anyhow::Result<(Measured<1>, Duration)> {
+) -> anyhow::Result<(Measurement<1>, Duration)> {
     let site = machines.site();
     let node = site.node(accounts, Generator::Never, None)?;
     let before = machines.processor()?;
@@ -109,7 +109,7 @@ fn rival(accounts: usize, time: Duration) -> anyhow::Result<f64> {
     Ok(measured.sample().rate)
 }
 
-fn create(server: &ChildServer, time: Duration) -> anyhow::Result<Measured<1>> {
+fn create(server: &ChildServer, time: Duration) -> anyhow::Result<Measurement<1>> {
     let requests = Requests::new(&server.keys, false);
     measure(server, CONNECTIONS, time, |warm, connection| {
         caller(requests.clone(), warm, connection, CONNECTIONS)

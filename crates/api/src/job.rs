@@ -274,7 +274,7 @@ impl<'a> JobRecord<'a> {
             batch_id: job.member().map(|it| it.batch.into()),
             custom_id: job.member().map(BatchMember::custom_id),
             inputs: job.inputs.iter().map(input).collect(),
-            picture: job.picture().map(|it| Picture {
+            picture: job.result_image().map(|it| Picture {
                 bytes: it.bytes,
                 width: it.width,
                 height: it.height,

@@ -10,15 +10,15 @@ use crate::ranges;
 /// The refusal of an address.
 ///
 /// The text contains no address and no range, so that callers cannot learn what a name resolves to inside the operator's network.
-/// [`Refused::purpose`] and [`Refused::source`] are for the operator's log.
+/// [`RefusedAddress::purpose`] and [`RefusedAddress::source`] are for the operator's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the address is not a public one")]
-pub struct Refused {
+pub struct RefusedAddress {
     purpose: &'static str,
     authority: &'static str,
 }
 
-impl Refused {
+impl RefusedAddress {
     const DENIED: Self = Self {
         purpose: "denied",
         authority: "the operator",
@@ -54,7 +54,7 @@ impl AddressGate {
     /// The gate judges an IPv6 address that embeds an IPv4 address (mapped, NAT64, 6to4, ISATAP) by the IPv4 address, because the
     /// packets go there. It does not refuse the whole well-known NAT64 prefix: on a network without IPv4, every IPv4 site resolves
     /// to it.
-    pub fn check(&self, ip: IpAddr) -> Result<(), Refused> {
+    pub fn check(&self, ip: IpAddr) -> Result<(), RefusedAddress> {
         let embedded = embedded_ipv4(ip);
         let matches = |nets: &[IpNet]| {
             nets.iter().any(|net| {
@@ -62,7 +62,7 @@ impl AddressGate {
             })
         };
         if matches(&self.deny) {
-            return Err(Refused::DENIED);
+            return Err(RefusedAddress::DENIED);
         }
         if matches(&self.allow) {
             return Ok(());
@@ -75,7 +75,7 @@ impl AddressGate {
             None => ranges::refused(ip),
         };
         special.map_or(Ok(()), |special| {
-            Err(Refused {
+            Err(RefusedAddress {
                 purpose: special.purpose,
                 authority: special.source,
             })
@@ -84,7 +84,7 @@ impl AddressGate {
 
     /// Checks the host of a URL as far as possible without a name server: literal addresses, and `localhost` names, which always mean
     /// this machine (RFC 6761 section 6.3). Other names pass, and the client checks them after their resolution.
-    pub fn check_host(&self, url: &Url) -> Result<(), Refused> {
+    pub fn check_host(&self, url: &Url) -> Result<(), RefusedAddress> {
         match url.host() {
             Some(Host::Ipv4(v4)) => self.check(IpAddr::V4(v4)),
             Some(Host::Ipv6(v6)) => self.check(IpAddr::V6(v6)),

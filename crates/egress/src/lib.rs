@@ -23,7 +23,7 @@ mod tests;
 pub mod tls;
 mod url_rules;
 
-pub use address_gate::{AddressGate, Refused};
+pub use address_gate::{AddressGate, RefusedAddress};
 pub use client::{Client, ClientOptions};
 pub use error::Error;
 pub use hyper::{HeaderMap, Method, StatusCode, header};

@@ -42,7 +42,7 @@ impl From<DecodingError> for DecodeError {
 }
 
 /// An image of which only the header has been read.
-pub struct Opened<'a> {
+pub struct OpenedImage<'a> {
     source: Source<'a>,
     width: u32,
     height: u32,
@@ -70,7 +70,7 @@ pub fn open<'a>(
     _: &DecodePermit,
     bytes: &'a [u8],
     format: ImageFormat,
-) -> Result<Opened<'a>, DecodeError> {
+) -> Result<OpenedImage<'a>, DecodeError> {
     let opened = match format {
         ImageFormat::Png => open_png(bytes)?,
         _ => open_other(bytes, format)?,
@@ -90,11 +90,14 @@ pub fn open<'a>(
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_any<'a>(permit: &DecodePermit, bytes: &'a [u8]) -> Result<Opened<'a>, DecodeError> {
+pub fn open_any<'a>(
+    permit: &DecodePermit,
+    bytes: &'a [u8],
+) -> Result<OpenedImage<'a>, DecodeError> {
     open(permit, bytes, image::guess_format(bytes)?)
 }
 
-fn open_png(bytes: &[u8]) -> Result<Opened<'_>, DecodeError> {
+fn open_png(bytes: &[u8]) -> Result<OpenedImage<'_>, DecodeError> {
     let mut decoder = png::Decoder::new(Cursor::new(bytes));
     decoder.set_transformations(Transformations::normalize_to_color8());
     // Not used, and a compressed text may decompress to any length.
@@ -103,7 +106,7 @@ fn open_png(bytes: &[u8]) -> Result<Opened<'_>, DecodeError> {
     let reader = decoder.read_info()?;
     let info = reader.info();
     let exif = info.exif_metadata.as_deref();
-    Ok(Opened {
+    Ok(OpenedImage {
         width: info.width,
         height: info.height,
         orientation: exif
@@ -113,7 +116,7 @@ fn open_png(bytes: &[u8]) -> Result<Opened<'_>, DecodeError> {
     })
 }
 
-fn open_other(bytes: &[u8], format: ImageFormat) -> Result<Opened<'_>, DecodeError> {
+fn open_other(bytes: &[u8], format: ImageFormat) -> Result<OpenedImage<'_>, DecodeError> {
     let mut limits = Limits::default();
     limits.max_image_width = Some(MAX_SIDE);
     limits.max_image_height = Some(MAX_SIDE);
@@ -125,7 +128,7 @@ fn open_other(bytes: &[u8], format: ImageFormat) -> Result<Opened<'_>, DecodeErr
     if decoder.total_bytes() > MAX_ALLOC {
         return Err(DecodeError::TooLarge);
     }
-    Ok(Opened {
+    Ok(OpenedImage {
         width,
         height,
         orientation: decoder.orientation().unwrap_or(Orientation::NoTransforms),
@@ -133,7 +136,7 @@ fn open_other(bytes: &[u8], format: ImageFormat) -> Result<Opened<'_>, DecodeErr
     })
 }
 
-impl Opened<'_> {
+impl OpenedImage<'_> {
     /// Width and height before the orientation is applied.
     pub fn dimensions(&self) -> (u32, u32) {
         (self.width, self.height)
@@ -264,15 +267,15 @@ mod tests {
     #[test]
     fn a_png_read_by_rows_has_the_pixels_of_one_read_whole() {
         let grey = GrayAlphaImage::from_fn(9, 7, |x, y| LumaA([(x * 20) as u8, (y * 30) as u8]));
-        let pictures: [DynamicImage; 4] = [
+        let images: [DynamicImage; 4] = [
             noisy(),
             noisy().into_rgb8().into(),
             noisy().into_luma8().into(),
             grey.into(),
         ];
-        for picture in pictures {
-            let bytes = written(picture, ImageFormat::Png);
-            let whole = image::load_from_memory(&bytes).expect("a picture");
+        for image in images {
+            let bytes = written(image, ImageFormat::Png);
+            let whole = image::load_from_memory(&bytes).expect("an image");
             let read = DecodePermits::unshared(|permit| open_any(permit, &bytes)?.decode(u32::MAX));
             let read = read.expect("decoded").into_stored();
             assert_eq!(read.color().has_alpha(), whole.color().has_alpha());
@@ -292,7 +295,7 @@ mod tests {
             DecodePermits::unshared(|permit| {
                 let decoded = open_any(permit, half).and_then(|it| it.decode(8));
                 assert_eq!(decoded.err(), Some(DecodeError::Damaged), "{format:?}");
-                let inspected = open_any(permit, half).and_then(Opened::inspect);
+                let inspected = open_any(permit, half).and_then(OpenedImage::inspect);
                 assert_eq!(inspected.err(), Some(DecodeError::Damaged), "{format:?}");
             });
         }
@@ -302,14 +305,14 @@ mod tests {
     fn a_single_colour_is_detected_in_every_pixel_format() {
         let mut nearly = image::RgbImage::new(9, 9);
         nearly.put_pixel(8, 8, image::Rgb([0, 0, 1]));
-        let pictures = [
+        let images = [
             (DynamicImage::new_rgb8(9, 9), true),
             (DynamicImage::new_luma8(9, 9), true),
             (DynamicImage::new_rgba16(9, 9), true),
             (nearly.into(), false),
         ];
-        for (picture, single_colour) in pictures {
-            let bytes = written(picture, ImageFormat::Png);
+        for (image, single_colour) in images {
+            let bytes = written(image, ImageFormat::Png);
             let inspected = DecodePermits::unshared(|permit| open_any(permit, &bytes)?.inspect());
             assert_eq!(inspected, Ok(Inspection { single_colour }));
         }

@@ -156,11 +156,11 @@ mod tests {
             png(&pixels, part, PngEffort::Balanced),
             webp(&pixels, part),
         ] {
-            let read = image::load_from_memory(&bytes.expect("written")).expect("a picture");
+            let read = image::load_from_memory(&bytes.expect("written")).expect("an image");
             assert_eq!(read.into_rgb8(), wanted);
         }
         let jpeg = image::load_from_memory(&jpeg(&pixels, part, 95).expect("written"));
-        let jpeg = jpeg.expect("a picture").into_rgb8();
+        let jpeg = jpeg.expect("an image").into_rgb8();
         assert_eq!(jpeg.dimensions(), wanted.dimensions());
         let far = jpeg
             .iter()
@@ -177,7 +177,7 @@ mod tests {
             png(&pixels, pixels.whole(), PngEffort::Fast),
             webp(&pixels, pixels.whole()),
         ] {
-            let read = image::load_from_memory(&bytes.expect("written")).expect("a picture");
+            let read = image::load_from_memory(&bytes.expect("written")).expect("an image");
             assert_eq!(read.into_rgba8().get_pixel(3, 2).0, [9, 8, 7, 60]);
         }
     }

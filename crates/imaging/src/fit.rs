@@ -26,7 +26,7 @@ pub struct Accepts {
 
 /// A file that its receiver accepts.
 #[derive(Clone, Debug)]
-pub struct Fitted {
+pub struct FittedImage {
     pub bytes: Bytes,
     pub kind: ImageKind,
 }
@@ -61,24 +61,24 @@ pub fn fit(
     bytes: Bytes,
     kind: Option<ImageKind>,
     accepts: Accepts,
-) -> Result<Fitted, Unfit> {
+) -> Result<FittedImage, Unfit> {
     let kind = kind.ok_or(Unfit::Damaged)?;
     let is_small = bytes.len() <= accepts.max_bytes;
     let is_accepted = accepts.kinds.contains(&kind);
     let Some(format) = kind.decodable() else {
         return match (is_accepted, is_small) {
-            (true, true) => Ok(Fitted { bytes, kind }),
+            (true, true) => Ok(FittedImage { bytes, kind }),
             (true, false) => Err(Unfit::Unshrinkable(kind.name())),
             (false, _) => Err(Unfit::Format(kind.name())),
         };
     };
     if is_accepted && is_small && accepts.heeds_orientation {
-        return Ok(Fitted { bytes, kind });
+        return Ok(FittedImage { bytes, kind });
     }
     let opened = open(permit, &bytes, format)?;
     if is_accepted && is_small && opened.orientation == Orientation::NoTransforms {
         drop(opened);
-        return Ok(Fitted { bytes, kind });
+        return Ok(FittedImage { bytes, kind });
     }
     let (width, height) = opened.dimensions();
     let raw_bytes = u64::from(width) * u64::from(height) * 4;
@@ -92,7 +92,7 @@ pub fn fit(
 }
 
 /// Encodes as PNG if that fits, because it is lossless, or else as JPEG. A transparent image stays PNG, at a smaller size.
-fn encode(pixels: &Pixels, accepts: Accepts) -> Result<Fitted, Unfit> {
+fn encode(pixels: &Pixels, accepts: Accepts) -> Result<FittedImage, Unfit> {
     let transparent = pixels.has_alpha() && accepts.kinds.contains(&ImageKind::Png);
     let candidates = match transparent {
         true => &[ImageKind::Png][..],
@@ -106,7 +106,7 @@ fn encode(pixels: &Pixels, accepts: Accepts) -> Result<Fitted, Unfit> {
         for kind in candidates.iter().filter(|it| accepts.kinds.contains(it)) {
             let bytes = encode_as(scaled, *kind).map_err(|_| Unfit::Damaged)?;
             if bytes.len() <= accepts.max_bytes {
-                return Ok(Fitted {
+                return Ok(FittedImage {
                     bytes: bytes.into(),
                     kind: *kind,
                 });
@@ -155,7 +155,7 @@ mod tests {
         })
     }
 
-    fn fitted(bytes: Bytes, accepts: Accepts) -> Result<Fitted, Unfit> {
+    fn fitted(bytes: Bytes, accepts: Accepts) -> Result<FittedImage, Unfit> {
         let kind = ImageKind::from_bytes(&bytes);
         DecodePermits::unshared(|permit| fit(permit, bytes, kind, accepts))
     }

@@ -16,7 +16,7 @@ mod shrink;
 pub mod size;
 
 pub use decode_permits::{DecodePermit, DecodePermits};
-pub use decoding::{DecodeError, Opened, open};
+pub use decoding::{DecodeError, OpenedImage, open};
 pub use image_header::{HeaderFault, HeaderReader};
 pub use kind::{ImageKind, SNIFFED_BYTES};
 pub use pixels::{Pixels, Rect};

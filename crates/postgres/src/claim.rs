@@ -6,10 +6,10 @@
 //! afterwards. Advisory locks were refused: poolers and PostgreSQL-compatible databases lack them.
 
 use crate::connector::Connector;
+use crate::engine_state::EngineState;
 use crate::mark::{self, ABOVE_MARKS, MARKS};
 use crate::outage::{Fault, Outage};
 use crate::session::{READ_WRITE, RESPONSE_TIMEOUT, Session, bytes, explain};
-use crate::shared::Shared;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::engine::EngineError;
@@ -177,7 +177,7 @@ async fn take(
 }
 
 /// Sends heartbeats until the task is aborted. Fails the engine if another process owns the claim.
-pub async fn beat(shared: Arc<Shared>, process: Process) {
+pub async fn beat(shared: Arc<EngineState>, process: Process) {
     let mut session: Option<Session> = None;
     let mut outage = Outage::new(shared.options.outage, &shared.outages);
     for number in 1.. {
@@ -204,7 +204,7 @@ pub async fn beat(shared: Arc<Shared>, process: Process) {
 
 /// Renews the claim; `false` if another process owns it.
 async fn renew(
-    shared: &Shared,
+    shared: &EngineState,
     session: &mut Option<Session>,
     process: &Process,
     claim: &[u8],

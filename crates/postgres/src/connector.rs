@@ -37,13 +37,13 @@ impl Connector {
     }
 
     /// Connects and prepares the statements. Prepares nothing on a pooler's connection, which other clients use next.
-    pub async fn prepared(&self) -> Result<Prepared, Error> {
+    pub async fn prepared(&self) -> Result<PreparedSession, Error> {
         let session = self.connect().await?;
         if !session.is_pooled {
             session.apply_settings().await?;
         }
         let statements = Statements::new(&session).await?;
-        Ok(Prepared {
+        Ok(PreparedSession {
             session,
             statements,
         })
@@ -62,7 +62,7 @@ impl Connector {
     }
 }
 
-pub struct Prepared {
+pub struct PreparedSession {
     pub session: Session,
     pub statements: Statements,
 }

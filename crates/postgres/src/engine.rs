@@ -1,11 +1,11 @@
 //! The engine as its callers see it. One thread does all the work.
 
 use crate::connector::Connector;
+use crate::engine_state::EngineState;
 use crate::engine_thread::{Command, EngineThread};
 use crate::latch::Latch;
 use crate::options::{PostgresOptions, Purpose};
 use crate::read_queue::{QueuedRead, Reply};
-use crate::shared::Shared;
 use crate::snapshot::PostgresSnapshot;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::unconstrained;
 
 pub struct PostgresEngine {
-    shared: Arc<Shared>,
+    shared: Arc<EngineState>,
     /// `None` only during the drop.
     commands: Option<mpsc::UnboundedSender<Command>>,
     thread: ThreadId,
@@ -47,7 +47,7 @@ impl PostgresEngine {
 
     fn start(options: PostgresOptions, purpose: Purpose) -> Result<Self, EngineError> {
         let connector = Connector::new(options.url.clone())?;
-        let shared = Arc::new(Shared::new(options, connector));
+        let shared = Arc::new(EngineState::new(options, connector));
         let (commands, received) = mpsc::unbounded_channel();
         let (opened, outcome) = oneshot::channel();
         let (closed, ended) = (Arc::new(Latch::default()), Arc::new(Latch::default()));

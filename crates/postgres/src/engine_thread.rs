@@ -1,11 +1,11 @@
 //! The thread that drives all connections, from opening to closing.
 
 use crate::claim::{self, Process};
+use crate::engine_state::{EngineState, FailsOnPanic};
 use crate::latch::Latch;
 use crate::mark::Mark;
 use crate::options::Purpose;
 use crate::session::RESPONSE_TIMEOUT;
-use crate::shared::{FailsOnPanic, Shared};
 use crate::snapshot::{self, PageRequest};
 use crate::writer::Writer;
 use crate::{nodes, reader, start_checks};
@@ -23,7 +23,7 @@ pub enum Command {
 }
 
 pub struct EngineThread {
-    pub shared: Arc<Shared>,
+    pub shared: Arc<EngineState>,
     pub commands: mpsc::UnboundedReceiver<Command>,
     pub purpose: Purpose,
     /// Opens when nothing more is written.
@@ -32,11 +32,11 @@ pub struct EngineThread {
     pub ended: Arc<Latch>,
 }
 
-type Opened = oneshot::Sender<Result<(), EngineError>>;
+type OpenReply = oneshot::Sender<Result<(), EngineError>>;
 
 impl EngineThread {
     /// Opens the database, reports the result, and works until the engine is dropped.
-    pub fn run(self, opened: Opened) {
+    pub fn run(self, opened: OpenReply) {
         let latches = OpensAll([Arc::clone(&self.closed), Arc::clone(&self.ended)]);
         let _fails = FailsOnPanic(Arc::clone(&self.shared));
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -53,7 +53,7 @@ impl EngineThread {
         drop(latches);
     }
 
-    async fn work(mut self, opened: Opened) {
+    async fn work(mut self, opened: OpenReply) {
         let process: Process = match self.shared.options.node {
             Some(node) => *node.as_bytes(),
             None => rand::random(),

@@ -12,6 +12,7 @@
 mod claim;
 mod connector;
 mod engine;
+mod engine_state;
 mod engine_thread;
 mod latch;
 mod mark;
@@ -24,7 +25,6 @@ mod read_queue;
 mod reader;
 mod schema;
 mod session;
-mod shared;
 mod snapshot;
 mod start_checks;
 mod statements;

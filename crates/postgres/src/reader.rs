@@ -1,11 +1,11 @@
 //! A reading connection: answers all waiting reads in one round trip.
 
-use crate::connector::Prepared;
+use crate::connector::PreparedSession;
+use crate::engine_state::EngineState;
 use crate::outage::{Fault, Outage};
 use crate::read_queue::QueuedRead;
 use crate::schema::{Part, Relation, parts};
 use crate::session::{READ_ONLY, RESPONSE_TIMEOUT, Session, explain};
-use crate::shared::Shared;
 use crate::statements::Statements;
 use futures_util::future::try_join_all;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -16,8 +16,8 @@ use tokio::time::timeout;
 use tokio_postgres::{Error, Row};
 
 /// Answers reads until the engine ends.
-pub async fn run(shared: Arc<Shared>) {
-    let mut session: Option<Prepared> = None;
+pub async fn run(shared: Arc<EngineState>) {
+    let mut session: Option<PreparedSession> = None;
     while let Some(requests) = shared.reads.take().await {
         let mut outage = Outage::new(shared.options.outage, &shared.outages);
         loop {
@@ -39,7 +39,7 @@ pub async fn run(shared: Arc<Shared>) {
 }
 
 /// Answers reads from one point in time, on a connection that cannot be replaced.
-pub async fn run_on_snapshot(shared: Arc<Shared>, view: Prepared) {
+pub async fn run_on_snapshot(shared: Arc<EngineState>, view: PreparedSession) {
     while let Some(requests) = shared.reads.take().await {
         let questions = questions(&requests);
         match read(&view.session, &view.statements, &questions).await {
@@ -54,8 +54,8 @@ pub async fn run_on_snapshot(shared: Arc<Shared>, view: Prepared) {
 }
 
 async fn answers(
-    shared: &Shared,
-    session: &mut Option<Prepared>,
+    shared: &EngineState,
+    session: &mut Option<PreparedSession>,
     requests: &[QueuedRead],
 ) -> Result<BatchResults, Fault> {
     let prepared = match session {
@@ -67,8 +67,11 @@ async fn answers(
 
 /// Reads outside of a transaction. With a pooler, a transaction keeps one round trip's reads on one connection with this
 /// engine's settings.
-async fn read_alone(prepared: &Prepared, questions: &ReadBatch<'_>) -> Result<BatchResults, Error> {
-    let Prepared {
+async fn read_alone(
+    prepared: &PreparedSession,
+    questions: &ReadBatch<'_>,
+) -> Result<BatchResults, Error> {
+    let PreparedSession {
         session,
         statements,
     } = prepared;

@@ -1,10 +1,10 @@
 //! Point-in-time reads: a transaction that reads while others write.
 
-use crate::connector::Prepared;
+use crate::connector::PreparedSession;
+use crate::engine_state::EngineState;
 use crate::reader::scan_part;
 use crate::schema::{Part, parts};
 use crate::session::explain;
-use crate::shared::Shared;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,12 +24,12 @@ pub type PageRequest = (usize, oneshot::Sender<Page>);
 
 /// A snapshot, read in pages through the engine's thread.
 pub struct PostgresSnapshot {
-    shared: Arc<Shared>,
+    shared: Arc<EngineState>,
     requests: mpsc::UnboundedSender<PageRequest>,
 }
 
 impl PostgresSnapshot {
-    pub fn new(shared: Arc<Shared>, requests: mpsc::UnboundedSender<PageRequest>) -> Self {
+    pub fn new(shared: Arc<EngineState>, requests: mpsc::UnboundedSender<PageRequest>) -> Self {
         Self { shared, requests }
     }
 }
@@ -52,7 +52,7 @@ impl Drop for PostgresSnapshot {
 }
 
 /// A connection whose reads all see the same point in time.
-pub async fn begin(shared: &Shared) -> Result<Prepared, Error> {
+pub async fn begin(shared: &EngineState) -> Result<PreparedSession, Error> {
     let prepared = shared.connector.prepared().await?;
     let session = &prepared.session;
     session.begin("REPEATABLE READ READ ONLY").await?;
@@ -65,7 +65,7 @@ pub async fn begin(shared: &Shared) -> Result<Prepared, Error> {
 
 /// Serves the pages of a snapshot until it is dropped.
 pub async fn serve(
-    shared: Arc<Shared>,
+    shared: Arc<EngineState>,
     opened: oneshot::Sender<Result<(), SnapshotError>>,
     mut requests: mpsc::UnboundedReceiver<PageRequest>,
 ) {
@@ -95,11 +95,11 @@ pub async fn serve(
 }
 
 async fn page(
-    prepared: &Prepared,
+    prepared: &PreparedSession,
     rest: &mut VecDeque<Part>,
     limit: usize,
 ) -> Result<Vec<(Key, Value)>, Error> {
-    let Prepared {
+    let PreparedSession {
         session,
         statements,
     } = prepared;

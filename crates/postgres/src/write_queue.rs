@@ -283,9 +283,9 @@ mod tests {
     use tintype_storage::engine::{ReadRequest, ReadResults, RoundStep};
     use tokio::time::timeout;
 
-    struct Named(&'static [&'static str]);
+    struct KeyRound(&'static [&'static str]);
 
-    impl Round for Named {
+    impl Round for KeyRound {
         fn holds(&self) -> Vec<Key> {
             self.0.iter().map(|key| key.as_bytes().to_vec()).collect()
         }
@@ -309,7 +309,7 @@ mod tests {
     fn queue(rounds: &[&'static [&'static str]]) -> WriteQueue {
         let queue = WriteQueue::default();
         for keys in rounds {
-            queue.add_round(Box::new(Named(keys)));
+            queue.add_round(Box::new(KeyRound(keys)));
         }
         queue
     }
@@ -338,7 +338,7 @@ mod tests {
         let ended = group.held();
         let mut locked = group.rounds.remove(0);
         locked.waits = true;
-        queue.add_round(Box::new(Named(&["c"])));
+        queue.add_round(Box::new(KeyRound(&["c"])));
         queue.finish(&ended, vec![locked]);
         let next = begin(&queue);
         assert!(next.waits());
@@ -372,15 +372,15 @@ mod tests {
     async fn a_small_group_waits_for_the_running_transaction_unless_it_takes_long() {
         let queue = queue(&[&["a"]]);
         let first = takes_at_once(&queue).await.expect("nothing is under way");
-        queue.add_round(Box::new(Named(&["b"])));
-        queue.add_round(Box::new(Named(&["c"])));
+        queue.add_round(Box::new(KeyRound(&["b"])));
+        queue.add_round(Box::new(KeyRound(&["c"])));
         assert!(takes_at_once(&queue).await.is_none());
         queue.finish(&first.held(), Vec::new());
         let second = takes_at_once(&queue)
             .await
             .expect("the first one has ended");
         assert_eq!(names(&second), ["b", "c"]);
-        queue.add_round(Box::new(Named(&["d"])));
+        queue.add_round(Box::new(KeyRound(&["d"])));
         // The waiting writer's timer fires without a notification.
         let third = queue.take().await.expect("the second one takes long");
         assert_eq!(names(&third), ["d"]);
@@ -391,9 +391,9 @@ mod tests {
         let queue = queue(&[&["a"]]);
         drop(takes_at_once(&queue).await.expect("nothing is under way"));
         // These rounds hold no keys, so they do not block each other.
-        (1..MIN_CONCURRENT_GROUP).for_each(|_| queue.add_round(Box::new(Named(&[]))));
+        (1..MIN_CONCURRENT_GROUP).for_each(|_| queue.add_round(Box::new(KeyRound(&[]))));
         assert!(takes_at_once(&queue).await.is_none());
-        queue.add_round(Box::new(Named(&[])));
+        queue.add_round(Box::new(KeyRound(&[])));
         let second = takes_at_once(&queue).await.expect("so many are worth it");
         assert_eq!(second.rounds.len(), MIN_CONCURRENT_GROUP);
     }

@@ -3,12 +3,12 @@
 //! The first round trip locks the keys and reads; the decisions run in memory; the second round trip moves the writer's mark,
 //! writes and commits. If its response is lost, the mark shows the outcome.
 
-use crate::connector::Prepared;
+use crate::connector::PreparedSession;
+use crate::engine_state::EngineState;
 use crate::mark::{self, Mark, Outcome};
 use crate::outage::{Fault, Outage};
 use crate::reader::{BatchResults, ReadBatch, by_relation, pairs, read};
 use crate::session::{READ_WRITE, RESPONSE_TIMEOUT, bytes};
-use crate::shared::Shared;
 use crate::write_queue::{Group, HeldRound, size};
 use futures_util::future::try_join_all;
 use std::collections::{BTreeMap, HashSet};
@@ -29,13 +29,13 @@ type MergedWrites<'a> = BTreeMap<&'a [u8], Option<&'a Value>>;
 type Decision = Result<Writes, EngineError>;
 
 pub struct Writer {
-    shared: Arc<Shared>,
+    shared: Arc<EngineState>,
     mark: Mark,
-    session: Option<Prepared>,
+    session: Option<PreparedSession>,
 }
 
 /// Why a transaction has no outcome yet.
-enum Interrupted {
+enum Interruption {
     /// The commit was not sent.
     Before(Fault),
     /// The commit was sent, and the response is missing or an error.
@@ -43,7 +43,7 @@ enum Interrupted {
 }
 
 impl Writer {
-    pub fn new(shared: Arc<Shared>, mark: Mark) -> Self {
+    pub fn new(shared: Arc<EngineState>, mark: Mark) -> Self {
         Self {
             shared,
             mark,
@@ -84,8 +84,8 @@ impl Writer {
         loop {
             let fault = match self.attempt(group, again).await {
                 Ok(decisions) => return Ok(decisions),
-                Err(Interrupted::Before(fault)) => fault,
-                Err(Interrupted::Sent(fault, decisions)) => {
+                Err(Interruption::Before(fault)) => fault,
+                Err(Interruption::Sent(fault, decisions)) => {
                     self.session = None;
                     match self.resolve(&mut outage, &fault).await? {
                         Outcome::Committed => return Ok(decisions),
@@ -127,7 +127,7 @@ impl Writer {
         &mut self,
         group: &mut Group,
         again: &mut Vec<HeldRound>,
-    ) -> Result<Vec<Decision>, Interrupted> {
+    ) -> Result<Vec<Decision>, Interruption> {
         let session = match &mut self.session {
             Some(session) => session,
             empty => {
@@ -159,7 +159,7 @@ impl Writer {
             Ok(Err(error)) => error.into(),
             Err(late) => late.into(),
         };
-        Err(Interrupted::Sent(fault, decisions))
+        Err(Interruption::Sent(fault, decisions))
     }
 }
 
@@ -183,14 +183,14 @@ fn merge_writes<'a>(
     removed.chain(writes).collect()
 }
 
-fn before(fault: impl Into<Fault>) -> Interrupted {
-    Interrupted::Before(fault.into())
+fn before(fault: impl Into<Fault>) -> Interruption {
+    Interruption::Before(fault.into())
 }
 
 /// Locks, reads and decides. Moves rounds that must wait for another process to `again`. Returns the decisions, and the keys
 /// whose rows exist only as locks.
 async fn decide_all(
-    session: &Prepared,
+    session: &PreparedSession,
     group: &mut Group,
     again: &mut Vec<HeldRound>,
 ) -> Result<(Vec<Decision>, HashSet<Key>), Fault> {
@@ -269,8 +269,8 @@ async fn decide_all(
 
 /// Inserts empty rows for held keys without a row, because only rows can be locked. The rows are never visible: the transaction
 /// sets or deletes them. Returns the inserted keys; other processes are inserting the rest.
-async fn reserve(session: &Prepared, mut absent: Vec<&[u8]>) -> Result<HashSet<Key>, Error> {
-    let Prepared {
+async fn reserve(session: &PreparedSession, mut absent: Vec<&[u8]>) -> Result<HashSet<Key>, Error> {
+    let PreparedSession {
         session,
         statements,
     } = session;
@@ -306,12 +306,12 @@ fn questions<'a>(held: &HashSet<&Key>, requests: &'a [Vec<ReadRequest>]) -> Read
 /// Starts a transaction, locks rows and reads, in one round trip. Returns the locked keys and the results, including the values
 /// of the locked rows.
 async fn hold_and_read(
-    session: &Prepared,
+    session: &PreparedSession,
     held: &[Key],
     waits: bool,
     requests: &[Vec<ReadRequest>],
 ) -> Result<(HashSet<Key>, BatchResults), Error> {
-    let Prepared {
+    let PreparedSession {
         session,
         statements,
     } = session;
@@ -371,13 +371,13 @@ fn distribute(
 
 /// Writes and commits in one round trip. `is_begun`: the transaction is open already.
 async fn send(
-    session: &Prepared,
+    session: &PreparedSession,
     mark: &Mark,
     writes: &MergedWrites<'_>,
     fenced: &[NodeId],
     is_begun: bool,
 ) -> Result<(), Error> {
-    let Prepared {
+    let PreparedSession {
         session,
         statements,
     } = session;

@@ -42,7 +42,7 @@ pub enum DrawError {
         number: usize,
     },
     #[error(
-        "the finished picture could not be encoded as PNG: {0}; try the request again with another size"
+        "the finished image could not be encoded as PNG: {0}; try the request again with another size"
     )]
     Encode(#[from] png::EncodingError),
 }

@@ -47,7 +47,7 @@ pub struct DrawRequest<'a> {
 
 /// A generated image.
 #[derive(Debug, Clone)]
-pub struct Picture {
+pub struct Image {
     /// The encoded PNG.
     pub png: Vec<u8>,
     pub width: u32,
@@ -63,7 +63,7 @@ pub struct Photos(Vec<RgbImage>);
 /// # Errors
 ///
 /// See [`DrawError`]. The texts say what the caller can change.
-pub fn draw(request: &DrawRequest<'_>) -> Result<Picture, DrawError> {
+pub fn draw(request: &DrawRequest<'_>) -> Result<Image, DrawError> {
     let photos = DecodePermits::unshared(|permit| decode_inputs(request, permit))?;
     draw_with(request, &photos)
 }
@@ -90,7 +90,7 @@ pub fn decode_inputs(
 /// # Errors
 ///
 /// The image cannot be encoded.
-pub fn draw_with(request: &DrawRequest<'_>, photos: &Photos) -> Result<Picture, DrawError> {
+pub fn draw_with(request: &DrawRequest<'_>, photos: &Photos) -> Result<Image, DrawError> {
     let DrawRequest {
         prompt,
         width,
@@ -102,7 +102,7 @@ pub fn draw_with(request: &DrawRequest<'_>, photos: &Photos) -> Result<Picture, 
     let mut studio = Studio::new(&plan, &seed, width, height);
     paint::paint(&mut studio, &photos.0);
     let canvas = finish::finish(studio);
-    Ok(Picture {
+    Ok(Image {
         png: encode::png(&canvas.pixels, width, height, prompt)?,
         width,
         height,

@@ -7,16 +7,16 @@ use image::{ImageFormat, RgbImage};
 
 use super::*;
 
-fn picture(prompt: &str, width: u32, height: u32, inputs: &[Bytes]) -> RgbImage {
-    let picture = draw(&DrawRequest {
+fn image(prompt: &str, width: u32, height: u32, inputs: &[Bytes]) -> RgbImage {
+    let image = draw(&DrawRequest {
         prompt,
         width,
         height,
         inputs,
     })
-    .expect("a picture");
-    assert_eq!((picture.width, picture.height), (width, height));
-    let image = image::load_from_memory_with_format(&picture.png, ImageFormat::Png)
+    .expect("an image");
+    assert_eq!((image.width, image.height), (width, height));
+    let image = image::load_from_memory_with_format(&image.png, ImageFormat::Png)
         .expect("a PNG")
         .into_rgb8();
     assert_eq!(image.dimensions(), (width, height));
@@ -30,7 +30,7 @@ fn error(inputs: &[Bytes]) -> String {
         height: 64,
         inputs,
     })
-    .expect_err("no picture")
+    .expect_err("no image")
     .to_string()
 }
 
@@ -88,7 +88,7 @@ fn the_pixels_are_the_same_on_every_machine() {
         "portrait",
         "storm at sea",
     ] {
-        hash.update(picture(prompt, 150, 100, &[]).into_raw());
+        hash.update(image(prompt, 150, 100, &[]).into_raw());
     }
     assert_eq!(
         hex::encode(hash.finalize()),
@@ -106,11 +106,11 @@ fn different_prompts_give_different_images() {
         "qwzx",
         "qwzy",
     ];
-    let pictures: Vec<RgbImage> = prompts.iter().map(|p| picture(p, 128, 128, &[])).collect();
-    for i in 0..pictures.len() {
+    let images: Vec<RgbImage> = prompts.iter().map(|p| image(p, 128, 128, &[])).collect();
+    for i in 0..images.len() {
         for j in 0..i {
             assert!(
-                difference(&pictures[i], &pictures[j]) > 0.05,
+                difference(&images[i], &images[j]) > 0.05,
                 "{} and {}",
                 prompts[i],
                 prompts[j]
@@ -121,7 +121,7 @@ fn different_prompts_give_different_images() {
 
 #[test]
 fn a_red_fox_in_snow_has_red_and_pale_pixels() {
-    let image = picture("a red fox in the snow", 256, 256, &[]);
+    let image = image("a red fox in the snow", 256, 256, &[]);
     let red = image
         .pixels()
         .filter(|p| p.0[0] > 170 && p.0[1] < 120 && p.0[2] < 90)
@@ -162,11 +162,11 @@ fn every_ratio_is_drawn_at_its_exact_size() {
             "abstract",
             "desert",
         ] {
-            picture(prompt, width, height, &[]);
+            image(prompt, width, height, &[]);
         }
     }
-    picture("a whale in the storm", 384, 3072, &[]);
-    picture("a lighthouse at dawn", 1584, 672, &[]);
+    image("a whale in the storm", 384, 3072, &[]);
+    image("a lighthouse at dawn", 1584, 672, &[]);
 }
 
 #[test]
@@ -180,8 +180,8 @@ fn the_smallest_and_thinnest_sizes_are_drawn() {
             "robot on a planet",
             "aurora over flowers",
         ] {
-            picture(prompt, width, height, &[]);
-            picture(prompt, width, height, &photo);
+            image(prompt, width, height, &[]);
+            image(prompt, width, height, &photo);
         }
     }
 }
@@ -230,7 +230,7 @@ fn any_prompt_is_drawn() {
         "orange",
     ];
     for prompt in prompts {
-        let image = picture(prompt, 96, 96, &[]);
+        let image = image(prompt, 96, 96, &[]);
         let first = image.get_pixel(0, 0);
         assert!(
             image
@@ -250,15 +250,15 @@ fn every_subject_location_and_style_is_drawn() {
         calm dramatic dreamy pastel dark warm cold vivid monochrome red";
     for word in words.split_whitespace() {
         assert!(lexicon::meaning(word).is_some(), "{word}");
-        picture(word, 72, 72, &[]);
-        picture(&format!("three {word} on a table by the sea"), 60, 90, &[]);
+        image(word, 72, 72, &[]);
+        image(&format!("three {word} on a table by the sea"), 60, 90, &[]);
     }
 }
 
 #[test]
 fn input_images_are_recognisable_in_the_result() {
-    let plain = picture("in the snow", 128, 96, &[]);
-    let from_photo = picture(
+    let plain = image("in the snow", 128, 96, &[]);
+    let from_photo = image(
         "in the snow",
         128,
         96,
@@ -295,7 +295,7 @@ fn up_to_fourteen_inputs_of_all_formats_are_laid_out() {
         .collect();
     let mut last: Option<RgbImage> = None;
     for count in [1, 2, 3, 4, 5, 7, 14] {
-        let image = picture("collage", 120, 90, &inputs[..count]);
+        let image = image("collage", 120, 90, &inputs[..count]);
         assert!(
             last.is_none_or(|last| difference(&last, &image) > 0.05),
             "{count}"
@@ -367,14 +367,14 @@ fn crc32(bytes: &[u8]) -> u32 {
 
 #[test]
 fn images_contain_the_generator_and_the_prompt_as_text() {
-    let picture = draw(&DrawRequest {
+    let image = draw(&DrawRequest {
         prompt: "a red fox",
         width: 32,
         height: 32,
         inputs: &[],
     })
     .expect("drawn");
-    let reader = png::Decoder::new(Cursor::new(picture.png))
+    let reader = png::Decoder::new(Cursor::new(image.png))
         .read_info()
         .expect("a PNG");
     let text = |keyword: &str| {

@@ -7,7 +7,7 @@ use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 use tintype_storage::domain::api_key::RateLimit;
-use tintype_storage::domain::rate_count::{Limited, RateCount};
+use tintype_storage::domain::rate_count::{LimitKind, RateCount};
 use uuid::Uuid;
 
 #[derive(Default)]
@@ -24,11 +24,11 @@ pub(super) struct SharedCounts {
     is_published: AtomicBool,
 }
 
-pub(super) type Checked = Result<StateSnapshot, NotUntil<Duration>>;
+pub(super) type CheckResult = Result<StateSnapshot, NotUntil<Duration>>;
 
 impl<K: Copy + Eq + Hash> Limiters<K> {
     /// The counts to publish: calls admitted since the bucket was last full, once a quarter of the burst is used.
-    pub fn counts(&self, limited: Limited, id: impl Fn(&K) -> Uuid) -> Vec<RateCount> {
+    pub fn counts(&self, limited: LimitKind, id: impl Fn(&K) -> Uuid) -> Vec<RateCount> {
         let now = (self.elapsed)();
         let table = self.table.read();
         let counted = table.limiters.iter().filter_map(|(key, limiter)| {
@@ -56,7 +56,7 @@ impl<K: Copy + Eq + Hash> Limiters<K> {
 
 impl Limiter {
     /// Pays the debt, then counts a call.
-    pub(super) fn check(&self, now: Duration) -> Checked {
+    pub(super) fn check(&self, now: Duration) -> CheckResult {
         self.pay_debt(now)?;
         let checked = self.bucket.check();
         self.note(&checked, now);
@@ -97,7 +97,7 @@ impl Limiter {
         self.shared.debt.load(Ordering::Relaxed) > 0
     }
 
-    fn note(&self, checked: &Checked, now: Duration) {
+    fn note(&self, checked: &CheckResult, now: Duration) {
         let remaining_calls = checked
             .as_ref()
             .map(StateSnapshot::remaining_burst_capacity);

@@ -52,13 +52,13 @@ impl Bench {
 }
 
 fn key_headers(rate: RateState) -> [String; 2] {
-    headers(&Counted {
+    headers(&RateStates {
         key: Some(rate),
         account: None,
     })
 }
 
-fn headers(counted: &Counted) -> [String; 2] {
+fn headers(counted: &RateStates) -> [String; 2] {
     let mut headers = HeaderMap::new();
     crate::web::rate_headers::write(counted, &mut headers);
     ["ratelimit-policy", "ratelimit"]
@@ -163,7 +163,7 @@ fn a_call_counts_against_its_account_unless_the_limit_of_its_key_rejects_it() {
     let keys = [1, 2].map(|number| key(number, limit(1, 2)));
     let call = |key: &ApiKey| {
         let of_key = bench.rates.count(key);
-        Counted::new(of_key, account, limit(1, 3), &limiters)
+        RateStates::new(of_key, account, limit(1, 3), &limiters)
     };
     let first = call(&keys[0]);
     assert_eq!(
@@ -187,6 +187,6 @@ fn a_call_counts_against_its_account_unless_the_limit_of_its_key_rejects_it() {
         "this account may make 1 request per second, and up to 3 at once after a pause; try again in 1 second"
     );
     assert_eq!(error.retry_after, Some(1));
-    let unlimited = Counted::new(None, account, None, &limiters);
+    let unlimited = RateStates::new(None, account, None, &limiters);
     assert!(unlimited.admit().is_ok() && unlimited.account.is_none());
 }

@@ -39,7 +39,7 @@ use server::Server;
 use std::sync::Arc;
 use std::time::Duration;
 use templates::Templates;
-use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture, note_cause};
+use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator, note_cause};
 use tokio::time::sleep;
 use uuid::Uuid;
 use workflow::{Graph, Workflow};
@@ -92,7 +92,7 @@ impl Generator for ComfyUi {
     fn generate(
         &self,
         task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
         let inner = Arc::clone(&self.inner);
         async move { inner.run(task).await }.boxed_local()
     }
@@ -103,7 +103,7 @@ impl Generator for ComfyUi {
     }
 }
 
-struct Tracked {
+struct TrackedPrompt {
     id: String,
     events: PromptEvents,
     guard: CancelOnDrop,
@@ -112,7 +112,7 @@ struct Tracked {
 }
 
 impl Inner {
-    async fn run(&self, task: GenerationTask) -> Result<Picture, GenerateError> {
+    async fn run(&self, task: GenerationTask) -> Result<GeneratedImage, GenerateError> {
         let workflow = self.templates.for_inputs(task.inputs.len())?;
         for attempt in 0..MAX_PROMPTS {
             let id = prompt_id::prompt_id(self.server.upstream().name(), &task, attempt);
@@ -143,7 +143,7 @@ impl Inner {
                 PromptStatus::Done(stored) => match self.fetch_output(&workflow, &stored).await? {
                     Some(bytes) => return finish(task.account, bytes, task.pixels).await,
                     None if tracked.adopted => {}
-                    None => return Err(self.no_picture()),
+                    None => return Err(self.no_image()),
                 },
                 PromptStatus::Failed(failure) => return Err(self.failed(&failure)),
                 // An earlier try was dropped and canceled it.
@@ -186,12 +186,12 @@ impl Inner {
         theirs: String,
         workflow: &Workflow,
         task: &GenerationTask,
-    ) -> Tracked {
+    ) -> TrackedPrompt {
         tracing::info!(job = %task.job, prompt = theirs, "adopted a prompt of an earlier run");
         let guard = CancelOnDrop::new(self.server.clone(), theirs.clone(), task.cut_off.clone());
         let socket = self.server.open_socket(&id.to_string()).await;
         let graph = workflow.fill(task.inputs.len(), &|_| Value::Null);
-        Tracked {
+        TrackedPrompt {
             // The running graph has these nodes, unless the operator has changed the workflow since.
             events: PromptEvents::new(socket, ProgressMeter::new(&theirs, &graph)),
             id: theirs,
@@ -205,7 +205,7 @@ impl Inner {
         id: Uuid,
         workflow: &Workflow,
         task: &GenerationTask,
-    ) -> Result<Tracked, GenerateError> {
+    ) -> Result<TrackedPrompt, GenerateError> {
         let graph = self.graph(id, workflow, task).await?;
         let ours = id.to_string();
         // Opened before the submission, so that no event is missed.
@@ -228,7 +228,7 @@ impl Inner {
             }
         }
         let meter = ProgressMeter::new(&submitted.id, &graph);
-        Ok(Tracked {
+        Ok(TrackedPrompt {
             events: PromptEvents::new(socket, meter),
             id: submitted.id,
             guard,
@@ -301,7 +301,7 @@ impl Inner {
         }
     }
 
-    fn no_picture(&self) -> GenerateError {
+    fn no_image(&self) -> GenerateError {
         let backend = self.server.upstream().name();
         let cause = "the workflow produced no image: it needs a SaveImage node";
         tracing::warn!(%backend, "{cause}");

@@ -7,7 +7,7 @@ use percent_encoding::NON_ALPHANUMERIC;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tintype_actors::ports::note_cause;
-use tintype_imaging::fit::Fitted;
+use tintype_imaging::fit::FittedImage;
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -24,10 +24,10 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(15);
 pub struct Server {
     /// For every call except fetching an image.
     upstream: Upstream,
-    pictures: Upstream,
+    images: Upstream,
 }
 
-pub struct Submitted {
+pub struct SubmittedPrompt {
     /// The prompt's id on the server: ours or, on old servers, one that the server assigned.
     pub id: String,
     /// Errors by node id; the server skips outputs that depend on these nodes.
@@ -35,10 +35,10 @@ pub struct Submitted {
 }
 
 impl Server {
-    pub fn new(pictures: Upstream) -> Self {
+    pub fn new(images: Upstream) -> Self {
         Self {
-            upstream: pictures.for_small_answers(),
-            pictures,
+            upstream: images.for_small_answers(),
+            images,
         }
     }
 
@@ -111,7 +111,7 @@ impl Server {
     ///
     /// # Errors
     /// [`Fault::Status`] for a graph that the server refuses, with the reasons in the log; else as [`Upstream::get`].
-    pub async fn submit(&self, id: &str, graph: &Graph) -> Result<Submitted, Fault> {
+    pub async fn submit(&self, id: &str, graph: &Graph) -> Result<SubmittedPrompt, Fault> {
         // The client id equals the prompt id: a socket belongs to one prompt, and on old servers, which assign the prompt id,
         // the client id finds the prompt.
         let body = json!({"prompt": graph, "prompt_id": id, "client_id": id});
@@ -126,7 +126,7 @@ impl Server {
             return Err(self.upstream.refusal(&answer, None));
         }
         match submitted["prompt_id"].as_str() {
-            Some(theirs) => Ok(Submitted {
+            Some(theirs) => Ok(SubmittedPrompt {
                 id: theirs.to_owned(),
                 node_errors,
             }),
@@ -153,7 +153,7 @@ impl Server {
     ///
     /// # Errors
     /// As [`Upstream::get`].
-    pub async fn upload(&self, original: Fitted) -> Result<String, Fault> {
+    pub async fn upload(&self, original: FittedImage) -> Result<String, Fault> {
         let name = format!("{}.{}", Uuid::new_v4(), original.kind.extension());
         let length = original.bytes.len() as u64;
         let file = Part::stream_with_length(original.bytes, length)
@@ -187,7 +187,7 @@ impl Server {
             .append_pair("subfolder", &file.subfolder)
             .append_pair("type", &file.kind)
             .finish();
-        let answer = self.pictures.get(&format!("/view?{query}")).await?;
+        let answer = self.images.get(&format!("/view?{query}")).await?;
         if answer.status == 404 {
             return Ok(None);
         }

@@ -1,6 +1,6 @@
 //! Parses the answer of a `generateContent` call.
 
-use super::super::picture_bytes;
+use super::super::image_bytes;
 use serde::Deserialize;
 
 /// The relevant fields of the answer. The parser accepts both casings; every field may be null or absent.
@@ -58,7 +58,7 @@ pub struct ModelEntry {
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
-    Picture(Vec<u8>),
+    Image(Vec<u8>),
     /// Refused for its content; a retry would be refused too.
     Blocked(String),
     /// No image, but a retry may succeed.
@@ -113,8 +113,8 @@ impl Candidate {
             .filter_map(|it| it.inline_data.as_ref()?.data.as_deref())
             .next_back();
         if let Some(data) = data {
-            return match picture_bytes(data) {
-                Some(bytes) => Outcome::Picture(bytes),
+            return match image_bytes(data) {
+                Some(bytes) => Outcome::Image(bytes),
                 None => Outcome::Garbage("an image that is not base64"),
             };
         }
@@ -173,7 +173,7 @@ mod tests {
             {"inline_data": {"mime_type": "image/png", "data": "-__-"}},
             {"thought": true, "inlineData": {"mimeType": "image/png", "data": "BBBB"}},
         ]}}], "usageMetadata": {}});
-        assert_eq!(outcome(answer), Outcome::Picture(vec![0xfb, 0xff, 0xfe]));
+        assert_eq!(outcome(answer), Outcome::Image(vec![0xfb, 0xff, 0xfe]));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use model::Model;
 pub use probe::GeminiProbe;
-use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
+use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator};
 use tintype_imaging::ImageKind;
 use tintype_storage::domain::tier::Resolution;
 
@@ -51,7 +51,7 @@ impl Gemini {
         })
     }
 
-    async fn run(self, task: GenerationTask) -> Result<Picture, GenerateError> {
+    async fn run(self, task: GenerationTask) -> Result<GeneratedImage, GenerateError> {
         let Some(id) = task.model.as_deref() else {
             // `kinds::model` finds no model only if the configuration names none at all.
             tracing::error!(backend = self.upstream.name(), tier = %task.tier, "no model is configured");
@@ -76,9 +76,9 @@ impl Gemini {
         }
         let content: GenerateContent = self.upstream.json(answer).await?;
         match blocking(move || content.outcome()).await {
-            Outcome::Picture(bytes) => Ok(Picture::foreign(bytes)),
+            Outcome::Image(bytes) => Ok(GeneratedImage::foreign(bytes)),
             Outcome::Blocked(why) => Err(GenerateError::Blocked(self.upstream.clean(&why))),
-            Outcome::Nothing(why) => Err(GenerateError::NoPicture(self.upstream.clean(&why))),
+            Outcome::Nothing(why) => Err(GenerateError::NoImage(self.upstream.clean(&why))),
             Outcome::Garbage(what) => {
                 let fault = Fault::Garbage(what.to_owned());
                 Err(self.upstream.logged(&path, fault).into())
@@ -105,7 +105,7 @@ impl Generator for Gemini {
     fn generate(
         &self,
         task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
         self.clone().run(task).boxed_local()
     }
 }

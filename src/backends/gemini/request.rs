@@ -6,7 +6,7 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use serde::Serialize;
 use tintype_actors::ports::GenerationTask;
-use tintype_imaging::fit::Fitted;
+use tintype_imaging::fit::FittedImage;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -48,7 +48,7 @@ struct ImageConfig {
 }
 
 /// Serializes the body, with the input images before the prompt. CPU-heavy: call it on the blocking pool.
-pub fn body(task: &GenerationTask, model: &Model, inputs: &[Fitted]) -> Bytes {
+pub fn body(task: &GenerationTask, model: &Model, inputs: &[FittedImage]) -> Bytes {
     let mut parts: Vec<Part<'_>> = inputs
         .iter()
         .map(|input| Part::InlineData {

@@ -6,7 +6,7 @@ use crate::images::Images;
 use bytes::Bytes;
 use tintype_actors::ports::{GenerateError, GenerationTask};
 use tintype_imaging::ImageKind;
-use tintype_imaging::fit::{self, Fitted, Unfit, fit};
+use tintype_imaging::fit::{self, FittedImage, Unfit, fit};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::job::InputImage;
 
@@ -35,7 +35,7 @@ impl Accepts {
 }
 
 /// The file name in a multipart form; `number` counts from 1.
-pub fn file_name(input: &Fitted, number: usize) -> String {
+pub fn file_name(input: &FittedImage, number: usize) -> String {
     format!("{number}.{}", input.kind.extension())
 }
 
@@ -47,7 +47,7 @@ pub async fn load(
     images: &Images,
     task: &GenerationTask,
     accepts: Accepts,
-) -> Result<Vec<Fitted>, GenerateError> {
+) -> Result<Vec<FittedImage>, GenerateError> {
     if task.inputs.len() > accepts.max_count {
         let most = match accepts.max_count {
             1 => "one input image".to_owned(),
@@ -100,7 +100,7 @@ async fn fit_one(
     bytes: Bytes,
     number: usize,
     accepts: Accepts,
-) -> Result<Fitted, GenerateError> {
+) -> Result<FittedImage, GenerateError> {
     let kind = ImageKind::from_bytes(&bytes);
     let fitted = decoding(&INPUTS, account, move |permit| {
         fit(permit, bytes, kind, accepts.of_one())

@@ -3,7 +3,7 @@
 use crate::backends::upstream::decoding;
 use crate::image_decoding::RESULTS;
 use image::imageops::FilterType;
-use tintype_actors::ports::{GenerateError, Picture};
+use tintype_actors::ports::{GenerateError, GeneratedImage};
 use tintype_imaging::decoding::open_any;
 use tintype_imaging::encoding::{self, PngEffort};
 use tintype_imaging::{DecodePermit, Pixels};
@@ -23,12 +23,12 @@ pub async fn finish(
     account: AccountId,
     bytes: Vec<u8>,
     wanted: (u32, u32),
-) -> Result<Picture, GenerateError> {
+) -> Result<GeneratedImage, GenerateError> {
     let bytes = decoding(&RESULTS, account, move |permit| {
         cover(permit, bytes, wanted)
     })
     .await?;
-    Ok(Picture::foreign(bytes))
+    Ok(GeneratedImage::foreign(bytes))
 }
 
 fn broken(text: &str) -> GenerateError {
@@ -60,13 +60,13 @@ fn cover(
     let opened = open()?;
     let pixels = opened.decode(u32::MAX).map_err(invalid_image)?;
     drop(bytes);
-    let picture = pixels.into_stored();
-    let (x, y, w, h) = centered_crop(picture.width(), picture.height(), (width, height));
+    let image = pixels.into_stored();
+    let (x, y, w, h) = centered_crop(image.width(), image.height(), (width, height));
     // Crop first: a long strip, enlarged whole until its short side fits, would not fit into memory.
-    let large = picture
+    let large = image
         .crop_imm(x, y, w, h)
         .resize_exact(width, height, FilterType::Lanczos3);
-    drop(picture);
+    drop(image);
     let large = Pixels::upright(large);
     encoding::png(&large, large.whole(), PngEffort::Fast)
         .map_err(|_| broken("the enlarged image could not be encoded"))
@@ -113,8 +113,8 @@ mod tests {
     }
 
     fn size(bytes: &[u8]) -> (u32, u32) {
-        let picture = image::load_from_memory(bytes).unwrap();
-        (picture.width(), picture.height())
+        let image = image::load_from_memory(bytes).unwrap();
+        (image.width(), image.height())
     }
 
     #[test]
@@ -165,8 +165,8 @@ mod tests {
             DynamicImage::new_luma8(9, 9),
             DynamicImage::new_rgba16(9, 9),
         ];
-        for picture in plain {
-            let fault = cover(encode(picture), (9, 9)).unwrap_err();
+        for image in plain {
+            let fault = cover(encode(image), (9, 9)).unwrap_err();
             assert!(
                 matches!(&fault, GenerateError::Broken(text) if text.contains("single colour"))
             );

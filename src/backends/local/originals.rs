@@ -8,8 +8,8 @@ use crate::backends::upstream::decoding;
 use crate::image_decoding::INPUTS;
 use crate::images::Images;
 use tintype_actors::ports::{GenerateError, GenerationTask};
-use tintype_imaging::fit::Fitted;
-use tintype_imaging::{ImageKind, Opened, decoding::open_any};
+use tintype_imaging::fit::FittedImage;
+use tintype_imaging::{ImageKind, OpenedImage, decoding::open_any};
 use tintype_storage::domain::request::MAX_INPUTS;
 
 /// An upright PNG or JPEG is sent unchanged; anything else is converted to PNG.
@@ -26,12 +26,15 @@ const ACCEPTS: Accepts = Accepts {
 /// # Errors
 ///
 /// As [`inputs::load`]; also `Unsound` for an image with an intact header and damaged data.
-pub async fn load(images: &Images, task: &GenerationTask) -> Result<Vec<Fitted>, GenerateError> {
+pub async fn load(
+    images: &Images,
+    task: &GenerationTask,
+) -> Result<Vec<FittedImage>, GenerateError> {
     let originals = inputs::load(images, task, ACCEPTS).await?;
     for (at, original) in originals.iter().enumerate() {
         let bytes = original.bytes.clone();
         let inspection = decoding(&INPUTS, task.account, move |permit| {
-            open_any(permit, &bytes).and_then(Opened::inspect)
+            open_any(permit, &bytes).and_then(OpenedImage::inspect)
         });
         if inspection.await.is_err() {
             return Err(GenerateError::Unsound(format!(

@@ -6,8 +6,8 @@ mod probe;
 mod request;
 mod size;
 
+use super::image_bytes;
 use super::inputs::{self, Accepts};
-use super::picture_bytes;
 use super::upstream::{Answer, Auth, Fault, Upstream, UpstreamSetupError, blocking};
 use crate::config::{ImageField, OpenAiDialect, Remote};
 use crate::images::Images;
@@ -18,9 +18,9 @@ pub use probe::OpenAiProbe;
 use request::Fields;
 use size::Family;
 use std::sync::Arc;
-use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
+use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator};
 use tintype_imaging::ImageKind;
-use tintype_imaging::fit::Fitted;
+use tintype_imaging::fit::FittedImage;
 use tintype_storage::domain::tier::Resolution;
 
 /// The limits of OpenAI itself.
@@ -60,7 +60,7 @@ impl OpenAi {
         })
     }
 
-    async fn run(self, task: GenerationTask) -> Result<Picture, GenerateError> {
+    async fn run(self, task: GenerationTask) -> Result<GeneratedImage, GenerateError> {
         let family = Family::of(task.model.as_deref());
         let accepts = match (family, self.dialect.image_field) {
             (_, ImageField::File) => Accepts {
@@ -78,14 +78,14 @@ impl OpenAi {
         }
         let images: ImagesAnswer = self.upstream.json(answer).await?;
         let Some(item) = images.first() else {
-            return Err(GenerateError::NoPicture(
+            return Err(GenerateError::NoImage(
                 "the image generator returned no image".into(),
             ));
         };
-        self.picture(item).await
+        self.image(item).await
     }
 
-    async fn ask(&self, fields: Fields, inputs: Vec<Fitted>) -> Result<Answer, Fault> {
+    async fn ask(&self, fields: Fields, inputs: Vec<FittedImage>) -> Result<Answer, Fault> {
         let generation = inputs.is_empty() || self.dialect.image_field == ImageField::File;
         if generation {
             let body = blocking(move || fields.json(inputs.first())).await;
@@ -97,9 +97,9 @@ impl OpenAi {
     }
 
     /// Decodes the image, or fetches it from the address in the answer.
-    async fn picture(&self, item: Item) -> Result<Picture, GenerateError> {
+    async fn image(&self, item: Item) -> Result<GeneratedImage, GenerateError> {
         let data = match item {
-            Item::Data(text) => blocking(move || picture_bytes(&text)).await,
+            Item::Data(text) => blocking(move || image_bytes(&text)).await,
             Item::Address(url) => {
                 let answer = self.upstream.get_same_origin(&url).await?;
                 Some(self.upstream.expect_success(answer)?.body.to_vec())
@@ -109,7 +109,7 @@ impl OpenAi {
             let fault = Fault::Garbage("an image that is not base64".into());
             self.upstream.logged("", fault)
         })?;
-        Ok(Picture::foreign(bytes))
+        Ok(GeneratedImage::foreign(bytes))
     }
 }
 
@@ -126,7 +126,7 @@ impl Generator for OpenAi {
     fn generate(
         &self,
         task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
         self.clone().run(task).boxed_local()
     }
 }

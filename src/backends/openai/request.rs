@@ -11,7 +11,7 @@ use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::Serialize;
 use tintype_actors::ports::GenerationTask;
-use tintype_imaging::fit::Fitted;
+use tintype_imaging::fit::FittedImage;
 
 /// The fields of both calls.
 #[derive(Clone, Debug, Serialize)]
@@ -58,7 +58,7 @@ impl Fields {
     }
 
     /// The body of a generation. Some servers take one input image in it. CPU-heavy: call it on the blocking pool.
-    pub fn json(&self, input: Option<&Fitted>) -> Bytes {
+    pub fn json(&self, input: Option<&FittedImage>) -> Bytes {
         let body = Generation {
             fields: self,
             file: input.map(|it| BASE64_STANDARD.encode(&it.bytes)),
@@ -68,7 +68,7 @@ impl Fields {
     }
 
     /// The form of an edit: text fields before files, in the order of OpenAI's own clients.
-    pub fn form(self, inputs: &[Fitted], field: ImageField) -> Form {
+    pub fn form(self, inputs: &[FittedImage], field: ImageField) -> Form {
         let texts = [
             ("model", self.model),
             ("prompt", Some(self.prompt)),
@@ -95,7 +95,7 @@ impl Fields {
     }
 }
 
-fn file(input: &Fitted, number: usize) -> Part {
+fn file(input: &FittedImage, number: usize) -> Part {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(input.kind.mime()));
     let length = input.bytes.len() as u64;

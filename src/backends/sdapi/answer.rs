@@ -1,13 +1,13 @@
 //! Parses answers: `{"images": ["<base64>"], "info": "<JSON as a string>"}`.
 
-use crate::backends::picture_bytes;
+use crate::backends::image_bytes;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 /// Why an answer yields no image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoPicture {
+pub enum NoImage {
     #[error("the answer does not have the form of /sdapi/v1")]
     Form,
     /// The list is empty. Some servers report a failure this way.
@@ -34,23 +34,23 @@ pub struct UpscaleAnswer {
 pub trait ImageAnswer: DeserializeOwned + Send + 'static {
     /// # Errors
     ///
-    /// See [`NoPicture`].
-    fn picture(self) -> Result<Vec<u8>, NoPicture>;
+    /// See [`NoImage`].
+    fn image(self) -> Result<Vec<u8>, NoImage>;
 }
 
 impl ImageAnswer for GenerationAnswer {
     /// Returns the first image after the grid, if the server sends a grid.
-    fn picture(self) -> Result<Vec<u8>, NoPicture> {
-        let images = self.images.ok_or(NoPicture::Form)?;
+    fn image(self) -> Result<Vec<u8>, NoImage> {
+        let images = self.images.ok_or(NoImage::Form)?;
         let first = self.info.map_or(0, |info| index_of_first(info.get()));
         let first = images.get(first).or(images.first());
-        decode(first.ok_or(NoPicture::Empty)?)
+        decode(first.ok_or(NoImage::Empty)?)
     }
 }
 
 impl ImageAnswer for UpscaleAnswer {
-    fn picture(self) -> Result<Vec<u8>, NoPicture> {
-        decode(&self.image.ok_or(NoPicture::Form)?)
+    fn image(self) -> Result<Vec<u8>, NoImage> {
+        decode(&self.image.ok_or(NoImage::Form)?)
     }
 }
 
@@ -67,11 +67,11 @@ fn index_of_first(info: &str) -> usize {
     info.and_then(|it| it.index_of_first_image).unwrap_or(0)
 }
 
-fn decode(text: &str) -> Result<Vec<u8>, NoPicture> {
-    match picture_bytes(text) {
+fn decode(text: &str) -> Result<Vec<u8>, NoImage> {
+    match image_bytes(text) {
         Some(bytes) => Ok(bytes),
-        None if text.trim().is_empty() => Err(NoPicture::Empty),
-        None => Err(NoPicture::Encoding),
+        None if text.trim().is_empty() => Err(NoImage::Empty),
+        None => Err(NoImage::Encoding),
     }
 }
 
@@ -80,23 +80,23 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn read<T: ImageAnswer>(answer: &Value) -> Result<Vec<u8>, NoPicture> {
+    fn read<T: ImageAnswer>(answer: &Value) -> Result<Vec<u8>, NoImage> {
         let bytes = serde_json::to_vec(answer).unwrap();
-        let read: T = serde_json::from_slice(&bytes).map_err(|_| NoPicture::Form)?;
-        read.picture()
+        let read: T = serde_json::from_slice(&bytes).map_err(|_| NoImage::Form)?;
+        read.image()
     }
 
-    fn picture(answer: &Value) -> Result<Vec<u8>, NoPicture> {
+    fn image(answer: &Value) -> Result<Vec<u8>, NoImage> {
         read::<GenerationAnswer>(answer)
     }
 
-    fn enlarged(answer: &Value) -> Result<Vec<u8>, NoPicture> {
+    fn enlarged(answer: &Value) -> Result<Vec<u8>, NoImage> {
         read::<UpscaleAnswer>(answer)
     }
 
     #[test]
     fn the_first_image_that_is_not_a_grid_is_returned() {
-        let of = |answer: Value| picture(&answer).map(|bytes| String::from_utf8(bytes).unwrap());
+        let of = |answer: Value| image(&answer).map(|bytes| String::from_utf8(bytes).unwrap());
         let (grid, first, map) = ("Z3JpZA==", "Zmlyc3Q=", "bWFw");
         let info = r#"{"seed": 5, "index_of_first_image": 1}"#;
         let list = json!([grid, first, map]);
@@ -124,28 +124,28 @@ mod tests {
     #[test]
     fn a_data_url_is_read_too() {
         let answer = json!({"images": ["data:image/png;base64,Zmlyc3Q="]});
-        assert_eq!(picture(&answer).unwrap(), b"first");
+        assert_eq!(image(&answer).unwrap(), b"first");
         assert_eq!(enlarged(&json!({"image": "Zmlyc3Q=\n"})).unwrap(), b"first");
     }
 
     #[test]
     fn every_other_answer_is_a_fault() {
         for (answer, fault) in [
-            (json!({"images": []}), NoPicture::Empty),
-            (json!({"images": [""]}), NoPicture::Empty),
+            (json!({"images": []}), NoImage::Empty),
+            (json!({"images": [""]}), NoImage::Empty),
             (
                 json!({"images": ["data:image/png;base64"]}),
-                NoPicture::Encoding,
+                NoImage::Encoding,
             ),
-            (json!({"images": ["&&&"]}), NoPicture::Encoding),
-            (json!({"images": [7]}), NoPicture::Form),
-            (json!({"images": null}), NoPicture::Form),
-            (json!({"detail": "Not Found"}), NoPicture::Form),
-            (json!(["Zmlyc3Q="]), NoPicture::Form),
-            (json!(null), NoPicture::Form),
+            (json!({"images": ["&&&"]}), NoImage::Encoding),
+            (json!({"images": [7]}), NoImage::Form),
+            (json!({"images": null}), NoImage::Form),
+            (json!({"detail": "Not Found"}), NoImage::Form),
+            (json!(["Zmlyc3Q="]), NoImage::Form),
+            (json!(null), NoImage::Form),
         ] {
-            assert_eq!(picture(&answer), Err(fault), "{answer}");
+            assert_eq!(image(&answer), Err(fault), "{answer}");
         }
-        assert_eq!(enlarged(&json!({"images": []})), Err(NoPicture::Form));
+        assert_eq!(enlarged(&json!({"images": []})), Err(NoImage::Form));
     }
 }

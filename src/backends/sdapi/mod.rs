@@ -16,13 +16,13 @@ use super::local::{finish::finish, originals, size};
 use super::upstream::{Answer, Auth, Fault, Upstream, UpstreamSetupError, blocking, misconfigured};
 use crate::config::{Remote, SdApiSettings};
 use crate::images::Images;
-use answer::{GenerationAnswer, ImageAnswer, NoPicture, UpscaleAnswer};
+use answer::{GenerationAnswer, ImageAnswer, NoImage, UpscaleAnswer};
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use interrupt::Interrupt;
 use request::Request;
 use std::sync::Arc;
-use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
+use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator};
 
 /// A server that speaks `/sdapi/v1`.
 #[derive(Clone)]
@@ -66,14 +66,14 @@ impl Generator for SdApi {
     fn generate(
         &self,
         task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
         let inner = Arc::clone(&self.inner);
         async move { inner.run(task).await }.boxed_local()
     }
 }
 
 impl Inner {
-    async fn run(&self, task: GenerationTask) -> Result<Picture, GenerateError> {
+    async fn run(&self, task: GenerationTask) -> Result<GeneratedImage, GenerateError> {
         let count = task.inputs.len();
         if count > 1 && !self.settings.reference_inputs {
             return Err(GenerateError::NotAsked(format!(
@@ -142,23 +142,23 @@ impl Inner {
 
     async fn read<T: ImageAnswer>(&self, answer: Answer) -> Result<Vec<u8>, GenerateError> {
         let read: T = self.upstream.json(answer).await?;
-        let picked = blocking(move || read.picture()).await;
+        let picked = blocking(move || read.image()).await;
         picked.map_err(|fault| {
             let logged = self.upstream.logged("", Fault::Garbage(fault.to_string()));
             match fault {
                 // Some servers report a failure this way. The server is healthy, and a retry may succeed.
-                NoPicture::Empty => {
-                    GenerateError::NoPicture("the image generator returned no image".into())
+                NoImage::Empty => {
+                    GenerateError::NoImage("the image generator returned no image".into())
                 }
-                NoPicture::Form | NoPicture::Encoding => logged.into(),
+                NoImage::Form | NoImage::Encoding => logged.into(),
             }
         })
     }
 
     /// Has the server upscale the image. If that fails, returns it unchanged, and [`finish`] enlarges it.
     async fn upscale(&self, made: Vec<u8>, upscaler: String, wanted: (u32, u32)) -> Vec<u8> {
-        let picture = made.clone();
-        let request = blocking(move || request::enlargement(&picture, &upscaler, wanted)).await;
+        let image = made.clone();
+        let request = blocking(move || request::enlargement(&image, &upscaler, wanted)).await;
         let enlarged = match self.ask(request).await {
             Ok(answer) => self.read::<UpscaleAnswer>(answer).await,
             Err(error) => Err(error),

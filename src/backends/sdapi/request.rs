@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use tintype_actors::ports::GenerationTask;
-use tintype_imaging::fit::Fitted;
+use tintype_imaging::fit::FittedImage;
 
 /// Crops and resizes an input to the requested size; the default would stretch it.
 const CROP_AND_RESIZE: u8 = 1;
@@ -23,7 +23,7 @@ pub fn request(
     settings: &SdApiSettings,
     task: &GenerationTask,
     size: (u32, u32),
-    originals: &[Fitted],
+    originals: &[FittedImage],
     task_id: &str,
 ) -> Request {
     let prompt = match settings.prompt_syntax {
@@ -76,11 +76,11 @@ pub fn request(
 }
 
 /// The request that enlarges an image to `size` with one of the server's upscalers.
-pub fn enlargement(picture: &[u8], upscaler: &str, size: (u32, u32)) -> Request {
+pub fn enlargement(image: &[u8], upscaler: &str, size: (u32, u32)) -> Request {
     Request {
         path: "/sdapi/v1/extra-single-image",
         body: json!({
-            "image": STANDARD.encode(picture),
+            "image": STANDARD.encode(image),
             "resize_mode": 1,
             "upscaling_resize_w": size.0,
             "upscaling_resize_h": size.1,

@@ -139,7 +139,7 @@ mod tests {
             GenerateError::Broken(_) => "broken",
             GenerateError::Refused(_) => "refused",
             GenerateError::Blocked(_) => "blocked",
-            GenerateError::NoPicture(_) => "no picture",
+            GenerateError::NoImage(_) => "no image",
             GenerateError::TimedOut(_) => "timed out",
             GenerateError::Unsound(_) | GenerateError::NotAsked(_) | GenerateError::Storage(_) => {
                 panic!("it was asked")

@@ -171,9 +171,9 @@ mod tests {
     #[test]
     fn a_file_without_requests_is_refused_in_one_line() {
         let text = |requests: anyhow::Result<Requests>| requests.err().unwrap().to_string();
-        let picture = Requests::from_json("fox.png".into(), b"\x89PNG\n\xff\n\xfe".into());
+        let image = Requests::from_json("fox.png".into(), b"\x89PNG\n\xff\n\xfe".into());
         assert_eq!(
-            text(picture),
+            text(image),
             "fox.png is not JSON Lines: it is not UTF-8 text"
         );
         let table = Requests::from_csv("a.csv".into(), b"model,prompt\n");

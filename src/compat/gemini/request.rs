@@ -5,7 +5,7 @@ use super::fields::Object;
 use super::options::{self, Options};
 use crate::application::generation_request::{GenerationRequest, Input, Shape};
 use crate::application::settings::Settings;
-use crate::compat::body::{BodyImage, Received};
+use crate::compat::body::{BodyImage, ReceivedBody};
 use crate::compat::refusal::Refusal;
 use crate::compat::scanner::MAX_DEPTH;
 use tintype_storage::domain::job::Origin;
@@ -44,7 +44,7 @@ pub fn parse(text: &str, tier: Tier, settings: &Settings) -> Result<ParsedBody, 
 /// The data of an input image is not a valid image.
 pub fn generation_request(
     body: ParsedBody,
-    received: Received,
+    received: ReceivedBody,
     idempotency_key: Option<String>,
 ) -> Result<GenerationRequest, Refusal> {
     let mut images: Vec<Option<BodyImage>> = received.images.into_iter().map(Some).collect();
@@ -73,7 +73,7 @@ pub fn generation_request(
         callback_url: None,
         metadata: None,
         origin: Origin::Synchronous,
-        pictures: 1,
+        images: 1,
         cancel_after: None,
         idempotency_key,
     })

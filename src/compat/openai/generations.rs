@@ -5,7 +5,7 @@ use super::response;
 use crate::application::generation_request::GenerationRequest;
 use crate::application::load_shedding;
 use crate::application::payer::Payer;
-use crate::application::submit_generation::check_pictures;
+use crate::application::submit_generation::check_images;
 use crate::compat::auth;
 use crate::compat::deadline;
 use crate::compat::dialect::Dialect;
@@ -91,7 +91,7 @@ async fn submit_new(
     waiters: &mut Vec<JobWaiter>,
 ) -> Result<(), Refusal> {
     if let Some(one) = rest.first() {
-        check_pictures(&state.generations, caller, one, rest.len()).await?;
+        check_images(&state.generations, caller, one, rest.len()).await?;
     }
     for generation_request in rest {
         waiters.push(submission::submit_new(state, caller, generation_request, deadline).await?);

@@ -57,7 +57,7 @@ impl Options {
             callback_url: None,
             metadata: None,
             origin: Origin::Synchronous,
-            pictures: self.count,
+            images: self.count,
             cancel_after: None,
             idempotency_key: name,
         }

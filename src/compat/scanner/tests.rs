@@ -4,9 +4,9 @@ use super::*;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-type Scanned = (String, Vec<Result<Vec<u8>, Base64Fault>>);
+type ScanResult = (String, Vec<Result<Vec<u8>, Base64Fault>>);
 
-fn scan(body: &[u8], piece: usize) -> Result<Scanned, ScanFault> {
+fn scan(body: &[u8], piece: usize) -> Result<ScanResult, ScanFault> {
     let mut scanner = Scanner::new(10_000);
     let (mut images, mut current) = (Vec::new(), Vec::new());
     for piece in body.chunks(piece) {
@@ -26,7 +26,7 @@ fn scan(body: &[u8], piece: usize) -> Result<Scanned, ScanFault> {
 
 /// Checks that chunks of any size give the same result.
 #[track_caller]
-fn scanned(body: &str) -> Scanned {
+fn scanned(body: &str) -> ScanResult {
     let whole = scan(body.as_bytes(), usize::MAX).expect("within limits");
     for piece in [1, 2, 3, 7, 64] {
         let again = scan(body.as_bytes(), piece).expect("within bounds");

@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use super::super::{BackendKind, Config, ImageField, ResponseFormat};
-use super::Given;
+use super::TestConfig;
 
 const OPENAI: &str = "[backends.gpu]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:8000/v1/'\n";
 
 fn with(kind: &str, line: &str) -> Vec<String> {
-    Given::file(format!("[backends.x]\nkind = '{kind}'\n{line}\n")).faults()
+    TestConfig::file(format!("[backends.x]\nkind = '{kind}'\n{line}\n")).faults()
 }
 
 #[test]
 fn a_backend_has_the_defaults_of_its_kind() {
-    let c = Given::file(OPENAI).config();
+    let c = TestConfig::file(OPENAI).config();
     let gpu = &c.backends["gpu"];
     let remote = gpu.remote().unwrap();
     assert_eq!(remote.base_url, "http://127.0.0.1:8000/v1");
@@ -35,7 +35,7 @@ fn nodes_share_the_slots_of_a_backend_on_one_machine() {
             "base_url = 'http://127.0.0.1:8000/v1'"
         };
         let file = format!("[backends.x]\nkind = '{kind}'\n{url}\n{line}\n");
-        Given::file(file).config().backends["x"].shared
+        TestConfig::file(file).config().backends["x"].shared
     };
     for (kind, by_default) in [
         ("procedural", false),
@@ -50,7 +50,7 @@ fn nodes_share_the_slots_of_a_backend_on_one_machine() {
 
 #[test]
 fn the_environment_sets_keys_of_a_backend() {
-    let c = Given::file(OPENAI.replace("gpu", "My-GPU"))
+    let c = TestConfig::file(OPENAI.replace("gpu", "My-GPU"))
         .env("TINTYPE__BACKENDS__MY_GPU__CONCURRENCY", "7")
         .env("TINTYPE__BACKENDS__MY_GPU__API_KEY", "12345")
         .env("TINTYPE__BACKENDS__MY_GPU__HEADERS", "{ X-Team = 'a' }")
@@ -77,7 +77,9 @@ fn the_environment_sets_keys_of_a_backend() {
 
 #[test]
 fn a_flag_sets_a_key_of_a_backend() {
-    let c = Given::file(OPENAI).flag("backends.gpu.retries", 0).config();
+    let c = TestConfig::file(OPENAI)
+        .flag("backends.gpu.retries", 0)
+        .config();
     assert_eq!(c.backends["gpu"].remote().unwrap().retries, 0);
 }
 
@@ -109,7 +111,7 @@ fn a_key_of_another_kind_is_refused_with_the_right_one() {
 fn the_dialect_of_an_openai_server_is_read_and_no_other_kind_has_one() {
     let base = "base_url = 'http://a'";
     let file = format!("[backends.x]\nkind = 'openai'\n{base}\n");
-    let dialect = |file: String| match Given::file(file).config().backends["x"].kind.clone() {
+    let dialect = |file: String| match TestConfig::file(file).config().backends["x"].kind.clone() {
         BackendKind::OpenAi { dialect, .. } => dialect,
         other => panic!("{other:?}"),
     };
@@ -147,14 +149,14 @@ fn kind_and_base_url_are_needed_and_checked() {
             .contains("begins with http:// or https://")
     );
     assert!(with("openai", "base_url = ''")[0].contains("begins with http:// or https://"));
-    let missing = Given::file("[backends.x]\nbase_url = 'http://a'\n").faults();
+    let missing = TestConfig::file("[backends.x]\nbase_url = 'http://a'\n").faults();
     assert_eq!(
         missing,
         [
             "config.toml:1: backends.x.kind: missing, expected one of: procedural, gemini, openai, sdapi, comfyui"
         ]
     );
-    let from_env = Given::nothing()
+    let from_env = TestConfig::nothing()
         .env("TINTYPE__BACKENDS__X__CONCURRENCY", "1")
         .faults();
     assert!(
@@ -166,27 +168,27 @@ fn kind_and_base_url_are_needed_and_checked() {
 #[test]
 fn the_builtin_backend_is_always_procedural() {
     let faults =
-        Given::file("[backends.builtin]\nkind = 'gemini'\nbase_url = 'https://a'").faults();
+        TestConfig::file("[backends.builtin]\nkind = 'gemini'\nbase_url = 'https://a'").faults();
     assert_eq!(faults.len(), 1);
     assert!(faults[0].contains("always procedural"), "{faults:?}");
-    let second = Given::file("[backends.more]\nkind = 'procedural'\nconcurrency = 3").config();
+    let second = TestConfig::file("[backends.more]\nkind = 'procedural'\nconcurrency = 3").config();
     assert_eq!(second.backends["more"].concurrency, 3);
 }
 
 #[test]
 fn a_faulty_backend_is_reported_once_and_not_as_missing() {
     let content = "[backends.x]\nkind = 'opnai'\n[tiers.fast]\nbackends = [{ name = 'x' }]";
-    assert_eq!(Given::file(content).faults().len(), 1);
+    assert_eq!(TestConfig::file(content).faults().len(), 1);
 }
 
 #[test]
 fn names_and_headers_are_validated() {
     assert!(
-        Given::file("[backends.\"a b\"]\nkind = 'procedural'").faults()[0]
+        TestConfig::file("[backends.\"a b\"]\nkind = 'procedural'").faults()[0]
             .contains("expected a name of")
     );
     assert!(
-        Given::file("[backends.\"\"]\nkind = 'procedural'").faults()[0]
+        TestConfig::file("[backends.\"\"]\nkind = 'procedural'").faults()[0]
             .contains("expected a name of")
     );
     let base = "base_url = 'http://a'";
@@ -214,15 +216,15 @@ fn names_and_headers_are_validated() {
 fn an_api_key_from_the_environment_is_required_once_a_tier_uses_the_backend() {
     let unused = "[backends.g]\nkind = 'gemini'\nbase_url = 'https://a'\napi_key_env = 'G_KEY'\n";
     let used = format!("{unused}[tiers.fast]\nbackends = [{{ name = 'g' }}]\n");
-    let key = |given: Given| {
+    let key = |given: TestConfig| {
         given.config().backends["g"]
             .remote()
             .unwrap()
             .api_key
             .clone()
     };
-    assert_eq!(key(Given::file(unused)), None);
-    let faults = Given::file(&used).faults();
+    assert_eq!(key(TestConfig::file(unused)), None);
+    let faults = TestConfig::file(&used).faults();
     assert_eq!(faults.len(), 1);
     assert!(
         faults[0].contains("config.toml:6: tiers.fast.backends[0].name"),
@@ -233,17 +235,19 @@ fn an_api_key_from_the_environment_is_required_once_a_tier_uses_the_backend() {
         "{faults:?}"
     );
     // The variable may be set only for the service, so other processes do not require it.
-    let command = Given::file(&used);
+    let command = TestConfig::file(&used);
     assert!(Config::load_for_command(&command.sources).is_ok());
     assert!(
-        !Given::file(&used).env("G_KEY", "").faults().is_empty(),
+        !TestConfig::file(&used).env("G_KEY", "").faults().is_empty(),
         "an empty variable counts as unset"
     );
     assert_eq!(
-        key(Given::file(&used).env("G_KEY", "k")).unwrap().expose(),
+        key(TestConfig::file(&used).env("G_KEY", "k"))
+            .unwrap()
+            .expose(),
         "k"
     );
-    let written = Given::file(&used)
+    let written = TestConfig::file(&used)
         .env("TINTYPE__BACKENDS__G__API_KEY", "w")
         .env("G_KEY", "k");
     assert_eq!(
@@ -257,7 +261,7 @@ fn an_api_key_from_the_environment_is_required_once_a_tier_uses_the_backend() {
 fn a_listener_that_other_machines_reach_without_https_is_warned_about() {
     let listening = |listen: &str, public_url: &str| {
         let file = format!("[server]\nlisten = '{listen}'\npublic_url = '{public_url}'\n");
-        Given::file(&file).config().warnings().join(" ")
+        TestConfig::file(&file).config().warnings().join(" ")
     };
     for quiet in ["127.0.0.9:80", "[::1]:80", "localhost:80"] {
         assert_eq!(listening(quiet, ""), "");
@@ -276,12 +280,13 @@ fn a_listener_that_other_machines_reach_without_https_is_warned_about() {
 
 #[test]
 fn a_tier_whose_attempts_may_outlast_a_run_is_warned_about() {
-    assert_eq!(Given::file("").config().warnings(), [""; 0]);
+    assert_eq!(TestConfig::file("").config().warnings(), [""; 0]);
     let two = "[backends.a]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:1'\n[backends.b]\nkind = 'sdapi'\n\
                base_url = 'http://127.0.0.1:2'\n[tiers.pro]\nbackends = [{ name = 'a' }, { name = 'b' }]\n";
-    let given = |seconds: u64| Given::file(format!("{two}[jobs]\ntimeout_seconds = {seconds}\n"));
+    let given =
+        |seconds: u64| TestConfig::file(format!("{two}[jobs]\ntimeout_seconds = {seconds}\n"));
     assert_eq!(
-        Given::file(two).config().warnings(),
+        TestConfig::file(two).config().warnings(),
         [""; 0],
         "the defaults fit"
     );

@@ -7,7 +7,7 @@ use rust_decimal::Decimal;
 
 use super::super::DEFAULT_TOML;
 use super::super::{BackendKind, Config, LogFormat, Sources, Tier};
-use super::{Given, defaults};
+use super::{TestConfig, defaults};
 
 fn prices(tier: &Tier) -> Vec<(&str, String)> {
     tier.prices
@@ -179,7 +179,7 @@ fn with_examples() -> String {
 #[test]
 fn the_examples_load_and_state_the_defaults_of_their_kind() {
     let key = "the-key-in-the-environment";
-    let spelled_out = Given::file(with_examples())
+    let spelled_out = TestConfig::file(with_examples())
         .env("GEMINI_API_KEY", key)
         .config();
     let short = "[backends]
@@ -187,7 +187,7 @@ fn the_examples_load_and_state_the_defaults_of_their_kind() {
         local = { kind = 'openai', base_url = 'http://127.0.0.1:8000/v1' }
         webui = { kind = 'sdapi', base_url = 'http://127.0.0.1:7860' }
         comfy = { kind = 'comfyui', base_url = 'http://127.0.0.1:8188' }";
-    let short = Given::file(short).env("GEMINI_API_KEY", key).config();
+    let short = TestConfig::file(short).env("GEMINI_API_KEY", key).config();
     assert_eq!(spelled_out, short);
     assert_eq!(short.backends.len(), 5);
 }
@@ -195,13 +195,15 @@ fn the_examples_load_and_state_the_defaults_of_their_kind() {
 #[test]
 fn the_public_url_follows_the_address() {
     assert_eq!(defaults().public_url(), "http://127.0.0.1:8080");
-    let any = Given::nothing().flag("server.listen", "0.0.0.0:0").config();
+    let any = TestConfig::nothing()
+        .flag("server.listen", "0.0.0.0:0")
+        .config();
     assert_eq!(any.public_url(), "http://127.0.0.1:0");
     assert_eq!(
         any.public_url_at("0.0.0.0:4711".parse().unwrap()),
         "http://127.0.0.1:4711"
     );
-    let own = Given::nothing()
+    let own = TestConfig::nothing()
         .flag("server.public_url", "https://pictures.example/t/")
         .config();
     assert_eq!(own.public_url(), "https://pictures.example/t");
@@ -213,8 +215,8 @@ fn the_public_url_follows_the_address() {
 
 #[test]
 fn a_retention_of_zero_days_never_expires() {
-    let c =
-        Given::file("results.retention_days = 0\nwebhooks.delivery_retention_days = 0").config();
+    let c = TestConfig::file("results.retention_days = 0\nwebhooks.delivery_retention_days = 0")
+        .config();
     assert_eq!(c.results.retention(), None);
     assert_eq!(c.webhooks.delivery_retention(), None);
 }

@@ -1,15 +1,15 @@
 //! All faults are reported at once, each with location, key and expectation.
 
-use super::Given;
+use super::TestConfig;
 
-fn only(given: &Given) -> String {
+fn only(given: &TestConfig) -> String {
     let faults = given.faults();
     assert_eq!(faults.len(), 1, "{faults:#?}");
     faults[0].clone()
 }
 
 fn in_file(content: &str) -> String {
-    only(&Given::file(content))
+    only(&TestConfig::file(content))
 }
 
 #[test]
@@ -45,18 +45,18 @@ fn an_unknown_key_is_named_with_its_line_and_the_likely_meaning() {
 #[test]
 fn an_unknown_key_is_found_in_environment_and_flags_too() {
     assert_eq!(
-        only(&Given::nothing().env("TINTYPE__SERVER__LISTN", "x")),
+        only(&TestConfig::nothing().env("TINTYPE__SERVER__LISTN", "x")),
         "environment variable TINTYPE__SERVER__LISTN: server.listn: unknown key; did you mean `listen`?"
     );
     assert_eq!(
-        only(&Given::nothing().flag("server.listn", "x")),
+        only(&TestConfig::nothing().flag("server.listn", "x")),
         "command line, flag for server.listn: server.listn: unknown key; did you mean `listen`?"
     );
     assert!(
-        only(&Given::nothing().env("TINTYPE__SERVER", "x"))
+        only(&TestConfig::nothing().env("TINTYPE__SERVER", "x"))
             .ends_with("server: expected a table, found a string")
     );
-    assert!(only(&Given::nothing().env("TINTYPE__", "x")).contains("TINTYPE__SERVER__LISTEN"));
+    assert!(only(&TestConfig::nothing().env("TINTYPE__", "x")).contains("TINTYPE__SERVER__LISTEN"));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_wrong_type_names_both_types() {
     for (content, expected) in cases {
         assert_eq!(in_file(content), format!("config.toml:1: {expected}"));
     }
-    let hint = only(&Given::nothing().env("TINTYPE__EGRESS__ALLOW", "10.0.0.0/8"));
+    let hint = only(&TestConfig::nothing().env("TINTYPE__EGRESS__ALLOW", "10.0.0.0/8"));
     assert!(hint.contains("written as in TOML"), "{hint}");
 }
 
@@ -162,7 +162,7 @@ kind = 'comfyui'
 [tiers.pro]
 backends = [{ name = 'gp' }]
 ";
-    let given = Given::file(content).env("TINTYPE__JOBS__MAX_LIVE", "no");
+    let given = TestConfig::file(content).env("TINTYPE__JOBS__MAX_LIVE", "no");
     let faults = given.faults();
     let locations: Vec<&str> = faults
         .iter()
@@ -187,7 +187,7 @@ backends = [{ name = 'gp' }]
 
 #[test]
 fn broken_toml_is_reported_line_by_line_beside_the_other_faults() {
-    let faults = Given::file(
+    let faults = TestConfig::file(
         "[server]\nlisten = 127.0.0.1:80\nworkers = x\n[jobs]\nmax_runs = 0\nmax_runs = 1\n",
     )
     .faults();
@@ -210,7 +210,7 @@ fn broken_toml_is_reported_line_by_line_beside_the_other_faults() {
 
 #[test]
 fn a_backend_in_broken_toml_is_not_reported_as_missing() {
-    let faults = Given::file(
+    let faults = TestConfig::file(
         "[tiers.fast]\nbackends = [{ name = 'mine' }]\n[backends.mine\nkind = 'procedural'\n",
     )
     .faults();
@@ -256,7 +256,7 @@ fn decisions_14_the_operators_webhook_needs_its_url_and_a_secret_of_the_usual_fo
         );
     }
     // The operator may use a private address.
-    let both = Given::file(format!(
+    let both = TestConfig::file(format!(
         "operator.webhook_url = 'http://10.0.0.7:9/hook'\n{secret}"
     ));
     assert_eq!(
@@ -267,7 +267,8 @@ fn decisions_14_the_operators_webhook_needs_its_url_and_a_secret_of_the_usual_fo
 
 #[test]
 fn a_malformed_list_or_table_in_a_variable_is_reported_as_such() {
-    let fault = |name: &str, value: &str| Given::nothing().env(name, value).faults().join("\n");
+    let fault =
+        |name: &str, value: &str| TestConfig::nothing().env(name, value).faults().join("\n");
     let malformed = fault("TINTYPE__TIERS__FAST__PRICES", "{ \"1K\" = \"0.05\"");
     assert!(
         malformed.contains("it is not well-formed TOML ("),

@@ -1,9 +1,9 @@
 //! The fingerprint of a configuration.
 
-use super::Given;
+use super::TestConfig;
 
 fn of(file: &str) -> String {
-    Given::file(file).config().fingerprint()
+    TestConfig::file(file).config().fingerprint()
 }
 
 #[test]

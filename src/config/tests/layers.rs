@@ -2,7 +2,7 @@
 
 use super::super::DEFAULT_TOML;
 use super::super::{Config, LogFormat};
-use super::{Given, defaults};
+use super::{TestConfig, defaults};
 
 type Read = fn(&Config) -> String;
 
@@ -89,13 +89,13 @@ fn each_layer_overrides_the_one_before() {
     for (key, [file, env, flag], read) in KEYS {
         let value: toml::Value =
             toml::from_str::<toml::Table>(&format!("v = {flag}")).unwrap()["v"].clone();
-        let given = Given::file(format!("{key} = {file}"));
+        let given = TestConfig::file(format!("{key} = {file}"));
         assert_eq!(read(&given.config()), file, "{key} from the file");
         let given = given.env(&variable(key), env);
         assert_eq!(read(&given.config()), env, "{key} from the environment");
         let given = given.flag(key, value.clone());
         assert_eq!(read(&given.config()), flag, "{key} from the command line");
-        let given = Given::nothing().flag(key, value);
+        let given = TestConfig::nothing().flag(key, value);
         assert_eq!(
             read(&given.config()),
             flag,
@@ -106,7 +106,7 @@ fn each_layer_overrides_the_one_before() {
 
 #[test]
 fn rust_log_overrides_the_file_but_not_the_specific_variable() {
-    let given = Given::file("[log]\nfilter = 'error'\n");
+    let given = TestConfig::file("[log]\nfilter = 'error'\n");
     assert_eq!(given.config().log.filter, "error");
     let given = given.env("RUST_LOG", "");
     assert_eq!(
@@ -137,7 +137,7 @@ fn the_table_above_covers_every_section() {
 
 #[test]
 fn keys_missing_from_a_file_have_their_defaults() {
-    let c = Given::file("[server]\nworkers = 3\n").config();
+    let c = TestConfig::file("[server]\nworkers = 3\n").config();
     let mut expected = defaults();
     expected.server.workers = 3;
     assert_eq!(c, expected);
@@ -145,7 +145,7 @@ fn keys_missing_from_a_file_have_their_defaults() {
 
 #[test]
 fn strings_in_the_environment_need_no_quotes() {
-    let c = Given::nothing()
+    let c = TestConfig::nothing()
         .env("TINTYPE__SERVER__LISTEN", "127.0.0.1:9")
         .env("TINTYPE__STORAGE__DATA_DIR", "12")
         .env("TINTYPE__BILLING__CURRENCY", "true")
@@ -165,7 +165,7 @@ fn strings_in_the_environment_need_no_quotes() {
 
 #[test]
 fn one_variable_can_set_a_whole_section() {
-    let c = Given::nothing()
+    let c = TestConfig::nothing()
         .env("TINTYPE__JOBS__MAX_RUNS", "7")
         .env("TINTYPE__JOBS", "{ max_runs = 5, max_live = 9 }")
         .config();
@@ -179,7 +179,8 @@ fn one_variable_can_set_a_whole_section() {
 
 #[test]
 fn the_long_name_of_the_token_overrides_the_short_one() {
-    let short = Given::nothing().env("TINTYPE_ADMIN_TOKEN", "token-of-the-short-name-0123456789");
+    let short =
+        TestConfig::nothing().env("TINTYPE_ADMIN_TOKEN", "token-of-the-short-name-0123456789");
     assert_eq!(
         short.config().admin.token.unwrap().expose(),
         "token-of-the-short-name-0123456789"
@@ -193,7 +194,7 @@ fn the_long_name_of_the_token_overrides_the_short_one() {
 
 #[test]
 fn an_empty_short_name_keeps_the_token_of_the_file() {
-    let given = Given::file("[admin]\ntoken = \"token-of-the-file-0123456789-0123\"\n")
+    let given = TestConfig::file("[admin]\ntoken = \"token-of-the-file-0123456789-0123\"\n")
         .env("TINTYPE_ADMIN_TOKEN", "");
     assert_eq!(
         given.config().admin.token.unwrap().expose(),
@@ -203,7 +204,7 @@ fn an_empty_short_name_keeps_the_token_of_the_file() {
 
 #[test]
 fn a_short_admin_token_is_rejected_with_the_expected_format_and_not_quoted() {
-    let short = Given::nothing().env("TINTYPE_ADMIN_TOKEN", "31-characters-are-one-too-few-x");
+    let short = TestConfig::nothing().env("TINTYPE_ADMIN_TOKEN", "31-characters-are-one-too-few-x");
     let faults = short.faults().join(" ");
     assert!(
         faults.contains("32 to 512 visible ASCII characters"),
@@ -214,7 +215,7 @@ fn a_short_admin_token_is_rejected_with_the_expected_format_and_not_quoted() {
 
 #[test]
 fn other_variables_are_ignored() {
-    let c = Given::nothing()
+    let c = TestConfig::nothing()
         .env("TINTYPE_KEY", "tt_x")
         .env("PATH", "/bin")
         .env("XTINTYPE__SERVER__LISTEN", "x")
@@ -224,7 +225,7 @@ fn other_variables_are_ignored() {
 
 #[test]
 fn an_invalid_value_that_is_overridden_is_not_a_fault() {
-    let given = Given::file("[jobs]\nmax_runs = 0\n");
+    let given = TestConfig::file("[jobs]\nmax_runs = 0\n");
     assert_eq!(given.faults().len(), 1);
     assert_eq!(
         given
@@ -238,7 +239,7 @@ fn an_invalid_value_that_is_overridden_is_not_a_fault() {
 
 #[test]
 fn the_last_flag_of_a_key_wins() {
-    let c = Given::nothing()
+    let c = TestConfig::nothing()
         .flag("jobs.max_runs", 1)
         .flag("jobs.max_runs", 2)
         .config();

@@ -5,22 +5,22 @@ use std::path::Path;
 use serde_json::json;
 
 use super::super::{BackendKind, ComfyUiSettings, SdApiSettings};
-use super::Given;
+use super::TestConfig;
 
-fn file(kind: &str, lines: &str) -> Given {
-    Given::file(format!(
+fn file(kind: &str, lines: &str) -> TestConfig {
+    TestConfig::file(format!(
         "[backends.x]\nkind = '{kind}'\nbase_url = 'http://a'\n{lines}\n"
     ))
 }
 
-fn sdapi(given: &Given) -> SdApiSettings {
+fn sdapi(given: &TestConfig) -> SdApiSettings {
     match &given.config().backends["x"].kind {
         BackendKind::SdApi { settings, .. } => settings.clone(),
         other => panic!("{other:?}"),
     }
 }
 
-fn comfyui(given: &Given) -> ComfyUiSettings {
+fn comfyui(given: &TestConfig) -> ComfyUiSettings {
     match &given.config().backends["x"].kind {
         BackendKind::ComfyUi { settings, .. } => settings.clone(),
         other => panic!("{other:?}"),
@@ -192,7 +192,7 @@ fn the_examples_of_the_manual_contain_the_defaults() {
             .take_while(|line| line.starts_with('#') && !line.starts_with("# "))
             .map(|line| format!("{}\n", &line[1..]))
             .collect();
-        let config = Given::file(&example).config();
+        let config = TestConfig::file(&example).config();
         match &config.backends[name].kind {
             BackendKind::SdApi { settings, .. } => assert_eq!(*settings, SdApiSettings::default()),
             BackendKind::ComfyUi { settings, .. } => {

@@ -19,12 +19,12 @@ use tempfile::TempDir;
 use super::{Config, ConfigErrors, Sources};
 
 /// A directory with a configuration file in it.
-struct Given {
+struct TestConfig {
     directory: TempDir,
     sources: Sources,
 }
 
-impl Given {
+impl TestConfig {
     fn nothing() -> Self {
         Self {
             directory: TempDir::new().unwrap(),
@@ -78,5 +78,5 @@ impl Given {
 }
 
 fn defaults() -> Config {
-    Given::nothing().config()
+    TestConfig::nothing().config()
 }

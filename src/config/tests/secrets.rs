@@ -1,7 +1,7 @@
 //! No output shows a secret: neither `render`, nor `Debug`, nor an error.
 
 use super::super::MASK;
-use super::{Given, defaults};
+use super::{TestConfig, defaults};
 
 const SECRETS: [&str; 6] = [
     "s3cret-token-of-32-characters-or-more",
@@ -14,7 +14,7 @@ const SECRETS: [&str; 6] = [
 
 const WEBHOOK_SECRET: &str = "whsec_s3cretAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 
-fn given() -> Given {
+fn given() -> TestConfig {
     let content = "
 [admin]
 token = 's3cret-token-of-32-characters-or-more'
@@ -35,7 +35,7 @@ kind = 'sdapi'
 base_url = 'http://127.0.0.1:2'
 api_key = 'user:s3cret-pass'
 ";
-    Given::file(content).env("KEY_OF_B", "s3cret-env")
+    TestConfig::file(content).env("KEY_OF_B", "s3cret-env")
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn render_and_debug_mask_them() {
 
 #[test]
 fn a_rendered_configuration_loads_to_the_same_values() {
-    assert_eq!(Given::file(defaults().render()).config(), defaults());
+    assert_eq!(TestConfig::file(defaults().render()).config(), defaults());
     let content = "
 storage.objects = 's3://bucket/prefix'
 server = { public_url = 'https://x.example', metrics_listen = '127.0.0.1:9' }
@@ -92,8 +92,8 @@ denoising_strength = 0.3
 prompt_syntax = true
 override_settings = { list = ['a', 2, 1.5, true], deep = { x = 'y' } }
 ";
-    let config = Given::file(content).config();
-    assert_eq!(Given::file(config.render()).config(), config);
+    let config = TestConfig::file(content).config();
+    assert_eq!(TestConfig::file(config.render()).config(), config);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn no_error_quotes_a_secret() {
         "server.public_url = 'https://u:s3cret@a'",
     ];
     for content in wrong {
-        let given = Given::file(content);
+        let given = TestConfig::file(content);
         let errors = given.load().expect_err(content);
         assert!(
             !format!("{errors} {errors:?}").contains("s3cret"),
@@ -144,12 +144,16 @@ fn no_error_quotes_a_secret() {
         ("TINTYPE__ADMIN", "['s3cret']"),
         ("TINTYPE__ADMIN", "{ token = 's3cret token' }"),
     ] {
-        let errors = Given::nothing().env(name, value).load().expect_err(name);
+        let errors = TestConfig::nothing()
+            .env(name, value)
+            .load()
+            .expect_err(name);
         let shown = format!("{errors} {errors:?}");
         assert!(!shown.contains("s3cret"), "{name}: {errors}");
     }
-    let broken =
-        Given::file("backends.x = { kind = 'openai', base_url = 'http://a', api_key_env = 'K' }")
-            .env("K", "s3cret\n");
+    let broken = TestConfig::file(
+        "backends.x = { kind = 'openai', base_url = 'http://a', api_key_env = 'K' }",
+    )
+    .env("K", "s3cret\n");
     assert!(!broken.load().unwrap_err().to_string().contains("s3cret"));
 }

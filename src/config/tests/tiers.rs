@@ -1,14 +1,14 @@
 //! Tests of `[tiers.*]`.
 
-use super::{Given, defaults};
+use super::{TestConfig, defaults};
 
 fn tier(name: &str, line: &str) -> Vec<String> {
-    Given::file(format!("[tiers.{name}]\n{line}\n")).faults()
+    TestConfig::file(format!("[tiers.{name}]\n{line}\n")).faults()
 }
 
 #[test]
 fn a_tier_keeps_the_defaults_of_absent_keys() {
-    let c = Given::file("[tiers.quality]\nprices = { \"2K\" = \"0.5\" }\n").config();
+    let c = TestConfig::file("[tiers.quality]\nprices = { \"2K\" = \"0.5\" }\n").config();
     let mut expected = defaults();
     expected
         .tiers
@@ -16,7 +16,7 @@ fn a_tier_keeps_the_defaults_of_absent_keys() {
         .prices
         .insert("2K".into(), "0.5".parse().unwrap());
     assert_eq!(c, expected);
-    let c = Given::file("[tiers.pro]\naspect_ratios = ['16:9']\ncompat_models = []").config();
+    let c = TestConfig::file("[tiers.pro]\naspect_ratios = ['16:9']\ncompat_models = []").config();
     assert_eq!(c.tiers.pro.aspect_ratios, ["16:9"]);
     assert!(c.tiers.pro.compat_models.is_empty());
     assert_eq!(c.tiers.pro.resolutions.len(), 3);
@@ -24,7 +24,7 @@ fn a_tier_keeps_the_defaults_of_absent_keys() {
 
 #[test]
 fn prices_merge_over_all_layers() {
-    let c = Given::file("[tiers.quality.prices]\n1K = '1'\n2K = '1'\n4K = '1'\n")
+    let c = TestConfig::file("[tiers.quality.prices]\n1K = '1'\n2K = '1'\n4K = '1'\n")
         .env("TINTYPE__TIERS__QUALITY__PRICES__4K", "2")
         .env("TINTYPE__TIERS__QUALITY__PRICES", "{ 2K = '2' }")
         .flag("tiers.quality.prices.4K", "3")
@@ -41,9 +41,9 @@ fn prices_merge_over_all_layers() {
 
 #[test]
 fn fewer_resolutions_drop_the_prices_of_layers_below() {
-    let c = Given::file("tiers.pro.resolutions = ['1K', '4K']").config();
+    let c = TestConfig::file("tiers.pro.resolutions = ['1K', '4K']").config();
     assert_eq!(c.tiers.pro.prices.keys().collect::<Vec<_>>(), ["1K", "4K"]);
-    let c = Given::file("tiers.pro.prices.2K = '9'")
+    let c = TestConfig::file("tiers.pro.prices.2K = '9'")
         .env("TINTYPE__TIERS__PRO__RESOLUTIONS", "['1K']")
         .config();
     assert_eq!(c.tiers.pro.prices.len(), 1);
@@ -70,7 +70,7 @@ fn prices_are_decimal_strings_in_bounds() {
         assert!(faults[0].contains("with up to 6 decimals"), "{faults:?}");
         assert_eq!(faults.len(), 1, "{faults:?}");
     }
-    let c = Given::file("tiers.fast.prices.1K = '0'").config();
+    let c = TestConfig::file("tiers.fast.prices.1K = '0'").config();
     assert!(c.tiers.fast.prices["1K"].is_zero());
     assert!(tier("fast", "prices = { 8K = '1' }")[0].contains("unknown resolution"));
 }
@@ -107,7 +107,7 @@ fn aspect_ratios_come_from_the_known_set() {
     assert!(tier("pro", "aspect_ratios = ['auto']")[0].contains("besides `auto`"));
     assert!(tier("pro", "aspect_ratios = ['1:1', '1:1']")[0].contains("twice"));
     assert!(!tier("pro", "aspect_ratios = []").is_empty());
-    let c = Given::file("tiers.fast.aspect_ratios = ['8:1', '1:1']").config();
+    let c = TestConfig::file("tiers.fast.aspect_ratios = ['8:1', '1:1']").config();
     assert_eq!(
         c.tiers.fast.aspect_ratios,
         ["8:1", "1:1"],
@@ -134,7 +134,7 @@ fn a_tier_can_only_name_existing_backends() {
     );
     let both = "[[tiers.pro.backends]]\nname = 'g'\nmodel = 'm'\n[[tiers.pro.backends]]\nname = 'builtin'\n\
                 [backends.g]\nkind = 'openai'\nbase_url = 'http://a'\n";
-    let c = Given::file(both).config();
+    let c = TestConfig::file(both).config();
     assert_eq!(c.tiers.pro.backends[0].model.as_deref(), Some("m"));
     assert_eq!(c.tiers.pro.backends[1].name, "builtin");
 }
@@ -157,13 +157,13 @@ fn a_model_id_belongs_to_one_tier() {
         "the file is at fault, not the defaults: {faults:?}"
     );
     assert!(tier("fast", "compat_models = ['models/x']")[0].contains("a model id of"));
-    let own = Given::file("tiers.fast.compat_models = ['fast', 'mine']").config();
+    let own = TestConfig::file("tiers.fast.compat_models = ['fast', 'mine']").config();
     assert_eq!(own.tiers.fast.compat_models, ["fast", "mine"]);
 }
 
 #[test]
 fn weights_are_small_whole_numbers() {
-    let c = Given::file("tiers.pro.backends = [{ name = 'builtin', weight = 3 }]").config();
+    let c = TestConfig::file("tiers.pro.backends = [{ name = 'builtin', weight = 3 }]").config();
     assert_eq!(c.tiers.pro.backends[0].weight, Some(3));
     for bad in ["0", "1001", "0.5", "'3'"] {
         let faults = tier(

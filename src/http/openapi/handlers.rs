@@ -18,8 +18,8 @@ use std::sync::OnceLock;
 pub struct Documents {
     write_native: WriteDocument,
     write_operator: WriteDocument,
-    native: OnceLock<Written>,
-    operator: OnceLock<Written>,
+    native: OnceLock<RenderedDocument>,
+    operator: OnceLock<RenderedDocument>,
 }
 
 pub type WriteDocument = fn(&Settings) -> Value;
@@ -35,12 +35,12 @@ impl Documents {
     }
 }
 
-struct Written {
+struct RenderedDocument {
     text: Bytes,
     tag: EntityTag,
 }
 
-impl Written {
+impl RenderedDocument {
     fn new(document: &Value) -> Self {
         // A map with string keys always serializes.
         let text = serde_json::to_vec(document).unwrap_or_default();
@@ -57,7 +57,7 @@ pub async fn native(
     settings: web::Data<Settings>,
     documents: web::Data<Documents>,
 ) -> HttpResult {
-    let generate = || Written::new(&(documents.write_native)(&settings));
+    let generate = || RenderedDocument::new(&(documents.write_native)(&settings));
     Ok(respond(&request, documents.native.get_or_init(generate)))
 }
 
@@ -67,11 +67,11 @@ pub async fn operator(
     settings: web::Data<Settings>,
     documents: web::Data<Documents>,
 ) -> HttpResult {
-    let generate = || Written::new(&(documents.write_operator)(&settings));
+    let generate = || RenderedDocument::new(&(documents.write_operator)(&settings));
     Ok(respond(&request, documents.operator.get_or_init(generate)))
 }
 
-fn respond(request: &HttpRequest, written: &Written) -> HttpResponse {
+fn respond(request: &HttpRequest, written: &RenderedDocument) -> HttpResponse {
     let is_known = IfNoneMatch::parse(request).is_ok_and(|it| match it {
         IfNoneMatch::Any => true,
         IfNoneMatch::Items(tags) => tags.iter().any(|tag| tag.weak_eq(&written.tag)),

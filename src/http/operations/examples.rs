@@ -8,7 +8,7 @@ pub const ACCOUNT: &str = "01a1f0c2-7b10-7d44-8f2e-5a1c9e7b3d01";
 pub const KEY: &str = "01a1f0c2-9e41-7a02-b6c3-0d9f4e2a7c55";
 pub const WEBHOOK: &str = "01a1f0c3-1a77-7e90-a4d8-6b2e8c1f9d33";
 pub const PERSON: &str = "01a1f0c4-2b66-7c18-9e07-4d3a8b5c6e72";
-const PICTURE: &str = "https://pictures.example/files/results/01a1fa95-2c1f-7c3a-9d5e-3f6b8a4c2d10.png?expires=1795086658&signature=5d0c1c7e5a0f4d0a9b1f6e2c8d7a3b4c5d0c1c7e5a0f4d0a9b1f6e2c8d7a3b4c";
+const IMAGE: &str = "https://pictures.example/files/results/01a1fa95-2c1f-7c3a-9d5e-3f6b8a4c2d10.png?expires=1795086658&signature=5d0c1c7e5a0f4d0a9b1f6e2c8d7a3b4c5d0c1c7e5a0f4d0a9b1f6e2c8d7a3b4c";
 
 pub fn done() -> Value {
     json!({
@@ -17,7 +17,7 @@ pub fn done() -> Value {
         "created_at": "2026-11-20T20:10:58.145Z",
         "started_at": "2026-11-20T20:10:58.147Z",
         "finished_at": "2026-11-20T20:10:58.531Z",
-        "result": {"image_url": PICTURE},
+        "result": {"image_url": IMAGE},
         "error": null,
         "queue_position": null,
         "estimated_start_at": null,
@@ -87,7 +87,7 @@ pub fn record(job: Value) -> Value {
     )
 }
 
-pub fn record_without_picture(job: Value) -> Value {
+pub fn record_without_image(job: Value) -> Value {
     with(record(job), json!({"picture": null}))
 }
 

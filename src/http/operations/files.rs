@@ -1,6 +1,6 @@
 //! Describes the signed URLs of images.
 
-use crate::application::picture_views::{ViewFormat, WIDTHS};
+use crate::application::image_views::{ViewFormat, WIDTHS};
 use crate::http::openapi::Header;
 use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc};
 use crate::web::problem::Code;
@@ -18,13 +18,13 @@ pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
             .text("This service stores images in a bucket: `result.image_url` points there, and this path does not exist.")
             .refuses([Code::NotFound]);
     }
-    let picture = || json!({"schema": {"type": "string", "contentMediaType": "image/png"}});
+    let image = || json!({"schema": {"type": "string", "contentMediaType": "image/png"}});
     let filed = |answer: ResponseDoc| {
         answer
-            .content("image/png", picture())
-            .content("image/jpeg", picture())
-            .content("image/webp", picture())
-            .content("image/gif", picture())
+            .content("image/png", image())
+            .content("image/jpeg", image())
+            .content("image/webp", image())
+            .content("image/gif", image())
             .header(Header::ETAG)
             .header(Header::CACHE_FILE)
             .header(Header::ACCEPT_RANGES)

@@ -1,6 +1,6 @@
 //! Describes the operator's calls on jobs.
 
-use super::examples::{canceled, done, page, record, record_without_picture};
+use super::examples::{canceled, done, page, record, record_without_image};
 use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc};
 use crate::web::paging::Listing;
 use crate::web::problem::Code;
@@ -67,7 +67,7 @@ pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
 /// `DELETE /jobs/{job_id}`
 pub fn cancel(builder: &mut DocumentBuilder<'_>) -> Operation {
     let schema = builder.schema::<JobRecord<'static>>();
-    let example = record_without_picture(canceled());
+    let example = record_without_image(canceled());
     Operation::new("cancelJob", "Jobs", "Cancel a job")
         .text("Releases the price at once and sends the webhook. A job that has started or ended is not canceled: `409`.")
         .path_id("job_id", ID)

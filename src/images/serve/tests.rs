@@ -13,7 +13,7 @@ use crate::images::{FileSigningKey, RESULTS};
 use crate::web::problem::Problem;
 
 const KEY: &str = "results/0198c0de-0000-7000-8000-000000000001.png";
-const PICTURE: &[u8] = b"0123456789";
+const IMAGE: &[u8] = b"0123456789";
 
 fn now() -> DateTime<Utc> {
     DateTime::from_timestamp(1_790_000_000, 0).unwrap()
@@ -98,10 +98,10 @@ impl Answer {
 
 #[actix_web::test]
 async fn a_valid_url_returns_the_image_and_all_headers() {
-    let server = Server::with(&[(KEY, PICTURE)]).await;
+    let server = Server::with(&[(KEY, IMAGE)]).await;
     let answer = server.get(&server.address(KEY).await, &[]).await;
     assert_eq!(answer.status, 200);
-    assert_eq!(answer.body, PICTURE);
+    assert_eq!(answer.body, IMAGE);
     for (name, value) in [
         ("content-type", "image/png"),
         ("accept-ranges", "bytes"),
@@ -121,7 +121,7 @@ async fn a_valid_url_returns_the_image_and_all_headers() {
 
 #[actix_web::test]
 async fn the_remaining_lifetime_is_the_cache_lifetime() {
-    let server = Server::with(&[(KEY, PICTURE)]).await;
+    let server = Server::with(&[(KEY, IMAGE)]).await;
     let uri = server.address(KEY).await;
     let day = TimeDelta::days(1);
     let second = TimeDelta::seconds(1);
@@ -146,7 +146,7 @@ async fn the_remaining_lifetime_is_the_cache_lifetime() {
 
 #[actix_web::test]
 async fn the_signature_is_checked_before_the_time_and_the_file() {
-    let server = Server::with(&[(KEY, PICTURE)]).await;
+    let server = Server::with(&[(KEY, IMAGE)]).await;
     let uri = server.address(KEY).await;
     let forged = uri.replace("signature=", "signature=0");
     let late = now() + TimeDelta::days(2);
@@ -168,7 +168,7 @@ async fn the_signature_is_checked_before_the_time_and_the_file() {
 
 #[actix_web::test]
 async fn a_removed_result_is_410_and_any_other_missing_key_is_404() {
-    let server = Server::with(&[(KEY, PICTURE)]).await;
+    let server = Server::with(&[(KEY, IMAGE)]).await;
     let uri = server.address(KEY).await;
     server.images.delete(KEY).await.unwrap();
     assert_eq!(
@@ -189,7 +189,7 @@ async fn a_removed_result_is_410_and_any_other_missing_key_is_404() {
 
 #[actix_web::test]
 async fn a_result_removed_by_retention_is_410() {
-    let server = Server::with(&[(KEY, PICTURE)]).await;
+    let server = Server::with(&[(KEY, IMAGE)]).await;
     let uri = server.address(KEY).await;
     let tomorrow = Utc::now() + TimeDelta::days(1);
     assert_eq!(
@@ -204,7 +204,7 @@ async fn a_result_removed_by_retention_is_410() {
 
 #[actix_web::test]
 async fn a_range_is_sent_as_partial_content() {
-    let server = Server::with(&[(KEY, PICTURE)]).await;
+    let server = Server::with(&[(KEY, IMAGE)]).await;
     let uri = server.address(KEY).await;
     for (range, body, content_range) in [
         ("bytes=0-3", "0123", "bytes 0-3/10"),
@@ -224,7 +224,7 @@ async fn a_range_is_sent_as_partial_content() {
 
 #[actix_web::test]
 async fn a_range_outside_the_file_is_refused_with_its_size() {
-    let server = Server::with(&[(KEY, PICTURE)]).await;
+    let server = Server::with(&[(KEY, IMAGE)]).await;
     let uri = server.address(KEY).await;
     for range in [
         "bytes=10-",
@@ -240,7 +240,7 @@ async fn a_range_outside_the_file_is_refused_with_its_size() {
 
 #[actix_web::test]
 async fn multiple_invalid_or_unknown_ranges_return_the_whole() {
-    let server = Server::with(&[(KEY, PICTURE)]).await;
+    let server = Server::with(&[(KEY, IMAGE)]).await;
     let uri = server.address(KEY).await;
     for range in [
         "bytes=0-1,4-5",
@@ -256,7 +256,7 @@ async fn multiple_invalid_or_unknown_ranges_return_the_whole() {
         let answer = server.get(&uri, &[("range", range)]).await;
         assert_eq!(
             (answer.status, answer.body.as_ref()),
-            (200, PICTURE),
+            (200, IMAGE),
             "{range}"
         );
     }
@@ -264,7 +264,7 @@ async fn multiple_invalid_or_unknown_ranges_return_the_whole() {
 
 #[actix_web::test]
 async fn a_range_of_a_changed_file_returns_the_whole() {
-    let server = Server::with(&[(KEY, PICTURE)]).await;
+    let server = Server::with(&[(KEY, IMAGE)]).await;
     let uri = server.address(KEY).await;
     let tag = server.get(&uri, &[]).await.header("etag").to_owned();
     let part = ("range", "bytes=0-3");
@@ -278,7 +278,7 @@ async fn a_range_of_a_changed_file_returns_the_whole() {
         let answer = server.get(&uri, &[part, ("if-range", other)]).await;
         assert_eq!(
             (answer.status, answer.body.as_ref()),
-            (200, PICTURE),
+            (200, IMAGE),
             "{other}"
         );
     }
@@ -286,7 +286,7 @@ async fn a_range_of_a_changed_file_returns_the_whole() {
 
 #[actix_web::test]
 async fn a_client_with_the_current_file_gets_304() {
-    let server = Server::with(&[(KEY, PICTURE)]).await;
+    let server = Server::with(&[(KEY, IMAGE)]).await;
     let uri = server.address(KEY).await;
     let tag = server.get(&uri, &[]).await.header("etag").to_owned();
     let several = format!("\"a\", W/{tag}");
@@ -333,21 +333,17 @@ async fn a_file_of_many_pieces_arrives_whole() {
 #[actix_web::test]
 async fn names_with_spaces_and_unicode_are_served() {
     for key in ["results/a b.png", "results/größe 画像.webp"] {
-        let server = Server::with(&[(key, PICTURE)]).await;
+        let server = Server::with(&[(key, IMAGE)]).await;
         let uri = server.address(key).await;
         let answer = server.get(&uri, &[]).await;
-        assert_eq!(
-            (answer.status, answer.body.as_ref()),
-            (200, PICTURE),
-            "{key}"
-        );
+        assert_eq!((answer.status, answer.body.as_ref()), (200, IMAGE), "{key}");
         assert!(answer.headers.get("content-disposition").is_some());
     }
 }
 
 #[actix_web::test]
 async fn an_unreadable_store_is_a_server_error_without_details() {
-    let server = Server::with(&[("results", PICTURE)]).await;
+    let server = Server::with(&[("results", IMAGE)]).await;
     // A file where a directory is expected gives an error other than "not found".
     let uri = server.address("results/a.png").await;
     let answer = server.get(&uri, &[]).await;
@@ -368,7 +364,7 @@ async fn with_a_cloud_store_the_route_answers_404() {
     ];
     let nowhere = std::path::Path::new("/nonexistent");
     let images = Images::open_with("s3://bucket", nowhere, "", key, variables).unwrap();
-    let local = Server::with(&[(KEY, PICTURE)]).await;
+    let local = Server::with(&[(KEY, IMAGE)]).await;
     let request = TestRequest::get()
         .uri(&local.address(KEY).await)
         .to_http_request();

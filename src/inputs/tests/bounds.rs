@@ -4,7 +4,7 @@ use std::{sync::atomic::Ordering, time::Duration};
 
 use super::{
     super::InputLimits,
-    pictures::*,
+    sample_images::*,
     server::{Act, Server, head, ok},
     support::*,
 };

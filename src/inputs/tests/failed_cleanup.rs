@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::{
     super::ingest,
-    pictures::*,
+    sample_images::*,
     server::{Act, Server, head, ok},
     stores::{At, Failing},
     support::*,

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::{
     super::{InputLimits, MemoryBudget, ingest},
-    pictures::png_of,
+    sample_images::png_of,
     server::{Act, Server, ok},
     support::*,
 };

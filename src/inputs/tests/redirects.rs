@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::{
     super::ingest,
-    pictures::{gif, png},
+    sample_images::{gif, png},
     server::{Server, ok, redirect},
     support::*,
 };
@@ -176,9 +176,9 @@ async fn https_may_redirect_to_https_but_not_to_http() {
             .await
             .port()
     };
-    let picture = String::from_utf8(gif(3, 2)).unwrap();
-    let length = picture.len();
-    let end = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{picture}");
+    let image = String::from_utf8(gif(3, 2)).unwrap();
+    let length = image.len();
+    let end = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{image}");
     let end = serve(end).await;
     let to = |location: String| {
         format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n")

@@ -1,6 +1,6 @@
 //! Images uploaded in chunks.
 
-use super::{pictures, support::*};
+use super::{sample_images, support::*};
 use crate::inputs::{StagedUpload, StoredUpload, UploadFault};
 use bytes::Bytes;
 use object_store::{ObjectStore, ObjectStoreExt as _, path::Path};
@@ -31,16 +31,16 @@ async fn until_empty(store: &Arc<dyn ObjectStore>) {
 
 #[tokio::test]
 async fn an_image_in_chunks_of_any_size_is_stored_completely() {
-    let picture = pictures::png(30, 20);
-    for piece in [1, 7, 511, 512, 513, picture.len()] {
+    let png = sample_images::png(30, 20);
+    for piece in [1, 7, 511, 512, 513, png.len()] {
         let store = memory();
-        let held = hand_over(&store, &picture, piece).await.expect("taken");
+        let held = hand_over(&store, &png, piece).await.expect("taken");
         let image = held.keep();
         assert_eq!((image.width, image.height), (30, 20));
-        assert_eq!(image.bytes, picture.len() as u64);
+        assert_eq!(image.bytes, png.len() as u64);
         assert_eq!(image.key, "inputs/job/0.png");
         let stored = store.get(&Path::from(image.key.as_str())).await.unwrap();
-        assert_eq!(stored.bytes().await.unwrap(), picture);
+        assert_eq!(stored.bytes().await.unwrap(), png);
     }
 }
 
@@ -51,7 +51,7 @@ async fn equal_bytes_have_equal_digests_and_different_bytes_different_digests() 
         let held = hand_over(&store, bytes, piece).await.expect("taken");
         *held.sha256()
     };
-    let (one, other) = (pictures::png(30, 20), pictures::png(20, 30));
+    let (one, other) = (sample_images::png(30, 20), sample_images::png(20, 30));
     assert_eq!(digest(&one, 1).await, digest(&one, 1_000).await);
     assert_ne!(digest(&one, 9).await, digest(&other, 9).await);
 }
@@ -59,7 +59,7 @@ async fn equal_bytes_have_equal_digests_and_different_bytes_different_digests() 
 #[tokio::test]
 async fn a_dropped_upload_is_removed_from_the_store() {
     let store = memory();
-    let held = hand_over(&store, &pictures::png(30, 20), 100).await;
+    let held = hand_over(&store, &sample_images::png(30, 20), 100).await;
     drop(held.expect("taken"));
     until_empty(&store).await;
     let handed = StagedUpload::begin(Arc::clone(&store), Path::from("inputs/job/1"), &limits());
@@ -75,7 +75,10 @@ async fn data_that_is_not_an_image_is_rejected_by_its_bytes() {
         (&b""[..], "is empty"),
         (&[0; 600], "is not a PNG"),
         (b"<svg/>", "is not a PNG"),
-        (&pictures::png(3, 2)[..20], "ends before its dimensions"),
+        (
+            &sample_images::png(3, 2)[..20],
+            "ends before its dimensions",
+        ),
     ] {
         match hand_over(&store, bytes, 100).await {
             Err(UploadFault::Image(message)) => assert!(message.contains(said), "{message}"),

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::{
     super::{IngestError, InputLimits, MemoryBudget, StoreFault, discard, ingest},
-    pictures::*,
+    sample_images::*,
     server::{Act, Server, head, ok},
     support::*,
 };

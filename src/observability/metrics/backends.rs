@@ -21,7 +21,7 @@ pub fn collect(out: &mut Exposition, system: &System) {
         for outcome in TryOutcome::ALL {
             let read = stats.tries[outcome as usize].read();
             // Successful tries are exported from the start, other outcomes from their first try on.
-            if outcome == TryOutcome::Picture || read.count() > 0 {
+            if outcome == TryOutcome::Image || read.count() > 0 {
                 let labels = [
                     ("backend", backend.name.as_str()),
                     ("outcome", outcome.word()),

@@ -75,7 +75,7 @@ impl Observer for JobTraces {
             span.attributes.push(("tintype.run", runs.into()));
         }
         let (word, failure) = match run.end {
-            RunEnd::Picture => ("picture", None),
+            RunEnd::Image => ("picture", None),
             RunEnd::Failed(ending) => ("failed", Some(ending.word().to_owned())),
             RunEnd::CutOff => ("cut_off", None),
         };
@@ -89,7 +89,7 @@ impl Observer for JobTraces {
             tried.attributes.push(("tintype.backend", backend.into()));
             let word = report.outcome.word();
             tried.attributes.push(("tintype.outcome", word.into()));
-            let is_failure = report.outcome != TryOutcome::Picture;
+            let is_failure = report.outcome != TryOutcome::Image;
             tried.failure = is_failure.then(|| word.to_owned());
             self.exporter.offer(tried);
         }

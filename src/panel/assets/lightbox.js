@@ -6,19 +6,19 @@ import { draftOf } from "./drafts.js";
 import { star } from "./favourite.js";
 import { icon } from "./icons.js";
 import { inputFile } from "./input_images.js";
-import { pictureAt } from "./picture.js";
+import { imageAt } from "./image.js";
 
 const named = (job) => `Image of: ${(job.prompt ?? "a long prompt").slice(0, 200)}`;
 
 /** An image of at most 2048 pixels width; with `whole` the original. */
 function large(job, context, whole) {
-  return h("img", { src: pictureAt(context.base, job.job_id, whole ? null : 2048), alt: named(job), width: job.picture.width, height: job.picture.height,
+  return h("img", { src: imageAt(context.base, job.job_id, whole ? null : 2048), alt: named(job), width: job.picture.width, height: job.picture.height,
     onerror: (event) => event.target.replaceWith(h("div", { class: "empty" }, h("b", {}, "The image is not available"), "Retention has deleted it.")) });
 }
 
 /** Adds the image to the input images of the playground, and opens the playground. */
 async function useAsInput(job, context) {
-  const answer = await fetch(pictureAt(context.base, job.job_id), { credentials: "same-origin", signal: context.signal });
+  const answer = await fetch(imageAt(context.base, job.job_id), { credentials: "same-origin", signal: context.signal });
   if (!answer.ok) throw new Error("The image is not available: retention has deleted it.");
   const blob = await answer.blob();
   const file = new File([blob], `${job.job_id.slice(-8)}.${blob.type.split("/")[1] ?? "png"}`, { type: blob.type });
@@ -32,7 +32,7 @@ function actions(job, context, changed) {
   const prompt = h("span", { class: "words" }, job.prompt ?? "The prompt was too long to store and is no longer available.");
   return [prompt, facts(job), h("div", { class: "row wraps" },
     typeof job.favourite === "boolean" ? star(job, context, changed) : null,
-    h("a", { class: "button slim", href: pictureAt(context.base, job.job_id), download: true }, "Download"),
+    h("a", { class: "button slim", href: imageAt(context.base, job.job_id), download: true }, "Download"),
     job.prompt ? h("button", { class: "button slim", type: "button", onclick: () => copy(prompt) }, "Copy prompt") : null,
     context.canChange ? h("button", { class: "button slim", type: "button", onclick: () => attempt(() => useAsInput(job, context)) }, "Use as input") : null,
     context.canChange ? h("a", { class: "button slim", href: `#/playground?again=${job.job_id}` }, "Run again") : null,

@@ -7,7 +7,7 @@ import { toast } from "./dialogs.js";
 import { empty, listing } from "./lists.js";
 import { star } from "./favourite.js";
 import { lightbox, sideBySide } from "./lightbox.js";
-import { picture } from "./picture.js";
+import { image } from "./image.js";
 
 const words = (job) => job.prompt ?? "A long prompt";
 
@@ -39,7 +39,7 @@ export async function gallery(main, context) {
 
   const tile = (job) => h("li", { "data-key": job.job_id },
     h("button", { class: "open", type: "button", "aria-label": `Show: ${words(job).slice(0, 80)}`, onclick: () => lightbox(shown, shown.indexOf(job), context, () => list.load()) },
-      picture(job, context.base, 512)),
+      image(job, context.base, 512)),
     h("label", { class: "pick" }, h("input", { type: "checkbox", name: "compare", value: job.job_id, checked: chosen.has(job.job_id), "aria-label": `Compare: ${words(job).slice(0, 80)}`, onchange: ({ target }) => choose(job, target) })),
     h("span", { class: "keep" }, star(job, context, filters.favourite ? () => list.load() : null)),
     h("span", { class: "small muted clip" }, words(job)));

@@ -6,9 +6,9 @@ import { head } from "./shell.js";
 import { days, filterBar, filtersOf, indexNote, keepFilters, noneOf, options, search, select } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
 import { icon } from "./icons.js";
-import { picture } from "./picture.js";
+import { image } from "./image.js";
 
-export const thumbnail = (job, base) => (job.status === "done" ? picture(job, base, 256, { class: "thumb" }) : h("span", { class: "thumb" }, icon("jobs")));
+export const thumbnail = (job, base) => (job.status === "done" ? image(job, base, 256, { class: "thumb" }) : h("span", { class: "thumb" }, icon("jobs")));
 
 /** A failed job costs nothing. */
 export const chargedPrice = (job) => (job.status === "failed" ? null : job.price);
@@ -18,7 +18,7 @@ export const jobPrice = (job, digits) => (job.status === "failed" ? h("span", { 
 export function tile(job, base, open) {
   const words = job.prompt ?? "A long prompt";
   const named = { "data-key": job.job_id, title: words, "aria-label": job.status === "done" ? `done: ${words.slice(0, 80)}` : null };
-  const content = job.status === "done" ? picture(job, base, 512) : [h("span", { class: "words" }, words), " ", badge(job.status)];
+  const content = job.status === "done" ? image(job, base, 512) : [h("span", { class: "words" }, words), " ", badge(job.status)];
   return open ? h("button", { ...named, type: "button", onclick: open }, content) : h("a", { ...named, href: `#/jobs/${job.job_id}` }, content);
 }
 

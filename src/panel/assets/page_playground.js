@@ -7,7 +7,7 @@ import { code, notice } from "./dialogs.js";
 import { inputImages, inputUrl } from "./input_images.js";
 import { draftOf } from "./drafts.js";
 import { lightbox } from "./lightbox.js";
-import { picture, pictureAt } from "./picture.js";
+import { image, imageAt } from "./image.js";
 import { preview } from "./preview.js";
 import { metadataOf } from "./page_job.js";
 import { languages, snippet } from "./snippets.js";
@@ -232,7 +232,7 @@ export async function playground(main, context) {
 
   function ended(job) {
     return job.status === "failed" ? h("div", { class: "stack" }, notice("bad", sentence(job.error)), h("p", { class: "muted" }, "Nothing was charged."))
-      : h("div", { class: "stack" }, h("img", { class: "fade", src: pictureAt(context.base, job.job_id, 1024), alt: `Image of: ${(job.prompt ?? "").slice(0, 200)}`, width: job.picture.width, height: job.picture.height, onerror: showEmpty }),
+      : h("div", { class: "stack" }, h("img", { class: "fade", src: imageAt(context.base, job.job_id, 1024), alt: `Image of: ${(job.prompt ?? "").slice(0, 200)}`, width: job.picture.width, height: job.picture.height, onerror: showEmpty }),
         h("p", { class: "muted small" }, `generated in ${duration(job.started_at, job.finished_at)}, ${money(job.price)} charged · `, h("a", { href: `#/jobs/${job.job_id}` }, "Details")));
   }
 
@@ -242,7 +242,7 @@ export async function playground(main, context) {
     return h("div", { class: "several" }, jobs.map((job) => {
       if (job.status === "failed") return h("div", {}, notice("bad", sentence(job.error)));
       if (job.status !== "done") return h("div", {}, h("b", {}, job.status === "queued" ? "Queued" : "Generating…"), preview(job, context.base), progressView(job));
-      return h("button", { type: "button", "data-key": job.job_id, "aria-label": `Show image ${jobs.indexOf(job) + 1}`, onclick: () => lightbox(done, done.indexOf(job), context) }, picture(job, context.base, 512));
+      return h("button", { type: "button", "data-key": job.job_id, "aria-label": `Show image ${jobs.indexOf(job) + 1}`, onclick: () => lightbox(done, done.indexOf(job), context) }, image(job, context.base, 512));
     }));
   }
 
@@ -271,7 +271,7 @@ export async function playground(main, context) {
   const recent = context.reloader(async () => {
     const { data } = await get(`${context.base}/jobs?limit=${RECENT}&status=done`, context.signal);
     fill(strip, data.map((job, at) => h("li", { "data-key": job.job_id }, h("button", { type: "button", "aria-label": `Show: ${(job.prompt ?? "a long prompt").slice(0, 80)}`, onclick: () => lightbox(data, at, context) },
-      picture(job, context.base, 256)))));
+      image(job, context.base, 256)))));
     recently.hidden = !data.length;
   });
   const recently = h("section", { class: "stack tight", hidden: true }, h("div", { class: "row spread" }, h("h2", {}, "Recent"), h("a", { href: "#/gallery" }, "Gallery")), strip);

@@ -42,7 +42,7 @@ async function body(shown, response, stop, auth) {
   }
 }
 
-const picture = (url, loaded) => h("figure", { class: "picture" }, h("img", { src: url, alt: "The image in the response", onload: loaded, onerror: loaded }));
+const image = (url, loaded) => h("figure", { class: "image" }, h("img", { src: url, alt: "The image in the response", onload: loaded, onerror: loaded }));
 
 /** Shows events as they arrive. */
 async function stream(shown, response, stop) {
@@ -66,11 +66,11 @@ async function nextStep(shown, response, read, auth) {
     } }, "Wait for the image");
     shown.append(wait, place);
   }
-  if (read?.result?.image_url) await showPicture(shown, read, auth);
+  if (read?.result?.image_url) await showImage(shown, read, auth);
 }
 
 /** Shows the image of a job. It comes from this server, because the page may show no images of another one, such as a bucket. */
-async function showPicture(shown, job, auth) {
+async function showImage(shown, job, auth) {
   const headers = { Authorization: `Bearer ${auth.secret()}` };
   const response = await fetch(`/docs/${auth.name}/jobs/${encodeURIComponent(job.job_id)}/picture`, { headers, cache: "no-store" });
   if (!response.ok) {
@@ -84,5 +84,5 @@ async function showPicture(shown, job, auth) {
 async function drawn(response) {
   const url = URL.createObjectURL(await response.blob());
   // Free the copy once the image is drawn.
-  return picture(url, () => URL.revokeObjectURL(url));
+  return image(url, () => URL.revokeObjectURL(url));
 }

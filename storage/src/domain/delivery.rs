@@ -4,7 +4,7 @@
 
 mod sent;
 
-pub use sent::{MAX_SENT_BYTES, Sent};
+pub use sent::{MAX_SENT_BYTES, SentRequest};
 
 use super::ids::{AccountId, BatchId, JobId, NotAnId};
 use super::job::Callback;
@@ -114,7 +114,7 @@ pub struct Attempt {
     /// The called URL, if the webhook's URL had changed since the delivery was created.
     pub url: Option<String>,
     /// The request, if one was sent.
-    pub sent: Option<Sent>,
+    pub sent: Option<SentRequest>,
 }
 
 impl Delivery {
@@ -274,7 +274,7 @@ impl Attempt {
         self
     }
 
-    pub fn with_sent(self, sent: Option<Sent>) -> Self {
+    pub fn with_sent(self, sent: Option<SentRequest>) -> Self {
         Self { sent, ..self }
     }
 

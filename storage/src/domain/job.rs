@@ -58,7 +58,7 @@ impl Job {
         (self.inputs.is_empty() && !urls.is_empty()).then_some(urls)
     }
 
-    pub fn picture(&self) -> Option<&ResultImage> {
+    pub fn result_image(&self) -> Option<&ResultImage> {
         match &self.state {
             JobState::Done { image, .. } => Some(image),
             JobState::Queued | JobState::Processing { .. } | JobState::Failed { .. } => None,

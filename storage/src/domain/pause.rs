@@ -19,7 +19,7 @@ pub struct Pause {
     .tier.map_or_else(|| "the service".to_owned(), |it| format!("the {it} model")),
     .reason.as_ref().map(|it| format!(" ({it})")).unwrap_or_default()
 )]
-pub struct Paused {
+pub struct ActivePause {
     /// `None` if everything is paused.
     pub tier: Option<Tier>,
     /// The operator's reason, if given.
@@ -44,11 +44,11 @@ impl Pause {
     ///
     /// # Errors
     /// The pause and its reason.
-    pub fn admit(&self, tier: Tier) -> Result<(), Paused> {
+    pub fn admit(&self, tier: Tier) -> Result<(), ActivePause> {
         if !self.covers(tier) {
             return Ok(());
         }
-        Err(Paused {
+        Err(ActivePause {
             tier: (!self.project).then_some(tier),
             reason: self.reason(tier).map(str::to_owned),
         })
@@ -80,7 +80,7 @@ impl Pause {
 
 /// What happens to pauses that a call does not name.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Unnamed {
+pub enum UnnamedPauses {
     Resume,
     Keep,
 }
@@ -98,15 +98,15 @@ pub struct PauseChange {
 
 impl PauseChange {
     /// Returns the changed pauses. A pause that stays keeps its reason unless the call names another.
-    pub fn apply(self, before: &Pause, unnamed: Unnamed) -> Pause {
+    pub fn apply(self, before: &Pause, unnamed: UnnamedPauses) -> Pause {
         let switched = |named: Option<bool>, before: bool| match unnamed {
-            Unnamed::Resume => named.unwrap_or(false),
-            Unnamed::Keep => named.unwrap_or(before),
+            UnnamedPauses::Resume => named.unwrap_or(false),
+            UnnamedPauses::Keep => named.unwrap_or(before),
         };
         // Pauses that stay unchanged keep their reasons.
         let given = |named: Option<bool>, own: Option<Option<String>>, before: &Option<String>| {
             let common = self.reason.clone();
-            let common = common.filter(|_| unnamed == Unnamed::Resume || named.is_some());
+            let common = common.filter(|_| unnamed == UnnamedPauses::Resume || named.is_some());
             own.or(common).unwrap_or_else(|| before.clone())
         };
         let [fast, quality, pro] = self.tier_reasons;

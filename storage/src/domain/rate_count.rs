@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Limited {
+pub enum LimitKind {
     /// The calls of a key.
     Key,
     /// The calls of all keys of an account.
@@ -19,7 +19,7 @@ pub enum Limited {
 /// Calls that a node admitted against one limit since the limit's bucket was last full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateCount {
-    pub limited: Limited,
+    pub limited: LimitKind,
     /// The id of the key, account or person.
     pub id: Uuid,
     pub rate: RateLimit,

@@ -117,18 +117,18 @@ impl SpendLimits {
 pub struct Spending {
     /// Over the lifetime.
     pub total: Amount,
-    month: Counted,
-    day: Counted,
+    month: SpendingWindow,
+    day: SpendingWindow,
 }
 
 /// The newest day or month with a charge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Counted {
+struct SpendingWindow {
     number: i64,
     spent: Amount,
 }
 
-impl Counted {
+impl SpendingWindow {
     fn charge(self, price: Amount, number: i64) -> Result<Self, AmountError> {
         // A clock set back starts no new window: counted charges stay counted.
         let spent = if self.number >= number {

@@ -33,7 +33,7 @@ pub fn wake_after<R>(answer: impl FnOnce() -> R) -> R {
 /// A future whose wake-ups wait until the end of [`wake_after`] on the thread that causes them.
 pub struct DeferredWake<F> {
     inner: F,
-    deferred: Option<Arc<Deferred>>,
+    deferred: Option<Arc<DeferredWaker>>,
 }
 
 impl<F> DeferredWake<F> {
@@ -53,16 +53,16 @@ impl<F: Future + Unpin> Future for DeferredWake<F> {
         let last = this.deferred.take();
         let deferred = last
             .filter(|it| it.0.will_wake(context.waker()))
-            .unwrap_or_else(|| Arc::new(Deferred(context.waker().clone())));
+            .unwrap_or_else(|| Arc::new(DeferredWaker(context.waker().clone())));
         let waker = Waker::from(Arc::clone(&deferred));
         this.deferred = Some(deferred);
         Pin::new(&mut this.inner).poll(&mut Context::from_waker(&waker))
     }
 }
 
-struct Deferred(Waker);
+struct DeferredWaker(Waker);
 
-impl Wake for Deferred {
+impl Wake for DeferredWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -86,13 +86,13 @@ mod tests {
 
     /// A future that resolves when a number is sent.
     #[derive(Default)]
-    struct Said {
+    struct NumberState {
         number: Option<u8>,
         waker: Option<Waker>,
     }
 
     #[derive(Clone, Default)]
-    struct Number(Arc<Mutex<Said>>);
+    struct Number(Arc<Mutex<NumberState>>);
 
     impl Number {
         fn say(&self, number: u8) {

@@ -33,11 +33,11 @@ pub struct Commit {
     /// Keys with their new values; `None` deletes. Keys are unique.
     pub writes: Vec<(Key, Option<Value>)>,
     /// Called exactly once, on the engine's thread: it must be quick and must not call the engine.
-    pub done: Done,
+    pub done: CommitCallback,
 }
 
 /// Receives the outcome of a commit. `Ok` means that the commit survives a power cut.
-pub type Done = Box<dyn FnOnce(Result<(), EngineError>) + Send>;
+pub type CommitCallback = Box<dyn FnOnce(Result<(), EngineError>) + Send>;
 
 impl fmt::Debug for Commit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -12,7 +12,7 @@ use std::io::BufRead;
 const COMMIT_BYTES: usize = 256 * 1024;
 
 #[derive(Clone, Copy, Debug)]
-pub struct Loaded {
+pub struct LoadOutcome {
     pub summary: Summary,
     /// Jobs that the service will run.
     pub live_jobs: u64,
@@ -30,7 +30,7 @@ pub fn load(
     engine: &dyn Engine,
     source: impl BufRead,
     mut each: impl FnMut(&Entry),
-) -> Result<Loaded, ReadError> {
+) -> Result<LoadOutcome, ReadError> {
     let held = engine
         .scan(&KeyRange::prefix(b""), Direction::Rising, 2)
         .wait()?;
@@ -61,7 +61,7 @@ pub fn load(
         line: reader.line(),
         reason: "it was not read to its end".into(),
     })?;
-    Ok(Loaded {
+    Ok(LoadOutcome {
         summary,
         live_jobs,
         pending_deliveries,

@@ -15,7 +15,7 @@ mod read;
 mod write;
 
 pub use line::MAX_LINE_BYTES;
-pub use load::{Loaded, load};
+pub use load::{LoadOutcome, load};
 pub use read::{Entry, Reader, Summary};
 pub use write::write;
 

@@ -17,10 +17,10 @@ mod state;
 
 pub use read_set::{Pairs, ReadSet};
 pub use sharing::SharedState;
-pub use state::{AccountState, Decided, StateChange};
+pub use state::{AccountState, RoundOutcome, StateChange};
 
 use super::commands::{
-    AcceptError, Accepted, AccountChanged, Deposit, DepositError, EventError, Limits, NewJob,
+    AcceptError, AcceptedJob, AccountChanged, Deposit, DepositError, EventError, Limits, NewJob,
 };
 use super::deliveries::delivery_writes;
 use super::tables::{
@@ -145,7 +145,7 @@ impl Decisions<'_> {
         id: JobId,
         new: &NewJob,
         now: Timestamp,
-    ) -> Result<Accepted, AcceptError> {
+    ) -> Result<AcceptedJob, AcceptError> {
         let call = IdempotentCall::Generation;
         let admission = AdmissionRequest {
             key: new.key,
@@ -158,7 +158,7 @@ impl Decisions<'_> {
         let terms = self.check_key(&admission, now)?;
         if let Some(first) = self.first_use(call, new.idempotency.as_ref(), now)? {
             let job = first.ok_or(AcceptError::KeyReused)?;
-            return Ok(Accepted {
+            return Ok(AcceptedJob {
                 job: JobId(job),
                 replayed: true,
             });
@@ -190,7 +190,7 @@ impl Decisions<'_> {
         self.add_job(&job, &served);
         self.jobs.insert(id, job);
         self.remember(call, new.idempotency.as_ref(), id.0, now);
-        Ok(Accepted {
+        Ok(AcceptedJob {
             job: id,
             replayed: false,
         })
@@ -439,7 +439,7 @@ impl Decisions<'_> {
 
     /// # Errors
     /// The balances are inconsistent.
-    pub fn finish(mut self) -> Result<Decided, StoreError> {
+    pub fn finish(mut self) -> Result<RoundOutcome, StoreError> {
         if let Some(fault) = self.account.balances.fault() {
             return Err(self.inconsistent(fault));
         }
@@ -453,7 +453,7 @@ impl Decisions<'_> {
         if !self.writes.is_empty() {
             self.write_load();
         }
-        Ok(Decided {
+        Ok(RoundOutcome {
             writes: self.writes.into_iter().collect(),
             deliveries: self.deliveries,
             left_queue: self.left_queue,

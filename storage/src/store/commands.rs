@@ -12,7 +12,7 @@ use crate::domain::file_batch::FileBatchTerms;
 use crate::domain::ids::{BatchId, JobId, KeyId};
 use crate::domain::job::{Callback, InputImage, Origin, PromptRef, TransitionError};
 use crate::domain::ledger::LedgerError;
-use crate::domain::pause::Paused;
+use crate::domain::pause::ActivePause;
 use crate::domain::request::Fingerprint;
 use crate::domain::spending::LimitReached;
 use crate::domain::tier::{Mode, Resolution, Tier};
@@ -120,7 +120,7 @@ pub struct IdempotencyUse {
 
 /// The job was accepted now or at the first use of the same idempotency key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Accepted {
+pub struct AcceptedJob {
     pub job: JobId,
     /// Did an earlier call create the job?
     pub replayed: bool,
@@ -135,7 +135,7 @@ pub enum AcceptError {
     #[error(transparent)]
     Caller(#[from] CallerRefusal),
     #[error(transparent)]
-    Paused(#[from] Paused),
+    Paused(#[from] ActivePause),
     /// The rate limit of the key or its account has become stricter since the call was counted.
     #[error(
         "the rate limit of this API key or its account was lowered while the request was on its way; send the request again"

@@ -9,7 +9,7 @@ use crate::domain::time::Timestamp;
 use crate::engine::{Direction, Key};
 
 /// Due deliveries with their due times.
-pub type Due = Vec<(Timestamp, DeliveryId, DueDelivery)>;
+pub type DueList = Vec<(Timestamp, DeliveryId, DueDelivery)>;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DueIndex {
@@ -53,7 +53,7 @@ impl Store {
         &self,
         after: Option<(Timestamp, DeliveryId)>,
         limit: usize,
-    ) -> Result<Due, StoreError> {
+    ) -> Result<DueList, StoreError> {
         let mut range = DUE_DELIVERIES.range(&All);
         if let Some(after) = after {
             range = range.above(DUE_DELIVERIES.key(&after));
@@ -72,7 +72,7 @@ impl Store {
         from: (Timestamp, DeliveryId),
         until: Timestamp,
         limit: usize,
-    ) -> Result<Due, StoreError> {
+    ) -> Result<DueList, StoreError> {
         let first = DeliveryId(uuid::Uuid::nil());
         let range = DUE_BY_SHARD
             .range(&shard)

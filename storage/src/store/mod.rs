@@ -27,15 +27,15 @@ pub mod tables;
 mod webhooks;
 
 pub use account_decisions::{
-    AccountState, Decided, Decisions, Pairs, ReadSet, SharedState, StateChange,
+    AccountState, Decisions, Pairs, ReadSet, RoundOutcome, SharedState, StateChange,
 };
 pub use api_keys::{BeforeJobs, KeyWithAccount};
 pub use commands::{
-    AcceptError, Accepted, AcceptedBatch, AccountChanged, BatchError, CommandError, Deposit,
+    AcceptError, AcceptedBatch, AcceptedJob, AccountChanged, BatchError, CommandError, Deposit,
     DepositError, EventError, IdempotencyUse, Limits, NewBatch, NewBatchJob, NewJob,
 };
 pub use deliveries::DeletionStep;
-pub use due_index::{Due, DueIndex};
+pub use due_index::{DueIndex, DueList};
 pub use favourites::MAX_FAVOURITES;
 pub use job_lists::{JobPage, JobWindow};
 pub use jobs::Part;

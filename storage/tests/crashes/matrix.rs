@@ -42,7 +42,7 @@ pub struct Figures {
 
 /// What the child of one run printed.
 #[derive(Default)]
-struct Said {
+struct ChildOutput {
     begun: usize,
     answered: usize,
     through: bool,
@@ -222,7 +222,7 @@ impl Matrix {
     }
 
     /// A child that was not killed ends with success or with an error message.
-    fn check_end(&self, said: &Said, code: Option<i32>, died: bool) -> Result<(), String> {
+    fn check_end(&self, said: &ChildOutput, code: Option<i32>, died: bool) -> Result<(), String> {
         match code {
             None if died => Ok(()),
             // The fault may hit a thread's clean-up after the last answer.
@@ -243,7 +243,7 @@ impl Matrix {
     }
 
     /// Everything answered is there, nothing is partial, and the store remains usable.
-    fn check_restart(&self, said: &Said, place: &Path, lives: u8) -> Result<bool, String> {
+    fn check_restart(&self, said: &ChildOutput, place: &Path, lives: u8) -> Result<bool, String> {
         let store = place.join(child::STORE);
         let engine = match SledEngine::open(&store, child::options()) {
             Ok(engine) => engine,
@@ -277,7 +277,7 @@ impl Matrix {
 }
 
 /// Loss was reported at once, and is reported at each later start.
-fn is_reported_again(said: &Said, now: &str) -> Result<bool, String> {
+fn is_reported_again(said: &ChildOutput, now: &str) -> Result<bool, String> {
     let is_reported = |text: &str| text.contains("restore a backup");
     match is_reported(now) && said.lines.iter().any(|it| is_reported(it)) {
         true => Ok(false),
@@ -319,7 +319,7 @@ fn disturbed(mut command: Command, place: &Path, deed: &str, at: u64) -> Command
 }
 
 /// Runs a child to its end. Returns its output and its exit code; no code if the fault killed it.
-fn run(mut command: Command, place: &Path) -> Result<(Said, Option<i32>), String> {
+fn run(mut command: Command, place: &Path) -> Result<(ChildOutput, Option<i32>), String> {
     let output = fs::File::create(place.join("said")).expect("a file");
     let mut child = command
         .stdin(Stdio::null())
@@ -342,7 +342,7 @@ fn run(mut command: Command, place: &Path) -> Result<(Said, Option<i32>), String
         std::thread::sleep(Duration::from_millis(2));
     };
     let text = fs::read_to_string(place.join("said")).unwrap_or_default();
-    let mut said = Said::default();
+    let mut said = ChildOutput::default();
     for line in text.lines() {
         let number = |word: &str| line.strip_prefix(word)?.parse::<usize>().ok();
         if let Some(number) = number("begun ") {

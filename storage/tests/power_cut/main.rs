@@ -33,14 +33,14 @@ fn plays_the_scenario_as_a_child() {
 }
 
 /// The record of one run.
-struct Played {
+struct RecordedRun {
     _directory: TempDir,
     record: Record,
     root: PathBuf,
 }
 
-fn played() -> &'static Played {
-    static PLAYED: OnceLock<Played> = OnceLock::new();
+fn played() -> &'static RecordedRun {
+    static PLAYED: OnceLock<RecordedRun> = OnceLock::new();
     PLAYED.get_or_init(|| {
         let directory = tempfile::tempdir().expect("directory");
         let recorder = directory.path().join("recorder.so");
@@ -65,7 +65,7 @@ fn played() -> &'static Played {
             .status()
             .expect("the child starts");
         assert!(child.success(), "the scenario failed");
-        Played {
+        RecordedRun {
             record: Record::read(&file),
             root,
             _directory: directory,
@@ -105,7 +105,7 @@ fn hostile_92_a_power_cut_at_any_moment_loses_no_acknowledged_commit() {
 }
 
 /// Opens the image of a power cut and compares it with the answered commits.
-fn cut(played: &Played, seed: u64) -> Result<(), String> {
+fn cut(played: &RecordedRun, seed: u64) -> Result<(), String> {
     let mut random = disk::Random::new(seed);
     let moment = random.below(played.record.len() as u64 + 1) as usize;
     let disk = Disk::at(&played.record, moment, Some(&mut random));

@@ -13,7 +13,7 @@ use tintype_storage::domain::api_key::KeyHash;
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::daily_usage::{DailyUsage, ModelUsage, UsageTotals};
 use tintype_storage::domain::delivery::{
-    Attempt, Delivery, DeliveryId, DeliveryKind, DeliveryState, FailReason, Sent,
+    Attempt, Delivery, DeliveryId, DeliveryKind, DeliveryState, FailReason, SentRequest,
 };
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::person::{
@@ -98,7 +98,11 @@ fn deliveries(rich: &mut Rich) {
         duration_ms: u64::MAX,
         response_body: "\r\n".into(),
         url: Some("http://b/".into()),
-        sent: Some(Sent::new("x".into(), "w".into(), "{\"a\":\"\u{1f98a}\"}")),
+        sent: Some(SentRequest::new(
+            "x".into(),
+            "w".into(),
+            "{\"a\":\"\u{1f98a}\"}",
+        )),
     };
     rich.put(b'n', 20, &attempt);
     let secret = SealedSecret((0..=255).collect());

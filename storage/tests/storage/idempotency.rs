@@ -9,7 +9,7 @@ use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::{
-    AcceptError, Accepted, Deposit, DepositError, IdempotentCall, NewJob, Store,
+    AcceptError, AcceptedJob, Deposit, DepositError, IdempotentCall, NewJob, Store,
 };
 use tintype_storage::testing::memory::MemoryEngine;
 
@@ -21,14 +21,14 @@ fn job(name: &str, meaning: u8) -> NewJob {
     }
 }
 
-fn replay_of(first: Accepted) -> Accepted {
-    Accepted {
+fn replay_of(first: AcceptedJob) -> AcceptedJob {
+    AcceptedJob {
         replayed: true,
         ..first
     }
 }
 
-fn reused(outcome: &Result<Accepted, AcceptError>) -> bool {
+fn reused(outcome: &Result<AcceptedJob, AcceptError>) -> bool {
     matches!(outcome, Err(AcceptError::KeyReused))
 }
 
@@ -116,7 +116,7 @@ fn hostile_51_no_key_is_mistaken_for_another() {
         format!("a{}", "\u{1}".repeat(8)),
     ])
     .collect();
-    let firsts: Vec<Accepted> = names
+    let firsts: Vec<AcceptedJob> = names
         .iter()
         .map(|name| till.accept(job(name, 1)).expect("accept"))
         .collect();

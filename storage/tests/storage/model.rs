@@ -9,7 +9,7 @@ use tintype_storage::domain::ledger::LedgerError;
 use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{
-    AcceptError, Accepted, Deposit, DepositError, EventError, NewJob, Store,
+    AcceptError, AcceptedJob, Deposit, DepositError, EventError, NewJob, Store,
 };
 use tintype_storage::testing::memory::MemoryEngine;
 
@@ -188,7 +188,7 @@ fn accepted(
     price: i64,
     (name, meaning): (Option<&str>, u8),
     now: i64,
-    outcome: Result<Accepted, AcceptError>,
+    outcome: Result<AcceptedJob, AcceptError>,
 ) {
     if let Some((first, job)) = name.and_then(|name| model.use_of(true, name, now)) {
         match outcome {

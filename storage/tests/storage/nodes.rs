@@ -19,7 +19,7 @@ use tintype_storage::store::{Store, Writes};
 use tintype_storage::verify::verify;
 
 /// A shared store with a queued job and a due delivery.
-struct Shared {
+struct SharedStore {
     store: Store,
     job: JobId,
     place: QueueEntry,
@@ -32,7 +32,7 @@ fn test(number: u128, due: i64) -> Delivery {
     Delivery::new(id, &webhook(), DeliveryKind::Test, id.0, at(due))
 }
 
-impl Shared {
+impl SharedStore {
     fn new() -> Self {
         let mut till = Till::with("5");
         let job = till.accept(new_job(amount("0.10"))).expect("accepted").job;
@@ -86,7 +86,7 @@ const NODE: NodeId = NodeId(uuid::Uuid::from_u128(9));
 
 #[test]
 fn each_live_job_has_exactly_one_entry_in_the_queue_or_at_a_node() {
-    let shared = Shared::new();
+    let shared = SharedStore::new();
     shared.finds(&[]);
     let fault = |places: u32| {
         let job = shared.job;
@@ -112,7 +112,7 @@ fn each_live_job_has_exactly_one_entry_in_the_queue_or_at_a_node() {
 
 #[test]
 fn the_sums_of_an_account_count_its_live_jobs() {
-    let shared = Shared::new();
+    let shared = SharedStore::new();
     let fault = |recorded: u64| {
         vec![format!(
             "account {ACCOUNT}: its 1 live jobs and their holds differ from the recorded sums of {recorded}"
@@ -132,7 +132,7 @@ fn the_sums_of_an_account_count_its_live_jobs() {
 
 #[test]
 fn each_pending_delivery_is_in_the_index_of_its_shard_alone() {
-    let shared = Shared::new();
+    let shared = SharedStore::new();
     let (id, due) = (shared.delivery.id, at(5));
     let own = Shard::of(shared.delivery.webhook);
     let other = Shard::all().find(|it| *it != own).expect("a shard");
@@ -156,7 +156,7 @@ fn each_pending_delivery_is_in_the_index_of_its_shard_alone() {
 
 #[test]
 fn a_shard_is_read_in_the_order_in_which_its_deliveries_are_due() {
-    let shared = Shared::new();
+    let shared = SharedStore::new();
     let shard = Shard::of(shared.delivery.webhook);
     for (number, due) in [(80, 3_005), (78, 1_005), (79, 2_005)] {
         shared.write(shared.store.add_delivery(&test(number, due)));
@@ -178,7 +178,7 @@ fn a_shard_is_read_in_the_order_in_which_its_deliveries_are_due() {
 
 #[test]
 fn an_export_omits_the_records_of_nodes_and_an_import_builds_the_due_index() {
-    let shared = Shared::new();
+    let shared = SharedStore::new();
     let text = exported(shared.engine());
     let lines = String::from_utf8(text.clone()).expect("text");
     for kind in [

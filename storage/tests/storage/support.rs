@@ -18,7 +18,7 @@ use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Engine, OnFailure, commit_and_wait};
 use tintype_storage::store::{
-    AcceptError, Accepted, AcceptedBatch, AccountState, Decisions, Deposit, DepositError,
+    AcceptError, AcceptedBatch, AcceptedJob, AccountState, Decisions, Deposit, DepositError,
     EventError, IdempotencyUse, Limits, NewBatch, NewJob, Store,
 };
 use tintype_storage::testing::memory::MemoryEngine;
@@ -243,7 +243,7 @@ impl Till {
         outcome
     }
 
-    pub fn accept(&mut self, new: NewJob) -> Result<Accepted, AcceptError> {
+    pub fn accept(&mut self, new: NewJob) -> Result<AcceptedJob, AcceptError> {
         self.decisions(|decisions, ids| ids.accept(decisions, new))
     }
 
@@ -324,7 +324,7 @@ impl Ids<'_> {
         &mut self,
         decisions: &mut Decisions<'_>,
         new: NewJob,
-    ) -> Result<Accepted, AcceptError> {
+    ) -> Result<AcceptedJob, AcceptError> {
         let limits = self.spend_limits.get(&new.key).copied();
         know_key(decisions, new.key, limits.unwrap_or_default());
         decisions.accept(JobId(self.id()), &new, self.now)

@@ -150,8 +150,8 @@ pub fn jobs(tour: &mut Tour<'_>) {
     );
     tour.assert_answer(server.get(&format!("{file}&width=0")), "validation_failed");
     tour.assert_answer(server.get(&format!("{file}0")), "invalid_signature");
-    let picture = server.objects().join("results").join(format!("{job}.png"));
-    fs::remove_file(&picture).unwrap();
+    let image = server.objects().join("results").join(format!("{job}.png"));
+    fs::remove_file(&image).unwrap();
     tour.assert_answer(server.get(&file), "gone");
     let results = server.objects().join("results");
     fs::rename(&results, results.with_extension("aside")).unwrap();

@@ -1,6 +1,6 @@
 //! Makes the documented calls and records their answers.
 
-use crate::support::contract::{Contract, Described, resolve_ref};
+use crate::support::contract::{Contract, DescribedOperation, resolve_ref};
 use crate::support::http::{Answer, Request};
 use crate::support::{Customer, Server, merge};
 use serde_json::{Value, json};
@@ -64,7 +64,7 @@ impl Tour<'_> {
     }
 
     /// A call without credentials, with its first example as the body.
-    pub fn without_credentials(&self, call: &Described<'_>, stranger: bool) -> Request {
+    pub fn without_credentials(&self, call: &DescribedOperation<'_>, stranger: bool) -> Request {
         let request = self.server.call(
             &call.method.to_ascii_uppercase(),
             &self.path(&call.template, stranger),
@@ -75,7 +75,7 @@ impl Tour<'_> {
         }
     }
 
-    pub fn example(&self, call: &Described<'_>) -> Option<Value> {
+    pub fn example(&self, call: &DescribedOperation<'_>) -> Option<Value> {
         let examples = &call.operation["requestBody"]["content"]["application/json"]["examples"];
         let mut body = examples.as_object()?.values().next()?["value"].clone();
         if body.get("input_images_urls").is_some() {
@@ -91,7 +91,7 @@ impl Tour<'_> {
         Some(body)
     }
 
-    pub fn with(&self, call: &Described<'_>, request: Request, key: &str) -> Request {
+    pub fn with(&self, call: &DescribedOperation<'_>, request: Request, key: &str) -> Request {
         match access_of(call) {
             Access::Client => request.bearer(key),
             Access::Operator => request.bearer(crate::support::options::ADMIN_TOKEN),
@@ -99,7 +99,7 @@ impl Tour<'_> {
         }
     }
 
-    pub fn valid_request(&self, call: &Described<'_>) -> Request {
+    pub fn valid_request(&self, call: &DescribedOperation<'_>) -> Request {
         self.with(
             call,
             self.without_credentials(call, false),
@@ -115,7 +115,7 @@ pub enum Access {
     Operator,
 }
 
-pub fn access_of(call: &Described<'_>) -> Access {
+pub fn access_of(call: &DescribedOperation<'_>) -> Access {
     let schemes = call.operation["security"].as_array().unwrap();
     match schemes.first().and_then(|it| it.as_object()?.keys().next()) {
         None => Access::Anyone,
@@ -124,7 +124,7 @@ pub fn access_of(call: &Described<'_>) -> Access {
     }
 }
 
-pub fn lists_code(call: &Described<'_>, word: &str) -> bool {
+pub fn lists_code(call: &DescribedOperation<'_>, word: &str) -> bool {
     let responses = call.operation["responses"].as_object().unwrap();
     responses.values().any(|it| {
         let schema =
@@ -134,7 +134,7 @@ pub fn lists_code(call: &Described<'_>, word: &str) -> bool {
     })
 }
 
-pub fn describe(call: &Described<'_>, word: &str) -> String {
+pub fn describe(call: &DescribedOperation<'_>, word: &str) -> String {
     format!(
         "{} {} {word}",
         call.method.to_ascii_uppercase(),

@@ -36,7 +36,7 @@ pub struct Contract {
 }
 
 /// A documented operation.
-pub struct Described<'a> {
+pub struct DescribedOperation<'a> {
     pub document: &'a Value,
     /// The path with the names of its parameters.
     pub template: String,
@@ -120,12 +120,12 @@ impl Contract {
     }
 
     /// Returns the operations of both documents.
-    pub fn calls(&self) -> Vec<Described<'_>> {
+    pub fn calls(&self) -> Vec<DescribedOperation<'_>> {
         let mut calls = Vec::new();
         for document in &self.documents {
             for (template, item) in document["paths"].as_object().unwrap() {
                 for (method, operation) in item.as_object().unwrap() {
-                    calls.push(Described {
+                    calls.push(DescribedOperation {
                         document,
                         template: template.clone(),
                         method: method.clone(),
@@ -138,7 +138,7 @@ impl Contract {
     }
 
     /// Finds the operation of a request; `HEAD` is `GET` without its body.
-    pub fn call(&self, method: &str, path: &str) -> Option<Described<'_>> {
+    pub fn call(&self, method: &str, path: &str) -> Option<DescribedOperation<'_>> {
         // Methods are case-sensitive (RFC 9110, section 9.1): `post` is unknown.
         let method = match method {
             "HEAD" => "get".to_owned(),
@@ -180,7 +180,7 @@ impl Contract {
 
     fn body(
         &self,
-        call: &Described<'_>,
+        call: &DescribedOperation<'_>,
         status: &str,
         response: &Value,
         answer: &Answer,

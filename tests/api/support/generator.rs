@@ -1,12 +1,12 @@
 //! A generator that tests script, and that records its tasks.
 
-use super::pictures::tiny_png;
+use super::sample_images::tiny_png;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
+use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator};
 use tokio::sync::Semaphore;
 
 #[derive(Clone, Debug, Default)]
@@ -89,7 +89,7 @@ impl Generator for TestGenerator {
     fn generate(
         &self,
         order: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
         let shared = Arc::clone(&self.0);
         async move {
             let holds = {
@@ -107,11 +107,11 @@ impl Generator for TestGenerator {
     }
 }
 
-fn outcome(behaviour: Behaviour) -> Result<Picture, GenerateError> {
+fn outcome(behaviour: Behaviour) -> Result<GeneratedImage, GenerateError> {
     match behaviour {
-        Behaviour::Succeed => Ok(Picture::own(tiny_png())),
-        Behaviour::Show(picture) => Ok(Picture::own(picture)),
-        Behaviour::Garbage => Ok(Picture::foreign(b"no picture".to_vec())),
+        Behaviour::Succeed => Ok(GeneratedImage::own(tiny_png())),
+        Behaviour::Show(image) => Ok(GeneratedImage::own(image)),
+        Behaviour::Garbage => Ok(GeneratedImage::foreign(b"no image".to_vec())),
         Behaviour::Refuse(why) => Err(GenerateError::Refused(why.into())),
         Behaviour::Block(why) => Err(GenerateError::Blocked(why.into())),
         Behaviour::Transient(why) => Err(GenerateError::Transient {

@@ -11,11 +11,11 @@ pub mod nodes;
 pub mod options;
 pub mod origin;
 pub mod panel;
-pub mod pictures;
 pub mod poll;
 pub mod process;
 pub mod raw;
 pub mod record_checks;
+pub mod sample_images;
 pub mod server;
 
 pub use customer::Customer;

@@ -21,7 +21,7 @@ pub struct Process {
     said: Arc<Mutex<Vec<String>>>,
 }
 
-pub struct Stopped {
+pub struct ProcessExit {
     pub status: Option<i32>,
     /// Everything written to standard error.
     pub log: String,
@@ -103,12 +103,12 @@ impl Process {
     }
 
     /// Sends SIGTERM and waits for the exit.
-    pub fn terminate(mut self) -> Stopped {
+    pub fn terminate(mut self) -> ProcessExit {
         let id = self.child.id().to_string();
         let asked = Command::new("kill").args(["-TERM", &id]).status().unwrap();
         assert!(asked.success());
         let status = until_some("the process ends", || self.child.try_wait().unwrap());
-        Stopped {
+        ProcessExit {
             status: status.code(),
             log: self.log.take().unwrap().join().unwrap(),
         }

@@ -129,10 +129,10 @@ impl Server {
         self.options.data_dir().join("objects")
     }
 
-    /// The object key of the picture of a job that had one run.
+    /// The object key of the image of a job that had one run.
     pub fn result_key(&self, job: &str) -> String {
         match self.inside().system.node() {
-            // With several nodes the key names the run, so that a node declared dead cannot replace the picture of a later
+            // With several nodes the key names the run, so that a node declared dead cannot replace the image of a later
             // run.
             Some(_) => format!("results/{job}.1.png"),
             None => format!("results/{job}.png"),
@@ -167,10 +167,14 @@ impl Drop for Server {
     }
 }
 
-type Started = (SocketAddr, Instance);
+type StartedServer = (SocketAddr, Instance);
 
 /// The steps of `tintype serve`, without its signals.
-async fn serve(options: Options, started: mpsc::Sender<Started>, stopped: oneshot::Receiver<()>) {
+async fn serve(
+    options: Options,
+    started: mpsc::Sender<StartedServer>,
+    stopped: oneshot::Receiver<()>,
+) {
     let config = options.config();
     let listener = server::bind("127.0.0.1", 0).unwrap();
     let address = listener.local_addr().unwrap();

@@ -3,10 +3,10 @@
 mod canonical_json;
 mod download_url;
 mod form;
-mod inline_pictures;
+mod image_header;
+mod inline_images;
 mod journal;
 mod outside_url;
-mod picture_outline;
 mod record;
 mod request_body;
 mod signature;
@@ -27,10 +27,10 @@ pub const ALL: &[Target] = &[
     // Fewer: these work on files or call a service.
     target("journal", journal::run, 600),
     target("form", form::run, 300),
-    target("picture_outline", picture_outline::run, 6_000),
+    target("image_header", image_header::run, 6_000),
     target("outside_url", outside_url::run, 6_000),
     target("signature", signature::run, 3_000),
-    target("inline_pictures", inline_pictures::run, 3_000),
+    target("inline_images", inline_images::run, 3_000),
 ];
 
 const fn target(name: &'static str, run: fn(&[u8]), rounds: usize) -> Target {

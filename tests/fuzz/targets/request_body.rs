@@ -58,10 +58,10 @@ fn accepted(request: &GenerationRequest, endpoint: Endpoint, uploaded: usize, bo
     assert_eq!(sold, Some(request.offer));
     let urls: Vec<&String> = request.inputs.iter().filter_map(url_of).collect();
     assert_eq!(urls.len(), request.inputs.len());
-    let pictures = urls.len() + uploaded;
+    let images = urls.len() + uploaded;
     match endpoint.mode {
         Mode::TextToImage => assert!(urls.is_empty()),
-        Mode::ImageToImage => assert!((1..=MAX_INPUTS).contains(&pictures)),
+        Mode::ImageToImage => assert!((1..=MAX_INPUTS).contains(&images)),
     }
     let mut urls = urls.into_iter().chain(&request.callback_url);
     assert!(urls.all(|url| url.chars().count() <= MAX_URL_CHARS));

@@ -1,7 +1,7 @@
 //! Supervision: a job actor that stops in any state resumes or fails its job, releases its slot once, and charges at most once.
 
 use super::JobActor;
-use crate::generators::{Act, Scripted};
+use crate::generators::{Act, ScriptedGenerator};
 use crate::ports::{Observer, RunReport};
 use crate::world::{A, Plan, World, quick, run, settle, until};
 use actix::{ActorContext, Addr, Context, Handler, Message, WeakAddr};
@@ -63,7 +63,7 @@ fn inject(fault: Fault, job: JobId) {
 }
 
 /// The job is charged once, and the only slot is free: the next two jobs run one after the other.
-async fn check_done_and_paid_once(world: &World, generator: &Scripted, job: JobId) {
+async fn check_done_and_paid_once(world: &World, generator: &ScriptedGenerator, job: JobId) {
     world.done(job).await;
     world.idle().await;
     assert_eq!(world.money(A), ["99.961", "0.00"]);
@@ -75,7 +75,7 @@ async fn check_done_and_paid_once(world: &World, generator: &Scripted, job: JobI
     check_slot(world, generator).await;
 }
 
-async fn check_slot(world: &World, generator: &Scripted) {
+async fn check_slot(world: &World, generator: &ScriptedGenerator) {
     assert_eq!(world.system.backends()[0].running, 0);
     let next = [
         world.accept(A, Tier::Fast, "next").await,
@@ -133,7 +133,7 @@ fn an_actor_that_stops_while_its_run_begins_begins_it_again() {
 fn an_actor_that_stops_during_a_run_runs_the_job_again() {
     for fault in FAULTS {
         run(async {
-            let generator = Scripted::new([SLOW], Act::Picture);
+            let generator = ScriptedGenerator::new([SLOW], Act::Image);
             let world = Plan::with(generator.clone(), 1).start();
             let job = world.accept(A, Tier::Fast, "a fox").await;
             until("it runs", || generator.running() == 1).await;
@@ -156,7 +156,7 @@ fn an_actor_that_stops_during_a_run_runs_the_job_again() {
 fn an_actor_that_stops_during_the_last_run_fails_the_job() {
     for fault in FAULTS {
         run(async {
-            let generator = Scripted::new([SLOW], Act::Picture);
+            let generator = ScriptedGenerator::new([SLOW], Act::Image);
             let mut plan = Plan::with(generator.clone(), 1);
             plan.max_runs = 1;
             let world = plan.start();
@@ -177,7 +177,7 @@ fn an_actor_that_stops_during_the_last_run_fails_the_job() {
 fn an_actor_that_stops_while_its_job_ends_generates_no_second_image() {
     for fault in FAULTS {
         run(async {
-            let generator = Scripted::always(Act::Take(Duration::from_millis(50)));
+            let generator = ScriptedGenerator::always(Act::Take(Duration::from_millis(50)));
             let world = Plan::with(generator.clone(), 1).start();
             let job = world.accept(A, Tier::Fast, "a fox").await;
             until("it runs", || generator.running() == 1).await;
@@ -202,7 +202,7 @@ fn an_actor_that_stops_while_its_job_ends_generates_no_second_image() {
 fn an_actor_stopped_while_a_shutdown_interrupts_its_run_subtracts_at_most_one_run() {
     for fault in [Fault::Stop, Fault::Terminate] {
         run(async {
-            let generator = Scripted::always(Act::Hang);
+            let generator = ScriptedGenerator::always(Act::Hang);
             let world = Plan::with(generator.clone(), 1).start();
             let job = world.accept(A, Tier::Fast, "a fox").await;
             until("it runs", || generator.running() == 1).await;

@@ -1,7 +1,7 @@
 //! Batches: their records, their counts and their ends.
 
-use super::records::{Used, millionths};
-use super::{Changed, JobStatus, Model};
+use super::records::{KeyUse, millionths};
+use super::{ChangedRecords, JobStatus, Model};
 use std::collections::{BTreeMap, BTreeSet};
 use tintype_storage::domain::batch::{Batch, BatchProgress};
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId};
@@ -26,7 +26,7 @@ pub struct KnownBatch {
 }
 
 /// A job that a commit has accepted for a batch.
-pub struct Joined {
+pub struct JoinedJob {
     pub batch: BatchId,
     pub job: JobId,
     pub index: u32,
@@ -42,7 +42,7 @@ pub struct BatchEnd {
 
 impl Model {
     /// Applies the cancellations of a commit, before its job changes.
-    pub(super) fn cancellations(&mut self, changed: &Changed) {
+    pub(super) fn cancellations(&mut self, changed: &ChangedRecords) {
         for known in self.batches.values_mut() {
             known.was_canceled = known.canceled;
         }
@@ -69,10 +69,10 @@ impl Model {
     /// Checks new batches, and the counts of the batches whose jobs this commit has changed.
     pub(super) fn batches_step(
         &mut self,
-        changed: &mut Changed,
+        changed: &mut ChangedRecords,
         trace: &mut Vec<String>,
     ) -> Vec<BatchEnd> {
-        let mut joined: BTreeMap<BatchId, Vec<Joined>> = BTreeMap::new();
+        let mut joined: BTreeMap<BatchId, Vec<JoinedJob>> = BTreeMap::new();
         for it in std::mem::take(&mut self.joined) {
             joined.entry(it.batch).or_default().push(it);
         }
@@ -169,8 +169,8 @@ impl Model {
     fn batch_accepted(
         &mut self,
         batch: &Batch,
-        joined: &[Joined],
-        changed: &mut Changed,
+        joined: &[JoinedJob],
+        changed: &mut ChangedRecords,
         trace: &mut Vec<String>,
     ) {
         let number = match &batch.text {
@@ -203,7 +203,7 @@ impl Model {
         }
         let at = batch.created_at.millis();
         if let Some(name) = &asked.name {
-            let used = Used {
+            let used = KeyUse {
                 account: batch.account,
                 call: b'b',
                 name: name.clone(),

@@ -1,6 +1,6 @@
 //! The limits of accounts over all keys: their spending and their live jobs.
 
-use super::jobs::Ended;
+use super::jobs::JobEnd;
 use super::money::DAY;
 use super::records::millionths;
 use super::spending::{Windows, month};
@@ -58,7 +58,7 @@ impl Model {
     pub(super) fn ceilings_step(
         &mut self,
         accounts: &BTreeMap<AccountId, Option<Account>>,
-        ended: &[Ended],
+        ended: &[JobEnd],
     ) {
         for done in ended.iter().filter(|it| it.done) {
             let ceiling = self.ceilings.entry(done.account).or_default();

@@ -5,7 +5,7 @@ mod attempts;
 use super::Model;
 use super::batches::BatchEnd;
 use super::hooks::{Hook, Hooks};
-use super::jobs::Ended;
+use super::jobs::JobEnd;
 use std::collections::{BTreeMap, BTreeSet};
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::delivery::{
@@ -69,7 +69,7 @@ pub struct Step<'a> {
     pub attempts: BTreeMap<(DeliveryId, u32), Option<Attempt>>,
     /// The new mark of deleted deliveries.
     pub mark: Option<i64>,
-    pub ended: Vec<Ended>,
+    pub ended: Vec<JobEnd>,
     /// Batches that have ended in the commit.
     pub batches: Vec<BatchEnd>,
     /// The webhooks at the time of the decision.

@@ -1,8 +1,8 @@
 //! The states of jobs.
 
-use super::batches::Joined;
-use super::records::{Used, millionths};
-use super::{Changed, Model, Moved};
+use super::batches::JoinedJob;
+use super::records::{KeyUse, millionths};
+use super::{ChangedRecords, Model, MovedMoney};
 use std::collections::BTreeMap;
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId};
@@ -65,7 +65,7 @@ pub struct LifeEvents {
 }
 
 /// A job that has ended in a commit.
-pub struct Ended {
+pub struct JobEnd {
     pub job: JobId,
     pub account: AccountId,
     pub key: KeyId,
@@ -81,14 +81,15 @@ impl Model {
     /// Applies the job changes of a commit, and reports those that no request explains.
     pub(super) fn jobs_step(
         &mut self,
-        changed: &mut Changed,
+        changed: &mut ChangedRecords,
         trace: &mut Vec<String>,
-    ) -> (BTreeMap<AccountId, Moved>, Vec<Ended>) {
+    ) -> (BTreeMap<AccountId, MovedMoney>, Vec<JobEnd>) {
         let (live, ended) = (
             std::mem::take(&mut changed.live),
             std::mem::take(&mut changed.ended),
         );
-        let (mut moved, mut over): (BTreeMap<AccountId, Moved>, _) = (BTreeMap::new(), Vec::new());
+        let (mut moved, mut over): (BTreeMap<AccountId, MovedMoney>, _) =
+            (BTreeMap::new(), Vec::new());
         let begun = self.begun(&live);
         for job in ended.values().flatten() {
             let no_answer = matches!(
@@ -140,7 +141,7 @@ impl Model {
         live.keys().filter(|id| begins(id)).copied().collect()
     }
 
-    fn job_accepted(&mut self, job: &Job, changed: &mut Changed, trace: &mut Vec<String>) {
+    fn job_accepted(&mut self, job: &Job, changed: &mut ChangedRecords, trace: &mut Vec<String>) {
         let number = match &job.prompt {
             PromptRef::Inline(words) => words.prompt.strip_prefix("request "),
             PromptRef::Stored(key) => key.strip_prefix("words/"),
@@ -179,13 +180,13 @@ impl Model {
             ));
         }
         if let Some(member) = job.member() {
-            self.joined.push(Joined {
+            self.joined.push(JoinedJob {
                 batch: member.batch,
                 job: job.id,
                 index: member.index,
             });
         } else if let Some(name) = &asked.name {
-            let used = Used {
+            let used = KeyUse {
                 account: job.account,
                 call: b'g',
                 name: name.clone(),
@@ -335,7 +336,7 @@ impl Model {
         }
     }
 
-    fn job_ended(&mut self, job: &Job, trace: &mut Vec<String>) -> Option<Ended> {
+    fn job_ended(&mut self, job: &Job, trace: &mut Vec<String>) -> Option<JobEnd> {
         let Some(known) = self.jobs.get(&job.id).cloned() else {
             self.fault(format!("job {} ended without having begun", job.id));
             return None;
@@ -425,7 +426,7 @@ impl Model {
                 JobStatus::Failed
             };
         }
-        Some(Ended {
+        Some(JobEnd {
             job: job.id,
             account: known.account,
             key: known.key,

@@ -22,9 +22,9 @@ pub use hooks::HookChange;
 pub use jobs::JobStatus;
 pub use keys::{KeyChange, KeyState, Limits};
 pub use records::amount;
-pub use requests::{Created, DepositRequest, Request};
+pub use requests::{CallOutcome, DepositRequest, Request};
 
-use batches::{Joined, KnownBatch};
+use batches::{JoinedJob, KnownBatch};
 use ceilings::Ceiling;
 use deliveries::Deliveries;
 use hooks::Hooks;
@@ -33,9 +33,9 @@ use keys::KeyStates;
 use log::AuditedChanges;
 use money::AccountMoney;
 use names::Names;
-use records::{Change, Used};
+use records::{Change, KeyUse};
 use requests::Window;
-use spending::{Granted, KeyMoney};
+use spending::{GrantedJob, KeyMoney};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tintype_storage::domain::account::Account;
@@ -85,14 +85,14 @@ pub struct Model {
     ceilings: BTreeMap<AccountId, Ceiling>,
     pub key_states: KeyStates,
     /// Jobs that the current commit has accepted.
-    granted: Vec<Granted>,
+    granted: Vec<GrantedJob>,
     /// Images, failures and charges of an account's key on a day.
     daily_usage: BTreeMap<(AccountId, i64, KeyId), (u64, u64, i64)>,
     pub jobs: BTreeMap<JobId, KnownJob>,
     life_events: BTreeMap<JobId, LifeEvents>,
     batches: BTreeMap<BatchId, KnownBatch>,
     /// Batch jobs that the current commit has accepted.
-    joined: Vec<Joined>,
+    joined: Vec<JoinedJob>,
     names: Names,
     pub deliveries: Deliveries,
     hooks: Arc<Hooks>,
@@ -120,7 +120,7 @@ pub struct Model {
 
 /// The records that one commit changes, by kind.
 #[derive(Default)]
-struct Changed {
+struct ChangedRecords {
     accounts: BTreeMap<AccountId, Option<Account>>,
     live: BTreeMap<JobId, Option<Box<Job>>>,
     ended: BTreeMap<JobId, Option<Box<Job>>>,
@@ -129,7 +129,7 @@ struct Changed {
     lines: BTreeMap<(AccountId, TransactionId), Option<LedgerEntry>>,
     spent: BTreeMap<KeyId, Option<Spending>>,
     daily_usage: BTreeMap<(AccountId, i64, KeyId), Option<DailyUsage>>,
-    names: BTreeMap<Used, Option<IdempotencyRecord>>,
+    names: BTreeMap<KeyUse, Option<IdempotencyRecord>>,
     deliveries: BTreeMap<DeliveryId, Option<Delivery>>,
     delivery_accounts: BTreeMap<DeliveryId, Option<AccountId>>,
     dues: BTreeMap<(DeliveryId, i64), bool>,
@@ -142,7 +142,7 @@ struct Changed {
 
 /// The money that the jobs of one commit have moved, per account.
 #[derive(Clone, Copy, Default)]
-struct Moved {
+struct MovedMoney {
     settled: i64,
     released: i64,
     deposited: i64,
@@ -270,8 +270,8 @@ impl Model {
         trace
     }
 
-    fn sort(&mut self, writes: &[(Key, Option<Value>)]) -> Changed {
-        let mut changed = Changed::default();
+    fn sort(&mut self, writes: &[(Key, Option<Value>)]) -> ChangedRecords {
+        let mut changed = ChangedRecords::default();
         let (mut seen, uptime) = (BTreeSet::new(), self.uptime);
         let (mut hook_accounts, mut untested) = (BTreeMap::new(), Vec::new());
         for (key, value) in writes {

@@ -1,9 +1,9 @@
 //! Balances, reservations, ledgers and daily usage, all in millionths.
 
-use super::jobs::Ended;
-use super::records::{Used, millionths};
-use super::spending::Granted;
-use super::{Changed, Limits, Model, Moved};
+use super::jobs::JobEnd;
+use super::records::{KeyUse, millionths};
+use super::spending::GrantedJob;
+use super::{ChangedRecords, Limits, Model, MovedMoney};
 use std::collections::BTreeMap;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::audit_log::Action;
@@ -62,7 +62,7 @@ impl Model {
         at: i64,
         limits: Limits,
     ) {
-        self.granted.push(Granted { key, at, limits });
+        self.granted.push(GrantedJob { key, at, limits });
         self.grant_of_account(account, at);
         let of_account = self.account_money.entry(account).or_default();
         of_account.reserved += price;
@@ -73,7 +73,7 @@ impl Model {
     }
 
     /// Charges or releases the reservation of an ended job.
-    pub(super) fn settle(&mut self, ended: &Ended, moved: &mut Moved) {
+    pub(super) fn settle(&mut self, ended: &JobEnd, moved: &mut MovedMoney) {
         let of_account = self.account_money.entry(ended.account).or_default();
         of_account.reserved -= ended.price;
         of_account.live -= 1;
@@ -92,8 +92,8 @@ impl Model {
     /// Checks new ledger entries: a charge for each job that this commit has finished, and requested deposits.
     pub(super) fn ledger_step(
         &mut self,
-        changed: &mut Changed,
-        moved: &mut BTreeMap<AccountId, Moved>,
+        changed: &mut ChangedRecords,
+        moved: &mut BTreeMap<AccountId, MovedMoney>,
     ) {
         let lines = std::mem::take(&mut changed.lines);
         for ((account, id), line) in lines {
@@ -157,7 +157,7 @@ impl Model {
         }
     }
 
-    fn deposited(&mut self, account: AccountId, line: &LedgerEntry, changed: &mut Changed) {
+    fn deposited(&mut self, account: AccountId, line: &LedgerEntry, changed: &mut ChangedRecords) {
         let number = line
             .reference
             .as_deref()
@@ -177,7 +177,7 @@ impl Model {
         let once = match &known.name {
             None => known.lines <= known.issues,
             Some(name) => {
-                let used = Used {
+                let used = KeyUse {
                     account,
                     call: b'd',
                     name: name.clone(),
@@ -207,7 +207,7 @@ impl Model {
     pub(super) fn daily_usage_step(
         &mut self,
         written: &BTreeMap<(AccountId, i64, KeyId), Option<DailyUsage>>,
-        ended: &[Ended],
+        ended: &[JobEnd],
     ) {
         for job in ended {
             let key = (job.account, job.at.div_euclid(DAY), job.key);
@@ -235,7 +235,7 @@ impl Model {
     pub(super) fn accounts_step(
         &mut self,
         accounts: &BTreeMap<AccountId, Option<Account>>,
-        moved: &BTreeMap<AccountId, Moved>,
+        moved: &BTreeMap<AccountId, MovedMoney>,
     ) {
         for (account, record) in accounts {
             let Some(of_account) = self.account_money.get(account) else {

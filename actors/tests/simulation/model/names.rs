@@ -1,7 +1,7 @@
 //! Idempotency keys.
 
-use super::records::Used;
-use super::{Changed, Model};
+use super::records::KeyUse;
+use super::{ChangedRecords, Model};
 use std::collections::{BTreeMap, BTreeSet};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::store::IdempotencyRecord;
@@ -54,7 +54,7 @@ impl Names {
     }
 
     /// Records a use. Returns a fault if the key is in use already.
-    pub fn used(&mut self, used: &Used, made: Uuid, at: i64) -> Option<String> {
+    pub fn used(&mut self, used: &KeyUse, made: Uuid, at: i64) -> Option<String> {
         let key = (used.account, used.call, used.name.clone());
         let uses = self.uses.entry(key).or_default();
         let released = &self.released;
@@ -75,10 +75,10 @@ impl Model {
     /// Checks that a commit records the idempotency key of the job or batch that it accepts.
     pub(super) fn name_recorded(
         &mut self,
-        used: &Used,
+        used: &KeyUse,
         made: Uuid,
         at: i64,
-        changed: &mut Changed,
+        changed: &mut ChangedRecords,
     ) {
         let record = changed.names.remove(used).flatten();
         if record.is_none_or(|it| it.made != made || it.expires_at.millis() != used.expires_at) {
@@ -92,7 +92,7 @@ impl Model {
     }
 
     /// Checks the other changes of idempotency records: only expired ones may be deleted.
-    pub fn names_step(&mut self, names: BTreeMap<Used, Option<IdempotencyRecord>>) {
+    pub fn names_step(&mut self, names: BTreeMap<KeyUse, Option<IdempotencyRecord>>) {
         for (used, record) in names {
             let key = (used.account, used.call, used.name.clone());
             // Two concurrent maintenance runs delete a record twice.

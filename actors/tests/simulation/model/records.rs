@@ -35,7 +35,7 @@ pub enum Change {
     Spent(KeyId, Option<Spending>),
     /// Of an account's key, on a day.
     DailyUsage(AccountId, i64, KeyId, Option<DailyUsage>),
-    Name(Used, Option<IdempotencyRecord>),
+    Name(KeyUse, Option<IdempotencyRecord>),
     Webhook(WebhookId, Option<Webhook>),
     WebhookAccount(WebhookId, Option<AccountId>),
     /// The record of a webhook's last test delivery is deleted. No scenario writes one.
@@ -58,7 +58,7 @@ pub enum Change {
 
 /// A use of an idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Used {
+pub struct KeyUse {
     pub account: AccountId,
     /// `b'g'` for a generation, `b'b'` for a batch, `b'd'` for a deposit.
     pub call: u8,
@@ -159,7 +159,7 @@ pub fn read(key: &Key, value: Option<&Value>) -> Option<Change> {
             let (length, rest) = rest.split_at_checked(8)?;
             let length = u64::from_be_bytes(length.try_into().ok()?);
             let (name, end) = rest.split_at_checked(usize::try_from(length).ok()?)?;
-            let used = Used {
+            let used = KeyUse {
                 account: AccountId(id(account)?),
                 call: *call,
                 name: String::from_utf8(name.to_vec()).ok()?,

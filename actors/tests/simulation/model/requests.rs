@@ -8,7 +8,7 @@ use tintype_storage::domain::ledger::LedgerError;
 use tintype_storage::domain::spending::Period;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::webhook::WebhookId;
-use tintype_storage::store::{AcceptError, Accepted, AcceptedBatch, DepositError};
+use tintype_storage::store::{AcceptError, AcceptedBatch, AcceptedJob, DepositError};
 use uuid::Uuid;
 
 /// A generation request. It may be sent several times.
@@ -46,7 +46,7 @@ impl Request {
         self.size.unwrap_or(1)
     }
 
-    /// The namespace of its idempotency key; see [`Used::call`](super::records::Used::call).
+    /// The namespace of its idempotency key; see [`KeyUse::call`](super::records::KeyUse::call).
     pub fn call(&self) -> u8 {
         match self.size {
             Some(_) => b'b',
@@ -57,13 +57,13 @@ impl Request {
 
 /// A job or a batch that a call created or replayed.
 #[derive(Clone, Copy, Debug)]
-pub struct Created {
+pub struct CallOutcome {
     pub id: Uuid,
     pub replayed: bool,
 }
 
-impl From<Accepted> for Created {
-    fn from(job: Accepted) -> Self {
+impl From<AcceptedJob> for CallOutcome {
+    fn from(job: AcceptedJob) -> Self {
         Self {
             id: job.job.0,
             replayed: job.replayed,
@@ -71,7 +71,7 @@ impl From<Accepted> for Created {
     }
 }
 
-impl From<AcceptedBatch> for Created {
+impl From<AcceptedBatch> for CallOutcome {
     fn from(batch: AcceptedBatch) -> Self {
         Self {
             id: batch.batch.0,
@@ -210,7 +210,7 @@ impl Model {
         self.count("calls without an answer");
     }
 
-    pub fn answered(&mut self, call: u64, outcome: &Result<Created, AcceptError>, now: i64) {
+    pub fn answered(&mut self, call: u64, outcome: &Result<CallOutcome, AcceptError>, now: i64) {
         self.saw_clock(now);
         let Some(window) = self.windows.remove(&call) else {
             return;
@@ -218,7 +218,7 @@ impl Model {
         let number = window.request;
         let request = self.requests[number].clone();
         let fault = match outcome {
-            Ok(Created {
+            Ok(CallOutcome {
                 id,
                 replayed: false,
             }) => {
@@ -226,7 +226,7 @@ impl Model {
                 (!request.made.contains(id))
                     .then(|| format!("request {number} was answered {id} before that was durable"))
             }
-            Ok(Created { id, replayed: true }) => {
+            Ok(CallOutcome { id, replayed: true }) => {
                 self.count(match request.size {
                     Some(_) => "batches replayed",
                     None => "replayed",

@@ -1,9 +1,9 @@
 //! The spending of keys in total, per month and per day, and its limits.
 
-use super::jobs::Ended;
+use super::jobs::JobEnd;
 use super::money::DAY;
 use super::records::millionths;
-use super::{Changed, KeyState, Limits, Model};
+use super::{ChangedRecords, KeyState, Limits, Model};
 use std::collections::BTreeMap;
 use tintype_storage::domain::ids::KeyId;
 
@@ -25,7 +25,7 @@ pub(super) fn month(day: i64) -> i64 {
 }
 
 /// An accepted job, with the limits under which it was sent.
-pub struct Granted {
+pub struct GrantedJob {
     pub key: KeyId,
     pub at: i64,
     pub limits: Limits,
@@ -103,7 +103,7 @@ impl Model {
     }
 
     /// Checks the spending of keys against the jobs that this commit has finished.
-    pub(super) fn spending_step(&mut self, changed: &Changed, ended: &[Ended]) {
+    pub(super) fn spending_step(&mut self, changed: &ChangedRecords, ended: &[JobEnd]) {
         for done in ended.iter().filter(|it| it.done) {
             let money = self.keys.entry(done.key).or_default();
             money.windows.charge(done.at, done.price);
@@ -136,7 +136,7 @@ impl Model {
     /// several reservations must be within the loosest of their limits.
     pub(super) fn limits_step(&mut self) {
         let mut granted: BTreeMap<KeyId, (i64, Limits)> = BTreeMap::new();
-        for Granted { key, at, limits } in std::mem::take(&mut self.granted) {
+        for GrantedJob { key, at, limits } in std::mem::take(&mut self.granted) {
             let of_key = granted.entry(key).or_insert((at, limits));
             *of_key = (of_key.0.max(at), of_key.1.or_looser(limits));
         }

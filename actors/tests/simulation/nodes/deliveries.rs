@@ -1,7 +1,7 @@
 //! The webhooks of the accounts, the deliveries that their receivers get from each node, and the rules of deliveries.
 
 use super::scenario::World;
-use super::shared::Shared;
+use super::shared::SharedState;
 use crate::rng::Rng;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -116,7 +116,7 @@ pub fn callback(account: AccountId, rng: &Rng) -> Option<Callback> {
 pub struct NodeTransport {
     pub node: NodeId,
     pub clock: Clock,
-    pub shared: Arc<Shared>,
+    pub shared: Arc<SharedState>,
     pub rng: Rng,
 }
 
@@ -124,7 +124,7 @@ pub struct NodeTransport {
 struct Sending {
     webhook: WebhookId,
     node: NodeId,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
 }
 
 impl Drop for Sending {

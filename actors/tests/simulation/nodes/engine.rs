@@ -1,6 +1,6 @@
 //! The engine of one node: its commits have latency, its connection breaks, and the store releases its locks when it stalls.
 
-use super::shared::Shared;
+use super::shared::SharedState;
 use crate::rng::Rng;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -32,7 +32,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub struct NodeEngine {
     pub id: NodeId,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     rng: Rng,
     state: Mutex<State>,
     arrived: Notify,
@@ -54,7 +54,7 @@ struct State {
 }
 
 impl NodeEngine {
-    pub fn new(id: NodeId, shared: &Arc<Shared>, rng: &Rng) -> Arc<Self> {
+    pub fn new(id: NodeId, shared: &Arc<SharedState>, rng: &Rng) -> Arc<Self> {
         Arc::new(Self {
             id,
             shared: Arc::clone(shared),

@@ -1,25 +1,25 @@
 //! The backend of a node.
 
-use super::shared::Shared;
+use super::shared::SharedState;
 use crate::rng::Rng;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use std::sync::Arc;
-use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
+use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator};
 use tintype_storage::domain::ids::{JobId, NodeId};
 use tokio::time::sleep;
 
 /// Reports to the shared state on which node it works.
 pub struct NodeGenerator {
     pub node: NodeId,
-    pub shared: Arc<Shared>,
+    pub shared: Arc<SharedState>,
     pub rng: Rng,
 }
 
 struct Working {
     job: JobId,
     node: NodeId,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
 }
 
 impl Drop for Working {
@@ -32,7 +32,7 @@ impl Generator for NodeGenerator {
     fn generate(
         &self,
         task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
         let (node, shared) = (self.node, Arc::clone(&self.shared));
         let span = self.rng.millis(10, 3_000);
         let fails = self.rng.one_in(12) && !self.shared.is_calm();
@@ -46,7 +46,7 @@ impl Generator for NodeGenerator {
             sleep(span).await;
             match fails {
                 true => Err(GenerateError::Refused("an injected refusal".into())),
-                false => Ok(Picture::foreign(vec![1])),
+                false => Ok(GeneratedImage::foreign(vec![1])),
             }
         }
         .boxed_local()

@@ -3,7 +3,7 @@
 use super::scenario::World;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_actors::nodes::locks::{self, Taken};
+use tintype_actors::nodes::locks::{self, LockOutcome};
 use tintype_storage::domain::ids::moment_of;
 use tintype_storage::domain::lock::LockName;
 use tintype_storage::engine::Wait as _;
@@ -23,27 +23,27 @@ impl World {
         let (shared, rng) = (Arc::clone(&self.shared), self.rng.clone());
         let (acknowledged, accounts) = (Arc::clone(&self.acknowledged), Arc::clone(context));
         actix::spawn(async move {
-            let context = accounts.context();
-            let store = &context.store;
+            let process = &accounts.context().process;
+            let store = &process.store;
             // A lock in memory serializes the callers of one node.
             let _turn = turn.lock().await;
             let until = Instant::now() + LOCK_TIMEOUT;
             let newest = loop {
                 match locks::take(store, id, LockName::People).await {
-                    Ok(Taken::Yes { newest }) => break newest,
-                    Ok(Taken::Held) if Instant::now() > until => {
+                    Ok(LockOutcome::Yes { newest }) => break newest,
+                    Ok(LockOutcome::Held) if Instant::now() > until => {
                         return shared.fault(format!("{id} has waited too long for a lock"));
                     }
-                    Ok(Taken::Held) => shared.count("locks waited for"),
+                    Ok(LockOutcome::Held) => shared.count("locks waited for"),
                     // The node leaves, or is dead.
-                    Ok(Taken::NotJoined) if Instant::now() > until => return,
-                    Ok(Taken::NotJoined) => {}
+                    Ok(LockOutcome::NotJoined) if Instant::now() > until => return,
+                    Ok(LockOutcome::NotJoined) => {}
                     Err(_) => return,
                 }
                 sleep(rng.millis(1, 50)).await;
             };
-            newest.into_iter().for_each(|it| context.ids.raise(it));
-            let made = moment_of(&context.ids.next((context.clock)()));
+            newest.into_iter().for_each(|it| process.ids.raise(it));
+            let made = moment_of(&process.ids.next(process.now()));
             if newest > made {
                 shared.fault(format!("{id} generates an id from before {newest:?}"));
             }

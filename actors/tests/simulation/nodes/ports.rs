@@ -4,7 +4,8 @@ use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use std::future::ready;
 use tintype_actors::ports::{
-    AttemptOutcome, FetchedInputs, GenerateError, ImageStore, InputFetcher, Picture, Transport,
+    AttemptOutcome, FetchedInputs, GenerateError, GeneratedImage, ImageStore, InputFetcher,
+    Transport,
 };
 use tintype_storage::domain::delivery::Delivery;
 use tintype_storage::domain::job::{Job, PromptText, ResultImage};
@@ -17,7 +18,7 @@ impl ImageStore for NoopPorts {
     fn keep(
         &self,
         job: &Job,
-        _: Picture,
+        _: GeneratedImage,
     ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>> {
         let image = ResultImage {
             key: format!("results/{}.png", job.id),

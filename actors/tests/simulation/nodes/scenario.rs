@@ -5,7 +5,7 @@ use super::deliveries::{NodeTransport, callback, registered, retry_delays};
 use super::engine::{NodeEngine, Stall};
 use super::generators::NodeGenerator;
 use super::ports::NoopPorts;
-use super::shared::{SLOTS, Shared};
+use super::shared::{SLOTS, SharedState};
 use crate::rng::Rng;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -69,7 +69,7 @@ pub struct Node {
 
 /// The answers that clients have received.
 #[derive(Default)]
-pub struct Acknowledged {
+pub struct AcknowledgedCalls {
     pub jobs: Vec<(AccountId, JobId)>,
     /// The jobs by their idempotency keys.
     names: BTreeMap<(AccountId, u64), JobId>,
@@ -80,9 +80,9 @@ pub struct Acknowledged {
 }
 
 pub struct World {
-    pub shared: Arc<Shared>,
+    pub shared: Arc<SharedState>,
     pub rng: Rng,
-    pub acknowledged: Arc<Mutex<Acknowledged>>,
+    pub acknowledged: Arc<Mutex<AcknowledgedCalls>>,
     pub nodes: Vec<Node>,
     joined: u64,
 }
@@ -111,7 +111,7 @@ impl World {
         let memory = Arc::new(MemoryEngine::new());
         open_accounts(&memory);
         Self {
-            shared: Arc::new(Shared::new(memory, seed % 2 == 1)),
+            shared: Arc::new(SharedState::new(memory, seed % 2 == 1)),
             rng: Rng::new(seed),
             acknowledged: Arc::default(),
             nodes: Vec::new(),

@@ -24,7 +24,7 @@ const MAX_SKIPPED: Duration = Duration::from_secs(20);
 /// Concurrent runs of the backend, per node or in total.
 pub const SLOTS: usize = 2;
 
-pub struct Shared {
+pub struct SharedState {
     pub memory: Arc<MemoryEngine>,
     /// Do the nodes share the slots of the backend?
     pub has_shared_slots: bool,
@@ -51,7 +51,7 @@ struct State {
     counts: BTreeMap<&'static str, u64>,
 }
 
-impl Shared {
+impl SharedState {
     pub fn new(memory: Arc<MemoryEngine>, has_shared_slots: bool) -> Self {
         Self {
             memory,

@@ -37,14 +37,14 @@ enum Deed {
 
 /// The events at a server.
 #[derive(Default)]
-struct Seen {
+struct ServerEvents {
     /// The index of the connection, and the path.
     requests: Mutex<Vec<(usize, String)>>,
     /// The number of connections that the client or the server has closed.
     ended: watch::Sender<usize>,
 }
 
-impl Seen {
+impl ServerEvents {
     fn requests(&self) -> Vec<(usize, String)> {
         self.requests.lock().clone()
     }
@@ -58,14 +58,14 @@ impl Seen {
 }
 
 /// A server that reacts the same way on each connection, and repeats its last reaction.
-async fn server(deeds: &'static [Deed]) -> (u16, Arc<Seen>) {
+async fn server(deeds: &'static [Deed]) -> (u16, Arc<ServerEvents>) {
     server_at("127.0.0.1:0", deeds).await
 }
 
-async fn server_at(address: &str, deeds: &'static [Deed]) -> (u16, Arc<Seen>) {
+async fn server_at(address: &str, deeds: &'static [Deed]) -> (u16, Arc<ServerEvents>) {
     let listener = TcpListener::bind(address).await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let seen = Arc::new(Seen::default());
+    let seen = Arc::new(ServerEvents::default());
     let noting = Arc::clone(&seen);
     tokio::spawn(async move {
         for connection in 0.. {
@@ -82,7 +82,7 @@ async fn server_at(address: &str, deeds: &'static [Deed]) -> (u16, Arc<Seen>) {
     (port, seen)
 }
 
-async fn serve(mut stream: TcpStream, connection: usize, deeds: &[Deed], seen: &Seen) {
+async fn serve(mut stream: TcpStream, connection: usize, deeds: &[Deed], seen: &ServerEvents) {
     let mut turn = 0;
     while let Some((path, length)) = next_head(&mut stream).await {
         seen.requests.lock().push((connection, path.clone()));

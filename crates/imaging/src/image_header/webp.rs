@@ -14,7 +14,7 @@ pub(super) enum Walker {
     Riff,
     FirstChunk,
     /// The last byte of the chunk that is the whole image.
-    Picture,
+    Image,
     ChunkHead,
     /// The last byte of an image chunk. `length` is the length of the chunk.
     Frame {
@@ -38,7 +38,7 @@ impl Walk for Walker {
                 Ok(Want::next(CHUNK_HEAD + DIMENSIONS))
             }
             Self::FirstChunk => self.first_chunk(taken, parts),
-            Self::Picture => {
+            Self::Image => {
                 parts.is_incomplete = false;
                 Ok(Want::Nothing)
             }
@@ -77,9 +77,9 @@ impl Walker {
             b"VP8 " if data[0] & 1 == 0 && data[3..6] == [0x9d, 0x01, 0x2a] => {
                 data[7] &= 0x3f;
                 data[9] &= 0x3f;
-                *self = Self::Picture;
+                *self = Self::Image;
             }
-            b"VP8L" if data[0] == 0x2f => *self = Self::Picture,
+            b"VP8L" if data[0] == 0x2f => *self = Self::Image,
             b"VP8X" => *self = Self::ChunkHead,
             _ => return Err(HeaderFault::Damaged),
         }

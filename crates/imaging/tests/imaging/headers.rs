@@ -253,7 +253,7 @@ fn broken_headers_are_faults() {
         // A chunk other than the header first; a header of the wrong length.
         [&png(3, 2)[..8], b"\0\0\0\x0dIDATaaaaaaaaaaaaaaaaaaaaaaaa"].concat(),
         [&png(3, 2)[..8], b"\0\0\0\x0cIHDRaaaaaaaaaaaaaaaaaaaaaaaa"].concat(),
-        // No marker where one has to be; a segment shorter than its own length; a picture without a frame.
+        // No marker where one has to be; a segment shorter than its own length; an image without a frame.
         b"\xff\xd8\xff\xe0\0\x04\0\0xx".to_vec(),
         b"\xff\xd8\xff\xe0\0\x01xxxx".to_vec(),
         b"\xff\xd8\xff\xda\0\x04xxxx".to_vec(),
@@ -369,10 +369,10 @@ fn truncated_files_of_real_encoders_are_reported_as_cut_off() {
     use image::ImageFormat::{Gif, Jpeg, Png, WebP};
     for format in [Png, Jpeg, WebP, Gif] {
         let mut file = std::io::Cursor::new(Vec::new());
-        let picture = image::RgbImage::from_fn(61, 47, |x, y| {
+        let image = image::RgbImage::from_fn(61, 47, |x, y| {
             image::Rgb([x * y, x ^ y, 7 * x].map(|it| it as u8))
         });
-        picture.write_to(&mut file, format).unwrap();
+        image.write_to(&mut file, format).unwrap();
         let whole = file.into_inner();
         for tenths in 2..10 {
             let part = &whole[..whole.len() * tenths / 10];

@@ -48,7 +48,7 @@ fn child() {
     let Ok(task) = std::env::var(TASK) else {
         return;
     };
-    let picture = hostile();
+    let image = hostile();
     DecodePermits::unshared(|permit| match task.as_str() {
         "fit" => {
             let accepts = Accepts {
@@ -56,11 +56,11 @@ fn child() {
                 max_bytes: 50_000_000,
                 heeds_orientation: false,
             };
-            let fitted = fit(permit, picture, Some(ImageKind::Png), accepts).expect("it fits");
+            let fitted = fit(permit, image, Some(ImageKind::Png), accepts).expect("it fits");
             assert!(fitted.bytes.len() <= accepts.max_bytes);
         }
         _ => {
-            let opened = open_any(permit, &picture).expect("a header");
+            let opened = open_any(permit, &image).expect("a header");
             assert_eq!(opened.dimensions(), (SIDE, SIDE));
             let inspection = opened.inspect();
             assert!(inspection.expect("whole").single_colour);

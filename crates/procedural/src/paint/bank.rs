@@ -1,4 +1,4 @@
-//! A bank: the ground below a line across the whole picture.
+//! A bank: the ground below a line across the whole image.
 
 use crate::fill::Fill;
 use crate::shape::{Point, Shape};

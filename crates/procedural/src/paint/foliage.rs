@@ -35,7 +35,7 @@ pub fn foot(studio: &mut Studio<'_>, x: f32, seed: &mut Seed) {
     }
 }
 
-/// Leaves along the rest of a long picture: up both sides of a tall one, along the foot of a wide one.
+/// Leaves along the rest of a long image: up both sides of a tall one, along the foot of a wide one.
 pub fn garland(studio: &mut Studio<'_>, x: f32, top: f32, seed: &mut Seed) {
     let (w, h, s) = studio.size();
     let [_, middle, near] = studio.palette.range;

@@ -1,4 +1,4 @@
-//! Abstract pictures: tiles, floating forms, or layered waves.
+//! Abstract images: tiles, floating forms, or layered waves.
 
 use crate::colour::{Rgb, hex};
 use crate::exact::{TURN, cos, sin};

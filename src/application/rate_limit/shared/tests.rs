@@ -43,7 +43,7 @@ impl Nodes {
     }
 
     fn published(&self, node: usize) -> Option<u64> {
-        let counts = self.all[node].counts(Limited::Key, |id| *id);
+        let counts = self.all[node].counts(LimitKind::Key, |id| *id);
         counts.first().map(|it| it.admitted)
     }
 

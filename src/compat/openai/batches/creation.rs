@@ -156,7 +156,7 @@ async fn read_lines(
     state: &web::Data<CompatState>,
     caller: &Payer,
     file: &UploadedFile,
-) -> Result<input_lines::Read, Refusal> {
+) -> Result<input_lines::InputResult, Refusal> {
     let memory = state.generations.input_limits(caller.account()).memory;
     let reservation = memory.reserve_whole(file.bytes * MEMORY_FACTOR).await;
     let _reservation = reservation.map_err(Error::from)?;

@@ -25,11 +25,11 @@ pub struct Input {
     pub as_urls: bool,
 }
 
-pub type Read = Result<Input, Vec<LineFault>>;
+pub type InputResult = Result<Input, Vec<LineFault>>;
 
 /// # Errors
 /// The first errors, each with its line.
-pub fn read(content: &[u8], caller: &Payer, settings: &Settings) -> Read {
+pub fn read(content: &[u8], caller: &Payer, settings: &Settings) -> InputResult {
     let lines = content.split(|byte| *byte == b'\n').zip(1..);
     let is_blank = |line: &[u8]| line.iter().all(u8::is_ascii_whitespace);
     let lines = lines.filter(|(line, _)| !is_blank(line));

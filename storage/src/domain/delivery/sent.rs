@@ -8,7 +8,7 @@ pub const MAX_SENT_BYTES: usize = 4_096;
 
 /// The signatures and the body of one attempt. The signed timestamp is the attempt's time in seconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sent {
+pub struct SentRequest {
     pub x_signature: String,
     pub webhook_signature: String,
     /// The body, possibly truncated.
@@ -17,7 +17,7 @@ pub struct Sent {
     pub body_bytes: u64,
 }
 
-impl Sent {
+impl SentRequest {
     pub fn new(x_signature: String, webhook_signature: String, body: &str) -> Self {
         Self {
             x_signature,

@@ -259,11 +259,11 @@ fn hostile_108_the_stored_part_of_a_response_is_bounded() {
     let error = "😀".repeat(9_000);
     let answered = Attempt::answered(0, at(0), MINUTE, 200, &[0xff; 2_000], Some(&error));
     let signature = "s".repeat(100);
-    let sent = Sent::new(signature.clone(), signature, &"é".repeat(9_000));
+    let sent = SentRequest::new(signature.clone(), signature, &"é".repeat(9_000));
     assert_eq!((sent.body.len(), sent.body_bytes), (4_096, 18_000));
     assert!(!sent.is_whole());
     assert!(postcard_size(&answered.with_sent(Some(sent))) < 12_288);
-    assert!(Sent::new(String::new(), String::new(), "{}").is_whole());
+    assert!(SentRequest::new(String::new(), String::new(), "{}").is_whole());
 }
 
 fn postcard_size(attempt: &Attempt) -> usize {

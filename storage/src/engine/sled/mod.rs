@@ -37,7 +37,7 @@ use flusher::FlusherThread;
 use format::checkpoint::Checkpoints;
 use io_advice::with_advice;
 use memtable::{Memtable, merge};
-use open::Opened;
+use open::OpenedStore;
 use scratch_copy::ScratchCopy;
 use snapshot::{SledSnapshot, Snapshots};
 use std::fs::File;
@@ -128,7 +128,7 @@ impl SledEngine {
         options: SledOptions,
         sync: SyncStep,
     ) -> Result<Self, EngineError> {
-        let Opened {
+        let OpenedStore {
             sled,
             journal,
             segments,

@@ -27,7 +27,7 @@ const FIRST_START_BYTES: u64 = 64 * 1024;
 const REPLAY_BYTES: usize = 8 << 20;
 
 /// A directory that is locked until sled is dropped.
-pub struct Opened {
+pub struct OpenedStore {
     pub sled: SledTree,
     pub journal: Wal,
     /// The complete files; the current one is not among them.
@@ -35,7 +35,11 @@ pub struct Opened {
 }
 
 /// Opens or creates the store in `directory`.
-pub fn open(directory: &Path, options: &SledOptions, steps: &Steps) -> Result<Opened, EngineError> {
+pub fn open(
+    directory: &Path,
+    options: &SledOptions,
+    steps: &Steps,
+) -> Result<OpenedStore, EngineError> {
     let wrong = |reason: String| EngineError::Directory {
         path: directory.to_owned(),
         reason,
@@ -44,7 +48,7 @@ pub fn open(directory: &Path, options: &SledOptions, steps: &Steps) -> Result<Op
     fs::create_dir_all(directory).map_err(|error| wrong(with_advice(&error)))?;
     let db = open_sled(directory, options, steps)?;
     steps.begin();
-    let opened = catch_unwind(AssertUnwindSafe(|| -> Result<Opened, EngineError> {
+    let opened = catch_unwind(AssertUnwindSafe(|| -> Result<OpenedStore, EngineError> {
         let tree = db.open_tree(b"records").map_err(super::failed)?;
         let journal_directory = directory.join(JOURNAL);
         if !is_current(&db, &tree)? {
@@ -81,7 +85,7 @@ pub fn open(directory: &Path, options: &SledOptions, steps: &Steps) -> Result<Op
             fs::remove_file(path).map_err(of_journal)?;
         }
         segments.release(next - 1).map_err(of_journal)?;
-        Ok(Opened {
+        Ok(OpenedStore {
             sled,
             journal,
             segments,
@@ -131,18 +135,18 @@ fn catch_up(
         last = group;
         if bytes > REPLAY_BYTES {
             sled.apply(&std::mem::take(&mut changes), last, |_| steps.begin())
-                .map_err(Stopped::Engine)?;
+                .map_err(ReplayStop::Engine)?;
             bytes = 0;
             read(steps);
         }
-        Ok::<_, Stopped>(())
+        Ok::<_, ReplayStop>(())
     })
     .map_err(|error| match error {
-        Stopped::Engine(error) => error,
-        Stopped::Wal(wal::ReplayError::Io(error)) => {
+        ReplayStop::Engine(error) => error,
+        ReplayStop::Wal(wal::ReplayError::Io(error)) => {
             wrong(directory, format!("its journal: {}", with_advice(&error)))
         }
-        Stopped::Wal(fault) => wrong(directory, format!("{fault}; restore a backup")),
+        ReplayStop::Wal(fault) => wrong(directory, format!("{fault}; restore a backup")),
     })?;
     if !changes.is_empty() {
         steps.begin();
@@ -160,12 +164,12 @@ fn journal_bytes(journal: &Path) -> u64 {
 }
 
 /// Why the replay stopped early.
-enum Stopped {
+enum ReplayStop {
     Wal(wal::ReplayError),
     Engine(EngineError),
 }
 
-impl From<wal::ReplayError> for Stopped {
+impl From<wal::ReplayError> for ReplayStop {
     fn from(fault: wal::ReplayError) -> Self {
         Self::Wal(fault)
     }

@@ -55,7 +55,7 @@ pub(super) struct Sharing {
 pub(super) type KeyTerms = Option<Arc<(KeyHash, ApiKey)>>;
 
 /// The outcome of a round.
-pub struct Decided {
+pub struct RoundOutcome {
     /// One commit; empty if nothing changed.
     pub writes: Writes,
     /// Created deliveries.

@@ -18,7 +18,7 @@ const MERGE_BYTES: usize = 16 * 1024;
 
 /// What a merge did, in bytes of keys and values.
 #[derive(Default)]
-pub struct Merged {
+pub struct MergeTotals {
     /// Of the merged changes.
     pub changed: usize,
     /// Written to sled.
@@ -30,8 +30,8 @@ impl BlockTree {
     pub fn merge<'a>(
         &self,
         changes: &mut Peekable<impl Iterator<Item = (&'a Key, &'a Option<Value>)>>,
-    ) -> Result<Merged, EngineError> {
-        let mut merged = Merged::default();
+    ) -> Result<MergeTotals, EngineError> {
+        let mut merged = MergeTotals::default();
         let Some((first, _)) = changes.peek().copied() else {
             return Ok(merged);
         };
@@ -82,7 +82,7 @@ impl BlockTree {
         &self,
         key: &[u8],
         value: &'a [u8],
-        merged: &mut Merged,
+        merged: &mut MergeTotals,
     ) -> Result<StoredValue<'a>, EngineError> {
         if key.len() + value.len() <= MAX_ENTRY_BYTES {
             return Ok(StoredValue::Inline(value));
@@ -113,7 +113,7 @@ impl BlockTree {
         block: Option<&Block>,
         records: &[Record<'_>],
         is_append: bool,
-        merged: &mut Merged,
+        merged: &mut MergeTotals,
     ) -> Result<(), EngineError> {
         let parts = cut(records, is_append);
         for (number, part) in parts.iter().enumerate().rev() {
@@ -134,7 +134,12 @@ impl BlockTree {
         }
     }
 
-    fn insert(&self, key: &[u8], bytes: Vec<u8>, merged: &mut Merged) -> Result<(), EngineError> {
+    fn insert(
+        &self,
+        key: &[u8],
+        bytes: Vec<u8>,
+        merged: &mut MergeTotals,
+    ) -> Result<(), EngineError> {
         merged.written += key.len() + bytes.len();
         self.tree.insert(place(key), bytes).map_err(failed)?;
         Ok(())
@@ -144,7 +149,7 @@ impl BlockTree {
     ///
     /// A crash during a cut leaves moved records in the block to the left as well. They would count again without this block, so
     /// they are removed first.
-    fn remove(&self, block: &Block, merged: &mut Merged) -> Result<(), EngineError> {
+    fn remove(&self, block: &Block, merged: &mut MergeTotals) -> Result<(), EngineError> {
         if let Some(left) = self.last_block(Bound::Excluded(block.place.to_vec()))? {
             let records = left.records_below(Some(block.key()))?;
             let bytes = block::encode(left.key(), &records)?;

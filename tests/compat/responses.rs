@@ -1,7 +1,7 @@
 //! Responses with an image.
 
-use crate::desk::{Told, asking, fox, picture, with_picture};
-use crate::support::pictures::tiny_png;
+use crate::fixture::{ResponseAssertions, asking, fox, image, with_image};
+use crate::support::sample_images::tiny_png;
 use crate::support::{Server, merge};
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn an_image_is_returned_in_the_format_that_both_sdks_read() {
     let answer = server
         .gemini(&customer, "gemini-3-pro-image", &fox())
         .expect(200);
-    assert_eq!(answer.picture(), tiny_png());
+    assert_eq!(answer.image(), tiny_png());
     let media_type = answer.header("content-type");
     assert_eq!(media_type, Some("application/json; charset=UTF-8"));
     assert_eq!(answer.header("cache-control"), Some("no-store"));
@@ -48,7 +48,7 @@ fn text_is_sent_only_on_request() {
     ] {
         let body = with_config(json!({"responseModalities": modalities}));
         let answer = server.gemini(&customer, "fast", &body).expect(200);
-        assert_eq!(answer.picture(), tiny_png());
+        assert_eq!(answer.image(), tiny_png());
         let answer = answer.json();
         let parts = answer["candidates"][0]["content"]["parts"].as_array();
         let parts = parts.expect("parts");
@@ -79,7 +79,7 @@ fn every_api_version_and_every_model_id_is_accepted() {
                 .header("x-goog-api-key", &customer.key)
                 .json(&fox())
                 .expect(200)
-                .picture();
+                .image();
             let orders = server.generator.orders();
             assert_eq!(orders[before].tier.word(), tier);
         }
@@ -150,11 +150,11 @@ fn without_a_ratio_the_image_has_the_ratio_of_the_first_input() {
         ("fast", 50, 50, "1:1"),
     ] {
         let before = server.generator.runs();
-        let body = with_picture(&picture(width, height));
+        let body = with_image(&image(width, height));
         server.gemini(&customer, model, &body).expect(200);
         assert_eq!(server.generator.orders()[before].ratio.to_string(), ratio);
     }
-    let mut body = with_picture(&picture(1600, 900));
+    let mut body = with_image(&image(1600, 900));
     merge(
         &mut body,
         json!({"generationConfig": {"imageConfig": {"aspectRatio": "1:1"}}}),
@@ -178,7 +178,7 @@ fn tokens_are_counted_without_a_job_and_without_money() {
     };
     assert_eq!(count(&asking("x")), 1);
     assert_eq!(count(&asking(&"x".repeat(400))), 100);
-    assert_eq!(count(&with_picture(&picture(9, 9))), 3 + 258);
+    assert_eq!(count(&with_image(&image(9, 9))), 3 + 258);
     assert_eq!(server.generator.runs(), 0);
     assert!(server.objects_left().is_empty());
 }
@@ -191,6 +191,6 @@ fn a_long_prompt_reaches_the_backend_unchanged() {
     server
         .gemini(&customer, "pro", &asking(&prompt))
         .expect(200)
-        .picture();
+        .image();
     assert_eq!(server.generator.orders()[0].prompt, prompt);
 }

@@ -1,6 +1,6 @@
 //! `[server] metrics_listen`: a separate address for the metrics.
 
-use crate::figures::Figures;
+use crate::metrics_text::Figures;
 use crate::support::http::Request;
 use crate::support::poll::until_some;
 use crate::support::process::Process;

@@ -3,18 +3,18 @@
 
 use crate::backup::{files_below, small};
 use crate::faults::{intruder, tried};
-use crate::place::{BINARY, Ended, Place};
+use crate::test_directory::{BINARY, CommandOutput, TestDirectory};
 use std::fs;
 use std::path::Path;
 
 /// Runs a command with a fault injected at a system call on the files below a directory.
 fn run_with_fault(
-    place: &Place,
+    place: &TestDirectory,
     arguments: &[&str],
     below: &Path,
     fault: &str,
     at: usize,
-) -> Ended {
+) -> CommandOutput {
     let mut command = place.command(BINARY);
     command
         .args(arguments)
@@ -28,11 +28,11 @@ fn run_with_fault(
     if fault == "ENOSPC" {
         command.env("INTRUDER_LASTING", "1");
     }
-    Ended::of(command.output().expect("the binary"))
+    CommandOutput::of(command.output().expect("the binary"))
 }
 
 /// The calls at which to inject the fault, spread over all calls of a complete run.
-fn spread(place: &Place, arguments: &[&str], below: &Path, fault: &str) -> Vec<usize> {
+fn spread(place: &TestDirectory, arguments: &[&str], below: &Path, fault: &str) -> Vec<usize> {
     let _ = fs::remove_file(place.path("calls"));
     let whole = run_with_fault(place, arguments, below, fault, 0);
     assert_eq!(whole.code, Some(0), "{whole:?}");
@@ -61,7 +61,7 @@ fn a_backup_killed_at_any_call_is_complete_or_ignored() {
                 _ => {
                     cut_off += 1;
                     assert_ne!(killed.code, Some(0), "{killed:?}");
-                    let there = Place::new();
+                    let there = TestDirectory::new();
                     let backups = backups.to_str().expect("a path");
                     there.run(&["restore", backups]).assert_fault(&[]);
                     assert!(!there.data().exists(), "{fault} at {at}");
@@ -105,7 +105,7 @@ fn a_restore_interrupted_at_any_call_is_complete_or_unusable() {
     assert_eq!(made.code, Some(0), "{made:?}");
     let backups = from.path("backups");
     let backups = backups.to_str().expect("a path");
-    let there = Place::new();
+    let there = TestDirectory::new();
     let mut cut_off = 0;
     for fault in ["die-before", "die-after", "ENOSPC"] {
         let _ = fs::remove_dir_all(there.data());

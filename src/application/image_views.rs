@@ -68,8 +68,8 @@ pub struct View {
 
 impl View {
     /// Object key of the view.
-    pub fn key(self, picture: &str) -> String {
-        view_key(picture, self.width, self.format.extension())
+    pub fn key(self, image: &str) -> String {
+        view_key(image, self.width, self.format.extension())
     }
 }
 
@@ -77,18 +77,18 @@ impl View {
 ///
 /// # Errors
 /// `Gone`; `StorageUnavailable`
-pub async fn check_exists(jobs: &JobService, picture: &str) -> Result<(), Error> {
-    jobs.images.head(picture).await.map(drop).map_err(to_error)
+pub async fn check_exists(jobs: &JobService, image: &str) -> Result<(), Error> {
+    jobs.images.head(image).await.map(drop).map_err(to_error)
 }
 
 /// Finds the stored view of an image.
 ///
 /// # Errors
 /// `Gone` if the image itself no longer exists; `StorageUnavailable`
-pub async fn find(jobs: &JobService, picture: &str, view: View) -> Result<Option<Bytes>, Error> {
-    // A view must not outlive its picture.
-    check_exists(jobs, picture).await?;
-    match jobs.images.get(&view.key(picture)).await {
+pub async fn find(jobs: &JobService, image: &str, view: View) -> Result<Option<Bytes>, Error> {
+    // A view must not outlive its image.
+    check_exists(jobs, image).await?;
+    match jobs.images.get(&view.key(image)).await {
         Ok(bytes) => Ok(Some(bytes)),
         Err(ImagesError::NotFound { .. }) => Ok(None),
         Err(error) => Err(to_error(error)),
@@ -102,18 +102,18 @@ pub async fn find(jobs: &JobService, picture: &str, view: View) -> Result<Option
 pub async fn create(
     jobs: &Arc<JobService>,
     account: AccountId,
-    picture: &str,
+    image: &str,
     view: View,
 ) -> Result<Bytes, Error> {
     let permit = acquire_permit(account).await?;
-    let (jobs, picture, key) = (Arc::clone(jobs), picture.to_owned(), view.key(picture));
+    let (jobs, image, key) = (Arc::clone(jobs), image.to_owned(), view.key(image));
     detached(async move {
         let _permit = permit;
         // Another call may have created it meanwhile.
         if let Ok(bytes) = jobs.images.get(&key).await {
             return Ok(bytes);
         }
-        let whole = jobs.images.get(&picture).await.map_err(to_error)?;
+        let whole = jobs.images.get(&image).await.map_err(to_error)?;
         let encoded = VIEWS
             .run(account, move |permit| shrink(permit, &whole, view))
             .await;

@@ -1,15 +1,15 @@
-//! Pictures and previews of jobs.
+//! Images and previews of jobs.
 
 use crate::application::core::Core;
 use crate::application::jobs;
 use crate::application::services::JobService;
 use crate::web::access::{OfAccount, path_segment};
-use crate::web::job_picture;
+use crate::web::job_image;
 use crate::web::problem::HttpResult;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 
-/// `GET /jobs/{job_id}/preview`: the unfinished picture of a running job; 204 without one. Calls to this path make the backend send
+/// `GET /jobs/{job_id}/preview`: the unfinished image of a running job; 204 without one. Calls to this path make the backend send
 /// previews.
 pub async fn preview(of: OfAccount, request: HttpRequest, core: web::Data<Core>) -> HttpResult {
     let job = jobs::find(&core, of.account.id, path_segment(&request, "job_id")).await?;
@@ -22,12 +22,8 @@ pub async fn preview(of: OfAccount, request: HttpRequest, core: web::Data<Core>)
     })
 }
 
-/// `GET /jobs/{job_id}/picture`: with `?width=` or `?format=` a converted picture.
-pub async fn picture(
-    of: OfAccount,
-    request: HttpRequest,
-    jobs: web::Data<JobService>,
-) -> HttpResult {
+/// `GET /jobs/{job_id}/picture`: with `?width=` or `?format=` a converted image.
+pub async fn image(of: OfAccount, request: HttpRequest, jobs: web::Data<JobService>) -> HttpResult {
     let job = jobs::find(&jobs.core, of.account.id, path_segment(&request, "job_id")).await?;
-    job_picture::respond(&request, &jobs, &job).await
+    job_image::respond(&request, &jobs, &job).await
 }

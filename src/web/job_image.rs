@@ -1,9 +1,9 @@
-//! Sends the picture of a job from this host, so that the content security policy of a page can forbid images from other hosts, and the
+//! Sends the image of a job from this host, so that the content security policy of a page can forbid images from other hosts, and the
 //! browser need not reach the bucket.
 
-use super::picture_view::{self, ViewQuery};
+use super::image_view::{self, ViewQuery};
 use super::problem::{Code, HttpResult, Problem};
-use crate::application::picture_views;
+use crate::application::image_views;
 use crate::application::services::JobService;
 use crate::images::serve::CONTENT_SECURITY_POLICY;
 use crate::images::{FAULT_TARGET, ImagesError, media_type};
@@ -12,24 +12,24 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::TryStreamExt as _;
 use tintype_storage::domain::job::Job;
 
-/// A picture never changes.
+/// An image never changes.
 const CACHE_FOREVER: &str = "private, max-age=31536000, immutable";
 
-/// Responds with the picture of a job; with `?width=` or `?format=` converted.
+/// Responds with the image of a job; with `?width=` or `?format=` converted.
 ///
 /// # Errors
-/// The job has no picture, retention has deleted it, or the object store fails
+/// The job has no image, retention has deleted it, or the object store fails
 pub async fn respond(request: &HttpRequest, jobs: &web::Data<JobService>, job: &Job) -> HttpResult {
     let none = || Problem::new(Code::NotFound, "this job has no image");
-    let key = &job.picture().ok_or_else(none)?.key;
-    let ViewQuery { view, .. } = picture_view::parse(request.query_string());
+    let key = &job.result_image().ok_or_else(none)?.key;
+    let ViewQuery { view, .. } = image_view::parse(request.query_string());
     if let Some(view) = view.transpose()? {
-        let bytes = match picture_views::find(jobs, key, view).await? {
+        let bytes = match image_views::find(jobs, key, view).await? {
             Some(bytes) => bytes,
-            None => picture_views::create(jobs, job.account, key, view).await?,
+            None => image_views::create(jobs, job.account, key, view).await?,
         };
         let cache = CACHE_FOREVER.to_owned();
-        return Ok(picture_view::respond(request, bytes, key, view, cache));
+        return Ok(image_view::respond(request, bytes, key, view, cache));
     }
     let found = jobs.images.reader(key).await.map_err(to_problem)?;
     let name = key.rsplit('/').next().unwrap_or_default();

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tintype_storage::engine::{EngineError, EngineStats};
 use tintype_storage::histogram::{GROUP_SIZES, Histogram, SHORT_DURATIONS};
 
-pub struct Shared {
+pub struct EngineState {
     pub options: PostgresOptions,
     pub connector: Connector,
     pub writes: WriteQueue,
@@ -23,7 +23,7 @@ pub struct Shared {
     has_failed: AtomicBool,
 }
 
-impl Shared {
+impl EngineState {
     pub fn new(options: PostgresOptions, connector: Connector) -> Self {
         Self {
             options,
@@ -48,7 +48,7 @@ impl Shared {
 }
 
 /// Fails the engine when a panic drops it: callers must not wait for ever.
-pub struct FailsOnPanic(pub Arc<Shared>);
+pub struct FailsOnPanic(pub Arc<EngineState>);
 
 impl Drop for FailsOnPanic {
     fn drop(&mut self) {

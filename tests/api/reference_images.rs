@@ -1,4 +1,4 @@
-//! The pictures that the page at `/docs` shows, with the credentials that were entered there.
+//! The images that the page at `/docs` shows, with the credentials that were entered there.
 
 use crate::support::Server;
 use crate::support::options::ADMIN_TOKEN;
@@ -21,7 +21,7 @@ fn the_reference_shows_an_image_to_its_account_and_to_the_operator() {
             Some("default-src 'none'; sandbox")
         );
         let file = std::fs::read(server.objects().join(server.result_key(&job)));
-        assert_eq!(answer.body, file.expect("the picture"));
+        assert_eq!(answer.body, file.expect("the image"));
     }
     get("clients", &other.key).refused(404, "not_found");
     get("clients", ADMIN_TOKEN).refused(401, "unauthorized");

@@ -1,7 +1,7 @@
 //! `?width=` and `?format=` of an image: requests a scaled-down view instead of the original.
 
 use super::problem::{FieldFault, Problem};
-use crate::application::picture_views::{View, ViewFormat, WIDTHS};
+use crate::application::image_views::{View, ViewFormat, WIDTHS};
 use crate::images::serve::CONTENT_SECURITY_POLICY;
 use actix_web::http::header::{self, EntityTag, Header as _, IfNoneMatch};
 use actix_web::{HttpRequest, HttpResponse};
@@ -76,7 +76,7 @@ fn read_format(value: Option<&str>) -> Result<ViewFormat, FieldFault> {
 pub fn respond(
     request: &HttpRequest,
     bytes: Bytes,
-    picture: &str,
+    image: &str,
     view: View,
     cache: String,
 ) -> HttpResponse {
@@ -94,7 +94,7 @@ pub fn respond(
     if same {
         return answer.finish();
     }
-    let key = view.key(picture);
+    let key = view.key(image);
     let name = key.rsplit('/').next().unwrap_or_default();
     answer.insert_header((
         header::CONTENT_DISPOSITION,

@@ -7,7 +7,7 @@
 
 mod cases;
 
-use crate::support::{Customer, Options, Origin, Server, fox_with, origin, pictures};
+use crate::support::{Customer, Options, Origin, Server, fox_with, origin, sample_images};
 use cases::{faulty_urls, refused_addresses, refused_urls};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -185,7 +185,7 @@ fn hostile_60_only_the_public_address_of_a_mixed_dns_response_is_used() {
     let mut refused = refused_addresses();
     refused.retain(|ip| gate.check(*ip).is_err());
     assert!(refused.len() >= 200, "only {} addresses", refused.len());
-    let origin = Origin::start([("/a.png", origin::bytes(pictures::png(2, 2)))]);
+    let origin = Origin::start([("/a.png", origin::bytes(sample_images::png(2, 2)))]);
     for (before, after) in [(&[open][..], &[][..]), (&[], &[open])] {
         let options = Options::new().set("egress.allow", vec!["127.0.0.1/32"]);
         let server = Server::with(options.resolving(named(&refused, before, after)));

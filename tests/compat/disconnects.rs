@@ -1,9 +1,9 @@
 //! Callers that disconnect while they wait.
 
-use crate::desk::{Told, fox, picture, with_picture};
+use crate::fixture::{ResponseAssertions, fox, image, with_image};
 use crate::support::raw::Wire;
 use crate::support::{
-    Behaviour, Customer, OneNode, Options, Origin, Server, origin, pictures, until,
+    Behaviour, Customer, OneNode, Options, Origin, Server, origin, sample_images, until,
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -44,7 +44,7 @@ fn a_disconnect_before_the_job_starts_cancels_it_and_releases_its_price() {
         server.generator.hold();
         let first = server.in_background(server.gemini(&customer, "fast", &fox()));
         server.until_running(1);
-        let body = with_picture(&picture(9, 9));
+        let body = with_image(&image(9, 9));
         let wire = send_without_reading(&server, &customer, method, &body);
         server.until_live(2);
         server.assert_money(&customer, "1.00", "0.078", "0.922");
@@ -55,7 +55,7 @@ fn a_disconnect_before_the_job_starts_cancels_it_and_releases_its_price() {
         server.until_live(1);
         server.assert_money(&customer, "1.00", "0.039", "0.961");
         server.generator.release_all();
-        first.join().unwrap().picture();
+        first.join().unwrap().image();
         assert_eq!(server.generator.runs(), 1);
         server.assert_settled();
         let left = || {
@@ -93,7 +93,7 @@ fn an_identical_request_gets_the_image_of_the_first() {
     let server = one_slot();
     let customer = server.customer("1.00");
     server.generator.hold();
-    let body = with_picture(&picture(9, 9));
+    let body = with_image(&image(9, 9));
     let wire = send_without_reading(&server, &customer, "generateContent", &body);
     server.until_running(1);
     drop(wire);
@@ -102,7 +102,7 @@ fn an_identical_request_gets_the_image_of_the_first() {
     until("it waits again", || server.watchers() == 1);
     server.generator.release_all();
     let answer = back.join().unwrap();
-    answer.picture();
+    answer.image();
     assert_eq!(answer.header("idempotent-replayed"), Some("true"));
     assert_eq!(server.generator.runs(), 1);
     server.assert_money(&customer, "0.961", "0.00", "0.961");
@@ -125,7 +125,7 @@ fn no_other_key_and_no_other_request_gets_it() {
     server.generator.release_all();
     server.until_live(0);
     server.gemini(&other_key, "fast", &fox()).expect(200);
-    let other = crate::desk::asking("another fox");
+    let other = crate::fixture::asking("another fox");
     server.gemini(&customer, "fast", &other).expect(200);
     server.gemini(&customer, "pro", &fox()).expect(200);
     assert_eq!(server.generator.runs(), 4);
@@ -141,8 +141,8 @@ fn a_disconnect_within_the_body_leaves_nothing() {
     let server = one_node();
     let customer = server.customer("1.00");
     // More than one part of an upload, so that the object store has received data.
-    let large = STANDARD.encode(pictures::heavy_png(12_000_000));
-    let request = server.gemini(&customer, "fast", &with_picture(&large));
+    let large = STANDARD.encode(sample_images::heavy_png(12_000_000));
+    let request = server.gemini(&customer, "fast", &with_image(&large));
     let bytes = request.wire();
     let inputs = || server.objects_left().len();
     for share in [2, 3, 5] {
@@ -160,8 +160,8 @@ fn a_disconnect_within_the_body_leaves_nothing() {
 #[test]
 fn an_identical_request_after_a_disconnect_within_the_response_gets_the_image() {
     let server = one_node();
-    let picture = pictures::heavy_png(30_000_000);
-    server.generator.behave(Behaviour::Show(picture.clone()));
+    let image = sample_images::heavy_png(30_000_000);
+    server.generator.behave(Behaviour::Show(image.clone()));
     for method in ["generateContent", "streamGenerateContent?alt=sse"] {
         // The balance covers exactly one image, so a second job would be refused.
         let customer = server.customer("0.039");
@@ -180,7 +180,7 @@ fn an_identical_request_after_a_disconnect_within_the_response_gets_the_image() 
         server.pause(&["project"]);
         let back = server.gemini(&customer, "fast", &fox()).expect(200);
         assert_eq!(back.header("idempotent-replayed"), Some("true"));
-        assert!(back.picture() == picture, "the same picture");
+        assert!(back.image() == image, "the same image");
         server.pause(&[]);
         assert_eq!(server.generator.runs(), before + 1);
         server.assert_money(&customer, "0.00", "0.00", "0.00");
@@ -220,7 +220,7 @@ fn an_unreadable_image_is_not_charged_twice() {
     }
     std::fs::rename(&aside, &path).unwrap();
     let answer = server.gemini(&customer, "fast", &fox()).expect(200);
-    answer.picture();
+    answer.image();
     assert_eq!(answer.header("idempotent-replayed"), Some("true"));
     assert_eq!(server.generator.runs(), 1);
     server.assert_money(&customer, "0.00", "0.00", "0.00");
@@ -234,7 +234,7 @@ fn an_identical_request_for_a_deleted_image_generates_it_again() {
     std::fs::remove_file(disconnect_from_job(&server, &customer)).unwrap();
     let call = server.gemini(&customer, "fast", &fox());
     call.send().assert_google_error(404, "NOT_FOUND");
-    call.expect(200).picture();
+    call.expect(200).image();
     assert_eq!(server.generator.runs(), 2);
 }
 
@@ -242,7 +242,7 @@ fn an_identical_request_for_a_deleted_image_generates_it_again() {
 #[test]
 fn an_identical_request_needs_neither_balance_nor_an_unpaused_server() {
     for (body, is_openai) in [
-        (with_picture(&picture(9, 9)), false),
+        (with_image(&image(9, 9)), false),
         (json!({"model": "fast", "prompt": "a fox"}), true),
         (json!({"model": "fast", "prompt": "a fox", "n": 2}), true),
     ] {
@@ -280,7 +280,7 @@ fn a_disconnect_while_an_input_is_fetched_creates_no_job() {
     let slow: origin::Serve = Arc::new(move |stream| {
         told.store(true, Ordering::SeqCst);
         let _ = gate.lock().unwrap().recv();
-        origin::reply(stream, "200 OK", "", &pictures::png(9, 9));
+        origin::reply(stream, "200 OK", "", &sample_images::png(9, 9));
     });
     let origin = Origin::start([("/a.png", slow)]);
     let server = Server::with(Options::new().one_node(OneNode::Repeats).allow_loopback());
@@ -324,8 +324,8 @@ fn a_job_with_another_waiting_caller_is_not_canceled() {
     drop(leaving);
     until("one has gone", || server.watchers() == 2);
     server.generator.release_all();
-    first.join().unwrap().picture();
-    staying.join().unwrap().picture();
+    first.join().unwrap().image();
+    staying.join().unwrap().image();
     server.assert_money(&customer, "0.922", "0.00", "0.922");
     server.assert_settled();
 }

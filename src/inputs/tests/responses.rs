@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    pictures::*,
+    sample_images::*,
     server::{Act, Server, head, ok},
     support::*,
 };

@@ -1,7 +1,7 @@
 //! Requests to the synchronous APIs, and assertions about their responses.
 
 use crate::support::http::Request;
-use crate::support::{Answer, Customer, Server, pictures, until};
+use crate::support::{Answer, Customer, Server, sample_images, until};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ pub fn asking(prompt: &str) -> Value {
 }
 
 /// A body with this input image in base64.
-pub fn with_picture(data: &str) -> Value {
+pub fn with_image(data: &str) -> Value {
     json!({"contents": [{"role": "user", "parts": [
         {"text": "make it blue"},
         {"inlineData": {"mimeType": "image/png", "data": data}},
@@ -25,8 +25,8 @@ pub fn with_picture(data: &str) -> Value {
 }
 
 /// An image in base64.
-pub fn picture(width: u32, height: u32) -> String {
-    STANDARD.encode(pictures::png(width, height))
+pub fn image(width: u32, height: u32) -> String {
+    STANDARD.encode(sample_images::png(width, height))
 }
 
 impl Server {
@@ -81,16 +81,16 @@ impl Server {
 }
 
 /// Assertions about responses.
-pub trait Told {
+pub trait ResponseAssertions {
     /// Checks Google's error format, which must have no other members; returns the message.
     fn assert_google_error(&self, code: u16, status: &str) -> String;
     /// Checks OpenAI's error format; returns the message.
     fn assert_openai_error(&self, status: u16, kind: &str, code: Option<&str>) -> String;
     /// The image of a response that both SDKs can read.
-    fn picture(&self) -> Vec<u8>;
+    fn image(&self) -> Vec<u8>;
 }
 
-impl Told for Answer {
+impl ResponseAssertions for Answer {
     #[track_caller]
     fn assert_google_error(&self, code: u16, status: &str) -> String {
         let body = self.json();
@@ -123,7 +123,7 @@ impl Told for Answer {
     }
 
     #[track_caller]
-    fn picture(&self) -> Vec<u8> {
+    fn image(&self) -> Vec<u8> {
         assert_eq!(self.status, 200, "{}", self.text());
         let body = self.json();
         let candidates = body["candidates"].as_array().expect("candidates");

@@ -25,13 +25,13 @@ pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
 }
 
 /// A temporary directory with the settings of the binary.
-pub struct Place {
+pub struct TestDirectory {
     dir: tempfile::TempDir,
     settings: Vec<(String, String)>,
     services: AtomicUsize,
 }
 
-impl Place {
+impl TestDirectory {
     pub fn new() -> Self {
         Self::with(&[])
     }
@@ -88,16 +88,16 @@ impl Place {
         command
     }
 
-    pub fn run(&self, arguments: &[&str]) -> Ended {
+    pub fn run(&self, arguments: &[&str]) -> CommandOutput {
         let mut command = self.command(BINARY);
         command.args(arguments).arg("--data-dir").arg(self.data());
-        Ended::of(command.output().expect("the binary"))
+        CommandOutput::of(command.output().expect("the binary"))
     }
 
     /// Runs a command that uses no data directory.
-    pub fn run_without_data(&self, arguments: &[&str]) -> Ended {
+    pub fn run_without_data(&self, arguments: &[&str]) -> CommandOutput {
         let mut command = self.command(BINARY);
-        Ended::of(command.args(arguments).output().expect("the binary"))
+        CommandOutput::of(command.args(arguments).output().expect("the binary"))
     }
 
     pub fn serve(&self) -> Service {
@@ -152,13 +152,13 @@ pub const BINARY: &str = env!("CARGO_BIN_EXE_tintype");
 
 /// A finished command.
 #[derive(Debug)]
-pub struct Ended {
+pub struct CommandOutput {
     pub code: Option<i32>,
     pub out: String,
     pub err: String,
 }
 
-impl Ended {
+impl CommandOutput {
     pub fn of(output: Output) -> Self {
         Self {
             code: output.status.code(),

@@ -27,7 +27,7 @@ async fn shoot_page(browser: &Browser, name: &str) {
             let wide = wait_until_loaded(browser).await;
             assert!(wide <= width, "{name}, {size}: {wide} pixels wide");
             let path = format!("{SHOTS}/{name}-{size}-{theme}.png");
-            fs::write(path, browser.picture().await).unwrap();
+            fs::write(path, browser.screenshot().await).unwrap();
         }
     }
     let [(width, height, _), ..] = SCREENS;
@@ -125,9 +125,9 @@ fn every_page_fits_the_screen_and_is_saved_as_a_screenshot() {
             .await;
         browser.see("b", "HTTP 200").await;
         shoot_page(&browser, "delivery").await;
-        let picture = receiver::serving("image/png", PIXEL);
+        let image = receiver::serving("image/png", PIXEL);
         let script = format!(
-            "return make(base, {{ prompt: 'the same in blue', aspect_ratio: '1:1', metadata: {{ order: 4711 }}, input_images_urls: ['{picture}'] }});"
+            "return make(base, {{ prompt: 'the same in blue', aspect_ratio: '1:1', metadata: {{ order: 4711 }}, input_images_urls: ['{image}'] }});"
         );
         let job = calls(&browser, &script).await;
         let again = format!("#/playground?again={}", job["job_id"].as_str().unwrap());

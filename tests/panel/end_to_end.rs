@@ -59,7 +59,7 @@ fn an_invited_person_generates_an_image_that_is_charged_and_delivered() {
         browser.see("code", "thanks").await;
         // For information: the test does not judge the speed of the machine.
         println!(
-            "to a delivered picture in {:.1} s",
+            "to a delivered image in {:.1} s",
             began.elapsed().as_secs_f32()
         );
 

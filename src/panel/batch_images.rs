@@ -1,4 +1,4 @@
-//! Streams the pictures of a batch as one ZIP archive. Only one chunk of a picture is in memory at a time.
+//! Streams the images of a batch as one ZIP archive. Only one chunk of an image is in memory at a time.
 
 use super::zip_archive::ZipArchive;
 use crate::api::file_names::FileNames;
@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 
 /// Chunks that are buffered for a slow receiver.
 const BUFFERED_CHUNKS: usize = 2;
-/// The file that lists pictures that retention has deleted.
+/// The file that lists images that retention has deleted.
 const MISSING: &str = "missing.txt";
 
 /// Why an archive is incomplete.
@@ -27,7 +27,7 @@ enum Stop {
     Failed(io::Error),
 }
 
-/// Answers with the pictures of the done jobs, named after their custom ids.
+/// Answers with the images of the done jobs, named after their custom ids.
 pub fn answer(jobs: Data<JobService>, batch: Batch) -> HttpResponse {
     let (pieces, arrived) = mpsc::channel(BUFFERED_CHUNKS);
     rt::spawn(async move {
@@ -71,7 +71,7 @@ async fn write(service: Data<JobService>, batch: Batch, pieces: &Pieces) -> Resu
         }
         for job in &next {
             let custom_id = job.member().map(|it| it.custom_id()).unwrap_or_default();
-            // Jobs without a picture take a name too, so that names do not depend on which jobs have ended.
+            // Jobs without an image take a name too, so that names do not depend on which jobs have ended.
             let name = names.assign(&custom_id, position);
             position += 1;
             if !add(&service, job, &name, &mut archive, pieces).await? {
@@ -89,7 +89,7 @@ async fn write(service: Data<JobService>, batch: Batch, pieces: &Pieces) -> Resu
     send(pieces, archive.finish()).await
 }
 
-/// Adds the picture of a job, if it has one. Returns false if retention has deleted the picture.
+/// Adds the image of a job, if it has one. Returns false if retention has deleted the image.
 async fn add(
     jobs: &JobService,
     job: &Job,
@@ -97,19 +97,19 @@ async fn add(
     archive: &mut ZipArchive,
     pieces: &Pieces,
 ) -> Result<bool, Stop> {
-    let Some(picture) = job.picture() else {
+    let Some(image) = job.result_image() else {
         return Ok(true);
     };
     let unreadable = |error: ImagesError| {
         tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "could not read an image");
         Stop::Failed(io::Error::other(error.to_string()))
     };
-    let mut chunks = match jobs.images.chunks(&picture.key).await {
+    let mut chunks = match jobs.images.chunks(&image.key).await {
         Ok(chunks) => chunks,
         Err(ImagesError::NotFound { .. }) => return Ok(false),
         Err(error) => return Err(unreadable(error)),
     };
-    let extension = picture.key.rsplit_once('.').map_or("png", |(_, it)| it);
+    let extension = image.key.rsplit_once('.').map_or("png", |(_, it)| it);
     let ended = job.state.finished_at().unwrap_or(job.created_at);
     send(pieces, archive.begin(&format!("{name}.{extension}"), ended)).await?;
     while let Some(chunk) = chunks.next().await {

@@ -1,10 +1,10 @@
-//! The pictures that the page shows. The page sends the credentials that the user has entered.
+//! The images that the page shows. The page sends the credentials that the user has entered.
 
 use crate::application::jobs;
 use crate::application::services::JobService;
 use crate::web::access::path_segment;
 use crate::web::auth::{Operator, Principal};
-use crate::web::job_picture;
+use crate::web::job_image;
 use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, web};
 
@@ -17,7 +17,7 @@ pub async fn of_client(
     let account = principal.caller.account();
     let job = jobs::find(&service.core, account, path_segment(&request, "job_id")).await?;
     principal.admit()?;
-    job_picture::respond(&request, &service, &job).await
+    job_image::respond(&request, &service, &job).await
 }
 
 /// `GET /docs/operator/jobs/{job_id}/picture`
@@ -28,5 +28,5 @@ pub async fn of_any_account(
 ) -> HttpResult {
     let id = jobs::read_id(path_segment(&request, "job_id"))?;
     let job = jobs::find_in_all(&service.core, None, id).await?;
-    job_picture::respond(&request, &service, &job).await
+    job_image::respond(&request, &service, &job).await
 }

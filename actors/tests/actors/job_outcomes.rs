@@ -1,6 +1,6 @@
 //! One job from queued to each of its possible ends.
 
-use crate::generators::{Act, Scripted};
+use crate::generators::{Act, ScriptedGenerator};
 use crate::world::{A, B, Plan, World, quick, run, until};
 use std::time::Duration;
 use tintype_storage::domain::job::JobState;
@@ -8,7 +8,7 @@ use tintype_storage::domain::tier::Tier;
 
 /// A world with one backend that repeats this act, and no retries.
 fn with(act: Act) -> World {
-    let mut plan = Plan::with(Scripted::always(act), 1);
+    let mut plan = Plan::with(ScriptedGenerator::always(act), 1);
     plan.retries = 0;
     plan.start()
 }
@@ -44,7 +44,7 @@ fn refused_and_blocked_requests_do_not_fail_over() {
             (Act::Refuse, "no such thing"),
             (Act::Block, "blocked for safety: violence"),
         ] {
-            let (first, second) = (Scripted::always(act), quick());
+            let (first, second) = (ScriptedGenerator::always(act), quick());
             let mut plan = Plan::with(first.clone(), 1);
             plan.backends.push((second.clone(), 1));
             plan.route = vec![0, 1];
@@ -60,7 +60,7 @@ fn refused_and_blocked_requests_do_not_fail_over() {
 #[test]
 fn hostile_096_a_panic_fails_its_own_job_alone() {
     run(async {
-        let mut plan = Plan::with(Scripted::new([Act::Panic], Act::Picture), 1);
+        let mut plan = Plan::with(ScriptedGenerator::new([Act::Panic], Act::Image), 1);
         plan.retries = 0;
         let world = plan.start();
         let first = world.accept(A, Tier::Fast, "first").await;
@@ -84,13 +84,13 @@ fn hostile_096_a_panic_fails_its_own_job_alone() {
 #[test]
 fn a_run_has_a_deadline() {
     run(async {
-        let mut plan = Plan::with(Scripted::new([Act::Hang], Act::Picture), 1);
+        let mut plan = Plan::with(ScriptedGenerator::new([Act::Hang], Act::Image), 1);
         plan.try_timeout = Duration::from_secs(10_000);
         plan.run_timeout = Duration::from_secs(90);
         let world = plan.start();
         let id = world.accept(A, Tier::Fast, "a fox").await;
         let next = world.accept(A, Tier::Fast, "next").await;
-        assert_eq!(world.failure(id).await, "no picture was made within 90 s");
+        assert_eq!(world.failure(id).await, "no image was made within 90 s");
         world.done(next).await;
         world.check();
     });
@@ -99,7 +99,7 @@ fn a_run_has_a_deadline() {
 #[test]
 fn an_unusable_image_is_not_charged() {
     run(async {
-        let world = with(Act::Picture);
+        let world = with(Act::Image);
         world.shelf.refuse();
         let id = world.accept(A, Tier::Fast, "a fox").await;
         assert_eq!(world.failure(id).await, "it is not an image");

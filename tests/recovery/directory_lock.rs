@@ -1,11 +1,11 @@
 //! A data directory belongs to one process at a time.
 
-use crate::place::Place;
+use crate::test_directory::TestDirectory;
 use std::time::Instant;
 
 #[test]
 fn hostile_084_a_directory_in_use_is_refused_by_name() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let service = place.serve();
     let data = place.data();
     let data = data.to_str().expect("a path");

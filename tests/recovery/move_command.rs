@@ -4,8 +4,8 @@ use crate::bucket::{Bucket, SECRET_KEY};
 use crate::client::Client;
 use crate::kill_load::{configure, register};
 use crate::peer::Peer;
-use crate::place::{Ended, Place, Service, until};
 use crate::postgres::{SECRET, use_bucket};
+use crate::test_directory::{CommandOutput, Service, TestDirectory, until};
 use serde_json::json;
 use std::fs;
 use tintype_postgres::testing::server;
@@ -13,12 +13,12 @@ use tintype_postgres::testing::server;
 const BUCKET: &str = "s3://pictures/here";
 
 /// Configures the bucket and the cluster secret.
-fn equip(place: &mut Place, bucket: &Bucket) {
+fn equip(place: &mut TestDirectory, bucket: &Bucket) {
     use_bucket(place, bucket);
     place.set_variable("TINTYPE_SECRET", SECRET);
 }
 
-fn good(ended: Ended) -> String {
+fn good(ended: CommandOutput) -> String {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     ended.out
 }
@@ -35,7 +35,7 @@ fn make(service: &Service, peer: &Peer, key: &str, name: &str) -> String {
 }
 
 /// Runs a job whose delivery goes to a port without a listener.
-fn leave_a_delivery_pending(place: &Place, service: &Service, key: &str) {
+fn leave_a_delivery_pending(place: &TestDirectory, service: &Service, key: &str) {
     let url = "http://127.0.0.1:9/closed";
     let operator = Client::new(&service.address(), &place.token());
     let accounts = operator.get("/admin/v1/accounts").json();
@@ -49,7 +49,7 @@ fn leave_a_delivery_pending(place: &Place, service: &Service, key: &str) {
     client.job_when(&made.accepted(), "done");
 }
 
-fn exported(place: &Place) -> Vec<String> {
+fn exported(place: &TestDirectory) -> Vec<String> {
     let text = good(place.run(&["export"]));
     let is_account = |line: &&str| line.contains("\"kind\":\"account\"");
     text.lines().filter(is_account).map(str::to_owned).collect()
@@ -59,7 +59,7 @@ fn exported(place: &Place) -> Vec<String> {
 fn records_images_and_secrets_move_into_a_database_and_back() {
     let Some(server) = server() else { return };
     let (database, bucket, peer) = (server.database(), Bucket::start(), Peer::start());
-    let mut place = Place::new();
+    let mut place = TestDirectory::new();
     equip(&mut place, &bucket);
     configure(&place, &peer);
     let service = place.serve();
@@ -83,7 +83,7 @@ fn records_images_and_secrets_move_into_a_database_and_back() {
     let service = place.serve();
     assert_eq!(service.client(&key).job(&first)["status"], "done");
     let second = make(&service, &peer, &key, "second");
-    let mut back = Place::new();
+    let mut back = TestDirectory::new();
     let to = back.data();
     let to = to.to_str().expect("a path");
     place
@@ -117,8 +117,8 @@ fn a_rejected_move_leaves_source_and_target_unchanged() {
     let Some(server) = server() else { return };
     let (database, bucket) = (server.database(), Bucket::start());
     let url = database.url();
-    let mut place = Place::new();
-    let moving = |place: &Place, to: &str, objects: &[&str]| {
+    let mut place = TestDirectory::new();
+    let moving = |place: &TestDirectory, to: &str, objects: &[&str]| {
         place.run(&[&["move", "--to", to], objects].concat())
     };
     let here = ["--objects", BUCKET];
@@ -135,11 +135,11 @@ fn a_rejected_move_leaves_source_and_target_unchanged() {
     place.set_variable("AWS_SECRET_ACCESS_KEY", "not that of the bucket");
     moving(&place, &url, &here).assert_fault(&["cannot write images", "s3://pictures/here"]);
     place.set_variable("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
-    let picture = place.objects("results").pop().expect("a picture");
+    let image = place.objects("results").pop().expect("an image");
     let aside = place.path("aside");
-    fs::rename(&picture, &aside).expect("moved");
+    fs::rename(&image, &aside).expect("moved");
     moving(&place, &url, &here).assert_fault(&["1 images", "--even-with-faults"]);
-    fs::rename(&aside, &picture).expect("moved");
+    fs::rename(&aside, &image).expect("moved");
     good(place.run(&["verify"]));
     good(moving(&place, &url, &here));
 }
@@ -148,11 +148,11 @@ fn a_rejected_move_leaves_source_and_target_unchanged() {
 fn a_database_that_was_filled_in_part_is_refused_by_every_command() {
     let Some(server) = server() else { return };
     let (database, bucket) = (server.database(), Bucket::start());
-    let place = Place::new();
+    let place = TestDirectory::new();
     good(place.run(&["generate", "a fox", "--tier", "fast"]));
     let text = good(place.run(&["export"]));
     let (records, _) = text.trim_end().rsplit_once('\n').expect("lines");
-    let mut there = Place::with(&[
+    let mut there = TestDirectory::with(&[
         ("STORAGE__URL", &database.url()),
         ("STORAGE__OBJECTS", BUCKET),
     ]);

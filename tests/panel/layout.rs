@@ -1,6 +1,6 @@
 //! The layout of lists and pages: rows, menus, filters on a phone, charts of a young account, fonts.
 
-use crate::access::assert_no_barriers;
+use crate::accessibility::assert_no_barriers;
 use crate::browse;
 use crate::calls::calls;
 use crate::pages::{resize, wait_until_loaded};

@@ -7,7 +7,7 @@ use tintype::fuzzing::{MAX_DEPTH, Piece, ScanFault, Scanner};
 const MAX_TEXT: usize = 4_096;
 
 /// The rest of the body, and each image: its bytes, and whether it was valid.
-type Scanned = (Vec<u8>, Vec<(Vec<u8>, bool)>);
+type ScanResult = (Vec<u8>, Vec<(Vec<u8>, bool)>);
 
 pub fn run(input: &[u8]) {
     let whole = scan(input, usize::MAX);
@@ -18,21 +18,21 @@ pub fn run(input: &[u8]) {
             (a, b) => assert_eq!(a.as_ref().err(), b.as_ref().err(), "in pieces of {piece}"),
         }
     }
-    let Ok((text, pictures)) = whole else {
+    let Ok((text, images)) = whole else {
         return;
     };
     assert!(text.len() <= MAX_TEXT);
     if serde_json::from_slice::<Value>(input).is_ok() {
         let left: Value = serde_json::from_slice(&text).expect("the rest is JSON");
         assert!(depth(&left) <= MAX_DEPTH);
-    } else if pictures.is_empty() && text.len() == input.len() {
+    } else if images.is_empty() && text.len() == input.len() {
         assert_eq!(text, input);
     }
 }
 
-fn scan(input: &[u8], piece: usize) -> Result<Scanned, ScanFault> {
+fn scan(input: &[u8], piece: usize) -> Result<ScanResult, ScanFault> {
     let mut scanner = Scanner::new(MAX_TEXT);
-    let (mut pictures, mut current) = (Vec::new(), Vec::new());
+    let (mut images, mut current) = (Vec::new(), Vec::new());
     for piece in input.chunks(piece) {
         let mut found = Vec::new();
         scanner.push(piece, &mut found)?;
@@ -41,12 +41,12 @@ fn scan(input: &[u8], piece: usize) -> Result<Scanned, ScanFault> {
                 Piece::Begin => current.clear(),
                 Piece::Bytes(bytes) => current.extend(bytes),
                 // How much of an invalid image is decoded before the fault depends on the split.
-                Piece::End(Err(_)) => pictures.push((Vec::new(), false)),
-                Piece::End(Ok(())) => pictures.push((current.clone(), true)),
+                Piece::End(Err(_)) => images.push((Vec::new(), false)),
+                Piece::End(Ok(())) => images.push((current.clone(), true)),
             }
         }
     }
-    Ok((scanner.into_text(), pictures))
+    Ok((scanner.into_text(), images))
 }
 
 fn depth(value: &Value) -> usize {

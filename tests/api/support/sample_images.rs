@@ -23,11 +23,11 @@ pub fn png(width: u32, height: u32) -> Vec<u8> {
 
 /// The first three quarters of an image file: the header is complete, the pixels are truncated.
 pub fn cut_off(format: ImageFormat) -> Vec<u8> {
-    let picture = RgbImage::from_fn(64, 64, |x, y| {
+    let image = RgbImage::from_fn(64, 64, |x, y| {
         Rgb([x * y, (x * 7) ^ (y * 13), x * x + y].map(|it| it as u8))
     });
     let mut bytes = Cursor::new(Vec::new());
-    picture.write_to(&mut bytes, format).unwrap();
+    image.write_to(&mut bytes, format).unwrap();
     let mut bytes = bytes.into_inner();
     bytes.truncate(bytes.len() * 3 / 4);
     bytes

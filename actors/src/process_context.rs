@@ -1,0 +1,32 @@
+//! The dependencies that all actors of a process share.
+
+use crate::clock::Clock;
+use crate::fail_stop::FailStop;
+use crate::node::NodeContext;
+use crate::ports::Observer;
+use crate::stats::Stats;
+use std::sync::Arc;
+use tintype_storage::domain::ids::IdSource;
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::webhook::Webhook;
+use tintype_storage::store::Store;
+
+pub struct ProcessContext {
+    /// Its failed commits trip the fail-stop.
+    pub store: Store,
+    pub clock: Clock,
+    pub ids: Arc<IdSource>,
+    /// Receives operator events.
+    pub operator: Option<Arc<Webhook>>,
+    pub stats: Arc<Stats>,
+    pub observer: Option<Arc<dyn Observer>>,
+    pub fail_stop: FailStop,
+    /// `None` on a single node: no other process uses the store.
+    pub node: Option<Arc<NodeContext>>,
+}
+
+impl ProcessContext {
+    pub fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+}
