@@ -2,15 +2,15 @@
 
 use super::Panel;
 use super::chart_view::{Chart, figures};
+use super::cost_cache::CostCache;
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
 use crate::web::problem::Problem;
 use actix_web::web::Data;
-use parking_lot::Mutex;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tintype_fair_semaphore::FairSemaphore;
 use tintype_storage::domain::daily_usage::UsageTotals;
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
@@ -29,49 +29,21 @@ const PAGE: usize = 500;
 const MAX_CONCURRENT: u64 = 2;
 /// A chart of fewer jobs is not cached: reading it again is cheap, and the caller sees a job as soon as it ends.
 const MIN_CACHED: usize = 5_000;
-/// A chart is cached for this many times the time it took to read, so that one account takes at most a twentieth of one core.
-const AGE_PER_COST: u32 = 20;
 
 type Subject = (AccountId, Option<KeyId>);
 
 /// The charts of accounts and keys with many jobs, and the permits to read one.
 pub struct HourlyCharts {
     permits: FairSemaphore<AccountId>,
-    cached: Mutex<BTreeMap<Subject, CachedChart>>,
-}
-
-struct CachedChart {
-    chart: Chart,
-    valid_until: Instant,
+    cached: CostCache<Subject, Chart>,
 }
 
 impl Default for HourlyCharts {
     fn default() -> Self {
         Self {
             permits: FairSemaphore::new(MAX_CONCURRENT, 1),
-            cached: Mutex::default(),
+            cached: CostCache::default(),
         }
-    }
-}
-
-impl HourlyCharts {
-    fn get(&self, subject: Subject) -> Option<Chart> {
-        let all = self.cached.lock();
-        let found = all
-            .get(&subject)
-            .filter(|it| Instant::now() < it.valid_until);
-        found.map(|it| it.chart.clone())
-    }
-
-    fn put(&self, subject: Subject, chart: &Chart, cost: Duration) {
-        let now = Instant::now();
-        let mut all = self.cached.lock();
-        all.retain(|_, it| now < it.valid_until);
-        let cached = CachedChart {
-            chart: chart.clone(),
-            valid_until: now + cost * AGE_PER_COST,
-        };
-        all.insert(subject, cached);
     }
 }
 
@@ -83,7 +55,7 @@ pub async fn read(
     key: Option<KeyId>,
 ) -> Result<Chart, Problem> {
     let subject = (account, key);
-    if let Some(chart) = panel.hourly.get(subject) {
+    if let Some(chart) = panel.hourly.cached.get(&subject) {
         return Ok(chart);
     }
     let permit = panel.hourly.permits.acquire(account, 1).await;
@@ -91,13 +63,14 @@ pub async fn read(
         // The read itself releases the permit, because it continues after a disconnect.
         let _permit = permit;
         // Another caller may have read it while this one waited.
-        if let Some(chart) = panel.hourly.get(subject) {
+        if let Some(chart) = panel.hourly.cached.get(&subject) {
             return Ok(chart);
         }
         let began = Instant::now();
         let (chart, jobs) = sum_up(&core, subject)?;
         if jobs >= MIN_CACHED {
-            panel.hourly.put(subject, &chart, began.elapsed());
+            let cost = began.elapsed();
+            panel.hourly.cached.put(subject, chart.clone(), cost);
         }
         Ok::<_, StoreError>(chart)
     })

@@ -8,6 +8,7 @@ mod batches;
 mod chart_view;
 mod charts;
 mod cookie;
+mod cost_cache;
 mod csv_file;
 mod events;
 mod form;

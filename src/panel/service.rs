@@ -1,6 +1,7 @@
 //! Statistics of the whole service, cached for all open pages.
 
 use super::Panel;
+use super::cost_cache::CostCache;
 use crate::api::stats::stats;
 use crate::application::commit::detached;
 use crate::application::core::Core;
@@ -13,17 +14,14 @@ use serde_json::Value;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
-const MIN_AGE: Duration = Duration::from_millis(500);
-/// A value is cached for this many times the time it took to compute: whatever the length of the history, computing takes at most
-/// a twentieth of one core.
-const AGE_PER_COST: u32 = 20;
+/// Statistics that take no time to compute are cached as if they took this long.
+const MIN_COST: Duration = Duration::from_millis(25);
 
 #[derive(Default)]
-pub struct StatsCache(Mutex<Option<CachedStats>>);
-
-struct CachedStats {
-    value: Value,
-    valid_until: Instant,
+pub struct StatsCache {
+    last: CostCache<(), Value>,
+    /// One caller computes at a time.
+    turn: Mutex<()>,
 }
 
 impl StatsCache {
@@ -32,19 +30,14 @@ impl StatsCache {
         &self,
         compute: impl AsyncFnOnce() -> Result<Value, Problem>,
     ) -> Result<Value, Problem> {
-        let mut cached = self.0.lock().await;
-        let began = Instant::now();
-        if let Some(it) = &*cached
-            && began < it.valid_until
-        {
-            return Ok(it.value.clone());
+        let _turn = self.turn.lock().await;
+        if let Some(value) = self.last.get(&()) {
+            return Ok(value);
         }
+        let began = Instant::now();
         let value = compute().await?;
-        let age = (began.elapsed() * AGE_PER_COST).max(MIN_AGE);
-        *cached = Some(CachedStats {
-            value: value.clone(),
-            valid_until: Instant::now() + age,
-        });
+        let cost = began.elapsed().max(MIN_COST);
+        self.last.put((), value.clone(), cost);
         Ok(value)
     }
 }
