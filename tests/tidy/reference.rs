@@ -8,8 +8,7 @@ use std::fs;
 const PAGE: &str = "docs/configuration.md";
 const HEAD: &str = "# Configuration
 
-This page is generated from [config.toml](../config.toml), which is compiled into the program: these values apply unless you change them.
-`tintype check-config` prints the effective values.
+This page is generated from [config.toml](../config.toml).
 
 ";
 
