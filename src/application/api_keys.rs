@@ -164,9 +164,10 @@ pub async fn delete(accounts: &AccountService, caller: &Caller, id: KeyId) -> Re
             key.name
         )));
     }
+    let now = core.now();
     let entry = entry(core, context, Action::KeyDelete, &key);
-    let entry = to_audit_entry(entry, Some(facts(&key, core.now())), None);
-    let mut writes = core.store.remove_key(&hash, &key);
+    let entry = to_audit_entry(entry, Some(facts(&key, now)), None);
+    let mut writes = core.store.remove_key(&hash, &key, now);
     writes.push(core.store.add_audit(&entry));
     let cache = Arc::clone(&accounts.auth.api_keys);
     let gone = key.clone();

@@ -58,11 +58,13 @@ fn charged_job(
         // A long prompt is in the object store, which lists do not read.
         PromptRef::Stored(_) => None,
     };
+    let key = names.key(core, job.key)?;
     Ok(json!({
         "tier": job.tier.word(),
         "resolution": job.resolution.word(),
         "key_id": job.key,
-        "key_name": names.key(core, job.key)?,
+        "key_deleted": key.as_ref().is_none_or(|it| it.is_deleted),
+        "key_name": key.map(|it| it.name),
         "prompt": prompt,
     }))
 }

@@ -6,14 +6,14 @@ use std::hash::Hash;
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::person::PersonId;
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::StoreError;
+use tintype_storage::store::{KeyName, StoreError};
 
-/// The names that one answer needs. A name is `None` if its record was deleted.
+/// The names that one answer needs. A name is `None` if its record was deleted; a deleted key keeps its name.
 #[derive(Default)]
 pub struct Names {
     accounts: HashMap<AccountId, Option<String>>,
     people: HashMap<PersonId, Option<String>>,
-    keys: HashMap<KeyId, Option<String>>,
+    keys: HashMap<KeyId, Option<KeyName>>,
 }
 
 type Name = Result<Option<String>, StoreError>;
@@ -33,18 +33,16 @@ impl Names {
         })
     }
 
-    pub fn key(&mut self, core: &Core, id: KeyId) -> Name {
-        cached(&mut self.keys, id, || {
-            Ok(core.store.key(id).wait()?.map(|(_, key)| key.name))
-        })
+    pub fn key(&mut self, core: &Core, id: KeyId) -> Result<Option<KeyName>, StoreError> {
+        cached(&mut self.keys, id, || core.store.key_name(id).wait())
     }
 }
 
-fn cached<I: Copy + Eq + Hash>(
-    names: &mut HashMap<I, Option<String>>,
+fn cached<I: Copy + Eq + Hash, N: Clone>(
+    names: &mut HashMap<I, Option<N>>,
     id: I,
-    look_up: impl FnOnce() -> Name,
-) -> Name {
+    look_up: impl FnOnce() -> Result<Option<N>, StoreError>,
+) -> Result<Option<N>, StoreError> {
     if let Some(name) = names.get(&id) {
         return Ok(name.clone());
     }

@@ -68,7 +68,9 @@ fn view(accounts: &AccountService, account: AccountId, days: i64) -> Result<Valu
     for (key, usage) in keys {
         let mut line = figures(&usage);
         line["key_id"] = json!(key);
-        line["key_name"] = json!(names.key(core, key)?);
+        let name = names.key(core, key)?;
+        line["key_deleted"] = json!(name.as_ref().is_none_or(|it| it.is_deleted));
+        line["key_name"] = json!(name.map(|it| it.name));
         by_key.push(line);
     }
     let mut view = sums.view(first, days);

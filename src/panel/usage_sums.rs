@@ -80,7 +80,8 @@ pub fn csv_lines(
     let read = core
         .store
         .each_daily_usage_since(account, first, |position, usage| {
-            let name = names.key(core, position.key)?.unwrap_or_default();
+            let name = names.key(core, position.key)?;
+            let name = name.map(|it| it.name).unwrap_or_default();
             for ModelUsage {
                 tier,
                 resolution,

@@ -58,7 +58,7 @@ async fn a_node_rejects_at_once_a_key_that_another_node_deactivated() {
     .apply(account.expect("an account"));
     commit(&store, store.open_account(&account, None));
     assert_eq!(is_admitted(&cache, &store, &text).await, Some(false));
-    commit(&store, store.remove_key(&api_key::hash(&text), &key));
+    commit(&store, store.remove_key(&api_key::hash(&text), &key, NOW));
     assert_eq!(is_admitted(&cache, &store, &text).await, None);
 }
 
@@ -87,7 +87,7 @@ async fn a_single_process_uses_a_cached_key_until_it_is_invalidated() {
     let cache = ApiKeyCache::new(false);
     assert_eq!(is_admitted(&cache, &store, &text).await, Some(true));
     let hash = api_key::hash(&text);
-    commit(&store, store.remove_key(&hash, &key));
+    commit(&store, store.remove_key(&hash, &key, NOW));
     assert_eq!(is_admitted(&cache, &store, &text).await, Some(true));
     cache.forget(&hash, &key);
     assert_eq!(is_admitted(&cache, &store, &text).await, None);

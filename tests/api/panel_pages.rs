@@ -141,6 +141,20 @@ fn usage_is_reported_by_key_model_and_day_and_as_a_file() {
         other.key_id
     );
     assert!(lines.contains(&last.as_str()), "{text}");
+    let path = format!("/admin/v1/keys/{}", other.key_id);
+    desk.server.admin("DELETE", &path).expect(204);
+    let usage = desk.get("/usage?days=7");
+    let name = |at: usize| {
+        json!([
+            usage["keys"][at]["key_name"],
+            usage["keys"][at]["key_deleted"]
+        ])
+    };
+    assert_eq!(name(0), json!(["=night", true]));
+    assert_eq!(name(1)[1], false);
+    let ledger = desk.get("/ledger");
+    assert_eq!(ledger["data"][0]["job"]["key_deleted"], true);
+    assert_eq!(ledger["data"][0]["job"]["key_name"], "=night");
     desk.server.assert_settled();
 }
 

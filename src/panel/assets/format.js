@@ -65,5 +65,11 @@ const COLOURS = {
 
 export const badge = (word, text) => h("span", { class: `badge ${COLOURS[word] ?? ""}` }, text ?? word);
 
+/** The name of a row's API key. */
+export function keyName({ key_name: name, key_deleted: isDeleted }) {
+  if (name === null) return "deleted";
+  return isDeleted ? `${name} (deleted)` : name;
+}
+
 /** The last 8 characters of an id; the whole id is in the title. */
 export const shortId = (id) => h("code", { title: id }, id.slice(-8));

@@ -1,7 +1,7 @@
 // The ledger: deposits, adjustments and charges.
 import { field, fill, h } from "./dom.js";
 import { get, query } from "./api.js";
-import { grouped, moment, money, shortId, unit } from "./format.js";
+import { grouped, keyName, moment, money, shortId, unit } from "./format.js";
 import { head } from "./shell.js";
 import { days, filterBar, filtersOf, keepFilters, noneOf, select } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
@@ -12,7 +12,7 @@ function chargedJob(it) {
   const link = (words) => h("a", { class: "prompt clip", href: `#/jobs/${it.job_id}` }, words);
   if (!it.job) return link(shortId(it.job_id));
   return h("div", { class: "wrap" }, link(it.job.prompt ?? "A long prompt"),
-    h("div", { class: "small muted" }, `${it.job.tier} · ${it.job.resolution} · key `, it.job.key_name ?? "deleted"));
+    h("div", { class: "small muted" }, `${it.job.tier} · ${it.job.resolution} · key `, keyName(it.job)));
 }
 
 const signed = (text) => (text.startsWith("-") ? text.replace("-", "−") : `+${text}`);

@@ -1,7 +1,7 @@
 // Usage by day, key and model of one account, or for the operator of all accounts.
 import { fill, h } from "./dom.js";
 import { get, query } from "./api.js";
-import { grouped, unit } from "./format.js";
+import { grouped, keyName, unit } from "./format.js";
 import { finished, spans, spentByModel } from "./charts.js";
 import { head } from "./shell.js";
 import { empty, table } from "./lists.js";
@@ -50,7 +50,7 @@ async function page(main, context, { path, title, text, sheets }) {
 export const usage = (main, context) => page(main, context, {
   path: context.base, title: "Usage", text: "Ended jobs and their charges, by UTC day.",
   sheets: ({ keys }) => sheet("By key", keys,
-    { title: "Key", kind: "rest", cell: (it) => h("a", { class: "clip", href: `#/jobs?key=${it.key_id}` }, it.key_name ?? "deleted") }, (it) => it.key_id),
+    { title: "Key", kind: "rest", cell: (it) => h("a", { class: "clip", href: `#/jobs?key=${it.key_id}` }, keyName(it)) }, (it) => it.key_id),
 });
 
 export const allUsage = (main, context) => page(main, context, {

@@ -57,6 +57,13 @@ pub struct RetiredHash {
     pub until: Timestamp,
 }
 
+/// What remains of a deleted key: ledger and usage still name it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeletedKey {
+    pub name: String,
+    pub deleted_at: Timestamp,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateLimit {
     /// The sustained rate, at least 1.

@@ -2,11 +2,11 @@
 
 use super::tables::{
     ACCOUNT_LOADS, ACCOUNTS, API_KEY_LAST_USE, API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID,
-    API_KEYS_OF_ACCOUNT, FIRST_KEY, PANEL_KEYS, PAUSE, RETIRED_API_KEYS,
+    API_KEYS_OF_ACCOUNT, DELETED_API_KEYS, FIRST_KEY, PANEL_KEYS, PAUSE, RETIRED_API_KEYS,
 };
 use super::{AccountText, Mark, Page, Store, StoreError, Writes};
 use crate::domain::account::Account;
-use crate::domain::api_key::{ApiKey, KeyHash};
+use crate::domain::api_key::{ApiKey, DeletedKey, KeyHash};
 use crate::domain::ids::{AccountId, KeyId};
 use crate::domain::node::AccountLoad;
 use crate::domain::pause::Pause;
@@ -18,6 +18,12 @@ pub struct KeyWithAccount {
     pub key: Option<ApiKey>,
     pub account: Option<Account>,
     pub before_jobs: Option<BeforeJobs>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyName {
+    pub name: String,
+    pub is_deleted: bool,
 }
 
 /// Records read with the key of a call that submits jobs, if several nodes share the store. The decision reads them again.
@@ -190,9 +196,29 @@ impl Store {
         writes
     }
 
-    /// Deletes a key. Its spending stays.
-    pub fn remove_key(&self, hash: &KeyHash, key: &ApiKey) -> Writes {
+    /// The name of a key, also of a deleted one.
+    pub async fn key_name(&self, id: KeyId) -> Result<Option<KeyName>, StoreError> {
+        if let Some((_, key)) = self.key(id).await? {
+            return Ok(Some(KeyName {
+                name: key.name,
+                is_deleted: false,
+            }));
+        }
+        let deleted = DELETED_API_KEYS.get(self, &id).await?;
+        Ok(deleted.map(|it| KeyName {
+            name: it.name,
+            is_deleted: true,
+        }))
+    }
+
+    /// Deletes a key. Its name and its spending stay.
+    pub fn remove_key(&self, hash: &KeyHash, key: &ApiKey, now: Timestamp) -> Writes {
+        let deleted = DeletedKey {
+            name: key.name.clone(),
+            deleted_at: now,
+        };
         let mut writes = vec![
+            DELETED_API_KEYS.put(&key.id, &deleted),
             API_KEYS.delete(hash),
             API_KEYS_BY_ID.delete(&key.id),
             API_KEYS_OF_ACCOUNT.delete(&(key.account, key.id)),

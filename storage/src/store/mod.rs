@@ -29,7 +29,7 @@ mod webhooks;
 pub use account_decisions::{
     AccountState, Decisions, Pairs, ReadSet, RoundOutcome, SharedState, StateChange,
 };
-pub use api_keys::{BeforeJobs, KeyWithAccount};
+pub use api_keys::{BeforeJobs, KeyName, KeyWithAccount};
 pub use commands::{
     AcceptError, AcceptedBatch, AcceptedJob, AccountChanged, BatchError, CommandError, Deposit,
     DepositError, EventError, IdempotencyUse, Limits, NewBatch, NewBatchJob, NewJob,

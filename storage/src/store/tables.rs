@@ -9,7 +9,7 @@ use super::table::{AnyTable, Table};
 use super::table_key::AccountText;
 use crate::domain::account::Account;
 use crate::domain::adoption::Adoption;
-use crate::domain::api_key::{ApiKey, KeyHash};
+use crate::domain::api_key::{ApiKey, DeletedKey, KeyHash};
 use crate::domain::audit_log::AuditEntry;
 use crate::domain::batch::{Batch, BatchProgress};
 use crate::domain::daily_usage::DailyUsage;
@@ -57,6 +57,7 @@ tables! {
     /// The spending of keys, including removed ones.
     API_KEY_SPENDING: KeyId => Spending = b"u" "api_key_spending";
     API_KEY_LAST_USE: KeyId => Timestamp = b"y" "api_key_last_use";
+    DELETED_API_KEYS: KeyId => DeletedKey = b"H" "deleted_api_key";
     /// Hashes of rotated texts: the second lookup of authentication.
     RETIRED_API_KEYS: KeyHash => KeyId = b"r" "api_key_earlier_text";
     WEBHOOKS: (AccountId, WebhookId) => Webhook = b"w" "webhook" .fits(|key, it| (it.account, it.id) == *key);

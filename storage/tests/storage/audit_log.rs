@@ -136,8 +136,10 @@ fn a_rotated_key_is_found_by_its_old_text_until_that_text_expires() {
     write(&till, till.store.rotate_key(&new, &newest, &again, &ended));
     assert_eq!((opened(&old, 6), opened(&new, 6)), (None, None));
     assert_eq!(opened(&newest, 6), Some((key(1), None)));
-    write(&till, till.store.remove_key(&newest, &again));
+    write(&till, till.store.remove_key(&newest, &again, at(6)));
     assert_eq!(opened(&newest, 6), None);
+    let name = till.store.key_name(key(1)).wait().expect("read");
+    assert!(name.is_some_and(|it| it.is_deleted && it.name == again.name));
     till.check();
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::account_limits::AccountLimits;
-use tintype_storage::domain::api_key::{ApiKey, KeyHash, RateLimit, RetiredHash};
+use tintype_storage::domain::api_key::{ApiKey, DeletedKey, KeyHash, RateLimit, RetiredHash};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
 use tintype_storage::domain::batch::BatchProgress;
@@ -25,7 +25,8 @@ use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::store::tables::{
     ACCOUNTS, ALARMS, API_KEY_LAST_USE, API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID, AUDIT_LOG,
-    BATCH_PROGRESS, IDEMPOTENCY, LEDGER, LIVE_JOBS, OPERATOR_EVENTS, PAUSE, RETIRED_API_KEYS,
+    BATCH_PROGRESS, DELETED_API_KEYS, IDEMPOTENCY, LEDGER, LIVE_JOBS, OPERATOR_EVENTS, PAUSE,
+    RETIRED_API_KEYS,
 };
 use tintype_storage::store::{IdempotencyRecord, Record, StoreError, Table, TableKey};
 
@@ -296,6 +297,10 @@ fn the_encoding_of_records_is_unchanged() {
         hex(AUDIT_LOG.encode(&audit)),
         hex(API_KEY_LAST_USE.encode(&at(1_000))),
         hex(RETIRED_API_KEYS.encode(&KeyId(uuid(0x33)))),
+        hex(DELETED_API_KEYS.encode(&DeletedKey {
+            name: "tour".into(),
+            deleted_at: at(1_000),
+        })),
     ]);
     let event = OperatorEvent {
         created_at: at(1_000),

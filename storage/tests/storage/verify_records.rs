@@ -252,7 +252,7 @@ fn the_spending_of_a_removed_key_is_checked_too() {
         (Store::new(engine.clone()), engine)
     };
     let (hash, found) = store.key(key(1)).wait().expect("read").expect("a key");
-    commit_and_wait(&*engine, store.remove_key(&hash, &found)).expect("commit");
+    commit_and_wait(&*engine, store.remove_key(&hash, &found, at(0))).expect("commit");
     image = engine.image();
     assert_eq!(faults(&image), [""; 0]);
     image.retain(|key, _| key[0] != b'u');

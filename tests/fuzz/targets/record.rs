@@ -19,6 +19,7 @@ const CHECKS: &[(u8, Check)] = checks! {
     b'k' API_KEYS_BY_ID
     b'u' API_KEY_SPENDING
     b'y' API_KEY_LAST_USE
+    b'H' DELETED_API_KEYS
     b'r' RETIRED_API_KEYS
     b'w' WEBHOOKS
     b'v' DELIVERIES
