@@ -36,6 +36,6 @@ use std::path::{Path, PathBuf};
 const UNFINISHED: &str = "restore-unfinished";
 
 /// The path of the file that marks a data directory as incomplete.
-pub fn unfinished(data_dir: &Path) -> PathBuf {
+pub fn unfinished_marker(data_dir: &Path) -> PathBuf {
     data_dir.join(UNFINISHED)
 }

@@ -392,7 +392,7 @@ impl Images {
     }
 
     fn fault(&self, doing: &str, key: &str, message: &str) -> ImagesError {
-        let mut detail = error::shortened(message);
+        let mut detail = error::shorten(message);
         if !self.inner.hint.is_empty() {
             detail.push_str("; ");
             detail.push_str(self.inner.hint);

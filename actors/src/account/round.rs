@@ -238,7 +238,7 @@ impl Decision {
                 let jobs = batch.requests.iter();
                 let jobs: Vec<JobId> = jobs.map(|_| JobId(context.process.ids.next(now))).collect();
                 match reply.decide(decisions.accept_batch(id, &jobs, batch, now))? {
-                    Ok(AcceptedBatch { replayed: true, .. }) => self.counts.replayed(),
+                    Ok(AcceptedBatch { replayed: true, .. }) => self.counts.count_replay(),
                     Ok(_) => {
                         self.queue_batch(&jobs, batch, decisions.account().id);
                         if let Some(note) = note {
@@ -328,7 +328,7 @@ impl Decision {
         now: Timestamp,
     ) {
         match outcome {
-            Ok(AcceptedJob { replayed: true, .. }) => return self.counts.replayed(),
+            Ok(AcceptedJob { replayed: true, .. }) => return self.counts.count_replay(),
             Ok(_) => {}
             Err(_) => return,
         }

@@ -1,6 +1,6 @@
 //! The HTTP client of one backend: connections, credentials, size limits.
 
-use super::error_message::sanitized;
+use super::error_message::sanitize;
 use super::redaction::redactions;
 use super::{Answer, Fault, blocking, error_message};
 use crate::config::Remote;
@@ -239,7 +239,7 @@ impl Upstream {
 
     /// Sanitizes a text of the backend for callers: one line of ASCII without addresses, paths or secrets.
     pub fn clean(&self, text: &str) -> String {
-        sanitized(text, &self.inner.redactions)
+        sanitize(text, &self.inner.redactions)
     }
 
     /// Logs a fault for the operator, notes it as the job's cause, and returns it.
