@@ -2,7 +2,7 @@
 
 use super::command::{AccountCommand, KeyChange, Reply};
 use super::context::AccountContext;
-use super::shared::AccountShared;
+use super::shared_state::AccountSharedState;
 use crate::delivery::DeliveryCommand;
 use crate::queue::{Expiry, Lane, QueueChange, QueuedJob, Removal};
 use crate::stats::DecidedCounts;
@@ -27,7 +27,7 @@ pub struct Wake;
 
 /// A round of commands of one account.
 pub struct AccountRound {
-    pub shared: Arc<AccountShared>,
+    pub shared: Arc<AccountSharedState>,
     pub wake: Recipient<Wake>,
     /// The paused models at the start of the round.
     pub pause: Pause,
