@@ -26,7 +26,7 @@ impl LedgerLine<'_> {
             self.amount,
             self.balance_after,
             self.job.unwrap_or_default(),
-            &quoted(self.reference.unwrap_or_default()),
+            &quote(self.reference.unwrap_or_default()),
             self.id,
         ];
         fields.join(",") + "\r\n"
@@ -34,7 +34,7 @@ impl LedgerLine<'_> {
 }
 
 /// Quotes a field of free text. Prefixes an apostrophe if a spreadsheet would take the text for a formula.
-pub fn quoted(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let guard = if formula { "'" } else { "" };
     format!("\"{guard}{}\"", text.replace('"', "\"\""))
@@ -42,13 +42,13 @@ pub fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::quoted;
+    use super::quote;
 
     #[test]
     fn free_text_is_quoted_and_is_never_a_formula() {
-        assert_eq!(quoted("a \"b\", c"), "\"a \"\"b\"\", c\"");
-        assert_eq!(quoted("=HYPERLINK(1)"), "\"'=HYPERLINK(1)\"");
-        assert_eq!(quoted("@x"), "\"'@x\"");
-        assert_eq!(quoted(""), "\"\"");
+        assert_eq!(quote("a \"b\", c"), "\"a \"\"b\"\", c\"");
+        assert_eq!(quote("=HYPERLINK(1)"), "\"'=HYPERLINK(1)\"");
+        assert_eq!(quote("@x"), "\"'@x\"");
+        assert_eq!(quote(""), "\"\"");
     }
 }

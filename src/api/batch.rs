@@ -170,7 +170,7 @@ impl<'a> Entries<'a> {
             Ok(entry) => self.read.push(entry),
             Err(faults) => {
                 let line = self.lines.get(at);
-                let faults = faults.into_iter().map(|fault| located(at, line, fault));
+                let faults = faults.into_iter().map(|fault| locate(at, line, fault));
                 self.faults.extend(faults);
             }
         }
@@ -242,7 +242,7 @@ impl<'a> Entries<'a> {
                         message += &format!(" (line {line})");
                     }
                     let fault = FieldFault::new(CUSTOM_ID, message);
-                    self.faults.add(located(*at, self.lines.get(*at), fault));
+                    self.faults.add(locate(*at, self.lines.get(*at), fault));
                 }
                 None => {
                     taken.insert(custom_id, *at);
@@ -286,7 +286,7 @@ fn custom_id(fields: &mut Fields<'_>) -> Option<String> {
 }
 
 /// Prefixes the field with the position of its request, and the message with the line of the request, if it has one.
-fn located(at: usize, line: Option<&usize>, fault: FieldFault) -> FieldFault {
+fn locate(at: usize, line: Option<&usize>, fault: FieldFault) -> FieldFault {
     let FieldFault { field, message } = fault;
     let (field, message) = match field.as_str() {
         // The parser counts lines within the request.

@@ -125,7 +125,7 @@ impl ApiKeyCache {
                 let read = read.await?;
                 // `None`: the key was rotated or deleted. The lookup below decides.
                 if let Some(key) = read.key {
-                    let now = self.found(key, hash, None, read.account);
+                    let now = self.to_found_key(key, hash, None, read.account);
                     if !now.has_same_terms(&found) {
                         self.remember(now.clone(), forgotten);
                     }
@@ -141,7 +141,7 @@ impl ApiKeyCache {
             return Ok(None);
         };
         let account = store.account(key.account).await?;
-        let found = self.found(key, hash, until, account);
+        let found = self.to_found_key(key, hash, until, account);
         self.remember(found.clone(), forgotten);
         Ok(Some(found))
     }
@@ -157,7 +157,7 @@ impl ApiKeyCache {
         }
     }
 
-    fn found(
+    fn to_found_key(
         &self,
         key: ApiKey,
         hash: KeyHash,

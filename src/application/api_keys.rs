@@ -95,7 +95,7 @@ pub async fn change(
     if key == before {
         return Ok(key);
     }
-    let entry = changed(core, context, Action::KeyChange, &before, &key);
+    let entry = change_entry(core, context, Action::KeyChange, &before, &key);
     let mut writes = core.store.put_key(&hash, &key);
     writes.push(core.store.add_audit(&entry));
     let cache = Arc::clone(&accounts.auth.api_keys);
@@ -139,7 +139,7 @@ pub async fn rotate(
         )));
     }
     let new = api_key::hash(&text);
-    let entry = changed(core, context, Action::KeyRotate, &before, &key);
+    let entry = change_entry(core, context, Action::KeyRotate, &before, &key);
     let mut writes = core.store.rotate_key(&old, &new, &key, &ended);
     writes.push(core.store.add_audit(&entry));
     let cache = Arc::clone(&accounts.auth.api_keys);
@@ -189,7 +189,7 @@ fn entry(core: &Core, context: &AuditContext, action: Action, key: &ApiKey) -> A
     context.entry(core, action, subject)
 }
 
-fn changed(
+fn change_entry(
     core: &Core,
     context: &AuditContext,
     action: Action,

@@ -180,7 +180,7 @@ impl ChangeGuard {
     }
 
     /// Call after the commit that contains the release.
-    pub(super) fn released(mut self) {
+    pub(super) fn forget_lock(mut self) {
         self.lock = None;
     }
 
@@ -255,7 +255,7 @@ impl Change {
                 after_commit.into_iter().for_each(|it| it());
             }
             // After a failure too: it stops the process.
-            guard.into_iter().for_each(ChangeGuard::released);
+            guard.into_iter().for_each(ChangeGuard::forget_lock);
         };
         (writes, finish)
     }

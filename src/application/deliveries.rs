@@ -202,7 +202,7 @@ pub(super) async fn add(
     })?;
     detached(async move {
         let added = added.await??;
-        guard.released();
+        guard.forget_lock();
         Ok(added)
     })
     .await

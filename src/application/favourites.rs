@@ -97,7 +97,7 @@ pub async fn remove_old_images(
     let keeps = async |image: &Path| is_kept(core, image).await;
     let found = jobs
         .images
-        .expired(RESULTS, older_than, limit, keeps)
+        .list_expired(RESULTS, older_than, limit, keeps)
         .await?;
     // The listing may take long, so it ran without the lock. The check under the lock sees new favourites.
     for images in found.chunks(REMOVED_PER_LOCK) {

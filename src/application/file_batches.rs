@@ -199,7 +199,7 @@ pub async fn find_by_key(
     };
     match find(core, account, BatchId(first.made)).await? {
         Some(batch) if is_same_request(&batch.of_file.terms, terms) => {
-            core.system.stats().jobs.replayed();
+            core.system.stats().jobs.count_replay();
             Ok(Some(batch))
         }
         _ => Err(AcceptError::KeyReused.into()),

@@ -96,7 +96,7 @@ impl GenerationRequest {
         parts.add(self.callback_url.as_deref().unwrap_or_default());
         parts.add(canonical_metadata(self.metadata.as_ref()));
         let named = parts.finish();
-        let mut stored = self.stored().peekable();
+        let mut stored = self.stored_uploads().peekable();
         if stored.peek().is_none() {
             return named;
         }
@@ -134,7 +134,7 @@ impl GenerationRequest {
         })
     }
 
-    fn stored(&self) -> impl Iterator<Item = &StoredUpload> {
+    fn stored_uploads(&self) -> impl Iterator<Item = &StoredUpload> {
         self.inputs.iter().filter_map(|it| match it {
             Input::Stored(upload) => Some(&**upload),
             Input::Url { .. } => None,

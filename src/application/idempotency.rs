@@ -28,7 +28,7 @@ pub async fn replay(
     };
     let first = first_use(core, call, caller.account(), used).await?;
     if first.is_some() {
-        core.system.stats().jobs.replayed();
+        core.system.stats().jobs.count_replay();
     }
     Ok(first)
 }

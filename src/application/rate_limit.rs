@@ -1,14 +1,14 @@
 //! Rate limits of API keys, of accounts and of people who change records: one small `governor` limiter for each recently counted one.
 
-mod shared;
+mod node_counts;
 
 use super::error::{Error, ErrorKind};
 use governor::clock::Clock;
 use governor::middleware::StateInformationMiddleware;
 use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
+use node_counts::SharedCounts;
 use parking_lot::RwLock;
-use shared::SharedCounts;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::num::NonZeroU32;

@@ -158,7 +158,7 @@ struct WaitingCaller {
 
 impl WaitingCaller {
     /// Waits for the deadline or the disconnect.
-    async fn ended(&mut self) -> Error {
+    async fn wait_for_end(&mut self) -> Error {
         let until = self.until;
         let deadline = async {
             match until {
@@ -296,7 +296,7 @@ impl Submission {
         let waiting_caller = &mut self.waiting_caller;
         let ended = async {
             match waiting_caller {
-                Some(waiting_caller) => waiting_caller.ended().await,
+                Some(waiting_caller) => waiting_caller.wait_for_end().await,
                 None => future::pending().await,
             }
         };

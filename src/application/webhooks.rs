@@ -65,7 +65,7 @@ pub async fn find(core: &Core, caller: &Caller, id: WebhookId) -> Result<Webhook
 /// Decrypts the signing secret of a webhook.
 pub fn open_secret(webhooks: &WebhookService, webhook: &Webhook) -> Result<Secret, Error> {
     let opened = webhooks.vault.open(webhook.id, &webhook.secret);
-    opened.map_err(|error| undecrypted(webhook, &error))
+    opened.map_err(|error| decryption_error(webhook, &error))
 }
 
 pub struct DeliveryVerification {
@@ -89,9 +89,9 @@ pub async fn verify(
         let mut secrets = Vec::new();
         for sealed in webhook.signing_secrets(now) {
             let opened = webhooks.vault.open(webhook.id, sealed);
-            secrets.push(opened.map_err(|error| undecrypted(webhook, &error))?);
+            secrets.push(opened.map_err(|error| decryption_error(webhook, &error))?);
         }
-        let headers = received.signed();
+        let headers = received.signed_headers();
         Ok(SignatureReport::new(&secrets, &headers, received.body, now))
     };
     let own = report(webhook)?;
@@ -110,7 +110,7 @@ pub async fn verify(
     })
 }
 
-fn undecrypted(webhook: &Webhook, error: &VaultError) -> Error {
+fn decryption_error(webhook: &Webhook, error: &VaultError) -> Error {
     tracing::error!(webhook = %webhook.id, %error, "could not decrypt webhook secret");
     Error::new(ErrorKind::Internal, error.to_string())
 }

@@ -13,7 +13,7 @@
 //!
 //! Backups omit thumbnails, because the service creates them on demand.
 
-mod affected;
+mod affected_backups;
 mod copy;
 mod create;
 mod keys;
@@ -22,7 +22,7 @@ mod object_list;
 mod repository;
 mod restore;
 
-pub use affected::affected_backups;
+pub use affected_backups::affected_backups;
 pub use copy::{CopyTotals, copy_objects};
 pub use create::{Contents, create};
 pub use keys::{KEY_FILES, SECRETS_KEY, restore_keys};
@@ -36,6 +36,6 @@ use std::path::{Path, PathBuf};
 const UNFINISHED: &str = "restore-unfinished";
 
 /// The path of the file that marks a data directory as incomplete.
-pub fn unfinished(data_dir: &Path) -> PathBuf {
+pub fn unfinished_marker(data_dir: &Path) -> PathBuf {
     data_dir.join(UNFINISHED)
 }

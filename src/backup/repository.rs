@@ -92,7 +92,7 @@ impl Repository {
                 Some(id) => bail!(
                     "{} holds no complete backup {id}; it holds {}",
                     self.name,
-                    listed(&ids)
+                    list_ids(&ids)
                 ),
                 None => bail!(
                     "{} holds no complete backup; an interrupted backup has no manifest.json and is not usable",
@@ -229,7 +229,7 @@ pub fn check_integrity(
     Ok(())
 }
 
-fn listed(ids: &BTreeSet<String>) -> String {
+fn list_ids(ids: &BTreeSet<String>) -> String {
     match ids.is_empty() {
         true => "none".to_owned(),
         false => ids.iter().cloned().collect::<Vec<_>>().join(", "),

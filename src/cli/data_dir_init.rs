@@ -34,7 +34,7 @@ impl<'a> DataDirInit<'a> {
         let named = || format!("the data directory {}", data_dir.display());
         let refuse = |error: io::Error| anyhow!(data_dir::fault(data_dir, &error));
         fs::create_dir_all(data_dir).map_err(refuse)?;
-        let marker = backup::unfinished(data_dir);
+        let marker = backup::unfinished_marker(data_dir);
         if marker.exists() {
             bail!(
                 "{} contains an unfinished restore, import or move; empty it and start again",

@@ -1,6 +1,6 @@
 //! HTTP client of the commands that call a server.
 
-use crate::user_agent::USER_AGENT;
+use crate::outgoing_http::USER_AGENT;
 use bytes::Bytes;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde_json::Value;

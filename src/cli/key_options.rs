@@ -49,14 +49,8 @@ impl KeyOptions {
         }
         insert_option(&mut body, "models", self.models, list)?;
         insert_option(&mut body, "expires_at", self.expires, expiry)?;
-        insert_option(&mut body, "rate_limit", self.rate_limit, parse_rate)?;
         insert_option(&mut body, "allowed_ips", self.allowed_ips, list)?;
-        insert_option(
-            &mut body,
-            "max_concurrent",
-            self.max_concurrent,
-            parse_count,
-        )?;
+        insert_call_limits(&mut body, self.rate_limit, self.max_concurrent)?;
         Ok(body)
     }
 }
@@ -78,13 +72,23 @@ pub fn insert_option(
     Ok(())
 }
 
+/// Adds the limits that a key and an account can have.
+pub fn insert_call_limits(
+    body: &mut Map<String, Value>,
+    rate_limit: Option<String>,
+    max_concurrent: Option<String>,
+) -> anyhow::Result<()> {
+    insert_option(body, "rate_limit", rate_limit, parse_rate)?;
+    insert_option(body, "max_concurrent", max_concurrent, parse_count)
+}
+
 fn expiry(text: &str) -> anyhow::Result<Value> {
     let time =
         parse_time(text).map_err(|expected| anyhow::anyhow!("--expires `{text}`: {expected}"))?;
     Ok(time.to_string().into())
 }
 
-pub fn parse_rate(text: &str) -> anyhow::Result<Value> {
+fn parse_rate(text: &str) -> anyhow::Result<Value> {
     let numbers = text
         .split_once('/')
         .and_then(|(rate, burst)| Some((rate.parse::<u32>().ok()?, burst.parse::<u32>().ok()?)));
@@ -96,7 +100,7 @@ pub fn parse_rate(text: &str) -> anyhow::Result<Value> {
     Ok(json!({"per_second": rate, "burst": burst}))
 }
 
-pub fn parse_count(text: &str) -> anyhow::Result<Value> {
+fn parse_count(text: &str) -> anyhow::Result<Value> {
     let count: u32 = text.parse().map_err(|_| {
         anyhow::anyhow!("--max-concurrent `{text}`: expected a whole number from 1 to 1,000,000")
     })?;

@@ -1,6 +1,6 @@
 //! Options that limit an account, and their request body.
 
-use super::key_options::{insert_option, parse_count, parse_rate};
+use super::key_options::{insert_call_limits, insert_option};
 use clap::Args;
 use serde_json::{Map, Value};
 
@@ -29,13 +29,7 @@ impl LimitOptions {
         let plain = |text: &str| Ok(Value::from(text));
         insert_option(&mut body, "spend_per_day", self.spend_per_day, plain)?;
         insert_option(&mut body, "spend_per_month", self.spend_per_month, plain)?;
-        insert_option(&mut body, "rate_limit", self.rate_limit, parse_rate)?;
-        insert_option(
-            &mut body,
-            "max_concurrent",
-            self.max_concurrent,
-            parse_count,
-        )?;
+        insert_call_limits(&mut body, self.rate_limit, self.max_concurrent)?;
         Ok(body)
     }
 }

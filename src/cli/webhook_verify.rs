@@ -46,7 +46,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         None => read(io::stdin(), "standard input")?,
     };
     let recorded = DeliveryFile::parse(&text)?;
-    let report = SignatureReport::new(&[secret], &recorded.signed(), recorded.body, now);
+    let report = SignatureReport::new(&[secret], &recorded.signed_headers(), recorded.body, now);
     let [x_signature, standard] = report.lines();
     let (outcome, code) = if report.verifies() {
         ("the delivery verifies", ExitCode::SUCCESS)

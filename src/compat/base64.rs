@@ -18,7 +18,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Base64Fault {
     /// A character of neither alphabet.
-    #[error("is not base64: found {shown} after {after} characters", shown = shown(*.byte))]
+    #[error("is not base64: found {shown} after {after} characters", shown = show_byte(*.byte))]
     Foreign {
         byte: u8,
         /// Number of characters before it.
@@ -34,7 +34,7 @@ pub enum Base64Fault {
     CutOff,
 }
 
-fn shown(byte: u8) -> String {
+fn show_byte(byte: u8) -> String {
     if byte.is_ascii_graphic() {
         format!("`{}`", char::from(byte))
     } else {

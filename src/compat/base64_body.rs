@@ -41,7 +41,7 @@ pub enum Part {
 }
 
 /// A body with `Content-Length`; for `sent` see [`on_sent`].
-pub fn sized(parts: Vec<Part>, sent: impl FnOnce() + 'static) -> BoxBody {
+pub fn sized_body(parts: Vec<Part>, sent: impl FnOnce() + 'static) -> BoxBody {
     let length = parts.iter().map(|part| match part {
         Part::Text(text) => text.len() as u64,
         Part::Image(image) => image.base64_length(),
@@ -59,7 +59,7 @@ pub fn pieces(parts: Vec<Part>) -> BoxStream<'static, Piece> {
 }
 
 /// A body without `Content-Length`.
-pub fn streamed(pieces: impl Stream<Item = Piece> + 'static) -> BoxBody {
+pub fn streamed_body(pieces: impl Stream<Item = Piece> + 'static) -> BoxBody {
     BoxBody::new(BodyStream::new(pieces))
 }
 

@@ -74,7 +74,7 @@ pub async fn show(
 
 async fn authenticate(request: &HttpRequest, accounts: &AccountService) -> Result<(), Refusal> {
     auth::authenticate(request, accounts).await?;
-    Ok(rate_headers::counted(request).admit()?)
+    Ok(rate_headers::states_of(request).admit()?)
 }
 
 /// Both APIs have this path under `/v1`. OpenAI's clients send the key as a bearer token, and Google's do not.

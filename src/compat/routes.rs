@@ -28,19 +28,19 @@ pub fn configure(service: &mut web::ServiceConfig) {
         .configure(openai::files::configure)
         .configure(openai::batches::configure)
         .service(
-            versioned("/models")
+            versioned_resource("/models")
                 .route(web::get().to(CatchPanic(models::list)))
                 .route(web::head().to(CatchPanic(models::list)))
                 .default_service(web::to(unknown)),
         )
         .service(
-            versioned("/models/{model:.+}")
+            versioned_resource("/models/{model:.+}")
                 .route(web::post().to(CatchPanic(gemini::call)))
                 .route(web::get().to(CatchPanic(models::show)))
                 .route(web::head().to(CatchPanic(models::show)))
                 .default_service(web::to(unknown)),
         )
-        .service(versioned("{rest:(/.*)?}").default_service(web::to(unknown)));
+        .service(versioned_resource("{rest:(/.*)?}").default_service(web::to(unknown)));
 }
 
 /// The dialect of a path; `None` for the native API.
@@ -54,7 +54,7 @@ pub fn dialect_of(path: &str) -> Option<Dialect> {
 }
 
 /// All versions are the same API.
-fn versioned(path: &str) -> Resource {
+fn versioned_resource(path: &str) -> Resource {
     web::resource(format!("/{{version:v1|v1beta|v1alpha}}{path}"))
 }
 

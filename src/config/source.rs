@@ -63,7 +63,7 @@ pub(super) fn merge_layers(built_in: &Tree, sources: &Sources, faults: &Faults) 
             );
             continue;
         };
-        let layer = nested(&tree, &keys, variable(raw, &location));
+        let layer = nest(&tree, &keys, variable(raw, &location));
         merge(&mut tree, layer, "", &mut refuse);
     }
     for (dotted, value) in &sources.flags {
@@ -73,7 +73,7 @@ pub(super) fn merge_layers(built_in: &Tree, sources: &Sources, faults: &Faults) 
             faults.push(&location, "", "unknown key".to_owned());
             continue;
         }
-        let layer = nested(&tree, &keys, node_of_flag(value, &location));
+        let layer = nest(&tree, &keys, node_of_flag(value, &location));
         merge(&mut tree, layer, "", &mut refuse);
     }
     tree
@@ -87,7 +87,7 @@ fn is_same_key(a: &str, b: &str) -> bool {
 
 /// Wraps a value in the tables of its path. Uses the tree's spelling of a key that differs only in case or in `-` for `_`: names
 /// of environment variables cannot express these.
-fn nested(tree: &Tree, keys: &[String], value: Node) -> Tree {
+fn nest(tree: &Tree, keys: &[String], value: Node) -> Tree {
     let Some((key, rest)) = keys.split_first() else {
         return Tree::new();
     };
@@ -105,7 +105,7 @@ fn nested(tree: &Tree, keys: &[String], value: Node) -> Tree {
     };
     let location = value.location.clone();
     let table = Node {
-        item: Item::Table(nested(below, rest, value)),
+        item: Item::Table(nest(below, rest, value)),
         location,
         raw: None,
     };

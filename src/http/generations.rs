@@ -7,7 +7,7 @@ use crate::application::submit_generation::{begin, estimate_generation, submit_g
 use crate::web::auth::CachedPrincipal;
 use crate::web::body;
 use crate::web::dry_run;
-use crate::web::generation_call::{accepted, estimated, read};
+use crate::web::generation_call::{accepted_response, estimate_response, read};
 use crate::web::idempotency_key;
 use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, ResponseError as _, web};
@@ -69,8 +69,8 @@ async fn submit(
     )?;
     if is_dry_run {
         let estimate = estimate_generation(generations, caller, request).await?;
-        return Ok(estimated(&estimate));
+        return Ok(estimate_response(&estimate));
     }
     let job = submit_generation(generations, caller, request).await?;
-    Ok(accepted(&generations.settings, job))
+    Ok(accepted_response(&generations.settings, job))
 }

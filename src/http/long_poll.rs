@@ -40,12 +40,12 @@ pub fn requested_wait(request: &HttpRequest) -> Result<Option<Wait>, Problem> {
             seconds,
             is_preference: false,
         }),
-        None => preferred(request.headers()),
+        None => preferred_wait(request.headers()),
     })
 }
 
 /// The first `wait` of the `Prefer` headers. Ignores an invalid value and caps a larger one.
-fn preferred(headers: &HeaderMap) -> Option<Wait> {
+fn preferred_wait(headers: &HeaderMap) -> Option<Wait> {
     let values = headers
         .get_all(PREFER)
         .filter_map(|value| value.to_str().ok());
@@ -76,7 +76,7 @@ mod tests {
         for header in headers {
             request = request.append_header((PREFER, *header));
         }
-        preferred(request.to_http_request().headers()).map(|it| it.seconds)
+        preferred_wait(request.to_http_request().headers()).map(|it| it.seconds)
     }
 
     #[test]

@@ -4,7 +4,7 @@ use object_store::path::Path;
 use url::Url;
 
 use super::ImagesError;
-use super::error::shortened;
+use super::error::shorten;
 use super::key;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl Address {
     pub(super) fn refused(&self, error: &object_store::Error) -> ImagesError {
         ImagesError::Setting {
             value: self.to_string(),
-            reason: shortened(&error.to_string()),
+            reason: shorten(&error.to_string()),
         }
     }
 

@@ -68,7 +68,7 @@ impl ImagesError {
 const MAX_DETAIL_BYTES: usize = 400;
 
 /// Shortens a store's message, which may be a whole page, to one line.
-pub(super) fn shortened(text: &str) -> String {
+pub(super) fn shorten(text: &str) -> String {
     let mut line = String::with_capacity(text.len().min(MAX_DETAIL_BYTES));
     for word in text.split_whitespace() {
         if line.len() + word.len() > MAX_DETAIL_BYTES {
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn a_long_answer_becomes_one_short_line() {
         let page = "an error\n".repeat(1_000);
-        let line = shortened(&page);
+        let line = shorten(&page);
         assert!(line.len() <= MAX_DETAIL_BYTES + 4);
         assert!(line.starts_with("an error an error"));
         assert!(line.ends_with(" ..."));

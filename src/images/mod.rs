@@ -15,7 +15,7 @@ mod retention;
 pub mod serve;
 pub(crate) mod signed_url;
 mod signing_key;
-mod streamed;
+mod stream_upload;
 mod temp_cleanup;
 
 use std::io;
@@ -38,7 +38,7 @@ pub use self::error::{FAULT_TARGET, ImagesError};
 pub use self::file_error::FileError;
 pub use self::key::{RESULTS, THUMBNAILS, UPLOADS, media_type, upload_key, view_key};
 pub use self::signing_key::FileSigningKey;
-pub use self::streamed::ObjectDigest;
+pub use self::stream_upload::ObjectDigest;
 
 /// S3 and Google Cloud Storage sign URLs for at most 7 days.
 const MAX_CLOUD_LIFETIME_SECONDS: u64 = 7 * 86_400;
@@ -392,7 +392,7 @@ impl Images {
     }
 
     fn fault(&self, doing: &str, key: &str, message: &str) -> ImagesError {
-        let mut detail = error::shortened(message);
+        let mut detail = error::shorten(message);
         if !self.inner.hint.is_empty() {
             detail.push_str("; ");
             detail.push_str(self.inner.hint);

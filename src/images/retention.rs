@@ -25,7 +25,7 @@ impl Images {
         limit: usize,
     ) -> Result<usize, ImagesError> {
         let expired = self
-            .expired(prefix, older_than, limit, async |_| false)
+            .list_expired(prefix, older_than, limit, async |_| false)
             .await?;
         self.remove(prefix, expired).await
     }
@@ -36,7 +36,7 @@ impl Images {
     /// # Errors
     ///
     /// `MissingBucket`; `Store`.
-    pub async fn expired(
+    pub async fn list_expired(
         &self,
         prefix: &str,
         older_than: DateTime<Utc>,

@@ -62,7 +62,7 @@ pub(crate) fn read(
     query: &str,
     now: DateTime<Utc>,
 ) -> Result<Grant, FileError> {
-    let object = unescaped(raw_key).ok_or(FileError::InvalidSignature)?;
+    let object = unescape(raw_key).ok_or(FileError::InvalidSignature)?;
     let (expires, signature) = parameters(query).ok_or(FileError::InvalidSignature)?;
     if key::location(&object).is_err() || !signing_key.verify(&object, expires, &signature) {
         return Err(FileError::InvalidSignature);
@@ -79,7 +79,7 @@ pub(crate) fn read(
 
 /// Decodes the escapes once. Rejects an escaped slash, backslash or NUL even though the signature
 /// would have to match: no signed URL holds one, and proxies treat them differently.
-fn unescaped(raw_key: &str) -> Option<Cow<'_, str>> {
+fn unescape(raw_key: &str) -> Option<Cow<'_, str>> {
     let lower = raw_key.to_ascii_lowercase();
     if ["%2f", "%5c", "%00"]
         .iter()

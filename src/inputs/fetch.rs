@@ -197,7 +197,7 @@ async fn read(
 ) -> Result<Option<Bytes>, Failure> {
     match answer.chunk().await {
         Ok(Some(chunk)) => {
-            ingestion.arrived(index, chunk.len())?;
+            ingestion.record_bytes(index, chunk.len())?;
             Ok(Some(chunk))
         }
         Ok(None) => Ok(None),

@@ -79,7 +79,7 @@ impl<'a> Ingestion<'a> {
         }
     }
 
-    pub fn arrived(&self, index: usize, bytes: usize) -> Result<(), Failure> {
+    pub fn record_bytes(&self, index: usize, bytes: usize) -> Result<(), Failure> {
         let arrived = &self.progress[index].arrived;
         arrived.set(arrived.get() + bytes as u64);
         self.expect(index, arrived.get())

@@ -8,7 +8,7 @@ use crate::application::ledger;
 use crate::application::services::AccountService;
 use crate::web::access::{OfAccount, OfOperator, OperatorCall};
 use crate::web::body;
-use crate::web::idempotency_key::{self, created};
+use crate::web::idempotency_key::{self, creation_response};
 use crate::web::ledger_query;
 use crate::web::paging::{self, listing, try_listing};
 use crate::web::problem::HttpResult;
@@ -27,7 +27,7 @@ pub async fn open(
     let (new, key): (NewAccount, _) = read_once(&body, idempotency_key::key(request.headers()))?;
     let opened = accounts::open(&accounts, &caller, new.into(), key).await?;
     let account = answers::account(&accounts.core, opened.account)?;
-    Ok(created(opened.is_replay).json(account))
+    Ok(creation_response(opened.is_replay).json(account))
 }
 
 /// `GET /accounts`

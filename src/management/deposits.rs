@@ -5,7 +5,7 @@ use crate::application::deposits;
 use crate::application::services::AccountService;
 use crate::web::access::{OfAccount, OfOperator};
 use crate::web::body;
-use crate::web::idempotency_key::{self, created};
+use crate::web::idempotency_key::{self, creation_response};
 use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, web};
 
@@ -19,5 +19,8 @@ pub async fn create(
     let body = body::read_json(&request, payload, &accounts.settings).await?;
     let (new, key) = read_once(&body, idempotency_key::key(request.headers()))?;
     let deposited = deposits::deposit(&accounts.core, &caller, of.account.id, new, key).await?;
-    Ok(created(deposited.is_replay).json(tintype_api::Transaction::from(deposited.entry)))
+    Ok(
+        creation_response(deposited.is_replay)
+            .json(tintype_api::Transaction::from(deposited.entry)),
+    )
 }

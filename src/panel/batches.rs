@@ -152,7 +152,11 @@ pub async fn results(of: OfAccount, request: HttpRequest, jobs: Data<JobService>
 }
 
 /// `GET /batches/{batch_id}/failed`: the failed requests, ready to be submitted again.
-pub async fn failed(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
+pub async fn failed_jobs(
+    of: OfAccount,
+    request: HttpRequest,
+    jobs: Data<JobService>,
+) -> HttpResult {
     let (batch, _) = find(&of, &request, &jobs.core).await?;
     let name = format!("batch-{}-failed.jsonl", batch.id);
     let answer = batch_lines::respond(&request, jobs, batch, async |jobs, job| match job.state {

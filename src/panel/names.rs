@@ -20,25 +20,25 @@ type Name = Result<Option<String>, StoreError>;
 
 impl Names {
     pub fn account(&mut self, core: &Core, id: AccountId) -> Name {
-        cached(&mut self.accounts, id, || {
+        get_or_look_up(&mut self.accounts, id, || {
             Ok(core.store.account(id).wait()?.map(|it| it.name))
         })
     }
 
     /// The email address of a person.
     pub fn person(&mut self, core: &Core, account: AccountId, id: PersonId) -> Name {
-        cached(&mut self.people, id, || {
+        get_or_look_up(&mut self.people, id, || {
             let person = core.store.person(account, id).wait()?;
             Ok(person.map(|it| it.email.as_str().to_owned()))
         })
     }
 
     pub fn key(&mut self, core: &Core, id: KeyId) -> Result<Option<KeyName>, StoreError> {
-        cached(&mut self.keys, id, || core.store.key_name(id).wait())
+        get_or_look_up(&mut self.keys, id, || core.store.key_name(id).wait())
     }
 }
 
-fn cached<I: Copy + Eq + Hash, N: Clone>(
+fn get_or_look_up<I: Copy + Eq + Hash, N: Clone>(
     names: &mut HashMap<I, Option<N>>,
     id: I,
     look_up: impl FnOnce() -> Result<Option<N>, StoreError>,

@@ -46,7 +46,7 @@ pub async fn show(
         "waiting": depths.queued.iter().sum::<usize>(),
         "running": depths.running,
     });
-    view["paused"] = paused(&pause::current(&core).await?);
+    view["paused"] = describe_pause(&pause::current(&core).await?);
     view["limits"] = json!(answers::account(&core, of.account)?.limits);
     if of.caller.is_operator() {
         let figures = service::figures(core.clone(), panel).await?;
@@ -59,7 +59,7 @@ pub async fn show(
     Ok(HttpResponse::Ok().json(view))
 }
 
-fn paused(pause: &Pause) -> Value {
+fn describe_pause(pause: &Pause) -> Value {
     let tiers = Tier::ALL.iter().filter(|tier| pause.covers(**tier));
     let tier = |tier: &Tier| json!({"id": tier.word(), "reason": pause.reason(*tier)});
     json!({

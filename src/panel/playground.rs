@@ -13,7 +13,7 @@ use crate::application::submit_generation::{begin, submit_generation};
 use crate::images::FAULT_TARGET;
 use crate::inputs::{StagedUpload, StoredUpload, UploadFault};
 use crate::web::access::{OfAccount, path_segment};
-use crate::web::generation_call::{accepted, read};
+use crate::web::generation_call::{accepted_response, read};
 use crate::web::problem::{Code, HttpResult, Problem};
 use actix_multipart::{Field, Multipart};
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -87,7 +87,7 @@ pub async fn create(
     let job = submitted
         .await
         .map_err(|problem: Problem| payer::explain_rejection(&payer, problem))?;
-    Ok(accepted(&generations.settings, job))
+    Ok(accepted_response(&generations.settings, job))
 }
 
 fn has_input_urls(body: &[u8]) -> bool {

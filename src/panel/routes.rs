@@ -167,7 +167,9 @@ fn of_batches(api: &mut web::ServiceConfig) {
             .route(web::delete().to(CatchPanic(batches::cancel))),
     )
     .service(at("/batches/{batch_id}/results").route(web::get().to(CatchPanic(batches::results))))
-    .service(at("/batches/{batch_id}/failed").route(web::get().to(CatchPanic(batches::failed))))
+    .service(
+        at("/batches/{batch_id}/failed").route(web::get().to(CatchPanic(batches::failed_jobs))),
+    )
     .service(at("/batches/{batch_id}/pictures").route(web::get().to(CatchPanic(batches::images))));
 }
 

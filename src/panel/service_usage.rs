@@ -12,7 +12,7 @@ use crate::application::blocking::blocking;
 use crate::application::commit::detached;
 use crate::application::core::Core;
 use crate::application::settings::Settings;
-use crate::csv_text::quoted;
+use crate::csv_text::quote;
 use crate::web::access::OperatorCall;
 use crate::web::problem::HttpResult;
 use actix_web::web::Data;
@@ -125,7 +125,7 @@ impl CsvSource for Reader {
         let mut names = Names::default();
         let mut text = String::new();
         for account in items {
-            let prefix = format!("{},{},", account.id, quoted(&account.name));
+            let prefix = format!("{},{},", account.id, quote(&account.name));
             text += &csv_lines(
                 &self.core,
                 &self.settings,

@@ -4,7 +4,7 @@ use super::chart_view::figures;
 use super::names::Names;
 use crate::application::core::Core;
 use crate::application::settings::Settings;
-use crate::csv_text::quoted;
+use crate::csv_text::quote;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use tintype_storage::domain::daily_usage::{DailyUsage, ModelUsage, UsageTotals};
@@ -91,7 +91,7 @@ pub fn csv_lines(
                 let fields = [
                     Timestamp::of_day(position.day).date(),
                     position.key.to_string(),
-                    quoted(&name),
+                    quote(&name),
                     tier.word().to_owned(),
                     resolution.word().to_owned(),
                     totals.done.to_string(),

@@ -133,7 +133,7 @@ pub fn open_temporary_engine(directory: &Path) -> Result<Arc<dyn Engine>, Engine
 
 fn refuse_unfinished_data_dir(config: &Config) -> Result<(), EngineError> {
     let data_dir = &config.storage.data_dir;
-    if !backup::unfinished(data_dir).exists() {
+    if !backup::unfinished_marker(data_dir).exists() {
         return Ok(());
     }
     Err(EngineError::Directory {

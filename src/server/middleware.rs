@@ -164,7 +164,7 @@ fn with_headers(
     id: &RequestId,
 ) -> ServiceResponse<BoxBody> {
     id.write(response.headers_mut());
-    let counted = rate_headers::counted(response.request());
+    let counted = rate_headers::states_of(response.request());
     rate_headers::write(&counted, response.headers_mut());
     response
 }

@@ -48,7 +48,10 @@ pub fn read(
 }
 
 /// 202 with the job.
-pub fn accepted(settings: &Settings, AcceptedJob { job, replayed }: AcceptedJob) -> HttpResponse {
+pub fn accepted_response(
+    settings: &Settings,
+    AcceptedJob { job, replayed }: AcceptedJob,
+) -> HttpResponse {
     let status_url = format!("/api/v1/jobs/{job}");
     let mut answer = HttpResponse::Accepted();
     answer.insert_header((
@@ -69,7 +72,7 @@ pub fn accepted(settings: &Settings, AcceptedJob { job, replayed }: AcceptedJob)
 }
 
 /// 200 with what the job would cost.
-pub fn estimated(estimate: &Estimate) -> HttpResponse {
+pub fn estimate_response(estimate: &Estimate) -> HttpResponse {
     let mut answer = HttpResponse::Ok();
     answer.insert_header((header::CACHE_CONTROL, "no-store"));
     answer.json(tintype_api::Estimate {

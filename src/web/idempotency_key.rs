@@ -11,7 +11,7 @@ pub const REPLAYED: (&str, &str) = ("Idempotent-Replayed", "true");
 const MAX_CHARS: usize = 255;
 
 /// 201
-pub fn created(is_replay: bool) -> HttpResponseBuilder {
+pub fn creation_response(is_replay: bool) -> HttpResponseBuilder {
     let mut answer = HttpResponse::Created();
     if is_replay {
         answer.insert_header(REPLAYED);

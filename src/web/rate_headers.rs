@@ -10,7 +10,7 @@ use tintype_storage::domain::api_key::{ApiKey, RateLimit};
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 
-/// Counts a call and stores the outcome for [`counted`].
+/// Counts a call and stores the outcome for [`states_of`].
 pub fn count(
     request: &HttpRequest,
     accounts: &AccountService,
@@ -29,7 +29,7 @@ pub fn forget(request: &HttpRequest) {
 }
 
 /// The outcome of [`count`].
-pub fn counted(request: &HttpRequest) -> RateStates {
+pub fn states_of(request: &HttpRequest) -> RateStates {
     request.extensions().get().copied().unwrap_or_default()
 }
 

@@ -56,7 +56,7 @@ impl<'a> DeliveryFile<'a> {
     }
 
     /// The headers that verification needs.
-    pub fn signed(&self) -> Headers<'a> {
+    pub fn signed_headers(&self) -> Headers<'a> {
         Headers::pick(self.headers.iter().copied())
     }
 
@@ -96,7 +96,7 @@ mod tests {
         let recorded = DeliveryFile::parse(text).unwrap();
         assert_eq!(recorded.headers, [("x-signature", "s"), ("Empty", "")]);
         assert_eq!(recorded.body, b"{}");
-        assert_eq!(recorded.signed().x_signature, Some("s"));
+        assert_eq!(recorded.signed_headers().x_signature, Some("s"));
         assert_eq!(DeliveryFile::parse(b"\n").unwrap().body, b"");
     }
 

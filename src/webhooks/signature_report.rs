@@ -66,11 +66,11 @@ impl SignatureReport {
                 "verifies, but only after re-encoding the body as {}: something on the way has rewritten it",
                 encoding.word()
             ),
-            Err(refusal) => refused(refusal),
+            Err(refusal) => describe_refusal(refusal),
         };
         let standard = self
             .standard
-            .map_or_else(refused, |()| "verifies".to_owned());
+            .map_or_else(describe_refusal, |()| "verifies".to_owned());
         let verdict = |header, verifies, words| Verdict {
             header,
             verifies,
@@ -83,7 +83,7 @@ impl SignatureReport {
     }
 }
 
-fn refused(refusal: Refusal) -> String {
+fn describe_refusal(refusal: Refusal) -> String {
     match refusal {
         Refusal::Missing(_) => format!("not checked: {refusal}"),
         _ => format!("does not verify: {refusal}"),

@@ -1,7 +1,7 @@
 //! The account actor: takes the commands in its inbox and starts a round for them. Commands that arrive meanwhile form the next round.
 
 use super::round::{AccountRound, Decision, Wake};
-use super::shared::AccountShared;
+use super::shared_state::AccountSharedState;
 use crate::process_context::ProcessContext;
 use actix::{Actor, Addr, AsyncContext, Context, Handler};
 use std::sync::Arc;
@@ -13,17 +13,17 @@ const MAX_COMMANDS: usize = 256;
 const JOIN_POLL: Duration = Duration::from_millis(20);
 
 pub struct AccountActor {
-    shared: Arc<AccountShared>,
+    shared: Arc<AccountSharedState>,
 }
 
 impl AccountActor {
-    pub(super) fn new(shared: Arc<AccountShared>) -> Self {
+    pub(super) fn new(shared: Arc<AccountSharedState>) -> Self {
         Self { shared }
     }
 
     /// Starts a round for the waiting commands, unless one is in flight: the next decision builds on its outcome.
     fn start_round(&self, address: &Addr<Self>) {
-        let AccountShared { context, inbox, .. } = &*self.shared;
+        let AccountSharedState { context, inbox, .. } = &*self.shared;
         while !context.process.fail_stop.has_tripped() {
             let commands = inbox.take(MAX_COMMANDS);
             if commands.is_empty() {

@@ -7,7 +7,7 @@ mod in_flight;
 mod inbox;
 mod registry;
 mod round;
-mod shared;
+mod shared_state;
 
 pub use actor::AccountActor;
 pub use command::{AccountCommand, KeyChange, Reply};

@@ -6,7 +6,7 @@ use super::context::AccountContext;
 use super::in_flight::{InFlight, InFlightGuard};
 use super::inbox::{Inbox, PutOutcome};
 use super::round::Wake;
-use super::shared::AccountShared;
+use super::shared_state::AccountSharedState;
 use crate::fail_stop::FailStop;
 use actix::{Actor, Addr, ArbiterHandle};
 use parking_lot::RwLock;
@@ -32,7 +32,7 @@ const MAX_WAITING: usize = 4_096;
 #[derive(Clone)]
 pub struct AccountHandle {
     address: Addr<AccountActor>,
-    shared: Arc<AccountShared>,
+    shared: Arc<AccountSharedState>,
     in_flight: InFlight,
 }
 
@@ -158,7 +158,7 @@ impl AccountHandle {
         jobs: usize,
         read: Option<&BeforeJobs>,
     ) -> Result<(), AcceptError> {
-        let AccountShared { id, context, .. } = &*self.shared;
+        let AccountSharedState { id, context, .. } = &*self.shared;
         let (live, most, of_key) = match &context.process.node {
             None => {
                 let of_key = || self.shared.state.lock().live_jobs_of(key.id);
@@ -278,7 +278,11 @@ impl AccountRegistry {
             });
         }
         let inbox = Inbox::new(MAX_WAITING);
-        let shared = Arc::new(AccountShared::new(Arc::clone(&self.context), inbox, state));
+        let shared = Arc::new(AccountSharedState::new(
+            Arc::clone(&self.context),
+            inbox,
+            state,
+        ));
         let own = Arc::clone(&shared);
         let address =
             AccountActor::start_in_arbiter(&self.arbiter, move |_| AccountActor::new(own));

@@ -2,7 +2,7 @@
 
 use super::command::{AccountCommand, KeyChange, Reply};
 use super::context::AccountContext;
-use super::shared::AccountShared;
+use super::shared_state::AccountSharedState;
 use crate::delivery::DeliveryCommand;
 use crate::queue::{Expiry, Lane, QueueChange, QueuedJob, Removal};
 use crate::stats::DecidedCounts;
@@ -27,7 +27,7 @@ pub struct Wake;
 
 /// A round of commands of one account.
 pub struct AccountRound {
-    pub shared: Arc<AccountShared>,
+    pub shared: Arc<AccountSharedState>,
     pub wake: Recipient<Wake>,
     /// The paused models at the start of the round.
     pub pause: Pause,
@@ -238,7 +238,7 @@ impl Decision {
                 let jobs = batch.requests.iter();
                 let jobs: Vec<JobId> = jobs.map(|_| JobId(context.process.ids.next(now))).collect();
                 match reply.decide(decisions.accept_batch(id, &jobs, batch, now))? {
-                    Ok(AcceptedBatch { replayed: true, .. }) => self.counts.replayed(),
+                    Ok(AcceptedBatch { replayed: true, .. }) => self.counts.count_replay(),
                     Ok(_) => {
                         self.queue_batch(&jobs, batch, decisions.account().id);
                         if let Some(note) = note {
@@ -328,7 +328,7 @@ impl Decision {
         now: Timestamp,
     ) {
         match outcome {
-            Ok(AcceptedJob { replayed: true, .. }) => return self.counts.replayed(),
+            Ok(AcceptedJob { replayed: true, .. }) => return self.counts.count_replay(),
             Ok(_) => {}
             Err(_) => return,
         }

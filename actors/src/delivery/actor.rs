@@ -338,7 +338,11 @@ impl DeliveryActor {
         outcome: AttemptOutcome,
     ) {
         self.in_flight.remove(&scheduled.id);
-        self.context.process.stats.deliveries.attempted(&outcome);
+        self.context
+            .process
+            .stats
+            .deliveries
+            .count_attempt(&outcome);
         let end = match &outcome {
             AttemptOutcome::Made(attempt) if attempt.succeeded() => {
                 AttemptEnd::Succeeded(Duration::from_millis(attempt.duration_ms))
@@ -362,7 +366,7 @@ impl DeliveryActor {
         self.release(id);
         // Scheduled before the next decision, because a refused redelivery leaves the delivery as it is.
         if let Some(delivery) = &delivery {
-            self.context.process.stats.deliveries.recorded(delivery);
+            self.context.process.stats.deliveries.count_change(delivery);
             self.schedule(delivery, None);
             if failed_event::is_failed_event(delivery) {
                 let context = Arc::clone(&self.context);
@@ -432,7 +436,7 @@ impl Handler<DeliveryCommand> for DeliveryActor {
         match command {
             DeliveryCommand::Queued(deliveries) => {
                 for delivery in &deliveries {
-                    self.context.process.stats.deliveries.recorded(delivery);
+                    self.context.process.stats.deliveries.count_change(delivery);
                     self.schedule(delivery, None);
                 }
                 self.begin_due_attempts(ctx);

@@ -25,7 +25,7 @@ impl<D, T, E> DeliveryRound<D, T, E> {
         }
     }
 
-    fn found(&self, reads: &ReadResults) -> Result<Vec<Option<Delivery>>, StoreError> {
+    fn read_deliveries(&self, reads: &ReadResults) -> Result<Vec<Option<Delivery>>, StoreError> {
         let found = self.keys.iter().map(|key| {
             let value = reads.value(key).ok_or(StoreError::NotRead)?;
             value.map(|it| DELIVERIES.decode(it)).transpose()
@@ -49,7 +49,7 @@ where
     }
 
     fn decide(&mut self, reads: &ReadResults) -> RoundStep {
-        let (writes, outcome) = match self.found(reads) {
+        let (writes, outcome) = match self.read_deliveries(reads) {
             Ok(found) => {
                 let (writes, outcome) = (self.decide)(found);
                 (writes, Ok(outcome))

@@ -86,7 +86,7 @@ pub async fn generate(
         if error.allows_failover() {
             stats.given_up.fetch_add(1, Ordering::Relaxed);
         }
-        if !error.allows_failover() || untried.is_empty() || deadline.left().is_zero() {
+        if !error.allows_failover() || untried.is_empty() || deadline.time_left().is_zero() {
             return Err(error);
         }
         let backend = &context.pool.backend(route).name;

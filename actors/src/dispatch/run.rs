@@ -33,12 +33,12 @@ pub async fn run(
         Some(Ok(Ok(image))) => (JobEvent::Finish { image }, RunEnd::Image),
         Some(Ok(Err(error))) => {
             context.failures.remember(job.id, log.take_failures());
-            failed(error.to_string(), error.kind())
+            failed_run(error.to_string(), error.kind())
         }
         Some(Err(_)) => {
             tracing::error!(job = %job.id, "a run panicked");
             let error = "the image generator failed unexpectedly; try again, or change the request";
-            failed(error.into(), FailureKind::Broken)
+            failed_run(error.into(), FailureKind::Broken)
         }
         None => (JobEvent::CutOff, RunEnd::CutOff),
     };
@@ -48,7 +48,7 @@ pub async fn run(
     (job, event)
 }
 
-fn failed(error: String, kind: FailureKind) -> (JobEvent, RunEnd) {
+fn failed_run(error: String, kind: FailureKind) -> (JobEvent, RunEnd) {
     let end = RunEnd::Failed(JobOutcome::Failed(kind));
     (JobEvent::Fail { error, kind }, end)
 }

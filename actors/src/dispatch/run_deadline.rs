@@ -16,7 +16,7 @@ impl RunDeadline {
         Self { whole, left: whole }
     }
 
-    pub fn left(&self) -> Duration {
+    pub fn time_left(&self) -> Duration {
         self.left
     }
 
@@ -55,13 +55,13 @@ mod tests {
         let mut deadline = RunDeadline::new(seconds(10));
         assert_eq!(deadline.work(async { 7 }).await, Some(7));
         sleep(seconds(3_600)).await;
-        assert_eq!(deadline.left(), seconds(10));
+        assert_eq!(deadline.time_left(), seconds(10));
         assert!(deadline.work(sleep(seconds(4))).await.is_some());
         assert!(deadline.wait(seconds(2)).await);
         assert!(!deadline.wait(seconds(4)).await, "nothing would be left");
-        assert_eq!(deadline.left(), seconds(4));
+        assert_eq!(deadline.time_left(), seconds(4));
         assert!(deadline.work(std::future::pending::<()>()).await.is_none());
-        assert_eq!(deadline.left(), Duration::ZERO);
+        assert_eq!(deadline.time_left(), Duration::ZERO);
         assert!(deadline.work(sleep(seconds(1))).await.is_none());
         assert_eq!(
             deadline.exceeded().to_string(),

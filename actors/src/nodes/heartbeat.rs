@@ -42,7 +42,7 @@ impl Decision for Join {
     }
 
     fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<Self::Outcome>, StoreError> {
-        let mut nodes = recorded(reads)?;
+        let mut nodes = recorded_nodes(reads)?;
         let joined = Node::new(self.process.clone());
         let writes = vec![NODES.put(&self.node, &joined)];
         nodes.push((self.node, joined));
@@ -69,7 +69,7 @@ impl Decision for Heartbeat {
                 HeartbeatOutcome::DeclaredDead,
             ));
         };
-        let nodes = recorded(reads)?;
+        let nodes = recorded_nodes(reads)?;
         let updated = Node {
             beat: own.beat + 1,
             is_leaving: self.is_leaving,
@@ -81,7 +81,7 @@ impl Decision for Heartbeat {
     }
 }
 
-fn recorded(reads: &ReadResults) -> Result<Vec<(NodeId, Node)>, StoreError> {
+fn recorded_nodes(reads: &ReadResults) -> Result<Vec<(NodeId, Node)>, StoreError> {
     let pairs = reads.pairs(&all_nodes()).ok_or(StoreError::NotRead)?;
     let nodes = pairs
         .iter()

@@ -229,7 +229,7 @@ impl Decision for Take {
         };
         if limit == 0 {
             let nothing = TakeOutcome {
-                slots: slots.granted(),
+                slots: slots.granted_slots(),
                 ..TakeOutcome::default()
             };
             return Ok(DecisionStep::Write(slots.writes(), nothing));
@@ -271,7 +271,7 @@ impl Decision for Take {
         let taken = TakeOutcome {
             jobs,
             limit,
-            slots: slots.granted(),
+            slots: slots.granted_slots(),
             found_all,
             changes,
         };

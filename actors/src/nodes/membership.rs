@@ -91,7 +91,7 @@ impl Membership {
         let nodes = decide(&self.store, join).await?;
         let others = OtherNodes::since(sent);
         // The process serves calls once it has joined, and lists the nodes from then on.
-        self.node.set_nodes(others.seen(nodes, sent));
+        self.node.set_nodes(others.seen_nodes(nodes, sent));
         self.node.confirm(sent);
         self.node.take.notify_one();
         let (reported, suspects) = watch::channel(Suspects::default());
@@ -129,7 +129,7 @@ impl Membership {
             let dead = dead.map(|(id, _)| *id).collect();
             let silent = others.silent(&nodes, own, self.node.dead_after);
             suspects.send_replace(Suspects { silent, dead });
-            self.node.set_nodes(others.seen(nodes, sent));
+            self.node.set_nodes(others.seen_nodes(nodes, sent));
             // Looks for jobs that another node has queued.
             self.node.take.notify_one();
         }
@@ -238,7 +238,7 @@ impl OtherNodes {
         silent
     }
 
-    fn seen(&self, nodes: Vec<(NodeId, Node)>, confirmed: Instant) -> Vec<SeenNode> {
+    fn seen_nodes(&self, nodes: Vec<(NodeId, Node)>, confirmed: Instant) -> Vec<SeenNode> {
         let seen = |(id, node)| SeenNode {
             id,
             node,
@@ -299,7 +299,7 @@ mod tests {
         let mut others = OtherNodes::since(Instant::now());
         let mut look = |nodes: &[(NodeId, Node)]| {
             let silent = others.silent(nodes, own.0, DEAD_AFTER);
-            let ages = others.seen(nodes.to_vec(), Instant::now());
+            let ages = others.seen_nodes(nodes.to_vec(), Instant::now());
             let ages: Vec<u64> = ages.iter().map(|it| it.since.elapsed().as_secs()).collect();
             (silent, ages)
         };

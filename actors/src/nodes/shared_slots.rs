@@ -103,7 +103,7 @@ impl GrantedSlots<'_> {
     }
 
     /// The number of slots that the node gets, by the index of the backend.
-    pub fn granted(&self) -> Vec<(usize, usize)> {
+    pub fn granted_slots(&self) -> Vec<(usize, usize)> {
         let grants = self.demands.iter().zip(&self.grants);
         let granted = grants.map(|(demand, grant)| (demand.backend, grant.granted as usize));
         granted.collect()

@@ -86,7 +86,10 @@ impl Decision for Requeue {
     }
 
     fn needs(&self) -> Vec<ReadRequest> {
-        let mut needs = vec![ReadRequest::Get(NODES.key(&self.node)), self.taken()];
+        let mut needs = vec![
+            ReadRequest::Get(NODES.key(&self.node)),
+            self.taken_request(),
+        ];
         if self.is_leaving {
             needs.push(locks::all());
         }
@@ -98,7 +101,9 @@ impl Decision for Requeue {
         if found.is_none_or(|it| it.has_ended == self.is_leaving) {
             return Ok(DecisionStep::Write(Writes::new(), RequeueOutcome::None));
         }
-        let taken = reads.pairs(&self.taken()).ok_or(StoreError::NotRead)?;
+        let taken = reads
+            .pairs(&self.taken_request())
+            .ok_or(StoreError::NotRead)?;
         let mut writes = Writes::new();
         for (key, value) in taken {
             let Some(((_, job), taken)) = TAKEN_JOBS.entry(key, value)? else {
@@ -128,7 +133,7 @@ impl Decision for Requeue {
 }
 
 impl Requeue {
-    fn taken(&self) -> ReadRequest {
+    fn taken_request(&self) -> ReadRequest {
         let range = TAKEN_JOBS.range(&self.node);
         ReadRequest::Scan(range, Direction::Rising, STEP)
     }

@@ -246,7 +246,7 @@ impl SharedQueue {
     pub fn begun(&self, tier: Tier) -> usize {
         let state = self.state.lock();
         let taken = state.taken.values().filter(|it| it.tier == tier).count();
-        taken + state.of(tier).resumed()
+        taken + state.of(tier).resumed_jobs()
     }
 
     /// This node's turns since it last saw the queue of a tier empty; `None` for an empty queue.
@@ -322,13 +322,13 @@ impl TierCopy {
         self.listed.binary_search_by_key(place, |(it, _)| *it)
     }
 
-    fn resumed(&self) -> usize {
+    fn resumed_jobs(&self) -> usize {
         self.listed
             .partition_point(|(place, _)| place.class == QueueClass::Resumed)
     }
 
     fn waiting(&self) -> usize {
-        self.listed.len() + self.beyond - self.resumed()
+        self.listed.len() + self.beyond - self.resumed_jobs()
     }
 }
 

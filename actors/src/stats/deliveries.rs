@@ -47,7 +47,7 @@ impl DeliveryStats {
         }
     }
 
-    pub(crate) fn attempted(&self, outcome: &AttemptOutcome) {
+    pub(crate) fn count_attempt(&self, outcome: &AttemptOutcome) {
         let attempt = match outcome {
             AttemptOutcome::Made(attempt) => attempt,
             AttemptOutcome::NotSent(_) => {
@@ -69,7 +69,7 @@ impl DeliveryStats {
     }
 
     /// Counts a durable delivery, if it has ended.
-    pub(crate) fn recorded(&self, delivery: &Delivery) {
+    pub(crate) fn count_change(&self, delivery: &Delivery) {
         match delivery.state {
             DeliveryState::Pending { .. } => {}
             DeliveryState::Delivered { at } => {
@@ -95,13 +95,13 @@ mod tests {
         let stats = DeliveryStats::default();
         let at = Timestamp::from_millis(0);
         let took = Duration::from_millis(7);
-        let attempted = |attempt| stats.attempted(&AttemptOutcome::Made(attempt));
+        let count_attempt = |attempt| stats.count_attempt(&AttemptOutcome::Made(attempt));
         for status in [200, 204, 302, 404, 500, 503, 101] {
-            attempted(Attempt::answered(0, at, took, status, b"", None));
+            count_attempt(Attempt::answered(0, at, took, status, b"", None));
         }
-        attempted(Attempt::answered(0, at, took, 200, b"", Some("late")));
-        attempted(Attempt::broken(0, at, took, "refused"));
-        stats.attempted(&AttemptOutcome::NotSent("no secret".into()));
+        count_attempt(Attempt::answered(0, at, took, 200, b"", Some("late")));
+        count_attempt(Attempt::broken(0, at, took, "refused"));
+        stats.count_attempt(&AttemptOutcome::NotSent("no secret".into()));
         let counted = stats
             .attempts
             .each_ref()

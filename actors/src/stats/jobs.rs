@@ -48,7 +48,7 @@ impl JobStats {
     }
 
     /// Counts a call that was answered with an earlier job without its account's actor. The actor counts its own replays.
-    pub fn replayed(&self) {
+    pub fn count_replay(&self) {
         self.replayed.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -100,7 +100,7 @@ impl DecidedCounts {
         self.accepted[tier.index()][mode as usize] += 1;
     }
 
-    pub(crate) fn replayed(&mut self) {
+    pub(crate) fn count_replay(&mut self) {
         self.replayed += 1;
     }
 
@@ -127,7 +127,7 @@ mod tests {
         let mut counts = DecidedCounts::default();
         (0..3).for_each(|_| counts.accepted(Tier::Pro, Mode::TextToImage));
         counts.accepted(Tier::Fast, Mode::ImageToImage);
-        counts.replayed();
+        counts.count_replay();
         stats.add(&counts);
         let read = stats.per_commit.read();
         assert_eq!((read.count(), read.sum), (1, 4));

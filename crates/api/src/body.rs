@@ -1,7 +1,7 @@
 //! Request bodies: one declaration per body defines its parser and its schema.
 
 use crate::fields::{FieldFault, Fields};
-use crate::schema::{described, object};
+use crate::schema::{object, with_description};
 use serde_json::Value;
 
 /// A request body.
@@ -74,7 +74,7 @@ impl<'a> FieldSchemas<'a> {
         let schema = P::schema(self.required.contains(&name));
         let schema = match text.trim() {
             "" => schema,
-            text => described(schema, text),
+            text => with_description(schema, text),
         };
         self.fields.push((name, schema));
     }

@@ -2,7 +2,7 @@
 
 use crate::body::{self, Body, Presence};
 use crate::fields::{Fields, kind};
-use crate::schema::{described, or_null, words};
+use crate::schema::{or_null, with_description, words};
 use crate::visible_text;
 use ipnet::{IpNet, Ipv4Net};
 use serde_json::value::RawValue;
@@ -413,8 +413,8 @@ impl Kind for RateLimit {
         json!({
             "type": "object",
             "properties": {
-                "per_second": described(number(), "The sustained rate, in requests per second."),
-                "burst": described(number(), "The burst size, in requests."),
+                "per_second": with_description(number(), "The sustained rate, in requests per second."),
+                "burst": with_description(number(), "The burst size, in requests."),
             },
             "required": ["per_second", "burst"],
             "additionalProperties": false,

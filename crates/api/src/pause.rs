@@ -3,7 +3,7 @@
 use crate::body::{Body, Presence as _};
 use crate::field::{Flag, Kind as _, Nullable, Optional, Reason};
 use crate::fields::Fields;
-use crate::schema::{PerTier, described, object, or_null};
+use crate::schema::{PerTier, object, or_null, with_description};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -78,14 +78,14 @@ impl Body for PauseChange {
         let reason = || or_null(Reason::schema());
         let members = |names: &[&'static str], schema: &dyn Fn() -> Value, text: &str| {
             let members = names.iter().map(|name| (*name, schema())).collect();
-            described(or_null(object(members, &[])), text)
+            with_description(or_null(object(members, &[])), text)
         };
         let fields = vec![
-            ("project", described(switch(), "Everything.")),
+            ("project", with_description(switch(), "Everything.")),
             ("tiers", members(TIERS, &switch, "Single models.")),
             (
                 "reason",
-                described(
+                with_description(
                     reason(),
                     "The reason that callers see, for all paused switches without a separate reason.",
                 ),

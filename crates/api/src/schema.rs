@@ -25,7 +25,7 @@ pub fn or_null(mut schema: Value) -> Value {
     schema
 }
 
-pub fn described(mut schema: Value, text: impl Into<Value>) -> Value {
+pub fn with_description(mut schema: Value, text: impl Into<Value>) -> Value {
     schema["description"] = text.into();
     schema
 }

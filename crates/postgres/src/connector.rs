@@ -37,7 +37,7 @@ impl Connector {
     }
 
     /// Connects and prepares the statements. Prepares nothing on a pooler's connection, which other clients use next.
-    pub async fn prepared(&self) -> Result<PreparedSession, Error> {
+    pub async fn prepare_session(&self) -> Result<PreparedSession, Error> {
         let session = self.connect().await?;
         if !session.is_pooled {
             session.apply_settings().await?;

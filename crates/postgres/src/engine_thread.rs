@@ -111,7 +111,7 @@ impl EngineThread {
             .await
             .map_err(no_answer)??;
         if is_served {
-            let session = connector.prepared().await;
+            let session = connector.prepare_session().await;
             let session = session.map_err(|error| connector.refused(&error))?.session;
             let options = &self.shared.options;
             match options.node {

@@ -38,4 +38,4 @@ mod writer;
 pub use engine::PostgresEngine;
 pub use options::PostgresOptions;
 pub use schema::ddl;
-pub use url::{DatabaseUrl, UrlError, masked};
+pub use url::{DatabaseUrl, UrlError};

@@ -79,7 +79,7 @@ impl Mark {
     }
 
     async fn find_outcome(&mut self, connector: &Connector) -> Result<Outcome, Fault> {
-        let session = connector.prepared().await?.session;
+        let session = connector.prepare_session().await?.session;
         session.begin(READ_WRITE).await?;
         // Waits for the end of the lost transaction if the database still runs it.
         let select = "SELECT value FROM tintype.account WHERE key = $1 FOR UPDATE";

@@ -60,7 +60,9 @@ async fn answers(
 ) -> Result<BatchResults, Fault> {
     let prepared = match session {
         Some(session) => session,
-        None => session.insert(timeout(RESPONSE_TIMEOUT, shared.connector.prepared()).await??),
+        None => {
+            session.insert(timeout(RESPONSE_TIMEOUT, shared.connector.prepare_session()).await??)
+        }
     };
     Ok(timeout(RESPONSE_TIMEOUT, read_alone(prepared, &questions(requests))).await??)
 }

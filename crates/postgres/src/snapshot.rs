@@ -53,7 +53,7 @@ impl Drop for PostgresSnapshot {
 
 /// A connection whose reads all see the same point in time.
 pub async fn begin(shared: &EngineState) -> Result<PreparedSession, Error> {
-    let prepared = shared.connector.prepared().await?;
+    let prepared = shared.connector.prepare_session().await?;
     let session = &prepared.session;
     session.begin("REPEATABLE READ READ ONLY").await?;
     // The first read fixes the point in time.

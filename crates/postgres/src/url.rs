@@ -127,7 +127,7 @@ impl DatabaseUrl {
             config,
             tls,
             is_pooled,
-            shown: masked(text),
+            shown: mask_password(text),
         })
     }
 
@@ -181,7 +181,7 @@ fn complete(config: &mut tokio_postgres::Config, tls: &TlsMode) {
 }
 
 /// A URL, even a malformed one, with `***` for its password.
-pub fn masked(text: &str) -> String {
+fn mask_password(text: &str) -> String {
     let (address, query) = text
         .split_once('?')
         .map_or((text, None), |(a, q)| (a, Some(q)));
@@ -246,11 +246,11 @@ mod tests {
             "postgres://db/x?password=secret&user=me",
             "me:secret@db/x",
         ] {
-            let shown = masked(text);
+            let shown = mask_password(text);
             assert!(!shown.contains("sec") && !shown.contains("ret"), "{shown}");
             assert!(shown.contains("***"), "{shown}");
         }
-        assert_eq!(masked("postgres://me@db/x"), "postgres://me@db/x");
+        assert_eq!(mask_password("postgres://me@db/x"), "postgres://me@db/x");
     }
 
     #[test]

@@ -131,7 +131,7 @@ impl Writer {
         let session = match &mut self.session {
             Some(session) => session,
             empty => {
-                let prepared = timeout(RESPONSE_TIMEOUT, self.shared.connector.prepared());
+                let prepared = timeout(RESPONSE_TIMEOUT, self.shared.connector.prepare_session());
                 let prepared = prepared.await.map_err(before)?.map_err(before)?;
                 empty.insert(prepared)
             }

@@ -41,7 +41,7 @@ impl<'a> Rows<'a> {
         let mut cells = Vec::new();
         loop {
             let (cell, after) = match rest.strip_prefix('"') {
-                Some(quoted) => self.unquoted(quoted)?,
+                Some(quoted) => self.unquote(quoted)?,
                 None => self.bare(rest)?,
             };
             self.line += cell.matches('\n').count();
@@ -86,7 +86,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Returns the text of a quoted cell and the rest after its closing quote.
-    fn unquoted(&self, mut rest: &'a str) -> Result<(String, &'a str), TableFault> {
+    fn unquote(&self, mut rest: &'a str) -> Result<(String, &'a str), TableFault> {
         let mut cell = String::new();
         loop {
             let Some((part, after)) = rest.split_once('"') else {

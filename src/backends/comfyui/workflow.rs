@@ -28,7 +28,7 @@ pub enum WorkflowFault {
         "it is not in ComfyUI's API format, a JSON object of nodes with `class_type` and `inputs`: {0}"
     )]
     Form(String),
-    #[error("node {node}: {{{{{name}}}}} is not a placeholder; use {known}", known = known())]
+    #[error("node {node}: {{{{{name}}}}} is not a placeholder; use {known}", known = known_placeholders())]
     Unknown { node: String, name: String },
     /// A text-to-image workflow uses an input image.
     #[error(
@@ -42,7 +42,7 @@ pub enum WorkflowFault {
     Lacks(Vec<Placeholder>),
 }
 
-fn known() -> &'static str {
+fn known_placeholders() -> &'static str {
     "{{prompt}}, {{seed}}, {{width}}, {{height}}, {{final_width}}, {{final_height}}, {{checkpoint}}, {{filename_prefix}} or {{image_1}} to {{image_14}}"
 }
 

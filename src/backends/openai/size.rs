@@ -38,7 +38,7 @@ impl Family {
         match self {
             Self::Any => pixels,
             Self::ThreeSizes => three_sizes(ratio),
-            Self::Bounded => bounded(pixels),
+            Self::Bounded => clamp_size(pixels),
         }
     }
 }
@@ -55,7 +55,7 @@ fn three_sizes(ratio: AspectRatio) -> (u32, u32) {
         .unwrap_or((1024, 1024))
 }
 
-fn bounded((width, height): (u32, u32)) -> (u32, u32) {
+fn clamp_size((width, height): (u32, u32)) -> (u32, u32) {
     let (long, short) = (f64::from(width.max(height)), f64::from(width.min(height)));
     let ratio = (long / short).min(MAX_RATIO);
     let area = (long * short).max(MIN_PIXELS);

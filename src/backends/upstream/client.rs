@@ -1,16 +1,16 @@
 //! The HTTP client of one backend: connections, credentials, size limits.
 
-use super::error_message::sanitized;
+use super::error_message::sanitize;
 use super::redaction::redactions;
 use super::{Answer, Fault, blocking, error_message};
 use crate::config::Remote;
-use crate::user_agent::USER_AGENT;
+use crate::outgoing_http;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::{Bytes, BytesMut};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::multipart::Form;
-use reqwest::{Client, Method, RequestBuilder, Response, redirect};
+use reqwest::{Client, Method, RequestBuilder, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::error::Error as _;
@@ -18,7 +18,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::ports::note_cause;
-use tintype_egress::{SetupError, tls};
+use tintype_egress::SetupError;
 use url::Url;
 
 /// In bytes. A 4K image of noise has about 60 MB, or 80 MB in base64.
@@ -83,14 +83,7 @@ impl Upstream {
         };
         let base = Url::parse(&remote.base_url).map_err(|_| invalid("`base_url` is not a URL"))?;
         let headers = headers(remote, auth).map_err(invalid)?;
-        // HTTP/1.1, because one lost HTTP/2 connection would fail every generation that uses it.
-        let http = Client::builder()
-            .tls_backend_preconfigured(tls::client_config(None)?)
-            .http1_only()
-            .no_proxy()
-            .redirect(redirect::Policy::none())
-            .referer(false)
-            .user_agent(USER_AGENT)
+        let http = outgoing_http::client_builder()?
             .default_headers(headers)
             .connect_timeout(CONNECT_TIMEOUT)
             .pool_idle_timeout(IDLE_TIMEOUT)
@@ -239,7 +232,7 @@ impl Upstream {
 
     /// Sanitizes a text of the backend for callers: one line of ASCII without addresses, paths or secrets.
     pub fn clean(&self, text: &str) -> String {
-        sanitized(text, &self.inner.redactions)
+        sanitize(text, &self.inner.redactions)
     }
 
     /// Logs a fault for the operator, notes it as the job's cause, and returns it.

@@ -46,7 +46,7 @@ fn plain(body: &[u8]) -> Option<String> {
 }
 
 /// One line of printable ASCII, at most [`MAX_CHARS`] long, without addresses, paths or any of the `redactions`.
-pub(super) fn sanitized(text: &str, redactions: &[String]) -> String {
+pub(super) fn sanitize(text: &str, redactions: &[String]) -> String {
     let mut text = text.to_owned();
     for secret in redactions
         .iter()
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn a_text_is_one_line_of_ascii_without_addresses_and_secrets() {
         let redactions = ["sk-verysecret".to_owned(), "gpu.example".to_owned()];
-        let clean = |text: &str| sanitized(text, &redactions);
+        let clean = |text: &str| sanitize(text, &redactions);
         assert_eq!(clean("a\r\n\tb\u{1b}[31m \u{fc}"), "a b?[31m ?");
         assert_eq!(clean("key sk-verysecret is old"), "key [removed] is old");
         assert_eq!(clean("see https://gpu.example/x."), "see [removed]");
@@ -182,8 +182,8 @@ mod tests {
 
     #[test]
     fn a_long_text_is_truncated() {
-        let long = sanitized(&"word ".repeat(1_000), &[]);
+        let long = sanitize(&"word ".repeat(1_000), &[]);
         assert!(long.len() <= MAX_CHARS && long.ends_with("..."), "{long}");
-        assert!(sanitized(&"x".repeat(5_000), &[]).len() <= MAX_CHARS);
+        assert!(sanitize(&"x".repeat(5_000), &[]).len() <= MAX_CHARS);
     }
 }

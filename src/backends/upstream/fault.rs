@@ -18,7 +18,7 @@ pub enum Fault {
     #[error("the answer is larger than {limit} bytes")]
     TooLarge { limit: usize },
     /// Any status but a success.
-    #[error("it answered {status}{}{}", quoted(.message), advice(*.status))]
+    #[error("it answered {status}{}{}", quote(.message), advice(*.status))]
     Status {
         status: StatusCode,
         /// The backend's own message, sanitized for callers.
@@ -44,7 +44,7 @@ pub fn misconfigured() -> GenerateError {
     GenerateError::Broken(text.into())
 }
 
-fn quoted(message: &str) -> String {
+fn quote(message: &str) -> String {
     match message {
         "" => String::new(),
         message => format!(", saying \"{message}\""),

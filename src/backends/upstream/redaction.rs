@@ -33,7 +33,7 @@ pub fn redactions(remote: &Remote, base: &Url) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::error_message::sanitized;
+    use super::super::error_message::sanitize;
     use super::*;
     use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ mod tests {
         };
         let base = Url::parse(&remote.base_url).unwrap();
         let redactions = redactions(&remote, &base);
-        let clean = |text: &str| sanitized(text, &redactions);
+        let clean = |text: &str| sanitize(text, &redactions);
         for (message, shown) in [
             ("user tintype:correct-horse", "user [removed]"),
             (

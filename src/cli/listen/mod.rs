@@ -134,7 +134,7 @@ async fn receive(
         headers,
         body: &body,
     };
-    let signed = delivery.signed();
+    let signed = delivery.signed_headers();
     let attempt = receiver
         .attempts
         .count(signed.webhook_id.unwrap_or_default());

@@ -64,7 +64,7 @@ struct ImageResult {
 impl Report<'_> {
     /// Indented lines for people.
     pub fn text(&self) -> String {
-        let signed = self.delivery.signed();
+        let signed = self.delivery.signed_headers();
         let sent = signed.x_timestamp.or(signed.webhook_timestamp);
         let body = self.delivery.body;
         let size = format!("{} bytes", body.len());

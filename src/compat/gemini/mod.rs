@@ -163,7 +163,7 @@ async fn respond_unary(
     let mut response = response::response_head(&waiter);
     Ok(response
         .content_type("application/json; charset=UTF-8")
-        .body(base64_body::sized(parts, mark_answered(vec![waiter]))))
+        .body(base64_body::sized_body(parts, mark_answered(vec![waiter]))))
 }
 
 fn count_tokens(prompt: PromptTokens) -> HttpResponse {

@@ -84,7 +84,7 @@ pub async fn respond(
         Some(outcome) => {
             let parts = framed_parts(&context, &mut waiter, outcome, framing).await?;
             let sent = mark_answered(vec![waiter]);
-            base64_body::streamed(base64_body::on_sent(base64_body::pieces(parts), sent))
+            base64_body::streamed_body(base64_body::on_sent(base64_body::pieces(parts), sent))
         }
         None => {
             let (sender, receiver) = mpsc::channel(1);
@@ -98,7 +98,7 @@ pub async fn respond(
             let pieces = stream::unfold(receiver, |mut receiver| async move {
                 receiver.recv().await.map(|piece| (piece, receiver))
             });
-            base64_body::streamed(pieces)
+            base64_body::streamed_body(pieces)
         }
     };
     Ok(response.body(body))

@@ -66,7 +66,7 @@ async fn submit_all(
     };
     let (mut waiters, mut rest) = (Vec::new(), Vec::new());
     for number in 0..options.count {
-        let name = name.as_ref().map(|name| numbered(name, number));
+        let name = name.as_ref().map(|name| job_key(name, number));
         let generation_request = options.request(Vec::new(), name);
         match submission::find_existing(state, caller, &generation_request).await? {
             Some(waiter) => waiters.push(waiter),
@@ -100,7 +100,7 @@ async fn submit_new(
 }
 
 /// The idempotency key of each job. A caller cannot send a key with a line break.
-fn numbered(name: &str, number: usize) -> String {
+fn job_key(name: &str, number: usize) -> String {
     match number {
         0 => name.to_owned(),
         _ => format!("{name}\n{number}"),

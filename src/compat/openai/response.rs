@@ -55,7 +55,7 @@ pub async fn wait_and_respond(
     let parts = [head].into_iter().chain(images.entries).chain([end]);
     Ok(response
         .content_type("application/json")
-        .body(base64_body::sized(
+        .body(base64_body::sized_body(
             parts.collect(),
             mark_answered(images.waiters),
         )))

@@ -3,7 +3,7 @@
 use super::document_builder::DocumentBuilder;
 use crate::api::generation::{self, Endpoint};
 use serde_json::{Value, json};
-use tintype_api::schema::{described, object, or_null, words};
+use tintype_api::schema::{object, or_null, with_description, words};
 use tintype_storage::domain::request::{
     MAX_INPUTS, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_URL_CHARS,
 };
@@ -70,16 +70,16 @@ fn aspect_ratio(endpoint: Endpoint, builder: &DocumentBuilder<'_>) -> Value {
         }
         false => "The shape, width to height.",
     };
-    described(schema, text)
+    with_description(schema, text)
 }
 
 fn resolution(tier: Tier, builder: &DocumentBuilder<'_>) -> Value {
     if tier == Tier::Fast {
         let text =
             "Not accepted on this model, which always generates 1K. `null` counts as omitted.";
-        return described(json!({"type": "null"}), text);
+        return with_description(json!({"type": "null"}), text);
     }
     let mut schema = or_null(words(builder.catalog.tier(tier).resolution_words()));
     schema["default"] = "1K".into();
-    described(schema, "The size. `null` counts as omitted.")
+    with_description(schema, "The size. `null` counts as omitted.")
 }

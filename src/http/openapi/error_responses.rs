@@ -33,12 +33,12 @@ pub fn response(codes: &[Code], auth: RequiredAuth, responses: &mut Map<String, 
         .iter()
         .fold(prefix.to_owned(), |name, code| name + &camel(code.word()));
     if !responses.contains_key(&name) {
-        responses.insert(name.clone(), described(codes, auth));
+        responses.insert(name.clone(), describe_codes(codes, auth));
     }
     component_reference("responses", &name)
 }
 
-fn described(codes: &[Code], auth: RequiredAuth) -> Value {
+fn describe_codes(codes: &[Code], auth: RequiredAuth) -> Value {
     let Some(status) = codes.first().map(|code| code.status().as_u16()) else {
         return Value::Null;
     };

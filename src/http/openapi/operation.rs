@@ -120,7 +120,7 @@ impl Operation {
     fn with_body(mut self, schema: Value, examples: &[(&str, Value)], required: bool) -> Self {
         self.body = Some(json!({
             "required": required,
-            "content": {"application/json": {"schema": schema, "examples": named(examples)}},
+            "content": {"application/json": {"schema": schema, "examples": named_examples(examples)}},
         }));
         self.refuses([
             Code::RequestTimeout,
@@ -260,7 +260,7 @@ impl ResponseDoc {
 }
 
 /// Names each example after its summary.
-pub fn named(examples: &[(&str, Value)]) -> Map<String, Value> {
+pub fn named_examples(examples: &[(&str, Value)]) -> Map<String, Value> {
     let entry = |(summary, value): &(&str, Value)| {
         let name: String = summary
             .chars()

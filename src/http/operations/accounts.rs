@@ -117,12 +117,12 @@ pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
         200,
         "The account.",
         builder.schema::<Account>(),
-        super::examples::with(example(), limited()),
+        super::examples::with(example(), limited_account()),
     ))
     .refuses([Code::NotFound])
 }
 
-fn limited() -> Value {
+fn limited_account() -> Value {
     json!({
         "limits": {
             "spend_per_day": "50.00",

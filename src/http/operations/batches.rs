@@ -1,8 +1,10 @@
 //! Describes the calls on batches.
 
-use super::examples::{JOB, KEY, done, page, with};
+use super::examples::{JOB, KEY, done_job, page, with};
 use crate::api::generation::Endpoint;
-use crate::http::openapi::{DocumentBuilder, Header, Operation, ResponseDoc, bodies, named};
+use crate::http::openapi::{
+    DocumentBuilder, Header, Operation, ResponseDoc, bodies, named_examples,
+};
 use crate::web::batch_call::MAX_BODY_BYTES;
 use crate::web::paging::Listing;
 use crate::web::problem::Code;
@@ -87,7 +89,7 @@ pub fn create(builder: &mut DocumentBuilder<'_>) -> Operation {
         .body(body(builder, request.clone()), &[("Two requests", two())])
         .also_as("application/x-ndjson", json!({
             "schema": {"type": "string", "contentMediaType": "application/x-ndjson", "contentSchema": request},
-            "examples": named(&[("Two requests", lines.into())]),
+            "examples": named_examples(&[("Two requests", lines.into())]),
         }))
         .response(accepted)
         .response(estimated)
@@ -208,7 +210,7 @@ pub fn results(builder: &mut DocumentBuilder<'_>) -> Operation {
         "custom_id": "fox",
         "job_id": JOB,
         "status": "done",
-        "result": done()["result"],
+        "result": done_job()["result"],
         "error": null,
     });
     let waiting = json!({

@@ -1,6 +1,6 @@
 //! Describes the events that registered webhooks receive.
 
-use super::examples::done;
+use super::examples::done_job;
 use crate::http::openapi::span;
 use serde_json::{Map, Value, json};
 use tintype_api::schema::{EXAMPLE_ID as JOB, words};
@@ -154,7 +154,7 @@ fn examples() -> Map<String, Value> {
     Map::from_iter([
         (
             "done".to_owned(),
-            example("done", done()["result"].clone(), Value::Null),
+            example("done", done_job()["result"].clone(), Value::Null),
         ),
         (
             "failed".to_owned(),

@@ -10,7 +10,7 @@ pub const WEBHOOK: &str = "01a1f0c3-1a77-7e90-a4d8-6b2e8c1f9d33";
 pub const PERSON: &str = "01a1f0c4-2b66-7c18-9e07-4d3a8b5c6e72";
 const IMAGE: &str = "https://pictures.example/files/results/01a1fa95-2c1f-7c3a-9d5e-3f6b8a4c2d10.png?expires=1795086658&signature=5d0c1c7e5a0f4d0a9b1f6e2c8d7a3b4c5d0c1c7e5a0f4d0a9b1f6e2c8d7a3b4c";
 
-pub fn done() -> Value {
+pub fn done_job() -> Value {
     json!({
         "job_id": JOB,
         "status": "done",
@@ -24,7 +24,7 @@ pub fn done() -> Value {
     })
 }
 
-pub fn queued() -> Value {
+pub fn queued_job() -> Value {
     json!({
         "job_id": JOB,
         "status": "queued",
@@ -38,9 +38,9 @@ pub fn queued() -> Value {
     })
 }
 
-pub fn canceled() -> Value {
+pub fn canceled_job() -> Value {
     with(
-        queued(),
+        queued_job(),
         json!({
             "status": "failed",
             "finished_at": "2026-11-20T20:11:02.310Z",
@@ -51,9 +51,9 @@ pub fn canceled() -> Value {
     )
 }
 
-pub fn failed() -> Value {
+pub fn failed_job() -> Value {
     with(
-        done(),
+        done_job(),
         json!({
             "status": "failed",
             "result": null,

@@ -1,8 +1,8 @@
 //! Describes the calls on jobs.
 
-use super::examples::{self, canceled, done, failed, page, queued, with};
+use super::examples::{self, canceled_job, done_job, failed_job, page, queued_job, with};
 use crate::http::openapi::Header;
-use crate::http::openapi::named;
+use crate::http::openapi::named_examples;
 use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc};
 use crate::web::paging::Listing;
 use crate::web::problem::Code;
@@ -16,7 +16,7 @@ const ID: &str = "The job's id, as its creation returned it.";
 /// `GET /jobs`
 pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
     let entry = with(
-        done(),
+        done_job(),
         json!({
             "tier": "pro",
             "mode": "text-to-image",
@@ -58,7 +58,11 @@ pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
 /// `GET /jobs/{job_id}`
 pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     let schema = builder.schema::<Job<'static>>();
-    let examples = named(&[("Done", done()), ("Queued", queued()), ("Failed", failed())]);
+    let examples = named_examples(&[
+        ("Done", done_job()),
+        ("Queued", queued_job()),
+        ("Failed", failed_job()),
+    ]);
     let shown = ResponseDoc::new(200, "The job.")
         .content(
             "application/json",
@@ -81,7 +85,7 @@ pub fn cancel(builder: &mut DocumentBuilder<'_>) -> Operation {
         200,
         "The job, now `failed` with the error `canceled`.",
         builder.schema::<Job<'static>>(),
-        canceled(),
+        canceled_job(),
     );
     Operation::new("cancelJob", "Jobs", "Cancel a job")
         .text("Releases the price at once and sends the webhook. A job that has started or ended is not canceled: `409`.")
@@ -124,9 +128,9 @@ fn stream() -> Value {
     let data = |job: Value| job.to_string();
     format!(
         "retry: 2000\n\nid: 1\nevent: status\ndata: {}\n\nevent: queue\ndata: {}\n\nid: 3\nevent: status\ndata: {}\n\n",
-        data(queued()),
-        json!({"job_id": queued()["job_id"], "queue_position": 2}),
-        data(done())
+        data(queued_job()),
+        json!({"job_id": queued_job()["job_id"], "queue_position": 2}),
+        data(done_job())
     )
     .into()
 }

@@ -1,6 +1,6 @@
 //! Describes the operator's calls on jobs.
 
-use super::examples::{canceled, done, page, record, record_without_image};
+use super::examples::{canceled_job, done_job, page, record, record_without_image};
 use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc};
 use crate::web::paging::Listing;
 use crate::web::problem::Code;
@@ -37,7 +37,7 @@ pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
             json!({"type": "object", "maxProperties": 10, "additionalProperties": {"type": "string"}}),
             json!({"order": "4711"}),
         )
-        .response(ResponseDoc::json(200, "A page of jobs.", schema, page(record(done()))))
+        .response(ResponseDoc::json(200, "A page of jobs.", schema, page(record(done_job()))))
         .refuses([Code::StorageUnavailable])
 }
 
@@ -55,7 +55,7 @@ pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
             200,
             "The full record of the job.",
             schema,
-            record(done()),
+            record(done_job()),
         ))
         .refuses([
             Code::NotFound,
@@ -67,7 +67,7 @@ pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
 /// `DELETE /jobs/{job_id}`
 pub fn cancel(builder: &mut DocumentBuilder<'_>) -> Operation {
     let schema = builder.schema::<JobRecord<'static>>();
-    let example = record_without_image(canceled());
+    let example = record_without_image(canceled_job());
     Operation::new("cancelJob", "Jobs", "Cancel a job")
         .text("Releases the price at once and sends the webhook. A job that has started or ended is not canceled: `409`.")
         .path_id("job_id", ID)

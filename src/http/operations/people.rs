@@ -22,7 +22,7 @@ fn example() -> Value {
     })
 }
 
-fn invited() -> Value {
+fn invited_person() -> Value {
     let mut person = example();
     person["status"] = "invited".into();
     person["invitation_expires_at"] = "2026-11-25T11:06:40.001Z".into();
@@ -54,7 +54,7 @@ pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
 pub fn invite(builder: &mut DocumentBuilder<'_>) -> Operation {
     let body = json!({"email": "ada@shop.example", "role": "owner"});
     let schema = builder.schema::<Person>();
-    let answer = ResponseDoc::json(201, "The person with the link, which is shown only here. The service sends no email: send the link yourself.", schema, invited())
+    let answer = ResponseDoc::json(201, "The person with the link, which is shown only here. The service sends no email: send the link yourself.", schema, invited_person())
         .not_stored();
     Operation::new("invitePerson", "People", "Invite a person")
         .text("Creates a link for one use within 7 days, with which they choose a password.")
@@ -107,7 +107,7 @@ pub fn invite_again(builder: &mut DocumentBuilder<'_>) -> Operation {
             &[("Revoke a leaked password", body)],
         )
         .response(
-            ResponseDoc::json(200, "The person with the link, which is shown only here.", schema, invited())
+            ResponseDoc::json(200, "The person with the link, which is shown only here.", schema, invited_person())
                 .not_stored(),
         )
 }

@@ -18,7 +18,7 @@ use uuid::Uuid;
 pub(super) fn egress() -> Client {
     let options = ClientOptions {
         connect_timeout: Duration::from_secs(20),
-        user_agent: Some(HeaderValue::from_static(crate::user_agent::USER_AGENT)),
+        user_agent: Some(HeaderValue::from_static(crate::outgoing_http::USER_AGENT)),
         ..loopback()
     };
     Client::with_resolver(options, ScriptedResolver::always("127.0.0.1")).unwrap()

@@ -5,15 +5,15 @@
 use super::encode;
 use super::span::Span;
 use crate::config::Otlp;
-use crate::user_agent::USER_AGENT;
+use crate::outgoing_http;
 use parking_lot::Mutex;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Response, StatusCode, redirect};
+use reqwest::{Client, Response, StatusCode};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
-use tintype_egress::{SetupError, retry_after, tls};
+use tintype_egress::{SetupError, retry_after};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -66,13 +66,7 @@ impl Exporter {
     /// # Errors
     /// See [`TraceSetupError`]. An unreachable collector is not an error.
     pub fn start(settings: &Otlp, endpoint: &str) -> Result<Self, TraceSetupError> {
-        let http = Client::builder()
-            .tls_backend_preconfigured(tls::client_config(None)?)
-            .http1_only()
-            .no_proxy()
-            .redirect(redirect::Policy::none())
-            .referer(false)
-            .user_agent(USER_AGENT)
+        let http = outgoing_http::client_builder()?
             .default_headers(headers(settings)?)
             .timeout(settings.timeout())
             .build()

@@ -2,9 +2,9 @@
 //!
 //! Each attempt builds the body anew, with a fresh download URL.
 
-mod sent;
+mod sent_request;
 
-pub use sent::{MAX_SENT_BYTES, SentRequest};
+pub use sent_request::{MAX_SENT_BYTES, SentRequest};
 
 use super::ids::{AccountId, BatchId, JobId, NotAnId};
 use super::job::Callback;

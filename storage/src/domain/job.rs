@@ -274,14 +274,14 @@ pub fn transition(job: &Job, event: JobEvent, at: Timestamp) -> Result<Step, Tra
             started_at: at.max(job.created_at),
             runs: 1,
         },
-        (JobState::Queued, JobEvent::Cancel) => failed(
+        (JobState::Queued, JobEvent::Cancel) => failed_state(
             None,
             at.max(job.created_at),
             CANCELED,
             FailureKind::Canceled,
         ),
         (JobState::Queued, JobEvent::Expire) => {
-            failed(None, at.max(job.created_at), EXPIRED, FailureKind::Canceled)
+            failed_state(None, at.max(job.created_at), EXPIRED, FailureKind::Canceled)
         }
         (
             JobState::Queued,
@@ -297,7 +297,7 @@ pub fn transition(job: &Job, event: JobEvent, at: Timestamp) -> Result<Step, Tra
                     runs: runs + 1,
                 }
             } else {
-                failed(Some(*started_at), at, INTERRUPTED, FailureKind::Interrupted)
+                failed_state(Some(*started_at), at, INTERRUPTED, FailureKind::Interrupted)
             }
         }
         (state @ JobState::Processing { .. }, JobEvent::InputsFetched { inputs, ratio }) => {
@@ -315,7 +315,7 @@ pub fn transition(job: &Job, event: JobEvent, at: Timestamp) -> Result<Step, Tra
             image,
         },
         (JobState::Processing { started_at, .. }, JobEvent::Fail { error, kind }) => {
-            failed(Some(*started_at), at, &error, kind)
+            failed_state(Some(*started_at), at, &error, kind)
         }
         (JobState::Processing { .. }, JobEvent::Cancel | JobEvent::Expire) => {
             return Err(TransitionError::AlreadyStarted);
@@ -335,7 +335,7 @@ pub fn transition(job: &Job, event: JobEvent, at: Timestamp) -> Result<Step, Tra
     })
 }
 
-fn failed(
+fn failed_state(
     started_at: Option<Timestamp>,
     at: Timestamp,
     error: &str,

@@ -198,7 +198,7 @@ impl Decisions<'_> {
 
     /// Adds a job whose price is reserved.
     fn add_job(&mut self, job: &Job, served: &[Turns; 3]) {
-        self.made(job.id.0);
+        self.note_id(job.id.0);
         self.queue(job, served);
         self.live_jobs += 1;
         self.key(job.key).hold(job.price);
@@ -433,7 +433,7 @@ impl Decisions<'_> {
     }
 
     fn add_entry(&mut self, entry: LedgerEntry) {
-        self.made(entry.id.0);
+        self.note_id(entry.id.0);
         self.put(LEDGER.put(&(self.account.id, entry.id), &entry));
     }
 

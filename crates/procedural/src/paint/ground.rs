@@ -135,7 +135,7 @@ fn trees(studio: &mut Studio<'_>, line: &dyn Fn(f32) -> f32, bank: usize, seed: 
         let x = (i as f32 + seed.unit()) / count as f32 * w;
         let framing = bank == 2 && w < 2.0 * s && smooth(0.26, 0.40, (x - middle).abs() / s) < 0.5;
         let before_sun = bank == 2 && (x - studio.sun.0).abs() < s * 0.15;
-        if places::taken(studio, x, bank) || framing || before_sun {
+        if places::is_taken(studio, x, bank) || framing || before_sun {
             continue;
         }
         let distance = [0.34, 0.18, 0.02][bank];

@@ -151,7 +151,7 @@ fn back_place(studio: &Studio<'_>, slot: usize, busy: bool) -> (f32, f32) {
 }
 
 /// Is there a subject at `x`, which no tree may hide?
-pub fn taken(studio: &Studio<'_>, x: f32, bank: usize) -> bool {
+pub fn is_taken(studio: &Studio<'_>, x: f32, bank: usize) -> bool {
     let s = studio.short();
     let busy = cast::fills(studio.plan, Spot::Front);
     let near_stage = (x - studio.stage_x()).abs() < [0.15, 0.27, 0.36][bank] * s;

@@ -5,7 +5,7 @@ use crate::application::error::{Error, ErrorKind};
 use crate::application::file_batches::{ResultsFile, ResultsKind};
 use crate::application::result_url::presign;
 use crate::application::services::JobService;
-use crate::compat::base64_body::{Part, StoredImage, pieces, streamed};
+use crate::compat::base64_body::{Part, StoredImage, pieces, streamed_body};
 use crate::compat::dialect::Dialect;
 use crate::compat::job_waiter::{WaitOutcome, wait_outcome};
 use crate::compat::refusal::{Kind, Refusal};
@@ -38,7 +38,7 @@ pub fn body(jobs: &Arc<JobService>, file: ResultsFile) -> BoxBody {
             Err(error) => Some((stream::iter([Err(stream_error(error))]).boxed(), None)),
         }
     });
-    streamed(lines.flatten())
+    streamed_body(lines.flatten())
 }
 
 fn stream_error(error: Error) -> object_store::Error {

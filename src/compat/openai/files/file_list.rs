@@ -42,8 +42,8 @@ pub async fn page(
         max_files: limit + 1,
     };
     let mut files = match query.get("purpose") {
-        None => list.merged(list.uploaded().await?, list.results().await?),
-        Some(BATCH) => list.uploaded().await?,
+        None => list.merge(list.read_uploads().await?, list.results().await?),
+        Some(BATCH) => list.read_uploads().await?,
         Some(BATCH_OUTPUT) => list.results().await?,
         Some(_) => Vec::new(),
     };
@@ -64,7 +64,7 @@ struct List<'a> {
 }
 
 impl List<'_> {
-    async fn uploaded(&self) -> Result<Vec<File>, Refusal> {
+    async fn read_uploads(&self) -> Result<Vec<File>, Refusal> {
         let mut after = self.after.map(|name| name.as_bytes());
         let mut files = Vec::new();
         let now = self.state.core.now();
@@ -118,7 +118,7 @@ impl List<'_> {
     }
 
     /// Merges both lists by id. The sort is stable, so the two files of a batch, which have the same sort key, keep their order.
-    fn merged(&self, uploaded: Vec<File>, results: Vec<File>) -> Vec<File> {
+    fn merge(&self, uploaded: Vec<File>, results: Vec<File>) -> Vec<File> {
         let mut files = uploaded;
         files.extend(results);
         files.sort_by(|one, other| {

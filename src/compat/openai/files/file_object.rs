@@ -22,12 +22,12 @@ pub fn name(file: &File) -> WireFileId {
 pub fn json(file: &File) -> Value {
     let id = name(file).to_string();
     match file {
-        File::Uploaded(file) => uploaded(&id, file),
+        File::Uploaded(file) => uploaded_object(&id, file),
         File::Results(file) => results(&id, file),
     }
 }
 
-fn uploaded(id: &str, file: &UploadedFile) -> Value {
+fn uploaded_object(id: &str, file: &UploadedFile) -> Value {
     json!({
         "id": id,
         "object": "file",

@@ -136,7 +136,7 @@ impl SledEngine {
             let (directory, options) = (directory.to_owned(), options.clone());
             // A short commit time-out must not fail a first start, which creates directories and files.
             let limit = options.commit_timeout.max(watchdog::SHORTEST_LIMIT);
-            watchdog::watched(limit, move |steps| open::open(&directory, &options, steps))?
+            watchdog::run_watched(limit, move |steps| open::open(&directory, &options, steps))?
         };
         let blocks = Arc::clone(&sled.blocks);
         let checkpoints = Checkpoints::new(directory.to_owned(), options.checkpoint_after, &sled);
@@ -296,7 +296,7 @@ impl Drop for SledEngine {
             drop(blocks);
             Ok(())
         };
-        if watchdog::watched(watchdog::SHORTEST_LIMIT, let_go).is_err() {
+        if watchdog::run_watched(watchdog::SHORTEST_LIMIT, let_go).is_err() {
             tracing::warn!("could not sync the store while closing it; the next start repairs it");
         }
     }

@@ -91,7 +91,7 @@ pub fn open(
             segments,
         })
     }));
-    opened.unwrap_or_else(|_| Err(wrong(damaged())))
+    opened.unwrap_or_else(|_| Err(wrong(damage_text())))
 }
 
 /// Creates the journal's first file, unless an earlier first start has done so.
@@ -113,7 +113,7 @@ fn catch_up(
     let applied = sled.tree.get(APPLIED).map_err(super::failed)?;
     let applied = match applied.as_deref().map(TryInto::try_into) {
         Some(Ok(number)) => GroupNumber::from_be_bytes(number),
-        Some(Err(_)) => return Err(wrong(directory, damaged())),
+        Some(Err(_)) => return Err(wrong(directory, damage_text())),
         None => 0,
     };
     if wal::is_empty(journal)
@@ -289,11 +289,11 @@ fn sync_directory(directory: &Path, outermost_new: Option<&Path>) -> io::Result<
 fn damaged_at(directory: &Path) -> String {
     let log = fs::metadata(directory.join(LOG)).map_or(0, |it| it.len());
     if directory.join(JOURNAL).exists() || log > FIRST_START_BYTES {
-        return damaged();
+        return damage_text();
     }
     "its first start was cut off, and it holds nothing yet; remove it and start again".into()
 }
 
-fn damaged() -> String {
+fn damage_text() -> String {
     "its files are damaged; restore a backup".into()
 }

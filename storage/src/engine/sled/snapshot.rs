@@ -124,7 +124,7 @@ impl SnapshotState {
             return;
         }
         // Read the memtable before sled. A failed read ends the snapshot, not the engine.
-        let value = memtable.get(key).map_or_else(|| self.stored(key), Ok);
+        let value = memtable.get(key).map_or_else(|| self.read_stored(key), Ok);
         match value {
             Ok(value) => {
                 self.bytes += weight((key, &value));
@@ -138,7 +138,7 @@ impl SnapshotState {
     }
 
     /// No flush replaces the value meanwhile: its change would be in the memtable.
-    fn stored(&self, key: &Key) -> Result<Option<Value>, SnapshotError> {
+    fn read_stored(&self, key: &Key) -> Result<Option<Value>, SnapshotError> {
         let read = catch_unwind(AssertUnwindSafe(|| self.blocks.get(key)));
         match read {
             Ok(Ok(value)) => Ok(value),

@@ -118,7 +118,7 @@ impl Steps {
 }
 
 /// Does the work, unless one of its steps takes too long.
-pub fn watched<T: Send + 'static>(
+pub fn run_watched<T: Send + 'static>(
     limit: Duration,
     work: impl FnOnce(&Steps) -> Result<T, EngineError> + Send + 'static,
 ) -> Result<T, EngineError> {
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn work_that_hangs_is_an_error_and_work_that_progresses_is_not() {
         let (keep, held) = crossbeam_channel::bounded::<()>(0);
-        let hung = watched(SHORT, move |_| {
+        let hung = run_watched(SHORT, move |_| {
             let _ = held.recv();
             Ok(())
         });
@@ -207,7 +207,7 @@ mod tests {
                 .contains("the disk does not answer")
         );
         drop(keep);
-        let goes_on = watched(SHORTEST_LIMIT * 100, |steps| {
+        let goes_on = run_watched(SHORTEST_LIMIT * 100, |steps| {
             steps.begin();
             Ok(7)
         });

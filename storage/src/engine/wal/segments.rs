@@ -33,7 +33,7 @@ pub fn list(directory: &Path) -> io::Result<Vec<(GroupNumber, PathBuf)>> {
 }
 
 /// The path of a new file before it gets its name.
-pub fn unnamed(directory: &Path) -> PathBuf {
+pub fn unnamed_path(directory: &Path) -> PathBuf {
     directory.join(UNNAMED)
 }
 

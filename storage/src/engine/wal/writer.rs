@@ -94,7 +94,7 @@ impl Current {
     /// Creates a file. The header is durable before the file gets its name, and both are durable before any group: so an
     /// unreadable header of a named file is damage. An existing file of that name contains no whole group and is replaced.
     fn begin(directory: &Path, layout: Layout, first: GroupNumber) -> io::Result<Self> {
-        let unnamed = segments::unnamed(directory);
+        let unnamed = segments::unnamed_path(directory);
         let mut file = File::create(&unnamed)?;
         let salt = Uuid::new_v4().as_u64_pair().0;
         file.write_all(&Header { first, salt }.encode())?;

@@ -193,7 +193,7 @@ impl Decisions<'_> {
     }
 
     /// Records the time of a new id, so that no node creates an older one.
-    pub(super) fn made(&mut self, id: Uuid) {
+    pub(super) fn note_id(&mut self, id: Uuid) {
         if let Some(sharing) = &mut self.sharing {
             sharing.newest = sharing.newest.max(moment_of(&id));
         }

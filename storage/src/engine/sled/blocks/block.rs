@@ -43,14 +43,14 @@ impl Record<'_> {
             StoredValue::Inline(value) => value.len(),
             StoredValue::Large(_) => HEADER_BYTES,
         };
-        HEADER_BYTES + self.key.len() - shared(previous, &self.key) + value
+        HEADER_BYTES + self.key.len() - shared_prefix(previous, &self.key) + value
     }
 }
 
 pub fn encode(block: &[u8], records: &[Record<'_>]) -> Result<Vec<u8>, EngineError> {
     let (mut bytes, mut previous) = (Vec::new(), block);
     for Record { key, value } in records {
-        let shared = shared(previous, key);
+        let shared = shared_prefix(previous, key);
         let entry = Entry {
             shared,
             rest: &key[shared..],
@@ -128,6 +128,6 @@ impl<'a> Entries<'a> {
 }
 
 /// The length of the common start.
-fn shared(a: &[u8], b: &[u8]) -> usize {
+fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::store::{AccountState, StateChange};
 
-pub struct AccountShared {
+pub struct AccountSharedState {
     pub id: AccountId,
     pub context: Arc<AccountContext>,
     pub inbox: Inbox<AccountCommand>,
@@ -20,7 +20,7 @@ pub struct AccountShared {
     max_live: AtomicUsize,
 }
 
-impl AccountShared {
+impl AccountSharedState {
     pub fn new(
         context: Arc<AccountContext>,
         inbox: Inbox<AccountCommand>,
