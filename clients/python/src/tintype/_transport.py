@@ -1,26 +1,26 @@
-"""Sends calls and sleeps between them, for programs that block: what flows ask for is done here, and nothing is decided."""
+"""Sends calls and sleeps between them, for blocking programs. The flows make all decisions."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import TypeVar
 
 import httpx
 
+from . import _flows, _wire
 from ._calls import Call
-from ._events import SILENCE, Listening
-from ._flows import Clock, Flow, Send
+from ._events import SILENCE, Follower
+from ._flows import Clock, Flow, Policy, Send
 from ._retry import Outcome
-from ._settings import CONNECTIONS, Settings, answer_of, fault_of, is_stream, taking_the_place_of
-from .types import JobEvent
+from ._settings import CONNECTIONS, Settings, answer_of, fault_of, is_stream, replacing
+from .types import JobEvent, Page
 
 T = TypeVar("T")
 
 
-class Line:
-    """The way to one service."""
+class Transport:
+    """The connection to one service."""
 
     def __init__(self, settings: Settings, http: httpx.Client | None) -> None:
         self.settings = settings
@@ -30,28 +30,27 @@ class Line:
         self._owns_http = http is None
 
     @property
-    def repeats(self) -> int:
-        """How often a call may be sent again."""
-        return self.settings.max_retries
+    def policy(self) -> Policy:
+        """What flows need."""
+        return Policy(max_retries=self.settings.max_retries, clock=self.clock)
 
-    def with_options(self, timeout: float | None, max_retries: int | None) -> Line:
-        """The same way with other patience. Leaves the connections to this one."""
-        settings = replace(
-            self.settings,
-            timeout=self.settings.timeout if timeout is None else timeout,
-            max_retries=self.repeats if max_retries is None else max_retries,
-        )
-        other = Line(settings, self.http)
+    def with_settings(self, settings: Settings) -> Transport:
+        """A transport that shares the connections of this one, and does not close them."""
+        other = Transport(settings, self.http)
         other.sleep, other.clock = self.sleep, self.clock
         return other
 
     def close(self) -> None:
-        """Closes the connections, unless they are somebody else's."""
+        """Closes the connections, unless the HTTP client is the caller's."""
         if self._owns_http:
             self.http.close()
 
+    def fetch(self, call: Call, read: Callable[[_wire.Json], T]) -> T:
+        """The typed answer of a call."""
+        return self.run(_flows.fetch(call, self.policy, read))
+
     def run(self, flow: Flow[T]) -> T:
-        """Carries a flow out."""
+        """Runs a flow."""
         try:
             step = next(flow)
             while True:
@@ -71,27 +70,27 @@ class Line:
             try:
                 if call.save_to is None or not response.is_success:
                     return answer_of(response, response.read())
-                with taking_the_place_of(call.save_to) as file:
+                with replacing(call.save_to) as file:
                     for chunk in response.iter_bytes():
                         file.write(chunk)
-                return answer_of(response, b"", call.save_to)
+                return answer_of(response, b"")
             finally:
                 response.close()
         except httpx.RequestError as error:
             return fault_of(error)
 
-    def listen(self, listening: Listening) -> Iterator[JobEvent]:
+    def follow(self, follower: Follower) -> Iterator[JobEvent]:
         """Follows a job to its end."""
         while True:
             outcome: Outcome | None = None
             try:
-                request = self.settings.request(self.http, listening.call(), SILENCE)
+                request = self.settings.request(self.http, follower.call(), SILENCE)
                 response = self.http.send(request, stream=True, follow_redirects=False)
                 try:
                     if is_stream(response):
                         for chunk in response.iter_raw():
-                            yield from listening.hear(chunk)
-                            if listening.is_over:
+                            yield from follower.feed(chunk)
+                            if follower.is_over:
                                 return
                     else:
                         outcome = answer_of(response, response.read())
@@ -99,7 +98,18 @@ class Line:
                     response.close()
             except httpx.RequestError as error:
                 outcome = fault_of(error)
-            pause = listening.ended(outcome)
+            pause = follower.ended(outcome)
             if pause is None:
                 return
             self.sleep(pause)
+
+
+def every_page(fetch: Callable[[str | None], Page[T]]) -> Iterator[T]:
+    """All entries of a list, page by page. `fetch` takes the cursor of the page."""
+    cursor = None
+    while True:
+        page = fetch(cursor)
+        yield from page.data
+        cursor = page.next_cursor
+        if cursor is None:
+            return
