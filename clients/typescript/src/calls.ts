@@ -27,7 +27,7 @@ export function jobPath(job: JobRef): string {
 export function generation(params: GenerationParams, idempotencyKey: string | null, options: CreateOptions): Call {
   const { idempotencyKey: _, cancelAfter, ...rest } = options;
   const { tier, ...body } = (params ?? {}) as GenerationParams;
-  if (!Object.hasOwn(PATHS, tier)) {
+  if (typeof tier !== "string" || !Object.hasOwn(PATHS, tier)) {
     throw new ArgumentError(`tier must be one of ${Object.keys(PATHS).join(", ")}, not ${shown(tier)}`);
   }
   const mode = (body.input_images_urls ?? null) === null ? "text" : "url";
