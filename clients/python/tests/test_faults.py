@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from tintype import (
     ApiError,
     ApiTimeoutError,
     ArgumentError,
+    AsyncTintype,
+    CallError,
     ConflictError,
     GoneError,
     InternalError,
@@ -277,3 +280,72 @@ def test_a_picture_that_is_not_there_is_told(variant: Variant, peer: Peer) -> No
     peer.will(done(peer), problem(410, "gone"))
     with pytest.raises(GoneError):
         client.jobs.download(JOB_ID)
+
+
+# Streams of an image
+
+
+def test_an_image_is_forwarded_without_being_read(peer: Peer) -> None:
+    peer.will(done(peer), PNG)
+    with Tintype(api_key="tt_k", base_url=peer.url) as client, client.jobs.open(JOB_ID) as response:
+        assert not response.is_stream_consumed
+        assert response.headers["content-type"] == "image/png"
+        assert b"".join(response.iter_bytes()) == PNG.body
+    assert "authorization" not in peer.requests[1].headers
+
+    async def forward() -> bytes:
+        async with AsyncTintype(api_key="tt_k", base_url=peer.url) as client, client.jobs.open(JOB_ID) as response:
+            return b"".join([chunk async for chunk in response.aiter_bytes()])
+
+    peer.will(done(peer), PNG)
+    assert asyncio.run(forward()) == PNG.body
+
+
+@pytest.mark.parametrize(
+    ("move", "kind"),
+    [
+        (problem(410, "gone"), GoneError),
+        (Cut(), ApiConnectionError),
+        (Reply(200, b"PNG ", {"Content-Type": "image/png", "Content-Length": "99"}, cut=True), ApiConnectionError),
+    ],
+)
+def test_an_image_that_cannot_be_forwarded_raises_an_exception_of_the_package(
+    peer: Peer, move: Reply | Cut, kind: type[CallError]
+) -> None:
+    peer.will(done(peer), move)
+    with (
+        Tintype(api_key="tt_k", base_url=peer.url) as client,
+        pytest.raises(kind) as caught,
+        client.jobs.open(JOB_ID) as response,
+    ):
+        list(response.iter_bytes())
+    assert "signature" not in str(caught.value)
+    assert len(peer.requests) == 2
+
+    async def forward() -> None:
+        async with AsyncTintype(api_key="tt_k", base_url=peer.url) as client, client.jobs.open(JOB_ID) as response:
+            async for _ in response.aiter_bytes():
+                pass
+
+    peer.will(done(peer), move)
+    with pytest.raises(kind):
+        asyncio.run(forward())
+
+
+# Results of a batch
+
+RESULT = {"custom_id": "0", "job_id": JOB_ID, "status": "failed", "result": None, "error": "no image"}
+LINES = Reply(200, told(RESULT).body + b"\n" + told(RESULT).body + b"\n", {"Content-Type": "application/x-ndjson"})
+
+
+def test_results_that_break_off_are_fetched_again(variant: Variant, peer: Peer) -> None:
+    half = Reply(200, LINES.body[:-20], {**LINES.headers, "Content-Length": str(len(LINES.body))}, cut=True)
+    peer.will(half, LINES)
+    assert [it.error for it in calling(variant, peer).batches.results("b")] == ["no image"] * 2
+    assert len(peer.requests) == 2
+
+
+def test_results_that_are_none_are_told(variant: Variant, peer: Peer) -> None:
+    peer.will(Reply(200, LINES.body + b"<html>", LINES.headers))
+    with pytest.raises(UnexpectedAnswerError, match="which the service does not send"):
+        calling(variant, peer).batches.results("b")

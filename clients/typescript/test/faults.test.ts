@@ -357,3 +357,21 @@ test("a picture that is not there is told", async (t) => {
   peer.will(done(peer), problem(410, "gone"));
   await assert.rejects(client.jobs.open(JOB_ID), withCode("gone"));
 });
+
+const RESULT = JSON.stringify({ custom_id: "0", job_id: JOB_ID, status: "failed", result: null, error: "no image" });
+const LINES: Reply = { status: 200, body: `${RESULT}\n${RESULT}\n`, headers: { "content-type": "application/x-ndjson" } };
+
+test("results that break off are fetched again", async (t) => {
+  const peer = await Peer.start(t);
+  const whole = String(LINES.body);
+  peer.will({ ...LINES, body: whole.slice(0, -20), headers: { "content-length": String(whole.length) }, cut: true }, LINES);
+  const results = await calling(peer.url).client.batches.results("b");
+  assert.deepEqual(results.map(({ error }) => error), ["no image", "no image"]);
+  assert.equal(peer.heard.length, 2);
+});
+
+test("results that are none are told", async (t) => {
+  const peer = await Peer.start(t);
+  peer.will({ ...LINES, body: `${LINES.body}<html>` });
+  await assert.rejects(calling(peer.url).client.batches.results("b"), UnexpectedAnswerError);
+});

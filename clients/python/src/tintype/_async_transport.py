@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 import anyio
@@ -13,6 +14,7 @@ import httpx
 from . import _flows, _wire
 from ._calls import Call
 from ._events import SILENCE, Follower
+from ._failures import error_of
 from ._flows import Clock, Flow, Policy, Send
 from ._retry import Outcome
 from ._settings import CONNECTIONS, Settings, answer_of, fault_of, is_stream, replacing
@@ -80,6 +82,20 @@ class AsyncTransport:
                 await response.aclose()
         except httpx.RequestError as error:
             return fault_of(error)
+
+    @asynccontextmanager
+    async def open(self, call: Call) -> AsyncIterator[httpx.Response]:
+        """A successful answer with an unread body. Sends the call once."""
+        try:
+            response = await self.http.send(self.settings.request(self.http, call), stream=True, follow_redirects=False)
+            try:
+                if not response.is_success:
+                    raise error_of(answer_of(response, await response.aread()), call, 1)
+                yield response
+            finally:
+                await response.aclose()
+        except httpx.RequestError as error:
+            raise error_of(fault_of(error), call, 1) from error
 
     async def follow(self, follower: Follower) -> AsyncIterator[JobEvent]:
         """Follows a job to its end."""

@@ -264,12 +264,22 @@ def download(job: JobRef, save_to: Path | None, policy: Policy) -> Flow[Answer]:
         return (yield from _image(found, save_to, policy))
 
 
+def image(job: JobRef, policy: Policy) -> Flow[Call]:
+    """The call that downloads the image of a job."""
+    found = yield from fetch(_calls.lookup(_calls.job_path(job)), policy, _wire.job)
+    return _image_call(found, None)
+
+
 def _image(job: Job, save_to: Path | None, policy: Policy) -> Flow[Answer]:
+    return (yield from exchange(_image_call(job, save_to), policy))
+
+
+def _image_call(job: Job, save_to: Path | None) -> Call:
     if job.status == "failed":
         raise _failed(job)
     if job.result is None:
         raise JobUnfinishedError(f"job {job.job_id} is {job.status} and has no image yet; wait for it", job.job_id, job)
-    return (yield from exchange(_calls.image(job.result.image_url, save_to), policy))
+    return _calls.image(job.result.image_url, save_to)
 
 
 def _failed(job: Job) -> JobFailedError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 import httpx
@@ -11,6 +12,7 @@ import httpx
 from . import _flows, _wire
 from ._calls import Call
 from ._events import SILENCE, Follower
+from ._failures import error_of
 from ._flows import Clock, Flow, Policy, Send
 from ._retry import Outcome
 from ._settings import CONNECTIONS, Settings, answer_of, fault_of, is_stream, replacing
@@ -78,6 +80,20 @@ class Transport:
                 response.close()
         except httpx.RequestError as error:
             return fault_of(error)
+
+    @contextmanager
+    def open(self, call: Call) -> Iterator[httpx.Response]:
+        """A successful answer with an unread body. Sends the call once."""
+        try:
+            response = self.http.send(self.settings.request(self.http, call), stream=True, follow_redirects=False)
+            try:
+                if not response.is_success:
+                    raise error_of(answer_of(response, response.read()), call, 1)
+                yield response
+            finally:
+                response.close()
+        except httpx.RequestError as error:
+            raise error_of(fault_of(error), call, 1) from error
 
     def follow(self, follower: Follower) -> Iterator[JobEvent]:
         """Follows a job to its end."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
@@ -196,6 +197,15 @@ class AsyncJobs:
         target = Path(path)
         await self._transport.run(_flows.download(job, target, self._transport.policy))
         return target
+
+    @asynccontextmanager
+    async def open(self, job: JobRef) -> AsyncIterator[httpx.Response]:
+        """The image as an `httpx.Response` with an unread body, to forward it as a stream.
+
+        The client does not repeat this download. It ends with the block.
+        """
+        async with self._transport.open(await self._transport.run(_flows.image(job, self._transport.policy))) as response:
+            yield response
 
     async def list(
         self, *, limit: int | None = None, cursor: str | None = None, **filters: Unpack[JobFilter]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
@@ -194,6 +195,15 @@ class Jobs:
         target = Path(path)
         self._transport.run(_flows.download(job, target, self._transport.policy))
         return target
+
+    @contextmanager
+    def open(self, job: JobRef) -> Iterator[httpx.Response]:
+        """The image as an `httpx.Response` with an unread body, to forward it as a stream.
+
+        The client does not repeat this download. It ends with the block.
+        """
+        with self._transport.open(self._transport.run(_flows.image(job, self._transport.policy))) as response:
+            yield response
 
     def list(self, *, limit: int | None = None, cursor: str | None = None, **filters: Unpack[JobFilter]) -> Page[ListedJob]:
         """A page of jobs, newest first. `limit` is 1 to 100, by default 20."""
