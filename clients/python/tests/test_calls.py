@@ -181,7 +181,7 @@ def test_a_prefix_of_the_address_is_kept() -> None:
     assert str(request.url) == "https://h/pictures/api/v1/jobs/j?wait=30"
 
 
-def test_the_key_goes_to_the_service_and_to_nobody_else() -> None:
+def test_the_key_goes_only_to_the_service() -> None:
     own = settings().request(httpx.Client(), _calls.get("/balance"))
     assert own.headers["Authorization"] == "Bearer tt_k"
     signed = "http://bucket.example/results%2Fa.png?expires=1&signature=00ff"

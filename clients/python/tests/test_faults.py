@@ -126,6 +126,7 @@ def test_a_code_of_tomorrow_is_an_api_error(variant: Variant, peer: Peer) -> Non
         Reply(502, b"<html>Bad Gateway</html>", {"Content-Type": "text/html"}),
         Reply(502, b"not JSON", {"Content-Type": "application/problem+json"}),
         Reply(502, b"[]", {"Content-Type": "application/problem+json"}),
+        Reply(502, b"[" * 200_000, {"Content-Type": "application/problem+json"}),
     ],
 )
 def test_an_error_of_a_proxy_has_no_code(variant: Variant, peer: Peer, reply: Reply) -> None:
@@ -151,7 +152,7 @@ def test_a_redirect_is_not_followed_with_a_key(variant: Variant, peer: Peer) -> 
         told({"balance": 1, "reserved": None, "available": "x"}),
     ],
 )
-def test_a_success_of_somebody_else_is_told(variant: Variant, peer: Peer, reply: Reply) -> None:
+def test_a_success_that_is_not_from_the_service_is_told(variant: Variant, peer: Peer, reply: Reply) -> None:
     peer.will(reply)
     with pytest.raises(UnexpectedAnswerError, match="which the service does not send"):
         calling(variant, peer).balance()

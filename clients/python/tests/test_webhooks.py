@@ -128,7 +128,7 @@ def test_no_time_is_within_a_tolerance_that_is_no_number() -> None:
 
 @pytest.mark.parametrize("secret", ["", " ", "whsec_", "whsec_ ", [], ["", "whsec_"], None, [None]])
 def test_an_empty_secret_is_never_used(secret: Any) -> None:
-    # What somebody else would sign with it.
+    # What an attacker would sign with it.
     body = b"{}"
     for key in (b"", b"whsec_"):
         code = hmac.new(key, b"1795000000." + body, hashlib.sha256).hexdigest()

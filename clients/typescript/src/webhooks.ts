@@ -66,7 +66,7 @@ export async function verifyWebhook(delivery: Delivery): Promise<WebhookEvent> {
   const { body, headers, secret, tolerance = TOLERANCE, now = Date.now() / 1000 } = delivery;
   if (typeof headers !== "object" || headers === null) throw new ArgumentError(`headers must be an object, not ${shown(headers)}`);
   const texts = [secret ?? []].flat().map((it: unknown) => (typeof it === "string" ? it.trim() : ""));
-  // Anyone can sign with an empty key, and an unset environment variable is one.
+  // An attacker can sign with an empty key, and an unset environment variable is one.
   const secrets = texts.filter((it) => it.replace(PREFIX, "") !== "");
   if (secrets.length === 0) throw new WebhookVerificationError("no secret was given");
   const given = { raw: rawOf(body), header: reader(headers), secrets, tolerance, now };

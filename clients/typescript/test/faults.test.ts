@@ -144,7 +144,7 @@ test("a redirect is not followed with a key", async (t) => {
   assert.equal(peer.heard.length, 1);
 });
 
-test("a success of somebody else is told", async (t) => {
+test("a success that is not from the service is told", async (t) => {
   const peer = await Peer.start(t);
   for (const reply of [{ status: 200, body: "<html>", headers: { "content-type": "text/html" } }, told([]), told({ balance: "1" })]) {
     peer.will(reply);

@@ -115,7 +115,7 @@ test("a delivery id that nothing has signed is not told", async () => {
 
 test("an empty secret is never used", async () => {
   for (const key of ["", "whsec_"]) {
-    // What somebody else would sign with it.
+    // What an attacker would sign with it.
     const code = createHmac("sha256", key).update("1795000000.{}").digest("hex");
     const standard = createHmac("sha256", key).update("id.1795000000.{}").digest("base64");
     const headers = {

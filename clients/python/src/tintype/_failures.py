@@ -61,7 +61,7 @@ def _members(answer: Answer) -> Mapping[str, Any] | None:
         return None
     try:
         value = json.loads(answer.body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 

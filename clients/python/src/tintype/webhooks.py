@@ -97,7 +97,7 @@ def _raw(body: bytes | str) -> bytes:
 
 def _secrets(secret: str | Iterable[str]) -> list[str]:
     texts = [secret] if isinstance(secret, str) else list(secret or [])
-    # Anyone can sign with an empty key, and an unset environment variable is one.
+    # An attacker can sign with an empty key, and an unset environment variable is one.
     secrets = [text for it in texts if it is not None and (text := it.strip()).removeprefix(PREFIX)]
     if not secrets:
         raise WebhookVerificationError("no secret was given")
