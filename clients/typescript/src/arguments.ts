@@ -63,5 +63,7 @@ export function requestsOf<T extends object>(requests: Iterable<T>): T[] {
 
 /** A value in a message. */
 export function shown(value: unknown): string {
-  return typeof value === "string" ? JSON.stringify(value) : Array.isArray(value) ? "an array" : typeof value === "object" && value !== null ? "an object" : String(value);
+  if (typeof value === "string") return JSON.stringify(value);
+  if (Array.isArray(value)) return "an array";
+  return typeof value === "object" && value !== null ? "an object" : String(value);
 }

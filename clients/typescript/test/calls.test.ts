@@ -47,7 +47,13 @@ test("what names no job or batch is refused", () => {
 });
 
 test("what is no list of requests is refused", () => {
-  const cases = [["abc", /requests must be an array/], [null, /must be an array/], [{ ...BODY }, /must be an array/], [["abc"], /requests\[0\] must be an object/], [[null], /requests\[0\]/]];
+  const cases = [
+    ["abc", /requests must be an array/],
+    [null, /must be an array/],
+    [{ ...BODY }, /must be an array/],
+    [["abc"], /requests\[0\] must be an object/],
+    [[null], /requests\[0\]/],
+  ];
   for (const [requests, text] of cases as [Iterable<never>, RegExp][]) assert.throws(() => calls.batch(requests, "k", {}), text);
 });
 
@@ -156,7 +162,11 @@ test("what is left out comes from the environment", (t) => {
 });
 
 test("a client that cannot work is not made", () => {
-  const cases = [["127.0.0.1:8080", /must begin with http/], ["http://[", /not a valid URL/], ["https://h?a=b", /the address of the service/]] as const;
+  const cases = [
+    ["127.0.0.1:8080", /must begin with http/],
+    ["http://[", /not a valid URL/],
+    ["https://h?a=b", /the address of the service/],
+  ] as const;
   for (const [baseUrl, text] of cases) assert.throws(() => new Tintype({ apiKey: "tt_k", baseUrl }), text);
   const withPassword = { apiKey: "tt_k", baseUrl: "https://user:hunter2@h" };
   assert.throws(() => new Tintype(withPassword), ({ message }: Error) => /must not contain a user/.test(message) && !message.includes("hunter2"));
