@@ -63,6 +63,8 @@ def the_compose_file_fits_together():
             assert source in volumes or (DEPLOY / source).is_file(), (name, volume)
         # A condition of Compose needs a health check.
         assert name not in services["node-a"]["depends_on"] or "healthcheck" in service, name
+    # The temporary server of the first start listens on a socket only.
+    assert services["database"]["healthcheck"]["test"][-2:] == ["-h", "127.0.0.1"]
     variables = {name: value for name, value in services["node-a"]["environment"].items() if value is not None}
     effective = check_config([], {name: interpolated(str(value)) for name, value in variables.items()})
     assert 'url = "postgres://tintype@database/tintype"' in effective, effective
@@ -77,6 +79,16 @@ def haproxy_accepts_its_configurations():
         done = subprocess.run(["haproxy", "-c", "-f", path], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "option httpchk GET /readyz" in path.read_text(), name
+        # Tintype decodes paths, so that /%6detrics is /metrics.
+        assert "status 404 if { path,url_dec /metrics }" in path.read_text(), name
+
+
+def a_stop_is_given_the_time_that_it_takes():
+    grace = int(re.search(r"^shutdown_grace_seconds = (\d+)", (ROOT / "config.toml").read_text(), re.MULTILINE)[1])
+    for name, service in [("compose.yaml", "tintype"), ("compose.nodes.yaml", "node-a")]:
+        given = documents(DEPLOY / name)[0]["services"][service]["stop_grace_period"]
+        assert int(given.removesuffix("s")) > grace, (name, given)
+    assert int(re.search(r"^TimeoutStopSec=(\d+)", (DEPLOY / "tintype.service").read_text(), re.MULTILINE)[1]) > grace
 
 
 def the_manifests_fit_together():
@@ -93,6 +105,10 @@ def the_manifests_fit_together():
         found["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"],
     ]:
         assert selector.items() <= labels.items(), selector
+    # The variables that Kubernetes would pass for the Service begin with TINTYPE_.
+    assert template["spec"]["enableServiceLinks"] is False
+    # Otherwise an outage of the database, in which no node is ready, blocks the draining of machines.
+    assert found["PodDisruptionBudget"]["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
     container = template["spec"]["containers"][0]
     ports = {it["name"] for it in container["ports"]}
     assert found["Service"]["spec"]["ports"][0]["targetPort"] in ports
@@ -125,6 +141,7 @@ if __name__ == "__main__":
         all_files_can_be_read,
         the_compose_file_fits_together,
         haproxy_accepts_its_configurations,
+        a_stop_is_given_the_time_that_it_takes,
         the_manifests_fit_together,
     ]:
         check()

@@ -106,7 +106,7 @@ class Peer(AbstractContextManager["Peer"]):
             do_GET = do_POST = do_DELETE = handle_any  # noqa: N815
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-                """Nobody is interested."""
+                """Logs nothing."""
 
         self._server = Server(("127.0.0.1", 0), Handler)
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()

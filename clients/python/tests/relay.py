@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from peer import Cut, Move, Peer, Reply, Request
 
-# Of one connection, or said anew by whoever sends.
+# Headers of one connection, and headers that the sender sets again.
 OWN = {"host", "connection", "content-length", "transfer-encoding"}
 
 

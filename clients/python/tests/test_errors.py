@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -60,17 +63,34 @@ def test_every_exception_is_the_package_s_own_and_can_be_imported_from_it() -> N
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"base_url": "http://[::"}, "is no address"),
+        ({"base_url": "http://[::"}, "not a valid URL"),
         ({"base_url": "ftp://h"}, "must begin with http"),
+        ({"base_url": "https://"}, "must begin with http"),
+        ({"base_url": "https://user:hunter2@h"}, "must not contain a user"),
+        ({"base_url": "https://h?a=b"}, "must be the address of the service"),
+        ({"timeout": 0}, "timeout must be a number"),
+        ({"timeout": math.nan}, "timeout must be a number"),
+        ({"timeout": "60"}, "timeout must be a number"),
+        ({"timeout": None}, "timeout must be a number"),
+        ({"max_retries": -1}, "max_retries must be 0 or more"),
+        ({"max_retries": None}, "max_retries must be 0 or more"),
         ({"api_key": "tt_é"}, "characters that no key has"),
         ({"api_key": "tt_a\nb"}, "characters that no key has"),
         ({"api_key": " "}, "no API key"),
     ],
 )
-def test_a_client_that_cannot_be_is_told_so_when_it_is_made(options: dict[str, str], text: str) -> None:
-    with pytest.raises(TintypeError, match=text) as caught:
-        tintype.Tintype(**{"api_key": "tt_k", "base_url": "http://h", **options})  # type: ignore[arg-type]
+def test_a_client_with_invalid_options_is_not_created(options: dict[str, Any], text: str) -> None:
+    with pytest.raises(ArgumentError, match=text) as caught:
+        tintype.Tintype(**{"api_key": "tt_k", "base_url": "http://h", **options})
     assert "tt_" not in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_message_has_the_first_of_many_faults() -> None:
+    faults = tuple(FieldFault(f"requests[{index}].prompt", "is required") for index in range(100))
+    error = kinds.ValidationError(replace(PROBLEM, errors=faults))
+    assert str(error).endswith("requests[9].prompt: is required; and 90 more (request r)")
+    assert len(error.errors) == 100
 
 
 def test_what_is_refused_before_it_is_sent_is_a_value_error_as_well() -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from peer import JOB_ID, Cut, Peer, Reply, job, problem
 from tintype import ApiConnectionError, NotFoundError, ProgressEvent, QueueEvent, StatusEvent, Tintype, UnexpectedAnswerError
-from tintype._events import Listening, Message, Reader
+from tintype._events import Follower, Message, Reader
+from tintype._flows import Policy
 from variants import Variant
 
 STREAM = (
@@ -100,7 +101,7 @@ def test_an_unknown_job_has_no_events(variant: Variant, peer: Peer) -> None:
 
 def test_streams_that_never_tell_anything_are_not_followed_for_ever(variant: Variant, peer: Peer) -> None:
     peer.will(stream("retry: 8000\n\n"))
-    with pytest.raises(ApiConnectionError, match="ends before the job does") as caught:
+    with pytest.raises(ApiConnectionError, match="ended before the job did") as caught:
         list(following(variant, peer).jobs.events(JOB_ID))
     assert caught.value.attempts == len(peer.requests)
     assert caught.value.job_id == JOB_ID
@@ -110,21 +111,21 @@ def test_streams_that_never_tell_anything_are_not_followed_for_ever(variant: Var
 def test_streams_that_only_ever_say_that_they_are_there_are_followed_for_as_long_as_it_takes() -> None:
     # As of a job that waits in a queue, behind something that ends each answer after a minute.
     now = 0.0
-    listening = Listening(JOB_ID, 2, lambda: now)
+    follower = Follower(JOB_ID, Policy(max_retries=2, clock=lambda: now))
     for _ in range(100):
-        listening.call()
-        assert listening.hear(b": hello\n\n") == []
+        follower.call()
+        assert follower.feed(b": hello\n\n") == []
         now += 45
-        assert listening.hear(b": still here\n\n") == []
+        assert follower.feed(b": still here\n\n") == []
         now += 15
-        assert listening.ended(None) == 2.0
+        assert follower.ended(None) == 2.0
         now += 2
     # Streams that end at once are another matter.
-    with pytest.raises(ApiConnectionError, match="ends before the job does"):
+    with pytest.raises(ApiConnectionError, match="ended before the job did"):
         for _ in range(1000):
-            listening.call()
-            listening.hear(b": hello\n\n")
-            now += listening.ended(None) or 0
+            follower.call()
+            follower.feed(b": hello\n\n")
+            now += follower.ended(None) or 0
 
 
 def test_a_caller_who_wants_no_repeats_gets_none(variant: Variant, peer: Peer) -> None:

@@ -54,6 +54,10 @@ def test_the_words_are_those_of_the_service(document: Any) -> None:
 def test_every_generation_call_can_be_asked_for_in_full(document: Any, tier: Tier, mode: str) -> None:
     schema = body(document, f"{_calls.PATHS[tier]}/{mode}-generations")
     assert schema["properties"].keys() <= GenerationParams.__annotations__.keys()
+    parameters = {
+        it["name"] for it in document["paths"][f"/api/v1{_calls.PATHS[tier]}/{mode}-generations"]["post"]["parameters"]
+    }
+    assert parameters == {"dry_run", "Idempotency-Key", "Cancel-After"}
     assert set(schema["required"]) == {"prompt", "aspect_ratio"} | ({"input_images_urls"} if mode == "url" else set())
 
 

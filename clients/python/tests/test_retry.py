@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 
 import pytest
@@ -57,6 +58,8 @@ def test_retry_after_is_honoured_in_full_up_to_a_minute() -> None:
         ("Sat, 21 Nov 2026 19:00:00 GMT", 0.0),
         ("", None),
         ("soon", None),
+        ("Sat, 21 Nov 2026 20:00:07 +9999999999999999", None),
+        ("9" * 5000, math.inf),
         ("-1", None),
         ("1.5", None),
         ("٣", None),

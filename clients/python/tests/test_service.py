@@ -128,6 +128,13 @@ def test_a_job_is_seen_queued_processed_and_done(client: Tintype, service: Servi
     assert done.created_at <= done.finished_at
 
 
+def test_a_job_that_waits_too_long_is_canceled(client: Tintype, service: Service) -> None:
+    with service.held():
+        client.generations.create(**FOX)
+        expired = client.jobs.wait(client.generations.create(cancel_after=1, **FOX))
+    assert (expired.status, expired.error) == ("failed", "expired before it started")
+
+
 def test_a_failed_job_costs_nothing(client: Tintype) -> None:
     with pytest.raises(JobFailedError) as caught:
         client.generations.create_and_wait(**{**FOX, "prompt": "refuse this"})

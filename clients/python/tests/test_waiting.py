@@ -57,7 +57,7 @@ def test_waiting_ends_when_its_time_is_over(variant: Variant, peer: Peer) -> Non
 
 def test_waiting_does_not_sleep_past_its_time_and_tells_what_it_saw(variant: Variant, peer: Peer) -> None:
     peer.will(problem(503, "paused", Retry_After="30"))
-    with pytest.raises(WaitTimeoutError, match=r"was not seen, and was not to be had within 20 s.*503 paused") as caught:
+    with pytest.raises(WaitTimeoutError, match=r"was not seen; no lookup succeeded within 20 s.*503 paused") as caught:
         calling(variant, peer).jobs.wait(JOB_ID, timeout=20)
     assert (caught.value.job_id, caught.value.job) == (JOB_ID, None)
     assert isinstance(caught.value.__cause__, PausedError)
@@ -90,7 +90,7 @@ def test_a_caller_who_wants_no_repeats_of_lookups_gets_none(variant: Variant, pe
 
 def test_a_lookup_that_hangs_does_not_outlast_the_wait() -> None:
     now = 100.0
-    flow = _flows.wait(JOB_ID, 5.0, 2, lambda: now)
+    flow = _flows.wait(JOB_ID, 5.0, _flows.Policy(max_retries=2, clock=lambda: now))
     step = next(flow)
     assert isinstance(step, _flows.Send)
     settings = Settings.of("tt_k", "http://127.0.0.1", 60.0, 2)
@@ -145,7 +145,7 @@ def test_who_fails_to_wait_for_a_job_that_was_made_can_go_on_with_it(
     assert (error.job_id, error.idempotency_key) == (JOB_ID, used)
     assert key in (None, used)
     # In every traceback too.
-    assert error.__notes__ == [f"the job is {JOB_ID}, made with the idempotency_key {used!r}"]
+    assert error.__notes__ == [f"the job is {JOB_ID}, created with the idempotency_key {used!r}"]
     peer.will(created(), told(job()))
     again = calling(variant, peer).generations.create_and_wait(idempotency_key=error.idempotency_key, **FOX)
     assert again.job_id == error.job_id

@@ -29,8 +29,8 @@ class Variant(AbstractContextManager["Variant"]):
 
     def client(self, **options: Any) -> Tintype:
         client = self._stack.enter_context(Tintype(**options))
-        client._line.sleep = self.pauses.append
-        client._line.clock = self.clock
+        client._transport.sleep = self.pauses.append
+        client._transport.clock = self.clock
         return client
 
     def clock(self) -> float:
@@ -50,8 +50,8 @@ class OnLoop(Variant):
         async def note(seconds: float) -> None:
             self.pauses.append(seconds)
 
-        client._line.sleep = note
-        client._line.clock = self.clock
+        client._transport.sleep = note
+        client._transport.clock = self.clock
         self._stack.callback(self._portal.call, client.close)
         return cast(Tintype, Blocking(client, self._portal))
 

@@ -1,11 +1,11 @@
-// Ends a request when its time is over, or when its caller goes away.
+// Aborts a request at its time-out, or when its caller aborts it.
 
-/** What `setTimeout` can wait for; more would be no time at all. */
+/** The longest time of `setTimeout`. It would treat a longer one as 1 ms. */
 const LONGEST = 2 ** 31 - 1;
 
 /**
- * One signal for both. Not `AbortSignal.any` with `AbortSignal.timeout`: some versions of Node let these be collected before they
- * have fired, and some browsers do not have them.
+ * One signal for both. Not `AbortSignal.any` with `AbortSignal.timeout`: some versions of Node collect these before they fire, and
+ * some browsers do not have them.
  */
 export class Alarm {
   readonly #controller = new AbortController();
@@ -13,7 +13,7 @@ export class Alarm {
   readonly #forward = (): void => this.#controller.abort(this.#caller?.reason);
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** Goes off after so many milliseconds. */
+  /** Fires after so many milliseconds. */
   constructor(span: number, caller: AbortSignal | undefined) {
     this.#caller = caller;
     if (caller?.aborted === true) this.#forward();
@@ -25,19 +25,19 @@ export class Alarm {
     return this.#controller.signal;
   }
 
-  /** Starts anew. */
+  /** Restarts the time-out. */
   set(span: number): void {
     this.calm();
-    const late = (): void => this.#controller.abort(new DOMException(`nothing within ${span} ms`, "TimeoutError"));
+    const late = (): void => this.#controller.abort(new DOMException(`nothing arrived within ${span} ms`, "TimeoutError"));
     if (span <= LONGEST) this.#timer = setTimeout(late, span);
   }
 
-  /** Leaves it to the caller to go away. */
+  /** Removes the time-out; the caller can still abort. */
   calm(): void {
     clearTimeout(this.#timer);
   }
 
-  /** Ends the request, if it is still under way. */
+  /** Aborts the request, if it is still running. */
   end(): void {
     this.calm();
     this.#caller?.removeEventListener("abort", this.#forward);
@@ -45,7 +45,7 @@ export class Alarm {
   }
 }
 
-/** The same response, and `over` once its body has been read, has failed, or is not wanted any more. */
+/** The same response. Calls `over` when its body has been read, has failed, or was canceled. */
 export function untilRead(response: Response, over: () => void): Response {
   const reader = response.body?.getReader();
   if (reader === undefined) {
@@ -69,14 +69,14 @@ export function untilRead(response: Response, over: () => void): Response {
         over();
       },
     },
-    // Nothing is read before somebody asks, as it was without this.
+    // Read nothing before the consumer asks, like the original body.
     { highWaterMark: 0 },
   );
   const { status, statusText, headers, url } = response;
   return Object.defineProperty(new Response(body, { status, statusText, headers }), "url", { value: url });
 }
 
-/** Was it the time that was over? */
+/** Whether the cause of a failure is a time-out. */
 export function isTimeout(cause: unknown): boolean {
   return cause instanceof DOMException && cause.name === "TimeoutError";
 }

@@ -1,5 +1,6 @@
 // Batches: many requests in one call.
 
+import { idOf, keyOrNew } from "./arguments.js";
 import * as calls from "./calls.js";
 import { BatchWaitTimeoutError } from "./errors.js";
 import { everyPage } from "./jobs.js";
@@ -21,12 +22,12 @@ import type {
   Window,
 } from "./types.js";
 
-/** What every batch has. */
+/** Some members of every batch. */
 const BATCH = ["batch_id", "status", "counts"] as const;
 const RESULT = ["custom_id", "job_id", "status"] as const;
 const DEFAULT_WAIT = 3_600_000;
 
-/** The account's batches. Each call takes a batch, or its id. */
+/** The batches of the account. Pass a batch as its id, or as an object that an earlier call returned. */
 export class Batches {
   readonly #transport: Transport;
 
@@ -35,45 +36,45 @@ export class Batches {
   }
 
   /**
-   * Makes a job of each request, all or none, and holds the sum of their prices. Where no `idempotencyKey` is given, one is made up and
-   * is in the answer, and in the error if there is one (`CallError.idempotencyKey`).
+   * Creates a job for each request, all or none, and reserves the sum of their prices. By default the client generates an
+   * `idempotencyKey`, which is in the returned batch and in every error (`CallError.idempotencyKey`).
    */
   async create(requests: Iterable<BatchRequest>, options: CreateBatchOptions = {}): Promise<CreatedBatch> {
-    const { idempotencyKey = crypto.randomUUID() } = options;
+    const idempotencyKey = keyOrNew(options.idempotencyKey);
     const call = calls.batch(requests, idempotencyKey, options);
     const { response, body, attempts } = await this.#transport.exchange(call);
     const made = typed<CreatedBatch>(response, body, BATCH, inWords(call), { attempts, idempotencyKey });
     return { ...made, idempotencyKey, replayed: response.headers.get("idempotent-replayed") === "true" };
   }
 
-  /** Every check of `create` and the price, and nothing kept. Input images are not fetched. */
-  dryRun(requests: Iterable<BatchRequest>, options: CallOptions = {}): Promise<BatchEstimate> {
+  /** Runs every check of `create` and returns the price, but creates nothing. It fetches no input images. */
+  async dryRun(requests: Iterable<BatchRequest>, options: CallOptions = {}): Promise<BatchEstimate> {
     return this.#transport.fetch<BatchEstimate>(calls.batch(requests, null, options), ["price", "requests"]);
   }
 
-  /** The batch as it is now. */
-  get(batch: BatchRef, options: CallOptions = {}): Promise<Batch> {
-    return this.#transport.fetch<Batch>(calls.batchLookup(batch, options), BATCH);
+  /** The current state of the batch. */
+  async get(batch: BatchRef, options: CallOptions = {}): Promise<Batch> {
+    return this.#transport.fetch<Batch>(calls.lookup(calls.batchPath(batch), options), BATCH);
   }
 
   /**
-   * The batch once all of its jobs are over. Outlives a restart of the service. Throws `BatchWaitTimeoutError` when it is not over after
-   * `waitTimeout` milliseconds, an hour if not said.
+   * Waits until all jobs of the batch have ended, and resolves to it. It survives a restart of the service. It throws
+   * `BatchWaitTimeoutError` after `waitTimeout` milliseconds, by default an hour.
    */
-  wait(batch: BatchRef, options: WaitOptions = {}): Promise<Batch> {
+  async wait(batch: BatchRef, options: WaitOptions = {}): Promise<Batch> {
     const { waitTimeout = DEFAULT_WAIT, ...rest } = options;
-    const batchId = calls.batchIdOf(batch);
+    const batchId = idOf(batch, "batch_id");
     return waitUntilOver<Batch>(this.#transport, waitTimeout, rest, {
       name: `batch ${batchId}`,
       names: BATCH,
       facts: {},
-      call: (seconds, limit) => calls.batchWait(batch, rest, seconds, limit),
+      call: (seconds, limit) => calls.wait(calls.batchPath(batch), rest, seconds, limit),
       isOver: ({ status }) => status === "ended",
-      late: (text, seen, cause) => new BatchWaitTimeoutError(text, batchId, seen, cause),
+      timedOut: (text, seen, cause) => new BatchWaitTimeoutError(text, batchId, seen, cause),
     });
   }
 
-  /** What has become of each request so far, in their order. `jobs.download` takes the `job_id` of one. */
+  /** The results so far, in the order of the requests. Pass a result to `jobs.download` to get its image. */
   async results(batch: BatchRef, options: CallOptions = {}): Promise<readonly BatchResult[]> {
     const call = calls.batchResults(batch, options);
     const { response, body, attempts } = await this.#transport.exchange(call);
@@ -82,17 +83,17 @@ export class Batches {
     return lines.map((line) => typed<BatchResult>(response, encoder.encode(line), RESULT, inWords(call), { attempts }));
   }
 
-  /** Cancels what is still queued. Throws an `ApiError` with the code `conflict` for a batch that is over. */
-  cancel(batch: BatchRef, options: CallOptions = {}): Promise<Batch> {
-    return this.#transport.fetch<Batch>(calls.batchCancel(batch, options), BATCH);
+  /** Cancels the queued jobs of the batch. Throws an `ApiError` with the code `conflict` if all jobs have ended without it. */
+  async cancel(batch: BatchRef, options: CallOptions = {}): Promise<Batch> {
+    return this.#transport.fetch<Batch>(calls.cancel(calls.batchPath(batch), options), BATCH);
   }
 
   /** A page of batches, newest first. */
-  list(wanted: Window = {}, options: CallOptions = {}): Promise<Page<Batch>> {
+  async list(wanted: Window = {}, options: CallOptions = {}): Promise<Page<Batch>> {
     return this.#transport.fetch<Page<Batch>>(calls.get("/batches", options, calls.listed(wanted)), ["data", "next_cursor"]);
   }
 
-  /** All batches, newest first, page by page as they are needed. */
+  /** All batches, newest first. It fetches pages on demand. */
   iterate(options: CallOptions = {}): AsyncGenerator<Batch, void, undefined> {
     return everyPage((cursor) => this.list({ limit: 100, cursor }, options));
   }

@@ -1,5 +1,6 @@
-// The calls of the interface as data: what is sent, apart from how.
+// The calls of the API as data: what a client sends, independent of how.
 
+import { cancelAfterHeader, idOf, requestsOf, shown } from "./arguments.js";
 import { ArgumentError } from "./errors.js";
 import { PREFIX } from "./transport.js";
 import type { Call } from "./transport.js";
@@ -8,6 +9,7 @@ import type {
   BatchRequest,
   CallOptions,
   CreateBatchOptions,
+  CreateOptions,
   GenerationParams,
   JobFilter,
   JobRef,
@@ -16,24 +18,21 @@ import type {
 
 const PATHS = { fast: "/nb", quality: "/nb2", pro: "" } as const;
 
-/** The id of a job, however it is named. */
-export function idOf(job: JobRef): string {
-  const id = typeof job === "string" ? job : job.job_id;
-  if (id === "") throw new ArgumentError("the job_id is empty");
-  return id;
+/** The path of a job. */
+export function jobPath(job: JobRef): string {
+  return `${PREFIX}/jobs/${encodeURIComponent(idOf(job, "job_id"))}`;
 }
 
-function jobPath(job: JobRef): string {
-  return `${PREFIX}/jobs/${encodeURIComponent(idOf(job))}`;
-}
-
-/** A generation call; one that is only tried out where there is no key. */
-export function generation(params: GenerationParams, idempotencyKey: string | null, options: CallOptions): Call {
-  const { tier, ...body } = params;
-  const path = PATHS[tier] as string | undefined;
-  if (path === undefined) throw new ArgumentError(`tier must be one of ${Object.keys(PATHS).join(", ")}, not ${String(tier)}`);
+/** A generation call; without a key, a dry run. */
+export function generation(params: GenerationParams, idempotencyKey: string | null, options: CreateOptions): Call {
+  const { idempotencyKey: _, cancelAfter, ...rest } = options;
+  const { tier, ...body } = (params ?? {}) as GenerationParams;
+  if (typeof tier !== "string" || !Object.hasOwn(PATHS, tier)) {
+    throw new ArgumentError(`tier must be one of ${Object.keys(PATHS).join(", ")}, not ${shown(tier)}`);
+  }
   const mode = (body.input_images_urls ?? null) === null ? "text" : "url";
-  return creation(`${PREFIX}${path}/${mode}-generations`, body, idempotencyKey, options);
+  const call = creation(`${PREFIX}${PATHS[tier]}/${mode}-generations`, body, idempotencyKey, rest);
+  return { ...call, headers: cancelAfterHeader(cancelAfter) };
 }
 
 function creation(path: string, body: object, idempotencyKey: string | null, options: CallOptions): Call {
@@ -41,85 +40,69 @@ function creation(path: string, body: object, idempotencyKey: string | null, opt
   return idempotencyKey === null ? { ...call, query: [["dry_run", "true"]] } : { ...call, idempotencyKey };
 }
 
-/** The call that makes a batch; one that is only tried out where there is no key. */
+/** The call that creates a batch; without a key, a dry run. */
 export function batch(requests: Iterable<BatchRequest>, idempotencyKey: string | null, options: CreateBatchOptions): Call {
   const { metadata, callbackUrl, idempotencyKey: _, ...rest } = options;
-  const body = { requests: [...requests], metadata, callback_url: callbackUrl };
+  const body = { requests: requestsOf(requests), metadata, callback_url: callbackUrl };
   return creation(`${PREFIX}/batches`, body, idempotencyKey, rest);
 }
 
-/** The id of a batch, however it is named. */
-export function batchIdOf(ref: BatchRef): string {
-  const id = typeof ref === "string" ? ref : ref.batch_id;
-  if (id === "") throw new ArgumentError("the batch_id is empty");
-  return id;
+/** The path of a batch. */
+export function batchPath(ref: BatchRef): string {
+  return `${PREFIX}/batches/${encodeURIComponent(idOf(ref, "batch_id"))}`;
 }
 
-function batchPath(ref: BatchRef): string {
-  return `${PREFIX}/batches/${encodeURIComponent(batchIdOf(ref))}`;
-}
-
-/** A batch. */
-export function batchLookup(ref: BatchRef, options: CallOptions): Call {
-  return { ...options, method: "GET", path: batchPath(ref) };
-}
-
-/** A batch once it is over, or after so many seconds; of no more use after `limit` milliseconds. */
-export function batchWait(ref: BatchRef, options: CallOptions, seconds: number, limit: number): Call {
-  return { ...batchLookup(ref, options), query: [["wait", String(seconds)]], patience: seconds * 1000, limit };
-}
-
-/** Cancels what is still queued of a batch. */
-export function batchCancel(ref: BatchRef, options: CallOptions): Call {
-  return { ...options, method: "DELETE", path: batchPath(ref) };
-}
-
-/** What has become of each request of a batch. */
+/** The results of a batch, one per line. */
 export function batchResults(ref: BatchRef, options: CallOptions): Call {
   return { ...options, method: "GET", path: `${batchPath(ref)}/results`, headers: { accept: "application/x-ndjson" } };
 }
 
-/** A job. */
-export function lookup(job: JobRef, options: CallOptions): Call {
-  return { ...options, method: "GET", path: jobPath(job) };
+/** Looks up a job or a batch. */
+export function lookup(path: string, options: CallOptions): Call {
+  return { ...options, method: "GET", path };
 }
 
-/** A job once it is over, or after so many seconds; of no more use after `limit` milliseconds. */
-export function wait(job: JobRef, options: CallOptions, seconds: number, limit: number): Call {
-  return { ...lookup(job, options), query: [["wait", String(seconds)]], patience: seconds * 1000, limit };
+/** The same when it has ended, or after so many seconds. The caller does not need the answer after `limit` milliseconds. */
+export function wait(path: string, options: CallOptions, seconds: number, limit: number): Call {
+  return { ...lookup(path, options), query: [["wait", String(seconds)]], patience: seconds * 1000, limit };
 }
 
-/** Takes back a job that is still queued. */
-export function cancel(job: JobRef, options: CallOptions): Call {
-  return { ...options, method: "DELETE", path: jobPath(job) };
+/** Cancels a queued job, or what is still queued of a batch. */
+export function cancel(path: string, options: CallOptions): Call {
+  return { ...options, method: "DELETE", path };
 }
 
-/** The states of a job. */
+/** The stream of a job's events. */
 export function events(job: JobRef, options: CallOptions): Call {
   return { ...options, method: "GET", path: `${jobPath(job)}/events` };
 }
 
-/** A picture at its signed URL, to which the API key is nobody's business. */
-export function picture(url: string, options: CallOptions): Call {
+/** An image at its signed URL. */
+export function image(url: string, options: CallOptions): Call {
   return { ...options, method: "GET", path: url, headers: { accept: "image/*" } };
 }
 
-/** What is read. */
+/** A call that reads something. */
 export function get(path: string, options: CallOptions, query: [string, string][] = []): Call {
   return { ...options, method: "GET", path: PREFIX + path, query };
 }
 
-/** Which part of a list, and of jobs which ones. */
+/** The parameters that select a page of a list, and jobs of it. */
 export function listed(wanted: JobFilter & Window): [string, string][] {
-  const { metadata = {}, ...rest } = wanted;
-  const members = Object.entries(metadata).map(([name, value]): [string, string] => [`metadata[${name}]`, textOf(value)]);
+  const { metadata, ...rest } = wanted;
+  const members = Object.entries(metadata ?? {}).map(([name, value]): [string, string] => [`metadata[${name}]`, textOf(value)]);
   const others = Object.entries(rest).flatMap(([name, value]): [string, string][] =>
-    value === undefined ? [] : [[name, value instanceof Date ? value.toISOString() : String(value)]],
+    value === undefined || value === null ? [] : [[name, value instanceof Date ? timeOf(name, value) : String(value)]],
   );
   return [...others, ...members];
 }
 
-/** A member of metadata as lists compare it: a string as it is, everything else by its JSON text. */
+function timeOf(name: string, moment: Date): string {
+  if (Number.isNaN(moment.getTime())) throw new ArgumentError(`${name} is not a valid Date`);
+  return moment.toISOString();
+}
+
+/** A member of metadata as the service compares it: text unchanged, every other value as JSON. */
 function textOf(value: string | number | boolean | null): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }

@@ -1,5 +1,6 @@
 // The client: one service, one API key.
 
+import { assertWaitTimeout, keyOrNew } from "./arguments.js";
 import { Batches } from "./batches.js";
 import * as calls from "./calls.js";
 import { CallError, JobError } from "./errors.js";
@@ -24,31 +25,31 @@ import type {
 } from "./types.js";
 
 /**
- * A client of one service with one API key. A call that fails for a passing reason is sent again up to `maxRetries` times; that is
- * safe, for each generation call carries an idempotency key.
+ * A client of one service with one API key. It repeats a call that failed temporarily up to `maxRetries` times. This is safe, because
+ * each creation carries an idempotency key.
  */
 export class Tintype {
-  /** How calls are sent. For tests. */
+  /** Sends the calls. For tests. */
   readonly transport: Transport;
-  /** Makes pictures. */
+  /** Creates jobs. */
   readonly generations: Generations;
-  /** Looks jobs up, waits for them, cancels them, fetches their pictures. */
+  /** Looks up jobs, waits for them, cancels them, and downloads their images. */
   readonly jobs: Jobs;
-  /** Makes many pictures by one call. */
+  /** Creates many jobs with one call. */
   readonly batches: Batches;
-  /** The account's ledger. */
+  /** Reads the ledger of the account. */
   readonly transactions: Transactions;
 
-  constructor(options: ClientOptions = {}) {
-    this.transport = new Transport(options);
+  constructor(options: ClientOptions | Transport = {}) {
+    this.transport = options instanceof Transport ? options : new Transport(options);
     this.jobs = new Jobs(this.transport);
     this.generations = new Generations(this.transport, this.jobs);
     this.batches = new Batches(this.transport);
     this.transactions = new Transactions(this.transport);
   }
 
-  /** The account's money. */
-  balance(options: CallOptions = {}): Promise<Balance> {
+  /** The balance of the account. */
+  async balance(options: CallOptions = {}): Promise<Balance> {
     return this.transport.fetch<Balance>(calls.get("/balance", options), ["balance", "reserved", "available"]);
   }
 
@@ -57,13 +58,18 @@ export class Tintype {
     return (await this.transport.fetch<Page<Model>>(calls.get("/models", options), ["data"])).data;
   }
 
-  /** What this key may do. */
-  key(options: CallOptions = {}): Promise<Key> {
+  /** The permissions, limits and spending of this API key. */
+  async key(options: CallOptions = {}): Promise<Key> {
     return this.transport.fetch<Key>(calls.get("/key", options), ["key_id", "models"]);
+  }
+
+  /** The same client with other options. */
+  withOptions(options: Pick<ClientOptions, "timeout" | "maxRetries">): Tintype {
+    return new Tintype(this.transport.withOptions(options));
   }
 }
 
-/** The generation calls. */
+/** Creates jobs. */
 export class Generations {
   readonly #transport: Transport;
   readonly #jobs: Jobs;
@@ -74,12 +80,12 @@ export class Generations {
   }
 
   /**
-   * Makes a job and holds its price. Resolves once both are on the service's disk. Where no `idempotencyKey` is given, one is
-   * made up and is in the answer, and in the error if there is one (`CallError.idempotencyKey`).
+   * Creates a job and reserves its price. It resolves when both are on the disk of the service. By default the client generates an
+   * `idempotencyKey`, which is in the returned job and in every error (`CallError.idempotencyKey`).
    */
   async create(params: GenerationParams, options: CreateOptions = {}): Promise<CreatedJob> {
-    const { idempotencyKey = crypto.randomUUID(), ...rest } = options;
-    const call = calls.generation(params, idempotencyKey, rest);
+    const idempotencyKey = keyOrNew(options.idempotencyKey);
+    const call = calls.generation(params, idempotencyKey, options);
     const { response, body, attempts } = await this.#transport.exchange(call);
     const names = ["job_id", "status", "status_url"] as const;
     const made = typed<CreatedJob>(response, body, names, inWords(call), { attempts, idempotencyKey });
@@ -87,33 +93,34 @@ export class Generations {
   }
 
   /**
-   * Makes a job and waits until it is done. Throws `JobFailedError`, or `WaitTimeoutError` after `waitTimeout` milliseconds.
+   * Creates a job and waits until it is done. Throws `JobFailedError`, or `WaitTimeoutError` after `waitTimeout` milliseconds.
    *
-   * The job goes on where waiting for it fails. Every error from there on has its `jobId`, for `jobs.wait`, and the `idempotencyKey`,
-   * with which this call finds the same job again. The reason of a `signal` of yours has neither: name a key of your own where you
-   * may abort.
+   * If waiting fails, the job continues. Every error after the creation has the `jobId`, for `jobs.wait`, and the `idempotencyKey`,
+   * with which this call returns the same job again. The reason of your `signal` has neither: if you may abort, pass your own key.
    */
   async createAndWait(params: GenerationParams, options: CreateOptions & WaitOptions = {}): Promise<Job> {
-    const { idempotencyKey, waitTimeout, ...rest } = options;
-    const made = await this.create(params, { ...rest, idempotencyKey });
+    const { idempotencyKey, cancelAfter, waitTimeout, ...rest } = options;
+    // Before the job is created.
+    if (waitTimeout !== undefined) assertWaitTimeout(waitTimeout);
+    const made = await this.create(params, { ...rest, idempotencyKey, cancelAfter });
     try {
       const job = await this.#jobs.wait(made, { ...rest, waitTimeout });
       assertDone(job);
       return job;
     } catch (error) {
-      // The job is there and may be paid for: whoever only knew that something failed would make a second one.
+      // The job exists and may be charged. Without its id and key, the caller would create a second one.
       if (error instanceof CallError || error instanceof JobError) Object.assign(error, { idempotencyKey: made.idempotencyKey });
       throw error;
     }
   }
 
-  /** Every check of `create` and the price, and nothing kept. What `create` would refuse is refused in the same way. */
-  dryRun(params: GenerationParams, options: CallOptions = {}): Promise<Estimate> {
+  /** Runs every check of `create` and returns the price, but creates nothing. It throws what `create` would throw. */
+  async dryRun(params: GenerationParams, options: CallOptions = {}): Promise<Estimate> {
     return this.#transport.fetch<Estimate>(calls.generation(params, null, options), ["price", "available"]);
   }
 }
 
-/** The account's ledger. */
+/** The ledger of the account. */
 export class Transactions {
   readonly #transport: Transport;
 
@@ -122,12 +129,12 @@ export class Transactions {
   }
 
   /** A page of the ledger, newest first. */
-  list(wanted: Window = {}, options: CallOptions = {}): Promise<Page<Transaction>> {
+  async list(wanted: Window = {}, options: CallOptions = {}): Promise<Page<Transaction>> {
     const call = calls.get("/transactions", options, calls.listed(wanted));
     return this.#transport.fetch<Page<Transaction>>(call, ["data", "next_cursor"]);
   }
 
-  /** The whole ledger, newest first, page by page as it is needed. */
+  /** All entries of the ledger, newest first. It fetches pages on demand. */
   iterate(options: CallOptions = {}): AsyncGenerator<Transaction, void, undefined> {
     return everyPage((cursor) => this.list({ limit: 100, cursor }, options));
   }

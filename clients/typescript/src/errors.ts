@@ -1,4 +1,4 @@
-// What can go wrong. Errors of the service are told apart by `ApiError.code`.
+// The errors. `ApiError.code` identifies an error of the service.
 
 import type { Batch, Job } from "./types.js";
 
@@ -32,17 +32,17 @@ export const ERROR_CODES = {
 
 export type ErrorCode = keyof typeof ERROR_CODES;
 
-/** Everything that this package throws of its own. */
+/** The base class of all errors of this package. */
 export class TintypeError extends Error {
   override name = "TintypeError";
 }
 
-/** What a call was given cannot be sent, and nothing was. */
+/** An invalid argument. The client sent nothing. */
 export class ArgumentError extends TintypeError {
   override name = "ArgumentError";
 }
 
-/** What is known of a call that did not succeed. */
+/** Facts about a failed call. */
 export interface CallFacts {
   readonly attempts: number;
   readonly idempotencyKey?: string | undefined;
@@ -50,9 +50,9 @@ export interface CallFacts {
 }
 
 /**
- * A call that did not succeed. `attempts` is how often it was sent. `idempotencyKey` is the key that a generation call was sent
- * with: give it to `create` or `createAndWait` again to repeat the call later, and it will never be two jobs. `jobId` is there
- * once there is a job, which goes on whatever becomes of the calls that look at it: give it to `jobs.wait`.
+ * A call that failed. `attempts` is the number of times that the client sent it. `idempotencyKey` is the key of a creation: pass it to
+ * `create` or `createAndWait` to repeat the call later without a second job. `jobId` is set if a job exists. The job continues; pass the
+ * id to `jobs.wait`.
  */
 export class CallError extends TintypeError {
   override name = "CallError";
@@ -68,44 +68,44 @@ export class CallError extends TintypeError {
   }
 }
 
-/** No answer came. Whether the service has heard the call is not known. */
+/** No answer came. The service may have received the call. */
 export class ApiConnectionError extends CallError {
   override name = "ApiConnectionError";
 }
 
-/** No answer came in time. */
+/** No answer came before the time-out. */
 export class ApiTimeoutError extends ApiConnectionError {
   override name = "ApiTimeoutError";
 }
 
-/** An answer of success that is not the service's. `baseUrl` may point at something else. */
+/** A successful answer that is not from the service. Check `baseUrl`. */
 export class UnexpectedAnswerError extends CallError {
   override name = "UnexpectedAnswerError";
 }
 
-/** One faulty field: its JSON path, `body`, or the name of a header or a parameter; and what is wrong with it. */
+/** An invalid field: its JSON path, `body`, or the name of a header or a parameter; and the reason. */
 export interface FieldFault {
   readonly field: string;
   readonly message: string;
 }
 
-/** An error answer, as RFC 9457 problem details tell it. */
+/** An error answer, from its RFC 9457 problem details. */
 export interface Problem {
   readonly status: number;
-  /** What errors are told apart by; `null` where something between here and the service has answered. */
+  /** Identifies the error; `null` if a proxy in front of the service answered. */
   readonly code: ErrorCode | (string & {}) | null;
   readonly title: string;
-  /** What was wrong this time, for people. */
+  /** The explanation, for people. */
   readonly detail: string;
-  /** What the operator finds the call by. */
+  /** The id by which the operator finds the call. */
   readonly requestId: string | null;
-  /** Every faulty field, for `validation_failed`. */
+  /** Every invalid field, for `validation_failed`. */
   readonly errors: readonly FieldFault[];
-  /** Milliseconds after which a repeat makes sense, where the service says so. */
+  /** The milliseconds after which to repeat the call, if the service said so. */
   readonly retryAfter: number | null;
 }
 
-/** The service has answered with an error. */
+/** The service answered with an error. */
 export class ApiError extends CallError implements Problem {
   override name = "ApiError";
   readonly status: number;
@@ -117,7 +117,7 @@ export class ApiError extends CallError implements Problem {
   readonly retryAfter: number | null;
 
   constructor(problem: Problem, facts: CallFacts) {
-    super(told(problem), facts);
+    super(inOneLine(problem), facts);
     this.status = problem.status;
     this.code = problem.code;
     this.title = problem.title;
@@ -128,15 +128,21 @@ export class ApiError extends CallError implements Problem {
   }
 }
 
-function told({ status, code, title, detail, errors, requestId }: Problem): string {
+/** Invalid fields in the message of an error. */
+const SHOWN_FAULTS = 10;
+
+function inOneLine({ status, code, title, detail, errors, requestId }: Problem): string {
   const lead = code === null ? `${status}` : `${status} ${code}`;
-  const faults = errors.length > 1 ? errors.map((it) => `; ${it.field}: ${it.message}`).join("") : "";
-  return `${lead}: ${detail || title}${faults}${requestId === null ? "" : ` (request ${requestId})`}`;
+  // The detail has a single fault. Of many, as in a batch, the first ones are enough for a message; `errors` has them all.
+  const shown = errors.length > 1 ? errors.slice(0, SHOWN_FAULTS) : [];
+  const faults = shown.map((it) => `; ${it.field}: ${it.message}`).join("");
+  const more = errors.length > SHOWN_FAULTS ? `; and ${errors.length - SHOWN_FAULTS} more` : "";
+  return `${lead}: ${detail || title}${faults}${more}${requestId === null ? "" : ` (request ${requestId})`}`;
 }
 
 /**
- * Of a job, which is in `job` as it was last seen; `null` where it was not seen at all. `idempotencyKey` is the key that it was made
- * with, from `createAndWait`.
+ * A problem with a job. `job` is its last known state; `null` if no lookup succeeded. `idempotencyKey` is the key of its creation, if
+ * `createAndWait` threw the error.
  */
 export class JobError extends TintypeError {
   override name = "JobError";
@@ -152,28 +158,27 @@ export class JobError extends TintypeError {
   }
 }
 
-/** The job has failed; `job.error` says why, and nothing was charged for it. */
+/** The job failed. `job.error` gives the reason; nothing was charged. */
 export class JobFailedError extends JobError {
   override name = "JobFailedError";
   declare readonly job: Job;
 }
 
-/** The job has no picture yet. */
+/** The job has no image yet. */
 export class JobUnfinishedError extends JobError {
   override name = "JobUnfinishedError";
 }
 
 /**
- * The job was not over when the time for waiting was. It goes on; wait for it again by its `jobId`. What the last lookup ran into, if
- * it did, is in `cause`.
+ * The job did not end in time. It continues; wait for it again with its `jobId`. `cause` is the error of the last lookup, if it failed.
  */
 export class WaitTimeoutError extends JobUnfinishedError {
   override name = "WaitTimeoutError";
 }
 
 /**
- * The batch was not over when the time for waiting was. It goes on; wait for it again by its `batchId`. `batch` is the batch as it was
- * last seen; what the last lookup ran into, if it did, is in `cause`.
+ * The batch did not end in time. It continues; wait for it again with its `batchId`. `batch` is its last known state; `null` if no lookup
+ * succeeded. `cause` is the error of the last lookup, if it failed.
  */
 export class BatchWaitTimeoutError extends TintypeError {
   override name = "BatchWaitTimeoutError";
@@ -187,7 +192,7 @@ export class BatchWaitTimeoutError extends TintypeError {
   }
 }
 
-/** A delivery that is not to be believed. */
+/** The delivery does not verify. */
 export class WebhookVerificationError extends TintypeError {
   override name = "WebhookVerificationError";
 }

@@ -1,4 +1,4 @@
-// Server-sent events: reads a stream of them, and comes back to one that broke off.
+// Server-sent events: parses a stream, and reopens one that ended early.
 
 import { ApiConnectionError, UnexpectedAnswerError } from "./errors.js";
 import { errorOf, objectOf } from "./failures.js";
@@ -9,20 +9,20 @@ import { inWords } from "./transport.js";
 import type { Call, Transport } from "./transport.js";
 import type { Job, JobEvent } from "./types.js";
 
-/** Silence after which a stream is taken for dead, in milliseconds. The service says something every 15 s. */
+/** Silence after which a stream counts as dead, in milliseconds. The service sends a line every 15 s. */
 const SILENCE = 45_000;
-/** After this long a stream that says anything, if only that it is there, has been a good one. */
+/** Time after which a stream that sends anything, even only comments, counts as healthy. */
 const PROVEN = 20_000;
 const DEFAULT_RETRY = 2_000;
 
-/** One event as it came. */
+/** One event as the service sent it. */
 export interface Message {
   readonly name: string;
   readonly data: string;
   readonly id: string;
 }
 
-/** Takes a stream apart (HTML, section 9.2.6). */
+/** Parses the bytes of a stream (HTML, section 9.2.6). */
 export class Reader {
   retry: number | null = null;
   readonly #decoder = new TextDecoder();
@@ -31,10 +31,10 @@ export class Reader {
   #data: string[] = [];
   #id = "";
 
-  /** The events that are whole with this chunk. */
+  /** The events that this chunk completes. */
   feed(chunk: Uint8Array): Message[] {
     const text = this.#rest + this.#decoder.decode(chunk, { stream: true });
-    // The other half of a \r\n may be on its way.
+    // The other half of a \r\n may follow.
     const held = text.endsWith("\r") ? "\r" : "";
     const lines = text.slice(0, text.length - held.length).split(/\r\n|\n|\r/);
     this.#rest = (lines.pop() ?? "") + held;
@@ -60,29 +60,29 @@ export class Reader {
   }
 }
 
-/** The states, the place and the progress of a job, over as many streams as it takes. */
+/** The states, queue positions and progress of a job, over as many streams as needed. */
 export async function* follow(transport: Transport, call: Call, jobId: string): AsyncGenerator<JobEvent, void, undefined> {
   const repeats = call.maxRetries ?? transport.maxRetries;
   let last = "";
   let retry = DEFAULT_RETRY;
   let failures = 0;
   let trouble = 0;
-  const isWell = (): void => {
+  const resetFailures = (): void => {
     failures = 0;
     trouble = transport.now() + WHILE_WAITING;
   };
-  // The pause before the next stream, after one that ended early (as it does when the service restarts) or was not there.
+  // The pause before the next stream, after one that ended early, as streams do when the service restarts, or that failed.
   const pauseOf = (outcome: Outcome | null): number => {
     const facts = { attempts: failures, jobId };
     if (outcome === null) {
       if (repeats > 0 && transport.now() + retry < trouble) return retry;
-      throw new ApiConnectionError("the stream of events ends before the job does", facts);
+      throw new ApiConnectionError("the stream of events ended before the job did", facts);
     }
     const span = pauseWhileWaiting(outcome, failures, repeats, Math.random());
     if (span === null || transport.now() + span >= trouble) throw errorOf(outcome, inWords(call), facts);
     return span;
   };
-  isWell();
+  resetFailures();
   for (;;) {
     let outcome: Outcome | null = null;
     const headers = { accept: "text/event-stream", ...(last === "" ? {} : { "last-event-id": last }) };
@@ -93,7 +93,7 @@ export async function* follow(transport: Transport, call: Call, jobId: string): 
       const response = await transport.open(request, alarm);
       if (response.status === 204) return;
       if (response.ok && !response.headers.get("content-type")?.startsWith("text/event-stream")) {
-        throw strange(`came as ${response.headers.get("content-type") ?? "no content type"}`, failures + 1);
+        throw malformed(`has the content type ${response.headers.get("content-type") ?? "no content type"}`, failures + 1);
       }
       if (!response.ok) {
         outcome = { kind: "answer", response, body: new Uint8Array(await response.arrayBuffer()) };
@@ -104,14 +104,13 @@ export async function* follow(transport: Transport, call: Call, jobId: string): 
           alarm.set(SILENCE);
           const chunk = await stream?.read();
           if (chunk === undefined || chunk.done) break;
-          // A job that waits for long has no events; and much that stands in front of a service ends each answer after a minute or
-          // two.
-          if (transport.now() - opened >= PROVEN) isWell();
+          // A job that waits for long has no events, and some proxies end each answer after a minute or two.
+          if (transport.now() - opened >= PROVEN) resetFailures();
           for (const message of reader.feed(chunk.value)) {
             last = message.id || last;
             const event = eventOf(message, failures + 1);
             if (event === null) continue;
-            isWell();
+            resetFailures();
             yield event;
             if (event.type === "status" && (event.job.status === "done" || event.job.status === "failed")) return;
           }
@@ -133,7 +132,7 @@ export async function* follow(transport: Transport, call: Call, jobId: string): 
 function eventOf(message: Message, attempts: number): JobEvent | null {
   if (message.name !== "status" && message.name !== "queue" && message.name !== "progress") return null;
   const value = objectOf(message.data);
-  if (value === null || !("job_id" in value)) throw strange("tells something that is no job", attempts);
+  if (value === null || !("job_id" in value)) throw malformed("has an event without a job", attempts);
   if (message.name === "status") return { type: "status", job: value as unknown as Job };
   if (message.name === "queue") {
     return { type: "queue", job_id: String(value["job_id"]), queue_position: Number(value["queue_position"]) };
@@ -141,6 +140,6 @@ function eventOf(message: Message, attempts: number): JobEvent | null {
   return { type: "progress", job_id: String(value["job_id"]), progress: Number(value["progress"]) };
 }
 
-function strange(what: string, attempts: number): UnexpectedAnswerError {
+function malformed(what: string, attempts: number): UnexpectedAnswerError {
   return new UnexpectedAnswerError(`the stream of events ${what}`, { attempts });
 }

@@ -1,4 +1,4 @@
-// From an outcome that is no success to the error that tells of it.
+// The error for a failed call.
 
 import { ApiConnectionError, ApiError, ApiTimeoutError, UnexpectedAnswerError } from "./errors.js";
 import type { CallError, CallFacts, FieldFault, Problem } from "./errors.js";
@@ -7,7 +7,7 @@ import type { Outcome } from "./retry.js";
 
 type Members = { readonly [name: string]: unknown };
 
-/** The error for an outcome. `what` is the call in words. */
+/** The error for a failed outcome. `what` names the call. */
 export function errorOf(outcome: Outcome, what: string, facts: CallFacts): CallError {
   if (outcome.kind === "answer") return new ApiError(problemOf(outcome.response, outcome.body), facts);
   const kind = outcome.isTimeout ? ApiTimeoutError : ApiConnectionError;
@@ -15,13 +15,13 @@ export function errorOf(outcome: Outcome, what: string, facts: CallFacts): CallE
   return new kind(`${what}: ${lead}: ${reasonOf(outcome.cause)}`, facts, { cause: outcome.cause });
 }
 
-/** What `fetch` says of a failure is in the cause of what it throws. */
+/** `fetch` puts the reason of a failure into the cause of its error. */
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
   return cause.cause instanceof Error && cause.cause.message !== "" ? cause.cause.message : cause.message;
 }
 
-/** The typed form of an answer of success, which has these members. */
+/** The typed form of a successful answer, which must have these members. */
 export function typed<T extends object>(
   response: Response,
   body: Uint8Array,
@@ -32,7 +32,7 @@ export function typed<T extends object>(
   const value = objectOf(body);
   if (value !== null && names.every((name) => name in value)) return value as T;
   const kind = response.headers.get("content-type") ?? "no content type";
-  throw new UnexpectedAnswerError(`${what}: ${response.status} with ${kind}, which is not what the service sends`, facts);
+  throw new UnexpectedAnswerError(`${what}: ${response.status} with ${kind}, which the service does not send`, facts);
 }
 
 /** A JSON object; `null` for everything else. */
@@ -56,7 +56,7 @@ function problemOf(response: Response, body: Uint8Array): Problem {
     status: response.status,
     code: text("code"),
     title: text("title") ?? "",
-    detail: told === null ? ofAStranger(response) : (text("detail") ?? ""),
+    detail: told === null ? detailOfProxy(response) : (text("detail") ?? ""),
     requestId: text("request_id") ?? response.headers.get("x-request-id"),
     errors: Array.isArray(told?.["errors"]) ? told["errors"].flatMap(faultOf) : [],
     retryAfter: retryAfter(response.headers),
@@ -69,11 +69,11 @@ function faultOf(value: unknown): FieldFault[] {
   return [{ field: String(field ?? ""), message: String(message ?? "") }];
 }
 
-function ofAStranger(response: Response): string {
+function detailOfProxy(response: Response): string {
   const where = response.headers.get("location");
   if (response.type === "opaqueredirect" || (response.status >= 300 && response.status < 400 && where !== null)) {
     return `redirected${where === null ? "" : ` to ${where}`}; set baseUrl to the address of the service itself`;
   }
   const kind = response.headers.get("content-type") ?? "no content type";
-  return `the answer is not the service's own (${kind}); something in front of it may have given it`;
+  return `the answer is not from the service (${kind}), but perhaps from a proxy in front of it`;
 }

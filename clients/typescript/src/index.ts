@@ -1,4 +1,4 @@
-// Tintype: prompt in, picture out, paid once. `Tintype` is the client, `verifyWebhook` checks deliveries; see the README.
+// The client of Tintype, a self-hosted image generation service. `Tintype` is the client, `verifyWebhook` verifies deliveries.
 
 export { Batches } from "./batches.js";
 export { Generations, Tintype, Transactions } from "./client.js";

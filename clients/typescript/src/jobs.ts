@@ -1,5 +1,6 @@
-// Looks jobs up, waits for them, cancels them, fetches their pictures.
+// Looks up jobs, waits for them, cancels them, and downloads their images.
 
+import { idOf } from "./arguments.js";
 import * as calls from "./calls.js";
 import { ApiError, JobFailedError, JobUnfinishedError } from "./errors.js";
 import { isTimeout, untilRead } from "./alarm.js";
@@ -11,10 +12,10 @@ import type { Transport } from "./transport.js";
 import type { CallOptions, Job, JobEvent, JobFilter, JobRef, ListedJob, Page, WaitOptions, Window } from "./types.js";
 
 const PAGE = ["data", "next_cursor"] as const;
-/** What the service calls a job that was taken back. */
+/** The error of a canceled job. */
 const CANCELED = "canceled";
 
-/** The account's jobs. */
+/** The jobs of the account. Pass a job as its id, or as an object that an earlier call returned. */
 export class Jobs {
   readonly #transport: Transport;
 
@@ -22,49 +23,49 @@ export class Jobs {
     this.#transport = transport;
   }
 
-  /** The job as it is now. */
-  get(job: JobRef, options: CallOptions = {}): Promise<Job> {
-    return this.#transport.fetch<Job>(calls.lookup(job, options), JOB);
+  /** The current state of the job. */
+  async get(job: JobRef, options: CallOptions = {}): Promise<Job> {
+    return this.#transport.fetch<Job>(calls.lookup(calls.jobPath(job), options), JOB);
   }
 
   /**
-   * The job once it is over, `done` or `failed`. Outlives a restart of the service. Throws `WaitTimeoutError` when it is not over
-   * after `waitTimeout` milliseconds.
+   * Waits until the job is `done` or `failed`, and resolves to it. It survives a restart of the service. It throws `WaitTimeoutError`
+   * after `waitTimeout` milliseconds, by default ten minutes.
    */
   wait(job: JobRef, options: WaitOptions = {}): Promise<Job> {
     return waitFor(this.#transport, job, options);
   }
 
   /**
-   * The job's states, its place in the queue and its progress as they come, up to the last state. Comes back by itself when the stream
-   * breaks off, and outlives a restart of the service.
+   * The states of the job, its queue positions and its progress, until the job ends. It reconnects if the stream ends early, and
+   * survives a restart of the service.
    */
   events(job: JobRef, options: CallOptions = {}): AsyncGenerator<JobEvent, void, undefined> {
-    return follow(this.#transport, calls.events(job, options), calls.idOf(job));
+    return follow(this.#transport, calls.events(job, options), idOf(job, "job_id"));
   }
 
-  /** Takes a job back that is still queued. Throws an `ApiError` with the code `conflict` for one that has begun or is over. */
+  /** Cancels a queued job. Throws an `ApiError` with the code `conflict` if it has started or ended. */
   async cancel(job: JobRef, options: CallOptions = {}): Promise<Job> {
     try {
-      return await this.#transport.fetch<Job>(calls.cancel(job, options), JOB);
+      return await this.#transport.fetch<Job>(calls.cancel(calls.jobPath(job), options), JOB);
     } catch (error) {
       if (!(error instanceof ApiError && error.code === "conflict" && error.attempts > 1)) throw error;
-      // An attempt whose answer was lost may have been the one that did it.
+      // An earlier attempt, whose answer was lost, may have canceled the job.
       const found = await this.get(job, options);
       if (found.status === "failed" && found.error === CANCELED) return found;
       throw error;
     }
   }
 
-  /** The picture, at a fresh URL. Throws `JobFailedError` or `JobUnfinishedError` where there is none. */
+  /** Downloads the image. Throws `JobFailedError` or `JobUnfinishedError` if there is none. */
   async download(job: JobRef, options: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
-    return this.#atItsUrl(job, options, async (url) => (await this.#transport.exchange(calls.picture(url, options))).body);
+    return this.#atItsUrl(job, options, async (url) => (await this.#transport.exchange(calls.image(url, options))).body);
   }
 
-  /** The same as a `Response` whose body has not been read, to be passed on as a stream. It is asked for once. */
+  /** The image as a `Response` with an unread body, to forward it as a stream. The client does not repeat this download. */
   async open(job: JobRef, options: CallOptions = {}): Promise<Response> {
     return this.#atItsUrl(job, options, async (url) => {
-      const call = calls.picture(url, options);
+      const call = calls.image(url, options);
       const request = this.#transport.request(call);
       const alarm = this.#transport.alarm(call);
       try {
@@ -73,7 +74,7 @@ export class Jobs {
           const body = new Uint8Array(await response.arrayBuffer());
           throw errorOf({ kind: "answer", response, body }, inWords(call), { attempts: 1 });
         }
-        // From here on it takes as long as whoever reads it.
+        // From here on, the reader of the body decides how long it takes.
         alarm.calm();
         return untilRead(response, () => alarm.end());
       } catch (cause) {
@@ -86,11 +87,11 @@ export class Jobs {
   }
 
   /** A page of jobs, newest first. */
-  list(wanted: JobFilter & Window = {}, options: CallOptions = {}): Promise<Page<ListedJob>> {
+  async list(wanted: JobFilter & Window = {}, options: CallOptions = {}): Promise<Page<ListedJob>> {
     return this.#transport.fetch<Page<ListedJob>>(calls.get("/jobs", options, calls.listed(wanted)), PAGE);
   }
 
-  /** All jobs, newest first, page by page as they are needed. */
+  /** All jobs, newest first. It fetches pages on demand. */
   iterate(wanted: JobFilter = {}, options: CallOptions = {}): AsyncGenerator<ListedJob, void, undefined> {
     return everyPage((cursor) => this.list({ ...wanted, limit: 100, cursor }, options));
   }
@@ -100,30 +101,30 @@ export class Jobs {
       return await fetch(urlOf(await this.get(job, options)));
     } catch (error) {
       if (!(error instanceof ApiError && error.code === "url_expired")) throw error;
-      // A short lifetime and a long pause between two attempts: the next lookup makes a new one.
+      // The pauses between attempts can outlast a URL with a short lifetime. The next lookup returns a new one.
       return fetch(urlOf(await this.get(job, options)));
     }
   }
 }
 
-/** Every entry of a list. */
-export async function* everyPage<T>(turn: (cursor?: string) => Promise<Page<T>>): AsyncGenerator<T, void, undefined> {
-  let page = await turn();
+/** All entries of a list, page by page. */
+export async function* everyPage<T>(fetch: (cursor?: string) => Promise<Page<T>>): AsyncGenerator<T, void, undefined> {
+  let page = await fetch();
   yield* page.data;
   while (page.next_cursor !== null) {
-    page = await turn(page.next_cursor);
+    page = await fetch(page.next_cursor);
     yield* page.data;
   }
 }
 
 /** Throws unless a job is done. */
 export function assertDone(job: Job): void {
-  if (job.status === "failed") throw new JobFailedError(`job ${job.job_id} has failed: ${job.error}`, job.job_id, job);
+  if (job.status === "failed") throw new JobFailedError(`job ${job.job_id} failed: ${job.error}`, job.job_id, job);
 }
 
 function urlOf(job: Job): string {
   assertDone(job);
   if (job.result !== null) return job.result.image_url;
-  const text = `job ${job.job_id} is ${job.status}; wait for it before its picture is fetched`;
+  const text = `job ${job.job_id} is ${job.status} and has no image yet; wait for it`;
   throw new JobUnfinishedError(text, job.job_id, job);
 }

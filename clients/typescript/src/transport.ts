@@ -1,7 +1,8 @@
-// Sends calls, again where that is safe and worth it. Needs `fetch` and nothing else.
+// Sends calls, and repeats them if that is safe and useful. It needs only `fetch`.
 
 import { Alarm, isTimeout } from "./alarm.js";
-import { ArgumentError, TintypeError } from "./errors.js";
+import { assertMaxRetries, assertTimeout } from "./arguments.js";
+import { ArgumentError } from "./errors.js";
 import { errorOf, typed } from "./failures.js";
 import { pauseAfter } from "./retry.js";
 import type { Outcome } from "./retry.js";
@@ -13,79 +14,80 @@ const DEFAULT_TIMEOUT = 60_000;
 const DEFAULT_MAX_RETRIES = 2;
 const USER_AGENT = "tintype-js/0.1.0";
 
-/** What a client is told when it is made. Spans are in milliseconds. */
+/** The options of a client. Times are in milliseconds. */
 export interface ClientOptions {
-  /** The environment variable `TINTYPE_KEY` where there is one and nothing is said. */
+  /** The API key; by default the environment variable `TINTYPE_KEY`. */
   readonly apiKey?: string | undefined;
-  /** The address of the service; `TINTYPE_URL`, else `http://127.0.0.1:8080`. */
+  /** The address of the service; by default the environment variable `TINTYPE_URL`, else `http://127.0.0.1:8080`. */
   readonly baseUrl?: string | undefined;
-  /** For one attempt as a whole. 60 s. */
+  /** Limits the time until the answer begins, and each pause between its bytes. 60 s by default; `Infinity` for no limit. */
   readonly timeout?: number | undefined;
-  /** How often a call that fails for a passing reason is sent again. 2. */
+  /** How often the client repeats a call that failed temporarily. 2 by default. */
   readonly maxRetries?: number | undefined;
-  /** In place of the global one. */
+  /** Replaces the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined;
 }
 
-/** One request. Each may be sent again: those that make something carry an idempotency key. */
+/** One request. The client may repeat it, because each call that creates something carries an idempotency key. */
 export interface Call extends CallOptions {
   readonly method: "GET" | "POST" | "DELETE";
-  /** Below the address of the service; or a whole URL, to which no API key is sent. */
+  /** A path of the service; or a whole URL, to which the client sends no API key. */
   readonly path: string;
   readonly query?: readonly (readonly [string, string])[];
   readonly body?: object;
   readonly headers?: Readonly<Record<string, string>>;
   readonly idempotencyKey?: string;
-  /** What the service may take on purpose, beyond the time-out. */
+  /** How long the service may take on purpose, in addition to the time-out. */
   readonly patience?: number;
-  /** When an answer is of no more use, however long the time-out. */
+  /** When the caller no longer needs the answer, whatever the time-out. */
   readonly limit?: number;
 }
 
-/** A call as it is given to `fetch`. */
+/** The arguments of `fetch`. */
 export interface Sendable {
   readonly url: string;
   readonly init: RequestInit;
 }
 
-/** Answer and body, and how often it was asked for. */
+/** An answer with its body, and the number of attempts. */
 export interface Answered {
   readonly response: Response;
   readonly body: Uint8Array<ArrayBuffer>;
   readonly attempts: number;
 }
 
-/** The way to one service. */
+/** The connection to one service. */
 export class Transport {
   readonly address: string;
   readonly maxRetries: number;
   readonly #apiKey: string;
   readonly #timeout: number;
   readonly #fetch: typeof globalThis.fetch;
-  /** Waits so many milliseconds. Tests put something quicker here. */
+  /** Waits so many milliseconds. Tests replace it. */
   pause: (span: number, signal?: AbortSignal) => Promise<void> = pause;
   /** A clock that never goes back, in milliseconds. */
   now: () => number = () => performance.now();
 
   constructor(options: ClientOptions) {
-    this.#apiKey = (options.apiKey ?? variable("TINTYPE_KEY") ?? "").trim();
-    if (this.#apiKey === "") throw new TintypeError("no API key: give apiKey, or set the environment variable TINTYPE_KEY");
-    const url = (options.baseUrl ?? variable("TINTYPE_URL") ?? DEFAULT_URL).trim();
-    if (!/^https?:\/\//.test(url)) throw new TintypeError(`baseUrl must begin with http:// or https://, unlike ${url}`);
-    if (!URL.canParse(url)) throw new TintypeError(`baseUrl ${url} is no address`);
-    if (!/^[ -~]+$/.test(this.#apiKey)) {
-      // Without the key: this goes into logs.
-      throw new TintypeError("the API key holds characters that no key has; has something been pasted along with it?");
-    }
-    // With the version or without it.
-    this.address = url.replace(/\/+$/, "").replace(/\/api\/v1$/, "").replace(/\/+$/, "");
+    this.#apiKey = apiKeyOf(options.apiKey ?? variable("TINTYPE_KEY") ?? "");
+    this.address = addressOf(options.baseUrl ?? variable("TINTYPE_URL") ?? "");
     this.#timeout = options.timeout ?? DEFAULT_TIMEOUT;
     this.maxRetries = options.maxRetries ?? DEFAULT_MAX_RETRIES;
+    assertTimeout(this.#timeout);
+    assertMaxRetries(this.maxRetries);
     // Called as a method of anything else, the global one throws in browsers.
     this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
   }
 
-  /** Sends a call until it succeeds, is refused for good, or has been sent often enough. */
+  /** The same transport with other options. */
+  withOptions({ timeout = this.#timeout, maxRetries = this.maxRetries }: Pick<ClientOptions, "timeout" | "maxRetries">): Transport {
+    const other = new Transport({ apiKey: this.#apiKey, baseUrl: this.address, fetch: this.#fetch, timeout, maxRetries });
+    other.pause = this.pause;
+    other.now = this.now;
+    return other;
+  }
+
+  /** Sends a call until it succeeds, fails for good, or all attempts are used. */
   async exchange(call: Call): Promise<Answered> {
     const repeats = call.maxRetries ?? this.maxRetries;
     for (let attempt = 1; ; attempt += 1) {
@@ -103,9 +105,11 @@ export class Transport {
     return typed<T>(response, body, names, inWords(call), { ...call, attempts });
   }
 
-  /** What `open` sends. Throws for what cannot be sent, which no repeat would mend and which is no fault of the network. */
+  /** The arguments of `fetch` for a call. Throws an `ArgumentError` for a call that cannot be sent. */
   request(call: Call): Sendable {
     const { method, body } = call;
+    if ((call.timeout ?? null) !== null) assertTimeout(call.timeout);
+    if ((call.maxRetries ?? null) !== null) assertMaxRetries(call.maxRetries);
     try {
       const init: RequestInit = { method, headers: this.#headers(call), redirect: "manual" };
       if (body !== undefined) init.body = JSON.stringify(body, finite);
@@ -116,12 +120,12 @@ export class Transport {
     }
   }
 
-  /** Sends it once, and answers as soon as the head of the answer is there. The alarm is the caller's to end. */
+  /** Sends a request once, and resolves when the answer begins. The caller ends the alarm. */
   open({ url, init }: Sendable, alarm: Alarm): Promise<Response> {
     return this.#fetch(url, { ...init, signal: alarm.signal });
   }
 
-  /** An alarm for a call: its time-out, and its caller's signal. */
+  /** An alarm for a call, with its time-out and the signal of its caller. */
   alarm(call: Call): Alarm {
     const span = (call.timeout ?? this.#timeout) + (call.patience ?? 0);
     return new Alarm(Math.min(span, call.limit ?? Infinity), call.signal);
@@ -132,9 +136,11 @@ export class Transport {
     call.signal?.throwIfAborted();
     const request = this.request(call);
     const alarm = this.alarm(call);
+    const end = this.now() + (call.limit ?? Infinity);
     try {
       const response = await this.open(request, alarm);
-      return { kind: "answer", response, body: new Uint8Array(await response.arrayBuffer()) };
+      const body = await bodyOf(response, () => alarm.set(Math.min(call.timeout ?? this.#timeout, Math.max(0, end - this.now()))));
+      return { kind: "answer", response, body };
     } catch (cause) {
       call.signal?.throwIfAborted();
       return { kind: "fault", cause, isTimeout: isTimeout(cause) };
@@ -153,19 +159,62 @@ export class Transport {
     if (!isForeign(call.path)) headers.set("authorization", `Bearer ${this.#apiKey}`);
     if (call.body !== undefined) headers.set("content-type", "application/json");
     if (call.idempotencyKey !== undefined) headers.set("idempotency-key", call.idempotencyKey);
-    // A browser has its own name to tell.
+    // A browser sends its own.
     if (!("document" in globalThis)) headers.set("user-agent", USER_AGENT);
     return headers;
   }
 }
 
-/** What JSON has no word for is refused here: written, it would be `null`. */
+/** The body of an answer. Calls `renew` before each read. */
+async function bodyOf(response: Response, renew: () => void): Promise<Uint8Array<ArrayBuffer>> {
+  const chunks: Uint8Array[] = [];
+  const reader = response.body?.getReader();
+  for (;;) {
+    renew();
+    const chunk = await reader?.read();
+    if (chunk === undefined || chunk.done) break;
+    chunks.push(chunk.value);
+  }
+  const body = new Uint8Array(chunks.reduce((length, chunk) => length + chunk.length, 0));
+  let offset = 0;
+  for (const chunk of chunks) {
+    body.set(chunk, offset);
+    offset += chunk.length;
+  }
+  return body;
+}
+
+function apiKeyOf(text: string): string {
+  const key = text.trim();
+  if (key === "") throw new ArgumentError("no API key: pass apiKey, or set the environment variable TINTYPE_KEY");
+  // Without the key, because messages go into logs.
+  if (!/^[ -~]+$/.test(key)) {
+    throw new ArgumentError("the API key contains characters that no key has; was something else pasted with it?");
+  }
+  return key;
+}
+
+function addressOf(baseUrl: string): string {
+  const text = baseUrl.trim() || DEFAULT_URL;
+  if (!/^https?:\/\//.test(text)) throw new ArgumentError(`baseUrl must begin with http:// or https://, unlike ${text}`);
+  if (!URL.canParse(text)) throw new ArgumentError(`baseUrl ${text} is not a valid URL`);
+  const url = new URL(text);
+  // Without the URL, because it contains a password.
+  if (url.username !== "" || url.password !== "") throw new ArgumentError("baseUrl must not contain a user or a password");
+  if (url.search !== "" || url.hash !== "") {
+    throw new ArgumentError(`baseUrl must be the address of the service, such as https://pictures.example, unlike ${text}`);
+  }
+  // With or without the version.
+  return text.replace(/\/+$/, "").replace(/\/api\/v1$/, "").replace(/\/+$/, "");
+}
+
+/** Rejects numbers that JSON does not have. `JSON.stringify` would write `null`. */
 function finite(name: string, value: unknown): unknown {
-  if (typeof value === "number" && !Number.isFinite(value)) throw new TypeError(`${name} is ${value}, which JSON has no word for`);
+  if (typeof value === "number" && !Number.isFinite(value)) throw new TypeError(`${name} is ${value}, which JSON does not have`);
   return value;
 }
 
-/** A call in words. The query of a signed URL is as good as the picture, and does not belong into a log. */
+/** A call in messages. Without the query: that of a signed URL gives access to the image, and messages go into logs. */
 export function inWords({ method, path }: Call): string {
   return `${method} ${path.split("?")[0]}`;
 }

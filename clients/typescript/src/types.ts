@@ -1,4 +1,4 @@
-// What is sent and what comes back, with the names of the wire. Money is a decimal string, moments are RFC 3339 in UTC.
+// The types of parameters and answers, with the names of the API. Amounts are decimal strings, times are RFC 3339 in UTC.
 
 export type Tier = "fast" | "quality" | "pro";
 export type Mode = "text-to-image" | "image-to-image";
@@ -11,9 +11,9 @@ export type AspectRatio =
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [name: string]: JsonValue };
 
 /**
- * What a picture is asked for by. With `input_images_urls` (1 to 14, http or https) it is image-to-image. `aspect_ratio`
- * `"auto"` follows the first of them. `callback_url` names one of the account's registered webhooks. `metadata` comes back with
- * the webhook, without its own names that begin with `_`.
+ * The parameters of an image. With `input_images_urls` (1 to 14, http or https) the mode is image-to-image, and `aspect_ratio` `"auto"`
+ * selects the ratio of the first one. `resolution` defaults to `"1K"`. `callback_url` selects one of the account's registered webhooks.
+ * The webhook contains `metadata` without the top-level names that begin with `_`.
  */
 export type GenerationParams = {
   readonly prompt: string;
@@ -26,53 +26,59 @@ export type GenerationParams = {
   | { readonly tier: "quality" | "pro"; readonly resolution?: Resolution | null | undefined }
 );
 
-/** Which jobs a list holds. `metadata` names members that a job's must have. */
+/** The conditions for jobs in a list. `metadata` has members that the metadata of a job must have. */
 export interface JobFilter {
-  readonly status?: Status | undefined;
-  readonly tier?: Tier | undefined;
-  readonly mode?: Mode | undefined;
-  readonly key?: string | undefined;
-  readonly batch_id?: string | undefined;
-  readonly created_after?: Date | string | undefined;
-  readonly created_before?: Date | string | undefined;
-  readonly metadata?: { readonly [name: string]: string | number | boolean | null } | undefined;
+  readonly status?: Status | null | undefined;
+  readonly tier?: Tier | null | undefined;
+  readonly mode?: Mode | null | undefined;
+  readonly key?: string | null | undefined;
+  readonly batch_id?: string | null | undefined;
+  readonly created_after?: Date | string | null | undefined;
+  readonly created_before?: Date | string | null | undefined;
+  readonly metadata?: { readonly [name: string]: string | number | boolean | null } | null | undefined;
 }
 
-/** Which part of a list. `limit` is 1 to 100, 20 if not said. */
+/** Selects a page of a list. `limit` is 1 to 100, by default 20; `cursor` is the `next_cursor` of the page before. */
 export interface Window {
-  readonly limit?: number | undefined;
-  readonly cursor?: string | undefined;
+  readonly limit?: number | null | undefined;
+  readonly cursor?: string | null | undefined;
 }
 
-/** What holds for one call. `timeout` is in milliseconds. */
+/** The options of one call. `timeout` is in milliseconds. */
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   readonly timeout?: number | undefined;
   readonly maxRetries?: number | undefined;
 }
 
-/** The same for a call that makes a job. */
-export interface CreateOptions extends CallOptions {
-  /** The caller's name for the request: the same one with the same parameters is the same job, for 24 hours. */
-  readonly idempotencyKey?: string | undefined;
+/** The options of a call that creates a job or a batch. */
+export interface IdempotentOptions extends CallOptions {
+  /** For 24 hours, the same key with the same parameters returns the same job or batch. By default the client generates one. */
+  readonly idempotencyKey?: string | null | undefined;
 }
 
-/** The same for waiting. `waitTimeout` is in milliseconds, ten minutes if not said; `null` for as long as it takes. */
+/** The options of a call that creates a job. */
+export interface CreateOptions extends IdempotentOptions {
+  /** Milliseconds after which a job that is still queued fails. It is not charged. */
+  readonly cancelAfter?: number | null | undefined;
+}
+
+/** The options of waiting. `waitTimeout` is in milliseconds; `null` means no limit. */
 export interface WaitOptions extends CallOptions {
   readonly waitTimeout?: number | null | undefined;
 }
 
-/** A job that was accepted: it, the hold on its price and the idempotency key are on the disk. */
+/** An accepted job. The job, its reserved price and its idempotency key are on the disk of the service. */
 export interface CreatedJob {
   readonly job_id: string;
   readonly status: Status;
   readonly status_url: string;
   readonly idempotencyKey: string;
-  /** The key had been used before, and this is the job of that time. */
+  /** Whether an earlier call with the same key created the job. */
   readonly replayed: boolean;
 }
 
-/** What a job would be and cost. `available` is what the account can spend now. */
+/** The resolved parameters and the price of a dry run. `available` is what the account can spend now. */
 export interface Estimate {
   readonly price: string;
   readonly tier: Tier;
@@ -82,12 +88,12 @@ export interface Estimate {
   readonly available: string;
 }
 
-/** What has become of a job. The URL is signed and valid for 24 hours; each lookup makes a new one. */
+/** The image of a job. The URL is signed and valid for 24 hours; each lookup returns a new one. */
 export interface Result {
   readonly image_url: string;
 }
 
-/** A job as it was when it was looked up. */
+/** The state of a job at the time of the answer. */
 export interface Job {
   readonly job_id: string;
   readonly status: Status;
@@ -97,11 +103,11 @@ export interface Job {
   readonly result: Result | null;
   readonly error: string | null;
   readonly queue_position: number | null;
-  /** When a queued job will begin, by how many have begun in the last minutes; null without data. */
+  /** The estimated start of a queued job, from the throughput of the last minutes; `null` without data. */
   readonly estimated_start_at: string | null;
 }
 
-/** A job as the list tells it. */
+/** A job in a list. */
 export interface ListedJob extends Job {
   readonly tier: Tier;
   readonly mode: Mode;
@@ -109,15 +115,15 @@ export interface ListedJob extends Job {
   readonly resolution: Resolution;
   readonly price: string;
   readonly key_id: string;
-  /** Of a job of a batch only. */
+  /** `null` unless the job belongs to a batch. */
   readonly batch_id: string | null;
-  /** Of a job of a batch only. */
+  /** `null` unless the job belongs to a batch. */
   readonly custom_id: string | null;
 }
 
 /**
- * One request of a batch. `custom_id` is your name for it, unique in the batch; its position as text if not said. With
- * `input_images_urls` it is image-to-image; they are fetched when its turn comes.
+ * One request of a batch. `custom_id` is your name for the request, unique in the batch; it defaults to the position as text. With
+ * `input_images_urls` the mode is image-to-image. The service fetches these images when the job starts.
  */
 export interface BatchRequest {
   readonly model: Tier;
@@ -129,13 +135,13 @@ export interface BatchRequest {
   readonly metadata?: { readonly [name: string]: JsonValue } | null | undefined;
 }
 
-/** The same for a call that makes a batch. `callbackUrl` names the registered webhook that hears of its end. */
-export interface CreateBatchOptions extends CreateOptions {
+/** The options of a call that creates a batch. `callbackUrl` selects the registered webhook that reports its end. */
+export interface CreateBatchOptions extends IdempotentOptions {
   readonly metadata?: { readonly [name: string]: JsonValue } | null | undefined;
   readonly callbackUrl?: string | null | undefined;
 }
 
-/** How many jobs of a batch are in which state. */
+/** The numbers of a batch's jobs by state. */
 export interface BatchCounts {
   readonly total: number;
   readonly queued: number;
@@ -145,8 +151,8 @@ export interface BatchCounts {
 }
 
 /**
- * A batch as it was when it was looked up. `price` is the sum of its jobs' prices, `charged` that of the jobs that are done so far; a job
- * that fails is not charged.
+ * The state of a batch at the time of the answer. `price` is the sum of the prices of its jobs, `charged` that of the jobs that are done.
+ * A failed job is not charged.
  */
 export interface Batch {
   readonly batch_id: string;
@@ -160,21 +166,21 @@ export interface Batch {
   readonly results_url: string;
 }
 
-/** A batch that was accepted: it, its jobs, the hold on their prices and the idempotency key are on the disk. */
+/** An accepted batch. The batch, its jobs, their reserved prices and its idempotency key are on the disk of the service. */
 export interface CreatedBatch extends Batch {
   readonly idempotencyKey: string;
-  /** The key had been used before, and this is the batch of that time. */
+  /** Whether an earlier call with the same key created the batch. */
   readonly replayed: boolean;
 }
 
-/** What a batch would cost. `available` is what the account can spend now. */
+/** The price of a dry run of a batch. `available` is what the account can spend now. */
 export interface BatchEstimate {
   readonly price: string;
   readonly requests: number;
   readonly available: string;
 }
 
-/** What has become of one request of a batch so far. */
+/** The result of one request of a batch. */
 export interface BatchResult {
   readonly custom_id: string;
   readonly job_id: string;
@@ -190,22 +196,22 @@ export type BatchRef = string | { readonly batch_id: string };
 export type JobRef = string | { readonly job_id: string };
 
 /**
- * A job has come to another state; its place in the queue has changed, where 1 is the next to be made; or how far it is, from 0 to 1,
- * where its backend tells.
+ * The job entered another state; its queue position changed, where 1 is the next to start; or its progress, from 0 to 1, if its backend
+ * reports it.
  */
 export type JobEvent =
   | { readonly type: "status"; readonly job: Job }
   | { readonly type: "queue"; readonly job_id: string; readonly queue_position: number }
   | { readonly type: "progress"; readonly job_id: string; readonly progress: number };
 
-/** An account's money: `reserved` is held for jobs that are not over, `available` is the rest of `balance`. */
+/** The balance of the account. `reserved` is for jobs that have not ended, `available` is the rest of `balance`. */
 export interface Balance {
   readonly balance: string;
   readonly reserved: string;
   readonly available: string;
 }
 
-/** A line of the account's ledger. A charge is negative. */
+/** An entry of the account's ledger. The `amount` of a charge is negative. */
 export interface Transaction {
   readonly transaction_id: string;
   readonly kind: "deposit" | "charge" | "adjustment";
@@ -216,7 +222,7 @@ export interface Transaction {
   readonly created_at: string;
 }
 
-/** A tier: what it takes, what it costs by resolution, and whether this key may use it now. */
+/** A tier: its parameters, its prices by resolution, and whether this key may use it now. */
 export interface Model {
   readonly id: Tier;
   readonly modes: readonly Mode[];
@@ -228,7 +234,7 @@ export interface Model {
   readonly allowed: boolean;
 }
 
-/** What the key in hand may do, and what it has spent. */
+/** The permissions, limits and spending of the API key. */
 export interface Key {
   readonly key_id: string;
   readonly name: string;
@@ -247,7 +253,7 @@ export interface Key {
   readonly created_at: string;
 }
 
-/** A part of a list, newest first. The list is at its end when `next_cursor` is `null`, and not before. */
+/** A page of a list, newest first. Only the last page has the `next_cursor` `null`. */
 export interface Page<T> {
   readonly data: readonly T[];
   readonly next_cursor: string | null;

@@ -1,5 +1,6 @@
-// Waits for a job or a batch, over as many lookups as it takes.
+// Waits for a job or a batch, with as many lookups as needed.
 
+import { assertWaitTimeout, idOf } from "./arguments.js";
 import * as calls from "./calls.js";
 import { WaitTimeoutError } from "./errors.js";
 import { errorOf, typed } from "./failures.js";
@@ -8,47 +9,48 @@ import { inWords } from "./transport.js";
 import type { Call, Transport } from "./transport.js";
 import type { CallOptions, Job, JobRef, WaitOptions } from "./types.js";
 
-/** What a job has, whatever else. */
+/** Some members of every job. */
 export const JOB = ["job_id", "status", "created_at"] as const;
-/** Seconds of one waiting lookup. The service would wait for 60, but that is also when common proxies give up. */
-const LONGEST_LOOK = 30;
+/** Seconds of one waiting lookup. The service waits for up to 60, but common proxies give up then. */
+const LONGEST_LOOKUP = 30;
 const DEFAULT_WAIT = 600_000;
-/** What the last lookup may take beyond the time for waiting. */
+/** How long the last lookup of a wait may take beyond the end of the wait. */
 const GRACE = 5_000;
 
-/** What is waited for: how it is looked up, and how errors name it. */
+/** What a caller waits for: how to look it up, and how errors name it. */
 export interface Awaited<T> {
   readonly name: string;
-  /** What it has, whatever else. */
+  /** Some of its members. */
   readonly names: readonly (keyof T & string)[];
-  /** What errors of its calls say of it. */
+  /** What errors of its lookups contain. */
   readonly facts: { readonly jobId?: string };
   readonly call: (seconds: number, limit: number) => Call;
   readonly isOver: (seen: T) => boolean;
-  readonly late: (text: string, seen: T | null, options?: ErrorOptions) => Error;
+  readonly timedOut: (text: string, seen: T | null, options?: ErrorOptions) => Error;
 }
 
-/** The job once it is over. */
-export function waitFor(transport: Transport, job: JobRef, options: WaitOptions): Promise<Job> {
+/** The job when it has ended. */
+export async function waitFor(transport: Transport, job: JobRef, options: WaitOptions): Promise<Job> {
   const { waitTimeout = DEFAULT_WAIT, ...rest } = options;
-  const jobId = calls.idOf(job);
+  const jobId = idOf(job, "job_id");
   return waitUntilOver<Job>(transport, waitTimeout, rest, {
     name: `job ${jobId}`,
     names: JOB,
     facts: { jobId },
-    call: (seconds, limit) => calls.wait(job, rest, seconds, limit),
+    call: (seconds, limit) => calls.wait(calls.jobPath(job), rest, seconds, limit),
     isOver: ({ status }) => status === "done" || status === "failed",
-    late: (text, seen, cause) => new WaitTimeoutError(text, jobId, seen, cause),
+    timedOut: (text, seen, cause) => new WaitTimeoutError(text, jobId, seen, cause),
   });
 }
 
-/** Something once it is over; `waitTimeout` is in milliseconds. */
+/** A job or a batch when it has ended; `waitTimeout` is in milliseconds. */
 export async function waitUntilOver<T extends { readonly status: string }>(
   transport: Transport,
   waitTimeout: number | null,
   options: CallOptions,
   awaited: Awaited<T>,
 ): Promise<T> {
+  assertWaitTimeout(waitTimeout);
   const { name } = awaited;
   const repeats = options.maxRetries ?? transport.maxRetries;
   const end = waitTimeout === null ? Infinity : transport.now() + waitTimeout;
@@ -56,7 +58,7 @@ export async function waitUntilOver<T extends { readonly status: string }>(
   let trouble = transport.now() + WHILE_WAITING;
   let seen: T | null = null;
   for (let attempt = 1; ; attempt += 1) {
-    const seconds = Math.ceil(Math.min(LONGEST_LOOK, left() / 1000));
+    const seconds = Math.ceil(Math.min(LONGEST_LOOKUP, left() / 1000));
     const call = awaited.call(seconds, left() + GRACE);
     const facts = { attempts: attempt, ...awaited.facts };
     const began = transport.now();
@@ -66,8 +68,8 @@ export async function waitUntilOver<T extends { readonly status: string }>(
       const span = pauseWhileWaiting(outcome, attempt, repeats, Math.random());
       if (span !== null && span >= left()) {
         const state = seen === null ? "was not seen" : `was ${(seen as T).status} when last seen`;
-        const text = `${name} ${state}, and was not to be had within ${waitTimeout} ms; the last lookup: ${error.message}`;
-        throw awaited.late(text, seen, { cause: error });
+        const text = `${name} ${state}; no lookup succeeded within ${waitTimeout} ms; the last one: ${error.message}`;
+        throw awaited.timedOut(text, seen, { cause: error });
       }
       if (span === null || transport.now() + span >= trouble) throw error;
       await transport.pause(span, options.signal);
@@ -75,9 +77,9 @@ export async function waitUntilOver<T extends { readonly status: string }>(
     }
     seen = typed<T>(outcome.response, outcome.body, awaited.names, inWords(call), facts);
     if (awaited.isOver(seen)) return seen;
-    if (left() === 0) throw awaited.late(`${name} is still ${seen.status} after ${waitTimeout} ms`, seen);
+    if (left() === 0) throw awaited.timedOut(`${name} is still ${seen.status} after ${waitTimeout} ms`, seen);
     if (transport.now() - began < seconds * 500) {
-      // Answered before its time: the service is about to stop, and asking at once would be asking for nothing.
+      // An early answer means that the service is about to stop. Without a pause, the next lookup would return early too.
       await transport.pause(Math.min(1000, left()), options.signal);
     }
     attempt = 0;

@@ -1,35 +1,36 @@
-// Verifies webhook deliveries: `X-Signature`, or the `webhook-signature` of Standard Webhooks; one of the two suffices. Needs Web
-// Crypto and nothing else, so it works where there is no Node.
+// Verifies webhook deliveries by `X-Signature` or by the `webhook-signature` of Standard Webhooks. One valid signature suffices. It needs
+// only Web Crypto, so it works without Node.
 
-import { WebhookVerificationError } from "./errors.js";
+import { shown } from "./arguments.js";
+import { ArgumentError, WebhookVerificationError } from "./errors.js";
 import { objectOf } from "./failures.js";
 import type { BatchCounts, Result } from "./types.js";
 
 export { WebhookVerificationError };
 
-/** Seconds that a delivery may be away from the clock, in either direction. */
+/** Maximum difference between the time of a delivery and the clock, in seconds. */
 const TOLERANCE = 300;
 const PREFIX = "whsec_";
 
-/** The headers of a request: those of `fetch`, or those of Node with names in whatever case. */
+/** The headers of a request, as `Headers` or as an object. The case of names does not matter. */
 export type WebhookHeaders = Pick<Headers, "get"> | Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** A delivery as it came, and what to judge it by. */
+/** A delivery, and the secret to verify it with. */
 export interface Delivery {
-  /** What came, unparsed. */
+  /** The raw body, unparsed. */
   readonly body: string | Uint8Array | ArrayBuffer;
   readonly headers: WebhookHeaders;
-  /** The webhook's, `whsec_` included; several while it is being replaced. */
+  /** The secret of the webhook, including `whsec_`; pass several while you replace it. */
   readonly secret: string | readonly string[];
-  /** In seconds; 300 if not said. */
+  /** In seconds, by default 300. */
   readonly tolerance?: number | undefined;
-  /** In Unix seconds; the clock's if not said. */
+  /** In Unix seconds, by default the clock. */
   readonly now?: number | undefined;
 }
 
 /**
- * A job or a batch is over. A delivery may come more than once: use the id as the key of what you do with it. Of a job `batch_id` and
- * `counts` are `null`; of a batch `job_id`, `result` and `error` are, and `status` is `"ended"`.
+ * A job or a batch ended. A delivery may arrive more than once, so use the id as the key of your processing. For a job, `batch_id` and
+ * `counts` are `null`. For a batch, `job_id`, `result` and `error` are `null`, and `status` is `"ended"`.
  */
 export interface WebhookEvent {
   readonly job_id: string | null;
@@ -40,12 +41,11 @@ export interface WebhookEvent {
   readonly error: string | null;
   readonly metadata: { readonly [name: string]: unknown } | null;
   /**
-   * The same over all attempts of one delivery; `null` where only `X-Signature` verified, which does not cover it: whoever repeats a
-   * delivery could put anything there.
+   * The same for all attempts of a delivery; `null` if only `X-Signature` verified, which does not cover it.
    */
   readonly deliveryId: string | null;
   readonly sentAt: Date;
-  /** It was sent by hand, to try the webhook out. */
+  /** Whether it is a test delivery. */
   readonly isTest: boolean;
 }
 
@@ -58,18 +58,18 @@ interface Given {
 }
 
 /**
- * The event of a delivery that is genuine and fresh; rejects with `WebhookVerificationError` for any other. Where a framework hands
- * out the parsed body only, pass `JSON.stringify(payload)`: it is written again as it was signed, which succeeds for webhooks of
- * encoding `utf8`.
+ * The event of an authentic and recent delivery. Rejects with `WebhookVerificationError` for every other. If your framework has only the
+ * parsed body, pass `JSON.stringify(payload)`: the function serializes it as the service did, which works for webhooks with the encoding
+ * `utf8`.
  */
 export async function verifyWebhook(delivery: Delivery): Promise<WebhookEvent> {
   const { body, headers, secret, tolerance = TOLERANCE, now = Date.now() / 1000 } = delivery;
-  const texts = (typeof secret === "string" ? [secret] : secret).map((it) => it.trim());
-  // Anybody can sign with an empty key, and a variable that is not set makes one.
+  if (typeof headers !== "object" || headers === null) throw new ArgumentError(`headers must be an object, not ${shown(headers)}`);
+  const texts = [secret ?? []].flat().map((it: unknown) => (typeof it === "string" ? it.trim() : ""));
+  // An attacker can sign with an empty key, and an unset environment variable is one.
   const secrets = texts.filter((it) => it.replace(PREFIX, "") !== "");
   if (secrets.length === 0) throw new WebhookVerificationError("no secret was given");
-  const raw = typeof body === "string" ? bytesOf(body) : new Uint8Array(body instanceof Uint8Array ? body : new Uint8Array(body));
-  const given = { raw, header: reader(headers), secrets, tolerance, now };
+  const given = { raw: rawOf(body), header: reader(headers), secrets, tolerance, now };
   const standard = await standardSignature(given);
   if (typeof standard === "number") return eventOf(given, given.header("webhook-id"), standard);
   const own = await xSignature(given);
@@ -77,7 +77,17 @@ export async function verifyWebhook(delivery: Delivery): Promise<WebhookEvent> {
   throw new WebhookVerificationError(`${own}; ${standard}`);
 }
 
-/** When it was sent, or why it is refused. The key is the secret's whole text. */
+/** The bytes of a body. Not by `instanceof`, because of other realms. */
+function rawOf(body: Delivery["body"]): Uint8Array<ArrayBuffer> {
+  if (typeof body === "string") return bytesOf(body);
+  if (ArrayBuffer.isView(body)) return new Uint8Array(body);
+  if (Object.prototype.toString.call(body) === "[object ArrayBuffer]") return new Uint8Array(new Uint8Array(body));
+  throw new ArgumentError(
+    `body must be the raw body as bytes or text, not ${shown(body)}: request.body with express.raw(), or await request.arrayBuffer()`,
+  );
+}
+
+/** The time of the delivery, or why it does not verify. The key is the whole text of the secret. */
 async function xSignature(given: Given): Promise<number | string> {
   const moment = momentOf("X-Timestamp", given);
   if (typeof moment === "string") return moment;
@@ -86,17 +96,17 @@ async function xSignature(given: Given): Promise<number | string> {
   const code = /^sha256=([0-9a-f]{64})$/.exec(text)?.[1];
   if (code !== undefined) {
     const signature = Uint8Array.from(code.match(/../g) ?? [], (pair) => parseInt(pair, 16));
-    // The bytes as they came are what was signed. Something on the way may have written them again, so that is tried as well.
+    // The service signed the raw bytes. A proxy or a framework may have serialized them again, so try these forms too.
     for (const candidate of [given.raw, ...rewritten(given.raw)]) {
       for (const secret of given.secrets) {
         if (await isSignedBy(bytesOf(secret), signature, joined(`${moment}.`, candidate))) return moment;
       }
     }
   }
-  return "X-Signature does not match: another secret, or a changed body";
+  return "X-Signature does not match: the secret is wrong, or the body was changed";
 }
 
-/** When it was sent, or why it is refused. The key is what the text after `whsec_` decodes to. */
+/** The time of the delivery, or why it does not verify. The key is the decoded text after `whsec_`. */
 async function standardSignature(given: Given): Promise<number | string> {
   const moment = momentOf("webhook-timestamp", given);
   if (typeof moment === "string") return moment;
@@ -110,17 +120,17 @@ async function standardSignature(given: Given): Promise<number | string> {
       if (signature !== null && key !== null && (await isSignedBy(key, signature, signed))) return moment;
     }
   }
-  return "webhook-signature does not match: another secret, or a changed body";
+  return "webhook-signature does not match: the secret is wrong, or the body was changed";
 }
 
 function momentOf(name: string, { header, now, tolerance }: Given): number | string {
   const text = header(name.toLowerCase());
   if (text === "") return `${name} is missing`;
-  // Digits as they are written, for they are signed: no blank, sign or leading zero.
-  if (!/^[1-9]\d{0,14}$/.test(text)) return `${name} is no time in seconds`;
+  // Exactly as signed: no blank, sign or leading zero.
+  if (!/^[1-9]\d{0,14}$/.test(text)) return `${name} is not a time in seconds`;
   const age = now - Number(text);
   if (Math.abs(age) <= tolerance) return Number(text);
-  return `${name} is ${Math.abs(age).toFixed(0)} s ${age > 0 ? "ago" : "ahead"}; more than ${tolerance} s is refused`;
+  return `${name} is ${Math.abs(age).toFixed(0)} s ${age > 0 ? "ago" : "ahead"}; the limit is ${tolerance} s`;
 }
 
 /** Compares in constant time, as Web Crypto does. */
@@ -130,7 +140,7 @@ async function isSignedBy(key: Uint8Array<ArrayBuffer>, signature: Uint8Array<Ar
   return crypto.subtle.verify("HMAC", imported, signature, text);
 }
 
-/** The body written again as it may have been signed: for webhooks of encoding `utf8`, and for most of `ascii`. */
+/** The body as the service serializes it, for webhooks with the encoding `utf8`, and for most with `ascii`. */
 function rewritten(raw: Uint8Array): Uint8Array<ArrayBuffer>[] {
   try {
     const text = sorted(JSON.parse(new TextDecoder().decode(raw)));
@@ -141,7 +151,7 @@ function rewritten(raw: Uint8Array): Uint8Array<ArrayBuffer>[] {
   }
 }
 
-/** Not `JSON.stringify` of a copy with sorted names: that puts names like array indexes first, and loses `__proto__`. */
+/** Not `JSON.stringify` of a copy with sorted names, which puts names like array indexes first, and loses `__proto__`. */
 function sorted(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(sorted).join(",")}]`;
   if (value === null || typeof value !== "object") return JSON.stringify(value);
@@ -155,7 +165,7 @@ function eventOf({ raw }: Given, deliveryId: string | null, sent: number): Webho
   const isBatch = value !== null && "batch_id" in value;
   const names = isBatch ? ["batch_id", "status", "counts", "metadata"] : ["job_id", "status", "result", "error", "metadata"];
   if (value === null || !names.every((name) => name in value)) {
-    throw new WebhookVerificationError("the signature verifies, but the body is no delivery");
+    throw new WebhookVerificationError("the signature verifies, but the body is not a delivery");
   }
   const given = value as unknown as Partial<WebhookEvent> & Pick<WebhookEvent, "status" | "metadata">;
   const { job_id = null, batch_id = null, status, counts = null, result = null, error = null, metadata } = given;
@@ -165,7 +175,7 @@ function eventOf({ raw }: Given, deliveryId: string | null, sent: number): Webho
 }
 
 function reader(headers: WebhookHeaders): (name: string) => string {
-  // Not by its class: there are others than the global one, of other packages and of other realms.
+  // Not by its class, because packages and other realms have their own.
   if (isHeaders(headers)) return (name) => headers.get(name) ?? "";
   const lower = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
   return (name) => {
@@ -190,7 +200,7 @@ function joined(lead: string, rest: Uint8Array): Uint8Array<ArrayBuffer> {
   return whole;
 }
 
-/** Bytes from base64; `null` for what is none. */
+/** Bytes from base64; `null` for other text. */
 function decoded(text: string): Uint8Array<ArrayBuffer> | null {
   try {
     const bytes = Uint8Array.from(atob(text), (unit) => unit.charCodeAt(0));

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as calls from "../src/calls.js";
-import { Tintype, TintypeError } from "../src/index.js";
-import type { GenerationParams } from "../src/index.js";
+import { ArgumentError, Tintype, TintypeError } from "../src/index.js";
+import type { ApiConnectionError, GenerationParams } from "../src/index.js";
 import { calling, created, job, Peer, told } from "./peer.js";
 
 const BODY = { prompt: "a fox", aspect_ratio: "1:1" } as const;
@@ -24,14 +24,89 @@ test("tier and input images choose one of the six paths", () => {
 
 test("what cannot be meant is refused here", () => {
   const wrong = { ...BODY, tier: "best" } as unknown as GenerationParams;
-  assert.throws(() => calls.generation(wrong, "k", {}), /tier must be one of fast, quality, pro, not best/);
-  assert.throws(() => calls.lookup("", {}), /job_id is empty/);
+  assert.throws(() => calls.generation(wrong, "k", {}), /tier must be one of fast, quality, pro, not "best"/);
+  assert.throws(() => calls.jobPath(""), /job_id is empty/);
+  for (const tier of ["toString", undefined, ["fast"]]) {
+    const params = { ...BODY, tier } as unknown as GenerationParams;
+    assert.throws(() => calls.generation(params, "k", {}), /tier must be one of/);
+  }
+  assert.throws(() => calls.generation(undefined as unknown as GenerationParams, "k", {}), /tier must be one of/);
   // @ts-expect-error: fast has one resolution, and takes no such field.
   calls.generation({ ...BODY, tier: "fast", resolution: "2K" }, "k", {});
 });
 
 test("a job id stays one part of the path", () => {
-  assert.equal(calls.lookup("../key?x", {}).path, "/api/v1/jobs/..%2Fkey%3Fx");
+  assert.equal(calls.jobPath("../key?x"), "/api/v1/jobs/..%2Fkey%3Fx");
+});
+
+test("what names no job or batch is refused", () => {
+  for (const ref of [null, undefined, 5, {}, ["id"], { job_id: null }] as unknown as { job_id: string; batch_id: string }[]) {
+    assert.throws(() => calls.jobPath(ref), /pass a job_id, or an object that has one, not/);
+    assert.throws(() => calls.batchPath(ref), /pass a batch_id, or an object that has one, not/);
+  }
+});
+
+test("what is no list of requests is refused", () => {
+  const cases = [
+    ["abc", /requests must be an array/],
+    [null, /must be an array/],
+    [{ ...BODY }, /must be an array/],
+    [["abc"], /requests\[0\] must be an object/],
+    [[null], /requests\[0\]/],
+  ];
+  for (const [requests, text] of cases as [Iterable<never>, RegExp][]) assert.throws(() => calls.batch(requests, "k", {}), text);
+});
+
+test("a key that cannot be sent is refused, and null is no key", async (t) => {
+  const peer = await Peer.start(t);
+  peer.will(created());
+  const { client } = calling(peer.url);
+  for (const idempotencyKey of [4711, "a\nb", "é"] as string[]) {
+    await assert.rejects(client.generations.create({ ...BODY, tier: "pro" }, { idempotencyKey }), ArgumentError);
+    await assert.rejects(client.batches.create([], { idempotencyKey }), ArgumentError);
+  }
+  assert.equal(peer.heard.length, 0);
+  const made = await client.generations.create({ ...BODY, tier: "pro" }, { idempotencyKey: null });
+  assert.equal(peer.heard[0]?.headers["idempotency-key"], made.idempotencyKey);
+  assert.equal(peer.heard[0]?.path, "/api/v1/text-generations");
+});
+
+test("a limit for queueing is sent in whole seconds", () => {
+  const params = { ...BODY, tier: "pro" } as const;
+  assert.deepEqual(calls.generation(params, "k", { cancelAfter: 1200 }).headers, { "cancel-after": "2s" });
+  assert.deepEqual(calls.generation(params, "k", { cancelAfter: null }).headers, {});
+  for (const cancelAfter of [0, -1, NaN, Infinity, "30s" as unknown as number]) {
+    assert.throws(() => calls.generation(params, "k", { cancelAfter }), /cancelAfter must be/);
+  }
+});
+
+test("filters and cursors may be null, and dates must be dates", () => {
+  assert.deepEqual(calls.listed({ status: null, cursor: null, limit: null, metadata: null, created_after: null }), []);
+  assert.throws(() => calls.listed({ created_after: new Date("soon") }), /created_after is not a valid Date/);
+});
+
+test("options that cannot be meant are refused", async (t) => {
+  const peer = await Peer.start(t);
+  peer.will("cut");
+  const { client } = calling(peer.url);
+  for (const options of [{ timeout: 0 }, { timeout: NaN }, { timeout: "5s" }, { maxRetries: -1 }, { maxRetries: NaN }] as object[]) {
+    assert.throws(() => new Tintype({ apiKey: "tt_k", baseUrl: peer.url, ...options }), ArgumentError);
+    assert.throws(() => client.withOptions(options), ArgumentError);
+    await assert.rejects(client.balance(options), ArgumentError);
+  }
+  for (const waitTimeout of [NaN, "5" as unknown as number]) {
+    await assert.rejects(client.jobs.wait("j", { waitTimeout }), /waitTimeout must be/);
+    await assert.rejects(client.batches.wait("b", { waitTimeout }), /waitTimeout must be/);
+    await assert.rejects(client.generations.createAndWait({ ...BODY, tier: "pro" }, { waitTimeout }), /waitTimeout must be/);
+  }
+  assert.equal(peer.heard.length, 0);
+  await assert.rejects(client.withOptions({ maxRetries: 1 }).balance(), (error: ApiConnectionError) => error.attempts === 2);
+});
+
+test("an empty address in the environment is the default", (t) => {
+  t.after(() => delete process.env["TINTYPE_URL"]);
+  process.env["TINTYPE_URL"] = "";
+  assert.equal(new Tintype({ apiKey: "tt_k" }).transport.address, "http://127.0.0.1:8080");
 });
 
 test("filters are told as the list reads them", () => {
@@ -87,7 +162,14 @@ test("what is left out comes from the environment", (t) => {
 });
 
 test("a client that cannot work is not made", () => {
-  assert.throws(() => new Tintype({ apiKey: "tt_k", baseUrl: "127.0.0.1:8080" }), /must begin with http/);
+  const cases = [
+    ["127.0.0.1:8080", /must begin with http/],
+    ["http://[", /not a valid URL/],
+    ["https://h?a=b", /the address of the service/],
+  ] as const;
+  for (const [baseUrl, text] of cases) assert.throws(() => new Tintype({ apiKey: "tt_k", baseUrl }), text);
+  const withPassword = { apiKey: "tt_k", baseUrl: "https://user:hunter2@h" };
+  assert.throws(() => new Tintype(withPassword), ({ message }: Error) => /must not contain a user/.test(message) && !message.includes("hunter2"));
 });
 
 test("where there is no Node, nothing of it is looked for, and a browser names itself", async () => {

@@ -121,7 +121,7 @@ test("streams that only ever say that they are there are followed for as long as
     return new Response(body, { headers: { "content-type": "text/event-stream" } });
   };
   // Streams that end at once are another matter.
-  await assert.rejects(all(client), /ends before the job does/);
+  await assert.rejects(all(client), /ended before the job did/);
   assert.ok(opened > 300 && opened < 500);
 });
 

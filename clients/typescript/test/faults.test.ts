@@ -99,10 +99,42 @@ test("an error of a proxy has no code", async (t) => {
     peer.will(reply);
     await assert.rejects(calling(peer.url).client.balance(), (error: ApiError) => {
       assert.deepEqual([error.status, error.code, error.attempts], [502, null, 3]);
-      assert.match(error.detail, /not the service's own/);
+      assert.match(error.detail, /not from the service/);
       return true;
     });
   }
+});
+
+test("a time-out limits each pause of an answer, not the whole answer", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  // Milliseconds before each chunk.
+  const answering = (span: number): typeof fetch => async (_, init) => {
+    const signal = init?.signal as AbortSignal;
+    const chunks = ['{"balance":"1.00",', '"reserved":"0.00",', '"available":"1.00"}'];
+    const pull = (controller: ReadableStreamDefaultController): void => {
+      t.mock.timers.tick(span);
+      if (signal.aborted) return controller.error(signal.reason);
+      const chunk = chunks.shift();
+      if (chunk === undefined) controller.close();
+      else controller.enqueue(new TextEncoder().encode(chunk));
+    };
+    return new Response(new ReadableStream({ pull }, { highWaterMark: 0 }), { headers: { "content-type": "application/json" } });
+  };
+  const options = { apiKey: "tt_k", baseUrl: "http://h", timeout: 150, maxRetries: 0 };
+  assert.equal((await new Tintype({ ...options, fetch: answering(100) }).balance()).available, "1.00");
+  await assert.rejects(new Tintype({ ...options, fetch: answering(200) }).balance(), ApiTimeoutError);
+});
+
+test("a message has the first of many faults", async (t) => {
+  const peer = await Peer.start(t);
+  const errors = Array.from({ length: 100 }, (_, index) => ({ field: `requests[${index}].prompt`, message: "is required" }));
+  const body = { status: 422, code: "validation_failed", detail: "100 fields", request_id: "r", errors };
+  peer.will(told(body, 422, { "content-type": "application/problem+json" }));
+  await assert.rejects(calling(peer.url).client.batches.create([]), (error: ApiError) => {
+    assert.match(error.message, /requests\[9\]\.prompt: is required; and 90 more \(request r\)$/);
+    assert.equal(error.errors.length, 100);
+    return true;
+  });
 });
 
 test("a redirect is not followed with a key", async (t) => {
@@ -112,7 +144,7 @@ test("a redirect is not followed with a key", async (t) => {
   assert.equal(peer.heard.length, 1);
 });
 
-test("a success of somebody else is told", async (t) => {
+test("a success that is not from the service is told", async (t) => {
   const peer = await Peer.start(t);
   for (const reply of [{ status: 200, body: "<html>", headers: { "content-type": "text/html" } }, told([]), told({ balance: "1" })]) {
     peer.will(reply);
@@ -163,8 +195,6 @@ test("what cannot be sent is told as such, and not tried", async (t) => {
   const { client } = calling(peer.url);
   const endless = { prompt: "a fox", tier: "fast", aspect_ratio: "1:1", metadata: { n: 1n } } as unknown as GenerationParams;
   const calls = [
-    () => client.generations.create(FOX, { idempotencyKey: "a\nb" }),
-    () => client.generations.create(FOX, { idempotencyKey: "Auftrag-№1" }),
     () => client.generations.create(endless),
     () => client.generations.create({ ...FOX, metadata: { deep: [{ n: NaN }] } }),
     () => client.generations.create({ ...FOX, metadata: { n: Infinity } }),
@@ -180,7 +210,7 @@ test("what cannot be sent is told as such, and not tried", async (t) => {
 
 test("a client that cannot be is told so when it is made", () => {
   const cases: [ClientOptions, RegExp][] = [
-    [{ baseUrl: "http://[::" }, /is no address/],
+    [{ baseUrl: "http://[::" }, /not a valid URL/],
     [{ baseUrl: "ftp://h" }, /must begin with http/],
     [{ apiKey: "tt_é" }, /characters that no key has/],
     [{ apiKey: "tt_a\nb" }, /characters that no key has/],
@@ -326,4 +356,22 @@ test("a picture that is not there is told", async (t) => {
   await assert.rejects(client.jobs.open(JOB_ID), JobFailedError);
   peer.will(done(peer), problem(410, "gone"));
   await assert.rejects(client.jobs.open(JOB_ID), withCode("gone"));
+});
+
+const RESULT = JSON.stringify({ custom_id: "0", job_id: JOB_ID, status: "failed", result: null, error: "no image" });
+const LINES: Reply = { status: 200, body: `${RESULT}\n${RESULT}\n`, headers: { "content-type": "application/x-ndjson" } };
+
+test("results that break off are fetched again", async (t) => {
+  const peer = await Peer.start(t);
+  const whole = String(LINES.body);
+  peer.will({ ...LINES, body: whole.slice(0, -20), headers: { "content-length": String(whole.length) }, cut: true }, LINES);
+  const results = await calling(peer.url).client.batches.results("b");
+  assert.deepEqual(results.map(({ error }) => error), ["no image", "no image"]);
+  assert.equal(peer.heard.length, 2);
+});
+
+test("results that are none are told", async (t) => {
+  const peer = await Peer.start(t);
+  peer.will({ ...LINES, body: `${LINES.body}<html>` });
+  await assert.rejects(calling(peer.url).client.batches.results("b"), UnexpectedAnswerError);
 });

@@ -114,6 +114,15 @@ test("a lost answer to a cancel is a canceled job", async (t) => {
   });
 });
 
+test("a job that waits too long is canceled", async () => {
+  const client = await service.client();
+  await service.held(async () => {
+    await client.generations.create(FOX);
+    const expired = await client.jobs.wait(await client.generations.create(FOX, { cancelAfter: 1_000 }));
+    assert.deepEqual([expired.status, expired.error], ["failed", "expired before it started"]);
+  });
+});
+
 test("a failed job costs nothing", async () => {
   const client = await service.client();
   const made = await client.generations.create({ ...FOX, prompt: "refuse this" });

@@ -37,7 +37,7 @@ test("waiting does not sleep past its time, and tells what it saw", async (t) =>
   peer.will(paused);
   await assert.rejects(client.jobs.wait(JOB_ID, { waitTimeout: 20_000 }), (error: WaitTimeoutError) => {
     assert.ok(error instanceof WaitTimeoutError && error.cause instanceof ApiError);
-    assert.match(error.message, /was not seen, and was not to be had within 20000 ms; the last lookup: 503 paused/);
+    assert.match(error.message, /was not seen; no lookup succeeded within 20000 ms; the last one: 503 paused/);
     return error.jobId === JOB_ID && error.job === null;
   });
   assert.deepEqual(pauses, []);

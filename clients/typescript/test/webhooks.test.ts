@@ -115,7 +115,7 @@ test("a delivery id that nothing has signed is not told", async () => {
 
 test("an empty secret is never used", async () => {
   for (const key of ["", "whsec_"]) {
-    // What somebody else would sign with it.
+    // What an attacker would sign with it.
     const code = createHmac("sha256", key).update("1795000000.{}").digest("hex");
     const standard = createHmac("sha256", key).update("id.1795000000.{}").digest("base64");
     const headers = {
@@ -128,6 +128,20 @@ test("an empty secret is never used", async () => {
     for (const secret of ["", " ", "whsec_", "whsec_ ", [], ["", "whsec_"]]) {
       await assert.rejects(verifyWebhook({ body: "{}", headers, secret, now: 1_795_000_000 }), /no secret was given/);
     }
+  }
+});
+
+test("a parsed body is refused with the way to the raw one", async () => {
+  for (const body of [{ job_id: "j" }, undefined, null, 5] as unknown as string[]) {
+    await assert.rejects(verifyWebhook({ body, headers: {}, secret: "whsec_AAAA" }), /body must be the raw body.*express\.raw/);
+  }
+});
+
+test("headers and secrets that are not there are refused", async () => {
+  const headers = undefined as unknown as Headers;
+  await assert.rejects(verifyWebhook({ body: "{}", headers, secret: "whsec_AAAA" }), /headers must be an object/);
+  for (const secret of [undefined, null, [undefined]] as unknown as string[]) {
+    await assert.rejects(verifyWebhook({ body: "{}", headers: {}, secret }), /no secret was given/);
   }
 });
 
@@ -149,15 +163,15 @@ test("a signed body that is no delivery is refused", async () => {
   for (const body of ["", "[]", "null", "{}", '{"job_id": 1', "[".repeat(100_000)]) {
     const code = createHmac("sha256", "whsec_AAAA").update(`1795000000.${body}`).digest("hex");
     const headers = { "x-timestamp": "1795000000", "x-signature": `sha256=${code}` };
-    await assert.rejects(verifyWebhook({ body, headers, secret: "whsec_AAAA", now: 1_795_000_000 }), /is no delivery/);
+    await assert.rejects(verifyWebhook({ body, headers, secret: "whsec_AAAA", now: 1_795_000_000 }), /is not a delivery/);
   }
 });
 
 test("a refusal says why", async () => {
   const late = { body: first.body, headers: xHeaders(first), secret: first.secrets, now: first.timestamp + 412 };
   await assert.rejects(verifyWebhook(late), {
-    message: "X-Timestamp is 412 s ago; more than 300 s is refused; webhook-timestamp is missing",
+    message: "X-Timestamp is 412 s ago; the limit is 300 s; webhook-timestamp is missing",
   });
   const wrong = { body: first.body, headers: standardHeaders(first), secret: "whsec_AAAA", now: first.timestamp };
-  await assert.rejects(verifyWebhook(wrong), /webhook-signature does not match: another secret, or a changed body$/);
+  await assert.rejects(verifyWebhook(wrong), /webhook-signature does not match: the secret is wrong, or the body was changed$/);
 });

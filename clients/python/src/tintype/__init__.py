@@ -1,6 +1,6 @@
-"""Tintype: prompt in, picture out, paid once.
+"""The client of Tintype, a self-hosted image generation service.
 
-`Tintype` and `AsyncTintype` are the clients, `webhooks.verify` checks deliveries; see the README of this package.
+`Tintype` and `AsyncTintype` are the clients. `webhooks.verify` verifies deliveries. See the README of this package.
 """
 
 from . import webhooks
@@ -54,6 +54,7 @@ from .types import (
     Batch,
     BatchCounts,
     BatchEstimate,
+    BatchRef,
     BatchRequest,
     BatchResult,
     BatchStatus,
@@ -64,6 +65,7 @@ from .types import (
     Job,
     JobEvent,
     JobFilter,
+    JobRef,
     Key,
     ListedJob,
     Mode,
@@ -94,6 +96,7 @@ __all__ = [
     "Batch",
     "BatchCounts",
     "BatchEstimate",
+    "BatchRef",
     "BatchRequest",
     "BatchResult",
     "BatchStatus",
@@ -116,6 +119,7 @@ __all__ = [
     "JobEvent",
     "JobFailedError",
     "JobFilter",
+    "JobRef",
     "JobUnfinishedError",
     "Key",
     "KeyLimitReachedError",

@@ -1,82 +1,70 @@
-"""The calls of the interface as data: what is sent, apart from how."""
+"""The calls of the API as data: what a client sends, independent of how."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Unpack
 from urllib.parse import quote
-from uuid import uuid4
 
+from . import _arguments
 from .errors import ArgumentError
-from .types import Batch, BatchRequest, CreatedJob, GenerationParams, Job, JobFilter, JsonValue
+from .types import BatchRef, BatchRequest, GenerationParams, JobFilter, JobRef, JsonValue
 
 PREFIX = "/api/v1"
 PATHS = {"fast": "/nb", "quality": "/nb2", "pro": ""}
-JobRef = str | Job | CreatedJob
-BatchRef = str | Batch
 Query = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One request. Each may be sent again: those that make something carry an idempotency key."""
+    """One request. The client may repeat it, because each call that creates something carries an idempotency key."""
 
     method: str
-    # Below the address of the service; or a whole URL, to which no API key is sent.
+    # A path of the service; or a whole URL, to which the client sends no API key.
     path: str
     query: Query = ()
     body: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     idempotency_key: str | None = None
-    # Seconds that the service may take on purpose, beyond the time-out.
+    # Seconds that the service may take on purpose, in addition to the time-out.
     patience: float = 0.0
-    # Seconds after which an answer is of no more use, however long the time-out.
+    # Seconds after which the caller no longer needs the answer, whatever the time-out.
     limit: float | None = None
-    # Where the body of the answer goes, if not into memory.
+    # The file for the body of the answer, if the client must not keep it in memory.
     save_to: Path | None = None
 
     @property
     def is_foreign(self) -> bool:
-        """Does it go to an address that the service has named, which may be a bucket's?"""
+        """Whether the address is a URL from an answer, which may lead to a bucket."""
         return not self.path.startswith("/")
 
 
-def id_of(job: JobRef) -> str:
-    """The id of a job, however it is named."""
-    name = job if isinstance(job, str) else job.job_id
-    if not name:
-        raise ArgumentError("the job_id is empty")
-    return name
+def job_id_of(job: JobRef) -> str:
+    """The id of a job."""
+    return _arguments.id_of(job, "job_id")
 
 
 def job_path(job: JobRef) -> str:
-    """Where a job is."""
-    return f"{PREFIX}/jobs/{quote(id_of(job), safe='')}"
+    """The path of a job."""
+    return f"{PREFIX}/jobs/{quote(job_id_of(job), safe='')}"
 
 
-def key_or_new(idempotency_key: str | None) -> str:
-    """The caller's name for a request, or a new one."""
-    # An empty one is sent, and refused: whose order has no number must hear of it.
-    return str(uuid4()) if idempotency_key is None else idempotency_key
-
-
-def generation(idempotency_key: str | None, **params: Unpack[GenerationParams]) -> Call:
-    """A generation call; one that is only tried out where there is no key."""
+def generation(idempotency_key: str | None, cancel_after: float | None = None, **params: Unpack[GenerationParams]) -> Call:
+    """A generation call; without a key, a dry run."""
     tier = params.get("tier")
-    if tier not in PATHS:
+    if not isinstance(tier, str) or tier not in PATHS:
         raise ArgumentError(f"tier must be one of {', '.join(PATHS)}, not {tier!r}")
     body = {name: value for name, value in params.items() if name != "tier" and value is not None}
     urls = params.get("input_images_urls")
     if urls is not None:
-        if isinstance(urls, str):
-            raise ArgumentError("input_images_urls must be a list of URLs, not one")
-        body["input_images_urls"] = list(urls)
+        body["input_images_urls"] = _arguments.urls(urls)
     mode = "text" if urls is None else "url"
-    return _creation(f"{PREFIX}{PATHS[tier]}/{mode}-generations", body, idempotency_key)
+    call = _creation(f"{PREFIX}{PATHS[tier]}/{mode}-generations", body, idempotency_key)
+    return replace(call, headers={**call.headers, **_arguments.cancel_after(cancel_after)})
 
 
 def batch(
@@ -85,29 +73,23 @@ def batch(
     metadata: Mapping[str, JsonValue] | None,
     callback_url: str | None,
 ) -> Call:
-    """The call that makes a batch; one that is only tried out where there is no key."""
-    body: dict[str, object] = {"requests": [_entry(it) for it in requests]}
-    beside = {"metadata": metadata, "callback_url": callback_url}
-    body.update({name: value for name, value in beside.items() if value is not None})
+    """The call that creates a batch; without a key, a dry run."""
+    body: dict[str, object] = {"requests": [_entry(it) for it in _arguments.requests(requests)]}
+    others = {"metadata": metadata, "callback_url": callback_url}
+    body.update({name: value for name, value in others.items() if value is not None})
     return _creation(f"{PREFIX}/batches", body, idempotency_key)
 
 
-def _entry(request: BatchRequest) -> dict[str, object]:
-    entry: dict[str, object] = {name: value for name, value in request.items() if value is not None}
-    urls = request.get("input_images_urls")
-    if urls is not None:
-        if isinstance(urls, str):
-            raise ArgumentError("input_images_urls must be a list of URLs, not one")
-        entry["input_images_urls"] = list(urls)
+def _entry(request: Mapping[str, object]) -> dict[str, object]:
+    entry = {name: value for name, value in request.items() if value is not None}
+    if "input_images_urls" in entry:
+        entry["input_images_urls"] = _arguments.urls(entry["input_images_urls"])
     return entry
 
 
 def _creation(path: str, body: object, idempotency_key: str | None) -> Call:
-    headers = {"Content-Type": "application/json"}
-    if idempotency_key is not None:
-        headers["Idempotency-Key"] = idempotency_key
     try:
-        # What JSON has no word for, such as NaN, is refused here rather than there.
+        # JSON has no NaN; Python would write it nevertheless, and the service would reject the whole body.
         text = json.dumps(body, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise ArgumentError(f"the request cannot be written as JSON: {error}") from None
@@ -116,53 +98,39 @@ def _creation(path: str, body: object, idempotency_key: str | None) -> Call:
         path=path,
         query=() if idempotency_key is not None else (("dry_run", "true"),),
         body=text.encode(),
-        headers=headers,
+        headers={"Content-Type": "application/json"},
         idempotency_key=idempotency_key,
     )
 
 
 def batch_id_of(batch: BatchRef) -> str:
-    """The id of a batch, however it is named."""
-    name = batch if isinstance(batch, str) else batch.batch_id
-    if not name:
-        raise ArgumentError("the batch_id is empty")
-    return name
+    """The id of a batch."""
+    return _arguments.id_of(batch, "batch_id")
 
 
 def batch_path(batch: BatchRef) -> str:
-    """Where a batch is."""
+    """The path of a batch."""
     return f"{PREFIX}/batches/{quote(batch_id_of(batch), safe='')}"
 
 
-def batch_lookup(batch: BatchRef, wait: int | None = None, limit: float | None = None) -> Call:
-    """A batch, at once or once it is over."""
+def lookup(path: str, wait: int | None = None, limit: float | None = None) -> Call:
+    """Looks up a job or a batch; with `wait`, the service answers when it has ended, or after so many seconds."""
     query = () if wait is None else (("wait", str(wait)),)
-    return Call(method="GET", path=batch_path(batch), query=query, patience=float(wait or 0), limit=limit)
+    return Call(method="GET", path=path, query=query, patience=float(wait or 0), limit=limit)
 
 
-def batch_cancel(batch: BatchRef) -> Call:
-    """Cancels what is still queued of a batch."""
-    return Call(method="DELETE", path=batch_path(batch))
+def cancel(path: str) -> Call:
+    """Cancels a queued job, or what is still queued of a batch."""
+    return Call(method="DELETE", path=path)
 
 
 def batch_results(batch: BatchRef) -> Call:
-    """What has become of each request of a batch."""
+    """The results of a batch, one per line."""
     return Call(method="GET", path=f"{batch_path(batch)}/results", headers={"Accept": "application/x-ndjson"})
 
 
-def lookup(job: JobRef, wait: int | None = None, limit: float | None = None) -> Call:
-    """A job, at once or once it is over."""
-    query = () if wait is None else (("wait", str(wait)),)
-    return Call(method="GET", path=job_path(job), query=query, patience=float(wait or 0), limit=limit)
-
-
-def cancel(job: JobRef) -> Call:
-    """Takes back a job that is still queued."""
-    return Call(method="DELETE", path=job_path(job))
-
-
 def events(job: JobRef, last_event_id: str | None) -> Call:
-    """The states of a job."""
+    """The stream of a job's events."""
     # Not compressed: a compressor may hold an event back until there are more.
     headers = {"Accept": "text/event-stream", "Accept-Encoding": "identity"}
     if last_event_id is not None:
@@ -170,26 +138,26 @@ def events(job: JobRef, last_event_id: str | None) -> Call:
     return Call(method="GET", path=f"{job_path(job)}/events", headers=headers)
 
 
-def picture(url: str, save_to: Path | None) -> Call:
-    """A picture at its signed URL, to which the API key is nobody's business."""
+def image(url: str, save_to: Path | None) -> Call:
+    """An image at its signed URL."""
     return Call(method="GET", path=url, headers={"Accept": "image/*"}, save_to=save_to)
 
 
 def get(path: str, query: Query = ()) -> Call:
-    """What is read and has no parameters of its own."""
+    """A call that reads something."""
     return Call(method="GET", path=f"{PREFIX}{path}", query=query)
 
 
 def window(limit: int | None, cursor: str | None) -> Query:
-    """Which part of a list."""
+    """The parameters that select a page of a list."""
     given = (("limit", None if limit is None else str(limit)), ("cursor", cursor))
     return tuple((name, value) for name, value in given if value is not None)
 
 
-def filtered(**wanted: Unpack[JobFilter]) -> Query:
-    """Which jobs of the list."""
+def filtered(**filters: Unpack[JobFilter]) -> Query:
+    """The parameters that select jobs of the list."""
     query: list[tuple[str, str]] = []
-    for name, value in wanted.items():
+    for name, value in filters.items():
         if value is None:
             continue
         if isinstance(value, datetime):
@@ -208,5 +176,5 @@ def _utc(name: str, moment: datetime) -> str:
 
 
 def _text(value: object) -> str:
-    """A member of metadata as lists compare it: a string as it is, everything else by its JSON text."""
+    """A member of metadata as the service compares it: text unchanged, every other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value)

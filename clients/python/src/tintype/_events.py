@@ -1,4 +1,4 @@
-"""Server-sent events: reads a stream of them, and knows when to come back to one that broke off."""
+"""Server-sent events: parses a stream, and decides when to reopen one that ended early."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from dataclasses import dataclass, field
 from . import _calls, _retry, _wire
 from ._calls import Call
 from ._failures import error_of
-from ._flows import Clock, Until
+from ._flows import Deadline, Policy
 from ._retry import Answer, Outcome
 from .errors import ApiConnectionError, CallError, UnexpectedAnswerError
-from .types import JobEvent, StatusEvent
+from .types import JobEvent, JobRef, StatusEvent
 
-# The ends of lines (HTML, section 9.2.5). Not `str.splitlines`, which knows more of them than the format does.
+# The line ends of the format (HTML, section 9.2.5). `str.splitlines` splits at others too.
 END_OF_LINE = re.compile(r"\r\n|\n|\r")
-# Seconds of silence after which a stream is taken for dead. The service says something every 15.
+# Seconds of silence after which a stream counts as dead. The service sends a line every 15.
 SILENCE = 45.0
-# Seconds after which a stream that says anything, if only that it is there, has been a good one.
+# Seconds after which a stream that sends anything, even only comments, counts as healthy.
 PROVEN = 20.0
 
 
 @dataclass(slots=True)
 class Message:
-    """One event as it came."""
+    """One event as the service sent it."""
 
     name: str = "message"
     data: str = ""
@@ -34,7 +34,7 @@ class Message:
 
 @dataclass(slots=True)
 class Reader:
-    """Takes the stream apart."""
+    """Parses the bytes of a stream."""
 
     retry: float | None = None
     _decoder: codecs.IncrementalDecoder = field(default_factory=lambda: codecs.getincrementaldecoder("utf-8")("replace"))
@@ -44,9 +44,9 @@ class Reader:
     _id: str | None = None
 
     def feed(self, chunk: bytes) -> list[Message]:
-        """The events that are whole with this chunk."""
+        """The events that this chunk completes."""
         text = self._rest + self._decoder.decode(chunk)
-        # The other half of a \r\n may be on its way.
+        # The other half of a \r\n may follow.
         held = text.endswith("\r")
         lines = END_OF_LINE.split(text[:-1] if held else text)
         self._rest = lines.pop() + ("\r" if held else "")
@@ -76,50 +76,48 @@ class Reader:
         return Message(name=name or "message", data="\n".join(data), id=self._id)
 
 
-class Listening:
-    """Follows one job over as many streams as it takes."""
+class Follower:
+    """Follows one job over as many streams as needed."""
 
-    def __init__(self, job: _calls.JobRef, repeats: int, clock: Clock) -> None:
-        self._job = _calls.id_of(job)
-        self._repeats = repeats
-        self._clock = clock
+    def __init__(self, job: JobRef, policy: Policy) -> None:
+        self._job = _calls.job_id_of(job)
+        self._policy = policy
         self._reader = Reader()
         self._last_id: str | None = None
         self._retry = 2.0
-        self._opened = clock()
-        self._is_well()
+        self._opened = policy.clock()
+        self._reset_failures()
         self.is_over = False
 
     def call(self) -> Call:
         """The call that opens the next stream."""
         self._reader = Reader()
-        self._opened = self._clock()
+        self._opened = self._policy.clock()
         return _calls.events(self._job, self._last_id)
 
-    def hear(self, chunk: bytes) -> list[JobEvent]:
-        """The events that are whole with this chunk."""
-        if self._clock() - self._opened >= PROVEN:
-            # A job that waits for long has no events; and much that stands in front of a service ends each answer after a
-            # minute or two.
-            self._is_well()
-        heard: list[JobEvent] = []
+    def feed(self, chunk: bytes) -> list[JobEvent]:
+        """The events that this chunk completes."""
+        if self._policy.clock() - self._opened >= PROVEN:
+            # A job that waits for long has no events, and some proxies end each answer after a minute or two.
+            self._reset_failures()
+        events: list[JobEvent] = []
         for message in self._reader.feed(chunk):
             event = self._event(message)
             self._last_id = message.id or self._last_id
             if event is not None:
-                self._is_well()
-                heard.append(event)
+                self._reset_failures()
+                events.append(event)
                 if isinstance(event, StatusEvent) and event.job.is_over:
                     self.is_over = True
                     break
         if self._reader.retry is not None:
             self._retry = self._reader.retry
-        return heard
+        return events
 
     def ended(self, outcome: Outcome | None) -> float | None:
-        """The stream is over or was not there: seconds before the next one, `None` or an exception when there is to be none.
+        """The seconds before the next stream, after one that ended or failed; `None` if the job has ended.
 
-        The outcome `None` is a stream that ended before the job did, as one does when the service restarts.
+        The outcome `None` is a stream that ended before the job did, as streams do when the service restarts.
         """
         self._failures += 1
         if isinstance(outcome, Answer) and outcome.status == 204:
@@ -132,20 +130,20 @@ class Listening:
 
     def _pause(self, outcome: Outcome | None) -> float:
         if outcome is None:
-            if self._repeats == 0 or self._retry >= self._trouble.left():
-                raise ApiConnectionError("the stream of events ends before the job does", attempts=self._failures)
+            if self._policy.max_retries == 0 or self._retry >= self._trouble.left():
+                raise ApiConnectionError("the stream of events ended before the job did", attempts=self._failures)
             return self._retry
         if isinstance(outcome, Answer) and outcome.is_success:
             kind = outcome.headers.get("content-type", "no content type")
-            raise UnexpectedAnswerError(f"the stream of events came as {kind}", attempts=self._failures)
-        pause = _retry.while_waiting(outcome, self._failures, self._repeats, random.random())  # noqa: S311
+            raise UnexpectedAnswerError(f"the stream of events has the content type {kind}", attempts=self._failures)
+        pause = _retry.while_waiting(outcome, self._failures, self._policy.max_retries, random.random())  # noqa: S311
         if pause is None or pause >= self._trouble.left():
             raise error_of(outcome, _calls.events(self._job, None), self._failures)
         return pause
 
-    def _is_well(self) -> None:
+    def _reset_failures(self) -> None:
         self._failures = 0
-        self._trouble = Until.within(_retry.WHILE_WAITING, self._clock)
+        self._trouble = Deadline.within(_retry.WHILE_WAITING, self._policy.clock)
 
     def _event(self, message: Message) -> JobEvent | None:
         try:
@@ -153,9 +151,9 @@ class Listening:
                 case "status":
                     return StatusEvent(job=_wire.parse(message.data, _wire.job))
                 case "queue":
-                    return _wire.parse(message.data, _wire.place)
+                    return _wire.parse(message.data, _wire.queue)
                 case "progress":
                     return _wire.parse(message.data, _wire.progress)
         except _wire.MalformedError as error:
-            raise UnexpectedAnswerError(f"an event is not what the service sends: {error}") from None
+            raise UnexpectedAnswerError(f"an event is malformed: {error}") from None
         return None

@@ -1,4 +1,4 @@
-"""From an outcome that is no success to the exception that tells of it."""
+"""The exception for a failed call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .errors import BY_CODE, ApiConnectionError, ApiError, ApiTimeoutError, Call
 
 
 def error_of(outcome: Outcome, call: Call, attempts: int) -> CallError:
-    """The exception for an outcome."""
+    """The exception for a failed outcome."""
     key = call.idempotency_key
     if isinstance(outcome, Answer):
         problem = problem_of(outcome)
@@ -20,7 +20,7 @@ def error_of(outcome: Outcome, call: Call, attempts: int) -> CallError:
         return kind(problem, attempts=attempts, idempotency_key=key)
     kind_of_fault = ApiTimeoutError if outcome.is_timeout else ApiConnectionError
     what = "no answer in time" if outcome.is_timeout else "no answer"
-    # The query of a signed URL is as good as the picture, and does not belong into a log.
+    # Without the query: that of a signed URL gives access to the image, and messages go into logs.
     where = call.path.partition("?")[0]
     reason = str(outcome.cause) or type(outcome.cause).__name__
     error = kind_of_fault(f"{call.method} {where}: {what}: {reason}", attempts=attempts, idempotency_key=key)
@@ -29,24 +29,24 @@ def error_of(outcome: Outcome, call: Call, attempts: int) -> CallError:
 
 
 def problem_of(answer: Answer) -> Problem:
-    """What an error answer says; for one that is not the service's own, what can be said of it."""
-    told = _told(answer)
-    if told is None:
+    """The problem that an error answer describes, or one made up for an answer of a proxy."""
+    members = _members(answer)
+    if members is None:
         return Problem(
             status=answer.status,
             code=None,
             title="",
-            detail=_of_a_stranger(answer),
+            detail=_of_a_proxy(answer),
             request_id=answer.headers.get("x-request-id"),
             retry_after=retry_after(answer.headers),
         )
-    faults = told.get("errors")
+    faults = members.get("errors")
     return Problem(
         status=answer.status,
-        code=_text(told, "code"),
-        title=_text(told, "title") or "",
-        detail=_text(told, "detail") or "",
-        request_id=_text(told, "request_id"),
+        code=_text(members, "code"),
+        title=_text(members, "title") or "",
+        detail=_text(members, "detail") or "",
+        request_id=_text(members, "request_id"),
         errors=tuple(
             FieldFault(field=str(it.get("field", "")), message=str(it.get("message", "")))
             for it in (faults if isinstance(faults, list) else [])
@@ -56,23 +56,23 @@ def problem_of(answer: Answer) -> Problem:
     )
 
 
-def _told(answer: Answer) -> Mapping[str, Any] | None:
+def _members(answer: Answer) -> Mapping[str, Any] | None:
     if not answer.headers.get("content-type", "").startswith("application/problem+json"):
         return None
     try:
         value = json.loads(answer.body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
 
-def _text(told: Mapping[str, Any], name: str) -> str | None:
-    value = told.get(name)
+def _text(members: Mapping[str, Any], name: str) -> str | None:
+    value = members.get(name)
     return value if isinstance(value, str) else None
 
 
-def _of_a_stranger(answer: Answer) -> str:
+def _of_a_proxy(answer: Answer) -> str:
     if 300 <= answer.status < 400 and "location" in answer.headers:
         return f"redirected to {answer.headers['location']}; set base_url to the address of the service itself"
     kind = answer.headers.get("content-type", "no content type")
-    return f"the answer is not the service's own ({kind}); something in front of it may have given it"
+    return f"the answer is not from the service ({kind}), but perhaps from a proxy in front of it"

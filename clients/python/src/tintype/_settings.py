@@ -1,4 +1,4 @@
-"""What a client is told when it is made, and what of that goes into each request."""
+"""The settings of a client, and the HTTP requests and answers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import urlencode
 
 import httpx
 
+from . import _arguments
 from ._calls import PREFIX, Call
 from ._retry import Answer, Fault
 from ._version import __version__
@@ -23,13 +24,13 @@ DEFAULT_URL = "http://127.0.0.1:8080"
 DEFAULT_TIMEOUT = 60.0
 DEFAULT_MAX_RETRIES = 2
 USER_AGENT = f"tintype-python/{__version__}"
-# As many as there are waiting calls, each of which has one. The most that are kept open are those of httpx itself.
+# One connection per waiting call, without a limit. httpx keeps up to 20 idle ones.
 CONNECTIONS = httpx.Limits(max_connections=None, max_keepalive_connections=20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Where the service is, who calls, and with how much patience."""
+    """The address of the service, the API key, and how long and how often to try."""
 
     address: str
     api_key: str = field(repr=False)
@@ -38,29 +39,29 @@ class Settings:
 
     @classmethod
     def of(cls, api_key: str | None, base_url: str | None, timeout: float, max_retries: int) -> Settings:
-        """From the arguments of a client, and from the environment where those are left out."""
-        key = (api_key if api_key is not None else os.environ.get("TINTYPE_KEY", "")).strip()
-        if not key:
-            raise TintypeError("no API key: give api_key, or set the environment variable TINTYPE_KEY")
-        url = (base_url if base_url is not None else os.environ.get("TINTYPE_URL", DEFAULT_URL)).strip()
-        # With the version or without it.
-        address = url.rstrip("/").removesuffix(PREFIX).rstrip("/")
-        if not address.startswith(("http://", "https://")):
-            raise TintypeError(f"base_url must begin with http:// or https://, unlike {url!r}")
-        try:
-            httpx.URL(address)
-        except (httpx.InvalidURL, UnicodeError) as error:
-            raise TintypeError(f"base_url {url!r} is no address: {error}") from None
-        if not (key.isascii() and key.isprintable()):
-            # Without the key: this goes into logs.
-            raise TintypeError("the API key holds characters that no key has; has something been pasted along with it?")
-        if max_retries < 0:
-            raise TintypeError("max_retries must be 0 or more")
-        return cls(address=address, api_key=key, timeout=timeout, max_retries=max_retries)
+        """The settings from the arguments of a client, and from the environment."""
+        return cls(
+            address=_address(base_url if base_url is not None else os.environ.get("TINTYPE_URL", "")),
+            api_key=_api_key(api_key if api_key is not None else os.environ.get("TINTYPE_KEY", "")),
+            timeout=_arguments.timeout(timeout),
+            max_retries=_arguments.max_retries(max_retries),
+        )
+
+    def with_options(self, timeout: float | None, max_retries: int | None) -> Settings:
+        """The same settings with another time-out or number of retries."""
+        return replace(
+            self,
+            timeout=self.timeout if timeout is None else _arguments.timeout(timeout),
+            max_retries=self.max_retries if max_retries is None else _arguments.max_retries(max_retries),
+        )
 
     def request(self, http: httpx.Client | httpx.AsyncClient, call: Call, silence: float | None = None) -> httpx.Request:
-        """A call as it is sent. `silence` is how long a stream may say nothing."""
+        """The HTTP request of a call. `silence` limits the pauses of a stream."""
+        if http.is_closed:
+            raise TintypeError("the client is closed; create a new one, or close it later")
         headers = {"Accept": "application/json", "User-Agent": USER_AGENT, **call.headers}
+        if call.idempotency_key is not None:
+            headers["Idempotency-Key"] = call.idempotency_key
         url = call.path
         if not call.is_foreign:
             headers["Authorization"] = f"Bearer {self.api_key}"
@@ -69,17 +70,49 @@ class Settings:
             url = f"{url}?{urlencode(call.query)}"
         read = self.timeout + call.patience if silence is None else silence
         limit = math.inf if call.limit is None else call.limit
-        # Not for a place among the connections, which is nothing that the service could give: whoever waits for many jobs
-        # at once would be told that it does not answer.
-        timeout = httpx.Timeout(min(self.timeout, limit), read=min(read, limit), pool=None)
+        # No limit for getting a connection: it says nothing about the service, so a caller that waits for many jobs at once
+        # must not get a time-out from it.
+        timeout = httpx.Timeout(_finite(min(self.timeout, limit)), read=_finite(min(read, limit)), pool=None)
         try:
             return http.build_request(call.method, url, content=call.body, headers=headers, timeout=timeout)
         except (httpx.InvalidURL, UnicodeError) as error:
             raise ArgumentError(f"{call.method} {call.path.partition('?')[0]} cannot be sent: {error}") from None
 
 
+def _api_key(text: str) -> str:
+    key = text.strip()
+    if not key:
+        raise ArgumentError("no API key: pass api_key, or set the environment variable TINTYPE_KEY")
+    if not (key.isascii() and key.isprintable()):
+        # Without the key, because messages go into logs.
+        raise ArgumentError("the API key contains characters that no key has; was something else pasted with it?")
+    return key
+
+
+def _address(base_url: str) -> str:
+    text = base_url.strip() or DEFAULT_URL
+    # With or without the version.
+    address = text.rstrip("/").removesuffix(PREFIX).rstrip("/")
+    if not address.startswith(("http://", "https://")):
+        raise ArgumentError(f"base_url must begin with http:// or https://, unlike {text!r}")
+    try:
+        url = httpx.URL(address)
+    except (httpx.InvalidURL, UnicodeError) as error:
+        raise ArgumentError(f"base_url {text!r} is not a valid URL: {error}") from None
+    if url.userinfo:
+        # Without the URL, because it contains a password. httpx would send it instead of the API key.
+        raise ArgumentError("base_url must not contain a user or a password")
+    if not url.host or url.query or url.fragment:
+        raise ArgumentError(f"base_url must be the address of the service, such as https://pictures.example, unlike {text!r}")
+    return address
+
+
+def _finite(seconds: float) -> float | None:
+    return None if seconds == math.inf else seconds
+
+
 def fault_of(error: httpx.RequestError) -> Fault:
-    """What a failed exchange says of a further one."""
+    """A failed exchange, and whether it makes sense to repeat it."""
     return Fault(
         cause=error,
         is_timeout=isinstance(error, httpx.TimeoutException),
@@ -87,21 +120,21 @@ def fault_of(error: httpx.RequestError) -> Fault:
     )
 
 
-def answer_of(response: httpx.Response, body: bytes, saved_to: Path | None = None) -> Answer:
-    """An answer without its ties to the connection."""
+def answer_of(response: httpx.Response, body: bytes) -> Answer:
+    """An answer, independent of its connection."""
     headers = {name.lower(): value for name, value in response.headers.items()}
-    return Answer(status=response.status_code, headers=headers, body=body, saved_to=saved_to)
+    return Answer(status=response.status_code, headers=headers, body=body)
 
 
 def is_stream(response: httpx.Response) -> bool:
-    """Is it a stream of events?"""
+    """Whether an answer is a stream of events."""
     kind = response.headers.get("content-type", "")
     return response.status_code == httpx.codes.OK and kind.startswith("text/event-stream")
 
 
 @contextmanager
-def taking_the_place_of(path: Path) -> Iterator[BinaryIO]:
-    """A file that becomes `path` once it is whole, and leaves nothing behind when it is not to be."""
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file that replaces `path` when it is complete, and is removed after a failure."""
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         with part.open("xb") as file:

@@ -1,3 +1,3 @@
-"""The version of this package, which is that of the service that it was written with."""
+"""The version of this package, which is that of the service."""
 
 __version__ = "0.1.0"

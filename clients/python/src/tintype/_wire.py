@@ -1,4 +1,4 @@
-"""Reads the service's JSON into the types of this package. Names that are not known are left alone: more may come."""
+"""Reads the service's JSON into the types of this package. It ignores unknown fields, because new ones may be added."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Json = Mapping[str, Any]
 
 
 class MalformedError(Exception):
-    """What came is not what the service sends."""
+    """An answer that the service does not send."""
 
 
 def parse(body: bytes | str, read: Callable[[Json], T]) -> T:
@@ -42,7 +42,7 @@ def parse(body: bytes | str, read: Callable[[Json], T]) -> T:
     try:
         value = json.loads(body)
         if not isinstance(value, dict):
-            raise MalformedError("it is no JSON object")
+            raise MalformedError("it is not a JSON object")
         return read(value)
     except KeyError as error:
         raise MalformedError(f"it has no field {error}") from None
@@ -58,7 +58,7 @@ def _optional(value: Any, read: Callable[[Any], T]) -> T | None:  # noqa: ANN401
     return None if value is None else read(value)
 
 
-def created(value: Json, idempotency_key: str, *, replayed: bool) -> CreatedJob:
+def created(value: Json, idempotency_key: str, replayed: bool) -> CreatedJob:
     """The 202 of a generation call."""
     return CreatedJob(
         job_id=value["job_id"],
@@ -96,12 +96,12 @@ def _job_fields(value: Json) -> dict[str, Any]:
 
 
 def job(value: Json) -> Job:
-    """A job as the lookup tells it."""
+    """A job."""
     return Job(**_job_fields(value))
 
 
 def listed_job(value: Json) -> ListedJob:
-    """A job as the list tells it."""
+    """A job in a list."""
     return ListedJob(
         **_job_fields(value),
         tier=value["tier"],
@@ -116,7 +116,7 @@ def listed_job(value: Json) -> ListedJob:
 
 
 def counts(value: Json) -> BatchCounts:
-    """How many jobs of a batch are in which state."""
+    """The numbers of a batch's jobs by state."""
     names = ("total", "queued", "processing", "done", "failed")
     return BatchCounts(**{name: int(value[name]) for name in names})
 
@@ -140,7 +140,7 @@ def batch(value: Json) -> Batch:
     return Batch(**_batch_fields(value))
 
 
-def created_batch(value: Json, idempotency_key: str, *, replayed: bool) -> CreatedBatch:
+def created_batch(value: Json, idempotency_key: str, replayed: bool) -> CreatedBatch:
     """The 202 of a batch."""
     return CreatedBatch(**_batch_fields(value), idempotency_key=idempotency_key, replayed=replayed)
 
@@ -161,18 +161,18 @@ def batch_result(value: Json) -> BatchResult:
     )
 
 
-def place(value: Json) -> QueueEvent:
-    """Where in the queue a job is."""
+def queue(value: Json) -> QueueEvent:
+    """The queue position of a job."""
     return QueueEvent(job_id=value["job_id"], queue_position=int(value["queue_position"]))
 
 
 def progress(value: Json) -> ProgressEvent:
-    """How far a job is."""
+    """The progress of a job."""
     return ProgressEvent(job_id=value["job_id"], progress=float(value["progress"]))
 
 
 def balance(value: Json) -> Balance:
-    """The account's money."""
+    """The balance of the account."""
     return Balance(
         balance=Decimal(value["balance"]),
         reserved=Decimal(value["reserved"]),
@@ -181,7 +181,7 @@ def balance(value: Json) -> Balance:
 
 
 def transaction(value: Json) -> Transaction:
-    """A line of the ledger."""
+    """An entry of the ledger."""
     return Transaction(
         transaction_id=value["transaction_id"],
         kind=value["kind"],
@@ -208,7 +208,7 @@ def model(value: Json) -> Model:
 
 
 def models(value: Json) -> tuple[Model, ...]:
-    """All tiers, which are always on one page."""
+    """All tiers. The service sends them on one page."""
     return tuple(model(it) for it in value["data"])
 
 
@@ -234,5 +234,5 @@ def key(value: Json) -> Key:
 
 
 def page(read: Callable[[Json], T]) -> Callable[[Json], Page[T]]:
-    """Reads a part of a list."""
+    """Reads a page of a list."""
     return lambda value: Page(data=tuple(read(it) for it in value["data"]), next_cursor=value["next_cursor"])

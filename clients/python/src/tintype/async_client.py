@@ -1,24 +1,25 @@
-"""The client for asyncio and trio. `client` has the same for programs that block."""
+"""The client for asyncio and trio. `client` has the same methods for blocking programs."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
 
 import httpx
 
-from . import _calls, _flows, _wire
-from ._async_line import AsyncLine
-from ._calls import BatchRef, JobRef
-from ._events import Listening
+from . import _arguments, _calls, _flows, _wire
+from ._async_transport import AsyncTransport, every_page
+from ._events import Follower
 from ._settings import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT, Settings
 from .types import (
     Balance,
     Batch,
     BatchEstimate,
+    BatchRef,
     BatchRequest,
     BatchResult,
     CreatedBatch,
@@ -28,6 +29,7 @@ from .types import (
     Job,
     JobEvent,
     JobFilter,
+    JobRef,
     JsonValue,
     Key,
     ListedJob,
@@ -38,12 +40,12 @@ from .types import (
 
 
 class AsyncTintype:
-    """A client of one service with one API key. May be shared by tasks.
+    """A client of one service with one API key. Tasks of one event loop may share it.
 
-    `api_key` and `base_url` are taken from the environment (`TINTYPE_KEY`, `TINTYPE_URL`) where they are left out.
-    `timeout` is in seconds, for connecting and for each silence. A call that fails for a passing reason is sent again up to
-    `max_retries` times; that is safe, for each generation call carries an idempotency key. An `http_client` of your own,
-    for instance with a proxy, is not closed with this one.
+    `api_key` and `base_url` default to the environment variables `TINTYPE_KEY` and `TINTYPE_URL`. `timeout` limits connecting
+    and each pause between bytes, in seconds; `math.inf` means no limit. The client repeats a call that failed temporarily up
+    to `max_retries` times. This is safe, because each creation carries an idempotency key. The client does not close an
+    `http_client` that you pass, for example for a proxy.
     """
 
     def __init__(
@@ -55,52 +57,52 @@ class AsyncTintype:
         max_retries: int = DEFAULT_MAX_RETRIES,
         http_client: httpx.AsyncClient | None = None,
     ) -> None:
-        self._line = AsyncLine(Settings.of(api_key, base_url, timeout, max_retries), http_client)
+        self._transport = AsyncTransport(Settings.of(api_key, base_url, timeout, max_retries), http_client)
 
     @property
     def generations(self) -> AsyncGenerations:
-        """Makes pictures."""
-        return AsyncGenerations(self._line)
+        """Creates jobs."""
+        return AsyncGenerations(self._transport)
 
     @property
     def jobs(self) -> AsyncJobs:
-        """Looks jobs up, waits for them, cancels them, fetches their pictures."""
-        return AsyncJobs(self._line)
+        """Looks up jobs, waits for them, cancels them, and downloads their images."""
+        return AsyncJobs(self._transport)
 
     @property
     def batches(self) -> AsyncBatches:
-        """Makes many pictures by one call."""
-        return AsyncBatches(self._line)
+        """Creates many jobs with one call."""
+        return AsyncBatches(self._transport)
 
     @property
     def transactions(self) -> AsyncTransactions:
-        """The account's ledger."""
-        return AsyncTransactions(self._line)
+        """Reads the ledger of the account."""
+        return AsyncTransactions(self._transport)
 
     async def balance(self) -> Balance:
-        """The account's money."""
-        return await self._line.run(_flows.fetch(_calls.get("/balance"), self._line.repeats, _wire.balance))
+        """The balance of the account."""
+        return await self._transport.fetch(_calls.get("/balance"), _wire.balance)
 
     async def models(self) -> tuple[Model, ...]:
         """The tiers with their ratios, sizes and prices, and whether this key may use them now."""
-        return await self._line.run(_flows.fetch(_calls.get("/models"), self._line.repeats, _wire.models))
+        return await self._transport.fetch(_calls.get("/models"), _wire.models)
 
     async def key(self) -> Key:
-        """What this key may do."""
-        return await self._line.run(_flows.fetch(_calls.get("/key"), self._line.repeats, _wire.key))
+        """The permissions, limits and spending of this API key."""
+        return await self._transport.fetch(_calls.get("/key"), _wire.key)
 
     def with_options(self, *, timeout: float | None = None, max_retries: int | None = None) -> AsyncTintype:
-        """The same client with other patience. Shares the connections, and need not be closed."""
+        """The same client with other options. It shares the connections, and you need not close it."""
         other = object.__new__(type(self))
-        other._line = self._line.with_options(timeout, max_retries)
+        other._transport = self._transport.with_settings(self._transport.settings.with_options(timeout, max_retries))
         return other
 
     async def close(self) -> None:
         """Closes the connections."""
-        await self._line.close()
+        await self._transport.close()
 
     async def __aenter__(self) -> Self:
-        """Closes with the block."""
+        """Closes the client at the end of the block."""
         return self
 
     async def __aexit__(
@@ -110,109 +112,118 @@ class AsyncTintype:
         await self.close()
 
     def __repr__(self) -> str:
-        """Where it calls, without the key."""
-        return f"{type(self).__name__}(base_url={self._line.settings.address!r})"
+        """The address of the service, without the key."""
+        return f"{type(self).__name__}(base_url={self._transport.settings.address!r})"
 
 
 class AsyncGenerations:
-    """The generation calls."""
+    """Creates jobs."""
 
-    def __init__(self, line: AsyncLine) -> None:
-        self._line = line
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
 
-    async def create(self, *, idempotency_key: str | None = None, **params: Unpack[GenerationParams]) -> CreatedJob:
-        """Makes a job and holds its price. Returns once both are on the service's disk.
+    async def create(
+        self,
+        *,
+        idempotency_key: str | None = None,
+        cancel_after: float | None = None,
+        **params: Unpack[GenerationParams],
+    ) -> CreatedJob:
+        """Creates a job and reserves its price. It returns when both are on the disk of the service.
 
-        The same `idempotency_key` with the same parameters is the same job, for 24 hours. Left out, one is made up and is in
-        the answer, and in the exception if there is one (`CallError.idempotency_key`).
+        For 24 hours, the same `idempotency_key` with the same parameters returns the same job. By default the client generates
+        a key, which is in the returned job and in every exception (`CallError.idempotency_key`). A job that is still queued
+        after `cancel_after` seconds fails, and is not charged.
         """
-        call = _calls.generation(_calls.key_or_new(idempotency_key), **params)
-        return await self._line.run(_flows.create(call, self._line.repeats))
+        call = _calls.generation(_arguments.key_or_new(idempotency_key), cancel_after, **params)
+        return await self._transport.run(_flows.create(call, self._transport.policy, _wire.created))
 
     async def create_and_wait(
         self,
         *,
         idempotency_key: str | None = None,
+        cancel_after: float | None = None,
         wait_timeout: float | None = 600.0,
         **params: Unpack[GenerationParams],
     ) -> Job:
-        """Makes a job and waits until it is done. Raises `JobFailedError`, or `WaitTimeoutError` after `wait_timeout` seconds.
+        """Creates a job and waits until it is done.
 
-        The job goes on where waiting for it fails. Every exception from there on has its `job_id`, for `jobs.wait`, and the
-        `idempotency_key`, with which this call finds the same job again. An interrupt or a cancellation from outside has
-        neither: name a key of your own where that may happen.
+        Raises `JobFailedError`, or `WaitTimeoutError` after `wait_timeout` seconds. If waiting fails, the job continues. Every
+        exception after the creation has the `job_id`, for `jobs.wait`, and the `idempotency_key`, with which this call returns
+        the same job again. An interrupt or a cancellation of a task has neither: if they can occur, pass your own key.
         """
-        call = _calls.generation(_calls.key_or_new(idempotency_key), **params)
-        return await self._line.run(_flows.create_and_wait(call, wait_timeout, self._line.repeats, self._line.clock))
+        call = _calls.generation(_arguments.key_or_new(idempotency_key), cancel_after, **params)
+        return await self._transport.run(_flows.create_and_wait(call, wait_timeout, self._transport.policy))
 
     async def dry_run(self, **params: Unpack[GenerationParams]) -> Estimate:
-        """Every check of `create` and the price, and nothing kept. What `create` would refuse is refused in the same way."""
-        call = _calls.generation(None, **params)
-        return await self._line.run(_flows.fetch(call, self._line.repeats, _wire.estimate))
+        """Runs every check of `create` and returns the price, but creates nothing. Raises what `create` would raise."""
+        return await self._transport.fetch(_calls.generation(None, **params), _wire.estimate)
 
 
 class AsyncJobs:
-    """The account's jobs. Each call takes a job, or its id."""
+    """The jobs of the account. Pass a job as its id, or as an object that an earlier call returned."""
 
-    def __init__(self, line: AsyncLine) -> None:
-        self._line = line
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
 
     async def get(self, job: JobRef) -> Job:
-        """The job as it is now."""
-        return await self._line.run(_flows.fetch(_calls.lookup(job), self._line.repeats, _wire.job))
+        """The current state of the job."""
+        return await self._transport.fetch(_calls.lookup(_calls.job_path(job)), _wire.job)
 
     async def wait(self, job: JobRef, *, timeout: float | None = 600.0) -> Job:
-        """The job once it is over, `done` or `failed`. Outlives a restart of the service.
+        """Waits until the job is `done` or `failed`, and returns it. It survives a restart of the service.
 
-        Raises `WaitTimeoutError` when it is not over after `timeout` seconds; `None` waits for as long as it takes.
+        Raises `WaitTimeoutError` after `timeout` seconds; `None` means no limit.
         """
-        return await self._line.run(_flows.wait(job, timeout, self._line.repeats, self._line.clock))
+        return await self._transport.run(_flows.wait(job, timeout, self._transport.policy))
 
     def events(self, job: JobRef) -> AsyncIterator[JobEvent]:
-        """The job's states, its place in the queue and its progress as they come, up to the last state.
+        """The states of the job, its queue positions and its progress, until the job ends.
 
-        Comes back by itself when the stream breaks off, and outlives a restart of the service.
+        It reconnects if the stream ends early, and survives a restart of the service.
         """
-        return self._line.listen(Listening(job, self._line.repeats, self._line.clock))
+        return self._transport.follow(Follower(job, self._transport.policy))
 
     async def cancel(self, job: JobRef) -> Job:
-        """Takes a job back that is still queued. Raises `ConflictError` for one that has begun or is over."""
-        return await self._line.run(_flows.cancel(job, self._line.repeats))
+        """Cancels a queued job. Raises `ConflictError` if it has started or ended."""
+        return await self._transport.run(_flows.cancel(job, self._transport.policy))
 
     async def download(self, job: JobRef) -> bytes:
-        """The picture, at a fresh URL. Raises `JobFailedError` or `JobUnfinishedError` where there is none."""
-        return (await self._line.run(_flows.download(job, None, self._line.repeats))).body
+        """Downloads the image. Raises `JobFailedError` or `JobUnfinishedError` if there is none."""
+        return (await self._transport.run(_flows.download(job, None, self._transport.policy))).body
 
     async def download_to(self, job: JobRef, path: str | os.PathLike[str]) -> Path:
-        """The same into a file, which is there whole or not at all."""
+        """Downloads the image into a file, which is replaced only when the image is complete. The directory must exist."""
         target = Path(path)
-        await self._line.run(_flows.download(job, target, self._line.repeats))
+        await self._transport.run(_flows.download(job, target, self._transport.policy))
         return target
 
-    async def list(
-        self, *, limit: int | None = None, cursor: str | None = None, **wanted: Unpack[JobFilter]
-    ) -> Page[ListedJob]:
-        """A page of jobs, newest first. `limit` is 1 to 100, 20 if not said."""
-        query = _calls.window(limit, cursor) + _calls.filtered(**wanted)
-        call = _calls.get("/jobs", query)
-        return await self._line.run(_flows.fetch(call, self._line.repeats, _wire.page(_wire.listed_job)))
+    @asynccontextmanager
+    async def open(self, job: JobRef) -> AsyncIterator[httpx.Response]:
+        """The image as an `httpx.Response` with an unread body, to forward it as a stream.
 
-    async def iterate(self, **wanted: Unpack[JobFilter]) -> AsyncIterator[ListedJob]:
-        """All jobs, newest first, page by page as they are needed."""
-        page = await self.list(limit=100, **wanted)
-        for it in page.data:
-            yield it
-        while page.next_cursor is not None:
-            page = await self.list(limit=100, cursor=page.next_cursor, **wanted)
-            for it in page.data:
-                yield it
+        The client does not repeat this download. It ends with the block.
+        """
+        async with self._transport.open(await self._transport.run(_flows.image(job, self._transport.policy))) as response:
+            yield response
+
+    async def list(
+        self, *, limit: int | None = None, cursor: str | None = None, **filters: Unpack[JobFilter]
+    ) -> Page[ListedJob]:
+        """A page of jobs, newest first. `limit` is 1 to 100, by default 20."""
+        query = _calls.window(limit, cursor) + _calls.filtered(**filters)
+        return await self._transport.fetch(_calls.get("/jobs", query), _wire.page(_wire.listed_job))
+
+    def iterate(self, **filters: Unpack[JobFilter]) -> AsyncIterator[ListedJob]:
+        """All jobs, newest first. It fetches pages on demand."""
+        return every_page(lambda cursor: self.list(limit=100, cursor=cursor, **filters))
 
 
 class AsyncBatches:
-    """Batches: many requests in one call. Each call takes a batch, or its id."""
+    """The batches of the account. Pass a batch as its id, or as an object that an earlier call returned."""
 
-    def __init__(self, line: AsyncLine) -> None:
-        self._line = line
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
 
     async def create(
         self,
@@ -222,71 +233,58 @@ class AsyncBatches:
         metadata: Mapping[str, JsonValue] | None = None,
         callback_url: str | None = None,
     ) -> CreatedBatch:
-        """Makes a job of each request, all or none, and holds the sum of their prices.
+        """Creates a job for each request, all or none, and reserves the sum of their prices.
 
-        The same `idempotency_key` with the same requests is the same batch, for 24 hours. `metadata` comes back with the
-        webhook, which tells of the end of the batch; `callback_url` names one of the account's registered webhooks.
+        For 24 hours, the same `idempotency_key` with the same requests returns the same batch. The webhook that reports the end
+        of the batch contains `metadata`; `callback_url` selects one of the account's registered webhooks.
         """
-        call = _calls.batch(requests, _calls.key_or_new(idempotency_key), metadata, callback_url)
-        return await self._line.run(_flows.create_batch(call, self._line.repeats))
+        call = _calls.batch(requests, _arguments.key_or_new(idempotency_key), metadata, callback_url)
+        return await self._transport.run(_flows.create(call, self._transport.policy, _wire.created_batch))
 
     async def dry_run(self, requests: Iterable[BatchRequest]) -> BatchEstimate:
-        """Every check of `create` and the price, and nothing kept. Input images are not fetched."""
-        call = _calls.batch(requests, None, None, None)
-        return await self._line.run(_flows.fetch(call, self._line.repeats, _wire.batch_estimate))
+        """Runs every check of `create` and returns the price, but creates nothing. It fetches no input images."""
+        return await self._transport.fetch(_calls.batch(requests, None, None, None), _wire.batch_estimate)
 
     async def get(self, batch: BatchRef) -> Batch:
-        """The batch as it is now."""
-        return await self._line.run(_flows.fetch(_calls.batch_lookup(batch), self._line.repeats, _wire.batch))
+        """The current state of the batch."""
+        return await self._transport.fetch(_calls.lookup(_calls.batch_path(batch)), _wire.batch)
 
     async def wait(self, batch: BatchRef, *, timeout: float | None = 3600.0) -> Batch:
-        """The batch once all of its jobs are over. Outlives a restart of the service.
+        """Waits until all jobs of the batch have ended, and returns it. It survives a restart of the service.
 
-        Raises `BatchWaitTimeoutError` when it is not over after `timeout` seconds; `None` waits for as long as it takes.
+        Raises `BatchWaitTimeoutError` after `timeout` seconds; `None` means no limit.
         """
-        return await self._line.run(_flows.wait_for_batch(batch, timeout, self._line.repeats, self._line.clock))
+        return await self._transport.run(_flows.wait_for_batch(batch, timeout, self._transport.policy))
 
     async def results(self, batch: BatchRef) -> tuple[BatchResult, ...]:
-        """What has become of each request so far, in their order. `jobs.download` takes the `job_id` of one."""
-        return await self._line.run(_flows.results(batch, self._line.repeats))
+        """The results so far, in the order of the requests. Pass a result to `jobs.download` to get its image."""
+        return await self._transport.run(_flows.results(batch, self._transport.policy))
 
     async def cancel(self, batch: BatchRef) -> Batch:
-        """Cancels what is still queued. Raises `ConflictError` for a batch that is over."""
-        return await self._line.run(_flows.fetch(_calls.batch_cancel(batch), self._line.repeats, _wire.batch))
+        """Cancels the queued jobs of the batch. Raises `ConflictError` if all jobs have ended without it."""
+        return await self._transport.fetch(_calls.cancel(_calls.batch_path(batch)), _wire.batch)
 
     async def list(self, *, limit: int | None = None, cursor: str | None = None) -> Page[Batch]:
-        """A page of batches, newest first. `limit` is 1 to 100, 20 if not said."""
-        call = _calls.get("/batches", _calls.window(limit, cursor))
-        return await self._line.run(_flows.fetch(call, self._line.repeats, _wire.page(_wire.batch)))
+        """A page of batches, newest first. `limit` is 1 to 100, by default 20."""
+        return await self._transport.fetch(_calls.get("/batches", _calls.window(limit, cursor)), _wire.page(_wire.batch))
 
-    async def iterate(self) -> AsyncIterator[Batch]:
-        """All batches, newest first, page by page as they are needed."""
-        page = await self.list(limit=100)
-        for it in page.data:
-            yield it
-        while page.next_cursor is not None:
-            page = await self.list(limit=100, cursor=page.next_cursor)
-            for it in page.data:
-                yield it
+    def iterate(self) -> AsyncIterator[Batch]:
+        """All batches, newest first. It fetches pages on demand."""
+        return every_page(lambda cursor: self.list(limit=100, cursor=cursor))
 
 
 class AsyncTransactions:
-    """The account's ledger."""
+    """The ledger of the account."""
 
-    def __init__(self, line: AsyncLine) -> None:
-        self._line = line
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
 
     async def list(self, *, limit: int | None = None, cursor: str | None = None) -> Page[Transaction]:
-        """A page of the ledger, newest first. `limit` is 1 to 100, 20 if not said."""
-        call = _calls.get("/transactions", _calls.window(limit, cursor))
-        return await self._line.run(_flows.fetch(call, self._line.repeats, _wire.page(_wire.transaction)))
+        """A page of the ledger, newest first. `limit` is 1 to 100, by default 20."""
+        return await self._transport.fetch(
+            _calls.get("/transactions", _calls.window(limit, cursor)), _wire.page(_wire.transaction)
+        )
 
-    async def iterate(self) -> AsyncIterator[Transaction]:
-        """The whole ledger, newest first, page by page as it is needed."""
-        page = await self.list(limit=100)
-        for it in page.data:
-            yield it
-        while page.next_cursor is not None:
-            page = await self.list(limit=100, cursor=page.next_cursor)
-            for it in page.data:
-                yield it
+    def iterate(self) -> AsyncIterator[Transaction]:
+        """All entries of the ledger, newest first. It fetches pages on demand."""
+        return every_page(lambda cursor: self.list(limit=100, cursor=cursor))

@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions: below `ApiError` one class for each `code` that the service answers with."""
+"""The exceptions. `ApiError` has a subclass for each error code of the service."""
 
 from __future__ import annotations
 
@@ -10,31 +10,35 @@ if TYPE_CHECKING:
     from .types import Batch, Job
 
 
+# Invalid fields in the message of an exception.
+SHOWN_FAULTS = 10
+
+
 class TintypeError(Exception):
-    """Everything that this package raises of its own."""
+    """The base class of all exceptions of this package."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Survives the way from one process to another, with all that it holds but its cause."""
+        """Pickles the exception with all attributes except its cause."""
         return _restored, (type(self), self.args, self.__dict__)
 
 
-def _restored(kind: type[TintypeError], args: tuple[object, ...], held: dict[str, object]) -> TintypeError:
-    # Not by calling the class, as `Exception` has it: what these are made from is more than their text.
+def _restored(kind: type[TintypeError], args: tuple[object, ...], attributes: dict[str, object]) -> TintypeError:
+    # Without calling the class, as `Exception` would: the constructors have more parameters than `args`.
     error = kind.__new__(kind, *args)
-    error.__dict__.update(held)
+    error.__dict__.update(attributes)
     return error
 
 
 class ArgumentError(TintypeError, ValueError):
-    """What a call was given cannot be sent, and nothing was."""
+    """An invalid argument. The client sent nothing."""
 
 
 class CallError(TintypeError):
-    """A call that did not succeed.
+    """A call that failed.
 
-    `attempts` is how often it was sent. `idempotency_key` is the key that a generation call was sent with: give it to
-    `create` or `create_and_wait` again to repeat the call later, and it will never be two jobs. `job_id` is there once there
-    is a job, which goes on whatever becomes of the calls that look at it: give it to `jobs.wait`.
+    `attempts` is the number of times that the client sent it. `idempotency_key` is the key of a creation: pass it to `create`
+    or `create_and_wait` to repeat the call later without a second job. `job_id` is set if a job exists. The job continues;
+    pass the id to `jobs.wait`.
     """
 
     def __init__(self, message: str, *, attempts: int = 1, idempotency_key: str | None = None) -> None:
@@ -42,25 +46,25 @@ class CallError(TintypeError):
         self.attempts = attempts
         self.idempotency_key = idempotency_key
         self.job_id: str | None = None
-        # Of a call that looks at a batch while it is waited for.
+        # Set by `batches.wait`.
         self.batch_id: str | None = None
 
 
 class ApiConnectionError(CallError):
-    """No answer came. Whether the service has heard the call is not known, but for a connection that was refused."""
+    """No answer came. The service may have received the call, unless it refused the connection."""
 
 
 class ApiTimeoutError(ApiConnectionError):
-    """No answer came in time."""
+    """No answer came before the time-out."""
 
 
 class UnexpectedAnswerError(CallError):
-    """An answer of success that is not the service's. `base_url` may point at something else."""
+    """A successful answer that is not from the service. Check `base_url`."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldFault:
-    """One faulty field: its JSON path, `body`, or the name of a header or a parameter; and what is wrong with it."""
+    """An invalid field: its JSON path, `body`, or the name of a header or a parameter; and the reason."""
 
     field: str
     message: str
@@ -68,10 +72,9 @@ class FieldFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """An error answer, as RFC 9457 problem details tell it.
+    """An error answer, from its RFC 9457 problem details.
 
-    `code` is what errors are told apart by; it is `None` where something between here and the service has answered.
-    `retry_after` is in seconds.
+    `code` identifies the error. It is `None` if a proxy in front of the service answered. `retry_after` is in seconds.
     """
 
     status: int
@@ -84,10 +87,10 @@ class Problem:
 
 
 class ApiError(CallError):
-    """The service has answered with an error."""
+    """The service answered with an error."""
 
     def __init__(self, problem: Problem, *, attempts: int = 1, idempotency_key: str | None = None) -> None:
-        super().__init__(told(problem), attempts=attempts, idempotency_key=idempotency_key)
+        super().__init__(in_one_line(problem), attempts=attempts, idempotency_key=idempotency_key)
         self.problem = problem
 
     @property
@@ -97,52 +100,56 @@ class ApiError(CallError):
 
     @property
     def code(self) -> str | None:
-        """The stable word; `None` when the answer is not the service's own."""
+        """The stable error code; `None` if the answer is from a proxy."""
         return self.problem.code
 
     @property
     def detail(self) -> str:
-        """What was wrong this time, for people."""
+        """The explanation, for people."""
         return self.problem.detail
 
     @property
     def errors(self) -> tuple[FieldFault, ...]:
-        """Every faulty field, of a `ValidationError`."""
+        """Every invalid field, of a `ValidationError`."""
         return self.problem.errors
 
     @property
     def request_id(self) -> str | None:
-        """What the operator finds the call by."""
+        """The id by which the operator finds the call."""
         return self.problem.request_id
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds after which a repeat makes sense, where the service says so."""
+        """The seconds after which to repeat the call, if the service said so."""
         return self.problem.retry_after
 
 
-def told(problem: Problem) -> str:
+def in_one_line(problem: Problem) -> str:
     """An error in one line."""
     lead = f"{problem.status} {problem.code}" if problem.code else f"{problem.status}"
-    faults = "".join(f"; {it.field}: {it.message}" for it in problem.errors) if len(problem.errors) > 1 else ""
+    # The detail has a single fault. Of many, as in a batch, the first ones are enough for a message; `errors` has them all.
+    shown = problem.errors[:SHOWN_FAULTS] if len(problem.errors) > 1 else ()
+    faults = "".join(f"; {it.field}: {it.message}" for it in shown)
+    if len(problem.errors) > SHOWN_FAULTS:
+        faults += f"; and {len(problem.errors) - SHOWN_FAULTS} more"
     request = f" (request {problem.request_id})" if problem.request_id else ""
     return f"{lead}: {problem.detail or problem.title}{faults}{request}"
 
 
 class UnauthorizedError(ApiError):
-    """401 `unauthorized`: the API key is missing, invalid, expired or switched off."""
+    """401 `unauthorized`: the API key is missing, invalid, expired or inactive."""
 
 
 class InsufficientBalanceError(ApiError):
-    """402 `insufficient_balance`: what the account has available does not cover the price."""
+    """402 `insufficient_balance`: the available balance of the account does not cover the price."""
 
 
 class KeyLimitReachedError(ApiError):
-    """402 `key_limit_reached`: the API key's own spend limit does not cover the price."""
+    """402 `key_limit_reached`: a spend limit of the API key does not cover the price."""
 
 
 class AccountLimitReachedError(ApiError):
-    """402 `account_limit_reached`: a spend limit that the operator has set for the account does not cover the price."""
+    """402 `account_limit_reached`: a spend limit of the account does not cover the price."""
 
 
 class ModelNotAllowedError(ApiError):
@@ -150,23 +157,23 @@ class ModelNotAllowedError(ApiError):
 
 
 class AddressNotAllowedError(ApiError):
-    """403 `address_not_allowed`: the API key may not be used from here."""
+    """403 `address_not_allowed`: the API key does not permit the caller's address."""
 
 
 class ForbiddenError(ApiError):
-    """403 `forbidden`: not allowed to whoever is signed in; answered by the panel."""
+    """403 `forbidden`: the signed-in person lacks the permission. Only the panel answers it."""
 
 
 class InvalidSignatureError(ApiError):
-    """403 `invalid_signature`: a download URL that the service has not signed."""
+    """403 `invalid_signature`: the signature of the download URL is invalid."""
 
 
 class UrlExpiredError(ApiError):
-    """403 `url_expired`: a download URL whose time is over; look the job up again."""
+    """403 `url_expired`: the download URL has expired; look up the job again."""
 
 
 class NotFoundError(ApiError):
-    """404 `not_found`: unknown, or another account's; the two are not told apart."""
+    """404 `not_found`: it does not exist, or belongs to another account."""
 
 
 class MethodNotAllowedError(ApiError):
@@ -174,15 +181,15 @@ class MethodNotAllowedError(ApiError):
 
 
 class RequestTimeoutError(ApiError):
-    """408 `request_timeout`: the body of the request came too slowly."""
+    """408 `request_timeout`: the body of the request arrived too slowly."""
 
 
 class ConflictError(ApiError):
-    """409 `conflict`: the job has begun or is over, and can no longer be canceled."""
+    """409 `conflict`: the job has started or ended and cannot be canceled."""
 
 
 class GoneError(ApiError):
-    """410 `gone`: the picture was removed when its retention ended."""
+    """410 `gone`: the image was deleted at the end of its retention."""
 
 
 class PayloadTooLargeError(ApiError):
@@ -194,11 +201,11 @@ class UnsupportedMediaTypeError(ApiError):
 
 
 class RangeNotSatisfiableError(ApiError):
-    """416 `range_not_satisfiable`: the asked-for part lies outside the picture."""
+    """416 `range_not_satisfiable`: the requested range is outside the image."""
 
 
 class ValidationError(ApiError):
-    """422 `validation_failed`: `errors` names every faulty field."""
+    """422 `validation_failed`: `errors` has every invalid field."""
 
 
 class IdempotencyKeyReusedError(ApiError):
@@ -214,7 +221,7 @@ class InternalError(ApiError):
 
 
 class StorageUnavailableError(ApiError):
-    """502 `storage_unavailable`: the object store has failed."""
+    """502 `storage_unavailable`: the object store failed."""
 
 
 class PausedError(ApiError):
@@ -254,9 +261,9 @@ BY_CODE: Mapping[str, type[ApiError]] = {
 
 
 class JobError(TintypeError):
-    """Of a job, which is in `job` as it was last seen; `None` where it was not seen at all.
+    """A problem with a job. `job` is its last known state; `None` if no lookup succeeded.
 
-    `idempotency_key` is the key that it was made with, from `create_and_wait`.
+    `idempotency_key` is the key of its creation, if `create_and_wait` raised the exception.
     """
 
     def __init__(self, message: str, job_id: str, job: Job | None) -> None:
@@ -267,27 +274,26 @@ class JobError(TintypeError):
 
 
 class JobFailedError(JobError):
-    """The job has failed; `job.error` says why, and nothing was charged for it."""
+    """The job failed. `job.error` gives the reason; nothing was charged."""
 
     job: Job
 
 
 class JobUnfinishedError(JobError):
-    """The job has no picture yet."""
+    """The job has no image yet."""
 
 
 class WaitTimeoutError(JobUnfinishedError):
-    """The job was not over when the time for waiting was. It goes on; wait for it again by its `job_id`.
+    """The job did not end in time. It continues; wait for it again with its `job_id`.
 
-    What the last lookup ran into, if it did, is in `__cause__`.
+    `__cause__` is the error of the last lookup, if it failed.
     """
 
 
 class BatchWaitTimeoutError(TintypeError):
-    """The batch was not over when the time for waiting was. It goes on; wait for it again by its `batch_id`.
+    """The batch did not end in time. It continues; wait for it again with its `batch_id`.
 
-    `batch` is the batch as it was last seen; `None` where it was not seen at all. What the last lookup ran into, if it did, is
-    in `__cause__`.
+    `batch` is its last known state; `None` if no lookup succeeded. `__cause__` is the error of the last lookup, if it failed.
     """
 
     def __init__(self, message: str, batch_id: str, batch: Batch | None) -> None:
@@ -297,4 +303,4 @@ class BatchWaitTimeoutError(TintypeError):
 
 
 class WebhookVerificationError(TintypeError):
-    """A delivery that is not to be believed."""
+    """The delivery does not verify."""

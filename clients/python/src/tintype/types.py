@@ -1,4 +1,4 @@
-"""What is sent and what comes back, typed. Money is `Decimal`, moments are `datetime` in UTC."""
+"""The types of parameters and answers. Amounts are `Decimal`, times are `datetime` in UTC."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Generic, Literal, NotRequired, Required, TypeAlias, TypedDict, TypeVar
+from typing import Generic, Literal, NotRequired, Protocol, Required, TypeAlias, TypedDict, TypeVar
+from uuid import UUID
 
 Tier: TypeAlias = Literal["fast", "quality", "pro"]
 Mode: TypeAlias = Literal["text-to-image", "image-to-image"]
@@ -20,11 +21,11 @@ JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping
 
 
 class GenerationParams(TypedDict, total=False):
-    """What a picture is asked for by.
+    """The parameters of an image.
 
-    With `input_images_urls` (1 to 14, http or https) it is image-to-image. `aspect_ratio` `"auto"` follows the first of
-    them. `resolution` is `"1K"` if not said, and is not accepted on `fast`. `callback_url` names one of the account's
-    registered webhooks. `metadata` comes back with the webhook, without its own names that begin with `_`.
+    With `input_images_urls` (1 to 14, http or https) the mode is image-to-image, and `aspect_ratio` `"auto"` selects the ratio
+    of the first one. `resolution` defaults to `"1K"`; `fast` does not accept it. `callback_url` selects one of the account's
+    registered webhooks. The webhook contains `metadata` without the top-level names that begin with `_`.
     """
 
     prompt: Required[str]
@@ -37,7 +38,7 @@ class GenerationParams(TypedDict, total=False):
 
 
 class JobFilter(TypedDict):
-    """Which jobs a list holds. `metadata` names members that a job's must have."""
+    """The conditions for jobs in a list. `metadata` has members that the metadata of a job must have."""
 
     status: NotRequired[Status]
     tier: NotRequired[Tier]
@@ -51,9 +52,9 @@ class JobFilter(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedJob:
-    """A job that was accepted: it, the hold on its price and the idempotency key are on the disk.
+    """An accepted job. The job, its reserved price and its idempotency key are on the disk of the service.
 
-    `replayed` says that the key had been used before, and that this is the job of that time.
+    If `replayed`, an earlier call with the same key created the job.
     """
 
     job_id: str
@@ -65,7 +66,7 @@ class CreatedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What a job would be and cost. `available` is what the account can spend now."""
+    """The resolved parameters and the price of a dry run. `available` is what the account can spend now."""
 
     price: Decimal
     tier: Tier
@@ -77,14 +78,14 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What has become of a job. The URL is signed and valid for 24 hours; each lookup makes a new one."""
+    """The image of a job. The URL is signed and valid for 24 hours; each lookup returns a new one."""
 
     image_url: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A job as it was when it was looked up."""
+    """The state of a job at the time of the answer."""
 
     job_id: str
     status: Status
@@ -95,17 +96,17 @@ class Job:
     error: str | None
     queue_position: int | None
     estimated_start_at: datetime | None = None
-    """When a queued job will begin, by how many have begun in the last minutes; `None` without data."""
+    """The estimated start of a queued job, from the throughput of the last minutes; `None` without data."""
 
     @property
     def is_over(self) -> bool:
-        """Is it `done` or `failed`?"""
+        """Whether the job is `done` or `failed`."""
         return self.status in ("done", "failed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedJob(Job):
-    """A job as the list tells it."""
+    """A job in a list."""
 
     tier: Tier
     mode: Mode
@@ -113,15 +114,16 @@ class ListedJob(Job):
     resolution: Resolution
     price: Decimal
     key_id: str
-    # Of a job of a batch only.
     batch_id: str | None
+    """`None` unless the job belongs to a batch, like `custom_id`."""
     custom_id: str | None
 
 
 class BatchRequest(TypedDict, total=False):
-    """One request of a batch. `custom_id` is your name for it, unique in the batch; its position as text if not said.
+    """One request of a batch.
 
-    With `input_images_urls` it is image-to-image; they are fetched when its turn comes.
+    `custom_id` is your name for the request, unique in the batch; it defaults to the position as text. With
+    `input_images_urls` the mode is image-to-image. The service fetches these images when the job starts.
     """
 
     model: Required[Tier]
@@ -135,7 +137,7 @@ class BatchRequest(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchCounts:
-    """How many jobs of a batch are in which state."""
+    """The numbers of a batch's jobs by state."""
 
     total: int
     queued: int
@@ -146,9 +148,9 @@ class BatchCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """A batch as it was when it was looked up.
+    """The state of a batch at the time of the answer.
 
-    `price` is the sum of its jobs' prices, `charged` that of the jobs that are done so far; a job that fails is not charged.
+    `price` is the sum of the prices of its jobs, `charged` that of the jobs that are done. A failed job is not charged.
     """
 
     batch_id: str
@@ -163,15 +165,15 @@ class Batch:
 
     @property
     def is_over(self) -> bool:
-        """Are all of its jobs `done` or `failed`?"""
+        """Whether all of its jobs are `done` or `failed`."""
         return self.status == "ended"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedBatch(Batch):
-    """A batch that was accepted: it, its jobs, the hold on their prices and the idempotency key are on the disk.
+    """An accepted batch. The batch, its jobs, their reserved prices and its idempotency key are on the disk of the service.
 
-    `replayed` says that the key had been used before, and that this is the batch of that time.
+    If `replayed`, an earlier call with the same key created the batch.
     """
 
     idempotency_key: str
@@ -180,7 +182,7 @@ class CreatedBatch(Batch):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchEstimate:
-    """What a batch would cost. `available` is what the account can spend now."""
+    """The price of a dry run of a batch. `available` is what the account can spend now."""
 
     price: Decimal
     requests: int
@@ -189,7 +191,7 @@ class BatchEstimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchResult:
-    """What has become of one request of a batch so far."""
+    """The result of one request of a batch."""
 
     custom_id: str
     job_id: str
@@ -200,14 +202,14 @@ class BatchResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusEvent:
-    """A job has come to another state."""
+    """The job entered another state."""
 
     job: Job
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueEvent:
-    """The place of a queued job has changed; 1 is the next to be made."""
+    """The queue position of the job changed; 1 is the next to start."""
 
     job_id: str
     queue_position: int
@@ -215,7 +217,7 @@ class QueueEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressEvent:
-    """How far a job is, from 0 to 1, where its backend tells."""
+    """The progress of the job, from 0 to 1, if its backend reports it."""
 
     job_id: str
     progress: float
@@ -226,7 +228,7 @@ JobEvent: TypeAlias = StatusEvent | QueueEvent | ProgressEvent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Balance:
-    """An account's money: `reserved` is held for jobs that are not over, `available` is the rest of `balance`."""
+    """The balance of the account. `reserved` is for jobs that have not ended, `available` is the rest of `balance`."""
 
     balance: Decimal
     reserved: Decimal
@@ -235,7 +237,7 @@ class Balance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transaction:
-    """A line of the account's ledger. A charge is negative."""
+    """An entry of the account's ledger. The `amount` of a charge is negative."""
 
     transaction_id: str
     kind: Literal["deposit", "charge", "adjustment"]
@@ -248,7 +250,7 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """A tier: what it takes, what it costs by resolution, and whether this key may use it now."""
+    """A tier: its parameters, its prices by resolution, and whether this key may use it now."""
 
     id: Tier
     modes: tuple[Mode, ...]
@@ -262,7 +264,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateLimit:
-    """So many requests per second, and so many at once after a quiet time."""
+    """The sustained rate in requests per second, and the burst after a pause."""
 
     per_second: int
     burst: int
@@ -270,7 +272,7 @@ class RateLimit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """What the key in hand may do, and what it has spent."""
+    """The permissions, limits and spending of the API key."""
 
     key_id: str
     name: str
@@ -294,7 +296,29 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page(Generic[T]):
-    """A part of a list, newest first. The list is at its end when `next_cursor` is `None`, and not before."""
+    """A page of a list, newest first. Only the last page has the `next_cursor` `None`."""
 
     data: tuple[T, ...]
     next_cursor: str | None
+
+
+class HasJobId(Protocol):
+    """An object that names a job, such as a `Job` or a `BatchResult`."""
+
+    @property
+    def job_id(self) -> str:
+        """The id of the job."""
+        ...
+
+
+class HasBatchId(Protocol):
+    """An object that names a batch."""
+
+    @property
+    def batch_id(self) -> str:
+        """The id of the batch."""
+        ...
+
+
+JobRef: TypeAlias = str | UUID | HasJobId
+BatchRef: TypeAlias = str | UUID | HasBatchId

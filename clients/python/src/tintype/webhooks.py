@@ -1,4 +1,4 @@
-"""Verifies webhook deliveries: `X-Signature`, or the `webhook-signature` of Standard Webhooks; one of the two suffices."""
+"""Verifies webhook deliveries by `X-Signature` or the `webhook-signature` of Standard Webhooks. One of them suffices."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from datetime import UTC, datetime
 from typing import Any, Literal, Protocol
 
 from . import _wire
-from .errors import WebhookVerificationError
+from .errors import ArgumentError, WebhookVerificationError
 from .types import BatchCounts, Result
 
-# Seconds that a delivery may be away from the clock, in either direction.
+# Maximum difference between the time of a delivery and the clock, in seconds.
 TOLERANCE = 300
 PREFIX = "whsec_"
 
 
 class Headers(Protocol):
-    """The headers of a request, as any framework has them; in whatever case."""
+    """The headers of a request, as frameworks pass them. The case of names does not matter."""
 
     def items(self) -> Iterable[tuple[str, str]]:
         """Names and values."""
@@ -32,9 +32,10 @@ class Headers(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookEvent:
-    """A job or a batch is over. A delivery may come more than once: use the id as the key of what you do with it.
+    """A job or a batch ended. A delivery may arrive more than once, so use the id as the key of your processing.
 
-    Of a job `batch_id` and `counts` are `None`. Of a batch `job_id`, `result` and `error` are, and `status` is `"ended"`.
+    For a job, `batch_id` and `counts` are `None`. For a batch, `job_id`, `result` and `error` are `None`, and `status` is
+    `"ended"`.
     """
 
     job_id: str | None
@@ -44,14 +45,13 @@ class WebhookEvent:
     result: Result | None
     error: str | None
     metadata: Mapping[str, Any] | None
-    # The same over all attempts of one delivery; `None` where only `X-Signature` verified, which does not cover it: whoever
-    # repeats a delivery could put anything there.
     delivery_id: str | None
+    """The same for all attempts of a delivery; `None` if only `X-Signature` verified, which does not cover it."""
     sent_at: datetime
 
     @property
     def is_test(self) -> bool:
-        """Was it sent by hand, to try the webhook out?"""
+        """Whether it is a test delivery."""
         return self.status == "done" and self.result is None and self.metadata == {"test": True}
 
 
@@ -63,19 +63,17 @@ def verify(
     tolerance: float = TOLERANCE,
     now: float | None = None,
 ) -> WebhookEvent:
-    """The event of a delivery that is genuine and fresh; raises `WebhookVerificationError` for any other.
+    """The event of an authentic and recent delivery. Raises `WebhookVerificationError` for every other.
 
-    `body` is what came, unparsed. `secret` is the webhook's, `whsec_` included; several while it is being replaced. `now` is
-    in Unix seconds, the clock's if left out. Where a framework hands out the parsed body only, pass `json.dumps(payload)`:
-    it is written again as it was signed, which succeeds for webhooks of encoding `ascii`.
+    `body` is the raw body, unparsed. `secret` is that of the webhook, including `whsec_`; pass several while you replace it.
+    `now` is in Unix seconds and defaults to the clock. If your framework has only the parsed body, pass `json.dumps(payload)`:
+    `verify` serializes it as the service did, which works for webhooks with the encoding `ascii`.
     """
-    raw = _bytes(body) if isinstance(body, str) else bytes(body)
+    raw = _raw(body)
+    if not callable(getattr(headers, "items", None)):
+        raise ArgumentError(f"headers must be a mapping of names to values, not {type(headers).__name__}")
     given = {name.lower(): value for name, value in headers.items()}
-    texts = (it.strip() for it in ([secret] if isinstance(secret, str) else secret))
-    # Anybody can sign with an empty key, and a variable that is not set makes one.
-    secrets = [it for it in texts if it.removeprefix(PREFIX)]
-    if not secrets:
-        raise WebhookVerificationError("no secret was given")
+    secrets = _secrets(secret)
     clock = time.time() if now is None else now
     standard = _standard_signature(raw, given, secrets, clock, tolerance)
     if isinstance(standard, int):
@@ -86,27 +84,47 @@ def verify(
     raise WebhookVerificationError(f"{own}; {standard}")
 
 
+def _raw(body: bytes | str) -> bytes:
+    if isinstance(body, str):
+        return _bytes(body)
+    if isinstance(body, bytes | bytearray | memoryview):
+        return bytes(body)
+    raise ArgumentError(
+        f"body must be the raw body as bytes or text, not {type(body).__name__}: request.get_data() in Flask, request.body in"
+        " Django, await request.body() in FastAPI"
+    )
+
+
+def _secrets(secret: str | Iterable[str]) -> list[str]:
+    texts = [secret] if isinstance(secret, str) else list(secret or [])
+    # An attacker can sign with an empty key, and an unset environment variable is one.
+    secrets = [text for it in texts if it is not None and (text := it.strip()).removeprefix(PREFIX)]
+    if not secrets:
+        raise WebhookVerificationError("no secret was given")
+    return secrets
+
+
 def _x_signature(raw: bytes, headers: Mapping[str, str], secrets: Iterable[str], now: float, tolerance: float) -> int | str:
-    """When it was sent, or why it is refused. The key is the secret's whole text."""
+    """The time of the delivery, or why it does not verify. The key is the whole text of the secret."""
     moment = _moment("X-Timestamp", headers, now, tolerance)
     if isinstance(moment, str):
         return moment
     given = _bytes(headers.get("x-signature", ""))
     if not given:
         return "X-Signature is missing"
-    # The bytes as they came are what was signed. Something on the way may have written them again, so that is tried as well.
+    # The service signed the raw bytes. A proxy or a framework may have serialized them again, so try these forms too.
     for text in (raw, *_rewritten(raw)):
         for secret in secrets:
             code = hmac.new(_bytes(secret), b"%d." % moment + text, hashlib.sha256).hexdigest()
             if hmac.compare_digest(f"sha256={code}".encode(), given):
                 return moment
-    return "X-Signature does not match: another secret, or a changed body"
+    return "X-Signature does not match: the secret is wrong, or the body was changed"
 
 
 def _standard_signature(
     raw: bytes, headers: Mapping[str, str], secrets: Iterable[str], now: float, tolerance: float
 ) -> int | str:
-    """When it was sent, or why it is refused. The key is what the text after `whsec_` decodes to."""
+    """The time of the delivery, or why it does not verify. The key is the decoded text after `whsec_`."""
     moment = _moment("webhook-timestamp", headers, now, tolerance)
     if isinstance(moment, str):
         return moment
@@ -119,24 +137,25 @@ def _standard_signature(
         expected = b"v1," + base64.b64encode(code)
         if any(hmac.compare_digest(expected, entry) for entry in entries):
             return moment
-    return "webhook-signature does not match: another secret, or a changed body"
+    return "webhook-signature does not match: the secret is wrong, or the body was changed"
 
 
 def _moment(name: str, headers: Mapping[str, str], now: float, tolerance: float) -> int | str:
     text = headers.get(name.lower(), "")
     if not text:
         return f"{name} is missing"
-    # Digits as they are written, for they are signed: no blank, sign or leading zero.
+    # Exactly as signed: no blank, sign or leading zero.
     if not (text.isascii() and text.isdigit() and str(int(text[:20])) == text):
-        return f"{name} is no time in seconds"
+        return f"{name} is not a time in seconds"
     age = now - int(text)
-    if abs(age) > tolerance:
-        return f"{name} is {abs(age):.0f} s {'ago' if age > 0 else 'ahead'}; more than {tolerance:g} s is refused"
+    # Written so that a tolerance of NaN accepts nothing.
+    if not abs(age) <= tolerance:
+        return f"{name} is {abs(age):.0f} s {'ago' if age > 0 else 'ahead'}; the limit is {tolerance:g} s"
     return int(text)
 
 
 def _rewritten(raw: bytes) -> Iterable[bytes]:
-    """The body written again as it may have been signed: for webhooks of encoding `ascii`, and for most of `utf8`."""
+    """The body as the service serializes it, for webhooks with the encoding `ascii`, and for most with `utf8`."""
     try:
         value = json.loads(raw)
         for ensure_ascii in (True, False):
@@ -155,7 +174,7 @@ def _keys(secrets: Iterable[str]) -> Iterable[bytes]:
 
 
 def _bytes(text: str) -> bytes:
-    # What is no UTF-8 comes from some frameworks as lone surrogates. They are in nothing that is genuine, and must not raise.
+    # Some frameworks pass invalid UTF-8 as lone surrogates. They must not verify, and must not raise.
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -178,4 +197,4 @@ def _event(raw: bytes, delivery_id: str | None, sent: int) -> WebhookEvent:
     try:
         return _wire.parse(raw, read)
     except _wire.MalformedError as error:
-        raise WebhookVerificationError(f"the signature verifies, but the body is no delivery: {error}") from None
+        raise WebhookVerificationError(f"the signature verifies, but the body is not a delivery: {error}") from None

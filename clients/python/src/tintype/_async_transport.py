@@ -1,28 +1,30 @@
-"""Sends calls and sleeps between them, for asyncio and trio: what flows ask for is done here, and nothing is decided."""
+"""Sends calls and sleeps between them, for asyncio and trio. The flows make all decisions."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import replace
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 import anyio
 import anyio.to_thread
 import httpx
 
+from . import _flows, _wire
 from ._calls import Call
-from ._events import SILENCE, Listening
-from ._flows import Clock, Flow, Send
+from ._events import SILENCE, Follower
+from ._failures import error_of
+from ._flows import Clock, Flow, Policy, Send
 from ._retry import Outcome
-from ._settings import CONNECTIONS, Settings, answer_of, fault_of, is_stream, taking_the_place_of
-from .types import JobEvent
+from ._settings import CONNECTIONS, Settings, answer_of, fault_of, is_stream, replacing
+from .types import JobEvent, Page
 
 T = TypeVar("T")
 
 
-class AsyncLine:
-    """The way to one service."""
+class AsyncTransport:
+    """The connection to one service."""
 
     def __init__(self, settings: Settings, http: httpx.AsyncClient | None) -> None:
         self.settings = settings
@@ -32,28 +34,27 @@ class AsyncLine:
         self._owns_http = http is None
 
     @property
-    def repeats(self) -> int:
-        """How often a call may be sent again."""
-        return self.settings.max_retries
+    def policy(self) -> Policy:
+        """What flows need."""
+        return Policy(max_retries=self.settings.max_retries, clock=self.clock)
 
-    def with_options(self, timeout: float | None, max_retries: int | None) -> AsyncLine:
-        """The same way with other patience. Leaves the connections to this one."""
-        settings = replace(
-            self.settings,
-            timeout=self.settings.timeout if timeout is None else timeout,
-            max_retries=self.repeats if max_retries is None else max_retries,
-        )
-        other = AsyncLine(settings, self.http)
+    def with_settings(self, settings: Settings) -> AsyncTransport:
+        """A transport that shares the connections of this one, and does not close them."""
+        other = AsyncTransport(settings, self.http)
         other.sleep, other.clock = self.sleep, self.clock
         return other
 
     async def close(self) -> None:
-        """Closes the connections, unless they are somebody else's."""
+        """Closes the connections, unless the HTTP client is the caller's."""
         if self._owns_http:
             await self.http.aclose()
 
+    async def fetch(self, call: Call, read: Callable[[_wire.Json], T]) -> T:
+        """The typed answer of a call."""
+        return await self.run(_flows.fetch(call, self.policy, read))
+
     async def run(self, flow: Flow[T]) -> T:
-        """Carries a flow out."""
+        """Runs a flow."""
         try:
             step = next(flow)
             while True:
@@ -73,28 +74,42 @@ class AsyncLine:
             try:
                 if call.save_to is None or not response.is_success:
                     return answer_of(response, await response.aread())
-                with taking_the_place_of(call.save_to) as file:
+                with replacing(call.save_to) as file:
                     async for chunk in response.aiter_bytes():
                         await anyio.to_thread.run_sync(file.write, chunk)
-                return answer_of(response, b"", call.save_to)
+                return answer_of(response, b"")
             finally:
                 await response.aclose()
         except httpx.RequestError as error:
             return fault_of(error)
 
-    async def listen(self, listening: Listening) -> AsyncIterator[JobEvent]:
+    @asynccontextmanager
+    async def open(self, call: Call) -> AsyncIterator[httpx.Response]:
+        """A successful answer with an unread body. Sends the call once."""
+        try:
+            response = await self.http.send(self.settings.request(self.http, call), stream=True, follow_redirects=False)
+            try:
+                if not response.is_success:
+                    raise error_of(answer_of(response, await response.aread()), call, 1)
+                yield response
+            finally:
+                await response.aclose()
+        except httpx.RequestError as error:
+            raise error_of(fault_of(error), call, 1) from error
+
+    async def follow(self, follower: Follower) -> AsyncIterator[JobEvent]:
         """Follows a job to its end."""
         while True:
             outcome: Outcome | None = None
             try:
-                request = self.settings.request(self.http, listening.call(), SILENCE)
+                request = self.settings.request(self.http, follower.call(), SILENCE)
                 response = await self.http.send(request, stream=True, follow_redirects=False)
                 try:
                     if is_stream(response):
                         async for chunk in response.aiter_raw():
-                            for event in listening.hear(chunk):
+                            for event in follower.feed(chunk):
                                 yield event
-                            if listening.is_over:
+                            if follower.is_over:
                                 return
                     else:
                         outcome = answer_of(response, await response.aread())
@@ -102,7 +117,19 @@ class AsyncLine:
                     await response.aclose()
             except httpx.RequestError as error:
                 outcome = fault_of(error)
-            pause = listening.ended(outcome)
+            pause = follower.ended(outcome)
             if pause is None:
                 return
             await self.sleep(pause)
+
+
+async def every_page(fetch: Callable[[str | None], Awaitable[Page[T]]]) -> AsyncIterator[T]:
+    """All entries of a list, page by page. `fetch` takes the cursor of the page."""
+    cursor = None
+    while True:
+        page = await fetch(cursor)
+        for entry in page.data:
+            yield entry
+        cursor = page.next_cursor
+        if cursor is None:
+            return

@@ -1,0 +1,131 @@
+"""Sends calls and sleeps between them, for blocking programs. The flows make all decisions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import httpx
+
+from . import _flows, _wire
+from ._calls import Call
+from ._events import SILENCE, Follower
+from ._failures import error_of
+from ._flows import Clock, Flow, Policy, Send
+from ._retry import Outcome
+from ._settings import CONNECTIONS, Settings, answer_of, fault_of, is_stream, replacing
+from .types import JobEvent, Page
+
+T = TypeVar("T")
+
+
+class Transport:
+    """The connection to one service."""
+
+    def __init__(self, settings: Settings, http: httpx.Client | None) -> None:
+        self.settings = settings
+        self.http = http or httpx.Client(limits=CONNECTIONS)
+        self.sleep: Callable[[float], None] = time.sleep
+        self.clock: Clock = time.monotonic
+        self._owns_http = http is None
+
+    @property
+    def policy(self) -> Policy:
+        """What flows need."""
+        return Policy(max_retries=self.settings.max_retries, clock=self.clock)
+
+    def with_settings(self, settings: Settings) -> Transport:
+        """A transport that shares the connections of this one, and does not close them."""
+        other = Transport(settings, self.http)
+        other.sleep, other.clock = self.sleep, self.clock
+        return other
+
+    def close(self) -> None:
+        """Closes the connections, unless the HTTP client is the caller's."""
+        if self._owns_http:
+            self.http.close()
+
+    def fetch(self, call: Call, read: Callable[[_wire.Json], T]) -> T:
+        """The typed answer of a call."""
+        return self.run(_flows.fetch(call, self.policy, read))
+
+    def run(self, flow: Flow[T]) -> T:
+        """Runs a flow."""
+        try:
+            step = next(flow)
+            while True:
+                if isinstance(step, Send):
+                    step = flow.send(self._send(step.call))
+                else:
+                    self.sleep(step.seconds)
+                    step = next(flow)
+        except StopIteration as end:
+            value: T = end.value
+            return value
+
+    def _send(self, call: Call) -> Outcome:
+        try:
+            request = self.settings.request(self.http, call)
+            response = self.http.send(request, stream=True, follow_redirects=False)
+            try:
+                if call.save_to is None or not response.is_success:
+                    return answer_of(response, response.read())
+                with replacing(call.save_to) as file:
+                    for chunk in response.iter_bytes():
+                        file.write(chunk)
+                return answer_of(response, b"")
+            finally:
+                response.close()
+        except httpx.RequestError as error:
+            return fault_of(error)
+
+    @contextmanager
+    def open(self, call: Call) -> Iterator[httpx.Response]:
+        """A successful answer with an unread body. Sends the call once."""
+        try:
+            response = self.http.send(self.settings.request(self.http, call), stream=True, follow_redirects=False)
+            try:
+                if not response.is_success:
+                    raise error_of(answer_of(response, response.read()), call, 1)
+                yield response
+            finally:
+                response.close()
+        except httpx.RequestError as error:
+            raise error_of(fault_of(error), call, 1) from error
+
+    def follow(self, follower: Follower) -> Iterator[JobEvent]:
+        """Follows a job to its end."""
+        while True:
+            outcome: Outcome | None = None
+            try:
+                request = self.settings.request(self.http, follower.call(), SILENCE)
+                response = self.http.send(request, stream=True, follow_redirects=False)
+                try:
+                    if is_stream(response):
+                        for chunk in response.iter_raw():
+                            yield from follower.feed(chunk)
+                            if follower.is_over:
+                                return
+                    else:
+                        outcome = answer_of(response, response.read())
+                finally:
+                    response.close()
+            except httpx.RequestError as error:
+                outcome = fault_of(error)
+            pause = follower.ended(outcome)
+            if pause is None:
+                return
+            self.sleep(pause)
+
+
+def every_page(fetch: Callable[[str | None], Page[T]]) -> Iterator[T]:
+    """All entries of a list, page by page. `fetch` takes the cursor of the page."""
+    cursor = None
+    while True:
+        page = fetch(cursor)
+        yield from page.data
+        cursor = page.next_cursor
+        if cursor is None:
+            return
