@@ -28,6 +28,8 @@ pub struct JobWaiter {
     pub replayed: bool,
     /// Finds the job again for a repeated request without an idempotency key.
     pub request: Option<RequestIdentity>,
+    /// The SDK's attempts before this one; `None` if the API has no automatic retries.
+    pub attempt: Option<u32>,
     on_drop: OnDrop,
 }
 
@@ -55,6 +57,7 @@ impl JobWaiter {
             job,
             replayed,
             request: None,
+            attempt: None,
             on_drop: OnDrop::Cancel,
         }
     }
@@ -196,6 +199,12 @@ pub fn mark_answered(mut waiters: Vec<JobWaiter>) -> impl FnOnce() {
     move || {
         for waiter in &mut waiters {
             waiter.on_drop = OnDrop::Nothing;
+            if let (Some(request), Some(attempt)) = (waiter.request, waiter.attempt) {
+                let (state, job) = (&waiter.state, waiter.job);
+                state
+                    .answered_calls
+                    .add(request, attempt, job, state.core.now());
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 //! A request becomes an ordinary job, and the caller waits for it. The application decides about money and order. Both APIs submit
 //! jobs through [`submission`].
 
+mod answered_calls;
 mod auth;
 mod base64;
 mod base64_body;

@@ -34,6 +34,14 @@ pub fn unknown(model: &str, version: &str, method: &str) -> Refusal {
     Refusal::new(Kind::UnknownModel, message)
 }
 
+fn unknown_to_openai(model: &str) -> Refusal {
+    let message = format!("the model `{model}` does not exist; GET /v1/models lists the models");
+    Refusal {
+        field: Some("model".into()),
+        ..Refusal::new(Kind::UnknownModel, message)
+    }
+}
+
 /// `GET {version}/models`
 pub async fn list(
     request: HttpRequest,
@@ -63,7 +71,10 @@ pub async fn show(
         .and_then(|()| {
             let id = model.strip_prefix("models/").unwrap_or(&model);
             let tier = tier_of(&state.settings.config.tiers, id);
-            let tier = tier.ok_or_else(|| unknown(id, &version, "GetModel"))?;
+            let tier = tier.ok_or_else(|| match dialect {
+                Dialect::Gemini => unknown(id, &version, "GetModel"),
+                Dialect::OpenAi => unknown_to_openai(id),
+            })?;
             Ok(match dialect {
                 Dialect::Gemini => gemini_entry(id, tier),
                 Dialect::OpenAi => openai_entry(id),
@@ -78,7 +89,7 @@ async fn authenticate(request: &HttpRequest, accounts: &AccountService) -> Resul
 }
 
 /// Both APIs have this path under `/v1`. OpenAI's clients send the key as a bearer token, and Google's do not.
-fn dialect(request: &HttpRequest, version: &str) -> Dialect {
+pub fn dialect(request: &HttpRequest, version: &str) -> Dialect {
     if version == "v1" && auth::has_only_bearer_key(request) {
         Dialect::OpenAi
     } else {

@@ -59,6 +59,9 @@ fn versioned_resource(path: &str) -> Resource {
 }
 
 async fn unknown(request: HttpRequest) -> HttpResponse {
+    if models::dialect(&request, &request.match_info()["version"]) == Dialect::OpenAi {
+        return openai::unknown_paths::not_found(request).await;
+    }
     let message = format!("unknown path: {} {}", request.method(), request.path());
     Dialect::Gemini.response(&Refusal::new(Kind::NotFound, message))
 }

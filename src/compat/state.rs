@@ -1,5 +1,6 @@
 //! State of the synchronous APIs, shared by all workers.
 
+use super::answered_calls::AnsweredCalls;
 use super::refused_calls::RefusedCalls;
 use super::{DetachedJobs, DisconnectSender};
 use crate::application::core::Core;
@@ -19,6 +20,7 @@ pub struct CompatState {
     pub generations: Data<GenerationService>,
     pub disconnects: DisconnectSender,
     pub detached_jobs: DetachedJobs,
+    pub answered_calls: AnsweredCalls,
     pub refused_batches: RefusedCalls,
     /// One submission at a time per account and idempotency key.
     pub submissions: FairSemaphore<(AccountId, String)>,
@@ -39,6 +41,7 @@ impl CompatState {
             generations: generations.clone(),
             disconnects,
             detached_jobs: DetachedJobs::default(),
+            answered_calls: AnsweredCalls::default(),
             refused_batches: RefusedCalls::default(),
             submissions: FairSemaphore::new(Semaphore::MAX_PERMITS as u64, 1),
         }

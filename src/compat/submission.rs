@@ -30,15 +30,16 @@ pub async fn submit(
     state: &Data<CompatState>,
     caller: &Payer,
     request: GenerationRequest,
+    attempt: Option<u32>,
     deadline: Instant,
 ) -> Result<JobWaiter, Refusal> {
-    match find_existing(state, caller, &request).await? {
+    match find_existing(state, caller, &request, attempt).await? {
         Some(waiter) => Ok(waiter),
-        None => submit_new(state, caller, request, deadline).await,
+        None => submit_new(state, caller, request, attempt, deadline).await,
     }
 }
 
-/// Finds an existing job by idempotency key, or a detached job of an identical request.
+/// Finds an existing job by idempotency key, a detached job of an identical request, or the job of an earlier attempt.
 ///
 /// # Errors
 /// The idempotency key belongs to a different request.
@@ -46,6 +47,7 @@ pub async fn find_existing(
     state: &Data<CompatState>,
     caller: &Payer,
     request: &GenerationRequest,
+    attempt: Option<u32>,
 ) -> Result<Option<JobWaiter>, Refusal> {
     let account = caller.account();
     let waiter = |job| JobWaiter::new(state, account, job, true);
@@ -57,7 +59,12 @@ pub async fn find_existing(
     let Some(identity) = request_identity(caller, request) else {
         return Ok(None);
     };
-    while let Some(id) = state.detached_jobs.take(identity, state.core.now()) {
+    let now = state.core.now();
+    let next = || {
+        let detached = state.detached_jobs.take(identity, now);
+        detached.or_else(|| state.answered_calls.take(identity, attempt?, now))
+    };
+    while let Some(id) = next() {
         let job = state.core.store.job(account, id).await?;
         // A failed, canceled or queued job is not reused: a queued one is about to be canceled.
         let is_usable = job.is_some_and(|job| {
@@ -69,6 +76,7 @@ pub async fn find_existing(
         if is_usable {
             let mut waiter = waiter(id);
             waiter.request = Some(identity);
+            waiter.attempt = attempt;
             return Ok(Some(waiter));
         }
     }
@@ -81,6 +89,7 @@ pub async fn submit_new(
     state: &Data<CompatState>,
     caller: &Payer,
     request: GenerationRequest,
+    attempt: Option<u32>,
     deadline: Instant,
 ) -> Result<JobWaiter, Refusal> {
     let identity = request_identity(caller, &request);
@@ -88,6 +97,7 @@ pub async fn submit_new(
     let watch = move |accepted: tintype_storage::store::AcceptedJob| {
         let mut waiter = JobWaiter::new(&shared, account, accepted.job, accepted.replayed);
         waiter.request = identity;
+        waiter.attempt = attempt;
         waiter
     };
     Ok(submit_and_watch(&state.generations, caller, request, deadline, watch).await?)

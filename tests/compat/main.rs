@@ -25,6 +25,7 @@ mod preflight;
 mod rates;
 mod recorded;
 mod responses;
+mod sdk_retries;
 mod spec_errors;
 mod streams;
 #[allow(

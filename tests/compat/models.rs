@@ -120,6 +120,7 @@ fn a_bearer_token_under_v1_gets_the_shape_of_openai() {
     );
     let unknown = bearer("/v1/models/dall-e-3").send();
     unknown.assert_openai_error(404, "invalid_request_error", Some("model_not_found"));
+    assert_eq!(unknown.json()["error"]["param"], "model");
     let bad = server.get("/v1/models").bearer("bad").send();
     bad.assert_openai_error(401, "invalid_request_error", Some("invalid_api_key"));
     let both = bearer("/v1/models").header("x-goog-api-key", &customer.key);

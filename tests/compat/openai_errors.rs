@@ -158,6 +158,12 @@ fn unknown_paths_and_methods_have_the_same_error_format() {
         let answer = server.post(path).json(&fox()).send();
         answer.assert_openai_error(404, INVALID, Some("unknown_url"));
     }
+    // Without `images` in the path, the way of sending the key distinguishes the APIs.
+    let chat = || server.post("/v1/chat/completions").json(&fox());
+    let answer = chat().bearer("tt_x").send();
+    answer.assert_openai_error(404, INVALID, Some("unknown_url"));
+    let answer = chat().header("x-goog-api-key", "tt_x").send();
+    answer.assert_google_error(404, "NOT_FOUND");
     for path in ["/v1/images/generations", "/v1/images/edits"] {
         let answer = server.get(path).send();
         answer.assert_openai_error(405, INVALID, Some("method_not_supported"));

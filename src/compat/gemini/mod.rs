@@ -143,7 +143,8 @@ async fn respond(
         with_text: body.options.wants_text,
     };
     let generation = request::generation_request(body, received, admitted.idempotency_key.clone())?;
-    let waiter = submission::submit(state, &admitted.caller, generation, admitted.deadline).await?;
+    let waiter =
+        submission::submit(state, &admitted.caller, generation, None, admitted.deadline).await?;
     request_log::note_job(request, waiter.job);
     match admitted.method {
         Method::Stream => stream::respond(context, waiter, admitted.deadline, request).await,

@@ -2,6 +2,7 @@
 
 use super::multipart;
 use super::response;
+use super::sdk_attempt;
 use crate::application::load_shedding;
 use crate::application::payer::Payer;
 use crate::compat::auth;
@@ -16,6 +17,7 @@ use crate::compat::submission;
 use crate::observability::request_log;
 use crate::web::idempotency_key;
 use actix_web::{HttpRequest, HttpResponse, web};
+use tokio::time::Instant;
 
 pub async fn create(
     request: HttpRequest,
@@ -32,8 +34,27 @@ async fn edit(
     state: &web::Data<CompatState>,
 ) -> Result<HttpResponse, Refusal> {
     let deadline = deadline::of_request(request, &state.settings);
-    let (caller, name) = match preflight_call(request, state).await {
-        Ok(preflight_call) => preflight_call,
+    let caller = match auth::authenticate(request, &state.accounts).await {
+        Ok(caller) => caller,
+        Err(refusal) => {
+            drain::drain_briefly(&mut payload).await;
+            return Err(refusal);
+        }
+    };
+    let outcome = respond(request, payload, state, &caller, deadline).await;
+    sdk_attempt::note_refusal(request, state, &caller, outcome.as_ref().err());
+    outcome
+}
+
+async fn respond(
+    request: &HttpRequest,
+    mut payload: web::Payload,
+    state: &web::Data<CompatState>,
+    caller: &Payer,
+    deadline: Instant,
+) -> Result<HttpResponse, Refusal> {
+    let name = match preflight_call(request, state, caller).await {
+        Ok(name) => name,
         Err(refusal) => {
             drain::drain_briefly(&mut payload).await;
             return Err(refusal);
@@ -44,7 +65,7 @@ async fn edit(
     let form =
         multipart::receive(request, payload, &upload_prefix, state, account, deadline).await?;
     load_shedding::check(&state.generations, account).await?;
-    let options = form.options.read(&caller, &state.settings)?;
+    let options = form.options.read(caller, &state.settings)?;
     if form.images.is_empty() {
         let message = "is required: send at least one part of this name";
         return Err(Refusal::field("image", message));
@@ -56,18 +77,19 @@ async fn edit(
     }
     let inputs = form.images.len();
     let generation_request = options.request(form.images, name);
-    let waiter = submission::submit(state, &caller, generation_request, deadline).await?;
+    let attempt = Some(sdk_attempt::number_of(request));
+    let waiter = submission::submit(state, caller, generation_request, attempt, deadline).await?;
     request_log::note_job(request, waiter.job);
     response::wait_and_respond(vec![waiter], &options, inputs, deadline, &state.core).await
 }
 
-/// All checks before the body is read. Returns the caller and the idempotency key.
+/// All checks before the body is read. Returns the idempotency key.
 async fn preflight_call(
     request: &HttpRequest,
     state: &web::Data<CompatState>,
-) -> Result<(Payer, Option<String>), Refusal> {
-    let caller = auth::authenticate(request, &state.accounts).await?;
+    caller: &Payer,
+) -> Result<Option<String>, Refusal> {
     let name = idempotency_key::key(request.headers())?;
-    preflight::check_any(state, &caller, name.as_deref()).await?;
-    Ok((caller, name))
+    preflight::check_any(state, caller, name.as_deref()).await?;
+    Ok(name)
 }

@@ -2,6 +2,7 @@
 
 use super::options::{Options, RawOptions};
 use super::response;
+use super::sdk_attempt;
 use crate::application::generation_request::GenerationRequest;
 use crate::application::load_shedding;
 use crate::application::payer::Payer;
@@ -35,68 +36,94 @@ async fn generate(
 ) -> Result<HttpResponse, Refusal> {
     let deadline = deadline::of_request(request, &state.settings);
     let caller = auth::authenticate(request, &state.accounts).await?;
-    let name = idempotency_key::key(request.headers())?;
-    let body = body::read_json(request, payload, &state.settings).await?;
-    load_shedding::check(&state.generations, caller.account()).await?;
-    let options = RawOptions::of_json(&body)?.read(&caller, &state.settings)?;
-    let waiters = submit_all(state, &caller, &options, name, deadline).await?;
-    if let Some(waiter) = waiters.first() {
-        request_log::note_job(request, waiter.job);
-    }
-    response::wait_and_respond(waiters, &options, 0, deadline, &state.core).await
-}
-
-/// Finds or submits a job for each image. Submits new jobs only if the account can pay all of them. If one is refused anyway, the
-/// response contains only the accepted ones, so that the caller gets what it is charged for. A repeated call under an idempotency key
-/// finds the jobs of the first one, and submits those that were refused, or canceled because the caller had left.
-async fn submit_all(
-    state: &web::Data<CompatState>,
-    caller: &Payer,
-    options: &Options,
-    name: Option<String>,
-    deadline: Instant,
-) -> Result<Vec<JobWaiter>, Refusal> {
-    // A concurrent call with the same key waits until the first one has submitted all jobs.
-    let _submission = match &name {
-        Some(name) if options.count > 1 => {
-            let call = (caller.account(), name.clone());
-            Some(state.submissions.acquire(call, 1).await)
-        }
-        _ => None,
+    let call = Call {
+        state,
+        caller: &caller,
+        attempt: sdk_attempt::number_of(request),
+        deadline,
     };
-    let (mut waiters, mut rest) = (Vec::new(), Vec::new());
-    for number in 0..options.count {
-        let name = name.as_ref().map(|name| job_key(name, number));
-        let generation_request = options.request(Vec::new(), name);
-        match submission::find_existing(state, caller, &generation_request).await? {
-            Some(waiter) => waiters.push(waiter),
-            None => rest.push(generation_request),
-        }
-    }
-    match submit_new(state, caller, rest, deadline, &mut waiters).await {
-        Err(refusal) if waiters.is_empty() => return Err(refusal),
-        Err(refusal) => {
-            tracing::debug!(message = %refusal.message, "not all jobs of a request were accepted");
-        }
-        Ok(()) => {}
-    }
-    Ok(waiters)
+    let outcome = call.respond(request, payload).await;
+    sdk_attempt::note_refusal(request, state, &caller, outcome.as_ref().err());
+    outcome
 }
 
-async fn submit_new(
-    state: &web::Data<CompatState>,
-    caller: &Payer,
-    rest: Vec<GenerationRequest>,
+struct Call<'a> {
+    state: &'a web::Data<CompatState>,
+    caller: &'a Payer,
+    attempt: u32,
     deadline: Instant,
-    waiters: &mut Vec<JobWaiter>,
-) -> Result<(), Refusal> {
-    if let Some(one) = rest.first() {
-        check_images(&state.generations, caller, one, rest.len()).await?;
+}
+
+impl Call<'_> {
+    async fn respond(
+        &self,
+        request: &HttpRequest,
+        payload: web::Payload,
+    ) -> Result<HttpResponse, Refusal> {
+        let (state, caller) = (self.state, self.caller);
+        let name = idempotency_key::key(request.headers())?;
+        let body = body::read_json(request, payload, &state.settings).await?;
+        load_shedding::check(&state.generations, caller.account()).await?;
+        let options = RawOptions::of_json(&body)?.read(caller, &state.settings)?;
+        let waiters = self.submit_all(&options, name).await?;
+        if let Some(waiter) = waiters.first() {
+            request_log::note_job(request, waiter.job);
+        }
+        response::wait_and_respond(waiters, &options, 0, self.deadline, &state.core).await
     }
-    for generation_request in rest {
-        waiters.push(submission::submit_new(state, caller, generation_request, deadline).await?);
+
+    /// Finds or submits a job for each image. Submits new jobs only if the account can pay all of them. If one is refused anyway, the
+    /// response contains only the accepted ones, so that the caller gets what it is charged for. A repeated call under an idempotency
+    /// key finds the jobs of the first one, and submits those that were refused, or canceled because the caller had left.
+    async fn submit_all(
+        &self,
+        options: &Options,
+        name: Option<String>,
+    ) -> Result<Vec<JobWaiter>, Refusal> {
+        let (state, caller) = (self.state, self.caller);
+        // A concurrent call with the same key waits until the first one has submitted all jobs.
+        let _submission = match &name {
+            Some(name) if options.count > 1 => {
+                let call = (caller.account(), name.clone());
+                Some(state.submissions.acquire(call, 1).await)
+            }
+            _ => None,
+        };
+        let (mut waiters, mut rest) = (Vec::new(), Vec::new());
+        let attempt = Some(self.attempt);
+        for number in 0..options.count {
+            let name = name.as_ref().map(|name| job_key(name, number));
+            let generation_request = options.request(Vec::new(), name);
+            match submission::find_existing(state, caller, &generation_request, attempt).await? {
+                Some(waiter) => waiters.push(waiter),
+                None => rest.push(generation_request),
+            }
+        }
+        match self.submit_new(rest, &mut waiters).await {
+            Err(refusal) if waiters.is_empty() => return Err(refusal),
+            Err(refusal) => {
+                tracing::debug!(message = %refusal.message, "not all jobs of a request were accepted");
+            }
+            Ok(()) => {}
+        }
+        Ok(waiters)
     }
-    Ok(())
+
+    async fn submit_new(
+        &self,
+        rest: Vec<GenerationRequest>,
+        waiters: &mut Vec<JobWaiter>,
+    ) -> Result<(), Refusal> {
+        let (state, caller, attempt) = (self.state, self.caller, Some(self.attempt));
+        if let Some(one) = rest.first() {
+            check_images(&state.generations, caller, one, rest.len()).await?;
+        }
+        for request in rest {
+            let waiter = submission::submit_new(state, caller, request, attempt, self.deadline);
+            waiters.push(waiter.await?);
+        }
+        Ok(())
+    }
 }
 
 /// The idempotency key of each job. A caller cannot send a key with a line break.

@@ -12,5 +12,6 @@ mod object_calls;
 mod object_ids;
 mod options;
 mod response;
+mod sdk_attempt;
 mod size;
 pub mod unknown_paths;

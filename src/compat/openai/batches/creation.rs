@@ -13,6 +13,7 @@ use crate::application::payer::Payer;
 use crate::application::uploaded_files;
 use crate::compat::auth;
 use crate::compat::openai::object_ids::{WireFileId, no_such_file};
+use crate::compat::openai::sdk_attempt;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
 use crate::web::{body, idempotency_key};
@@ -21,8 +22,6 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use tintype_storage::domain::file_batch::UploadedFile;
 
-/// Number of earlier attempts, sent by OpenAI's SDKs.
-const RETRY_COUNT: &str = "x-stainless-retry-count";
 /// Memory of a file with its requests and records, relative to its length.
 const MEMORY_FACTOR: u64 = 3;
 
@@ -60,7 +59,7 @@ async fn submit_batch(
     load_shedding::check(&state.generations, caller.account()).await?;
     let batch_body = BatchBody::read(&body)?;
     let (of, terms) = (caller.key.id, batch_body.terms.clone());
-    let is_first_attempt = !is_retry(request);
+    let is_first_attempt = sdk_attempt::number_of(request) == 0;
     let call = Call {
         state: state.clone(),
         caller,
@@ -143,12 +142,6 @@ impl Call {
         let terms = &self.batch_body.terms;
         file_batches::find_by_key(&self.state.core, &self.caller, key, terms).await
     }
-}
-
-fn is_retry(request: &HttpRequest) -> bool {
-    let count = request.headers().get(RETRY_COUNT);
-    let count = count.and_then(|it| it.to_str().ok()?.parse::<u32>().ok());
-    count.is_some_and(|count| count > 0)
 }
 
 /// Parses the file on the blocking pool, because a large file takes long.

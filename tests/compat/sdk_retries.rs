@@ -1,0 +1,70 @@
+//! Automatic retries of OpenAI's SDKs, which send no idempotency key but count their attempts.
+
+use crate::support::{Answer, Customer, Server};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+fn attempt(server: &Server, customer: &Customer, body: &Value, number: u32) -> Answer {
+    let call = server.openai(customer, body);
+    let call = call.header("x-stainless-retry-count", &number.to_string());
+    call.expect(200)
+}
+
+fn is_replay(answer: &Answer) -> bool {
+    answer.header("idempotent-replayed") == Some("true")
+}
+
+#[test]
+fn a_retry_after_a_lost_answer_gets_the_image_of_the_first_attempt() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let body = json!({"model": "fast", "prompt": "a fox", "n": 2});
+    let first = attempt(&server, &customer, &body, 0);
+    assert!(!is_replay(&first));
+    for number in [1, 2] {
+        let again = attempt(&server, &customer, &body, number);
+        assert!(is_replay(&again));
+        assert_eq!(again.json()["data"].as_array().map(Vec::len), Some(2));
+    }
+    server.assert_money(&customer, "0.922", "0.00", "0.922");
+    assert!(!is_replay(&attempt(&server, &customer, &body, 0)));
+    server.assert_money(&customer, "0.844", "0.00", "0.844");
+    server.clock.advance(Duration::from_secs(121));
+    assert!(!is_replay(&attempt(&server, &customer, &body, 1)));
+    server.assert_money(&customer, "0.766", "0.00", "0.766");
+    server.assert_settled();
+}
+
+#[test]
+fn a_retry_gets_the_image_when_the_balance_is_spent_and_while_the_service_is_paused() {
+    let server = Server::start();
+    let customer = server.customer("0.039");
+    let body = json!({"model": "fast", "prompt": "a fox"});
+    let first = attempt(&server, &customer, &body, 0);
+    server.pause(&["fast"]);
+    let again = attempt(&server, &customer, &body, 1);
+    assert!(is_replay(&again));
+    assert_eq!(
+        again.json()["data"][0]["b64_json"],
+        first.json()["data"][0]["b64_json"]
+    );
+    server.assert_money(&customer, "0.00", "0.00", "0.00");
+}
+
+/// Otherwise a program that asks for the same prompt twice would get the first image twice.
+#[test]
+fn a_retry_of_a_refused_call_creates_a_job() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let body = json!({"model": "fast", "prompt": "a fox"});
+    attempt(&server, &customer, &body, 0);
+    server.clock.advance(Duration::from_secs(1));
+    server.pause(&["fast"]);
+    let refused = server.openai(&customer, &body);
+    let refused = refused.header("x-stainless-retry-count", "0").send();
+    assert_eq!(refused.status, 503);
+    server.pause(&[]);
+    assert!(!is_replay(&attempt(&server, &customer, &body, 1)));
+    server.assert_money(&customer, "0.922", "0.00", "0.922");
+    server.assert_settled();
+}
