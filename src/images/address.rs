@@ -124,9 +124,9 @@ mod tests {
     #[test]
     fn the_three_kinds_round_trip() {
         for (value, scheme, bucket, prefix) in [
-            ("s3://pictures", Scheme::S3, "images", ""),
-            ("s3://pictures/", Scheme::S3, "images", ""),
-            ("s3://pictures/a/b", Scheme::S3, "images", "a/b"),
+            ("s3://pictures", Scheme::S3, "pictures", ""),
+            ("s3://pictures/", Scheme::S3, "pictures", ""),
+            ("s3://pictures/a/b", Scheme::S3, "pictures", "a/b"),
             (
                 "gs://my_bucket.example/x",
                 Scheme::Gs,
