@@ -37,7 +37,7 @@ class Service:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """No picture is finished meanwhile."""
+        """No image is finished meanwhile."""
         self._gate(True)
         try:
             yield

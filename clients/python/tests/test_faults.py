@@ -225,12 +225,12 @@ def test_a_cancel_that_came_too_late_is_a_conflict(variant: Variant, peer: Peer)
     with pytest.raises(ConflictError):
         calling(variant, peer).jobs.cancel(JOB_ID)
     assert len(peer.requests) == 1
-    peer.will(Cut(), problem(409, "conflict"), told(job("failed", error="no picture")))
+    peer.will(Cut(), problem(409, "conflict"), told(job("failed", error="no image")))
     with pytest.raises(ConflictError):
         calling(variant, peer).jobs.cancel(JOB_ID)
 
 
-# Pictures
+# Images
 
 
 def done(peer: Peer) -> Reply:
@@ -275,8 +275,8 @@ def test_a_picture_that_is_not_there_is_told(variant: Variant, peer: Peer) -> No
     peer.will(told(job("processing")))
     with pytest.raises(JobUnfinishedError, match="is processing"):
         client.jobs.download(JOB_ID)
-    peer.will(told(job("failed", error="no picture")))
-    with pytest.raises(JobFailedError, match="no picture"):
+    peer.will(told(job("failed", error="no image")))
+    with pytest.raises(JobFailedError, match="no image"):
         client.jobs.download(JOB_ID)
     peer.will(done(peer), problem(410, "gone"))
     with pytest.raises(GoneError):

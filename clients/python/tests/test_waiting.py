@@ -70,7 +70,7 @@ def test_waiting_does_not_sleep_past_its_time_and_tells_what_it_saw(variant: Var
 
 
 def test_waiting_outlives_whatever_ends_within_ten_minutes(variant: Variant, peer: Peer) -> None:
-    # Eight seconds at the most before each: a service that takes long to finish its pictures and to start.
+    # Eight seconds at the most before each: a service that takes long to finish its images and to start.
     peer.will(*[Cut()] * 70, told(job()))
     assert calling(variant, peer).jobs.wait(JOB_ID, timeout=None).status == "done"
     peer.will(Cut())
@@ -126,7 +126,7 @@ FAILURES = [
     (problem(503, "paused", Retry_After="3600"), PausedError),
     (problem(503, "paused", Retry_After="55"), WaitTimeoutError),
     (Reply(200, b"<html>", {"Content-Type": "text/html"}), UnexpectedAnswerError),
-    (told(job("failed", error="no picture")), JobFailedError),
+    (told(job("failed", error="no image")), JobFailedError),
 ]
 
 

@@ -223,7 +223,7 @@ test("a client that cannot be is told so when it is made", () => {
   }
 });
 
-test("a picture that was passed on leaves nothing on the caller's signal", async (t) => {
+test("an image that was passed on leaves nothing on the caller's signal", async (t) => {
   const peer = await Peer.start(t);
   const { client } = calling(peer.url);
   const { signal } = new AbortController();
@@ -241,7 +241,7 @@ test("a picture that was passed on leaves nothing on the caller's signal", async
   assert.equal(getEventListeners(signal, "abort").length, 0);
 });
 
-test("a caller who goes away while a picture is passed on ends it", async (t) => {
+test("a caller who goes away while an image is passed on ends it", async (t) => {
   const peer = await Peer.start(t);
   const { client } = calling(peer.url);
   const going = new AbortController();
@@ -279,7 +279,7 @@ test("no time-out at all is none", async (t) => {
   assert.equal((await calling(peer.url, { timeout: Infinity }).client.balance()).available, "1.00");
 });
 
-test("a picture that is to be passed on is told when it does not come", async (t) => {
+test("an image that is to be passed on is told when it does not come", async (t) => {
   const peer = await Peer.start(t);
   const { client } = calling(peer.url, { timeout: SHORT });
   peer.will(done(peer), "silence");
@@ -309,14 +309,14 @@ test("a cancel that came too late is a conflict", async (t) => {
   peer.will(problem(409, "conflict"));
   await assert.rejects(calling(peer.url).client.jobs.cancel(JOB_ID), withCode("conflict"));
   assert.equal(peer.heard.length, 1);
-  peer.will("cut", problem(409, "conflict"), told(job("failed", { error: "no picture" })));
+  peer.will("cut", problem(409, "conflict"), told(job("failed", { error: "no image" })));
   await assert.rejects(calling(peer.url).client.jobs.cancel(JOB_ID), withCode("conflict"));
 });
 
 const PNG: Reply = { status: 200, body: "PNG whole", headers: { "content-type": "image/png" } };
 const done = (peer: Peer): Reply => told(job("done", { url: `${peer.url}/files/results%2Fa.png?expires=1&signature=00ff` }));
 
-test("a picture is fetched at its signed URL, without the key", async (t) => {
+test("an image is fetched at its signed URL, without the key", async (t) => {
   const peer = await Peer.start(t);
   peer.will(done(peer), PNG);
   assert.equal(Buffer.from(await calling(peer.url).client.jobs.download(JOB_ID)).toString(), PNG.body);
@@ -325,7 +325,7 @@ test("a picture is fetched at its signed URL, without the key", async (t) => {
   assert.equal(peer.heard[1]?.headers["authorization"], undefined);
 });
 
-test("a picture that breaks off is fetched again", async (t) => {
+test("an image that breaks off is fetched again", async (t) => {
   const peer = await Peer.start(t);
   const half = { ...PNG, body: "PNG ", headers: { "content-length": "99" }, cut: true };
   const { client } = calling(peer.url);
@@ -347,12 +347,12 @@ test("an expired URL is renewed once", async (t) => {
   await assert.rejects(client.jobs.download(JOB_ID), withCode("url_expired"));
 });
 
-test("a picture that is not there is told", async (t) => {
+test("an image that is not there is told", async (t) => {
   const peer = await Peer.start(t);
   const { client } = calling(peer.url);
   peer.will(told(job("processing")));
   await assert.rejects(client.jobs.download(JOB_ID), JobUnfinishedError);
-  peer.will(told(job("failed", { error: "no picture" })));
+  peer.will(told(job("failed", { error: "no image" })));
   await assert.rejects(client.jobs.open(JOB_ID), JobFailedError);
   peer.will(done(peer), problem(410, "gone"));
   await assert.rejects(client.jobs.open(JOB_ID), withCode("gone"));

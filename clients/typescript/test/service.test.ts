@@ -21,7 +21,7 @@ async function all<T>(entries: AsyncIterable<T>): Promise<T[]> {
 
 for (const tier of ["fast", "quality", "pro"] as const) {
   for (const urls of [null, [`${service.backEnd}/picture.png`]]) {
-    test(`a picture is made: ${tier}, ${urls === null ? "from text" : "from an image"}`, async () => {
+    test(`an image is made: ${tier}, ${urls === null ? "from text" : "from an image"}`, async () => {
       const client = await service.client();
       const aspect_ratio = urls !== null && tier !== "fast" ? "auto" : "3:2";
       const params: GenerationParams = { prompt: "a fox", tier, aspect_ratio, input_images_urls: urls };
@@ -132,7 +132,7 @@ test("a failed job costs nothing", async () => {
   await assert.rejects(client.generations.createAndWait({ ...FOX, prompt: "refuse this" }), JobFailedError);
 });
 
-test("a picture can be passed on as a stream", async () => {
+test("an image can be passed on as a stream", async () => {
   const client = await service.client();
   const response = await client.jobs.open(await client.generations.createAndWait(FOX));
   assert.equal(response.headers.get("content-type"), "image/png");

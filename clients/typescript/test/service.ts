@@ -36,7 +36,7 @@ export const service = {
     return new Tintype({ apiKey: (await this.account(balance, key)).apiKey, baseUrl: this.url, ...rest });
   },
 
-  /** No picture is finished meanwhile. */
+  /** No image is finished meanwhile. */
   async held(meanwhile: () => Promise<void>): Promise<void> {
     const gate = (held: boolean): Promise<Response> =>
       fetch(`${this.backEnd}/gate`, { method: "PUT", body: JSON.stringify({ held }) });

@@ -47,7 +47,7 @@ test("waiting does not sleep past its time, and tells what it saw", async (t) =>
 
 test("waiting outlives whatever ends within ten minutes", async (t) => {
   const peer = await Peer.start(t);
-  // Eight seconds at the most before each: a service that takes long to finish its pictures and to start.
+  // Eight seconds at the most before each: a service that takes long to finish its images and to start.
   peer.will(...Array<"cut">(70).fill("cut"), told(job()));
   const { client, pauses } = calling(peer.url);
   assert.equal((await client.jobs.wait(JOB_ID, { waitTimeout: null })).status, "done");
@@ -97,7 +97,7 @@ const FAILURES: [Move, new (...all: never[]) => Error][] = [
   [problem(503, "paused", { "retry-after": "3600" }), ApiError],
   [problem(503, "paused", { "retry-after": "55" }), WaitTimeoutError],
   [{ status: 200, body: "<html>", headers: { "content-type": "text/html" } }, UnexpectedAnswerError],
-  [told(job("failed", { error: "no picture" })), JobFailedError],
+  [told(job("failed", { error: "no image" })), JobFailedError],
 ];
 
 for (const [move, kind] of FAILURES) {
