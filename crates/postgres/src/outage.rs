@@ -33,13 +33,12 @@ impl From<Error> for Fault {
     }
 }
 
-impl From<tokio::time::error::Elapsed> for Fault {
-    fn from(_: tokio::time::error::Elapsed) -> Self {
-        Self::NoAnswer
-    }
-}
-
 impl Fault {
+    /// Did the database send it?
+    pub fn is_response(&self) -> bool {
+        matches!(self, Self::Driver(error) if error.as_db_error().is_some())
+    }
+
     pub fn text(&self) -> String {
         match self {
             Self::Driver(error) => explain(error),
@@ -83,8 +82,7 @@ impl Outage {
                     limit_seconds = limit.as_secs(),
                     "a database request failed; retrying"
                 );
-                self.all.begin();
-                *self.began.insert(Instant::now())
+                *self.began.insert(self.all.begin())
             }
         };
         if began.elapsed() + self.delay > limit {
