@@ -57,17 +57,17 @@ fn calls_wait_for_a_silent_database_no_longer_than_for_a_closed_one() {
     let client = service.client(&service.printed_key().expect("a key"));
     proxy.hold_answers();
     let began = Instant::now();
-    let waited = client.create_small_now("a job");
+    let waited = client.create_small_now("a-job");
     assert_eq!(waited.status, 503, "{}", waited.json());
     assert!(waited.header("retry-after").is_some(), "{waited:?}");
     // Five seconds, and as many again for a busy machine; the database's requests end after 20 s.
     assert!(began.elapsed() < Duration::from_secs(10));
     let began = Instant::now();
-    assert_eq!(client.create_small_now("a job").status, 503);
+    assert_eq!(client.create_small_now("a-job").status, 503);
     assert!(began.elapsed() < Duration::from_secs(2), "at once");
     proxy.heal();
     let answer = until("calls are accepted", || {
-        let answer = client.create_small_now("a job");
+        let answer = client.create_small_now("a-job");
         (answer.status != 503).then_some(answer)
     });
     let job = answer.accepted();

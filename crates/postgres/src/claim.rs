@@ -7,8 +7,9 @@
 
 use crate::connector::Connector;
 use crate::engine_state::EngineState;
+use crate::fault::Fault;
 use crate::mark::{self, ABOVE_MARKS, MARKS};
-use crate::outage::{Fault, Outage};
+use crate::outage::Outage;
 use crate::session::{READ_WRITE, Session, bytes, explain};
 use std::sync::Arc;
 use std::time::Duration;

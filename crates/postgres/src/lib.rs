@@ -6,7 +6,7 @@
 //!
 //! - `url`, `tls`, `session`, `statements`, `connector`, `schema`: connections, statements and tables.
 //! - `start_wait`, `start_checks`, `claim`, `nodes`: the wait for a database, its requirements, and its exclusive or shared use.
-//! - `outage`, `outages`: the retries of a connection, and how long the database has been unreachable.
+//! - `fault`, `outage`, `outages`: the retries of a connection, and how long the database has been unreachable.
 //! - `write_queue`, `writer`, `mark`: rounds and commits. `read_queue`, `reader`: reads. `snapshot`: point-in-time reads.
 //! - `engine`, `engine_thread`: the parts together.
 
@@ -15,6 +15,7 @@ mod connector;
 mod engine;
 mod engine_state;
 mod engine_thread;
+mod fault;
 mod latch;
 mod mark;
 mod nodes;

@@ -2,7 +2,7 @@
 //! transaction without a response was committed, and a process that deletes the mark fences the writer.
 
 use crate::connector::Connector;
-use crate::outage::Fault;
+use crate::fault::Fault;
 use crate::outages::Outages;
 use crate::session::{READ_WRITE, Session, bytes};
 use tintype_storage::engine::Key;

@@ -1,12 +1,11 @@
 //! Outages of the database: attempts are repeated up to a limit.
 
+use crate::fault::Fault;
 use crate::outages::Outages;
-use crate::session::explain;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::engine::EngineError;
 use tokio::time::Instant;
-use tokio_postgres::Error;
 
 const SHORTEST_DELAY: Duration = Duration::from_millis(20);
 /// After an outage, nodes wait for each other's heartbeats as long as two of these pauses take.
@@ -18,33 +17,6 @@ pub struct Outage {
     all: Arc<Outages>,
     began: Option<Instant>,
     delay: Duration,
-}
-
-/// Why an attempt failed.
-pub enum Fault {
-    Driver(Error),
-    /// No response within [`crate::session::RESPONSE_TIMEOUT`].
-    NoAnswer,
-}
-
-impl From<Error> for Fault {
-    fn from(error: Error) -> Self {
-        Self::Driver(error)
-    }
-}
-
-impl Fault {
-    /// Did the database send it?
-    pub fn is_response(&self) -> bool {
-        matches!(self, Self::Driver(error) if error.as_db_error().is_some())
-    }
-
-    pub fn text(&self) -> String {
-        match self {
-            Self::Driver(error) => explain(error),
-            Self::NoAnswer => "no answer came".into(),
-        }
-    }
 }
 
 impl Outage {

@@ -3,7 +3,7 @@
 //! A database that is down closes or refuses connections. A stalled one, or a network that drops packets, leaves requests
 //! without any response, so silence counts as an outage before [`RESPONSE_TIMEOUT`] ends the requests.
 
-use crate::outage::Fault;
+use crate::fault::Fault;
 use crate::session::RESPONSE_TIMEOUT;
 use parking_lot::Mutex;
 use std::time::Duration;

@@ -2,7 +2,8 @@
 
 use crate::connector::PreparedSession;
 use crate::engine_state::EngineState;
-use crate::outage::{Fault, Outage};
+use crate::fault::Fault;
+use crate::outage::Outage;
 use crate::read_queue::QueuedRead;
 use crate::schema::{Part, Relation, parts};
 use crate::session::{READ_ONLY, Session, explain};

@@ -15,13 +15,8 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// The database refuses connections for a while: it starts, recovers or stops, or all connections are in use.
 const TEMPORARY_CODES: [&str; 4] = ["57P01", "57P02", "57P03", "53300"];
 
-/// PgBouncer has one code for all its refusals. It says these while it cannot reach the database.
-const POOLER_REFUSALS: [&str; 4] = [
-    "server login has been failing",
-    "cannot connect to server",
-    "server conn crashed",
-    "query_wait_timeout",
-];
+/// PgBouncer has one code for all its refusals. It says this while the database starts or recovers.
+const POOLER_REFUSAL: &str = "server login has been failing";
 
 /// Waits until the database answers a query, for at most `options.outage`. Dropping the future ends the wait. Changes
 /// nothing in the database.
@@ -75,9 +70,8 @@ async fn query(connector: &Connector) -> Result<(), Error> {
 /// May the same connection succeed later, without a change of the configuration?
 fn is_temporary(error: &Error) -> bool {
     if let Some(refusal) = error.as_db_error() {
-        let is_of_pooler = |text: &&str| refusal.message().contains(text);
         return TEMPORARY_CODES.contains(&refusal.code().code())
-            || POOLER_REFUSALS.iter().any(is_of_pooler);
+            || refusal.message().contains(POOLER_REFUSAL);
     }
     if error.is_closed() {
         return true;

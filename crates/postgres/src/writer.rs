@@ -5,8 +5,9 @@
 
 use crate::connector::PreparedSession;
 use crate::engine_state::EngineState;
+use crate::fault::Fault;
 use crate::mark::{self, Mark, Outcome};
-use crate::outage::{Fault, Outage};
+use crate::outage::Outage;
 use crate::outages::Outages;
 use crate::reader::{BatchResults, ReadBatch, by_relation, pairs, read};
 use crate::session::{READ_WRITE, bytes};
