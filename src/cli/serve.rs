@@ -40,12 +40,17 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     // Installed first, so that a signal during a long recovery also causes a graceful shutdown.
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let stop_signal = async move {
+    let mut stop_signal = std::pin::pin!(async move {
         tokio::select! {
             _ = terminate.recv() => tracing::info!("stopping: SIGTERM"),
             _ = interrupt.recv() => tracing::info!("stopping: SIGINT"),
         }
-    };
+    });
+    // Before the process listens: clients and load balancers get a refusal instead of a connection without an answer.
+    tokio::select! {
+        reachable = server::wait_for_database(&config) => reachable?,
+        () = &mut stop_signal => return Ok(ExitCode::SUCCESS),
+    }
     let (host, port) = config.server.listen.host_and_port();
     let listener = server::bind(host, port).map_err(|error| {
         let advice = bind_advice(&error);

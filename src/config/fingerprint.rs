@@ -3,12 +3,13 @@
 use super::Config;
 use sha2::{Digest, Sha256};
 
-/// Keys that may differ between nodes: listen addresses, use of the machine, and logs.
-const PER_NODE_KEYS: [(&str, &str); 8] = [
+/// Keys that may differ between nodes: listen addresses, use of the machine, logs, and the node's way to the shared database.
+const PER_NODE_KEYS: [(&str, &str); 9] = [
     ("server", "listen"),
     ("server", "metrics_listen"),
     ("server", "workers"),
     ("storage", "data_dir"),
+    ("storage", "url"),
     ("storage", "cache_bytes"),
     ("storage", "connections"),
     ("log", "filter"),

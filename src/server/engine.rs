@@ -47,6 +47,20 @@ pub fn open_engine(
     refuse_incomplete_database(config, engine)
 }
 
+/// Waits until the database accepts connections, if the records are in a database. Dropping the future ends the wait.
+///
+/// # Errors
+/// The database refuses for a reason that does not pass, or is unreachable for longer than `[storage] outage_seconds`.
+pub async fn wait_for_database(config: &Config) -> Result<(), EngineError> {
+    match &config.storage.url {
+        Some(url) => {
+            let options = database_options(config, url, FailStop::new());
+            tintype_postgres::wait_until_reachable(&options).await
+        }
+        None => Ok(()),
+    }
+}
+
 /// Opens the engine exclusively, without waiting.
 ///
 /// # Errors

@@ -41,6 +41,20 @@ fn the_installed_configuration_is_valid_and_uses_the_state_directory_of_the_unit
     assert!(unit.contains("\nStateDirectory=tintype\n"), "{DATA_DIR}");
 }
 
+/// An outage of the database, or a full disk, may take longer than any number of starts.
+#[test]
+fn the_unit_restarts_the_service_however_often_it_fails() {
+    let unit = text("deploy/tintype.service");
+    for line in [
+        "StartLimitIntervalSec=0",
+        "Restart=on-failure",
+        "RestartSec=5",
+    ] {
+        assert!(unit.lines().any(|it| it == line), "{line}");
+    }
+    assert!(!unit.contains("StartLimitBurst"), "{unit}");
+}
+
 #[test]
 fn every_file_of_the_package_exists_and_only_root_can_read_secrets() {
     let manifest: toml::Value = toml::from_str(&text("Cargo.toml")).unwrap();

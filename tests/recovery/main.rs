@@ -6,6 +6,7 @@ mod backup_interrupted;
 mod bucket;
 mod client;
 mod config;
+mod database_outage;
 mod directory_lock;
 mod export;
 mod failover;

@@ -251,6 +251,11 @@ impl Service {
         self.child.try_wait().expect("its status")
     }
 
+    /// The log so far.
+    pub fn log(&self) -> String {
+        read(&self.err)
+    }
+
     /// Waits for the exit and returns the exit code.
     pub fn code(&mut self) -> Option<i32> {
         until("the service ends", || self.status()).code()

@@ -7,9 +7,10 @@
 
 use crate::connector::Connector;
 use crate::engine_state::EngineState;
+use crate::fault::Fault;
 use crate::mark::{self, ABOVE_MARKS, MARKS};
-use crate::outage::{Fault, Outage};
-use crate::session::{READ_WRITE, RESPONSE_TIMEOUT, Session, bytes, explain};
+use crate::outage::Outage;
+use crate::session::{READ_WRITE, Session, bytes, explain};
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::engine::EngineError;
@@ -211,7 +212,7 @@ async fn renew(
 ) -> Result<bool, Fault> {
     let session = match session {
         Some(session) => session,
-        None => session.insert(timeout(RESPONSE_TIMEOUT, shared.connector.connect()).await??),
+        None => session.insert(shared.outages.response(shared.connector.connect()).await?),
     };
     let update = "UPDATE tintype.account SET value = $2 WHERE key = $1 AND substring(value FROM 1 FOR 16) = $3";
     let process = process.as_slice();
@@ -226,7 +227,7 @@ async fn renew(
             session.commit()
         )
     };
-    let ((), (), updated, ()) = timeout(RESPONSE_TIMEOUT, beat).await??;
+    let ((), (), updated, ()) = shared.outages.response(beat).await?;
     Ok(updated > 0)
 }
 

@@ -71,6 +71,9 @@ pub struct PreparedSession {
 /// are equal in every process: one client could run another's statement.
 pub const NAME_THE_POOLER: &str = "the connection goes through a pooler; add `pooler=1` to the URL, or connect to PostgreSQL itself";
 
+/// The begin of the driver's message about an encrypted connection that failed.
+const TLS_FAILED: &str = "error performing TLS handshake";
+
 /// An error with its causes, and advice if the operator can fix it.
 fn advice(error: &Error, url: &DatabaseUrl) -> String {
     let text = explain(error);
@@ -78,9 +81,12 @@ fn advice(error: &Error, url: &DatabaseUrl) -> String {
         return format!("{text}; {NAME_THE_POOLER}");
     }
     let Some(code) = error.code() else {
-        return match text.contains("password missing") {
-            true => "it asks for a password; set PGPASSWORD, or write it into the URL".into(),
-            false => format!("{text}; is it running, and are host and port right?"),
+        return match &text {
+            it if it.contains("password missing") => {
+                "it asks for a password; set PGPASSWORD, or write it into the URL".into()
+            }
+            it if it.starts_with(TLS_FAILED) => format!("{text}; {}", tls::advice(&url.tls)),
+            _ => format!("{text}; is it running, and are host and port right?"),
         };
     };
     let (role, database) = (url.role(), url.database());

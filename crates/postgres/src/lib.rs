@@ -5,7 +5,8 @@
 //! one round trip. So many callers share the cost of a round trip and of a sync. `pacing` prevents many small transactions.
 //!
 //! - `url`, `tls`, `session`, `statements`, `connector`, `schema`: connections, statements and tables.
-//! - `start_checks`, `claim`, `nodes`: the requirements of a database, and its exclusive or shared use.
+//! - `start_wait`, `start_checks`, `claim`, `nodes`: the wait for a database, its requirements, and its exclusive or shared use.
+//! - `fault`, `outage`, `outages`: the retries of a connection, and how long the database has been unreachable.
 //! - `write_queue`, `writer`, `mark`: rounds and commits. `read_queue`, `reader`: reads. `snapshot`: point-in-time reads.
 //! - `engine`, `engine_thread`: the parts together.
 
@@ -14,6 +15,7 @@ mod connector;
 mod engine;
 mod engine_state;
 mod engine_thread;
+mod fault;
 mod latch;
 mod mark;
 mod nodes;
@@ -27,6 +29,7 @@ mod schema;
 mod session;
 mod snapshot;
 mod start_checks;
+mod start_wait;
 mod statements;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -38,4 +41,5 @@ mod writer;
 pub use engine::PostgresEngine;
 pub use options::PostgresOptions;
 pub use schema::ddl;
+pub use start_wait::wait_until_reachable;
 pub use url::{DatabaseUrl, UrlError};

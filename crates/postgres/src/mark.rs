@@ -2,10 +2,10 @@
 //! transaction without a response was committed, and a process that deletes the mark fences the writer.
 
 use crate::connector::Connector;
-use crate::outage::Fault;
-use crate::session::{READ_WRITE, RESPONSE_TIMEOUT, Session, bytes};
+use crate::fault::Fault;
+use crate::outages::Outages;
+use crate::session::{READ_WRITE, Session, bytes};
 use tintype_storage::engine::Key;
-use tokio::time::timeout;
 use tokio_postgres::{Error, Row};
 
 /// The key prefix of all marks.
@@ -74,8 +74,12 @@ impl Mark {
 
     /// Finds the outcome of the transaction that would have moved the mark to the next number. Bytes of the transaction that
     /// reach the database later have no effect.
-    pub async fn resolve(&mut self, connector: &Connector) -> Result<Outcome, Fault> {
-        timeout(RESPONSE_TIMEOUT, self.find_outcome(connector)).await?
+    pub async fn resolve(
+        &mut self,
+        connector: &Connector,
+        outages: &Outages,
+    ) -> Result<Outcome, Fault> {
+        outages.response(self.find_outcome(connector)).await
     }
 
     async fn find_outcome(&mut self, connector: &Connector) -> Result<Outcome, Fault> {

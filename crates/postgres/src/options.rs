@@ -14,7 +14,7 @@ pub struct PostgresOptions {
     pub node: Option<NodeId>,
     /// The name of this machine, for people.
     pub host: String,
-    /// How long the database may be unreachable before the engine fails.
+    /// How long the database may be unreachable, at the start or later, before the engine fails.
     pub outage: Duration,
     /// Called once, on the first failure.
     pub on_failure: OnFailure,

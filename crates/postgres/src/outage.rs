@@ -1,12 +1,11 @@
 //! Outages of the database: attempts are repeated up to a limit.
 
+use crate::fault::Fault;
 use crate::outages::Outages;
-use crate::session::explain;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::engine::EngineError;
 use tokio::time::Instant;
-use tokio_postgres::Error;
 
 const SHORTEST_DELAY: Duration = Duration::from_millis(20);
 /// After an outage, nodes wait for each other's heartbeats as long as two of these pauses take.
@@ -18,34 +17,6 @@ pub struct Outage {
     all: Arc<Outages>,
     began: Option<Instant>,
     delay: Duration,
-}
-
-/// Why an attempt failed.
-pub enum Fault {
-    Driver(Error),
-    /// No response within [`crate::session::RESPONSE_TIMEOUT`].
-    NoAnswer,
-}
-
-impl From<Error> for Fault {
-    fn from(error: Error) -> Self {
-        Self::Driver(error)
-    }
-}
-
-impl From<tokio::time::error::Elapsed> for Fault {
-    fn from(_: tokio::time::error::Elapsed) -> Self {
-        Self::NoAnswer
-    }
-}
-
-impl Fault {
-    pub fn text(&self) -> String {
-        match self {
-            Self::Driver(error) => explain(error),
-            Self::NoAnswer => "no answer came".into(),
-        }
-    }
 }
 
 impl Outage {
@@ -83,8 +54,7 @@ impl Outage {
                     limit_seconds = limit.as_secs(),
                     "a database request failed; retrying"
                 );
-                self.all.begin();
-                *self.began.insert(Instant::now())
+                *self.began.insert(self.all.begin())
             }
         };
         if began.elapsed() + self.delay > limit {

@@ -2,17 +2,17 @@
 
 use crate::connector::PreparedSession;
 use crate::engine_state::EngineState;
-use crate::outage::{Fault, Outage};
+use crate::fault::Fault;
+use crate::outage::Outage;
 use crate::read_queue::QueuedRead;
 use crate::schema::{Part, Relation, parts};
-use crate::session::{READ_ONLY, RESPONSE_TIMEOUT, Session, explain};
+use crate::session::{READ_ONLY, Session, explain};
 use crate::statements::Statements;
 use futures_util::future::try_join_all;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Direction, EngineError, Key, KeyRange, Value};
-use tokio::time::timeout;
 use tokio_postgres::{Error, Row};
 
 /// Answers reads until the engine ends.
@@ -61,10 +61,15 @@ async fn answers(
     let prepared = match session {
         Some(session) => session,
         None => {
-            session.insert(timeout(RESPONSE_TIMEOUT, shared.connector.prepare_session()).await??)
+            let prepared = shared.connector.prepare_session();
+            session.insert(shared.outages.response(prepared).await?)
         }
     };
-    Ok(timeout(RESPONSE_TIMEOUT, read_alone(prepared, &questions(requests))).await??)
+    let questions = questions(requests);
+    shared
+        .outages
+        .response(read_alone(prepared, &questions))
+        .await
 }
 
 /// Reads outside of a transaction. With a pooler, a transaction keeps one round trip's reads on one connection with this

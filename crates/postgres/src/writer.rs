@@ -5,10 +5,12 @@
 
 use crate::connector::PreparedSession;
 use crate::engine_state::EngineState;
+use crate::fault::Fault;
 use crate::mark::{self, Mark, Outcome};
-use crate::outage::{Fault, Outage};
+use crate::outage::Outage;
+use crate::outages::Outages;
 use crate::reader::{BatchResults, ReadBatch, by_relation, pairs, read};
-use crate::session::{READ_WRITE, RESPONSE_TIMEOUT, bytes};
+use crate::session::{READ_WRITE, bytes};
 use crate::write_queue::{Group, HeldRound, size};
 use futures_util::future::try_join_all;
 use std::collections::{BTreeMap, HashSet};
@@ -19,7 +21,6 @@ use tintype_storage::domain::ids::NodeId;
 use tintype_storage::engine::{
     Commit, EngineError, Key, ReadRequest, ReadResults, RoundStep, Value, deferred_wake, oversized,
 };
-use tokio::time::timeout;
 use tokio_postgres::Error;
 use tokio_postgres::types::ToSql;
 
@@ -116,7 +117,10 @@ impl Writer {
             "looking up the outcome of a transaction"
         );
         loop {
-            match self.mark.resolve(&self.shared.connector).await {
+            let EngineState {
+                connector, outages, ..
+            } = &*self.shared;
+            match self.mark.resolve(connector, outages).await {
                 Ok(outcome) => return Ok(outcome),
                 Err(fault) => outage.pause(&fault).await?,
             }
@@ -128,25 +132,27 @@ impl Writer {
         group: &mut Group,
         again: &mut Vec<HeldRound>,
     ) -> Result<Vec<Decision>, Interruption> {
+        let outages = &self.shared.outages;
         let session = match &mut self.session {
             Some(session) => session,
             empty => {
-                let prepared = timeout(RESPONSE_TIMEOUT, self.shared.connector.prepare_session());
-                let prepared = prepared.await.map_err(before)?.map_err(before)?;
-                empty.insert(prepared)
+                let prepared = outages.response(self.shared.connector.prepare_session());
+                empty.insert(prepared.await.map_err(Interruption::Before)?)
             }
         };
         let is_begun = !group.rounds.is_empty();
         let (decisions, reserved) = match is_begun {
-            true => decide_all(session, group, again).await.map_err(before)?,
+            true => decide_all(session, outages, group, again)
+                .await
+                .map_err(Interruption::Before)?,
             false => Default::default(),
         };
         let writes = merge_writes(&group.commits, &decisions, &reserved);
         let began = Instant::now();
         let fenced: Vec<NodeId> = fenced(group, &decisions).collect();
         let sent = send(session, &self.mark, &writes, &fenced, is_begun);
-        let fault: Fault = match timeout(RESPONSE_TIMEOUT, sent).await {
-            Ok(Ok(())) => {
+        match outages.response(sent).await {
+            Ok(()) => {
                 if !writes.is_empty() {
                     self.mark.number += 1;
                     let commits = group.commits.len() + decisions.iter().flatten().count();
@@ -154,12 +160,10 @@ impl Writer {
                     let counters = &self.shared.counters;
                     counters.count(began.elapsed(), commits, sizes.sum());
                 }
-                return Ok(decisions);
+                Ok(decisions)
             }
-            Ok(Err(error)) => error.into(),
-            Err(late) => late.into(),
-        };
-        Err(Interruption::Sent(fault, decisions))
+            Err(fault) => Err(Interruption::Sent(fault, decisions)),
+        }
     }
 }
 
@@ -183,14 +187,11 @@ fn merge_writes<'a>(
     removed.chain(writes).collect()
 }
 
-fn before(fault: impl Into<Fault>) -> Interruption {
-    Interruption::Before(fault.into())
-}
-
 /// Locks, reads and decides. Moves rounds that must wait for another process to `again`. Returns the decisions, and the keys
 /// whose rows exist only as locks.
 async fn decide_all(
     session: &PreparedSession,
+    outages: &Outages,
     group: &mut Group,
     again: &mut Vec<HeldRound>,
 ) -> Result<(Vec<Decision>, HashSet<Key>), Fault> {
@@ -198,20 +199,20 @@ async fn decide_all(
         group.rounds.iter().map(|it| it.round.needs()).collect();
     let held: Vec<Key> = group.rounds.iter().flat_map(|it| it.keys.clone()).collect();
     let begin = hold_and_read(session, &held, group.waits(), &requests);
-    let (locked, mut answers) = timeout(RESPONSE_TIMEOUT, begin).await??;
+    let (locked, mut answers) = outages.response(begin).await?;
     let unlocked = held.iter().filter(|key| !locked.contains(*key));
     let unlocked: ReadBatch<'_> = ReadBatch::of_keys(unlocked);
     if !unlocked.keys.is_empty() {
         // An existing key that was not locked is locked by another process.
         let found = read(&session.session, &session.statements, &unlocked);
-        let found = timeout(RESPONSE_TIMEOUT, found).await??;
+        let found = outages.response(found).await?;
         answers.values.extend(found.values);
     }
     let absent = held.iter().filter(|key| !answers.values.contains_key(*key));
     let absent: Vec<&[u8]> = absent.map(Vec::as_slice).collect();
     let reserved = match absent.is_empty() {
         true => HashSet::new(),
-        false => timeout(RESPONSE_TIMEOUT, reserve(session, absent)).await??,
+        false => outages.response(reserve(session, absent)).await?,
     };
     // Another process has locked the key, or has inserted it since the read.
     let is_elsewhere = |key: &Key| !locked.contains(key) && !reserved.contains(key);
@@ -246,7 +247,7 @@ async fn decide_all(
         }
         let questions = questions(&HashSet::new(), &requests);
         let further = read(&session.session, &session.statements, &questions);
-        answers = timeout(RESPONSE_TIMEOUT, further).await??;
+        answers = outages.response(further).await?;
         answers.remove_reserved(&reserved);
     }
     let mut decided = Vec::new();

@@ -14,6 +14,23 @@ fn keys_that_may_differ_between_nodes_do_not_change_the_fingerprint() {
     assert_eq!(of(own), of(""));
 }
 
+/// A node list shows only nodes of one database, whatever their ways to it are.
+#[test]
+fn the_way_to_the_database_does_not_change_the_fingerprint() {
+    let by = |url: &str| {
+        let file = format!(
+            "[storage]\nurl = '{url}'\nobjects = 's3://bucket/prefix'\n[cluster]\nsecret = '{}'\n",
+            "s".repeat(32)
+        );
+        of(&file)
+    };
+    let direct = by("postgres://tintype@db1/tintype");
+    assert_eq!(
+        by("postgres://other:pass@127.0.0.1:6432/tintype?pooler=1"),
+        direct
+    );
+}
+
 #[test]
 fn keys_that_nodes_must_share_change_the_fingerprint() {
     let all = [

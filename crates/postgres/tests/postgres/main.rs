@@ -8,5 +8,6 @@ mod pooler;
 mod refusals;
 mod scans;
 mod snapshots;
+mod start_wait;
 mod support;
 mod tls;

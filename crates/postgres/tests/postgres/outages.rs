@@ -4,7 +4,7 @@ use crate::support::{get, options, put};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tintype_postgres::testing::Server;
 use tintype_postgres::testing::proxy::{CommitFault, Proxy};
 use tintype_postgres::{PostgresEngine, PostgresOptions};
@@ -141,6 +141,39 @@ fn a_commit_waits_for_a_row_locked_by_another_session() {
         holder.join().expect("no panic");
     });
     assert_eq!(get(&*engine, "a1").as_deref(), Some("11"));
+}
+
+#[test]
+fn a_database_that_stays_silent_is_in_an_outage_before_its_requests_fail() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let database = server.database();
+    let proxy = Proxy::start(database.port());
+    let engine = open(options(&proxy.url(&database.url())));
+    commit_and_wait(&*engine, vec![put("a1", "0")]).expect("a commit");
+    assert_eq!(engine.outage(), None);
+    proxy.hold_answers();
+    let began = Instant::now();
+    let outcome = increment(&engine, "a1");
+    while engine.outage().is_none() {
+        std::thread::yield_now();
+    }
+    assert!(
+        began.elapsed() < Duration::from_secs(5),
+        "calls give up then"
+    );
+    assert!(engine.outage() > Some(Duration::from_secs(1)));
+    assert!(outcome.try_recv().is_err(), "its outcome is open");
+    proxy.heal();
+    outcome
+        .recv()
+        .expect("an outcome")
+        .expect("it was waited for");
+    while engine.outage().is_some() {
+        std::thread::yield_now();
+    }
+    assert_eq!(get(&*engine, "a1").as_deref(), Some("1"), "exactly once");
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Connections are encrypted and servers verified as `sslmode` says.
 
 use crate::support::{get, options, put, refusal};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
+use std::fs;
 use tintype_postgres::PostgresEngine;
-use tintype_postgres::testing::{Database, server};
+use tintype_postgres::testing::{Database, Server, server};
 use tintype_storage::engine::commit_and_wait;
 
 /// The number of encrypted and of plain connections of an engine.
@@ -54,4 +56,36 @@ fn verify_full_requires_a_trusted_certificate_that_names_the_host() {
         "{by_name}?sslmode=verify-full&sslrootcert=/missing.pem"
     ));
     assert!(no_file.contains("sslrootcert `/missing.pem`"), "{no_file}");
+}
+
+/// As `openssl req -x509` makes it: the certificate of an authority, which is the server's own.
+#[test]
+fn verify_full_accepts_the_self_signed_certificate_that_sslrootcert_names() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let data = server.socket().join("data");
+    let key = fs::read_to_string(data.join("server.key")).expect("the key");
+    let key = KeyPair::from_pem(&key).expect("a key");
+    let mut parameters = CertificateParams::new(vec!["localhost".to_owned()]).expect("parameters");
+    parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let certificate = parameters.self_signed(&key).expect("a certificate");
+    let file = data.join("authority.crt");
+    fs::write(&file, certificate.pem()).expect("written");
+    let present = "ALTER SYSTEM SET ssl_cert_file = 'authority.crt'";
+    server.execute("postgres", present);
+    server.crash();
+    let database = server.database();
+    let by_address = server.url("postgres", &database.name);
+    let by_name = by_address.replace("127.0.0.1", "localhost");
+    let roots = format!("sslmode=verify-full&sslrootcert={}", file.display());
+    let (encrypted, plain) = connections(&database, &format!("{by_name}?{roots}"));
+    assert!(encrypted > 0 && plain == 0);
+    let misnamed = refusal(&format!("{by_address}?{roots}"));
+    assert!(misnamed.contains("subjectAltName"), "{misnamed}");
+    let unlisted = server.certificate();
+    let roots = format!("sslmode=verify-full&sslrootcert={}", unlisted.display());
+    let unlisted = refusal(&format!("{by_name}?{roots}"));
+    assert!(unlisted.contains("certificate"), "{unlisted}");
+    assert!(!unlisted.contains("is it running"), "{unlisted}");
 }
