@@ -52,16 +52,64 @@ pub enum ImagesError {
         place: String,
         /// A participle with the object's key, such as "writing".
         action: String,
+        cause: StoreFault,
         /// The message of the store or connection, shortened.
         detail: String,
     },
 }
 
+/// Why a bucket cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreFault {
+    AccessDenied,
+    /// The machine or container that should have a role has none.
+    NoCredentials,
+    Unreachable,
+    /// It answered with another error.
+    Failed,
+}
+
+/// Addresses at which the machines and containers of the clouds get their credentials.
+const METADATA_SERVICES: [&str; 4] = [
+    "169.254.169.254",
+    "169.254.170.2",
+    "metadata.google.internal",
+    "metadata/identity",
+];
+
+impl StoreFault {
+    /// Finds the cause in the message of the client library, whose error for a failed list has no variants.
+    pub(super) fn of(message: &str) -> Self {
+        let answered = |status: &str| message.contains(&format!("status code: {status}"));
+        if METADATA_SERVICES.iter().any(|it| message.contains(it)) {
+            Self::NoCredentials
+        } else if answered("401") || answered("403") {
+            Self::AccessDenied
+        } else if answered("") || message.contains("error response:") {
+            Self::Failed
+        } else {
+            Self::Unreachable
+        }
+    }
+}
+
 impl ImagesError {
-    /// Is the local disk or quota full?
-    pub fn is_full(&self) -> bool {
+    /// Why the object store cannot be used, for callers: without addresses and paths.
+    pub fn reason(&self) -> &'static str {
         use io::ErrorKind::{QuotaExceeded, StorageFull};
-        matches!(self, Self::Files { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded))
+        match self {
+            Self::Files { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded) => {
+                "the object store is full: free space to store images again"
+            }
+            Self::MissingBucket { .. } => "the bucket of the object store does not exist",
+            Self::Store { cause, .. } => match cause {
+                StoreFault::AccessDenied => "the object store denies access",
+                StoreFault::NoCredentials => "there are no credentials for the object store",
+                StoreFault::Unreachable => "the object store cannot be reached",
+                StoreFault::Failed => "the object store answers with an error",
+            },
+            _ => "the object store cannot be used",
+        }
     }
 }
 
@@ -86,6 +134,33 @@ pub(super) fn shorten(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_cause_is_found_in_the_message_of_the_client() {
+        let status = |it: &str| {
+            format!(
+                "Error performing GET in 3ms - Server returned non-2xx status code: {it}: <Error/>"
+            )
+        };
+        for (message, cause) in [
+            (status("403 Forbidden"), StoreFault::AccessDenied),
+            (status("401 Unauthorized"), StoreFault::AccessDenied),
+            (status("500 Internal Server Error"), StoreFault::Failed),
+            (
+                "Error performing GET http://127.0.0.1:9/pictures in 3s, after 6 retries - HTTP error: error sending request"
+                    .to_owned(),
+                StoreFault::Unreachable,
+            ),
+            (
+                "Error performing PUT http://169.254.169.254/latest/api/token in 3s - HTTP error: error sending request"
+                    .to_owned(),
+                StoreFault::NoCredentials,
+            ),
+            ("no answer within 5 seconds".to_owned(), StoreFault::Unreachable),
+        ] {
+            assert_eq!(StoreFault::of(&message), cause, "{message}");
+        }
+    }
 
     #[test]
     fn a_long_answer_becomes_one_short_line() {

@@ -45,6 +45,9 @@ const MAX_CLOUD_LIFETIME_SECONDS: u64 = 7 * 86_400;
 
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// No object has this prefix.
+const PROBE_PREFIX: &str = "tintype-probe";
+
 /// The object store and its URL signer. Clones share both.
 #[derive(Clone)]
 pub struct Images {
@@ -351,12 +354,12 @@ impl Images {
                 source,
             });
         }
-        // No object has this prefix, so the answer is short for every bucket.
-        let mut nothing = self.list("tintype-probe");
+        // A prefix without objects keeps the answer short for every bucket.
+        let mut nothing = self.list(PROBE_PREFIX);
         match tokio::time::timeout(PROBE_TIMEOUT, nothing.next()).await {
             Ok(None | Some(Ok(_))) => Ok(()),
             Ok(Some(Err(fault))) => Err(fault),
-            Err(_) => Err(self.fault("probing", "", "no answer within 5 seconds")),
+            Err(_) => Err(self.fault("listing", PROBE_PREFIX, "no answer within 5 seconds")),
         }
     }
 
@@ -400,6 +403,7 @@ impl Images {
         ImagesError::Store {
             place: self.inner.name.clone(),
             action: format!("{doing} {key:?}"),
+            cause: error::StoreFault::of(message),
             detail,
         }
     }
