@@ -62,28 +62,18 @@ pub enum ImagesError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreFault {
     AccessDenied,
-    /// The machine or container that should have a role has none.
-    NoCredentials,
     Unreachable,
-    /// It answered with another error.
+    /// No credentials are set, and neither the bucket nor the service that issues them to this machine has answered.
+    UnreachableWithoutCredentials,
+    /// The store answered with another error.
     Failed,
 }
-
-/// Addresses at which the machines and containers of the clouds get their credentials.
-const METADATA_SERVICES: [&str; 4] = [
-    "169.254.169.254",
-    "169.254.170.2",
-    "metadata.google.internal",
-    "metadata/identity",
-];
 
 impl StoreFault {
     /// Finds the cause in the message of the client library, whose error for a failed list has no variants.
     pub(super) fn of(message: &str) -> Self {
         let answered = |status: &str| message.contains(&format!("status code: {status}"));
-        if METADATA_SERVICES.iter().any(|it| message.contains(it)) {
-            Self::NoCredentials
-        } else if answered("401") || answered("403") {
+        if answered("401") || answered("403") {
             Self::AccessDenied
         } else if answered("") || message.contains("error response:") {
             Self::Failed
@@ -101,11 +91,14 @@ impl ImagesError {
             Self::Files { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded) => {
                 "the object store is full: free space to store images again"
             }
+            Self::Files { .. } => "the object store cannot be written",
             Self::MissingBucket { .. } => "the bucket of the object store does not exist",
             Self::Store { cause, .. } => match cause {
                 StoreFault::AccessDenied => "the object store denies access",
-                StoreFault::NoCredentials => "there are no credentials for the object store",
                 StoreFault::Unreachable => "the object store cannot be reached",
+                StoreFault::UnreachableWithoutCredentials => {
+                    "the object store cannot be reached, or there are no credentials for it"
+                }
                 StoreFault::Failed => "the object store answers with an error",
             },
             _ => "the object store cannot be used",
@@ -150,11 +143,6 @@ mod tests {
                 "Error performing GET http://127.0.0.1:9/pictures in 3s, after 6 retries - HTTP error: error sending request"
                     .to_owned(),
                 StoreFault::Unreachable,
-            ),
-            (
-                "Error performing PUT http://169.254.169.254/latest/api/token in 3s - HTTP error: error sending request"
-                    .to_owned(),
-                StoreFault::NoCredentials,
             ),
             ("no answer within 5 seconds".to_owned(), StoreFault::Unreachable),
         ] {

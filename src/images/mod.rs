@@ -34,6 +34,7 @@ use object_store::{
 
 use self::address::Address;
 use self::backend::{Backend, StoreKind};
+use self::error::StoreFault;
 pub use self::error::{FAULT_TARGET, ImagesError};
 pub use self::file_error::FileError;
 pub use self::key::{RESULTS, THUMBNAILS, UPLOADS, media_type, upload_key, view_key};
@@ -395,15 +396,18 @@ impl Images {
     }
 
     fn fault(&self, doing: &str, key: &str, message: &str) -> ImagesError {
-        let mut detail = error::shorten(message);
+        let (mut detail, mut cause) = (error::shorten(message), StoreFault::of(message));
         if !self.inner.hint.is_empty() {
             detail.push_str("; ");
             detail.push_str(self.inner.hint);
+            if cause == StoreFault::Unreachable {
+                cause = StoreFault::UnreachableWithoutCredentials;
+            }
         }
         ImagesError::Store {
             place: self.inner.name.clone(),
             action: format!("{doing} {key:?}"),
-            cause: error::StoreFault::of(message),
+            cause,
             detail,
         }
     }
