@@ -22,7 +22,8 @@ pub struct Arguments {
     /// Omit the images, for example because their bucket is backed up separately.
     #[arg(long = "without-pictures")]
     without_images: bool,
-    /// Omit the key files of the data directory. This is the default for a bucket. Back them up separately.
+    /// Omit the key files of the data directory. This is the default for a bucket. Back them up separately. Nodes that share a database
+    /// have no key files; store their TINTYPE_SECRET separately.
     #[arg(long)]
     without_keys: bool,
     /// Include the key files in a bucket. Anyone who can read the bucket can then act as the server and its operator.
@@ -53,6 +54,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         .context("give the repository of the backup")?;
     let config = arguments.access.config()?;
     let data_dir = &config.storage.data_dir;
+    let is_database = config.storage.url.is_some();
     let progress = progress::spinner("reading records");
     let say = |message: String| progress.set_message(message);
     let manifest = actix_web::rt::System::new().block_on(async {
@@ -64,11 +66,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             record_source::from_data_dir(&config, &arguments.access, &temp_dir, &say).await?;
         let images = match arguments.without_images {
             true => None,
-            false => Some(object_store::open_images(&config, &config.public_url())?),
+            false => Some(object_store::open_images_unsigned(&config)?),
         };
         // By default a bucket does not get both the encrypted secrets and their key, because others may read the bucket.
         let is_directory = repository.directory().is_some();
-        let has_keys = arguments.with_keys || (is_directory && !arguments.without_keys);
+        let wants_keys = arguments.with_keys || (is_directory && !arguments.without_keys);
+        // Nodes derive their keys from the cluster secret; a key file in their data directory is none of theirs.
+        let has_keys = wants_keys && !is_database;
         let contents = Contents {
             data_dir: has_keys.then_some(data_dir.as_path()),
             images: images.as_ref(),
@@ -85,12 +89,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if arguments.json {
         print_json(&to_value(&manifest)?)?;
     } else {
-        print_summary(&manifest, &place);
+        print_summary(&manifest, &place, is_database);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn print_summary(manifest: &Manifest, place: &str) {
+fn print_summary(manifest: &Manifest, place: &str, is_database: bool) {
     println!(
         "backup {} completed in {place}: {} records as of {}",
         manifest.id, manifest.record_count, manifest.taken_at
@@ -123,6 +127,10 @@ fn print_summary(manifest: &Manifest, place: &str) {
                 .map(|it| it.name.as_str())
                 .collect::<Vec<_>>()
                 .join(", ")
+        ),
+        None if is_database => println!(
+            "key files: none; the nodes derive their keys from TINTYPE_SECRET, which this backup does not contain. Store it in another \
+             place: without it, the webhook secrets in this backup cannot be decrypted"
         ),
         None => println!(
             "omitted: key files; back up {} from the data directory separately: after a restore, the server cannot sign webhooks \

@@ -1,5 +1,5 @@
-//! Initialises an empty data directory from a backup, an export or a database. A marker file keeps every other command from opening
-//! the directory until its contents are complete and verified.
+//! Initialises an empty data directory, and the configured database, from a backup, an export or a database. A marker file keeps
+//! every other command from opening the directory until its contents are complete and verified.
 
 use crate::backup;
 use crate::config::Config;
@@ -22,64 +22,79 @@ const MAX_LISTED: usize = 10;
 pub struct DataDirInit<'a> {
     config: &'a Config,
     marker: PathBuf,
+    /// The empty store.
+    pub engine: Arc<dyn Engine>,
 }
 
 impl<'a> DataDirInit<'a> {
-    /// Creates the directory if it is missing, and marks it as unfinished.
+    /// Creates the directory if it is missing, opens the store, and marks both as unfinished. A refusal changes nothing.
     ///
     /// # Errors
-    /// The directory is not empty, or cannot be written.
+    /// The directory is not empty or cannot be written, or the database contains records or is in use.
     pub fn begin(config: &'a Config) -> anyhow::Result<Self> {
         let data_dir = &config.storage.data_dir;
-        let named = || format!("the data directory {}", data_dir.display());
-        let refuse = |error: io::Error| anyhow!(data_dir::fault(data_dir, &error));
-        fs::create_dir_all(data_dir).map_err(refuse)?;
         let marker = backup::unfinished_marker(data_dir);
-        if marker.exists() {
-            bail!(
-                "{} contains an unfinished restore, import or move; empty it and start again",
-                named()
-            );
-        }
-        for entry in fs::read_dir(data_dir).with_context(named)? {
-            let name = entry.with_context(named)?.file_name();
-            if name != LOST_AND_FOUND {
-                bail!(
-                    "{} is not empty: it contains {}; empty it, or choose another directory with --data-dir",
-                    named(),
-                    name.display()
-                );
-            }
-        }
-        File::create(&marker)
-            .and_then(|file| file.sync_all())
+        require_empty(data_dir, &marker)?;
+        let open = || engine::open_engine_to_fill(config, FailStop::new());
+        // A database is opened first, because it may refuse. The store of a directory is inside it, so the marker comes first.
+        let database = config.storage.url.is_some().then(open).transpose()?;
+        fs::create_dir_all(data_dir)
+            .and_then(|()| File::create(&marker)?.sync_all())
             .and_then(|()| sync(data_dir))
-            .map_err(refuse)?;
-        Ok(Self { config, marker })
-    }
-
-    /// # Errors
-    /// The engine cannot open the store, or the database contains records.
-    pub fn open_store(&self) -> anyhow::Result<Arc<dyn Engine>> {
-        let engine = engine::open_engine_to_fill(self.config, FailStop::new())?;
+            .map_err(|error| anyhow!(data_dir::fault(data_dir, &error)))?;
+        let engine = match database {
+            Some(engine) => engine,
+            None => open()?,
+        };
         engine::mark_incomplete(&*engine)?;
-        Ok(engine)
+        Ok(Self {
+            config,
+            marker,
+            engine,
+        })
     }
 
     /// Removes the marker, so that a server may use the directory.
     ///
     /// # Errors
     /// The marker cannot be removed.
-    pub fn finish(self, engine: Arc<dyn Engine>) -> anyhow::Result<()> {
-        engine::mark_complete(&*engine)?;
-        engine.close();
-        drop(engine);
+    pub fn finish(self) -> anyhow::Result<()> {
+        engine::mark_complete(&*self.engine)?;
+        self.engine.close();
+        drop(self.engine);
         let data_dir = &self.config.storage.data_dir;
         sync(data_dir)
             .and_then(|()| fs::remove_file(&self.marker))
             .and_then(|()| sync(data_dir))
             .with_context(|| format!("the data directory {}", data_dir.display()))
     }
+}
+
+/// # Errors
+/// The directory exists and contains something, or cannot be read.
+fn require_empty(data_dir: &Path, marker: &Path) -> anyhow::Result<()> {
+    let named = || format!("the data directory {}", data_dir.display());
+    if marker.exists() {
+        bail!(
+            "{} contains an unfinished restore, import or move; empty it and start again",
+            named()
+        );
+    }
+    let entries = match fs::read_dir(data_dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        opened => opened.map_err(|error| anyhow!(data_dir::fault(data_dir, &error)))?,
+    };
+    for entry in entries {
+        let name = entry.with_context(named)?.file_name();
+        if name != LOST_AND_FOUND {
+            bail!(
+                "{} is not empty: it contains {}; empty it, or choose another directory with --data-dir",
+                named(),
+                name.display()
+            );
+        }
+    }
+    Ok(())
 }
 
 fn sync(directory: &Path) -> io::Result<()> {

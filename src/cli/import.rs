@@ -1,14 +1,18 @@
-//! `tintype import`: loads an export into an empty data directory.
+//! `tintype import`: loads an export into an empty data directory or database.
 
 use super::data_dir_init::{self, DataDirInit};
 use super::progress;
 use super::settings::Settings;
+use super::vault_key_source::{self, VaultKeySource};
+use crate::backup::SECRETS_KEY;
+use crate::config::Config;
 use anyhow::Context as _;
 use clap::Args;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use tintype_storage::export::load;
 use tintype_storage::store::Store;
 use tintype_storage::verify::verify;
@@ -38,18 +42,46 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     let progress = progress::spinner("reading records");
     let init = DataDirInit::begin(&config)?;
-    let engine = init.open_store()?;
-    let loaded = load(&*engine, from, |_| {})?;
+    let loaded = load(&*init.engine, from, |_| {})?;
     progress.set_message("verifying the ledger");
-    let report = verify(&Store::new(engine.clone()), |_| {})?;
+    let store = Store::new(Arc::clone(&init.engine));
+    let report = verify(&store, |_| {})?;
+    let vault_key = actix_web::rt::System::new().block_on(VaultKeySource::of(&store))?;
+    drop(store);
     progress.finish_and_clear();
     data_dir_init::check_faults(&report.faults, arguments.even_with_faults)?;
-    init.finish(engine)?;
+    init.finish()?;
     println!("{} records imported and verified", loaded.summary.records);
     data_dir_init::print_pending_work(&loaded);
-    println!(
-        "an export contains no images and no key files: copy objects/, secrets-key, file-signing-key and admin-token from the old data directory to {}",
-        config.storage.data_dir.display()
-    );
+    println!("{}", missing_parts(&config, vault_key));
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a server needs in addition to the records.
+fn missing_parts(config: &Config, vault_key: VaultKeySource) -> String {
+    let storage = &config.storage;
+    let (data_dir, advice) = (
+        storage.data_dir.display(),
+        vault_key_source::CLUSTER_SECRET_ADVICE,
+    );
+    let bucket = storage.objects.as_ref().map(ToString::to_string);
+    let bucket = bucket.unwrap_or_default();
+    match (&storage.url, vault_key) {
+        (None, VaultKeySource::ClusterSecret) => format!(
+            "an export contains no images and no keys: set `objects` in [storage] to the bucket of the nodes; {advice}"
+        ),
+        (None, _) => format!(
+            "an export contains no images and no key files: copy objects/, {SECRETS_KEY}, file-signing-key and admin-token from the old data directory to {data_dir}"
+        ),
+        (Some(_), VaultKeySource::ClusterSecret) => format!(
+            "an export contains no images and no keys: the nodes read the images from {bucket}; {advice}"
+        ),
+        (Some(_), VaultKeySource::KeyFile) => format!(
+            "an export contains no images and no keys: copy the images to {bucket}; copy {SECRETS_KEY}, which decrypts the webhook \
+             secrets, from the old data directory to {data_dir}, and start the first node with that data directory"
+        ),
+        (Some(_), VaultKeySource::Unused) => {
+            format!("an export contains no images: copy them to {bucket}")
+        }
+    }
 }

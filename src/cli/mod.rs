@@ -42,6 +42,7 @@ mod server_url;
 mod settings;
 mod stats;
 mod umask;
+mod vault_key_source;
 mod verify;
 mod verify_backup;
 mod webhook;
@@ -110,11 +111,11 @@ enum Command {
     Verify(verify::Arguments),
     /// Back up a running or stopped server to a directory or a bucket.
     Backup(backup::Arguments),
-    /// Restore a backup into an empty data directory.
+    /// Restore a backup into an empty data directory, or into the empty database and the bucket of [storage].
     Restore(restore::Arguments),
     /// Export all records of a running or stopped server as JSON Lines.
     Export(export::Arguments),
-    /// Import an export into an empty data directory.
+    /// Import an export into an empty data directory, or into the empty database of [storage].
     Import(import::Arguments),
     /// Move all records and images to a database that several nodes share, or back to a data directory.
     Move(move_records::Arguments),

@@ -192,7 +192,7 @@ async fn check_secrets(source: &Config, store: &Store) -> anyhow::Result<()> {
 
 /// Refuses a bucket that cannot be written.
 async fn check_bucket(target: &Config) -> anyhow::Result<()> {
-    let bucket = object_store::open_images(target, &target.public_url())?;
+    let bucket = object_store::open_images_unsigned(target)?;
     let written = async {
         let probe = Bytes::from_static(b"tintype");
         bucket.put(PROBE_KEY, probe, "text/plain").await?;
@@ -213,7 +213,7 @@ async fn copy_images(
     let Some(from) = object_store::inspect_images(source)? else {
         return Ok(CopyTotals::default());
     };
-    let to = object_store::open_images(target, &target.public_url())?;
+    let to = object_store::open_images_unsigned(target)?;
     let kept_since = verify::kept_since(source);
     copy_objects(&records.file, kept_since, &from, &to, say).await
 }
@@ -231,9 +231,8 @@ impl<'a> NewStore<'a> {
             return Ok(Self { engine, init: None });
         }
         let init = DataDirInit::begin(target)?;
-        let engine = engine::open_engine_to_fill(target, FailStop::new())?;
         Ok(Self {
-            engine,
+            engine: Arc::clone(&init.engine),
             init: Some(init),
         })
     }
@@ -241,7 +240,10 @@ impl<'a> NewStore<'a> {
     /// Allows a server to use the store.
     fn finish(self) -> anyhow::Result<()> {
         match self.init {
-            Some(init) => init.finish(self.engine),
+            Some(init) => {
+                drop(self.engine);
+                init.finish()
+            }
             None => {
                 engine::mark_complete(&*self.engine)?;
                 self.engine.close();

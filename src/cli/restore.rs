@@ -1,12 +1,16 @@
-//! `tintype restore`: restores a backup into an empty data directory.
+//! `tintype restore`: restores a backup into an empty data directory, or into a database and a bucket.
 
 use super::data_dir_init::{self, DataDirInit};
 use super::progress;
 use super::settings::Settings;
-use crate::backup::{Repository, SECRETS_KEY, restore, restore_keys};
+use super::vault_key_source::{self, VaultKeySource};
+use crate::backup::{Manifest, Repository, SECRETS_KEY, restore, restore_keys};
+use crate::server::instance_secrets::InstanceSecrets;
 use crate::server::object_store;
 use clap::Args;
 use std::process::ExitCode;
+use std::sync::Arc;
+use tintype_storage::store::Store;
 
 #[derive(Args)]
 pub struct Arguments {
@@ -28,37 +32,49 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let data_dir = &config.storage.data_dir;
     let progress = progress::spinner("reading the manifest");
     let say = |message: String| progress.set_message(message);
-    let (manifest, restored) = actix_web::rt::System::new().block_on(async {
+    let is_database = config.storage.url.is_some();
+    let (manifest, restored, vault_key) = actix_web::rt::System::new().block_on(async {
         let repository = Repository::open_existing(&arguments.place)?;
         let manifest = repository.manifest(arguments.id.as_deref()).await?;
+        let open_images = |is_bucket: bool| {
+            let opens = manifest.images.is_some() && config.storage.objects.is_some() == is_bucket;
+            let open = || object_store::open_images_unsigned(&config);
+            opens.then(open).transpose()
+        };
+        // Wrong settings of a bucket must leave nothing behind. A local directory is inside the data directory.
+        let bucket = open_images(true)?;
         let init = DataDirInit::begin(&config)?;
         restore_keys(data_dir, &repository, &manifest).await?;
-        let images = match manifest.images {
-            Some(_) => Some(object_store::open_images(&config, &config.public_url())?),
-            None => None,
-        };
-        let engine = init.open_store()?;
+        let images = bucket.or(open_images(false)?);
         let restored = restore(
             &repository,
             &manifest,
-            engine.clone(),
+            Arc::clone(&init.engine),
             data_dir,
             images.as_ref(),
             &say,
         )
         .await?;
         data_dir_init::check_faults(&restored.report.faults, arguments.even_with_faults)?;
-        init.finish(engine)?;
-        anyhow::Ok((manifest, restored))
+        let store = Store::new(Arc::clone(&init.engine));
+        let vault_key = VaultKeySource::of(&store).await?;
+        if is_database && vault_key == VaultKeySource::KeyFile && has_secrets_key(&manifest) {
+            // The nodes read the key that encrypts webhook secrets from the database.
+            let secrets = InstanceSecrets::new(&config, true)?;
+            secrets.open_vault(&config, &store).await?;
+        }
+        drop(store);
+        init.finish()?;
+        anyhow::Ok((manifest, restored, vault_key))
     })?;
     progress.finish_and_clear();
+    let target = match &config.storage.url {
+        Some(url) => url.to_string(),
+        None => data_dir.display().to_string(),
+    };
     println!(
-        "restored backup {} of {} into {}: {} records and {} images, all verified",
-        manifest.id,
-        manifest.taken_at,
-        data_dir.display(),
-        restored.loaded.summary.records,
-        restored.images
+        "restored backup {} of {} into {target}: {} records and {} images, all verified",
+        manifest.id, manifest.taken_at, restored.loaded.summary.records, restored.images
     );
     if manifest.images.is_none() {
         println!(
@@ -68,13 +84,24 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     for key in &restored.missing {
         println!("MISSING: {key} was already missing at the time of the backup");
     }
-    let has_key = |name| manifest.keys.iter().flatten().any(|it| it.name == name);
-    if manifest.keys.is_none() || !has_key(SECRETS_KEY) {
-        println!(
+    match vault_key {
+        VaultKeySource::ClusterSecret => println!("{}", vault_key_source::CLUSTER_SECRET_ADVICE),
+        VaultKeySource::KeyFile if is_database && !has_secrets_key(&manifest) => println!(
+            "the backup contains no {SECRETS_KEY}, which decrypts the webhook secrets; copy it to {0}, and start the first node with \
+             --data-dir {0}",
+            data_dir.display()
+        ),
+        _ if !is_database && !has_secrets_key(&manifest) => println!(
             "the backup contains no {SECRETS_KEY}; if there are webhooks, copy it to {} before you start the server",
             data_dir.display()
-        );
+        ),
+        VaultKeySource::KeyFile | VaultKeySource::Unused => {}
     }
     data_dir_init::print_pending_work(&restored.loaded);
     Ok(ExitCode::SUCCESS)
+}
+
+fn has_secrets_key(manifest: &Manifest) -> bool {
+    let mut keys = manifest.keys.iter().flatten();
+    keys.any(|it| it.name == SECRETS_KEY)
 }

@@ -3,6 +3,7 @@
 use super::settings::Settings;
 use crate::application::services::AccountService;
 use crate::config::{Config, Listen};
+use crate::images::ImagesError;
 use crate::observability::log;
 use crate::server::{self, Instance, Setup};
 use crate::server::{bootstrap, fd_limits};
@@ -105,7 +106,8 @@ async fn listen_until(
     metrics: Option<TcpListener>,
 ) -> anyhow::Result<ExitCode> {
     let metrics_at = metrics.as_ref().map(TcpListener::local_addr).transpose()?;
-    print_startup_message(&instance.accounts, metrics_at).await?;
+    let bucket_fault = probe_bucket(instance).await;
+    print_startup_message(&instance.accounts, metrics_at, bucket_fault.as_ref()).await?;
     let metrics_server = match metrics {
         Some(listener) => {
             let server = server::serve_metrics(instance.clone(), listener)?;
@@ -134,13 +136,32 @@ async fn listen_until(
     Ok(ExitCode::SUCCESS)
 }
 
+/// Why the bucket of the images cannot be used now. The start continues, because the bucket may come back.
+async fn probe_bucket(instance: &Instance) -> Option<ImagesError> {
+    let images = &instance.jobs.images;
+    if images.is_local() {
+        return None;
+    }
+    let error = images.probe().await.err()?;
+    tracing::warn!(%error, "the bucket cannot be used; /readyz answers 503 until it can");
+    Some(error)
+}
+
 /// Prints the address and, at the first start, the first key with a working example call.
 async fn print_startup_message(
     accounts: &AccountService,
     metrics: Option<SocketAddr>,
+    bucket_fault: Option<&ImagesError>,
 ) -> anyhow::Result<()> {
     let url = &accounts.settings.public_url;
-    let mut text = format!("Tintype {} is ready at {url}\n", env!("CARGO_PKG_VERSION"));
+    let mut text = format!("Tintype {} ", env!("CARGO_PKG_VERSION"));
+    text += &match bucket_fault {
+        None => format!("is ready at {url}\n"),
+        Some(error) => format!(
+            "listens at {url}, but is not ready: {}\n{error}\n",
+            error.reason()
+        ),
+    };
     if let Some(key) = bootstrap::issue_first_key(accounts).await? {
         let account = bootstrap::ensure_account(accounts).await?;
         text += &format!(

@@ -30,7 +30,8 @@ impl Cluster {
 pub(super) fn read(section: Section<'_>, shares_database: bool) -> Cluster {
     let (context, location) = (section.context, section.location_of("secret").clone());
     let cluster = Cluster::read(section);
-    if shares_database && context.needs_keys && cluster.secret.is_none() {
+    let is_invalid = context.faults.contains("cluster.secret");
+    if shares_database && context.needs_keys && cluster.secret.is_none() && !is_invalid {
         let message = "a secret is required with `[storage] url`; set the environment variable TINTYPE_SECRET to the output of \
              `openssl rand -hex 32`, the same for all processes on that database";
         context

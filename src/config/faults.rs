@@ -47,6 +47,11 @@ impl Faults {
         !self.broken.borrow().is_empty()
     }
 
+    /// Has a key a fault already?
+    pub fn contains(&self, key: &str) -> bool {
+        self.list.borrow().iter().any(|it| it.key == key)
+    }
+
     /// Are further faults only counted?
     pub fn is_full(&self) -> bool {
         self.list.borrow().len() >= MAX_FAULTS

@@ -46,10 +46,7 @@ pub async fn readyz(jobs: web::Data<JobService>) -> HttpResult {
         })),
         Err(error) => {
             tracing::warn!(%error, "not ready");
-            Err(not_ready(match error.is_full() {
-                true => "the object store is full: free space to store images again",
-                false => "the object store does not respond",
-            }))
+            Err(not_ready(error.reason()))
         }
     }
 }

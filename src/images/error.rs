@@ -52,16 +52,57 @@ pub enum ImagesError {
         place: String,
         /// A participle with the object's key, such as "writing".
         action: String,
+        cause: StoreFault,
         /// The message of the store or connection, shortened.
         detail: String,
     },
 }
 
+/// Why a bucket cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreFault {
+    AccessDenied,
+    Unreachable,
+    /// No credentials are set, and neither the bucket nor the service that issues them to this machine has answered.
+    UnreachableWithoutCredentials,
+    /// The store answered with another error.
+    Failed,
+}
+
+impl StoreFault {
+    /// Finds the cause in the message of the client library, whose error for a failed list has no variants.
+    pub(super) fn of(message: &str) -> Self {
+        let answered = |status: &str| message.contains(&format!("status code: {status}"));
+        if answered("401") || answered("403") {
+            Self::AccessDenied
+        } else if answered("") || message.contains("error response:") {
+            Self::Failed
+        } else {
+            Self::Unreachable
+        }
+    }
+}
+
 impl ImagesError {
-    /// Is the local disk or quota full?
-    pub fn is_full(&self) -> bool {
+    /// Why the object store cannot be used, for callers: without addresses and paths.
+    pub fn reason(&self) -> &'static str {
         use io::ErrorKind::{QuotaExceeded, StorageFull};
-        matches!(self, Self::Files { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded))
+        match self {
+            Self::Files { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded) => {
+                "the object store is full: free space to store images again"
+            }
+            Self::Files { .. } => "the object store cannot be written",
+            Self::MissingBucket { .. } => "the bucket of the object store does not exist",
+            Self::Store { cause, .. } => match cause {
+                StoreFault::AccessDenied => "the object store denies access",
+                StoreFault::Unreachable => "the object store cannot be reached",
+                StoreFault::UnreachableWithoutCredentials => {
+                    "the object store cannot be reached, or there are no credentials for it"
+                }
+                StoreFault::Failed => "the object store answers with an error",
+            },
+            _ => "the object store cannot be used",
+        }
     }
 }
 
@@ -86,6 +127,28 @@ pub(super) fn shorten(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_cause_is_found_in_the_message_of_the_client() {
+        let status = |it: &str| {
+            format!(
+                "Error performing GET in 3ms - Server returned non-2xx status code: {it}: <Error/>"
+            )
+        };
+        for (message, cause) in [
+            (status("403 Forbidden"), StoreFault::AccessDenied),
+            (status("401 Unauthorized"), StoreFault::AccessDenied),
+            (status("500 Internal Server Error"), StoreFault::Failed),
+            (
+                "Error performing GET http://127.0.0.1:9/pictures in 3s, after 6 retries - HTTP error: error sending request"
+                    .to_owned(),
+                StoreFault::Unreachable,
+            ),
+            ("no answer within 5 seconds".to_owned(), StoreFault::Unreachable),
+        ] {
+            assert_eq!(StoreFault::of(&message), cause, "{message}");
+        }
+    }
 
     #[test]
     fn a_long_answer_becomes_one_short_line() {

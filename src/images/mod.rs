@@ -34,6 +34,7 @@ use object_store::{
 
 use self::address::Address;
 use self::backend::{Backend, StoreKind};
+use self::error::StoreFault;
 pub use self::error::{FAULT_TARGET, ImagesError};
 pub use self::file_error::FileError;
 pub use self::key::{RESULTS, THUMBNAILS, UPLOADS, media_type, upload_key, view_key};
@@ -44,6 +45,9 @@ pub use self::stream_upload::ObjectDigest;
 const MAX_CLOUD_LIFETIME_SECONDS: u64 = 7 * 86_400;
 
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// No object has this prefix.
+const PROBE_PREFIX: &str = "tintype-probe";
 
 /// The object store and its URL signer. Clones share both.
 #[derive(Clone)]
@@ -351,12 +355,12 @@ impl Images {
                 source,
             });
         }
-        // No object has this prefix, so the answer is short for every bucket.
-        let mut nothing = self.list("tintype-probe");
+        // A prefix without objects keeps the answer short for every bucket.
+        let mut nothing = self.list(PROBE_PREFIX);
         match tokio::time::timeout(PROBE_TIMEOUT, nothing.next()).await {
             Ok(None | Some(Ok(_))) => Ok(()),
             Ok(Some(Err(fault))) => Err(fault),
-            Err(_) => Err(self.fault("probing", "", "no answer within 5 seconds")),
+            Err(_) => Err(self.fault("listing", PROBE_PREFIX, "no answer within 5 seconds")),
         }
     }
 
@@ -392,14 +396,18 @@ impl Images {
     }
 
     fn fault(&self, doing: &str, key: &str, message: &str) -> ImagesError {
-        let mut detail = error::shorten(message);
+        let (mut detail, mut cause) = (error::shorten(message), StoreFault::of(message));
         if !self.inner.hint.is_empty() {
             detail.push_str("; ");
             detail.push_str(self.inner.hint);
+            if cause == StoreFault::Unreachable {
+                cause = StoreFault::UnreachableWithoutCredentials;
+            }
         }
         ImagesError::Store {
             place: self.inner.name.clone(),
             action: format!("{doing} {key:?}"),
+            cause,
             detail,
         }
     }

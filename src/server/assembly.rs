@@ -5,7 +5,7 @@ use super::engine::{open_engine, store_dir};
 use super::instance_secrets::InstanceSecrets;
 use super::node_process::node_process;
 use super::start_error::StartError;
-use super::{database_clock, fd_limits, maintenance};
+use super::{data_dir_lock, database_clock, fd_limits, maintenance};
 use crate::application::authentication::Authentication;
 use crate::application::call_limits::CallLimits;
 use crate::application::core::Core;
@@ -39,6 +39,7 @@ use actix_web::rt::spawn;
 use actix_web::web::{Data, ServiceConfig};
 use ipnet::{Ipv4Net, Ipv6Net};
 use std::collections::HashMap;
+use std::fs::File;
 use std::sync::Arc;
 use std::time::SystemTime;
 use tintype_actors::backends::{Backend, Routes};
@@ -124,6 +125,8 @@ pub struct Instance {
     pub(super) documents: Data<Documents>,
     pub(super) metrics: Data<Metrics>,
     pub(super) exporter: Option<Arc<Exporter>>,
+    /// Released with the last clone.
+    _data_dir_lock: Option<Arc<File>>,
 }
 
 impl Instance {
@@ -169,7 +172,8 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     // The node page and metrics show this machine's own time. The setup's clock serves decisions only.
     let started = SystemTime::now();
     let config = &setup.config;
-    let stores = Stores::open(&setup).await?;
+    let mut stores = Stores::open(&setup).await?;
+    let data_dir_lock = stores.data_dir_lock.take().map(Arc::new);
     let clients = Clients::new(&setup)?;
     let vault = stores.secrets.open_vault(config, &stores.store).await?;
     let damaged_inputs = Arc::new(DamagedInputs::new(&setup.elapsed));
@@ -226,6 +230,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         documents: Data::new(documents()),
         metrics: Data::new(metrics),
         exporter: traces,
+        _data_dir_lock: data_dir_lock,
     };
     instance.spawn_tasks();
     Ok(instance)
@@ -240,6 +245,8 @@ struct Stores {
     result_store: ResultStore,
     /// The operator's.
     token: config::Secret,
+    /// `None` if the engine locks the data directory.
+    data_dir_lock: Option<File>,
 }
 
 impl Stores {
@@ -254,6 +261,10 @@ impl Stores {
         if let Some(warning) = data_dir::warning(data_dir) {
             tracing::warn!("{warning}");
         }
+        let data_dir_lock = match &config.storage.url {
+            Some(_) => Some(data_dir_lock::lock(data_dir, setup.waits_for_predecessor).await?),
+            None => None,
+        };
         let engine = match &setup.engine {
             Some(engine) => Arc::clone(engine),
             None => {
@@ -285,6 +296,7 @@ impl Stores {
             images,
             result_store,
             token,
+            data_dir_lock,
         })
     }
 }

@@ -5,7 +5,7 @@ use super::start_error::StartError;
 use crate::config::{Config, Secret};
 use crate::images::{FileSigningKey, Images};
 use crate::secrets::{self, AdminToken, derive_key};
-use crate::webhooks::Vault;
+use crate::webhooks::{Vault, VaultError};
 use tintype_storage::store::Store;
 
 /// Where the secrets of an instance come from.
@@ -65,7 +65,11 @@ impl InstanceSecrets {
             }
             (Self::DataDir, _) => {
                 let known = store.any_webhook().await?;
-                Vault::load_or_create(data_dir, known.as_ref())
+                match Vault::load_or_create(data_dir, known.as_ref()) {
+                    // Advice about the key file would not help: these records never had one.
+                    Err(VaultError::Key { .. }) if has_vault_key => Err(VaultError::NoSecret),
+                    opened => opened,
+                }
             }
         };
         Ok(vault?)

@@ -3,6 +3,7 @@
 mod assembly;
 mod backends;
 pub mod bootstrap;
+mod data_dir_lock;
 mod database_clock;
 mod database_outage;
 pub(crate) mod engine;

@@ -16,8 +16,13 @@ pub fn inspect_images(config: &Config) -> Result<Option<Images>, StartError> {
     if is_local && !Images::local_directory(&config.storage.data_dir).is_dir() {
         return Ok(None);
     }
+    open_images_unsigned(config).map(Some)
+}
+
+/// Opens the object store for a command, which signs no URLs and so must create no signing key.
+pub fn open_images_unsigned(config: &Config) -> Result<Images, StartError> {
     let unused = FileSigningKey::from_bytes(&[0; 32]);
-    open_images_with(config, &config.public_url(), unused).map(Some)
+    open_images_with(config, &config.public_url(), unused)
 }
 
 /// Opens the object store. `signing_key` signs the URLs of a local directory.

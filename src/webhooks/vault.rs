@@ -52,6 +52,12 @@ pub enum VaultError {
          other nodes"
     )]
     OtherSecret,
+    /// The records come from nodes, and this process has no cluster secret.
+    #[error(
+        "the webhook secrets on record are encrypted with the `[cluster] secret` of the nodes that the records come from; set the \
+         environment variable TINTYPE_SECRET to the secret of these nodes"
+    )]
+    NoSecret,
     #[error(transparent)]
     Store(#[from] StoreError),
 }

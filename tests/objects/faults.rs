@@ -185,7 +185,9 @@ async fn without_credentials_the_error_names_the_variables() {
     let nowhere = std::path::Path::new("/nonexistent");
     let images = Images::open_with("s3://pictures", nowhere, "", key, [role]).unwrap();
     let probe = tokio::time::timeout(PATIENCE, images.probe()).await;
-    let text = probe.unwrap().unwrap_err().to_string();
+    let error = probe.unwrap().unwrap_err();
+    assert!(error.reason().contains("no credentials"), "{error:?}");
+    let text = error.to_string();
     assert!(text.contains("AWS_ACCESS_KEY_ID"), "{text}");
     assert!(text.contains("AWS_SECRET_ACCESS_KEY"), "{text}");
 }

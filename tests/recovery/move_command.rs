@@ -18,13 +18,13 @@ fn equip(place: &mut TestDirectory, bucket: &Bucket) {
     place.set_variable("TINTYPE_SECRET", SECRET);
 }
 
-fn good(ended: CommandOutput) -> String {
+pub fn good(ended: CommandOutput) -> String {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     ended.out
 }
 
 /// Runs a job and waits for its delivery.
-fn make(service: &Service, peer: &Peer, key: &str, name: &str) -> String {
+pub fn make(service: &Service, peer: &Peer, key: &str, name: &str) -> String {
     let client = service.client(key);
     let job = client.create_small_now(name).accepted();
     client.job_when(&job, "done");

@@ -225,6 +225,11 @@ impl Service {
         answers
     }
 
+    /// The output so far.
+    pub fn output(&self) -> String {
+        read(&self.out)
+    }
+
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

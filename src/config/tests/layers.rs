@@ -245,3 +245,16 @@ fn the_last_flag_of_a_key_wins() {
         .config();
     assert_eq!(c.jobs.max_runs, 2);
 }
+
+#[test]
+fn a_short_cluster_secret_has_one_fault() {
+    let short = TestConfig::file(
+        "[storage]\nurl = \"postgres://me@127.0.0.1/records\"\nobjects = \"s3://pictures/here\"\n",
+    )
+    .env("TINTYPE_SECRET", "too-short");
+    let faults = short.faults();
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    for words in ["TINTYPE_SECRET", "32 to 512", "found 9 characters"] {
+        assert!(faults[0].contains(words), "{faults:?}");
+    }
+}
