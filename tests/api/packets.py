@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 CALLS = "connect,sendto,sendmsg,sendmmsg"
-TESTS = "hostile_ssrf_ways"
+TESTS = "hostile_ssrf_requests"
 V4 = re.compile(r'sin_port=htons\((\d+)\), sin_addr=inet_addr\("([^"]+)"\)')
 V6 = re.compile(r'sin6_port=htons\((\d+)\),.*?inet_pton\(AF_INET6, "([^"]+)"')
 

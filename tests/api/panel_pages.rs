@@ -141,7 +141,7 @@ fn usage_is_reported_by_key_model_and_day_and_as_a_file() {
         other.key_id
     );
     assert!(lines.contains(&last.as_str()), "{text}");
-    let path = format!("/admin/v1/keys/{}", other.key_id);
+    let path = format!("/keys/{}", other.key_id);
     desk.server.admin("DELETE", &path).expect(204);
     let usage = desk.get("/usage?days=7");
     let name = |at: usize| {
