@@ -152,7 +152,7 @@ fn usage_is_reported_by_key_model_and_day_and_as_a_file() {
     };
     assert_eq!(name(0), json!(["=night", true]));
     assert_eq!(name(1)[1], false);
-    let ledger = desk.get("/ledger");
+    let ledger = desk.get("/transactions");
     assert_eq!(ledger["data"][0]["job"]["key_deleted"], true);
     assert_eq!(ledger["data"][0]["job"]["key_name"], "=night");
     desk.server.assert_settled();
