@@ -4,8 +4,8 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// A value is valid for this many times the time it took to compute: whatever the length of the history, computing each value takes at
-/// most a twentieth of one core.
+/// A value is valid for this many times the time it took to compute. So computing each value takes at most a twentieth of one core,
+/// however long the history is.
 const AGE_PER_COST: u32 = 20;
 
 /// The last value of each subject.

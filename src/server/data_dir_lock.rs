@@ -39,14 +39,19 @@ pub async fn lock(data_dir: &Path, waits: bool) -> Result<File, StartError> {
             Err(TryLockError::WouldBlock) => {}
         }
         if !has_warned {
-            tracing::warn!(
-                "the data directory {} is in use by another process; waiting for its lock",
-                data_dir.display()
-            );
+            warn_of_wait(data_dir);
             has_warned = true;
         }
         sleep(POLL).await;
     }
+}
+
+/// Says that the start waits for the predecessor, which may need a moment to exit.
+pub fn warn_of_wait(data_dir: &Path) {
+    tracing::warn!(
+        "the data directory {} is in use by another process; waiting for its lock",
+        data_dir.display()
+    );
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Opens the storage engine: sled in the data directory, or PostgreSQL. This is the one place that picks one.
 
-use super::node_process;
+use super::{data_dir_lock, node_process};
 use crate::backup;
 use crate::config::Config;
 use anyhow::ensure;
@@ -34,12 +34,8 @@ pub fn open_engine(
     refuse_unfinished_data_dir(config)?;
     let first = open(config, node, fail_stop.clone(), Some(Duration::ZERO));
     let engine = match first {
-        // A predecessor may need a moment to exit.
         Err(EngineError::Locked(_)) if waits => {
-            tracing::warn!(
-                "the data directory {} is in use by another process; waiting for its lock",
-                config.storage.data_dir.display()
-            );
+            data_dir_lock::warn_of_wait(&config.storage.data_dir);
             open(config, node, fail_stop, None)?
         }
         outcome => outcome?,

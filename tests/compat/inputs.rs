@@ -203,5 +203,7 @@ fn an_earlier_image_of_the_model_is_used_as_input() {
             .iter()
             .any(|it| it.starts_with("inputs"))
     };
-    until("the image that nobody asked for is gone too", || !inputs());
+    until("the image that no caller asked for is gone too", || {
+        !inputs()
+    });
 }

@@ -328,7 +328,7 @@ fn hostile_077_a_hanging_sync_of_an_image_fails_only_its_job() {
     service.wait_until_ready();
     let client = service.client(&key);
     let before = client.money();
-    // The first of them to sync its image hangs, whichever that is.
+    // The first of them to sync its image hangs.
     let jobs = ["one", "two"].map(|it| client.create_small_now(it).accepted());
     let mut ended = jobs.map(|it| client.job_when_ended(&it));
     ended.sort_by_key(|it| it["status"] == "done");

@@ -39,7 +39,7 @@ export interface Call extends CallOptions {
   readonly idempotencyKey?: string;
   /** How long the service may take on purpose, in addition to the time-out. */
   readonly patience?: number;
-  /** When the caller no longer needs the answer, whatever the time-out. */
+  /** When the caller no longer needs the answer, for any time-out. */
   readonly limit?: number;
 }
 

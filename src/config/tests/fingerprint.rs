@@ -14,7 +14,7 @@ fn keys_that_may_differ_between_nodes_do_not_change_the_fingerprint() {
     assert_eq!(of(own), of(""));
 }
 
-/// A node list shows only nodes of one database, whatever their ways to it are.
+/// A node list shows only nodes of one database. Their ways to it may differ.
 #[test]
 fn the_way_to_the_database_does_not_change_the_fingerprint() {
     let by = |url: &str| {

@@ -32,7 +32,7 @@ class Call:
     idempotency_key: str | None = None
     # Seconds that the service may take on purpose, in addition to the time-out.
     patience: float = 0.0
-    # Seconds after which the caller no longer needs the answer, whatever the time-out.
+    # Seconds after which the caller no longer needs the answer, for any time-out.
     limit: float | None = None
     # The file for the body of the answer, if the client must not keep it in memory.
     save_to: Path | None = None
