@@ -1,10 +1,9 @@
 //! Point-in-time reads: a transaction that reads while others write.
 
-use crate::connector::PreparedSession;
 use crate::engine_state::EngineState;
-use crate::reader::scan_part;
 use crate::schema::{Part, parts};
 use crate::session::explain;
+use crate::statements::PreparedSession;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -99,16 +98,12 @@ async fn page(
     rest: &mut VecDeque<Part>,
     limit: usize,
 ) -> Result<Vec<(Key, Value)>, Error> {
-    let PreparedSession {
-        session,
-        statements,
-    } = prepared;
     let mut pairs = Vec::new();
     while pairs.len() < limit
         && let Some(part) = rest.front_mut()
     {
         let missing = limit - pairs.len();
-        let found = scan_part(session, statements, part, Direction::Rising, missing).await?;
+        let found = prepared.scan_part(part, Direction::Rising, missing).await?;
         match found.last() {
             Some((last, _)) if found.len() == missing => part.from = [last, &b"\0"[..]].concat(),
             _ => drop(rest.pop_front()),
