@@ -3,7 +3,6 @@
 use crate::connector::Connector;
 use crate::engine_state::EngineState;
 use crate::engine_thread::{Command, EngineThread};
-use crate::latch::Latch;
 use crate::options::{PostgresOptions, Purpose};
 use crate::read_queue::{QueuedRead, Reply};
 use crate::snapshot::PostgresSnapshot;
@@ -13,8 +12,8 @@ use std::thread::ThreadId;
 use std::time::Duration;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{
-    Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, Read, Round, Snapshot,
-    SnapshotError, Value, Wait as _, oversized,
+    Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, Latch, Pairs, Read, Round,
+    Snapshot, SnapshotError, Value, Wait as _, oversized,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::unconstrained;
@@ -102,12 +101,7 @@ impl Engine for PostgresEngine {
         self.read(|reply| QueuedRead::GetMany(keys.to_vec(), reply))
     }
 
-    fn scan(
-        &self,
-        range: &KeyRange,
-        direction: Direction,
-        limit: usize,
-    ) -> Read<Vec<(Key, Value)>> {
+    fn scan(&self, range: &KeyRange, direction: Direction, limit: usize) -> Read<Pairs> {
         if limit == 0 || range.is_empty() {
             return Ok(Vec::new()).into();
         }

@@ -11,7 +11,7 @@ use futures_util::future::try_join_all;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::{Direction, EngineError, Key, KeyRange, Value};
+use tintype_storage::engine::{Direction, EngineError, Key, KeyRange, Pairs, Value};
 use tokio_postgres::{Error, Row};
 
 /// Answers reads until the engine ends.
@@ -85,8 +85,6 @@ async fn read_alone(
         tokio::try_join!(biased; session.begin(READ_ONLY), answers, session.commit())?;
     Ok(answers)
 }
-
-pub type Pairs = Vec<(Key, Value)>;
 
 /// The distinct reads of a round trip.
 #[derive(Default)]

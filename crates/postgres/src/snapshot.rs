@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tintype_storage::engine::{
-    Direction, EngineError, Key, KeyRange, Snapshot, SnapshotError, Value, Wait as _,
+    Direction, EngineError, KeyRange, Pairs, Snapshot, SnapshotError, Wait as _,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::unconstrained;
@@ -18,7 +18,7 @@ use tokio_postgres::Error;
 /// After this time the operator is warned of the effect of an old snapshot.
 const OLD: Duration = Duration::from_secs(600);
 
-pub type Page = Result<Vec<(Key, Value)>, SnapshotError>;
+pub type Page = Result<Pairs, SnapshotError>;
 pub type PageRequest = (usize, oneshot::Sender<Page>);
 
 /// A snapshot, read in pages through the engine's thread.
@@ -97,7 +97,7 @@ async fn page(
     prepared: &PreparedSession,
     rest: &mut VecDeque<Part>,
     limit: usize,
-) -> Result<Vec<(Key, Value)>, Error> {
+) -> Result<Pairs, Error> {
     let mut pairs = Vec::new();
     while pairs.len() < limit
         && let Some(part) = rest.front_mut()

@@ -8,10 +8,10 @@ use crate::fault::Fault;
 use crate::mark::{self, Mark, Outcome};
 use crate::outage::Outage;
 use crate::outages::Outages;
-use crate::reader::{BatchResults, Pairs, ReadBatch, by_relation, pairs};
-use crate::session::{READ_WRITE, bytes};
+use crate::reader::{BatchResults, ReadBatch, by_relation, pairs};
+use crate::session::READ_WRITE;
 use crate::statements::{PreparedSession, Statement};
-use crate::write_queue::{Group, HeldRound, size};
+use crate::write_queue::{Group, HeldRound};
 use futures_util::future::try_join_all;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,12 +19,12 @@ use std::sync::Arc;
 use std::time::Instant;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::engine::{
-    Commit, EngineError, Key, ReadRequest, ReadResults, RoundStep, Value, deferred_wake, oversized,
+    Commit, EngineError, Key, Pairs, ReadRequest, ReadResults, RoundStep, Value, Writes, call_back,
+    deferred_wake, oversized, size,
 };
 use tokio_postgres::Error;
 use tokio_postgres::types::ToSql;
 
-type Writes = Vec<(Key, Option<Value>)>;
 type MergedWrites<'a> = BTreeMap<&'a [u8], Option<&'a Value>>;
 
 type Decision = Result<Writes, EngineError>;
@@ -158,7 +158,8 @@ impl Writer {
                     let commits = group.commits.len() + decisions.iter().flatten().count();
                     let sizes = writes.iter().map(|(key, value)| size(key, *value));
                     let counters = &self.shared.counters;
-                    counters.count(began.elapsed(), commits, sizes.sum());
+                    counters.add_commits(commits);
+                    counters.add_sync(began.elapsed(), commits, sizes.sum());
                 }
                 Ok(decisions)
             }
@@ -393,8 +394,7 @@ async fn send(
     // Waits for an open transaction of that node that has moved its mark.
     let fences = fenced.iter().map(|node| async move {
         let [from, to] = mark::keys_of(node.as_bytes());
-        let remove = "DELETE FROM tintype.account WHERE key >= $1 AND key < $2";
-        session.change(remove, &[bytes(&from), bytes(&to)]).await
+        session.remove([&from, &to]).await
     });
     let kept = writes.iter().filter(|(_, value)| value.is_some());
     let upserts = by_relation(kept.map(|(key, _)| *key));
@@ -422,8 +422,7 @@ async fn send(
     Ok(())
 }
 
-/// Answers every commit and round of a group. If a callback panics, the others are still answered, but the engine ends: a panic
-/// is a bug.
+/// Answers every commit and round of a group.
 fn answer(
     group: Group,
     decisions: Vec<Decision>,
@@ -431,19 +430,11 @@ fn answer(
 ) -> Result<(), EngineError> {
     deferred_wake::wake_after(|| {
         let mut result = Ok(());
-        let mut tell = |it: Box<dyn FnOnce()>| {
-            if catch_unwind(AssertUnwindSafe(it)).is_err() {
-                result = Err(EngineError::Failed(
-                    "the callback of a commit panicked".into(),
-                ));
-            }
-        };
         for Commit { done, .. } in group.commits {
-            let outcome = commits.clone();
-            tell(Box::new(move || done(outcome)));
+            result = result.and(call_back(|| done(commits.clone())));
         }
         for (HeldRound { round, .. }, decision) in group.rounds.into_iter().zip(decisions) {
-            tell(Box::new(move || round.done(decision.map(drop))));
+            result = result.and(call_back(|| round.done(decision.map(drop))));
         }
         result
     })

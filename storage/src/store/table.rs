@@ -2,16 +2,13 @@
 
 use super::codec::{self, Earlier};
 use super::table_key::{KeyBytes, TableKey, Under};
-use super::{Store, StoreError, Writes};
+use super::{Store, StoreError, Write, Writes};
 use crate::engine::{Direction, Key, KeyRange, ReadRequest, Value};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Records per read.
 const STEP: usize = 1_000;
-
-/// One change: a key with its new value, or `None` to delete it.
-pub type Write = (Key, Option<Value>);
 
 pub trait Record: Serialize + DeserializeOwned + 'static {}
 impl<R: Serialize + DeserializeOwned + 'static> Record for R {}

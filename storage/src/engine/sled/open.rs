@@ -1,11 +1,12 @@
 //! Opens a directory: one process, one format, no half-written files, and sled brought up to the end of the journal.
 
 use super::super::EngineError;
+use super::super::size;
 use super::super::wal::{self, GroupNumber, Replay, Segments, Wal};
 use super::format::LOG;
 use super::format::preflight;
 use super::io_advice::with_advice;
-use super::memtable::{Changes, size};
+use super::memtable::Changes;
 use super::sled_tree::SledTree;
 use super::watchdog::Steps;
 use super::{APPLIED, LOCK_RETRY, SledOptions};
