@@ -7,6 +7,8 @@ use crate::engine::{Direction, Key, KeyRange, ReadRequest, Value};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+/// The length of most keys: a prefix and two ids, or a little more.
+const KEY_BYTES: usize = 41;
 /// Records per read.
 const STEP: usize = 1_000;
 
@@ -92,7 +94,7 @@ impl<K: TableKey, R: Record> Table<K, R> {
     }
 
     fn prefixed(&self, part: &impl KeyBytes) -> Key {
-        let mut bytes = Vec::with_capacity(self.prefix.len() + part.length());
+        let mut bytes = Vec::with_capacity(KEY_BYTES);
         bytes.extend_from_slice(self.prefix);
         part.write(&mut bytes);
         bytes
