@@ -6,13 +6,12 @@ mod sent_request;
 
 pub use sent_request::{MAX_SENT_BYTES, SentRequest};
 
-use super::ids::{AccountId, BatchId, JobId, NotAnId};
+use super::ids::{AccountId, BatchId, JobId};
 use super::job::Callback;
+use super::tier::words;
 use super::time::Timestamp;
 use super::webhook::{Webhook, WebhookId};
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -47,29 +46,18 @@ pub struct Delivery {
     pub state: DeliveryState,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum DeliveryKind {
-    /// A job ended.
-    Event,
-    /// A test delivery.
-    Test,
-    /// A batch ended.
-    Batch,
-    /// An event for the operator.
-    Operator,
-}
-
-impl DeliveryKind {
-    /// The name on the wire.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Event => "event",
-            Self::Test => "test",
-            Self::Batch => "batch",
-            Self::Operator => "operator",
-        }
+words!(
+    DeliveryKind {
+        /// A job ended.
+        Event = "event",
+        /// A test delivery.
+        Test = "test",
+        /// A batch ended.
+        Batch = "batch",
+        /// An event for the operator.
+        Operator = "operator",
     }
-}
+);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeliveryState {

@@ -257,6 +257,15 @@ impl<K: TableKey, R: Record> Table<K, R> {
     }
 }
 
+impl<T> Default for Page<T> {
+    fn default() -> Self {
+        Self {
+            items: Vec::new(),
+            next: None,
+        }
+    }
+}
+
 impl<K, R> Page<(K, R)> {
     /// Drops the keys.
     pub fn records(self) -> Page<R> {
