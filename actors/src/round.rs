@@ -96,16 +96,3 @@ impl<D: Decision> Round for Running<D> {
         drop(self.reply.send(outcome));
     }
 }
-
-/// The record of a key that was read; `None` if there is none.
-///
-/// # Errors
-/// The key was not read, or the record is damaged.
-pub fn value_of<T>(
-    reads: &ReadResults,
-    key: &[u8],
-    decode: impl FnOnce(&[u8]) -> Result<T, StoreError>,
-) -> Result<Option<T>, StoreError> {
-    let value = reads.value(key).ok_or(StoreError::NotRead)?;
-    value.map(|it| decode(it)).transpose()
-}

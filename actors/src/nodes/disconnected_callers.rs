@@ -8,9 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, JobId, NodeId};
 use tintype_storage::domain::node::WaitingCaller;
-use tintype_storage::engine::Direction;
 use tintype_storage::store::tables::{NODES, WAITING_CALLERS};
-use tintype_storage::store::{All, Store, StoreError};
+use tintype_storage::store::{Store, StoreError};
 use tokio::time::sleep;
 
 const POLL: Duration = Duration::from_secs(1);
@@ -38,18 +37,16 @@ pub async fn poll(
 }
 
 async fn abandoned_jobs(store: &Store) -> Result<HashSet<(AccountId, JobId)>, StoreError> {
-    let all = WAITING_CALLERS.range(&All);
-    let callers = WAITING_CALLERS.scan(store, &all, Direction::Rising, usize::MAX);
-    let callers = callers.await?;
+    let callers = WAITING_CALLERS.all(store).await?;
     if callers.is_empty() {
         return Ok(HashSet::new());
     }
     // The nodes are read after the callers, so that the node of each caller is on record unless it has died or left.
-    let all = NODES.range(&All);
     let nodes = NODES
-        .scan(store, &all, Direction::Rising, usize::MAX)
-        .await?;
-    let nodes = nodes.into_iter().filter(|(_, node)| !node.has_ended);
+        .all(store)
+        .await?
+        .into_iter()
+        .filter(|(_, node)| !node.has_ended);
     let nodes: HashSet<NodeId> = nodes.map(|(id, _)| id).collect();
     let lost = callers.into_iter();
     let lost = lost.filter(|(_, caller): &(JobId, WaitingCaller)| !nodes.contains(&caller.node));

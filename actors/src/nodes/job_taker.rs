@@ -8,7 +8,7 @@ use crate::dispatch::DispatchContext;
 use crate::fail_stop::FailStop;
 use crate::node::{NodeContext, Taking};
 use crate::queue::{Lane, QueueChange, QueuedJob};
-use crate::round::{Decision, DecisionStep, decide, value_of};
+use crate::round::{Decision, DecisionStep, decide};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -203,21 +203,19 @@ impl Decision for Take {
 
     fn needs(&self) -> Vec<ReadRequest> {
         let mut needs = vec![
-            ReadRequest::Get(SERVED_TURNS.key(&self.tier)),
-            ReadRequest::Get(NODES.key(&self.node)),
-            ReadRequest::Get(PAUSE.key(&())),
+            SERVED_TURNS.request(&self.tier),
+            NODES.request(&self.node),
+            PAUSE.request(&()),
         ];
         needs.extend(self.demands.needs());
         needs
     }
 
     fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<Self::Outcome>, StoreError> {
-        let served = value_of(reads, &SERVED_TURNS.key(&self.tier), |it| {
-            SERVED_TURNS.decode(it)
-        })?;
+        let served = SERVED_TURNS.of_reads(reads, &self.tier)?;
         let served = served.unwrap_or_default();
-        let own = value_of(reads, &NODES.key(&self.node), |it| NODES.decode(it))?;
-        let pause = value_of(reads, &PAUSE.key(&()), |it| PAUSE.decode(it))?;
+        let own = NODES.of_reads(reads, &self.node)?;
+        let pause = PAUSE.of_reads(reads, &())?;
         if own.is_none_or(|it| it.has_ended) {
             return Ok(DecisionStep::Write(Writes::new(), TakeOutcome::default()));
         }

@@ -2,24 +2,16 @@
 
 use std::collections::HashSet;
 use tintype_storage::domain::ids::NodeId;
-use tintype_storage::engine::{Direction, ReadRequest, ReadResults};
+use tintype_storage::engine::ReadResults;
+use tintype_storage::store::StoreError;
 use tintype_storage::store::tables::NODES;
-use tintype_storage::store::{All, StoreError};
 
-/// The read that [`living_nodes`] needs.
-pub fn all_nodes() -> ReadRequest {
-    ReadRequest::Scan(NODES.range(&All), Direction::Rising, usize::MAX)
-}
-
-/// The recorded nodes that were not declared dead.
+/// The recorded nodes that were not declared dead. The round has read [`NODES`].
 ///
 /// # Errors
 /// A record is damaged, or the nodes were not read.
 pub fn living_nodes(reads: &ReadResults) -> Result<HashSet<NodeId>, StoreError> {
-    let mut living = HashSet::new();
-    for (key, value) in reads.pairs(&all_nodes()).ok_or(StoreError::NotRead)? {
-        let node = NODES.entry(key, value)?.filter(|(_, it)| !it.has_ended);
-        living.extend(node.map(|(id, _)| id));
-    }
-    Ok(living)
+    let nodes = NODES.entries_of_reads(reads, &NODES.request_all())?;
+    let living = nodes.into_iter().filter(|(_, it)| !it.has_ended);
+    Ok(living.map(|(id, _)| id).collect())
 }

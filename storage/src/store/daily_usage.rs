@@ -25,9 +25,7 @@ impl Store {
             day,
             key: KeyId(Uuid::nil()),
         };
-        let range = DAILY_USAGE
-            .range(&account)
-            .starting_at(DAILY_USAGE.key(&first));
+        let range = DAILY_USAGE.between(&account, Some(first), None);
         DAILY_USAGE.each_in(self, range, visit).await
     }
 

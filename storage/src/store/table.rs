@@ -1,9 +1,9 @@
 //! A table: its keys, its name in exports, the encoding of its records, and the check of a record against its key.
 
 use super::codec::{self, Earlier};
-use super::table_key::{KeyBytes, TableKey, Under};
+use super::table_key::{All, KeyBytes, TableKey, Under};
 use super::{Store, StoreError, Write, Writes};
-use crate::engine::{Direction, Key, KeyRange, ReadRequest, Value};
+use crate::engine::{Direction, Key, KeyRange, ReadRequest, ReadResults, Value};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -114,6 +114,40 @@ impl<K: TableKey, R: Record> Table<K, R> {
         }
     }
 
+    /// The read of a record, for a round.
+    pub fn request(&self, key: &K) -> ReadRequest {
+        ReadRequest::Get(self.key(key))
+    }
+
+    /// The read of all records, for a round.
+    pub fn request_all(&self) -> ReadRequest {
+        ReadRequest::Scan(self.range(&All), Direction::Rising, usize::MAX)
+    }
+
+    /// A record that was read for a round.
+    ///
+    /// # Errors
+    /// It was not read, or is damaged.
+    pub fn of_reads(&self, reads: &ReadResults, key: &K) -> Result<Option<R>, StoreError> {
+        let value = reads.value(&self.key(key)).ok_or(StoreError::NotRead)?;
+        value.map(|it| self.decode(it)).transpose()
+    }
+
+    /// The records that were read for a round by a scan.
+    ///
+    /// # Errors
+    /// They were not read, or one is damaged.
+    pub fn entries_of_reads(
+        &self,
+        reads: &ReadResults,
+        scan: &ReadRequest,
+    ) -> Result<Vec<(K, R)>, StoreError> {
+        let pairs = reads.pairs(scan).ok_or(StoreError::NotRead)?.iter();
+        pairs
+            .map(|(key, value)| self.entry_of(key, value))
+            .collect()
+    }
+
     pub async fn get(&self, store: &Store, key: &K) -> Result<Option<R>, StoreError> {
         let value = store.engine().get(&self.key(key)).await?;
         value.map(|value| self.decode(&value)).transpose()
@@ -134,6 +168,46 @@ impl<K: TableKey, R: Record> Table<K, R> {
         K: Under<P>,
     {
         KeyRange::prefix(&self.prefixed(part))
+    }
+
+    /// The range of the keys that begin with `part`, from `from` (inclusive) to `below` (exclusive).
+    pub(super) fn between<P: KeyBytes>(
+        &self,
+        part: &P,
+        from: Option<K>,
+        below: Option<K>,
+    ) -> KeyRange
+    where
+        K: Under<P>,
+    {
+        let mut range = self.range(part);
+        if let Some(from) = from {
+            range = range.starting_at(self.key(&from));
+        }
+        if let Some(below) = below {
+            range = range.below(self.key(&below));
+        }
+        range
+    }
+
+    /// The first record of those whose keys begin with `part`.
+    pub(super) async fn first<P: KeyBytes>(
+        &self,
+        store: &Store,
+        part: &P,
+        direction: Direction,
+    ) -> Result<Option<(K, R)>, StoreError>
+    where
+        K: Under<P>,
+    {
+        let found = self.scan(store, &self.range(part), direction, 1).await?;
+        Ok(found.into_iter().next())
+    }
+
+    /// All records, in order.
+    pub async fn all(&self, store: &Store) -> Result<Vec<(K, R)>, StoreError> {
+        let all = self.range(&All);
+        self.scan(store, &all, Direction::Rising, usize::MAX).await
     }
 
     /// Up to `limit` records of a range, in order.

@@ -4,6 +4,7 @@
 
 use super::super::wal::GroupNumber;
 use super::super::{Direction, Key, KeyRange, Pairs, Value, Write, Writes};
+use itertools::Itertools as _;
 use parking_lot::RwLock;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -90,22 +91,12 @@ fn newest<'a>(
     order: impl Fn(&Key, &Key) -> Ordering,
     limit: usize,
 ) -> Writes {
-    let (mut upper, mut lower) = (upper.peekable(), lower.peekable());
+    let merged = upper.merge_join_by(lower, |(above, _), (below, _)| order(above, below));
     let (mut found, mut values) = (Vec::new(), 0);
-    while values < limit {
-        let next = match (upper.peek(), lower.peek()) {
-            (Some((above, _)), Some((below, _))) => match order(above, below) {
-                Ordering::Less => upper.next(),
-                Ordering::Equal => {
-                    lower.next();
-                    upper.next()
-                }
-                Ordering::Greater => lower.next(),
-            },
-            (Some(_), None) => upper.next(),
-            (None, _) => lower.next(),
-        };
-        let Some((key, value)) = next else { break };
+    for (key, value) in merged.map(|it| it.reduce(|above, _| above)) {
+        if values == limit {
+            break;
+        }
         values += usize::from(value.is_some());
         found.push((key.clone(), value.clone()));
     }
