@@ -2,7 +2,7 @@
 
 use crate::connector::Connector;
 use crate::engine_state::EngineState;
-use crate::engine_thread::{Command, EngineThread};
+use crate::engine_thread::{EngineThread, SnapshotRequest};
 use crate::options::{PostgresOptions, Purpose};
 use crate::read_queue::{QueuedRead, Reply};
 use crate::snapshot::PostgresSnapshot;
@@ -21,7 +21,7 @@ use tokio::task::unconstrained;
 pub struct PostgresEngine {
     shared: Arc<EngineState>,
     /// `None` only during the drop.
-    commands: Option<mpsc::UnboundedSender<Command>>,
+    snapshots: Option<mpsc::UnboundedSender<SnapshotRequest>>,
     thread: ThreadId,
     closed: Arc<Latch>,
     ended: Arc<Latch>,
@@ -47,12 +47,12 @@ impl PostgresEngine {
     fn start(options: PostgresOptions, purpose: Purpose) -> Result<Self, EngineError> {
         let connector = Connector::new(options.url.clone())?;
         let shared = Arc::new(EngineState::new(options, connector));
-        let (commands, received) = mpsc::unbounded_channel();
+        let (snapshots, received) = mpsc::unbounded_channel();
         let (opened, outcome) = oneshot::channel();
         let (closed, ended) = (Arc::new(Latch::default()), Arc::new(Latch::default()));
         let work = EngineThread {
             shared: Arc::clone(&shared),
-            commands: received,
+            snapshots: received,
             purpose,
             closed: Arc::clone(&closed),
             ended: Arc::clone(&ended),
@@ -68,7 +68,7 @@ impl PostgresEngine {
             .unwrap_or(Err(EngineError::Stopped))?;
         Ok(Self {
             shared,
-            commands: Some(commands),
+            snapshots: Some(snapshots),
             thread: thread.thread().id(),
             closed,
             ended,
@@ -134,11 +134,11 @@ impl Engine for PostgresEngine {
         if self.shared.has_snapshot.swap(true, Ordering::SeqCst) {
             return Err(SnapshotError::UnderWay);
         }
-        let (requests, received) = mpsc::unbounded_channel();
+        let (requests, pages) = mpsc::unbounded_channel();
         let snapshot = PostgresSnapshot::new(Arc::clone(&self.shared), requests);
         let (opened, outcome) = oneshot::channel();
-        let command = Command::Snapshot(opened, received);
-        let sent = self.commands.as_ref().map(|it| it.send(command).is_ok());
+        let request = SnapshotRequest { opened, pages };
+        let sent = self.snapshots.as_ref().map(|it| it.send(request).is_ok());
         if sent != Some(true) {
             return Err(EngineError::Stopped.into());
         }
@@ -168,7 +168,7 @@ impl Engine for PostgresEngine {
 impl Drop for PostgresEngine {
     fn drop(&mut self) {
         self.close();
-        drop(self.commands.take());
+        drop(self.snapshots.take());
         if !self.is_own_thread() {
             self.ended.wait();
         }

@@ -14,16 +14,15 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, LocalSet, spawn_local};
 use tokio::time::timeout;
 
-pub enum Command {
-    Snapshot(
-        oneshot::Sender<Result<(), SnapshotError>>,
-        mpsc::UnboundedReceiver<PageRequest>,
-    ),
+/// Opens a snapshot and serves its pages.
+pub struct SnapshotRequest {
+    pub opened: oneshot::Sender<Result<(), SnapshotError>>,
+    pub pages: mpsc::UnboundedReceiver<PageRequest>,
 }
 
 pub struct EngineThread {
     pub shared: Arc<EngineState>,
-    pub commands: mpsc::UnboundedReceiver<Command>,
+    pub snapshots: mpsc::UnboundedReceiver<SnapshotRequest>,
     pub purpose: Purpose,
     /// Opens when nothing more is written.
     pub closed: Arc<Latch>,
@@ -91,8 +90,9 @@ impl EngineThread {
             }
         }
         drop(opened.send(Ok(())));
-        while let Some(Command::Snapshot(opened, requests)) = self.commands.recv().await {
-            spawn_local(snapshot::serve(Arc::clone(&self.shared), opened, requests));
+        while let Some(request) = self.snapshots.recv().await {
+            let SnapshotRequest { opened, pages } = request;
+            spawn_local(snapshot::serve(Arc::clone(&self.shared), opened, pages));
         }
         self.shared.reads.refuse_all(&EngineError::Stopped);
     }
