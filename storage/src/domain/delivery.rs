@@ -2,10 +2,6 @@
 //!
 //! Each attempt builds the body anew, with a fresh download URL.
 
-mod sent_request;
-
-pub use sent_request::{MAX_SENT_BYTES, SentRequest};
-
 use super::ids::{AccountId, BatchId, JobId};
 use super::job::Callback;
 use super::tier::words;
@@ -17,6 +13,8 @@ use uuid::Uuid;
 
 /// Bytes of a response body that an attempt stores.
 const MAX_EXCERPT_BYTES: usize = 1_024;
+/// Bytes of a request body that an attempt stores: enough for a whole body without large metadata.
+pub const MAX_SENT_BYTES: usize = 4_096;
 /// Longer errors are truncated.
 const MAX_ERROR_CHARS: usize = 300;
 
@@ -105,6 +103,32 @@ pub struct Attempt {
     pub sent: Option<SentRequest>,
 }
 
+/// The signatures and the body of one attempt. The signed timestamp is the attempt's time in seconds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentRequest {
+    pub x_signature: String,
+    pub webhook_signature: String,
+    /// The body, possibly truncated.
+    pub body: String,
+    /// The length of the whole body.
+    pub body_bytes: u64,
+}
+
+impl SentRequest {
+    pub fn new(x_signature: String, webhook_signature: String, body: &str) -> Self {
+        Self {
+            x_signature,
+            webhook_signature,
+            body: excerpt(body.as_bytes(), MAX_SENT_BYTES),
+            body_bytes: body.len() as u64,
+        }
+    }
+
+    pub fn is_whole(&self) -> bool {
+        self.body.len() as u64 == self.body_bytes
+    }
+}
+
 impl Delivery {
     /// A delivery that is due at once.
     pub fn new(
@@ -130,9 +154,7 @@ impl Delivery {
             },
         }
     }
-}
 
-impl Delivery {
     /// For a test, an id that no job has.
     pub fn job(&self) -> Option<JobId> {
         match self.kind {

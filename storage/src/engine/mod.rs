@@ -11,7 +11,7 @@ pub use snapshot::{Snapshot, SnapshotError};
 use std::fmt;
 use std::ops::{Bound, RangeBounds as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -115,6 +115,16 @@ pub enum EngineError {
     /// A value or a commit exceeds the engine's limit: a bug.
     #[error("a record of {bytes} bytes exceeds the limit of {MAX_VALUE_BYTES} bytes")]
     TooLarge { bytes: usize },
+}
+
+impl EngineError {
+    /// `reason` says what is wrong, and what to do.
+    pub(crate) fn directory(path: &Path, reason: impl Into<String>) -> Self {
+        Self::Directory {
+            path: path.to_owned(),
+            reason: reason.into(),
+        }
+    }
 }
 
 /// Called once, when an engine fails. The process must end; the restart recovers.
