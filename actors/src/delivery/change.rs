@@ -3,8 +3,7 @@
 use super::command::{DeliveryError, RedeliveryChange, Reply};
 use super::context::DeliveryContext;
 use super::receiver::FindResult;
-use super::round::DeliveryRound;
-use crate::round::decide_then;
+use crate::round::{Decision, DecisionStep, decide_then};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use tintype_storage::domain::audit_log::Note;
@@ -13,6 +12,8 @@ use tintype_storage::domain::delivery::{
 };
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::operator_event::EventSubject;
+use tintype_storage::engine::{Key, ReadRequest, ReadResults};
+use tintype_storage::store::tables::DELIVERIES;
 use tintype_storage::store::{DeletionStep, StoreError, Writes};
 
 pub enum Change {
@@ -248,6 +249,36 @@ impl Changes {
         };
         let store = &self.context.process.store;
         decide_then(store, DeliveryRound { of, decide }, end);
+    }
+}
+
+/// A round that changes deliveries. It holds their records from before the read until the commit, so that no node overwrites the record
+/// of another one.
+struct DeliveryRound<D> {
+    of: Vec<(AccountId, DeliveryId)>,
+    /// Decides on the current deliveries, in the order of `of`.
+    decide: D,
+}
+
+impl<D, T> Decision for DeliveryRound<D>
+where
+    D: Fn(Vec<Option<Delivery>>) -> (Writes, T) + Send + 'static,
+    T: Send + 'static,
+{
+    type Outcome = T;
+
+    fn holds(&self) -> Vec<Key> {
+        self.of.iter().map(|key| DELIVERIES.key(key)).collect()
+    }
+
+    fn needs(&self) -> Vec<ReadRequest> {
+        self.of.iter().map(|key| DELIVERIES.request(key)).collect()
+    }
+
+    fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<T>, StoreError> {
+        let found = self.of.iter().map(|key| DELIVERIES.of_reads(reads, key));
+        let (writes, outcome) = (self.decide)(found.collect::<Result<_, _>>()?);
+        Ok(DecisionStep::Write(writes, outcome))
     }
 }
 

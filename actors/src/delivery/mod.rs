@@ -9,7 +9,6 @@ mod held_shards;
 mod receiver;
 mod receiver_health;
 mod restart;
-mod round;
 mod scheduler;
 
 pub use actor::DeliveryActor;

@@ -1,8 +1,6 @@
 //! Cancels queued jobs whose callers waited on a connection to a node that has died or left. Any node may cancel them.
 
-use crate::account::AccountRegistry;
 use crate::dispatch::{DispatchContext, abandoned_jobs};
-use crate::fail_stop::FailStop;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,23 +13,24 @@ use tokio::time::sleep;
 const POLL: Duration = Duration::from_secs(1);
 
 /// Runs until it is aborted.
-pub async fn poll(
-    store: Store,
-    accounts: Arc<AccountRegistry>,
-    dispatch: Arc<DispatchContext>,
-    fail_stop: FailStop,
-) {
+pub async fn poll(dispatch: Arc<DispatchContext>) {
+    let DispatchContext {
+        process,
+        accounts,
+        image_store,
+        ..
+    } = &*dispatch;
     // Running jobs go on; each is checked once.
     let mut known = HashSet::new();
     loop {
         sleep(POLL).await;
-        let abandoned = match abandoned_jobs(&store).await {
+        let abandoned = match abandoned_jobs(&process.store).await {
             Ok(abandoned) => abandoned,
-            Err(error) => return fail_stop.trip(error.to_string()),
+            Err(error) => return process.fail_stop.trip(error.to_string()),
         };
         known.retain(|job| abandoned.contains(job));
         let new: Vec<(AccountId, JobId)> = abandoned.difference(&known).copied().collect();
-        abandoned_jobs::cancel(new.iter().copied(), &accounts, &dispatch.image_store).await;
+        abandoned_jobs::cancel(new.iter().copied(), accounts, image_store).await;
         known.extend(new);
     }
 }

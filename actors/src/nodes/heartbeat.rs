@@ -1,6 +1,7 @@
 //! Heartbeats: a node proves that it is alive, and reads the heartbeats of the others.
 
 use crate::round::{Decision, DecisionStep};
+use std::collections::HashSet;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::{Node, NodeProcess};
 use tintype_storage::engine::{Key, ReadRequest, ReadResults};
@@ -78,4 +79,14 @@ impl Decision for Heartbeat {
         let writes = vec![NODES.put(&self.node, &updated)];
         Ok(DecisionStep::Write(writes, HeartbeatOutcome::Alive(nodes)))
     }
+}
+
+/// The recorded nodes that were not declared dead. The round has read [`NODES`].
+///
+/// # Errors
+/// A record is damaged, or the nodes were not read.
+pub fn living_nodes(reads: &ReadResults) -> Result<HashSet<NodeId>, StoreError> {
+    let nodes = NODES.entries_of_reads(reads, &NODES.request_all())?;
+    let living = nodes.into_iter().filter(|(_, it)| !it.has_ended);
+    Ok(living.map(|(id, _)| id).collect())
 }

@@ -1,10 +1,10 @@
 //! Assigns shards of webhook receivers to nodes. A node takes over a shard only if its holder has left, or was declared dead and fenced.
 //! A living node releases a shard once it has no attempt in flight. So two living nodes never send to the same receiver.
 
-use super::living_nodes::living_nodes;
+use super::heartbeat::living_nodes;
 use crate::delivery::{DeliveryActor, DeliveryCommand};
-use crate::fail_stop::FailStop;
 use crate::node::{HEARTBEAT_INTERVAL, NodeContext};
+use crate::process_context::ProcessContext;
 use crate::round::{Decision, DecisionStep, decide};
 use actix::Addr;
 use futures_util::future::{try_join, try_join_all};
@@ -32,9 +32,8 @@ pub async fn pending_deliveries(store: &Store, node: NodeId) -> Result<usize, St
 /// Takes and releases shards, until the node holds its share among the living nodes.
 pub struct ShardKeeper {
     pub node: Arc<NodeContext>,
-    pub store: Store,
+    pub process: Arc<ProcessContext>,
     pub deliveries: Addr<DeliveryActor>,
-    pub fail_stop: FailStop,
 }
 
 impl ShardKeeper {
@@ -46,14 +45,14 @@ impl ShardKeeper {
                 continue;
             }
             if let Err(error) = self.rebalance().await {
-                return self.fail_stop.trip(error.to_string());
+                return self.process.fail_stop.trip(error.to_string());
             }
         }
     }
 
     async fn rebalance(&self) -> Result<(), StoreError> {
         while let Some(moves) = self.next_move().await? {
-            decide(&self.store, moves).await?;
+            decide(&self.process.store, moves).await?;
         }
         Ok(())
     }
@@ -61,8 +60,11 @@ impl ShardKeeper {
     /// Sends the held shards to the delivery actor, and returns the shards to take and to release, if any.
     async fn next_move(&self) -> Result<Option<Move>, StoreError> {
         let node = self.node.id;
-        let (mut living, holders) =
-            try_join(NODES.all(&self.store), SHARD_HOLDERS.all(&self.store)).await?;
+        let (mut living, holders) = try_join(
+            NODES.all(&self.process.store),
+            SHARD_HOLDERS.all(&self.process.store),
+        )
+        .await?;
         living.retain(|(_, it)| !it.has_ended);
         let is_alive = |id: &NodeId| living.iter().any(|(it, _)| it == id);
         if !is_alive(&node) {

@@ -1,7 +1,7 @@
 //! Slots of backends that nodes share. The rounds that take jobs also take the slots, and release them once the runs have ended; see
 //! [`SharedSlots`], the record of these slots.
 
-use super::living_nodes::living_nodes;
+use super::heartbeat::living_nodes;
 use crate::backends::SlotDemand;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::shared_slots::{SharedSlots, SlotGrant, SlotRequest};
