@@ -134,17 +134,20 @@ composed! {
     DailyUsageKey { account day key }
 }
 
-/// A byte for the kind of lock, and the locked id, if any.
+/// The locks without an id, by the byte of their kind.
+const LOCKS: [LockName; 4] = [
+    LockName::Operator,
+    LockName::People,
+    LockName::Favourites,
+    LockName::Maintenance,
+];
+/// The kind of lock with the id of a file.
+const FILE_LOCK: u8 = 4;
+
 impl KeyBytes for LockName {
     fn write(&self, key: &mut Vec<u8>) {
-        let kind = match self {
-            Self::Operator => 0,
-            Self::People => 1,
-            Self::Favourites => 2,
-            Self::Maintenance => 3,
-            Self::File(_) => 4,
-        };
-        key.push(kind);
+        let kind = LOCKS.iter().zip(0..).find(|(it, _)| *it == self);
+        key.push(kind.map_or(FILE_LOCK, |(_, kind)| kind));
         if let Self::File(file) = self {
             file.write(key);
         }
@@ -155,13 +158,9 @@ impl TableKey for LockName {
     fn read(bytes: &mut &[u8]) -> Option<Self> {
         let (kind, rest) = bytes.split_first()?;
         *bytes = rest;
-        match kind {
-            0 => Some(Self::Operator),
-            1 => Some(Self::People),
-            2 => Some(Self::Favourites),
-            3 => Some(Self::Maintenance),
-            4 => FileId::read(bytes).map(Self::File),
-            _ => None,
+        match *kind {
+            FILE_LOCK => FileId::read(bytes).map(Self::File),
+            kind => LOCKS.get(usize::from(kind)).copied(),
         }
     }
 }
@@ -190,12 +189,7 @@ impl TableKey for AccountText {
 impl KeyBytes for UsesOf<'_> {
     fn write(&self, key: &mut Vec<u8>) {
         self.account.write(key);
-        key.push(match self.call {
-            IdempotentCall::Generation => b'g',
-            IdempotentCall::Batch => b'b',
-            IdempotentCall::Deposit => b'd',
-            IdempotentCall::Opening => b'a',
-        });
+        key.push(self.call as u8);
         // The length separates the uses of a name from those of a longer name with the same prefix.
         key.extend_from_slice(&(self.name.len() as u64).to_be_bytes());
         key.extend_from_slice(self.name.as_bytes());
@@ -212,14 +206,9 @@ impl KeyBytes for IdempotencyKey {
 impl TableKey for IdempotencyKey {
     fn read(bytes: &mut &[u8]) -> Option<Self> {
         let account = AccountId::read(bytes)?;
-        let (call, rest) = bytes.split_first()?;
-        let call = match call {
-            b'g' => IdempotentCall::Generation,
-            b'b' => IdempotentCall::Batch,
-            b'd' => IdempotentCall::Deposit,
-            b'a' => IdempotentCall::Opening,
-            _ => return None,
-        };
+        let (letter, rest) = bytes.split_first()?;
+        let mut calls = IdempotentCall::ALL.into_iter();
+        let call = calls.find(|it| *it as u8 == *letter)?;
         let (length, rest) = rest.split_first_chunk::<8>()?;
         let length = usize::try_from(u64::from_be_bytes(*length)).ok()?;
         let (name, rest) = rest.split_at_checked(length)?;
