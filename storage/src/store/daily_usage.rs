@@ -8,11 +8,6 @@ use std::collections::HashMap;
 use uuid::Uuid;
 
 impl Store {
-    /// Empty if nothing was counted.
-    pub async fn daily_usage(&self, place: DailyUsageKey) -> Result<DailyUsage, StoreError> {
-        Ok(DAILY_USAGE.get(self, &place).await?.unwrap_or_default())
-    }
-
     /// Visits an account's usage since a day, in order of days.
     pub async fn each_daily_usage_since(
         &self,
