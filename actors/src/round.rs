@@ -39,23 +39,37 @@ pub enum DecisionStep<T> {
 /// The engine fails, or a record is damaged.
 pub async fn decide<D: Decision>(store: &Store, decision: D) -> Result<D::Outcome, StoreError> {
     let (reply, outcome) = oneshot::channel();
-    store.decide(Box::new(Running {
-        decision,
-        outcome: None,
-        reply,
-    }));
+    // The waiting task may have ended with the process.
+    decide_then(store, decision, |outcome| drop(reply.send(outcome)));
     outcome
         .await
         .unwrap_or(Err(StoreError::Engine(EngineError::Stopped)))
 }
 
-struct Running<D: Decision> {
+/// Makes a decision, and calls `end` on the engine's thread once its outcome is durable.
+pub fn decide_then<D: Decision>(
+    store: &Store,
     decision: D,
-    outcome: Option<Result<D::Outcome, StoreError>>,
-    reply: oneshot::Sender<Result<D::Outcome, StoreError>>,
+    end: impl FnOnce(Result<D::Outcome, StoreError>) + Send + 'static,
+) {
+    store.decide(Box::new(Running {
+        decision,
+        outcome: None,
+        end,
+    }));
 }
 
-impl<D: Decision> Round for Running<D> {
+struct Running<D: Decision, E> {
+    decision: D,
+    outcome: Option<Result<D::Outcome, StoreError>>,
+    end: E,
+}
+
+impl<D, E> Round for Running<D, E>
+where
+    D: Decision,
+    E: FnOnce(Result<D::Outcome, StoreError>) + Send,
+{
     fn holds(&self) -> Vec<Key> {
         self.decision.holds()
     }
@@ -86,26 +100,11 @@ impl<D: Decision> Round for Running<D> {
     }
 
     fn done(self: Box<Self>, durable: Result<(), EngineError>) {
-        let outcome = match durable {
-            Ok(()) => self
-                .outcome
-                .unwrap_or(Err(StoreError::Engine(EngineError::Stopped))),
+        let Self { outcome, end, .. } = *self;
+        let stopped = || Err(StoreError::Engine(EngineError::Stopped));
+        end(match durable {
+            Ok(()) => outcome.unwrap_or_else(stopped),
             Err(error) => Err(error.into()),
-        };
-        // The waiting task may have ended with the process.
-        drop(self.reply.send(outcome));
+        });
     }
-}
-
-/// The record of a key that was read; `None` if there is none.
-///
-/// # Errors
-/// The key was not read, or the record is damaged.
-pub fn value_of<T>(
-    reads: &ReadResults,
-    key: &[u8],
-    decode: impl FnOnce(&[u8]) -> Result<T, StoreError>,
-) -> Result<Option<T>, StoreError> {
-    let value = reads.value(key).ok_or(StoreError::NotRead)?;
-    value.map(|it| decode(it)).transpose()
 }

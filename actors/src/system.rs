@@ -45,7 +45,6 @@ const POLL: Duration = Duration::from_secs(10);
 const MULTI_NODE_POLL: Duration = Duration::from_millis(250);
 
 pub struct System {
-    accounts: Arc<AccountRegistry>,
     dispatch: Arc<DispatchContext>,
     waiting_jobs: WaitingJobs,
     dispatcher: Addr<Dispatcher>,
@@ -166,8 +165,7 @@ impl System {
             Arc::clone(&dispatch.queues),
         ))];
         if let Some(node) = &node {
-            let started = nodes::start(node, &store, &accounts, &dispatch, &deliveries, &fail_stop);
-            tasks.extend(started);
+            tasks.extend(nodes::start(node, &dispatch, &deliveries));
         }
         let context = Arc::clone(&accounts);
         actix::spawn(async move {
@@ -175,7 +173,6 @@ impl System {
             abandoned_jobs::cancel(abandoned, &context, &image_store).await;
         });
         Ok(Self {
-            accounts,
             dispatch,
             waiting_jobs,
             dispatcher,
@@ -192,7 +189,7 @@ impl System {
     }
 
     pub fn accounts(&self) -> &Arc<AccountRegistry> {
-        &self.accounts
+        &self.dispatch.accounts
     }
 
     /// `None` on a single node.
@@ -210,14 +207,14 @@ impl System {
         };
         tokio::select! {
             () = node.joined() => Ok(()),
-            reason = self.accounts.fail_stop().tripped() => Err(reason.to_string()),
+            reason = self.accounts().fail_stop().tripped() => Err(reason.to_string()),
         }
     }
 
     /// The number of jobs that are not terminal.
     pub fn live_jobs(&self) -> usize {
         match &self.waiting_jobs.shared {
-            None => self.accounts.context().live_jobs.load(Ordering::Relaxed),
+            None => self.accounts().context().live_jobs.load(Ordering::Relaxed),
             Some(shared) => shared.live(),
         }
     }
@@ -234,7 +231,7 @@ impl System {
 
     /// Changes the paused models for the decisions of all accounts, from the commit on that `submit` submits.
     pub fn change_pause(&self, pause: Pause, submit: impl FnOnce()) {
-        let mut current = self.accounts.context().pause.write();
+        let mut current = self.accounts().context().pause.write();
         submit();
         *current = pause;
     }
@@ -245,11 +242,11 @@ impl System {
     }
 
     pub fn watch(&self, job: JobId) -> JobWatch {
-        self.accounts.context().job_changes.watch(job)
+        self.accounts().context().job_changes.watch(job)
     }
 
     pub fn watchers(&self, job: JobId) -> usize {
-        self.accounts.context().job_changes.watchers(job)
+        self.accounts().context().job_changes.watchers(job)
     }
 
     /// Waits until a job of an account is terminal; `None` if the job does not exist. Never returns after a storage failure, so callers
@@ -317,7 +314,7 @@ impl System {
 
     /// The number of callers that wait for any job to change.
     pub fn waiting_callers(&self) -> usize {
-        self.accounts.context().job_changes.count()
+        self.accounts().context().job_changes.count()
     }
 
     /// The waiting and running jobs, including those of other nodes.

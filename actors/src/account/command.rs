@@ -40,14 +40,12 @@ impl<T, E: CommandError> Reply<T, E> {
     }
 
     // Sending fails only when the caller is gone.
-    fn answer(self) {
-        if let Some(outcome) = self.outcome {
-            drop(self.sender.send(outcome));
-        }
-    }
-
-    fn fail(self, error: &StoreError) {
-        drop(self.sender.send(Err(error.clone().into())));
+    fn answer(self, durable: Result<(), &StoreError>) {
+        let outcome = match durable {
+            Ok(()) => self.outcome,
+            Err(error) => Some(Err(error.clone().into())),
+        };
+        drop(outcome.map(|it| self.sender.send(it)));
     }
 }
 
@@ -129,35 +127,23 @@ impl AccountCommand {
         )
     }
 
-    pub(super) fn answer(self) {
+    /// Sends the outcome, which is durable, or the error of the commit.
+    pub(super) fn answer(self, durable: Result<(), &StoreError>) {
         match self {
-            Self::Accept { reply, .. } => reply.answer(),
-            Self::AcceptBatch { reply, .. } => reply.answer(),
-            Self::CancelBatch { reply, .. } => reply.answer(),
+            Self::Accept { reply, .. } => reply.answer(durable),
+            Self::AcceptBatch { reply, .. } => reply.answer(durable),
+            Self::CancelBatch { reply, .. } => reply.answer(durable),
             Self::Begin { reply, .. } | Self::Apply { reply, .. } | Self::Expire { reply, .. } => {
-                reply.answer()
+                reply.answer(durable)
             }
-            Self::Deposit { reply, .. } => reply.answer(),
-            Self::Change { reply, .. } => reply.answer(),
+            Self::Deposit { reply, .. } => reply.answer(durable),
+            Self::Change { reply, .. } => reply.answer(durable),
             Self::ChangeKey(change) => {
-                (change.then)();
-                change.reply.answer();
+                if durable.is_ok() {
+                    (change.then)();
+                }
+                change.reply.answer(durable);
             }
-        }
-    }
-
-    /// Reports a failed commit to the caller.
-    pub(super) fn fail(self, error: &StoreError) {
-        match self {
-            Self::Accept { reply, .. } => reply.fail(error),
-            Self::AcceptBatch { reply, .. } => reply.fail(error),
-            Self::CancelBatch { reply, .. } => reply.fail(error),
-            Self::Begin { reply, .. } | Self::Apply { reply, .. } | Self::Expire { reply, .. } => {
-                reply.fail(error)
-            }
-            Self::Deposit { reply, .. } => reply.fail(error),
-            Self::Change { reply, .. } => reply.fail(error),
-            Self::ChangeKey(change) => change.reply.fail(error),
         }
     }
 }

@@ -2,11 +2,10 @@
 
 use super::actor::AccountActor;
 use super::command::{AccountCommand, Reply};
-use super::context::AccountContext;
 use super::in_flight::{InFlight, InFlightGuard};
 use super::inbox::{Inbox, PutOutcome};
 use super::round::Wake;
-use super::shared_state::AccountSharedState;
+use super::shared_state::{AccountContext, AccountSharedState};
 use crate::fail_stop::FailStop;
 use actix::{Actor, Addr, ArbiterHandle};
 use parking_lot::RwLock;
@@ -58,13 +57,11 @@ impl AccountHandle {
         note: Option<Note<JobId>>,
         reply: oneshot::Sender<Result<AcceptedJob, AcceptError>>,
     ) -> Result<InFlightGuard, Overloaded> {
-        let guard = self.in_flight.begin();
-        self.send(AccountCommand::Accept {
+        self.create(AccountCommand::Accept {
             job: Box::new(job),
             note,
             reply: reply.into(),
-        })?;
-        Ok(guard)
+        })
     }
 
     /// Sends a batch to be accepted. The caller keeps the guard until it has the reply.
@@ -74,12 +71,16 @@ impl AccountHandle {
         note: Option<Note<BatchId>>,
         reply: oneshot::Sender<Result<AcceptedBatch, AcceptError>>,
     ) -> Result<InFlightGuard, Overloaded> {
-        let guard = self.in_flight.begin();
-        self.send(AccountCommand::AcceptBatch {
+        self.create(AccountCommand::AcceptBatch {
             batch: Box::new(batch),
             note,
             reply: reply.into(),
-        })?;
+        })
+    }
+
+    fn create(&self, command: AccountCommand) -> Result<InFlightGuard, Overloaded> {
+        let guard = self.in_flight.begin();
+        self.send(command)?;
         Ok(guard)
     }
 

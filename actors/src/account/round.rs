@@ -1,8 +1,7 @@
 //! One round of an account: decides a batch of commands, and announces the decisions once they are durable.
 
 use super::command::{AccountCommand, KeyChange, Reply};
-use super::context::AccountContext;
-use super::shared_state::AccountSharedState;
+use super::shared_state::{AccountContext, AccountSharedState};
 use crate::delivery::DeliveryCommand;
 use crate::queue::{Expiry, Lane, QueueChange, QueuedJob, Removal};
 use crate::stats::DecidedCounts;
@@ -97,7 +96,9 @@ impl Round for AccountRound {
             (Ok(()), Some(error)) => context.process.fail_stop.trip(error.to_string()),
             (Err(error), _) => {
                 let error = StoreError::from(error);
-                self.commands.into_iter().for_each(|it| it.fail(&error));
+                self.commands
+                    .into_iter()
+                    .for_each(|it| it.answer(Err(&error)));
             }
         }
         // Also after a failure, so that commands that arrived meanwhile are refused at once.
@@ -417,7 +418,7 @@ impl Decision {
             }
         };
         context.process.stats.jobs.add(&self.counts);
-        commands.into_iter().for_each(AccountCommand::answer);
+        commands.into_iter().for_each(|it| it.answer(Ok(())));
         if let Some(observer) = &context.process.observer {
             self.ended.iter().for_each(|job| observer.job_ended(job));
         }

@@ -1,7 +1,6 @@
 //! The backends: their slots, their circuit breakers, and the selection of one for a run.
 
 mod breaker;
-mod contact;
 mod failover_queue;
 mod health;
 mod lease;
@@ -10,9 +9,8 @@ mod selection;
 mod weighted_round_robin;
 
 pub(crate) use breaker::BreakerEvent;
-pub use contact::BackendError;
 pub(crate) use failover_queue::LeaseRequest;
-pub use health::{BackendHealth, Health};
+pub use health::{BackendError, BackendHealth, Health};
 pub(crate) use lease::BackendLease;
 pub use pool::{Backend, Route, Routes};
 pub(crate) use pool::{BackendPool, SlotDemand};

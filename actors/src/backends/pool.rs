@@ -1,9 +1,8 @@
 //! The configured backends, their slots and breakers, and the runs that wait to fail over.
 
 use super::breaker::{Breaker, BreakerEvent};
-use super::contact::{BackendError, Contact};
 use super::failover_queue::{FailoverQueue, LeaseRequest};
-use super::health::BackendHealth;
+use super::health::{BackendError, BackendHealth, Contact};
 use super::lease::BackendLease;
 use crate::ports::Generator;
 use parking_lot::Mutex;

@@ -7,14 +7,14 @@
 use super::change::{Change, Changes};
 use super::command::{DeliveryCommand, DeliveryDepths};
 use super::context::DeliveryContext;
-use super::event::Event;
 use super::held_shards::{self, DueRead, HeldShards, POLL};
 use super::receiver::{self, FindResult};
 use super::receiver_health::{AttemptEnd, ReceiverHealth};
 use super::scheduler::{DeliveryScheduler, ScheduledDelivery};
-use super::{failed_event, restart, retention};
+use super::{failed_event, restart};
 use crate::ports::AttemptOutcome;
-use actix::{Actor, Addr, AsyncContext, Context, Handler, SpawnHandle};
+use crate::process_context::ProcessContext;
+use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, SpawnHandle};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::task::{self, Poll, Waker};
@@ -22,6 +22,7 @@ use std::time::Duration;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, NoReceiver};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{DueList, StoreError};
 
 const MAILBOX: usize = 4_096;
@@ -47,8 +48,19 @@ pub struct DeliveryActor {
     /// When the actor last read the clock.
     last_now: Timestamp,
     stopping: bool,
-    /// The actor's own address, to which reads, attempts and commits send their events.
+    /// The actor's own address, to which reads, attempts and commits send the next step.
     address: Addr<Self>,
+}
+
+/// What the actor does once a read, an attempt or a commit has ended.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct NextStep(Box<dyn FnOnce(&mut DeliveryActor) + Send>);
+
+impl NextStep {
+    fn new(step: impl FnOnce(&mut DeliveryActor) + Send + 'static) -> Self {
+        Self(Box::new(step))
+    }
 }
 
 impl DeliveryActor {
@@ -57,7 +69,7 @@ impl DeliveryActor {
         Self {
             scheduler: DeliveryScheduler::new(context.limits),
             changes: Changes::new(Arc::clone(&context), move |id, delivery| {
-                committed.do_send(Event::Committed(id, delivery));
+                committed.do_send(NextStep::new(move |actor| actor.committed(id, delivery)));
             }),
             shards: context.process.node.clone().map(HeldShards::new),
             context,
@@ -117,48 +129,23 @@ impl DeliveryActor {
         self.timer = Some((due, handle));
     }
 
-    /// Handles the result of a read as an event: at once if it is ready, as with an engine in this process. A read that takes a round trip
-    /// sends the event later, and the actor goes on meanwhile.
-    fn read_then<T: 'static>(
+    /// Handles the result of a read: at once if it is ready, as with an engine in this process. A read that takes a round trip sends the
+    /// next step later, and the actor goes on meanwhile.
+    fn read_then<T: Send + 'static>(
         &mut self,
         read: impl Future<Output = T> + 'static,
-        event: impl FnOnce(T) -> Event + 'static,
+        then: impl FnOnce(&mut Self, T) + Send + 'static,
     ) {
         let mut read = Box::pin(read);
         let mut no_waker = task::Context::from_waker(Waker::noop());
         if let Poll::Ready(found) = read.as_mut().poll(&mut no_waker) {
-            return self.handle_event(event(found));
+            return then(self, found);
         }
         let address = self.address.clone();
-        tokio::task::spawn_local(async move { address.do_send(event(read.await)) });
-    }
-
-    fn handle_event(&mut self, event: Event) {
-        match event {
-            Event::AttemptEnded {
-                scheduled,
-                health,
-                outcome,
-            } => self.attempt_ended(scheduled, health, outcome),
-            Event::AttemptRead {
-                scheduled,
-                health,
-                found,
-            } => self.attempt_read(scheduled, health, found),
-            Event::RedeliveryRead {
-                id,
-                note,
-                reply,
-                found,
-            } => match self.changes.redeliver(found, note, reply) {
-                Ok(true) => {}
-                Ok(false) => self.committed(id, None),
-                Err(error) => self.context.process.fail_stop.trip(error.to_string()),
-            },
-            Event::PostponedRead(found) => self.schedule_later(found),
-            Event::DueRead(found) => self.due_read(found),
-            Event::Committed(id, delivery) => self.committed(id, delivery),
-        }
+        tokio::task::spawn_local(async move {
+            let found = read.await;
+            address.do_send(NextStep::new(move |actor| then(actor, found)));
+        });
     }
 
     fn begin(&mut self, scheduled: ScheduledDelivery, health: ReceiverHealth) {
@@ -173,10 +160,8 @@ impl DeliveryActor {
             shards.attempt_begins(id, scheduled.webhook);
         }
         let read = receiver::find(Arc::clone(&self.context), id);
-        self.read_then(read, move |found| Event::AttemptRead {
-            scheduled,
-            health,
-            found,
+        self.read_then(read, move |actor, found| {
+            actor.attempt_read(scheduled, health, found);
         });
     }
 
@@ -244,11 +229,9 @@ impl DeliveryActor {
                 let text = "the sender failed unexpectedly";
                 AttemptOutcome::Made(Attempt::broken(round, at, Duration::ZERO, text))
             });
-            address.do_send(Event::AttemptEnded {
-                scheduled,
-                health,
-                outcome,
-            });
+            address.do_send(NextStep::new(move |actor| {
+                actor.attempt_ended(scheduled, health, outcome);
+            }));
         });
     }
 
@@ -261,7 +244,7 @@ impl DeliveryActor {
         }
         let context = Arc::clone(&self.context);
         let read = async move { context.process.store.delivery(id).await };
-        self.read_then(read, Event::PostponedRead);
+        self.read_then(read, Self::schedule_later);
     }
 
     fn schedule_later(&mut self, found: Result<Option<Delivery>, StoreError>) {
@@ -305,7 +288,7 @@ impl DeliveryActor {
         let reads = self.shards.as_mut().and_then(|it| it.next_reads(now));
         if let Some(reads) = reads {
             let store = self.context.process.store.clone();
-            self.read_then(held_shards::read(store, reads, now), Event::DueRead);
+            self.read_then(held_shards::read(store, reads, now), Self::due_read);
         }
     }
 
@@ -388,11 +371,12 @@ impl DeliveryActor {
             Change::Attempt { account, attempt } => self.changes.record(account, id, attempt),
             Change::Redeliver { note, reply } => {
                 let read = receiver::find(Arc::clone(&self.context), id);
-                self.read_then(read, move |found| Event::RedeliveryRead {
-                    id,
-                    note,
-                    reply,
-                    found,
+                self.read_then(read, move |actor, found| {
+                    match actor.changes.redeliver(found, note, reply) {
+                        Ok(true) => {}
+                        Ok(false) => actor.committed(id, None),
+                        Err(error) => actor.context.process.fail_stop.trip(error.to_string()),
+                    }
                 });
             }
         }
@@ -420,11 +404,11 @@ impl Actor for DeliveryActor {
     }
 }
 
-impl Handler<Event> for DeliveryActor {
+impl Handler<NextStep> for DeliveryActor {
     type Result = ();
 
-    fn handle(&mut self, event: Event, ctx: &mut Self::Context) {
-        self.handle_event(event);
+    fn handle(&mut self, NextStep(step): NextStep, ctx: &mut Self::Context) {
+        step(self);
         self.begin_due_attempts(ctx);
     }
 }
@@ -455,15 +439,17 @@ impl Handler<DeliveryCommand> for DeliveryActor {
                 limit,
                 reply,
             } => {
-                let has_attempt = |id| self.in_flight.contains(&id);
-                let step = retention::Forget {
-                    older_than,
-                    cursor,
-                    limit,
-                    reply,
-                };
-                if let Err(error) = retention::forget(step, has_attempt, &mut self.changes) {
-                    self.context.process.fail_stop.trip(error.to_string());
+                // The delivery actor deletes them, because a redelivery of one of them may arrive at the same time.
+                let ProcessContext {
+                    store, fail_stop, ..
+                } = &*self.context.process;
+                let keep = |id| self.changes.is_committing(id) || self.in_flight.contains(&id);
+                match store
+                    .forget_deliveries(older_than, &cursor, limit, keep)
+                    .wait()
+                {
+                    Ok(step) => self.changes.forget(step, reply),
+                    Err(error) => fail_stop.trip(error.to_string()),
                 }
             }
             DeliveryCommand::Hold { shards, reply } => {

@@ -3,7 +3,7 @@
 use super::command::{DeliveryError, RedeliveryChange, Reply};
 use super::context::DeliveryContext;
 use super::receiver::FindResult;
-use super::round::DeliveryRound;
+use crate::round::{Decision, DecisionStep, decide_then};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use tintype_storage::domain::audit_log::Note;
@@ -12,7 +12,9 @@ use tintype_storage::domain::delivery::{
 };
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::operator_event::EventSubject;
-use tintype_storage::store::{StoreError, Writes};
+use tintype_storage::engine::{Key, ReadRequest, ReadResults};
+use tintype_storage::store::tables::DELIVERIES;
+use tintype_storage::store::{DeletionStep, StoreError, Writes};
 
 pub enum Change {
     Attempt {
@@ -46,10 +48,6 @@ impl Changes {
             committing: HashMap::new(),
             on_commit: Arc::new(on_commit),
         }
-    }
-
-    pub fn context(&self) -> &DeliveryContext {
-        &self.context
     }
 
     pub fn is_committing(&self, id: DeliveryId) -> bool {
@@ -196,13 +194,16 @@ impl Changes {
         });
     }
 
-    /// Deletes deliveries, or none of them if one has changed since it was read.
-    pub fn remove(
-        &mut self,
-        found: Vec<Delivery>,
-        writes: Writes,
-        then: impl FnOnce(Result<(), StoreError>) + Send + 'static,
-    ) {
+    /// Deletes deliveries, or none of them if one has changed since it was read. Replies with the next cursor.
+    pub fn forget(&mut self, step: DeletionStep, reply: Reply<Vec<u8>, StoreError>) {
+        let DeletionStep {
+            deliveries: found,
+            writes,
+            cursor,
+        } = step;
+        if writes.is_empty() {
+            return drop(reply.send(Ok(cursor)));
+        }
         let of: Vec<_> = found.iter().map(|it| (it.account, it.id)).collect();
         let ids: Vec<DeliveryId> = found.iter().map(|it| it.id).collect();
         let decide = move |now: Vec<Option<Delivery>>| {
@@ -210,11 +211,11 @@ impl Changes {
             let writes = is_unchanged.then(|| writes.clone());
             (writes.unwrap_or_default(), ())
         };
-        self.decide_all(&of, decide, move |outcome, on_commit| {
+        self.decide_all(of, decide, move |outcome, on_commit| {
             if outcome.is_ok() {
                 ids.into_iter().for_each(|id| on_commit(id, None));
             }
-            then(outcome);
+            drop(reply.send(outcome.map(|()| cursor)));
         });
     }
 
@@ -222,20 +223,20 @@ impl Changes {
         &mut self,
         account: AccountId,
         id: DeliveryId,
-        mut decide: impl FnMut(Option<Delivery>) -> (Writes, T) + Send + 'static,
+        decide: impl Fn(Option<Delivery>) -> (Writes, T) + Send + 'static,
         then: impl FnOnce(Result<T, StoreError>, &CommitListener) + Send + 'static,
     ) {
         let decide = move |mut found: Vec<Option<Delivery>>| decide(found.pop().flatten());
-        self.decide_all(&[(account, id)], decide, then);
+        self.decide_all(vec![(account, id)], decide, then);
     }
 
     fn decide_all<T: Send + 'static>(
         &mut self,
-        of: &[(AccountId, DeliveryId)],
-        decide: impl FnMut(Vec<Option<Delivery>>) -> (Writes, T) + Send + 'static,
+        of: Vec<(AccountId, DeliveryId)>,
+        decide: impl Fn(Vec<Option<Delivery>>) -> (Writes, T) + Send + 'static,
         then: impl FnOnce(Result<T, StoreError>, &CommitListener) + Send + 'static,
     ) {
-        for (_, id) in of {
+        for (_, id) in &of {
             self.committing.entry(*id).or_default();
         }
         let on_commit = Arc::clone(&self.on_commit);
@@ -246,8 +247,38 @@ impl Changes {
             }
             then(outcome, &*on_commit);
         };
-        let round = DeliveryRound::new(of, decide, end);
-        self.context.process.store.decide(Box::new(round));
+        let store = &self.context.process.store;
+        decide_then(store, DeliveryRound { of, decide }, end);
+    }
+}
+
+/// A round that changes deliveries. It holds their records from before the read until the commit, so that no node overwrites the record
+/// of another one.
+struct DeliveryRound<D> {
+    of: Vec<(AccountId, DeliveryId)>,
+    /// Decides on the current deliveries, in the order of `of`.
+    decide: D,
+}
+
+impl<D, T> Decision for DeliveryRound<D>
+where
+    D: Fn(Vec<Option<Delivery>>) -> (Writes, T) + Send + 'static,
+    T: Send + 'static,
+{
+    type Outcome = T;
+
+    fn holds(&self) -> Vec<Key> {
+        self.of.iter().map(|key| DELIVERIES.key(key)).collect()
+    }
+
+    fn needs(&self) -> Vec<ReadRequest> {
+        self.of.iter().map(|key| DELIVERIES.request(key)).collect()
+    }
+
+    fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<T>, StoreError> {
+        let found = self.of.iter().map(|key| DELIVERIES.of_reads(reads, key));
+        let (writes, outcome) = (self.decide)(found.collect::<Result<_, _>>()?);
+        Ok(DecisionStep::Write(writes, outcome))
     }
 }
 

@@ -4,14 +4,11 @@ mod actor;
 mod change;
 mod command;
 mod context;
-mod event;
 mod failed_event;
 mod held_shards;
 mod receiver;
 mod receiver_health;
 mod restart;
-mod retention;
-mod round;
 mod scheduler;
 
 pub use actor::DeliveryActor;

@@ -3,7 +3,7 @@
 //!
 //! Several nodes may adopt a store at the same time, and each may die midway: every step holds the record of their progress.
 
-use crate::round::{Decision, DecisionStep, decide, value_of};
+use crate::round::{Decision, DecisionStep, decide};
 use std::collections::HashMap;
 use tintype_storage::domain::adoption::Adoption;
 use tintype_storage::domain::delivery::DeliveryId;
@@ -46,8 +46,7 @@ pub async fn adopt(store: &Store) -> Result<(), StoreError> {
 }
 
 fn adoption(reads: &ReadResults) -> Result<Adoption, StoreError> {
-    let found = value_of(reads, &ADOPTION.key(&()), |it| ADOPTION.decode(it))?;
-    Ok(found.unwrap_or_default())
+    Ok(ADOPTION.of_reads(reads, &())?.unwrap_or_default())
 }
 
 fn nothing() -> Result<DecisionStep<()>, StoreError> {
@@ -65,7 +64,7 @@ impl Decision for AdoptJobs {
     }
 
     fn needs(&self) -> Vec<ReadRequest> {
-        vec![ReadRequest::Get(ADOPTION.key(&()))]
+        vec![ADOPTION.request(&())]
     }
 
     fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<()>, StoreError> {
@@ -95,10 +94,7 @@ impl Decision for AdoptJobs {
         for job in &jobs {
             let load = match loads.remove(&job.account) {
                 Some(load) => Some(load),
-                None => {
-                    let key = ACCOUNT_LOADS.key(&job.account);
-                    value_of(reads, &key, |it| ACCOUNT_LOADS.decode(it))?
-                }
+                None => ACCOUNT_LOADS.of_reads(reads, &job.account)?,
             };
             let mut load = load.unwrap_or_default();
             load.add(job);
@@ -186,8 +182,7 @@ impl Decision for AdoptDeliveries {
                 continue;
             }
             writes.push((key, None));
-            let key = DELIVERIES.key(&(entry.account, *id));
-            let delivery = value_of(reads, &key, |it| DELIVERIES.decode(it))?;
+            let delivery = DELIVERIES.of_reads(reads, &(entry.account, *id))?;
             if delivery.is_some_and(|it| it.state.due() == Some(*due)) {
                 let place = (Shard::of(entry.webhook), (*due, *id));
                 writes.push(DUE_BY_SHARD.put(&place, entry));

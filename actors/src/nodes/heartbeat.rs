@@ -1,7 +1,7 @@
 //! Heartbeats: a node proves that it is alive, and reads the heartbeats of the others.
 
-use super::living_nodes::all_nodes;
-use crate::round::{Decision, DecisionStep, value_of};
+use crate::round::{Decision, DecisionStep};
+use std::collections::HashSet;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::{Node, NodeProcess};
 use tintype_storage::engine::{Key, ReadRequest, ReadResults};
@@ -38,11 +38,11 @@ impl Decision for Join {
     }
 
     fn needs(&self) -> Vec<ReadRequest> {
-        vec![all_nodes()]
+        vec![NODES.request_all()]
     }
 
     fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<Self::Outcome>, StoreError> {
-        let mut nodes = recorded_nodes(reads)?;
+        let mut nodes = NODES.entries_of_reads(reads, &NODES.request_all())?;
         let joined = Node::new(self.process.clone());
         let writes = vec![NODES.put(&self.node, &joined)];
         nodes.push((self.node, joined));
@@ -58,18 +58,18 @@ impl Decision for Heartbeat {
     }
 
     fn needs(&self) -> Vec<ReadRequest> {
-        vec![ReadRequest::Get(NODES.key(&self.node)), all_nodes()]
+        vec![NODES.request(&self.node), NODES.request_all()]
     }
 
     fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<HeartbeatOutcome>, StoreError> {
-        let own = value_of(reads, &NODES.key(&self.node), |it| NODES.decode(it))?;
+        let own = NODES.of_reads(reads, &self.node)?;
         let Some(own) = own.filter(|it| !it.has_ended) else {
             return Ok(DecisionStep::Write(
                 Writes::new(),
                 HeartbeatOutcome::DeclaredDead,
             ));
         };
-        let nodes = recorded_nodes(reads)?;
+        let nodes = NODES.entries_of_reads(reads, &NODES.request_all())?;
         let updated = Node {
             beat: own.beat + 1,
             is_leaving: self.is_leaving,
@@ -81,10 +81,12 @@ impl Decision for Heartbeat {
     }
 }
 
-fn recorded_nodes(reads: &ReadResults) -> Result<Vec<(NodeId, Node)>, StoreError> {
-    let pairs = reads.pairs(&all_nodes()).ok_or(StoreError::NotRead)?;
-    let nodes = pairs
-        .iter()
-        .filter_map(|(key, value)| NODES.entry(key, value).transpose());
-    nodes.collect()
+/// The recorded nodes that were not declared dead. The round has read [`NODES`].
+///
+/// # Errors
+/// A record is damaged, or the nodes were not read.
+pub fn living_nodes(reads: &ReadResults) -> Result<HashSet<NodeId>, StoreError> {
+    let nodes = NODES.entries_of_reads(reads, &NODES.request_all())?;
+    let living = nodes.into_iter().filter(|(_, it)| !it.has_ended);
+    Ok(living.map(|(id, _)| id).collect())
 }

@@ -5,10 +5,9 @@
 
 use super::shared_slots::SlotDemands;
 use crate::dispatch::DispatchContext;
-use crate::fail_stop::FailStop;
 use crate::node::{NodeContext, Taking};
 use crate::queue::{Lane, QueueChange, QueuedJob};
-use crate::round::{Decision, DecisionStep, decide, value_of};
+use crate::round::{Decision, DecisionStep, decide};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,7 +18,7 @@ use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry, Turns};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::{Direction, Key, ReadRequest, ReadResults};
 use tintype_storage::store::tables::{NODES, PAUSE, QUEUE, SERVED_TURNS, TAKEN_JOBS};
-use tintype_storage::store::{Store, StoreError, Writes};
+use tintype_storage::store::{StoreError, Writes};
 use tokio::time::{Instant, timeout};
 
 /// Other nodes add jobs to the queue without waking this one.
@@ -59,9 +58,7 @@ const IN_TURN: [QueueClass; 2] = [QueueClass::Single, QueueClass::Batch];
 /// Takes jobs for the dispatcher of this node.
 pub struct JobTaker {
     pub node: Arc<NodeContext>,
-    pub store: Store,
     pub dispatch: Arc<DispatchContext>,
-    pub fail_stop: FailStop,
 }
 
 impl JobTaker {
@@ -79,7 +76,7 @@ impl JobTaker {
             for tier in Tier::ALL {
                 let full_scans = &mut full_scans[tier.index()];
                 if let Err(error) = self.take(*tier, takes_jobs, full_scans).await {
-                    return self.fail_stop.trip(error.to_string());
+                    return self.dispatch.process.fail_stop.trip(error.to_string());
                 }
             }
         }
@@ -117,7 +114,7 @@ impl JobTaker {
                 held: queues.held_accounts(tier),
                 scans_all,
             };
-            let taken = decide(&self.store, take).await?;
+            let taken = decide(&self.dispatch.process.store, take).await?;
             let has_slots = taken.slots.iter().any(|(_, slots)| *slots > 0);
             for (backend, slots) in taken.slots {
                 pool.add_slots(backend, slots);
@@ -203,21 +200,19 @@ impl Decision for Take {
 
     fn needs(&self) -> Vec<ReadRequest> {
         let mut needs = vec![
-            ReadRequest::Get(SERVED_TURNS.key(&self.tier)),
-            ReadRequest::Get(NODES.key(&self.node)),
-            ReadRequest::Get(PAUSE.key(&())),
+            SERVED_TURNS.request(&self.tier),
+            NODES.request(&self.node),
+            PAUSE.request(&()),
         ];
         needs.extend(self.demands.needs());
         needs
     }
 
     fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<Self::Outcome>, StoreError> {
-        let served = value_of(reads, &SERVED_TURNS.key(&self.tier), |it| {
-            SERVED_TURNS.decode(it)
-        })?;
+        let served = SERVED_TURNS.of_reads(reads, &self.tier)?;
         let served = served.unwrap_or_default();
-        let own = value_of(reads, &NODES.key(&self.node), |it| NODES.decode(it))?;
-        let pause = value_of(reads, &PAUSE.key(&()), |it| PAUSE.decode(it))?;
+        let own = NODES.of_reads(reads, &self.node)?;
+        let pause = PAUSE.of_reads(reads, &())?;
         if own.is_none_or(|it| it.has_ended) {
             return Ok(DecisionStep::Write(Writes::new(), TakeOutcome::default()));
         }

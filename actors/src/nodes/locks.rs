@@ -4,14 +4,14 @@
 //! its holder has left or was declared dead. A dead node is fenced, so work under a lock never commits after another node has taken the
 //! lock over.
 
-use crate::round::{Decision, DecisionStep, decide, value_of};
+use crate::round::{Decision, DecisionStep, decide};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::lock::{Lock, LockName};
 use tintype_storage::domain::node::Node;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::{Direction, Key, ReadRequest, ReadResults};
+use tintype_storage::engine::{Key, ReadRequest, ReadResults};
 use tintype_storage::store::tables::{LOCKS, NODES};
-use tintype_storage::store::{All, Store, StoreError, Write, Writes};
+use tintype_storage::store::{Store, StoreError, Write, Writes};
 
 /// The outcome of [`take`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,11 +65,10 @@ impl Decision for TakeLock {
     fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<LockOutcome>, StoreError> {
         let nothing = |outcome| Ok(DecisionStep::Write(Writes::new(), outcome));
         let is_alive = |node: Option<Node>| node.is_some_and(|it| !it.has_ended);
-        let node = |id: NodeId| value_of(reads, &NODES.key(&id), |it| NODES.decode(it));
-        if !is_alive(node(self.node)?) {
+        if !is_alive(NODES.of_reads(reads, &self.node)?) {
             return nothing(LockOutcome::NotJoined);
         }
-        let lock = value_of(reads, &LOCKS.key(&self.name), |it| LOCKS.decode(it))?;
+        let lock = LOCKS.of_reads(reads, &self.name)?;
         let lock = lock.unwrap_or_default();
         let newest = lock.newest;
         if lock.holder == Some(self.node) {
@@ -77,11 +76,9 @@ impl Decision for TakeLock {
         }
         if let Some(holder) = lock.holder {
             if reads.value(&NODES.key(&holder)).is_none() {
-                return Ok(DecisionStep::Read(vec![ReadRequest::Get(
-                    NODES.key(&holder),
-                )]));
+                return Ok(DecisionStep::Read(vec![NODES.request(&holder)]));
             }
-            if is_alive(node(holder)?) {
+            if is_alive(NODES.of_reads(reads, &holder)?) {
                 return nothing(LockOutcome::Held);
             }
         }
@@ -94,23 +91,13 @@ impl Decision for TakeLock {
     }
 }
 
-/// The read that [`has_any`] needs.
-pub fn all() -> ReadRequest {
-    ReadRequest::Scan(LOCKS.range(&All), Direction::Rising, usize::MAX)
-}
-
-/// Does a node hold a lock under which it may still commit?
+/// Does a node hold a lock under which it may still commit? The round has read [`LOCKS`].
 ///
 /// # Errors
 /// The locks were not read, or are damaged.
 pub fn has_any(reads: &ReadResults, node: NodeId) -> Result<bool, StoreError> {
-    for (key, value) in reads.pairs(&all()).ok_or(StoreError::NotRead)? {
-        // Two nodes may maintain the store at the same time for a moment.
-        let lock = LOCKS.entry(key, value)?;
-        let lock = lock.filter(|(name, _)| *name != LockName::Maintenance);
-        if lock.is_some_and(|(_, it)| it.holder == Some(node)) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    let mut locks = LOCKS.entries_of_reads(reads, &LOCKS.request_all())?;
+    // Two nodes may maintain the store at the same time for a moment.
+    locks.retain(|(name, _)| *name != LockName::Maintenance);
+    Ok(locks.iter().any(|(_, it)| it.holder == Some(node)))
 }

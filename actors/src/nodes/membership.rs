@@ -3,11 +3,10 @@
 use super::adoption::adopt;
 use super::heartbeat::{Heartbeat, HeartbeatOutcome, Join};
 use super::takeover::{DeclareDead, Requeue, RequeueOutcome};
-use crate::fail_stop::FailStop;
 use crate::node::{HEARTBEAT_INTERVAL, NodeContext, SeenNode};
+use crate::process_context::ProcessContext;
 use crate::queue::JobQueues;
 use crate::round::decide;
-use crate::stats::Stats;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -31,10 +30,8 @@ const MAX_SKIPS: u32 = 3;
 
 pub struct Membership {
     pub node: Arc<NodeContext>,
-    pub store: Store,
+    pub process: Arc<ProcessContext>,
     pub queues: Arc<JobQueues>,
-    pub stats: Arc<Stats>,
-    pub fail_stop: FailStop,
 }
 
 /// The other nodes, as this node has seen them.
@@ -75,12 +72,12 @@ impl Membership {
     /// Joins the nodes, and runs until it is aborted. Trips the fail-stop if another node has declared this one dead.
     pub async fn run(self) {
         if let Err(error) = self.join().await {
-            self.fail_stop.trip(error.to_string());
+            self.process.fail_stop.trip(error.to_string());
         }
     }
 
     async fn join(&self) -> Result<(), StoreError> {
-        adopt(&self.store).await?;
+        adopt(&self.process.store).await?;
         self.node.mark_adopted();
         let own = self.node.id;
         let sent = Instant::now();
@@ -88,7 +85,7 @@ impl Membership {
             node: own,
             process: self.node.process.clone(),
         };
-        let nodes = decide(&self.store, join).await?;
+        let nodes = decide(&self.process.store, join).await?;
         let others = OtherNodes::since(sent);
         // The process serves calls once it has joined, and lists the nodes from then on.
         self.node.set_nodes(others.seen_nodes(nodes, sent));
@@ -117,10 +114,10 @@ impl Membership {
                 is_leaving: self.node.is_leaving(),
                 running: self.queues.depths().running as u64,
             };
-            let nodes = match decide(&self.store, heartbeat).await? {
+            let nodes = match decide(&self.process.store, heartbeat).await? {
                 HeartbeatOutcome::Alive(nodes) => nodes,
                 HeartbeatOutcome::DeclaredDead => {
-                    self.fail_stop.trip(EngineError::Fenced.to_string());
+                    self.process.fail_stop.trip(EngineError::Fenced.to_string());
                     return Ok(());
                 }
             };
@@ -150,18 +147,22 @@ impl Membership {
 
     async fn declare_dead(&self, dead: NodeId, beat: u64) -> Result<(), StoreError> {
         let by = self.node.id;
-        if decide(&self.store, DeclareDead { dead, beat, by }).await? {
+        if decide(&self.process.store, DeclareDead { dead, beat, by }).await? {
             tracing::warn!(node = %dead, "declared a node dead, because its heartbeats have stopped");
-            self.stats.nodes.takeovers.fetch_add(1, Ordering::Relaxed);
+            self.process
+                .stats
+                .nodes
+                .takeovers
+                .fetch_add(1, Ordering::Relaxed);
             self.requeue_jobs(dead).await?;
         }
         Ok(())
     }
 
     async fn requeue_jobs(&self, dead: NodeId) -> Result<(), StoreError> {
-        if let Some(jobs) = requeue_jobs(&self.store, dead, false).await? {
+        if let Some(jobs) = requeue_jobs(&self.process.store, dead, false).await? {
             tracing::info!(node = %dead, jobs, "the jobs of a dead node are queued again");
-            let put_back = &self.stats.nodes.jobs_put_back;
+            let put_back = &self.process.stats.nodes.jobs_put_back;
             put_back.fetch_add(jobs as u64, Ordering::Relaxed);
             self.node.take.notify_one();
         }

@@ -1,10 +1,8 @@
 //! Refreshes this node's copy of the shared queue with the commits of other nodes.
 
-use crate::fail_stop::FailStop;
-use crate::queue::{JobQueues, SharedQueue};
+use crate::dispatch::DispatchContext;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_storage::store::Store;
 use tokio::time::sleep;
 
 const SHORT_QUEUE_INTERVAL: Duration = Duration::from_millis(250);
@@ -13,15 +11,15 @@ const LONG_QUEUE_INTERVAL: Duration = Duration::from_secs(2);
 const LONG_QUEUE: usize = 1_000;
 
 /// Runs until it is aborted.
-pub async fn run(
-    queue: Arc<SharedQueue>,
-    queues: Arc<JobQueues>,
-    store: Store,
-    fail_stop: FailStop,
-) {
+pub async fn run(dispatch: Arc<DispatchContext>) {
+    let Some(queue) = &dispatch.accounts.context().shared_queue else {
+        return;
+    };
+    let process = &dispatch.process;
     loop {
-        if let Err(error) = queue.refresh(&store, queues.turns()).await {
-            return fail_stop.trip(error.to_string());
+        let turns = dispatch.queues.turns();
+        if let Err(error) = queue.refresh(&process.store, turns).await {
+            return process.fail_stop.trip(error.to_string());
         }
         sleep(match queue.listed() {
             0..LONG_QUEUE => SHORT_QUEUE_INTERVAL,

@@ -1,20 +1,20 @@
 //! Assigns shards of webhook receivers to nodes. A node takes over a shard only if its holder has left, or was declared dead and fenced.
 //! A living node releases a shard once it has no attempt in flight. So two living nodes never send to the same receiver.
 
-use super::living_nodes::{all_nodes, living_nodes};
+use super::heartbeat::living_nodes;
 use crate::delivery::{DeliveryActor, DeliveryCommand};
-use crate::fail_stop::FailStop;
 use crate::node::{HEARTBEAT_INTERVAL, NodeContext};
-use crate::round::{Decision, DecisionStep, decide, value_of};
+use crate::process_context::ProcessContext;
+use crate::round::{Decision, DecisionStep, decide};
 use actix::Addr;
 use futures_util::future::{try_join, try_join_all};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::shard::{Shard, ShardHolder};
-use tintype_storage::engine::{Direction, Key, ReadRequest, ReadResults};
+use tintype_storage::engine::{Key, ReadRequest, ReadResults};
 use tintype_storage::store::tables::{NODES, SHARD_HOLDERS};
-use tintype_storage::store::{All, Store, StoreError, Writes};
+use tintype_storage::store::{Store, StoreError, Writes};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
@@ -23,9 +23,7 @@ use tokio::time::sleep;
 /// # Errors
 /// The engine fails, or a record is damaged.
 pub async fn pending_deliveries(store: &Store, node: NodeId) -> Result<usize, StoreError> {
-    let all = SHARD_HOLDERS.range(&All);
-    let holders = SHARD_HOLDERS.scan(store, &all, Direction::Rising, usize::MAX);
-    let own = holders.await?.into_iter();
+    let own = SHARD_HOLDERS.all(store).await?.into_iter();
     let own = own.filter(|(_, holder)| holder.0 == Some(node));
     let counts = own.map(|(shard, _)| store.pending_of_shard(shard));
     Ok(try_join_all(counts).await?.into_iter().sum())
@@ -34,9 +32,8 @@ pub async fn pending_deliveries(store: &Store, node: NodeId) -> Result<usize, St
 /// Takes and releases shards, until the node holds its share among the living nodes.
 pub struct ShardKeeper {
     pub node: Arc<NodeContext>,
-    pub store: Store,
+    pub process: Arc<ProcessContext>,
     pub deliveries: Addr<DeliveryActor>,
-    pub fail_stop: FailStop,
 }
 
 impl ShardKeeper {
@@ -48,14 +45,14 @@ impl ShardKeeper {
                 continue;
             }
             if let Err(error) = self.rebalance().await {
-                return self.fail_stop.trip(error.to_string());
+                return self.process.fail_stop.trip(error.to_string());
             }
         }
     }
 
     async fn rebalance(&self) -> Result<(), StoreError> {
         while let Some(moves) = self.next_move().await? {
-            decide(&self.store, moves).await?;
+            decide(&self.process.store, moves).await?;
         }
         Ok(())
     }
@@ -63,15 +60,11 @@ impl ShardKeeper {
     /// Sends the held shards to the delivery actor, and returns the shards to take and to release, if any.
     async fn next_move(&self) -> Result<Option<Move>, StoreError> {
         let node = self.node.id;
-        let (nodes, holders) = (NODES.range(&All), SHARD_HOLDERS.range(&All));
-        let all = |range| (range, Direction::Rising, usize::MAX);
-        let ((nodes, rising, most), (holders, ..)) = (all(nodes), all(holders));
-        let (nodes, holders) = try_join(
-            NODES.scan(&self.store, &nodes, rising, most),
-            SHARD_HOLDERS.scan(&self.store, &holders, rising, most),
+        let (mut living, holders) = try_join(
+            NODES.all(&self.process.store),
+            SHARD_HOLDERS.all(&self.process.store),
         )
         .await?;
-        let mut living = nodes;
         living.retain(|(_, it)| !it.has_ended);
         let is_alive = |id: &NodeId| living.iter().any(|(it, _)| it == id);
         if !is_alive(&node) {
@@ -127,7 +120,7 @@ impl Decision for Move {
 
     fn needs(&self) -> Vec<ReadRequest> {
         let holders = self.holds().into_iter().map(ReadRequest::Get);
-        holders.chain([all_nodes()]).collect()
+        holders.chain([NODES.request_all()]).collect()
     }
 
     fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<()>, StoreError> {
@@ -137,8 +130,7 @@ impl Decision for Move {
             return Ok(DecisionStep::Write(writes, ()));
         }
         let holder = |shard: &Shard| {
-            let key = SHARD_HOLDERS.key(shard);
-            let holder = value_of(reads, &key, |it| SHARD_HOLDERS.decode(it))?;
+            let holder = SHARD_HOLDERS.of_reads(reads, shard)?;
             Ok::<_, StoreError>(holder.unwrap_or_default().0)
         };
         for shard in &self.take {

@@ -1,13 +1,12 @@
 //! Slots of backends that nodes share. The rounds that take jobs also take the slots, and release them once the runs have ended; see
 //! [`SharedSlots`], the record of these slots.
 
-use super::living_nodes::{all_nodes, living_nodes};
+use super::heartbeat::living_nodes;
 use crate::backends::SlotDemand;
-use crate::round::value_of;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::shared_slots::{SharedSlots, SlotGrant, SlotRequest};
 use tintype_storage::engine::{Key, ReadRequest, ReadResults};
-use tintype_storage::store::tables::SHARED_SLOTS;
+use tintype_storage::store::tables::{NODES, SHARED_SLOTS};
 use tintype_storage::store::{StoreError, Writes};
 
 /// A node's demand for slots of a tier's shared backends.
@@ -37,9 +36,9 @@ impl SlotDemands {
     }
 
     pub fn needs(&self) -> Vec<ReadRequest> {
-        match self.holds() {
-            Some(key) => vec![ReadRequest::Get(key), all_nodes()],
-            None => Vec::new(),
+        match self.0.is_empty() {
+            true => Vec::new(),
+            false => vec![SHARED_SLOTS.request(&()), NODES.request_all()],
         }
     }
 
@@ -59,11 +58,11 @@ impl SlotDemands {
             places: SharedSlots::default(),
             grants: Vec::new(),
         };
-        let Some(key) = self.holds() else {
+        if self.0.is_empty() {
             return Ok(slots);
-        };
+        }
         let living = living_nodes(reads)?;
-        let places = value_of(reads, &key, |it| SHARED_SLOTS.decode(it))?;
+        let places = SHARED_SLOTS.of_reads(reads, &())?;
         slots.before = places.unwrap_or_default();
         slots.places = slots.before.clone();
         for demand in &self.0 {

@@ -4,12 +4,12 @@
 //! take that was in flight has been committed, or never will be.
 
 use super::locks;
-use crate::round::{Decision, DecisionStep, value_of};
+use crate::round::{Decision, DecisionStep};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::Node;
 use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
 use tintype_storage::engine::{Direction, Key, ReadRequest, ReadResults};
-use tintype_storage::store::tables::{NODES, QUEUE, TAKEN_JOBS};
+use tintype_storage::store::tables::{LOCKS, NODES, QUEUE, TAKEN_JOBS};
 use tintype_storage::store::{StoreError, Writes};
 
 /// Jobs per round.
@@ -32,16 +32,13 @@ impl Decision for DeclareDead {
     }
 
     fn needs(&self) -> Vec<ReadRequest> {
-        vec![
-            ReadRequest::Get(NODES.key(&self.dead)),
-            ReadRequest::Get(NODES.key(&self.by)),
-        ]
+        vec![NODES.request(&self.dead), NODES.request(&self.by)]
     }
 
     fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<bool>, StoreError> {
-        let by = node(reads, self.by)?;
+        let by = NODES.of_reads(reads, &self.by)?;
         let is_silent = |it: &Node| it.beat == self.beat && !it.has_ended;
-        let dead = node(reads, self.dead)?.filter(is_silent);
+        let dead = NODES.of_reads(reads, &self.dead)?.filter(is_silent);
         let (Some(dead), Some(_)) = (dead, by.filter(|it| !it.has_ended)) else {
             return Ok(DecisionStep::Write(Writes::new(), false));
         };
@@ -86,36 +83,28 @@ impl Decision for Requeue {
     }
 
     fn needs(&self) -> Vec<ReadRequest> {
-        let mut needs = vec![
-            ReadRequest::Get(NODES.key(&self.node)),
-            self.taken_request(),
-        ];
+        let mut needs = vec![NODES.request(&self.node), self.taken_request()];
         if self.is_leaving {
-            needs.push(locks::all());
+            needs.push(LOCKS.request_all());
         }
         needs
     }
 
     fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<RequeueOutcome>, StoreError> {
-        let found = node(reads, self.node)?;
+        let found = NODES.of_reads(reads, &self.node)?;
         if found.is_none_or(|it| it.has_ended == self.is_leaving) {
             return Ok(DecisionStep::Write(Writes::new(), RequeueOutcome::None));
         }
-        let taken = reads
-            .pairs(&self.taken_request())
-            .ok_or(StoreError::NotRead)?;
+        let taken = TAKEN_JOBS.entries_of_reads(reads, &self.taken_request())?;
         let mut writes = Writes::new();
-        for (key, value) in taken {
-            let Some(((_, job), taken)) = TAKEN_JOBS.entry(key, value)? else {
-                continue;
-            };
+        for (key, taken) in &taken {
             let place = QueueEntry {
                 tier: taken.tier,
                 class: QueueClass::Resumed,
                 turn: 0,
-                job,
+                job: key.1,
             };
-            writes.push((key.clone(), None));
+            writes.push(TAKEN_JOBS.delete(key));
             writes.push(QUEUE.put(&place, &taken.account));
         }
         let is_last = taken.len() < STEP;
@@ -137,8 +126,4 @@ impl Requeue {
         let range = TAKEN_JOBS.range(&self.node);
         ReadRequest::Scan(range, Direction::Rising, STEP)
     }
-}
-
-fn node(reads: &ReadResults, id: NodeId) -> Result<Option<Node>, StoreError> {
-    value_of(reads, &NODES.key(&id), |it| NODES.decode(it))
 }

@@ -33,27 +33,15 @@ impl JobOutcome {
     pub fn index(self) -> usize {
         match self {
             Self::Done => 0,
-            Self::Failed(FailureKind::Refused) => 1,
-            Self::Failed(FailureKind::Blocked) => 2,
-            Self::Failed(FailureKind::Unavailable) => 3,
-            Self::Failed(FailureKind::TimedOut) => 4,
-            Self::Failed(FailureKind::Broken) => 5,
-            Self::Failed(FailureKind::Canceled) => 6,
-            Self::Failed(FailureKind::Interrupted) => 7,
+            Self::Failed(kind) => 1 + kind as usize,
         }
     }
 
     pub fn word(self) -> &'static str {
-        [
-            "done",
-            "refused",
-            "blocked",
-            "unavailable",
-            "timed_out",
-            "broken",
-            "canceled",
-            "interrupted",
-        ][self.index()]
+        match self {
+            Self::Done => "done",
+            Self::Failed(kind) => kind.word(),
+        }
     }
 }
 

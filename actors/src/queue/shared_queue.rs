@@ -13,7 +13,7 @@ use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::{Direction, KeyRange, ReadRequest, ReadResults};
 use tintype_storage::store::tables::{QUEUE, TAKEN_JOBS};
-use tintype_storage::store::{All, Store, StoreError, Writes};
+use tintype_storage::store::{Store, StoreError, Writes};
 
 /// Most places of a tier that the copy lists. It only counts the places behind them.
 const LISTED: usize = 10_000;
@@ -347,12 +347,11 @@ async fn read(store: &Store) -> Result<QueueRead, StoreError> {
         };
         Ok::<_, StoreError>((listed, beyond))
     };
-    let everything = TAKEN_JOBS.range(&All);
     let (fast, quality, pro, taken) = futures_util::try_join!(
         tier(Tier::Fast),
         tier(Tier::Quality),
         tier(Tier::Pro),
-        TAKEN_JOBS.scan(store, &everything, Direction::Rising, usize::MAX),
+        TAKEN_JOBS.all(store),
     )?;
     let taken = taken.into_iter().map(|((_, job), taken)| (job, taken));
     Ok(QueueRead {

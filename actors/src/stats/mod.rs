@@ -3,22 +3,21 @@
 //! They count durable changes: a job counts as accepted or ended once its commit is durable. A commit collects its counts and adds them
 //! together, so accepting a job costs less than one atomic addition.
 
-mod backends;
 mod deliveries;
 mod jobs;
-mod nodes;
 mod recent_tries;
 mod sliding_window;
 
-pub use backends::BackendStats;
 pub use deliveries::{ANSWERS, DeliveryStats};
 pub(crate) use jobs::DecidedCounts;
 pub use jobs::JobStats;
-pub use nodes::NodeStats;
 pub use recent_tries::{RecentFigures, RecentTries};
 pub use sliding_window::{SlidingWindow, WINDOW, WindowCounts};
 
+use crate::ports::TryOutcome;
+use std::sync::atomic::AtomicU64;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::histogram::{Histogram, LONG_DURATIONS};
 
 pub struct Stats {
     pub jobs: JobStats,
@@ -37,4 +36,41 @@ impl Stats {
             nodes: NodeStats::default(),
         }
     }
+}
+
+/// Counters of one backend.
+pub struct BackendStats {
+    /// The duration of each try in microseconds, in the order of [`TryOutcome::ALL`].
+    pub tries: [Histogram; TryOutcome::ALL.len()],
+    pub recent: RecentTries,
+    /// Repeated tries.
+    pub retries: AtomicU64,
+    /// Images that could not be stored.
+    pub unusable: AtomicU64,
+    /// Runs that gave up on the backend, including those without another backend to try.
+    pub given_up: AtomicU64,
+}
+
+impl Default for BackendStats {
+    fn default() -> Self {
+        Self {
+            tries: std::array::from_fn(|_| Histogram::new(LONG_DURATIONS)),
+            recent: RecentTries::default(),
+            retries: AtomicU64::new(0),
+            unusable: AtomicU64::new(0),
+            given_up: AtomicU64::new(0),
+        }
+    }
+}
+
+/// Counters of this process as one of several nodes.
+#[derive(Default)]
+pub struct NodeStats {
+    /// Nodes that this one has declared dead.
+    pub takeovers: AtomicU64,
+    /// Jobs of dead nodes that this node has put back into their queues.
+    pub jobs_put_back: AtomicU64,
+    /// Rounds that took jobs from the shared queue.
+    pub takes: AtomicU64,
+    pub jobs_taken: AtomicU64,
 }

@@ -68,7 +68,7 @@ pub async fn claim(
     let refused = |error: Error| connector.refused(&error);
     let mut known: Option<(Vec<u8>, Instant)> = None;
     loop {
-        let found = find(session).await.map_err(refused)?;
+        let found = session.value(CLAIM, "").await.map_err(refused)?;
         match (&found, &known) {
             (Some(found), _) if found == SHARED => {
                 let is_alone = async {
@@ -134,12 +134,6 @@ pub fn in_use(connector: &Connector, claim: &[u8]) -> EngineError {
     ))
 }
 
-pub async fn find(session: &Session) -> Result<Option<Vec<u8>>, Error> {
-    let select = "SELECT value FROM tintype.account WHERE key = $1";
-    let row = session.row(select, &[bytes(&CLAIM)]).await?;
-    row.map(|row| row.try_get(0)).transpose()
-}
-
 /// Replaces the claim that was found; `false` if it has changed meanwhile.
 async fn take(
     session: &Session,
@@ -169,9 +163,7 @@ async fn take(
         return Ok(false);
     }
     // Waits for open transactions that have moved their mark.
-    let remove = "DELETE FROM tintype.account WHERE key >= $1 AND key < $2";
-    let marks = [bytes(&MARKS), bytes(&ABOVE_MARKS)];
-    session.change(remove, &marks).await?;
+    session.remove([MARKS, ABOVE_MARKS]).await?;
     mark::add(session, process, writers).await?;
     session.commit().await?;
     Ok(true)
@@ -241,8 +233,7 @@ pub async fn release(connector: &Connector, process: &Process) {
             .change(claim, &[bytes(&CLAIM), bytes(&process.as_slice())])
             .await?;
         let [from, to] = mark::keys_of(process);
-        let marks = "DELETE FROM tintype.account WHERE key >= $1 AND key < $2";
-        session.change(marks, &[bytes(&from), bytes(&to)]).await
+        session.remove([&from, &to]).await
     });
     match released.await {
         Ok(Ok(_)) => {}

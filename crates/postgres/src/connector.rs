@@ -1,7 +1,7 @@
 //! Opens connections, with advice for failures.
 
 use crate::session::{Session, explain};
-use crate::statements::Statements;
+use crate::statements::PreparedSession;
 use crate::tls;
 use crate::url::DatabaseUrl;
 use tintype_storage::engine::EngineError;
@@ -42,11 +42,7 @@ impl Connector {
         if !session.is_pooled {
             session.apply_settings().await?;
         }
-        let statements = Statements::new(&session).await?;
-        Ok(PreparedSession {
-            session,
-            statements,
-        })
+        PreparedSession::new(session).await
     }
 
     /// An error during the start, with advice.
@@ -60,11 +56,6 @@ impl Connector {
             reason: reason.into(),
         }
     }
-}
-
-pub struct PreparedSession {
-    pub session: Session,
-    pub statements: Statements,
 }
 
 /// Advice if there is a pooler that the URL does not name. The pooler's clients would share prepared statements by names that

@@ -2,8 +2,7 @@
 
 use crate::connector::Connector;
 use crate::engine_state::EngineState;
-use crate::engine_thread::{Command, EngineThread};
-use crate::latch::Latch;
+use crate::engine_thread::{EngineThread, SnapshotRequest};
 use crate::options::{PostgresOptions, Purpose};
 use crate::read_queue::{QueuedRead, Reply};
 use crate::snapshot::PostgresSnapshot;
@@ -13,8 +12,8 @@ use std::thread::ThreadId;
 use std::time::Duration;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{
-    Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, Read, Round, Snapshot,
-    SnapshotError, Value, Wait as _, oversized,
+    Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, Latch, Pairs, Read, Round,
+    Snapshot, SnapshotError, Value, Wait as _, oversized,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::unconstrained;
@@ -22,7 +21,7 @@ use tokio::task::unconstrained;
 pub struct PostgresEngine {
     shared: Arc<EngineState>,
     /// `None` only during the drop.
-    commands: Option<mpsc::UnboundedSender<Command>>,
+    snapshots: Option<mpsc::UnboundedSender<SnapshotRequest>>,
     thread: ThreadId,
     closed: Arc<Latch>,
     ended: Arc<Latch>,
@@ -48,12 +47,12 @@ impl PostgresEngine {
     fn start(options: PostgresOptions, purpose: Purpose) -> Result<Self, EngineError> {
         let connector = Connector::new(options.url.clone())?;
         let shared = Arc::new(EngineState::new(options, connector));
-        let (commands, received) = mpsc::unbounded_channel();
+        let (snapshots, received) = mpsc::unbounded_channel();
         let (opened, outcome) = oneshot::channel();
         let (closed, ended) = (Arc::new(Latch::default()), Arc::new(Latch::default()));
         let work = EngineThread {
             shared: Arc::clone(&shared),
-            commands: received,
+            snapshots: received,
             purpose,
             closed: Arc::clone(&closed),
             ended: Arc::clone(&ended),
@@ -69,7 +68,7 @@ impl PostgresEngine {
             .unwrap_or(Err(EngineError::Stopped))?;
         Ok(Self {
             shared,
-            commands: Some(commands),
+            snapshots: Some(snapshots),
             thread: thread.thread().id(),
             closed,
             ended,
@@ -102,12 +101,7 @@ impl Engine for PostgresEngine {
         self.read(|reply| QueuedRead::GetMany(keys.to_vec(), reply))
     }
 
-    fn scan(
-        &self,
-        range: &KeyRange,
-        direction: Direction,
-        limit: usize,
-    ) -> Read<Vec<(Key, Value)>> {
+    fn scan(&self, range: &KeyRange, direction: Direction, limit: usize) -> Read<Pairs> {
         if limit == 0 || range.is_empty() {
             return Ok(Vec::new()).into();
         }
@@ -140,11 +134,11 @@ impl Engine for PostgresEngine {
         if self.shared.has_snapshot.swap(true, Ordering::SeqCst) {
             return Err(SnapshotError::UnderWay);
         }
-        let (requests, received) = mpsc::unbounded_channel();
+        let (requests, pages) = mpsc::unbounded_channel();
         let snapshot = PostgresSnapshot::new(Arc::clone(&self.shared), requests);
         let (opened, outcome) = oneshot::channel();
-        let command = Command::Snapshot(opened, received);
-        let sent = self.commands.as_ref().map(|it| it.send(command).is_ok());
+        let request = SnapshotRequest { opened, pages };
+        let sent = self.snapshots.as_ref().map(|it| it.send(request).is_ok());
         if sent != Some(true) {
             return Err(EngineError::Stopped.into());
         }
@@ -174,7 +168,7 @@ impl Engine for PostgresEngine {
 impl Drop for PostgresEngine {
     fn drop(&mut self) {
         self.close();
-        drop(self.commands.take());
+        drop(self.snapshots.take());
         if !self.is_own_thread() {
             self.ended.wait();
         }

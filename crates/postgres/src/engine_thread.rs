@@ -2,7 +2,6 @@
 
 use crate::claim::{self, Process};
 use crate::engine_state::{EngineState, FailsOnPanic};
-use crate::latch::Latch;
 use crate::mark::Mark;
 use crate::options::Purpose;
 use crate::session::RESPONSE_TIMEOUT;
@@ -10,21 +9,20 @@ use crate::snapshot::{self, PageRequest};
 use crate::writer::Writer;
 use crate::{nodes, reader, start_checks};
 use std::sync::Arc;
-use tintype_storage::engine::{EngineError, SnapshotError};
+use tintype_storage::engine::{EngineError, Latch, OpensLatch, SnapshotError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, LocalSet, spawn_local};
 use tokio::time::timeout;
 
-pub enum Command {
-    Snapshot(
-        oneshot::Sender<Result<(), SnapshotError>>,
-        mpsc::UnboundedReceiver<PageRequest>,
-    ),
+/// Opens a snapshot and serves its pages.
+pub struct SnapshotRequest {
+    pub opened: oneshot::Sender<Result<(), SnapshotError>>,
+    pub pages: mpsc::UnboundedReceiver<PageRequest>,
 }
 
 pub struct EngineThread {
     pub shared: Arc<EngineState>,
-    pub commands: mpsc::UnboundedReceiver<Command>,
+    pub snapshots: mpsc::UnboundedReceiver<SnapshotRequest>,
     pub purpose: Purpose,
     /// Opens when nothing more is written.
     pub closed: Arc<Latch>,
@@ -37,7 +35,7 @@ type OpenReply = oneshot::Sender<Result<(), EngineError>>;
 impl EngineThread {
     /// Opens the database, reports the result, and works until the engine is dropped.
     pub fn run(self, opened: OpenReply) {
-        let latches = OpensAll([Arc::clone(&self.closed), Arc::clone(&self.ended)]);
+        let latches = [&self.closed, &self.ended].map(|it| OpensLatch(Arc::clone(it)));
         let _fails = FailsOnPanic(Arc::clone(&self.shared));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -92,8 +90,9 @@ impl EngineThread {
             }
         }
         drop(opened.send(Ok(())));
-        while let Some(Command::Snapshot(opened, requests)) = self.commands.recv().await {
-            spawn_local(snapshot::serve(Arc::clone(&self.shared), opened, requests));
+        while let Some(request) = self.snapshots.recv().await {
+            let SnapshotRequest { opened, pages } = request;
+            spawn_local(snapshot::serve(Arc::clone(&self.shared), opened, pages));
         }
         self.shared.reads.refuse_all(&EngineError::Stopped);
     }
@@ -147,14 +146,5 @@ impl EngineThread {
             claim::release(&shared.connector, &process).await;
             closed.open();
         });
-    }
-}
-
-/// Opens latches when dropped, also after a panic.
-struct OpensAll([Arc<Latch>; 2]);
-
-impl Drop for OpensAll {
-    fn drop(&mut self) {
-        self.0.iter().for_each(|latch| latch.open());
     }
 }

@@ -16,7 +16,6 @@ mod engine;
 mod engine_state;
 mod engine_thread;
 mod fault;
-mod latch;
 mod mark;
 mod nodes;
 mod options;

@@ -86,13 +86,9 @@ impl Mark {
         let session = connector.prepare_session().await?.session;
         session.begin(READ_WRITE).await?;
         // Waits for the end of the lost transaction if the database still runs it.
-        let select = "SELECT value FROM tintype.account WHERE key = $1 FOR UPDATE";
-        let row = session.row(select, &[bytes(&self.key)]).await?;
-        let Some(row) = row else {
-            return Ok(Outcome::Fenced);
-        };
-        let found: Vec<u8> = row.try_get(0)?;
-        let Ok(found) = found.try_into().map(u64::from_be_bytes) else {
+        let found = session.value(&self.key, "FOR UPDATE").await?;
+        let found = found.and_then(|it| it.try_into().ok());
+        let Some(found) = found.map(u64::from_be_bytes) else {
             return Ok(Outcome::Fenced);
         };
         if found == self.number + 1 {

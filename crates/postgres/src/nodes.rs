@@ -36,9 +36,7 @@ async fn add(session: &Session, process: &Process, writers: u8) -> Result<Option
         .change(insert, &[bytes(&CLAIM), bytes(&SHARED)])
         .await?;
     // Locked, so that no process claims the database before the marks are committed.
-    let select = "SELECT value FROM tintype.account WHERE key = $1 FOR SHARE";
-    let row = session.row(select, &[bytes(&CLAIM)]).await?;
-    let claim: Option<Vec<u8>> = row.map(|row| row.try_get(0)).transpose()?;
+    let claim = session.value(CLAIM, "FOR SHARE").await?;
     if let Some(claim) = claim.filter(|it| it != SHARED) {
         session.run("ROLLBACK").await?;
         return Ok(Some(claim));

@@ -3,7 +3,7 @@
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::{Direction, EngineError, Key, KeyRange, Value};
+use tintype_storage::engine::{Direction, EngineError, Key, KeyRange, Pairs, Value};
 use tokio::sync::{Notify, oneshot};
 
 /// The most reads per round trip.
@@ -15,7 +15,7 @@ pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
 pub enum QueuedRead {
     Get(Key, Reply<Option<Value>>),
     GetMany(Vec<Key>, Reply<Vec<Option<Value>>>),
-    Scan(KeyRange, Direction, usize, Reply<Vec<(Key, Value)>>),
+    Scan(KeyRange, Direction, usize, Reply<Pairs>),
     Count(KeyRange, Reply<usize>),
     /// The database's clock.
     Time(Reply<Option<Timestamp>>),

@@ -1,18 +1,17 @@
 //! A reading connection: answers all waiting reads in one round trip.
 
-use crate::connector::PreparedSession;
 use crate::engine_state::EngineState;
 use crate::fault::Fault;
 use crate::outage::Outage;
 use crate::read_queue::QueuedRead;
 use crate::schema::{Part, Relation, parts};
-use crate::session::{READ_ONLY, Session, explain};
-use crate::statements::Statements;
+use crate::session::{READ_ONLY, explain};
+use crate::statements::{PreparedSession, Statement};
 use futures_util::future::try_join_all;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::{Direction, EngineError, Key, KeyRange, Value};
+use tintype_storage::engine::{Direction, EngineError, Key, KeyRange, Pairs, Value};
 use tokio_postgres::{Error, Row};
 
 /// Answers reads until the engine ends.
@@ -42,7 +41,7 @@ pub async fn run(shared: Arc<EngineState>) {
 pub async fn run_on_snapshot(shared: Arc<EngineState>, view: PreparedSession) {
     while let Some(requests) = shared.reads.take().await {
         let questions = questions(&requests);
-        match read(&view.session, &view.statements, &questions).await {
+        match view.read(&questions).await {
             Ok(answers) => reply(requests, &answers),
             Err(error) => {
                 let error = EngineError::Failed(explain(&error));
@@ -66,10 +65,8 @@ async fn answers(
         }
     };
     let questions = questions(requests);
-    shared
-        .outages
-        .response(read_alone(prepared, &questions))
-        .await
+    let answers = read_alone(prepared, &questions);
+    shared.outages.response(answers).await
 }
 
 /// Reads outside of a transaction. With a pooler, a transaction keeps one round trip's reads on one connection with this
@@ -78,11 +75,8 @@ async fn read_alone(
     prepared: &PreparedSession,
     questions: &ReadBatch<'_>,
 ) -> Result<BatchResults, Error> {
-    let PreparedSession {
-        session,
-        statements,
-    } = prepared;
-    let answers = read(session, statements, questions);
+    let session = &prepared.session;
+    let answers = prepared.read(questions);
     if !session.is_pooled {
         return answers.await;
     }
@@ -113,7 +107,7 @@ impl<'a> ReadBatch<'a> {
 /// The results. Scans and counts are in the order of the questions.
 pub struct BatchResults {
     pub values: HashMap<Key, Value>,
-    pub scans: Vec<Vec<(Key, Value)>>,
+    pub scans: Vec<Pairs>,
     pub counts: Vec<usize>,
     /// The database's clock, if requested.
     pub time: Option<Timestamp>,
@@ -169,45 +163,6 @@ fn reply(requests: Vec<QueuedRead>, answers: &BatchResults) {
     }
 }
 
-/// Reads in one round trip; a scan over several tables may take one per table.
-pub async fn read(
-    session: &Session,
-    statements: &Statements,
-    questions: &ReadBatch<'_>,
-) -> Result<BatchResults, Error> {
-    let gets = by_relation(questions.keys.iter().map(|key| key.as_slice()))
-        .into_iter()
-        .map(|(relation, keys)| get(session, statements, relation, keys));
-    let scans = scan_all(session, statements, &questions.scans);
-    let counts = questions.counts.iter();
-    let counts = counts.map(|range| count(session, statements, range));
-    let (values, scans, counts, time) = tokio::try_join!(
-        try_join_all(gets),
-        scans,
-        try_join_all(counts),
-        time(session, statements, questions.time)
-    )?;
-    Ok(BatchResults {
-        values: values.into_iter().flatten().collect(),
-        scans,
-        counts,
-        time,
-    })
-}
-
-async fn time(
-    session: &Session,
-    statements: &Statements,
-    is_wanted: bool,
-) -> Result<Option<Timestamp>, Error> {
-    if !is_wanted {
-        return Ok(None);
-    }
-    let rows = statements.time.rows(session, &[]).await?;
-    let millis = rows.first().map(|it| it.try_get(0)).transpose()?;
-    Ok(millis.map(Timestamp::from_millis))
-}
-
 /// Groups keys by table, in the order in which transactions visit the tables. Keeps the order of the keys.
 pub fn by_relation<'a>(
     keys: impl IntoIterator<Item = &'a [u8]>,
@@ -219,131 +174,148 @@ pub fn by_relation<'a>(
     relations
 }
 
-async fn get(
-    session: &Session,
-    statements: &Statements,
-    relation: Relation,
-    keys: Vec<&[u8]>,
-) -> Result<Vec<(Key, Value)>, Error> {
-    let rows = statements.get(relation).rows(session, &[&keys]).await?;
-    pairs(&rows)
-}
-
 /// The pairs of rows with the columns `key` and `value`.
-pub fn pairs(rows: &[Row]) -> Result<Vec<(Key, Value)>, Error> {
+pub fn pairs(rows: &[Row]) -> Result<Pairs, Error> {
     let pairs = rows.iter();
     pairs
         .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
         .collect()
 }
 
-/// The number of keys in a range.
-async fn count(
-    session: &Session,
-    statements: &Statements,
-    range: &KeyRange,
-) -> Result<usize, Error> {
-    let mut total = 0;
-    for part in parts(range) {
-        let statement = statements.count(part.relation);
-        for row in statement.rows(session, &[&part.from, &part.to]).await? {
-            let count: i64 = row.try_get(0)?;
-            total += usize::try_from(count).unwrap_or(0);
-        }
+impl PreparedSession {
+    /// Reads in one round trip; a scan over several tables may take one per table.
+    pub async fn read(&self, questions: &ReadBatch<'_>) -> Result<BatchResults, Error> {
+        let gets = by_relation(questions.keys.iter().map(|key| key.as_slice()));
+        let gets = gets
+            .into_iter()
+            .map(|(relation, keys)| self.get(relation, keys));
+        let counts = questions.counts.iter().map(|range| self.count(range));
+        let (values, scans, counts, time) = tokio::try_join!(
+            try_join_all(gets),
+            self.scan_all(&questions.scans),
+            try_join_all(counts),
+            self.time(questions.time)
+        )?;
+        Ok(BatchResults {
+            values: values.into_iter().flatten().collect(),
+            scans,
+            counts,
+            time,
+        })
     }
-    Ok(total)
-}
 
-/// Up to a limit of pairs of each range. Ranges of one table and direction share a statement, which costs the database far less
-/// than one statement each.
-async fn scan_all(
-    session: &Session,
-    statements: &Statements,
-    scans: &[(&KeyRange, Direction, usize)],
-) -> Result<Vec<Vec<(Key, Value)>>, Error> {
-    let mut alike: HashMap<(Relation, Direction), Vec<(usize, Part)>> = HashMap::new();
-    let mut others = Vec::new();
-    for (place, (range, direction, _)) in scans.iter().enumerate() {
-        match <[Part; 1]>::try_from(parts(range)) {
-            Ok([part]) => {
-                let key = (part.relation, *direction);
-                alike.entry(key).or_default().push((place, part));
-            }
-            Err(_) => others.push(place),
+    async fn time(&self, is_wanted: bool) -> Result<Option<Timestamp>, Error> {
+        if !is_wanted {
+            return Ok(None);
         }
+        let rows = self.rows(Statement::Time, &[]).await?;
+        let millis = rows.first().map(|it| it.try_get(0)).transpose()?;
+        Ok(millis.map(Timestamp::from_millis))
     }
-    let limit = |place: usize| i64::try_from(scans[place].2).unwrap_or(i64::MAX);
-    let alike = alike
-        .into_iter()
-        .map(|((relation, direction), parts)| async move {
-            if let [(place, part)] = parts.as_slice() {
-                let (_, _, limit) = scans[*place];
-                let pairs = scan_part(session, statements, part, direction, limit).await?;
-                return Ok(vec![(*place, pairs)]);
+
+    async fn get(&self, relation: Relation, keys: Vec<&[u8]>) -> Result<Pairs, Error> {
+        pairs(&self.rows(Statement::Get(relation), &[&keys]).await?)
+    }
+
+    /// The number of keys in a range.
+    async fn count(&self, range: &KeyRange) -> Result<usize, Error> {
+        let mut total = 0;
+        for part in parts(range) {
+            let statement = Statement::Count(part.relation);
+            for row in self.rows(statement, &[&part.from, &part.to]).await? {
+                let count: i64 = row.try_get(0)?;
+                total += usize::try_from(count).unwrap_or(0);
             }
-            let from: Vec<&[u8]> = parts.iter().map(|(_, it)| it.from.as_slice()).collect();
-            let to: Vec<&[u8]> = parts.iter().map(|(_, it)| it.to.as_slice()).collect();
-            let limits: Vec<i64> = parts.iter().map(|(place, _)| limit(*place)).collect();
-            let statement = statements.scan_many(relation, direction);
-            let rows = statement.rows(session, &[&from, &to, &limits]).await?;
-            let mut pairs = vec![Vec::new(); parts.len()];
-            for row in rows {
-                let number: i64 = row.try_get(0)?;
-                let of_range = usize::try_from(number - 1).ok();
-                if let Some(pairs) = of_range.and_then(|it| pairs.get_mut(it)) {
-                    pairs.push((row.try_get(1)?, row.try_get(2)?));
+        }
+        Ok(total)
+    }
+
+    /// Up to a limit of pairs of each range. Ranges of one table and direction share a statement, which costs the database far
+    /// less than one statement each.
+    async fn scan_all(&self, scans: &[(&KeyRange, Direction, usize)]) -> Result<Vec<Pairs>, Error> {
+        let mut alike: HashMap<(Relation, Direction), Vec<(usize, Part)>> = HashMap::new();
+        let mut others = Vec::new();
+        for (place, (range, direction, _)) in scans.iter().enumerate() {
+            match <[Part; 1]>::try_from(parts(range)) {
+                Ok([part]) => {
+                    let key = (part.relation, *direction);
+                    alike.entry(key).or_default().push((place, part));
                 }
+                Err(_) => others.push(place),
             }
-            let places = parts.into_iter().map(|(place, _)| place);
-            Ok::<Vec<(usize, Vec<(Key, Value)>)>, Error>(places.zip(pairs).collect())
-        });
-    let others = others.into_iter().map(|place| async move {
-        let (range, direction, limit) = scans[place];
-        let pairs = scan(session, statements, range, direction, limit).await?;
-        Ok((place, pairs))
-    });
-    let (alike, others) = tokio::try_join!(try_join_all(alike), try_join_all(others))?;
-    let mut found = vec![Vec::new(); scans.len()];
-    for (place, pairs) in alike.into_iter().flatten().chain(others) {
-        found[place] = pairs;
-    }
-    Ok(found)
-}
-
-/// Up to `limit` pairs of a range, in order.
-pub async fn scan(
-    session: &Session,
-    statements: &Statements,
-    range: &KeyRange,
-    direction: Direction,
-    limit: usize,
-) -> Result<Vec<(Key, Value)>, Error> {
-    let mut parts = parts(range);
-    if direction == Direction::Falling {
-        parts.reverse();
-    }
-    let mut pairs = Vec::new();
-    for part in parts {
-        if pairs.len() >= limit {
-            break;
         }
-        pairs.extend(scan_part(session, statements, &part, direction, limit - pairs.len()).await?);
+        let limit = |place: usize| i64::try_from(scans[place].2).unwrap_or(i64::MAX);
+        let alike = alike
+            .into_iter()
+            .map(async |((relation, direction), parts)| {
+                if let [(place, part)] = parts.as_slice() {
+                    let pairs = self.scan_part(part, direction, scans[*place].2).await?;
+                    return Ok(vec![(*place, pairs)]);
+                }
+                let from: Vec<&[u8]> = parts.iter().map(|(_, it)| it.from.as_slice()).collect();
+                let to: Vec<&[u8]> = parts.iter().map(|(_, it)| it.to.as_slice()).collect();
+                let limits: Vec<i64> = parts.iter().map(|(place, _)| limit(*place)).collect();
+                let statement = Statement::ScanMany(relation, direction);
+                let rows = self.rows(statement, &[&from, &to, &limits]).await?;
+                let mut pairs = vec![Pairs::new(); parts.len()];
+                for row in rows {
+                    let number: i64 = row.try_get(0)?;
+                    let of_range = usize::try_from(number - 1).ok();
+                    if let Some(pairs) = of_range.and_then(|it| pairs.get_mut(it)) {
+                        pairs.push((row.try_get(1)?, row.try_get(2)?));
+                    }
+                }
+                let places = parts.into_iter().map(|(place, _)| place);
+                Ok::<Vec<(usize, Pairs)>, Error>(places.zip(pairs).collect())
+            });
+        let others = others.into_iter().map(async |place| {
+            let (range, direction, limit) = scans[place];
+            Ok((place, self.scan(range, direction, limit).await?))
+        });
+        let (alike, others) = tokio::try_join!(try_join_all(alike), try_join_all(others))?;
+        let mut found = vec![Pairs::new(); scans.len()];
+        for (place, pairs) in alike.into_iter().flatten().chain(others) {
+            found[place] = pairs;
+        }
+        Ok(found)
     }
-    Ok(pairs)
-}
 
-/// Up to `limit` pairs of a range in one table.
-pub async fn scan_part(
-    session: &Session,
-    statements: &Statements,
-    part: &Part,
-    direction: Direction,
-    limit: usize,
-) -> Result<Vec<(Key, Value)>, Error> {
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let statement = statements.scan(part.relation, direction);
-    let rows = statement
-        .rows(session, &[&part.from, &part.to, &limit])
-        .await?;
-    pairs(&rows)
+    /// Up to `limit` pairs of a range, in order.
+    async fn scan(
+        &self,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Pairs, Error> {
+        let mut parts = parts(range);
+        if direction == Direction::Falling {
+            parts.reverse();
+        }
+        let mut pairs = Pairs::new();
+        for part in parts {
+            if pairs.len() >= limit {
+                break;
+            }
+            pairs.extend(
+                self.scan_part(&part, direction, limit - pairs.len())
+                    .await?,
+            );
+        }
+        Ok(pairs)
+    }
+
+    /// Up to `limit` pairs of a range in one table.
+    pub async fn scan_part(
+        &self,
+        part: &Part,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Pairs, Error> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let statement = Statement::Scan(part.relation, direction);
+        let rows = self
+            .rows(statement, &[&part.from, &part.to, &limit])
+            .await?;
+        pairs(&rows)
+    }
 }

@@ -92,6 +92,19 @@ impl Session {
         Ok(self.rows(statement, parameters).await?.pop())
     }
 
+    /// The value of a key of the engine, if it has one. `lock` is a clause such as `FOR UPDATE`.
+    pub async fn value(&self, key: &[u8], lock: &str) -> Result<Option<Vec<u8>>, Error> {
+        let select = format!("SELECT value FROM tintype.account WHERE key = $1 {lock}");
+        let row = self.row(&select, &[bytes(&key)]).await?;
+        row.map(|row| row.try_get(0)).transpose()
+    }
+
+    /// Deletes the keys of the engine from `from` (inclusive) to `to` (exclusive).
+    pub async fn remove(&self, [from, to]: [&[u8]; 2]) -> Result<u64, Error> {
+        let remove = "DELETE FROM tintype.account WHERE key >= $1 AND key < $2";
+        self.change(remove, &[bytes(&from), bytes(&to)]).await
+    }
+
     /// The number of rows that an unnamed statement changed.
     pub async fn change(
         &self,

@@ -1,16 +1,15 @@
 //! Point-in-time reads: a transaction that reads while others write.
 
-use crate::connector::PreparedSession;
 use crate::engine_state::EngineState;
-use crate::reader::scan_part;
 use crate::schema::{Part, parts};
 use crate::session::explain;
+use crate::statements::PreparedSession;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tintype_storage::engine::{
-    Direction, EngineError, Key, KeyRange, Snapshot, SnapshotError, Value, Wait as _,
+    Direction, EngineError, KeyRange, Pairs, Snapshot, SnapshotError, Wait as _,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::unconstrained;
@@ -19,7 +18,7 @@ use tokio_postgres::Error;
 /// After this time the operator is warned of the effect of an old snapshot.
 const OLD: Duration = Duration::from_secs(600);
 
-pub type Page = Result<Vec<(Key, Value)>, SnapshotError>;
+pub type Page = Result<Pairs, SnapshotError>;
 pub type PageRequest = (usize, oneshot::Sender<Page>);
 
 /// A snapshot, read in pages through the engine's thread.
@@ -98,17 +97,13 @@ async fn page(
     prepared: &PreparedSession,
     rest: &mut VecDeque<Part>,
     limit: usize,
-) -> Result<Vec<(Key, Value)>, Error> {
-    let PreparedSession {
-        session,
-        statements,
-    } = prepared;
+) -> Result<Pairs, Error> {
     let mut pairs = Vec::new();
     while pairs.len() < limit
         && let Some(part) = rest.front_mut()
     {
         let missing = limit - pairs.len();
-        let found = scan_part(session, statements, part, Direction::Rising, missing).await?;
+        let found = prepared.scan_part(part, Direction::Rising, missing).await?;
         match found.last() {
             Some((last, _)) if found.len() == missing => part.from = [last, &b"\0"[..]].concat(),
             _ => drop(rest.pop_front()),

@@ -6,7 +6,7 @@
 use crate::pacing::{GroupNumber, Pacing};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashSet, VecDeque};
-use tintype_storage::engine::{Commit, EngineError, Key, Round, Value};
+use tintype_storage::engine::{Commit, EngineError, Key, Round};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
@@ -261,19 +261,11 @@ impl State {
             && bytes < MAX_BYTES
             && let Some(commit) = self.commits.pop_front()
         {
-            let sizes = commit
-                .writes
-                .iter()
-                .map(|(key, value)| size(key, value.as_ref()));
-            bytes += sizes.sum::<usize>();
+            bytes += commit.bytes();
             taken.push(commit);
         }
         taken
     }
-}
-
-pub fn size(key: &[u8], value: Option<&Value>) -> usize {
-    key.len() + value.map_or(0, Vec::len)
 }
 
 #[cfg(test)]

@@ -3,28 +3,28 @@
 //! The first round trip locks the keys and reads; the decisions run in memory; the second round trip moves the writer's mark,
 //! writes and commits. If its response is lost, the mark shows the outcome.
 
-use crate::connector::PreparedSession;
 use crate::engine_state::EngineState;
 use crate::fault::Fault;
 use crate::mark::{self, Mark, Outcome};
 use crate::outage::Outage;
 use crate::outages::Outages;
-use crate::reader::{BatchResults, ReadBatch, by_relation, pairs, read};
-use crate::session::{READ_WRITE, bytes};
-use crate::write_queue::{Group, HeldRound, size};
+use crate::reader::{BatchResults, ReadBatch, by_relation, pairs};
+use crate::session::READ_WRITE;
+use crate::statements::{PreparedSession, Statement};
+use crate::write_queue::{Group, HeldRound};
 use futures_util::future::try_join_all;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::engine::{
-    Commit, EngineError, Key, ReadRequest, ReadResults, RoundStep, Value, deferred_wake, oversized,
+    Commit, EngineError, Key, Pairs, ReadRequest, ReadResults, RoundStep, Value, Writes, call_back,
+    deferred_wake, oversized, size,
 };
 use tokio_postgres::Error;
 use tokio_postgres::types::ToSql;
 
-type Writes = Vec<(Key, Option<Value>)>;
 type MergedWrites<'a> = BTreeMap<&'a [u8], Option<&'a Value>>;
 
 type Decision = Result<Writes, EngineError>;
@@ -158,7 +158,8 @@ impl Writer {
                     let commits = group.commits.len() + decisions.iter().flatten().count();
                     let sizes = writes.iter().map(|(key, value)| size(key, *value));
                     let counters = &self.shared.counters;
-                    counters.count(began.elapsed(), commits, sizes.sum());
+                    counters.add_commits(commits);
+                    counters.add_sync(began.elapsed(), commits, sizes.sum());
                 }
                 Ok(decisions)
             }
@@ -204,8 +205,7 @@ async fn decide_all(
     let unlocked: ReadBatch<'_> = ReadBatch::of_keys(unlocked);
     if !unlocked.keys.is_empty() {
         // An existing key that was not locked is locked by another process.
-        let found = read(&session.session, &session.statements, &unlocked);
-        let found = outages.response(found).await?;
+        let found = outages.response(session.read(&unlocked)).await?;
         answers.values.extend(found.values);
     }
     let absent = held.iter().filter(|key| !answers.values.contains_key(*key));
@@ -246,8 +246,7 @@ async fn decide_all(
             break;
         }
         let questions = questions(&HashSet::new(), &requests);
-        let further = read(&session.session, &session.statements, &questions);
-        answers = outages.response(further).await?;
+        answers = outages.response(session.read(&questions)).await?;
         answers.remove_reserved(&reserved);
     }
     let mut decided = Vec::new();
@@ -271,14 +270,10 @@ async fn decide_all(
 /// Inserts empty rows for held keys without a row, because only rows can be locked. The rows are never visible: the transaction
 /// sets or deletes them. Returns the inserted keys; other processes are inserting the rest.
 async fn reserve(session: &PreparedSession, mut absent: Vec<&[u8]>) -> Result<HashSet<Key>, Error> {
-    let PreparedSession {
-        session,
-        statements,
-    } = session;
     absent.sort_unstable();
     let mut reserved = HashSet::new();
     for (relation, keys) in by_relation(absent) {
-        let rows = statements.reserve(relation).rows(session, &[&keys]).await?;
+        let rows = session.rows(Statement::Reserve(relation), &[&keys]).await?;
         for row in rows {
             reserved.insert(row.try_get(0)?);
         }
@@ -312,18 +307,16 @@ async fn hold_and_read(
     waits: bool,
     requests: &[Vec<ReadRequest>],
 ) -> Result<(HashSet<Key>, BatchResults), Error> {
-    let PreparedSession {
-        session,
-        statements,
-    } = session;
-    let begin = session.begin(READ_WRITE);
+    let begin = session.session.begin(READ_WRITE);
     let mut sorted: Vec<&[u8]> = held.iter().map(Vec::as_slice).collect();
     sorted.sort_unstable();
     let locks = by_relation(sorted);
     let locks = locks.iter().map(|(relation, keys)| async move {
-        let lock = statements.lock(*relation, waits);
-        let rows = lock.rows(session, &[keys]).await?;
-        pairs(&rows)
+        let lock = match waits {
+            true => Statement::Lock(*relation),
+            false => Statement::LockFree(*relation),
+        };
+        pairs(&session.rows(lock, &[keys]).await?)
     });
     let questions = questions(&held.iter().collect(), requests);
     // The driver sends them in this order, and each statement sees what was committed before it.
@@ -331,9 +324,9 @@ async fn hold_and_read(
         biased;
         begin,
         try_join_all(locks),
-        read(session, statements, &questions)
+        session.read(&questions)
     )?;
-    let locked: Vec<(Key, Value)> = locked.into_iter().flatten().collect();
+    let locked: Pairs = locked.into_iter().flatten().collect();
     let keys = locked.iter().map(|(key, _)| key.clone()).collect();
     answers.values.extend(locked);
     Ok((keys, answers))
@@ -345,7 +338,7 @@ fn distribute(
     requests: &mut [Vec<ReadRequest>],
     answers: &mut BatchResults,
 ) {
-    let mut scans: std::collections::HashMap<ReadRequest, Vec<(Key, Value)>> = Default::default();
+    let mut scans: HashMap<ReadRequest, Pairs> = HashMap::new();
     let mut in_order = answers.scans.drain(..);
     for (reads, requests) in reads.iter_mut().zip(requests) {
         for request in requests.drain(..) {
@@ -372,16 +365,13 @@ fn distribute(
 
 /// Writes and commits in one round trip. `is_begun`: the transaction is open already.
 async fn send(
-    session: &PreparedSession,
+    prepared: &PreparedSession,
     mark: &Mark,
     writes: &MergedWrites<'_>,
     fenced: &[NodeId],
     is_begun: bool,
 ) -> Result<(), Error> {
-    let PreparedSession {
-        session,
-        statements,
-    } = session;
+    let session = &prepared.session;
     let commit = session.commit();
     if writes.is_empty() {
         return match is_begun {
@@ -398,26 +388,25 @@ async fn send(
     let (old, new) = (mark::value(mark.number), mark::value(mark.number + 1));
     let (key, old, new) = (&mark.key, old.as_slice(), new.as_slice());
     let moved: [&(dyn ToSql + Sync); 3] = [key, &old, &new];
-    let move_mark = statements.move_mark.rows(session, &moved);
+    let move_mark = prepared.rows(Statement::MoveMark, &moved);
     let demanded: [&(dyn ToSql + Sync); 2] = [key, &new];
-    let demand_mark = statements.demand_mark.rows(session, &demanded);
+    let demand_mark = prepared.rows(Statement::DemandMark, &demanded);
     // Waits for an open transaction of that node that has moved its mark.
     let fences = fenced.iter().map(|node| async move {
         let [from, to] = mark::keys_of(node.as_bytes());
-        let remove = "DELETE FROM tintype.account WHERE key >= $1 AND key < $2";
-        session.change(remove, &[bytes(&from), bytes(&to)]).await
+        session.remove([&from, &to]).await
     });
     let kept = writes.iter().filter(|(_, value)| value.is_some());
     let upserts = by_relation(kept.map(|(key, _)| *key));
     let upserts = upserts.iter().map(|(relation, keys)| async move {
         let values: Vec<Option<&Value>> = keys.iter().map(|key| writes[*key]).collect();
-        let upsert = statements.upsert(*relation);
-        upsert.rows(session, &[keys, &values]).await
+        let upsert = Statement::Upsert(*relation);
+        prepared.rows(upsert, &[keys, &values]).await
     });
     let removed = writes.iter().filter(|(_, value)| value.is_none());
     let deletes = by_relation(removed.map(|(key, _)| *key));
     let deletes = deletes.iter().map(|(relation, keys)| async move {
-        statements.delete(*relation).rows(session, &[keys]).await
+        prepared.rows(Statement::Delete(*relation), &[keys]).await
     });
     // The driver sends them in this order. After a failed statement all later ones fail, including the commit.
     tokio::try_join!(
@@ -433,8 +422,7 @@ async fn send(
     Ok(())
 }
 
-/// Answers every commit and round of a group. If a callback panics, the others are still answered, but the engine ends: a panic
-/// is a bug.
+/// Answers every commit and round of a group.
 fn answer(
     group: Group,
     decisions: Vec<Decision>,
@@ -442,19 +430,11 @@ fn answer(
 ) -> Result<(), EngineError> {
     deferred_wake::wake_after(|| {
         let mut result = Ok(());
-        let mut tell = |it: Box<dyn FnOnce()>| {
-            if catch_unwind(AssertUnwindSafe(it)).is_err() {
-                result = Err(EngineError::Failed(
-                    "the callback of a commit panicked".into(),
-                ));
-            }
-        };
         for Commit { done, .. } in group.commits {
-            let outcome = commits.clone();
-            tell(Box::new(move || done(outcome)));
+            result = result.and(call_back(|| done(commits.clone())));
         }
         for (HeldRound { round, .. }, decision) in group.rounds.into_iter().zip(decisions) {
-            tell(Box::new(move || round.done(decision.map(drop))));
+            result = result.and(call_back(|| round.done(decision.map(drop))));
         }
         result
     })

@@ -17,6 +17,26 @@ const fn ratio(width: u8, height: u8) -> AspectRatio {
     AspectRatio { width, height }
 }
 
+type Size = (u32, u32);
+
+/// The ratios with the sizes of the model behind `fast`, if it has the ratio, and of the models behind `quality` and `pro`, at 1K.
+const SIZES: [(AspectRatio, Option<Size>, Size); 14] = [
+    (ratio(1, 1), Some((1024, 1024)), (1024, 1024)),
+    (ratio(2, 3), Some((832, 1248)), (848, 1264)),
+    (ratio(3, 2), Some((1248, 832)), (1264, 848)),
+    (ratio(3, 4), Some((864, 1184)), (896, 1200)),
+    (ratio(4, 3), Some((1184, 864)), (1200, 896)),
+    (ratio(4, 5), Some((896, 1152)), (928, 1152)),
+    (ratio(5, 4), Some((1152, 896)), (1152, 928)),
+    (ratio(9, 16), Some((768, 1344)), (768, 1376)),
+    (ratio(16, 9), Some((1344, 768)), (1376, 768)),
+    (ratio(21, 9), Some((1536, 672)), (1584, 672)),
+    (ratio(1, 4), None, (512, 2048)),
+    (ratio(4, 1), None, (2048, 512)),
+    (ratio(1, 8), None, (384, 3072)),
+    (ratio(8, 1), None, (3072, 384)),
+];
+
 #[derive(Debug, thiserror::Error)]
 #[error("unknown aspect ratio")]
 pub struct UnknownRatio;
@@ -25,22 +45,15 @@ impl AspectRatio {
     pub const SQUARE: Self = ratio(1, 1);
 
     /// Every ratio that a tier may offer.
-    pub const ALL: [Self; 14] = [
-        ratio(1, 1),
-        ratio(2, 3),
-        ratio(3, 2),
-        ratio(3, 4),
-        ratio(4, 3),
-        ratio(4, 5),
-        ratio(5, 4),
-        ratio(9, 16),
-        ratio(16, 9),
-        ratio(21, 9),
-        ratio(1, 4),
-        ratio(4, 1),
-        ratio(1, 8),
-        ratio(8, 1),
-    ];
+    pub const ALL: [Self; SIZES.len()] = {
+        let mut all = [Self::SQUARE; SIZES.len()];
+        let mut at = 0;
+        while at < SIZES.len() {
+            all[at] = SIZES[at].0;
+            at += 1;
+        }
+        all
+    };
 
     /// Width over height.
     pub fn value(self) -> f64 {
@@ -64,51 +77,16 @@ impl AspectRatio {
 
     /// Width and height in pixels, from the published sizes of the tier's model.
     pub fn pixels(self, tier: Tier, resolution: Resolution) -> (u32, u32) {
-        let (width, height) = match tier {
-            Tier::Fast => self.fast_pixels(),
-            Tier::Quality | Tier::Pro => self.large_pixels(),
-        };
+        let published = SIZES.iter().find(|(ratio, ..)| *ratio == self);
+        let size = published.and_then(|(_, fast, large)| match tier {
+            Tier::Fast => *fast,
+            Tier::Quality | Tier::Pro => Some(*large),
+        });
+        let (width, height) = size.unwrap_or_else(|| self.same_area());
         (width * resolution.factor(), height * resolution.factor())
     }
 
-    /// Sizes of the model behind `fast`. Ratios that it lacks get the area of 1:1 with sides in steps of 16.
-    fn fast_pixels(self) -> (u32, u32) {
-        match (self.width, self.height) {
-            (1, 1) => (1024, 1024),
-            (2, 3) => (832, 1248),
-            (3, 2) => (1248, 832),
-            (3, 4) => (864, 1184),
-            (4, 3) => (1184, 864),
-            (4, 5) => (896, 1152),
-            (5, 4) => (1152, 896),
-            (9, 16) => (768, 1344),
-            (16, 9) => (1344, 768),
-            (21, 9) => (1536, 672),
-            _ => self.same_area(),
-        }
-    }
-
-    /// Sizes of the models behind `quality` and `pro`, at 1K.
-    fn large_pixels(self) -> (u32, u32) {
-        match (self.width, self.height) {
-            (1, 1) => (1024, 1024),
-            (2, 3) => (848, 1264),
-            (3, 2) => (1264, 848),
-            (3, 4) => (896, 1200),
-            (4, 3) => (1200, 896),
-            (4, 5) => (928, 1152),
-            (5, 4) => (1152, 928),
-            (9, 16) => (768, 1376),
-            (16, 9) => (1376, 768),
-            (21, 9) => (1584, 672),
-            (1, 4) => (512, 2048),
-            (4, 1) => (2048, 512),
-            (1, 8) => (384, 3072),
-            (8, 1) => (3072, 384),
-            _ => self.same_area(),
-        }
-    }
-
+    /// The area of 1:1 with sides in steps of 16.
     fn same_area(self) -> (u32, u32) {
         let side = |value: f64| ((1024.0 * value / 16.0).round() as u32).max(1) * 16;
         (side(self.value().sqrt()), side((1.0 / self.value()).sqrt()))

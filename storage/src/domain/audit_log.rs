@@ -1,11 +1,9 @@
 //! The audit log: who changed what in the operator API or the panel, when, and the values before and after.
 
 use super::ids::{AccountId, AuditId};
-use super::tier::{UnknownWord, words};
+use super::tier::words;
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::str::FromStr;
 use uuid::Uuid;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,6 +3,7 @@
 use super::amount::Amount;
 use super::ids::{AccountId, BatchId, JobId, KeyId};
 use super::job::{Callback, JobState, PromptRef};
+use super::tier::words;
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -42,26 +43,16 @@ pub struct BatchProgress {
     pub ended_at: Option<Timestamp>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BatchStatus {
-    /// Some jobs are queued or running.
-    InProgress,
-    /// Canceled; queued jobs are being canceled.
-    Canceling,
-    /// All jobs are terminal.
-    Ended,
-}
-
-impl BatchStatus {
-    /// The name on the wire.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::InProgress => "in_progress",
-            Self::Canceling => "canceling",
-            Self::Ended => "ended",
-        }
+words!(
+    BatchStatus {
+        /// Some jobs are queued or running.
+        InProgress = "in_progress",
+        /// Canceled; queued jobs are being canceled.
+        Canceling = "canceling",
+        /// All jobs are terminal.
+        Ended = "ended",
     }
-}
+);
 
 impl BatchProgress {
     pub fn of_new(total: u32) -> Self {

@@ -2,22 +2,19 @@
 //!
 //! Each attempt builds the body anew, with a fresh download URL.
 
-mod sent_request;
-
-pub use sent_request::{MAX_SENT_BYTES, SentRequest};
-
-use super::ids::{AccountId, BatchId, JobId, NotAnId};
+use super::ids::{AccountId, BatchId, JobId};
 use super::job::Callback;
+use super::tier::words;
 use super::time::Timestamp;
 use super::webhook::{Webhook, WebhookId};
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 use uuid::Uuid;
 
 /// Bytes of a response body that an attempt stores.
 const MAX_EXCERPT_BYTES: usize = 1_024;
+/// Bytes of a request body that an attempt stores: enough for a whole body without large metadata.
+pub const MAX_SENT_BYTES: usize = 4_096;
 /// Longer errors are truncated.
 const MAX_ERROR_CHARS: usize = 300;
 
@@ -47,29 +44,18 @@ pub struct Delivery {
     pub state: DeliveryState,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum DeliveryKind {
-    /// A job ended.
-    Event,
-    /// A test delivery.
-    Test,
-    /// A batch ended.
-    Batch,
-    /// An event for the operator.
-    Operator,
-}
-
-impl DeliveryKind {
-    /// The name on the wire.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Event => "event",
-            Self::Test => "test",
-            Self::Batch => "batch",
-            Self::Operator => "operator",
-        }
+words!(
+    DeliveryKind {
+        /// A job ended.
+        Event = "event",
+        /// A test delivery.
+        Test = "test",
+        /// A batch ended.
+        Batch = "batch",
+        /// An event for the operator.
+        Operator = "operator",
     }
-}
+);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeliveryState {
@@ -117,6 +103,32 @@ pub struct Attempt {
     pub sent: Option<SentRequest>,
 }
 
+/// The signatures and the body of one attempt. The signed timestamp is the attempt's time in seconds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentRequest {
+    pub x_signature: String,
+    pub webhook_signature: String,
+    /// The body, possibly truncated.
+    pub body: String,
+    /// The length of the whole body.
+    pub body_bytes: u64,
+}
+
+impl SentRequest {
+    pub fn new(x_signature: String, webhook_signature: String, body: &str) -> Self {
+        Self {
+            x_signature,
+            webhook_signature,
+            body: excerpt(body.as_bytes(), MAX_SENT_BYTES),
+            body_bytes: body.len() as u64,
+        }
+    }
+
+    pub fn is_whole(&self) -> bool {
+        self.body.len() as u64 == self.body_bytes
+    }
+}
+
 impl Delivery {
     /// A delivery that is due at once.
     pub fn new(
@@ -142,9 +154,7 @@ impl Delivery {
             },
         }
     }
-}
 
-impl Delivery {
     /// For a test, an id that no job has.
     pub fn job(&self) -> Option<JobId> {
         match self.kind {

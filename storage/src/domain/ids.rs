@@ -3,8 +3,6 @@
 use super::time::Timestamp;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::str::FromStr;
 use uuid::{ContextV7, Uuid};
 
 macro_rules! id {
@@ -26,21 +24,19 @@ macro_rules! id {
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 self.0.hyphenated().fmt(f)
             }
         }
 
-        impl FromStr for $name {
-            type Err = NotAnId;
+        impl std::str::FromStr for $name {
+            type Err = $crate::domain::ids::NotAnId;
 
             /// Accepts only the hyphenated form; braces or missing hyphens are rejected.
-            fn from_str(text: &str) -> Result<Self, NotAnId> {
-                if text.len() != 36 {
-                    return Err(NotAnId);
-                }
-                Uuid::try_parse(text).map(Self).map_err(|_| NotAnId)
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                let id = Uuid::try_parse(text).ok().filter(|_| text.len() == 36);
+                id.map(Self).ok_or($crate::domain::ids::NotAnId)
             }
         }
     };

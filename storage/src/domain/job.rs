@@ -4,7 +4,7 @@ use super::amount::Amount;
 use super::aspect_ratio::{AspectChoice, AspectRatio};
 use super::batch_member::{BatchMember, InputUrls};
 use super::ids::{AccountId, JobId, KeyId};
-use super::tier::{Mode, Resolution, Tier};
+use super::tier::{Mode, Resolution, Tier, words};
 use super::time::Timestamp;
 use super::webhook::WebhookId;
 use serde::{Deserialize, Serialize};
@@ -197,24 +197,25 @@ impl JobState {
     }
 }
 
-/// The kind of failure, for programs; `error` is for people.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum FailureKind {
-    /// The request is invalid.
-    Refused,
-    /// The prompt or the image was blocked for safety.
-    Blocked,
-    /// No backend was reachable or free, or the service's own storage failed.
-    Unavailable,
-    /// A backend, or the whole run, took too long.
-    TimedOut,
-    /// A backend returned an unusable response.
-    Broken,
-    /// The caller canceled the job, or its start deadline passed.
-    Canceled,
-    /// Restarts interrupted every run.
-    Interrupted,
-}
+words!(
+    /// The kind of failure, for programs; `error` is for people.
+    FailureKind {
+        /// The request is invalid.
+        Refused = "refused",
+        /// The prompt or the image was blocked for safety.
+        Blocked = "blocked",
+        /// No backend was reachable or free, or the service's own storage failed.
+        Unavailable = "unavailable",
+        /// A backend, or the whole run, took too long.
+        TimedOut = "timed_out",
+        /// A backend returned an unusable response.
+        Broken = "broken",
+        /// The caller canceled the job, or its start deadline passed.
+        Canceled = "canceled",
+        /// Restarts interrupted every run.
+        Interrupted = "interrupted",
+    }
+);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobEvent {

@@ -2,6 +2,7 @@
 
 use super::amount::{Amount, AmountError};
 use super::ids::{JobId, TransactionId};
+use super::tier::words;
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -121,25 +122,15 @@ fn not_negative(price: Amount) -> Result<(), AmountError> {
     Ok(())
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum EntryKind {
-    Deposit,
-    /// The charge for an image.
-    Charge,
-    /// A correction by the operator.
-    Adjustment,
-}
-
-impl EntryKind {
-    /// The name on the wire.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Deposit => "deposit",
-            Self::Charge => "charge",
-            Self::Adjustment => "adjustment",
-        }
+words!(
+    EntryKind {
+        Deposit = "deposit",
+        /// The charge for an image.
+        Charge = "charge",
+        /// A correction by the operator.
+        Adjustment = "adjustment",
     }
-}
+);
 
 /// Immutable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

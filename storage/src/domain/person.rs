@@ -1,6 +1,7 @@
 //! The people of an account, their invitations and their panel sessions.
 
-use super::ids::{AccountId, NotAnId};
+use super::ids::AccountId;
+use super::tier::words;
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -17,34 +18,14 @@ pub const MAX_EMAIL_CHARS: usize = 254;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Digest32(pub [u8; 32]);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Role {
-    /// May do everything except the operator's tasks.
-    Owner,
-    /// Read-only.
-    Viewer,
-}
-
-impl Role {
-    /// The name on the wire.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Owner => "owner",
-            Self::Viewer => "viewer",
-        }
+words!(
+    Role {
+        /// May do everything except the operator's tasks.
+        Owner = "owner",
+        /// Read-only.
+        Viewer = "viewer",
     }
-}
-
-impl FromStr for Role {
-    type Err = super::tier::UnknownWord;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        [Self::Owner, Self::Viewer]
-            .into_iter()
-            .find(|role| role.word() == text)
-            .ok_or(super::tier::UnknownWord)
-    }
-}
+);
 
 /// Trimmed and lower case, for comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,11 +1,10 @@
 //! A registered webhook, and which webhook receives a job's event.
 
 use super::canonical::Encoding;
-use super::ids::{AccountId, NotAnId};
+use super::ids::AccountId;
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 use uuid::Uuid;
 

@@ -1,7 +1,7 @@
 //! Rounds of an engine whose process is the only writer: key locks are in memory, and reads are ready at once.
 
 use super::round::{ReadResults, Round, RoundStep};
-use super::{Commit, Engine, EngineError, Key, Value};
+use super::{Commit, Engine, EngineError, Key, Writes};
 use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::collections::{HashSet, VecDeque};
@@ -150,10 +150,7 @@ impl Drop for Release {
     }
 }
 
-fn decide(
-    engine: &dyn Engine,
-    round: &mut dyn Round,
-) -> Result<Vec<(Key, Option<Value>)>, EngineError> {
+fn decide(engine: &dyn Engine, round: &mut dyn Round) -> Result<Writes, EngineError> {
     let mut reads = ReadResults::default();
     let mut requests = round.needs();
     loop {

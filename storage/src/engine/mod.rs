@@ -1,19 +1,23 @@
 //! The storage engine interface: engines store bytes and know no records, prices or time.
 
 use crate::domain::time::Timestamp;
-use crate::histogram::Reading;
+pub use counters::{EngineCounters, EngineStats};
 use crossbeam_channel::Receiver;
+pub use failure::{Failure, Latch, OpensLatch};
 pub use holds::Holds;
 pub use read::{Read, Wait};
 pub use round::{ReadRequest, ReadResults, Round, RoundStep};
 pub use snapshot::{Snapshot, SnapshotError};
 use std::fmt;
 use std::ops::{Bound, RangeBounds as _};
-use std::path::PathBuf;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+mod counters;
 pub mod deferred_wake;
+mod failure;
 mod holds;
 mod read;
 mod round;
@@ -25,19 +29,38 @@ pub mod wal;
 pub type Key = Vec<u8>;
 pub type Value = Vec<u8>;
 
+/// One change: a key with its new value, or `None` to delete it.
+pub type Write = (Key, Option<Value>);
+/// The changes of one commit. Keys are unique.
+pub type Writes = Vec<Write>;
+/// The result of a scan.
+pub type Pairs = Vec<(Key, Value)>;
+
 /// The largest value that an engine accepts.
 pub const MAX_VALUE_BYTES: usize = 16 * 1024;
 
 /// One atomic change and its completion callback.
 pub struct Commit {
-    /// Keys with their new values; `None` deletes. Keys are unique.
-    pub writes: Vec<(Key, Option<Value>)>,
+    pub writes: Writes,
     /// Called exactly once, on the engine's thread: it must be quick and must not call the engine.
     pub done: CommitCallback,
 }
 
 /// Receives the outcome of a commit. `Ok` means that the commit survives a power cut.
 pub type CommitCallback = Box<dyn FnOnce(Result<(), EngineError>) + Send>;
+
+impl Commit {
+    /// The bytes of its keys and values.
+    pub fn bytes(&self) -> usize {
+        let sizes = self.writes.iter();
+        sizes.map(|(key, value)| size(key, value.as_ref())).sum()
+    }
+}
+
+/// The bytes of a change.
+pub fn size(key: &[u8], value: Option<&Value>) -> usize {
+    key.len() + value.map_or(0, Vec::len)
+}
 
 impl fmt::Debug for Commit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -92,6 +115,16 @@ pub enum EngineError {
     /// A value or a commit exceeds the engine's limit: a bug.
     #[error("a record of {bytes} bytes exceeds the limit of {MAX_VALUE_BYTES} bytes")]
     TooLarge { bytes: usize },
+}
+
+impl EngineError {
+    /// `reason` says what is wrong, and what to do.
+    pub(crate) fn directory(path: &Path, reason: impl Into<String>) -> Self {
+        Self::Directory {
+            path: path.to_owned(),
+            reason: reason.into(),
+        }
+    }
 }
 
 /// Called once, when an engine fails. The process must end; the restart recovers.
@@ -172,22 +205,6 @@ pub enum Direction {
     Falling,
 }
 
-/// Counters since the engine was opened. An engine without a disk leaves the later ones at zero.
-#[derive(Clone, Debug, Default)]
-pub struct EngineStats {
-    /// Durable commits.
-    pub commits: u64,
-    /// Syncs of the disk. Commits share them.
-    pub syncs: u64,
-    /// Microseconds per sync.
-    pub sync_times: Reading,
-    pub commits_per_sync: Reading,
-    /// Durable bytes of keys and values, including overwritten ones.
-    pub bytes: u64,
-    /// Durable bytes that only the journal holds yet.
-    pub backlog_bytes: u64,
-}
-
 /// Stores keys and values in order.
 ///
 /// Reads show only durable data: a commit becomes visible when its `done` is called, not before, so callers may be shown what
@@ -203,8 +220,7 @@ pub trait Engine: Send + Sync {
     }
 
     /// Up to `limit` pairs of a range, in order.
-    fn scan(&self, range: &KeyRange, direction: Direction, limit: usize)
-    -> Read<Vec<(Key, Value)>>;
+    fn scan(&self, range: &KeyRange, direction: Direction, limit: usize) -> Read<Pairs>;
 
     /// The number of keys in a range.
     fn count(&self, range: &KeyRange) -> Read<usize> {
@@ -247,20 +263,14 @@ pub trait Engine: Send + Sync {
 }
 
 /// Commits and waits. Blocks the thread: for start-up, tools and tests.
-pub fn commit_and_wait(
-    engine: &dyn Engine,
-    writes: Vec<(Key, Option<Value>)>,
-) -> Result<(), EngineError> {
+pub fn commit_and_wait(engine: &dyn Engine, writes: Writes) -> Result<(), EngineError> {
     submit_waiting(engine, writes)
         .recv()
         .unwrap_or(Err(EngineError::Stopped))
 }
 
 /// Submits a change and returns the receiver of its outcome.
-pub fn submit_waiting(
-    engine: &dyn Engine,
-    writes: Vec<(Key, Option<Value>)>,
-) -> Receiver<Result<(), EngineError>> {
+pub fn submit_waiting(engine: &dyn Engine, writes: Writes) -> Receiver<Result<(), EngineError>> {
     let (sender, receiver) = crossbeam_channel::bounded(1);
     // Sending fails only if the caller no longer waits.
     let done = Box::new(move |outcome| drop(sender.send(outcome)));
@@ -269,11 +279,20 @@ pub fn submit_waiting(
 }
 
 /// The error for the first value that is too large.
-pub fn oversized(writes: &[(Key, Option<Value>)]) -> Option<EngineError> {
+pub fn oversized(writes: &[Write]) -> Option<EngineError> {
     let bytes = writes
         .iter()
         .filter_map(|(_, value)| value.as_ref())
         .map(Vec::len)
         .find(|bytes| *bytes > MAX_VALUE_BYTES)?;
     Some(EngineError::TooLarge { bytes })
+}
+
+/// Calls the callback of a commit or round.
+///
+/// # Errors
+/// It has panicked, which is a bug: the engine answers the other callers and then ends.
+pub fn call_back(callback: impl FnOnce()) -> Result<(), EngineError> {
+    catch_unwind(AssertUnwindSafe(callback))
+        .map_err(|_| EngineError::Failed("the callback of a commit panicked".into()))
 }

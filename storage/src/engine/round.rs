@@ -1,6 +1,6 @@
 //! A round: lock keys, read, decide, commit. Every decision that depends on reads is a round.
 
-use super::{Direction, Engine, EngineError, Key, KeyRange, Value};
+use super::{Direction, Engine, EngineError, Key, KeyRange, Pairs, Value, Writes};
 use crate::domain::ids::NodeId;
 use std::collections::HashMap;
 
@@ -31,8 +31,8 @@ pub trait Round: Send {
 
 /// The outcome of a decision.
 pub enum RoundStep {
-    /// The writes of one commit. Keys are unique.
-    Write(Vec<(Key, Option<Value>)>),
+    /// The writes of one commit.
+    Write(Writes),
     /// The decision needs these reads too.
     Read(Vec<ReadRequest>),
 }
@@ -48,7 +48,7 @@ pub enum ReadRequest {
 #[derive(Debug, Default)]
 pub struct ReadResults {
     values: HashMap<Key, Option<Value>>,
-    scans: HashMap<ReadRequest, Vec<(Key, Value)>>,
+    scans: HashMap<ReadRequest, Pairs>,
 }
 
 impl ReadResults {
@@ -68,7 +68,7 @@ impl ReadResults {
     }
 
     /// Adds the result of an [`ReadRequest::Scan`].
-    pub fn add_pairs(&mut self, scan: ReadRequest, pairs: Vec<(Key, Value)>) {
+    pub fn add_pairs(&mut self, scan: ReadRequest, pairs: Pairs) {
         self.scans.insert(scan, pairs);
     }
 

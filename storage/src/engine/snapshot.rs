@@ -1,6 +1,6 @@
 //! A point-in-time read of the whole store while commits continue.
 
-use super::{EngineError, Key, Value};
+use super::{EngineError, Pairs};
 
 /// All pairs that were durable when the snapshot was taken. Dropping it frees the old values kept for it.
 pub trait Snapshot: Send {
@@ -8,7 +8,7 @@ pub trait Snapshot: Send {
     ///
     /// # Errors
     /// See [`SnapshotError`]. The pairs read before are incomplete.
-    fn next(&mut self, limit: usize) -> Result<Vec<(Key, Value)>, SnapshotError>;
+    fn next(&mut self, limit: usize) -> Result<Pairs, SnapshotError>;
 }
 
 /// Why a snapshot cannot be taken or read to its end.

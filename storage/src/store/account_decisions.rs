@@ -6,11 +6,8 @@
 mod admission;
 mod batches;
 mod idempotency;
-mod key_terms;
-mod limits;
 mod needs;
 mod owed_delivery;
-mod read;
 mod read_set;
 mod sharing;
 mod state;

@@ -8,9 +8,6 @@ use crate::domain::ids::{AccountId, BatchId, JobId};
 use crate::domain::job::Job;
 use crate::engine::Direction;
 
-/// Accounts that one read of the search for a batch covers.
-const ACCOUNTS_AT_A_TIME: usize = 200;
-
 impl Store {
     /// A batch of another account takes as long as a missing one.
     pub async fn batch(
@@ -34,23 +31,10 @@ impl Store {
         {
             return Ok(Some(batch));
         }
-        let mut after = None;
-        loop {
-            let page = self.accounts(ACCOUNTS_AT_A_TIME, after).await?;
-            for account in &page.items {
-                // Ids and the list of accounts rise: no later account can have this batch.
-                if account.id.0 > id.0 {
-                    return Ok(None);
-                }
-                if let Some(batch) = BATCHES.get(self, &(account.id, id)).await? {
-                    return Ok(Some(batch));
-                }
-            }
-            match page.next {
-                Some(next) => after = Some(next),
-                None => return Ok(None),
-            }
-        }
+        self.find_in_accounts(id.0, async |account| {
+            BATCHES.get(self, &(account, id)).await
+        })
+        .await
     }
 
     pub async fn progress_of(&self, batch: &Batch) -> Result<BatchProgress, StoreError> {

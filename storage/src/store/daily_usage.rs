@@ -8,11 +8,6 @@ use std::collections::HashMap;
 use uuid::Uuid;
 
 impl Store {
-    /// Empty if nothing was counted.
-    pub async fn daily_usage(&self, place: DailyUsageKey) -> Result<DailyUsage, StoreError> {
-        Ok(DAILY_USAGE.get(self, &place).await?.unwrap_or_default())
-    }
-
     /// Visits an account's usage since a day, in order of days.
     pub async fn each_daily_usage_since(
         &self,
@@ -25,9 +20,7 @@ impl Store {
             day,
             key: KeyId(Uuid::nil()),
         };
-        let range = DAILY_USAGE
-            .range(&account)
-            .starting_at(DAILY_USAGE.key(&first));
+        let range = DAILY_USAGE.between(&account, Some(first), None);
         DAILY_USAGE.each_in(self, range, visit).await
     }
 

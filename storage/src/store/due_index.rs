@@ -73,11 +73,8 @@ impl Store {
         until: Timestamp,
         limit: usize,
     ) -> Result<DueList, StoreError> {
-        let first = DeliveryId(uuid::Uuid::nil());
-        let range = DUE_BY_SHARD
-            .range(&shard)
-            .starting_at(DUE_BY_SHARD.key(&(shard, from)))
-            .below(DUE_BY_SHARD.key(&(shard, (until, first))));
+        let until = (shard, (until, DeliveryId(uuid::Uuid::nil())));
+        let range = DUE_BY_SHARD.between(&shard, Some((shard, from)), Some(until));
         let found = DUE_BY_SHARD
             .scan(self, &range, Direction::Rising, limit)
             .await?;

@@ -27,16 +27,8 @@ impl Store {
         from: Option<JobId>,
         limit: usize,
     ) -> Result<Vec<JobId>, StoreError> {
-        if below.is_some() && below <= from {
-            return Ok(Vec::new());
-        }
-        let mut range = FAVOURITES.range(&account);
-        if let Some(id) = below {
-            range = range.below(FAVOURITES.key(&(account, id)));
-        }
-        if let Some(id) = from {
-            range = range.starting_at(FAVOURITES.key(&(account, id)));
-        }
+        let key = |id| (account, id);
+        let range = FAVOURITES.between(&account, from.map(key), below.map(key));
         let found = FAVOURITES
             .scan(self, &range, Direction::Falling, limit)
             .await?;

@@ -1,6 +1,6 @@
 //! Lists of jobs, newest first: of one account or of all accounts.
 
-use super::{Part, Store, StoreError};
+use super::{Page, Part, Store, StoreError};
 use crate::domain::delivery::DeliveryId;
 use crate::domain::ids::{AccountId, JobId};
 use crate::domain::job::Job;
@@ -11,12 +11,7 @@ use uuid::Uuid;
 /// Accounts, or jobs of one account, per read.
 const STEP: usize = 200;
 
-#[derive(Clone, Debug, Default)]
-pub struct JobPage {
-    pub items: Vec<Job>,
-    /// The start of the next page; `None` at the end.
-    pub next: Option<[u8; 16]>,
-}
+pub type JobPage = Page<Job>;
 
 /// The requested part of a list of jobs.
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +122,7 @@ impl Store {
         for (at, cursor) in cursors.iter_mut().enumerate() {
             heads.extend(cursor.newest(self, &window).await?.map(|id| (id, at)));
         }
-        let (mut page, mut last, mut scanned) = (JobPage::default(), None, 0);
+        let (mut page, mut last, mut scanned) = (Page::default(), None, 0);
         while let Some((id, at)) = heads.pop() {
             if page.items.len() == window.limit || scanned == window.max_scanned.max(1) {
                 page.next = last;
@@ -153,16 +148,25 @@ impl Store {
         {
             return Ok(Some(job));
         }
+        self.find_in_accounts(id.0, async |account| self.job(account, id).await)
+            .await
+    }
+
+    /// Searches for a record of any account by its id. Ids and the list of accounts rise: no later account can have the record.
+    pub(super) async fn find_in_accounts<R>(
+        &self,
+        id: Uuid,
+        find: impl AsyncFn(AccountId) -> Result<Option<R>, StoreError>,
+    ) -> Result<Option<R>, StoreError> {
         let mut after = None;
         loop {
             let page = self.accounts(STEP, after).await?;
-            for account in &page.items {
-                // Ids and the list of accounts rise: no later account can have this job.
-                if account.id.0 > id.0 {
+            for account in page.items.iter().map(|it| it.id) {
+                if account.0 > id {
                     return Ok(None);
                 }
-                if let Some(job) = self.job(account.id, id).await? {
-                    return Ok(Some(job));
+                if let Some(found) = find(account).await? {
+                    return Ok(Some(found));
                 }
             }
             match page.next {

@@ -5,7 +5,8 @@ use super::{All, Store, StoreError, Table};
 use crate::domain::ids::{AccountId, JobId};
 use crate::domain::job::Job;
 use crate::domain::time::Timestamp;
-use crate::engine::{Direction, KeyRange};
+use crate::engine::Direction;
+use itertools::Itertools as _;
 use std::cmp::Ordering;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,14 +38,12 @@ impl Store {
         from: Option<JobId>,
         limit: usize,
     ) -> Result<Vec<Job>, StoreError> {
-        if below.is_some() && below <= from {
-            return Ok(Vec::new());
-        }
         let scan = async |other: Part, table: &JobTable| {
             if part == other {
                 return Ok(Vec::new());
             }
-            let range = within(table, account, below, from);
+            let key = |id| (account, id);
+            let range = table.between(&account, from.map(key), below.map(key));
             table.scan(self, &range, Direction::Falling, limit).await
         };
         // Read live jobs first: a job that ends meanwhile is found twice instead of never. The ended record is newer.
@@ -63,17 +62,12 @@ impl Store {
         to: JobId,
         limit: usize,
     ) -> Result<Vec<Job>, StoreError> {
-        if from > to {
-            return Ok(Vec::new());
-        }
         let scan = async |other: Part, table: &JobTable| {
             if part == other {
                 return Ok(Vec::new());
             }
-            let range = table
-                .range(&account)
-                .starting_at(table.key(&(account, from)))
-                .below(table.key(&(account, to.next())));
+            let (from, below) = ((account, from), (account, to.next()));
+            let range = table.between(&account, Some(from), Some(below));
             table.scan(self, &range, Direction::Rising, limit).await
         };
         // Live jobs first, as in `jobs_of`.
@@ -115,8 +109,8 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<(Timestamp, JobId, AccountId)>, StoreError> {
         let next = Timestamp::from_millis(now.millis() + 1);
-        let above = EXPIRIES.key(&(next, JobId::first_of(Timestamp::EPOCH)));
-        let range = EXPIRIES.range(&All).below(above);
+        let above = (next, JobId::first_of(Timestamp::EPOCH));
+        let range = EXPIRIES.between(&All, None, Some(above));
         let due = EXPIRIES
             .scan(self, &range, Direction::Rising, limit)
             .await?;
@@ -146,38 +140,12 @@ fn merge(
     if live.is_empty() || ended.is_empty() {
         return live.into_iter().chain(ended).map(job).collect();
     }
-    let mut live = live.into_iter().map(job).peekable();
-    let mut ended = ended.into_iter().map(job).peekable();
-    let next = || match (live.peek(), ended.peek()) {
-        (Some(a), Some(b)) => match order(&a.id, &b.id) {
-            Ordering::Less => live.next(),
-            Ordering::Equal => {
-                live.next();
-                ended.next()
-            }
-            Ordering::Greater => ended.next(),
-        },
-        (Some(_), None) => live.next(),
-        (None, _) => ended.next(),
-    };
-    std::iter::from_fn(next).take(limit).collect()
+    let (live, ended) = (live.into_iter().map(job), ended.into_iter().map(job));
+    let merged = live.merge_join_by(ended, |a, b| order(&a.id, &b.id));
+    merged
+        .map(|it| it.reduce(|_, ended| ended))
+        .take(limit)
+        .collect()
 }
 
 type JobTable = Table<(AccountId, JobId), Job>;
-
-fn within(
-    table: &JobTable,
-    account: AccountId,
-    below: Option<JobId>,
-    from: Option<JobId>,
-) -> KeyRange {
-    let range = table.range(&account);
-    let range = match below {
-        Some(id) => range.below(table.key(&(account, id))),
-        None => range,
-    };
-    match from {
-        Some(id) => range.starting_at(table.key(&(account, id))),
-        None => range,
-    }
-}

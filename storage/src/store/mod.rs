@@ -46,18 +46,16 @@ pub use records::{
 };
 pub use search_index::SearchStep;
 pub(crate) use table::each_pair;
-pub use table::{AnyTable, Page, Record, Table, Write};
+pub use table::{AnyTable, Page, Record, Table};
 pub use table_key::{AccountText, All, KeyBytes, TableKey, Under};
 pub use webhooks::MAX_WEBHOOKS;
 
 use crate::domain::ids::AccountId;
 use crate::domain::pause::Pause;
 use crate::engine::{Engine, EngineError, OnFailure};
+pub use crate::engine::{Write, Writes};
 use std::sync::Arc;
 use tables::PAUSE;
-
-/// The writes of one decision.
-pub type Writes = Vec<Write>;
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {

@@ -28,9 +28,8 @@ impl Store {
 
     /// Whether any account has people. Invited people count.
     pub async fn has_people(&self) -> Result<bool, StoreError> {
-        let all = PEOPLE.range(&All);
-        let first = PEOPLE.scan(self, &all, Direction::Rising, 1).await?;
-        Ok(!first.is_empty())
+        let first = PEOPLE.first(self, &All, Direction::Rising).await?;
+        Ok(first.is_some())
     }
 
     /// Oldest first.

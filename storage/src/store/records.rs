@@ -71,13 +71,18 @@ pub struct Mark;
 
 /// The calls that accept an idempotency key. Each call has its own keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
 pub enum IdempotentCall {
     /// Any generation call. The endpoint is part of the fingerprint.
-    Generation,
-    Deposit,
-    Batch,
+    Generation = b'g',
+    Deposit = b'd',
+    Batch = b'b',
     /// Opening an account, recorded under [`SERVICE`](crate::domain::ids::SERVICE).
-    Opening,
+    Opening = b'a',
+}
+
+impl IdempotentCall {
+    pub(super) const ALL: [Self; 4] = [Self::Generation, Self::Deposit, Self::Batch, Self::Opening];
 }
 
 /// The key of a use. It contains the end, so deleting an expired use never hits its successor.

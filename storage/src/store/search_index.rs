@@ -27,11 +27,8 @@ pub enum SearchStep {
 impl Store {
     /// The last job in an account's index.
     pub async fn search_index_end(&self, account: AccountId) -> Result<Option<JobId>, StoreError> {
-        let range = SEARCH_INDEX.range(&account);
-        let last = SEARCH_INDEX
-            .scan(self, &range, Direction::Falling, 1)
-            .await?;
-        Ok(last.into_iter().next().map(|((_, last), _)| last))
+        let last = SEARCH_INDEX.first(self, &account, Direction::Falling);
+        Ok(last.await?.map(|((_, last), _)| last))
     }
 
     /// Adds the next block to an account's index; `None` if the jobs below `settled` do not fill one. No job below `settled`
@@ -68,13 +65,10 @@ impl Store {
             return Ok(SearchStep::Read { from, below });
         };
         // A continued search may start within a block.
-        let range = SEARCH_INDEX
-            .range(&account)
-            .starting_at(SEARCH_INDEX.key(&(account, below)));
-        let within = SEARCH_INDEX
+        let range = SEARCH_INDEX.between(&account, Some((account, below)), None);
+        let mut blocks = SEARCH_INDEX
             .scan(self, &range, Direction::Rising, 1)
             .await?;
-        let mut blocks = within;
         blocks.retain(|(_, block)| block.first < below);
         let (mut looked_at, mut step) = (0, 1);
         loop {
@@ -90,9 +84,7 @@ impl Store {
             if looked_at >= most {
                 return Ok(SearchStep::GoOn { below });
             }
-            let range = SEARCH_INDEX
-                .range(&account)
-                .below(SEARCH_INDEX.key(&(account, below)));
+            let range = SEARCH_INDEX.between(&account, None, Some((account, below)));
             blocks = SEARCH_INDEX
                 .scan(self, &range, Direction::Falling, step)
                 .await?;

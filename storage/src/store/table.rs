@@ -1,17 +1,16 @@
 //! A table: its keys, its name in exports, the encoding of its records, and the check of a record against its key.
 
 use super::codec::{self, Earlier};
-use super::table_key::{KeyBytes, TableKey, Under};
-use super::{Store, StoreError, Writes};
-use crate::engine::{Direction, Key, KeyRange, ReadRequest, Value};
+use super::table_key::{All, KeyBytes, TableKey, Under};
+use super::{Store, StoreError, Write, Writes};
+use crate::engine::{Direction, Key, KeyRange, ReadRequest, ReadResults, Value};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+/// The length of most keys: a prefix and two ids, or a little more.
+const KEY_BYTES: usize = 41;
 /// Records per read.
 const STEP: usize = 1_000;
-
-/// One change: a key with its new value, or `None` to delete it.
-pub type Write = (Key, Option<Value>);
 
 pub trait Record: Serialize + DeserializeOwned + 'static {}
 impl<R: Serialize + DeserializeOwned + 'static> Record for R {}
@@ -95,7 +94,7 @@ impl<K: TableKey, R: Record> Table<K, R> {
     }
 
     fn prefixed(&self, part: &impl KeyBytes) -> Key {
-        let mut bytes = Vec::with_capacity(self.prefix.len() + part.length());
+        let mut bytes = Vec::with_capacity(KEY_BYTES);
         bytes.extend_from_slice(self.prefix);
         part.write(&mut bytes);
         bytes
@@ -113,6 +112,40 @@ impl<K: TableKey, R: Record> Table<K, R> {
             Some(key) => Ok(Some((key, self.decode(value)?))),
             None => Ok(None),
         }
+    }
+
+    /// The read of a record, for a round.
+    pub fn request(&self, key: &K) -> ReadRequest {
+        ReadRequest::Get(self.key(key))
+    }
+
+    /// The read of all records, for a round.
+    pub fn request_all(&self) -> ReadRequest {
+        ReadRequest::Scan(self.range(&All), Direction::Rising, usize::MAX)
+    }
+
+    /// A record that was read for a round.
+    ///
+    /// # Errors
+    /// It was not read, or is damaged.
+    pub fn of_reads(&self, reads: &ReadResults, key: &K) -> Result<Option<R>, StoreError> {
+        let value = reads.value(&self.key(key)).ok_or(StoreError::NotRead)?;
+        value.map(|it| self.decode(it)).transpose()
+    }
+
+    /// The records that were read for a round by a scan.
+    ///
+    /// # Errors
+    /// They were not read, or one is damaged.
+    pub fn entries_of_reads(
+        &self,
+        reads: &ReadResults,
+        scan: &ReadRequest,
+    ) -> Result<Vec<(K, R)>, StoreError> {
+        let pairs = reads.pairs(scan).ok_or(StoreError::NotRead)?.iter();
+        pairs
+            .map(|(key, value)| self.entry_of(key, value))
+            .collect()
     }
 
     pub async fn get(&self, store: &Store, key: &K) -> Result<Option<R>, StoreError> {
@@ -135,6 +168,46 @@ impl<K: TableKey, R: Record> Table<K, R> {
         K: Under<P>,
     {
         KeyRange::prefix(&self.prefixed(part))
+    }
+
+    /// The range of the keys that begin with `part`, from `from` (inclusive) to `below` (exclusive).
+    pub(super) fn between<P: KeyBytes>(
+        &self,
+        part: &P,
+        from: Option<K>,
+        below: Option<K>,
+    ) -> KeyRange
+    where
+        K: Under<P>,
+    {
+        let mut range = self.range(part);
+        if let Some(from) = from {
+            range = range.starting_at(self.key(&from));
+        }
+        if let Some(below) = below {
+            range = range.below(self.key(&below));
+        }
+        range
+    }
+
+    /// The first record of those whose keys begin with `part`.
+    pub(super) async fn first<P: KeyBytes>(
+        &self,
+        store: &Store,
+        part: &P,
+        direction: Direction,
+    ) -> Result<Option<(K, R)>, StoreError>
+    where
+        K: Under<P>,
+    {
+        let found = self.scan(store, &self.range(part), direction, 1).await?;
+        Ok(found.into_iter().next())
+    }
+
+    /// All records, in order.
+    pub async fn all(&self, store: &Store) -> Result<Vec<(K, R)>, StoreError> {
+        let all = self.range(&All);
+        self.scan(store, &all, Direction::Rising, usize::MAX).await
     }
 
     /// Up to `limit` records of a range, in order.
@@ -255,6 +328,15 @@ impl<K: TableKey, R: Record> Table<K, R> {
             }
         }
         Ok((writes, cursor))
+    }
+}
+
+impl<T> Default for Page<T> {
+    fn default() -> Self {
+        Self {
+            items: Vec::new(),
+            next: None,
+        }
     }
 }
 

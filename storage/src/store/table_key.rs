@@ -17,9 +17,6 @@ use uuid::Uuid;
 
 /// A part of a key.
 pub trait KeyBytes {
-    /// Encoded bytes.
-    fn length(&self) -> usize;
-
     fn write(&self, key: &mut Vec<u8>);
 }
 
@@ -36,10 +33,6 @@ pub trait Under<P: KeyBytes>: TableKey {}
 pub struct All;
 
 impl KeyBytes for All {
-    fn length(&self) -> usize {
-        0
-    }
-
     fn write(&self, _: &mut Vec<u8>) {}
 }
 
@@ -53,10 +46,6 @@ impl Under<UsesOf<'_>> for IdempotencyKey {}
 
 /// The key of a setting: the table's prefix is the whole key.
 impl KeyBytes for () {
-    fn length(&self) -> usize {
-        0
-    }
-
     fn write(&self, _: &mut Vec<u8>) {}
 }
 
@@ -67,10 +56,6 @@ impl TableKey for () {
 }
 
 impl<A: KeyBytes, B: KeyBytes> KeyBytes for (A, B) {
-    fn length(&self) -> usize {
-        self.0.length() + self.1.length()
-    }
-
     fn write(&self, key: &mut Vec<u8>) {
         self.0.write(key);
         self.1.write(key);
@@ -85,12 +70,8 @@ impl<A: TableKey, B: TableKey> TableKey for (A, B) {
 
 /// Types of a fixed length, with their conversions.
 macro_rules! fixed {
-    ($($type:ty: $length:literal, |$it:ident| $to:expr, |$bytes:ident| $from:expr;)+) => {$(
+    ($($type:ty: |$it:ident| $to:expr, |$bytes:ident| $from:expr;)+) => {$(
         impl KeyBytes for $type {
-            fn length(&self) -> usize {
-                $length
-            }
-
             fn write(&self, key: &mut Vec<u8>) {
                 let $it = self;
                 key.extend_from_slice(&$to);
@@ -99,99 +80,74 @@ macro_rules! fixed {
 
         impl TableKey for $type {
             fn read(bytes: &mut &[u8]) -> Option<Self> {
-                let ($bytes, rest) = bytes.split_first_chunk::<$length>()?;
+                let ($bytes, rest) = bytes.split_first_chunk()?;
                 *bytes = rest;
-                Some($from)
+                $from
             }
         }
     )+};
 }
 
-// Days and times are never negative, so their big-endian bytes sort correctly.
-fixed! {
-    AccountId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
-    BatchId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
-    FileId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
-    JobId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
-    KeyId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
-    NodeId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
-    TransactionId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
-    AuditId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
-    WebhookId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
-    DeliveryId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
-    PersonId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
-    KeyHash: 32, |it| it.0, |it| Self(*it);
-    Digest32: 32, |it| it.0, |it| Self(*it);
-    Timestamp: 8, |it| it.millis().to_be_bytes(), |it| Self::from_millis(i64::from_be_bytes(*it));
-    i64: 8, |it| it.to_be_bytes(), |it| Self::from_be_bytes(*it);
-    u64: 8, |it| it.to_be_bytes(), |it| Self::from_be_bytes(*it);
-    u32: 4, |it| it.to_be_bytes(), |it| Self::from_be_bytes(*it);
+macro_rules! ids {
+    ($($id:ident)+) => {
+        fixed! { $($id: |it| *it.as_bytes(), |it| Some(Self(Uuid::from_bytes(*it)));)+ }
+    };
 }
 
-/// Enums, one byte each: the index in the list.
-macro_rules! listed {
-    ($($type:ty: $all:expr;)+) => {$(
-        impl KeyBytes for $type {
-            fn length(&self) -> usize {
-                1
-            }
+ids! {
+    AccountId BatchId FileId JobId KeyId NodeId TransactionId AuditId WebhookId DeliveryId PersonId
+}
 
+// Days and times are never negative, so their big-endian bytes sort correctly. An enum is its index in the list.
+fixed! {
+    KeyHash: |it| it.0, |it| Some(Self(*it));
+    Digest32: |it| it.0, |it| Some(Self(*it));
+    Timestamp: |it| it.millis().to_be_bytes(), |it| Some(Self::from_millis(i64::from_be_bytes(*it)));
+    i64: |it| it.to_be_bytes(), |it| Some(Self::from_be_bytes(*it));
+    u64: |it| it.to_be_bytes(), |it| Some(Self::from_be_bytes(*it));
+    u32: |it| it.to_be_bytes(), |it| Some(Self::from_be_bytes(*it));
+    Tier: |it| [*it as u8], |it| Tier::ALL.get(usize::from(u8::from_be_bytes(*it))).copied();
+    QueueClass: |it| [*it as u8], |it| QueueClass::ALL.get(usize::from(u8::from_be_bytes(*it))).copied();
+    Shard: |it| [it.number()], |it| Self::from_number(u8::from_be_bytes(*it));
+}
+
+/// Structs, as the tuple of their fields.
+macro_rules! composed {
+    ($($type:ident { $($field:ident)+ })+) => {$(
+        impl KeyBytes for $type {
             fn write(&self, key: &mut Vec<u8>) {
-                key.push(*self as u8);
+                $(self.$field.write(key);)+
             }
         }
 
         impl TableKey for $type {
             fn read(bytes: &mut &[u8]) -> Option<Self> {
-                let (place, rest) = bytes.split_first()?;
-                *bytes = rest;
-                $all.get(usize::from(*place)).copied()
+                $(let $field = TableKey::read(bytes)?;)+
+                Some(Self { $($field),+ })
             }
         }
     )+};
 }
 
-listed! {
-    Tier: Tier::ALL;
-    QueueClass: QueueClass::ALL;
+composed! {
+    QueueEntry { tier class turn job }
+    DailyUsageKey { account day key }
 }
 
-impl KeyBytes for Shard {
-    fn length(&self) -> usize {
-        1
-    }
+/// The locks without an id, by the byte of their kind.
+const LOCKS: [LockName; 4] = [
+    LockName::Operator,
+    LockName::People,
+    LockName::Favourites,
+    LockName::Maintenance,
+];
+/// The kind of lock with the id of a file.
+const FILE_LOCK: u8 = 4;
 
-    fn write(&self, key: &mut Vec<u8>) {
-        key.push(self.number());
-    }
-}
-
-impl TableKey for Shard {
-    fn read(bytes: &mut &[u8]) -> Option<Self> {
-        let (number, rest) = bytes.split_first()?;
-        *bytes = rest;
-        Self::from_number(*number)
-    }
-}
-
-/// A byte for the kind of lock, and the locked id, if any.
 impl KeyBytes for LockName {
-    fn length(&self) -> usize {
-        match self {
-            Self::File(file) => 1 + file.length(),
-            _ => 1,
-        }
-    }
-
     fn write(&self, key: &mut Vec<u8>) {
-        let kind = match self {
-            Self::Operator => 0,
-            Self::People => 1,
-            Self::Favourites => 2,
-            Self::Maintenance => 3,
-            Self::File(_) => 4,
-        };
-        key.push(kind);
+        let kind = LOCKS.iter().zip(0..).find(|(it, _)| *it == self);
+        key.push(kind.map_or(FILE_LOCK, |(_, kind)| kind));
         if let Self::File(file) = self {
             file.write(key);
         }
@@ -202,68 +158,21 @@ impl TableKey for LockName {
     fn read(bytes: &mut &[u8]) -> Option<Self> {
         let (kind, rest) = bytes.split_first()?;
         *bytes = rest;
-        match kind {
-            0 => Some(Self::Operator),
-            1 => Some(Self::People),
-            2 => Some(Self::Favourites),
-            3 => Some(Self::Maintenance),
-            4 => FileId::read(bytes).map(Self::File),
-            _ => None,
+        match *kind {
+            FILE_LOCK => FileId::read(bytes).map(Self::File),
+            kind => LOCKS.get(usize::from(kind)).copied(),
         }
-    }
-}
-
-impl KeyBytes for QueueEntry {
-    fn length(&self) -> usize {
-        26
-    }
-
-    fn write(&self, key: &mut Vec<u8>) {
-        ((self.tier, self.class), (self.turn, self.job)).write(key);
-    }
-}
-
-impl TableKey for QueueEntry {
-    fn read(bytes: &mut &[u8]) -> Option<Self> {
-        let ((tier, class), (turn, job)) = TableKey::read(bytes)?;
-        Some(Self {
-            tier,
-            class,
-            turn,
-            job,
-        })
     }
 }
 
 impl Under<Tier> for QueueEntry {}
 impl Under<(Tier, QueueClass)> for QueueEntry {}
 
-impl KeyBytes for DailyUsageKey {
-    fn length(&self) -> usize {
-        40
-    }
-
-    fn write(&self, key: &mut Vec<u8>) {
-        (self.account, (self.day, self.key)).write(key);
-    }
-}
-
-impl TableKey for DailyUsageKey {
-    fn read(bytes: &mut &[u8]) -> Option<Self> {
-        let (account, (day, key)) = TableKey::read(bytes)?;
-        Some(Self { account, day, key })
-    }
-}
-
 /// An account's id as text, at the end of a setting's name.
 #[derive(Clone, Copy, Debug)]
 pub struct AccountText(pub AccountId);
 
 impl KeyBytes for AccountText {
-    fn length(&self) -> usize {
-        36
-    }
-
     fn write(&self, key: &mut Vec<u8>) {
         key.extend_from_slice(self.0.to_string().as_bytes());
     }
@@ -278,18 +187,9 @@ impl TableKey for AccountText {
 }
 
 impl KeyBytes for UsesOf<'_> {
-    fn length(&self) -> usize {
-        16 + 1 + 8 + self.name.len()
-    }
-
     fn write(&self, key: &mut Vec<u8>) {
         self.account.write(key);
-        key.push(match self.call {
-            IdempotentCall::Generation => b'g',
-            IdempotentCall::Batch => b'b',
-            IdempotentCall::Deposit => b'd',
-            IdempotentCall::Opening => b'a',
-        });
+        key.push(self.call as u8);
         // The length separates the uses of a name from those of a longer name with the same prefix.
         key.extend_from_slice(&(self.name.len() as u64).to_be_bytes());
         key.extend_from_slice(self.name.as_bytes());
@@ -297,10 +197,6 @@ impl KeyBytes for UsesOf<'_> {
 }
 
 impl KeyBytes for IdempotencyKey {
-    fn length(&self) -> usize {
-        self.uses().length() + 8
-    }
-
     fn write(&self, key: &mut Vec<u8>) {
         self.uses().write(key);
         self.expires_at.write(key);
@@ -310,14 +206,9 @@ impl KeyBytes for IdempotencyKey {
 impl TableKey for IdempotencyKey {
     fn read(bytes: &mut &[u8]) -> Option<Self> {
         let account = AccountId::read(bytes)?;
-        let (call, rest) = bytes.split_first()?;
-        let call = match call {
-            b'g' => IdempotentCall::Generation,
-            b'b' => IdempotentCall::Batch,
-            b'd' => IdempotentCall::Deposit,
-            b'a' => IdempotentCall::Opening,
-            _ => return None,
-        };
+        let (letter, rest) = bytes.split_first()?;
+        let mut calls = IdempotentCall::ALL.into_iter();
+        let call = calls.find(|it| *it as u8 == *letter)?;
         let (length, rest) = rest.split_first_chunk::<8>()?;
         let length = usize::try_from(u64::from_be_bytes(*length)).ok()?;
         let (name, rest) = rest.split_at_checked(length)?;

@@ -31,18 +31,14 @@ impl Store {
     }
 
     pub async fn newest_webhook(&self, account: AccountId) -> Result<Option<Webhook>, StoreError> {
-        let newest = WEBHOOKS
-            .page(self, &account, Direction::Falling, 1, None)
-            .await?;
-        Ok(newest.records().items.pop())
+        let newest = WEBHOOKS.first(self, &account, Direction::Falling).await?;
+        Ok(newest.map(|(_, webhook)| webhook))
     }
 
     /// Any webhook of any account.
     pub async fn any_webhook(&self) -> Result<Option<Webhook>, StoreError> {
-        let first = WEBHOOKS
-            .page(self, &All, Direction::Rising, 1, None)
-            .await?;
-        Ok(first.records().items.pop())
+        let first = WEBHOOKS.first(self, &All, Direction::Rising).await?;
+        Ok(first.map(|(_, webhook)| webhook))
     }
 
     /// The encrypted key of webhook secrets, if nodes have shared this store.

@@ -5,13 +5,17 @@
 
 use super::Report;
 use super::batches::verify_batch_delivery;
-use super::due_index;
 use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use crate::domain::ids::{AccountId, BatchId, JobId, SERVICE};
-use crate::domain::job::{JobState, Origin};
+use crate::domain::job::Origin;
+use crate::domain::shard::Shard;
+use crate::domain::time::Timestamp;
 use crate::engine::Wait as _;
-use crate::store::tables::{ATTEMPTS, DELIVERIES, DELIVERY_ACCOUNTS, ENDED_JOBS, OPERATOR_EVENTS};
-use crate::store::{All, Store, StoreError};
+use crate::store::tables::{
+    ATTEMPTS, DELIVERIES, DELIVERY_ACCOUNTS, DUE_BY_SHARD, DUE_DELIVERIES, ENDED_JOBS,
+    OPERATOR_EVENTS,
+};
+use crate::store::{All, DueDelivery, Store, StoreError};
 use std::collections::HashSet;
 
 /// `accounts` are the existing ones.
@@ -36,7 +40,7 @@ pub(super) fn verify(
                 ));
             }
             verify_subject(store, &delivery, report)?;
-            due_index::verify_entry(store, &delivery, report)?;
+            verify_due_entry(store, &delivery, report)?;
             let attempts = store.attempts(delivery.id).wait()?.len();
             if usize::try_from(delivery.attempts) != Ok(attempts) {
                 report.fault(format!(
@@ -57,7 +61,7 @@ pub(super) fn verify(
             Ok(())
         })
         .wait()?;
-    due_index::verify_indexes(store, report)?;
+    verify_due_indexes(store, report)?;
     verify_callback_deliveries(store, report)?;
     OPERATOR_EVENTS
         .each(store, &All, |id, event| {
@@ -89,15 +93,10 @@ fn verify_callback_deliveries(store: &Store, report: &mut Report) -> Result<(), 
     let kept_since = store.deliveries_forgotten().wait()?;
     ENDED_JOBS
         .each(store, &All, |_, job| {
-            let ended = match job.state {
-                JobState::Done { finished_at, .. } | JobState::Failed { finished_at, .. } => {
-                    finished_at
-                }
-                JobState::Queued | JobState::Processing { .. } => return Ok(()),
-            };
             let owes = job.origin == Origin::Native && job.callback.is_some();
+            let ended = job.state.finished_at();
             if owes
-                && ended >= kept_since
+                && ended.is_some_and(|at| at >= kept_since)
                 && store
                     .delivery_of(job.account, DeliveryId(job.id.0))
                     .wait()?
@@ -173,4 +172,50 @@ fn verify_operator_event(
         ));
     }
     Ok(())
+}
+
+/// Is a pending delivery in exactly one index: the single-process one or the nodes' one?
+fn verify_due_entry(
+    store: &Store,
+    delivery: &Delivery,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    let Some((due, wanted)) = DueDelivery::of(delivery) else {
+        return Ok(());
+    };
+    let entry = (due, delivery.id);
+    let of_shard = (Shard::of(delivery.webhook), entry);
+    let whole = DUE_DELIVERIES.get(store, &entry).wait()?;
+    let of_shard = DUE_BY_SHARD.get(store, &of_shard).wait()?;
+    let fault = match [whole, of_shard].map(|it| it == Some(wanted)) {
+        [true, false] | [false, true] => return Ok(()),
+        [false, false] => "the due index lacks it",
+        [true, true] => "both due indexes list it",
+    };
+    let id = delivery.id;
+    report.fault(format!("delivery {id} is due at {due}, {fault}"));
+    Ok(())
+}
+
+/// Does each entry refer to a pending delivery?
+fn verify_due_indexes(store: &Store, report: &mut Report) -> Result<(), StoreError> {
+    let mut check = |due: Timestamp, id: DeliveryId, shard: Option<Shard>| {
+        let delivery = store.delivery(id).wait()?;
+        let of_shard = |it: &Delivery| shard.is_none_or(|shard| shard == Shard::of(it.webhook));
+        let found = delivery.filter(of_shard).and_then(|it| it.state.due());
+        if found != Some(due) {
+            report.fault(format!(
+                "the due index has delivery {id} at {due}, its record does not"
+            ));
+        }
+        Ok(())
+    };
+    DUE_DELIVERIES
+        .each(store, &All, |(due, id), _| check(due, id, None))
+        .wait()?;
+    DUE_BY_SHARD
+        .each(store, &All, |(shard, (due, id)), _| {
+            check(due, id, Some(shard))
+        })
+        .wait()
 }

@@ -3,7 +3,6 @@
 mod batches;
 mod daily_usage;
 mod deliveries;
-mod due_index;
 mod people;
 mod queue;
 mod records;

@@ -2,21 +2,21 @@
 //! visible and answers them.
 
 use super::super::wal::Wal;
-use super::super::{Commit, EngineError, EngineStats, Key, OnFailure, Value, deferred_wake};
+use super::super::{
+    Commit, EngineCounters, EngineError, EngineStats, Failure, Latch, OnFailure, OpensLatch,
+    call_back, deferred_wake,
+};
 use super::backlog::Backlog;
-use super::failure::{Failure, Latch, OpensLatch};
 use super::io_advice::with_advice;
-use super::memtable::{Memtable, size};
+use super::memtable::Memtable;
 use super::snapshot::Snapshots;
 use super::watchdog::Watchdog;
 use super::{SledOptions, SyncStep};
-use crate::histogram::{GROUP_SIZES, Histogram, SHORT_DURATIONS};
 use crossbeam_channel::{Receiver, Sender};
 use parking_lot::Mutex;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::ThreadId;
 use std::time::Instant;
 
@@ -32,27 +32,7 @@ pub struct Committer {
     /// Opens when the thread has ended or hangs.
     ended: Arc<Latch>,
     failure: Arc<Failure>,
-    counters: Arc<Counters>,
-}
-
-struct Counters {
-    commits: AtomicU64,
-    syncs: AtomicU64,
-    bytes: AtomicU64,
-    sync_times: Histogram,
-    commits_per_sync: Histogram,
-}
-
-impl Counters {
-    fn new() -> Self {
-        Self {
-            commits: AtomicU64::new(0),
-            syncs: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
-            sync_times: Histogram::new(SHORT_DURATIONS),
-            commits_per_sync: Histogram::new(GROUP_SIZES),
-        }
-    }
+    counters: Arc<EngineCounters>,
 }
 
 impl Committer {
@@ -67,7 +47,7 @@ impl Committer {
         sync: SyncStep,
     ) -> Result<Self, EngineError> {
         let (sender, receiver) = crossbeam_channel::unbounded();
-        let counters = Arc::new(Counters::new());
+        let counters = Arc::new(EngineCounters::default());
         let ended = Arc::new(Latch::default());
         let no_thread = |error: io::Error| {
             EngineError::Failed(format!("could not start the committer thread: {error}"))
@@ -125,14 +105,7 @@ impl Committer {
     }
 
     pub fn stats(&self) -> EngineStats {
-        EngineStats {
-            commits: self.counters.commits.load(Ordering::Relaxed),
-            syncs: self.counters.syncs.load(Ordering::Relaxed),
-            sync_times: self.counters.sync_times.read(),
-            commits_per_sync: self.counters.commits_per_sync.read(),
-            bytes: self.counters.bytes.load(Ordering::Relaxed),
-            ..EngineStats::default()
-        }
+        self.counters.read()
     }
 
     /// Has the thread write the waiting commits. Returns when the thread has ended or a write hangs.
@@ -178,18 +151,18 @@ struct Writer {
     backlog: Arc<Backlog>,
     watchdog: Watchdog,
     failure: Arc<Failure>,
-    counters: Arc<Counters>,
+    counters: Arc<EngineCounters>,
 }
 
 impl Writer {
     fn run(&mut self, receiver: &Receiver<Commit>) -> Result<(), EngineError> {
         while let Ok(first) = receiver.recv() {
             self.backlog.wait_for_room();
-            let mut bytes = weight(&first);
+            let mut bytes = first.bytes();
             let mut commits = vec![first];
             while commits.len() < MAX_COMMITS && bytes < MAX_BYTES {
                 let Ok(next) = receiver.try_recv() else { break };
-                bytes += weight(&next);
+                bytes += next.bytes();
                 commits.push(next);
             }
             self.watchdog.begin();
@@ -197,9 +170,7 @@ impl Writer {
                 .unwrap_or_else(|_| Err(panicked()));
             self.watchdog.end();
             if outcome.is_ok() {
-                self.counters
-                    .commits
-                    .fetch_add(commits.len() as u64, Ordering::Relaxed);
+                self.counters.add_commits(commits.len());
             }
             let answered = deferred_wake::wake_after(|| answer(commits, &outcome));
             outcome.and(answered)?;
@@ -226,11 +197,8 @@ impl Writer {
         let began = Instant::now();
         (self.sync)(self.journal.file())
             .map_err(|error| EngineError::Failed(format!("fdatasync: {}", with_advice(&error))))?;
-        let counters = &self.counters;
-        counters.sync_times.add_duration(began.elapsed());
-        counters.syncs.fetch_add(1, Ordering::Relaxed);
-        counters.commits_per_sync.add(commits.len() as u64);
-        counters.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.counters
+            .add_sync(began.elapsed(), commits.len(), bytes);
         let keys = commits.iter().flat_map(|commit| &commit.writes);
         let kept = self
             .snapshots
@@ -245,23 +213,13 @@ impl Writer {
     }
 }
 
-/// Answers every commit of a group. If a callback panics, the others are still answered, but the engine ends: a panic is a bug.
+/// Answers every commit of a group.
 fn answer(commits: Vec<Commit>, outcome: &Result<(), EngineError>) -> Result<(), EngineError> {
     let mut result = Ok(());
     for commit in commits {
-        let outcome = outcome.clone();
-        if catch_unwind(AssertUnwindSafe(|| (commit.done)(outcome))).is_err() {
-            result = Err(EngineError::Failed(
-                "the callback of a commit panicked".into(),
-            ));
-        }
+        result = result.and(call_back(|| (commit.done)(outcome.clone())));
     }
     result
-}
-
-fn weight(commit: &Commit) -> usize {
-    let size = |(key, value): &(Key, Option<Value>)| size(key, value.as_ref());
-    commit.writes.iter().map(size).sum()
 }
 
 fn journal_failed(error: &io::Error) -> EngineError {

@@ -4,10 +4,9 @@
 //! sync; the last step stores the number of the group up to which sled is complete. After a crash the start applies the same
 //! groups again.
 
-use super::super::EngineError;
 use super::super::wal::Segments;
+use super::super::{EngineError, Failure, OpensLatch};
 use super::backlog::Backlog;
-use super::failure::{Failure, OpensLatch};
 use super::format::checkpoint::Checkpoints;
 use super::io_advice::with_advice;
 use super::memtable::Memtable;

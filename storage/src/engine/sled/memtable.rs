@@ -3,7 +3,8 @@
 //! A record changes many times while it is here, and sled gets only the last value.
 
 use super::super::wal::GroupNumber;
-use super::super::{Direction, Key, KeyRange, Value};
+use super::super::{Direction, Key, KeyRange, Pairs, Value, Write, Writes};
+use itertools::Itertools as _;
 use parking_lot::RwLock;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -12,11 +13,6 @@ use std::sync::Arc;
 
 /// The newest value of each key; `None` is a deletion.
 pub type Changes = BTreeMap<Key, Option<Value>>;
-
-/// The approximate size of a change.
-pub fn size(key: &Key, value: Option<&Value>) -> usize {
-    key.len() + value.map_or(0, Vec::len)
-}
 
 /// Two layers: the changes being flushed, and above them the later ones.
 #[derive(Default)]
@@ -34,7 +30,7 @@ struct Layers {
 
 impl Memtable {
     /// Makes the changes of a durable group visible.
-    pub fn show(&self, group: GroupNumber, changes: impl Iterator<Item = (Key, Option<Value>)>) {
+    pub fn show(&self, group: GroupNumber, changes: impl Iterator<Item = Write>) {
         let mut layers = self.layers.write();
         layers.recent.extend(changes);
         layers.last = group;
@@ -66,12 +62,7 @@ impl Memtable {
 
     /// The changes in a range that affect a scan for `limit` pairs, in the scan's order: all up to and including the `limit`-th
     /// value.
-    pub fn within(
-        &self,
-        range: &KeyRange,
-        direction: Direction,
-        limit: usize,
-    ) -> Vec<(Key, Option<Value>)> {
+    pub fn within(&self, range: &KeyRange, direction: Direction, limit: usize) -> Writes {
         if range.is_empty() {
             return Vec::new();
         }
@@ -99,23 +90,13 @@ fn newest<'a>(
     lower: impl Iterator<Item = (&'a Key, &'a Option<Value>)>,
     order: impl Fn(&Key, &Key) -> Ordering,
     limit: usize,
-) -> Vec<(Key, Option<Value>)> {
-    let (mut upper, mut lower) = (upper.peekable(), lower.peekable());
+) -> Writes {
+    let merged = upper.merge_join_by(lower, |(above, _), (below, _)| order(above, below));
     let (mut found, mut values) = (Vec::new(), 0);
-    while values < limit {
-        let next = match (upper.peek(), lower.peek()) {
-            (Some((above, _)), Some((below, _))) => match order(above, below) {
-                Ordering::Less => upper.next(),
-                Ordering::Equal => {
-                    lower.next();
-                    upper.next()
-                }
-                Ordering::Greater => lower.next(),
-            },
-            (Some(_), None) => upper.next(),
-            (None, _) => lower.next(),
-        };
-        let Some((key, value)) = next else { break };
+    for (key, value) in merged.map(|it| it.reduce(|above, _| above)) {
+        if values == limit {
+            break;
+        }
         values += usize::from(value.is_some());
         found.push((key.clone(), value.clone()));
     }
@@ -125,10 +106,10 @@ fn newest<'a>(
 /// Applies changes to the pairs of a scan. Both are in the scan's order.
 pub fn merge<E>(
     mut below: impl Iterator<Item = Result<(Key, Value), E>>,
-    changes: impl IntoIterator<Item = (Key, Option<Value>)>,
+    changes: impl IntoIterator<Item = Write>,
     direction: Direction,
     limit: usize,
-) -> Result<Vec<(Key, Value)>, E> {
+) -> Result<Pairs, E> {
     let mut above = changes.into_iter().peekable();
     let mut found = Vec::new();
     let mut next_below = below.next().transpose()?;

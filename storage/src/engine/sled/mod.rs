@@ -11,7 +11,6 @@
 mod backlog;
 mod blocks;
 mod committer;
-mod failure;
 mod flusher;
 mod format;
 mod io_advice;
@@ -25,14 +24,13 @@ mod watchdog;
 use super::snapshot::{Snapshot, SnapshotError};
 use super::wal::Layout;
 use super::{
-    Commit, Direction, Engine, EngineError, EngineStats, Holds, Key, KeyRange, OnFailure, Read,
-    Round, Value, oversized,
+    Commit, Direction, Engine, EngineError, EngineStats, Failure, Holds, KeyRange, Latch,
+    OnFailure, OpensLatch, Pairs, Read, Round, Value, oversized,
 };
 use backlog::Backlog;
 pub use backlog::FlushPolicy;
 use blocks::{BlockTree, ReadError};
 use committer::Committer;
-use failure::{Failure, Latch, OpensLatch};
 use flusher::FlusherThread;
 use format::checkpoint::Checkpoints;
 use io_advice::with_advice;
@@ -230,12 +228,7 @@ impl Engine for SledEngine {
         .into()
     }
 
-    fn scan(
-        &self,
-        range: &KeyRange,
-        direction: Direction,
-        limit: usize,
-    ) -> Read<Vec<(Key, Value)>> {
+    fn scan(&self, range: &KeyRange, direction: Direction, limit: usize) -> Read<Pairs> {
         if range.is_empty() {
             return Ok(Vec::new()).into();
         }

@@ -1,11 +1,12 @@
 //! Opens a directory: one process, one format, no half-written files, and sled brought up to the end of the journal.
 
 use super::super::EngineError;
+use super::super::size;
 use super::super::wal::{self, GroupNumber, Replay, Segments, Wal};
 use super::format::LOG;
 use super::format::preflight;
 use super::io_advice::with_advice;
-use super::memtable::{Changes, size};
+use super::memtable::Changes;
 use super::sled_tree::SledTree;
 use super::watchdog::Steps;
 use super::{APPLIED, LOCK_RETRY, SledOptions};
@@ -40,12 +41,10 @@ pub fn open(
     options: &SledOptions,
     steps: &Steps,
 ) -> Result<OpenedStore, EngineError> {
-    let wrong = |reason: String| EngineError::Directory {
-        path: directory.to_owned(),
-        reason,
-    };
+    let wrong = |reason: String| EngineError::directory(directory, reason);
+    let io_failed = |error: io::Error| wrong(with_advice(&error));
     let outermost_new = outermost_missing(directory);
-    fs::create_dir_all(directory).map_err(|error| wrong(with_advice(&error)))?;
+    fs::create_dir_all(directory).map_err(io_failed)?;
     let db = open_sled(directory, options, steps)?;
     steps.begin();
     let opened = catch_unwind(AssertUnwindSafe(|| -> Result<OpenedStore, EngineError> {
@@ -55,12 +54,11 @@ pub fn open(
             // The order matters: sled's files are complete before the journal exists, and the journal exists before the header
             // says so. From then on a missing journal is a fault.
             db.flush().map_err(super::failed)?;
-            sync_directory(directory, outermost_new.as_deref())
-                .map_err(|error| wrong(with_advice(&error)))?;
+            sync_directory(directory, outermost_new.as_deref()).map_err(io_failed)?;
             fs::create_dir_all(&journal_directory)
                 .and_then(|()| File::open(directory)?.sync_all())
                 .and_then(|()| begin_first(&journal_directory, options))
-                .map_err(|error| wrong(with_advice(&error)))?;
+                .map_err(io_failed)?;
             db.insert(FORMAT_KEY, FORMAT).map_err(super::failed)?;
         }
         steps.begin();
@@ -69,10 +67,9 @@ pub fn open(
             .read(true)
             .write(true)
             .open(directory.join(LOG))
-            .map_err(|error| wrong(with_advice(&error)))?;
+            .map_err(io_failed)?;
         steps.begin();
-        sync_directory(directory, outermost_new.as_deref())
-            .map_err(|error| wrong(with_advice(&error)))?;
+        sync_directory(directory, outermost_new.as_deref()).map_err(io_failed)?;
         let sled = SledTree::new(db, tree, log_file);
         let segments = Segments::new(options.wal);
         let of_journal = |error: io::Error| wrong(format!("its journal: {}", with_advice(&error)));
@@ -110,17 +107,17 @@ fn catch_up(
     directory: &Path,
     steps: &Steps,
 ) -> Result<Replay, EngineError> {
+    let wrong = |reason: String| EngineError::directory(directory, reason);
+    let of_journal = |error: io::Error| wrong(format!("its journal: {}", with_advice(&error)));
     let applied = sled.tree.get(APPLIED).map_err(super::failed)?;
     let applied = match applied.as_deref().map(TryInto::try_into) {
         Some(Ok(number)) => GroupNumber::from_be_bytes(number),
-        Some(Err(_)) => return Err(wrong(directory, damage_text())),
+        Some(Err(_)) => return Err(wrong(damage_text())),
         None => 0,
     };
-    if wal::is_empty(journal)
-        .map_err(|error| wrong(directory, format!("its journal: {}", with_advice(&error))))?
-    {
+    if wal::is_empty(journal).map_err(of_journal)? {
         let gone = "its journal: there is no file in it; restore a backup";
-        return Err(wrong(directory, gone.into()));
+        return Err(wrong(gone.into()));
     }
     let (mut changes, mut bytes, mut last) = (Changes::new(), 0, applied);
     // The replay reads each file as a whole.
@@ -134,8 +131,7 @@ fn catch_up(
         changes.extend(writes);
         last = group;
         if bytes > REPLAY_BYTES {
-            sled.apply(&std::mem::take(&mut changes), last, |_| steps.begin())
-                .map_err(ReplayStop::Engine)?;
+            sled.apply(&std::mem::take(&mut changes), last, |_| steps.begin())?;
             bytes = 0;
             read(steps);
         }
@@ -143,10 +139,8 @@ fn catch_up(
     })
     .map_err(|error| match error {
         ReplayStop::Engine(error) => error,
-        ReplayStop::Wal(wal::ReplayError::Io(error)) => {
-            wrong(directory, format!("its journal: {}", with_advice(&error)))
-        }
-        ReplayStop::Wal(fault) => wrong(directory, format!("{fault}; restore a backup")),
+        ReplayStop::Wal(wal::ReplayError::Io(error)) => of_journal(error),
+        ReplayStop::Wal(fault) => wrong(format!("{fault}; restore a backup")),
     })?;
     if !changes.is_empty() {
         steps.begin();
@@ -164,22 +158,12 @@ fn journal_bytes(journal: &Path) -> u64 {
 }
 
 /// Why the replay stopped early.
+#[derive(Debug, thiserror::Error)]
 enum ReplayStop {
-    Wal(wal::ReplayError),
-    Engine(EngineError),
-}
-
-impl From<wal::ReplayError> for ReplayStop {
-    fn from(fault: wal::ReplayError) -> Self {
-        Self::Wal(fault)
-    }
-}
-
-fn wrong(directory: &Path, reason: String) -> EngineError {
-    EngineError::Directory {
-        path: directory.to_owned(),
-        reason,
-    }
+    #[error(transparent)]
+    Wal(#[from] wal::ReplayError),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
 }
 
 /// sled tries the lock once and reports a failure as an ordinary I/O error. A predecessor may need a moment to exit.
@@ -188,10 +172,7 @@ fn open_sled(
     options: &SledOptions,
     steps: &Steps,
 ) -> Result<::sled::Db, EngineError> {
-    let wrong = |reason: String| EngineError::Directory {
-        path: directory.to_owned(),
-        reason,
-    };
+    let wrong = |reason: String| EngineError::directory(directory, reason);
     let deadline = Instant::now() + options.lock_timeout;
     let config = ::sled::Config::new()
         .path(directory)

@@ -23,12 +23,8 @@ pub struct ScratchCopy {
 impl ScratchCopy {
     /// Waits up to `lock_timeout` for the lock of the directory, and copies it.
     pub fn at(directory: &Path, lock_timeout: Duration) -> Result<Self, EngineError> {
-        let wrong = |path: &Path, reason: String| EngineError::Directory {
-            path: path.to_owned(),
-            reason,
-        };
         let log = File::open(directory.join(LOG))
-            .map_err(|error| wrong(directory, with_advice(&error)))?;
+            .map_err(|error| EngineError::directory(directory, with_advice(&error)))?;
         let deadline = Instant::now() + lock_timeout;
         loop {
             match log.try_lock() {
@@ -40,12 +36,12 @@ impl ScratchCopy {
                     return Err(EngineError::Locked(directory.to_owned()));
                 }
                 Err(TryLockError::Error(error)) => {
-                    return Err(wrong(directory, with_advice(&error)));
+                    return Err(EngineError::directory(directory, with_advice(&error)));
                 }
             }
         }
         let no_copy = |error: io::Error| {
-            wrong(
+            EngineError::directory(
                 &std::env::temp_dir(),
                 format!(
                     "cannot copy the store here: {}; set TMPDIR to a directory with more room",
@@ -83,10 +79,7 @@ fn copy_below(from: &Path, to: &Path) -> io::Result<()> {
 pub fn of_original(error: EngineError, directory: &Path) -> EngineError {
     match error {
         EngineError::Locked(_) => EngineError::Locked(directory.to_owned()),
-        EngineError::Directory { reason, .. } => EngineError::Directory {
-            path: directory.to_owned(),
-            reason,
-        },
+        EngineError::Directory { reason, .. } => EngineError::directory(directory, reason),
         other => other,
     }
 }

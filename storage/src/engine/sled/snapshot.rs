@@ -6,10 +6,10 @@
 //! the snapshot is abandoned.
 
 use super::super::snapshot::{Snapshot, SnapshotError};
-use super::super::{Direction, Engine as _, Key, KeyRange, Value};
+use super::super::{Direction, Engine as _, Key, KeyRange, Pairs, Value, size};
 use super::SledEngine;
 use super::blocks::{BlockTree, ReadError};
-use super::memtable::{Changes, Memtable, merge, size};
+use super::memtable::{Changes, Memtable, merge};
 use parking_lot::{Mutex, MutexGuard};
 use std::convert::Infallible;
 use std::ops::Bound;
@@ -172,7 +172,7 @@ impl SledSnapshot {
 }
 
 impl Snapshot for SledSnapshot {
-    fn next(&mut self, limit: usize) -> Result<Vec<(Key, Value)>, SnapshotError> {
+    fn next(&mut self, limit: usize) -> Result<Pairs, SnapshotError> {
         while !self.ended {
             let range = KeyRange::prefix(b"");
             let range = match &self.passed {

@@ -13,7 +13,7 @@
 //! mistaken for a group.
 
 use super::GroupNumber;
-use crate::engine::{Key, Value};
+use crate::engine::Writes;
 use crc32fast::Hasher;
 use std::ops::RangeInclusive;
 
@@ -131,7 +131,7 @@ pub fn find(
 }
 
 /// Decodes the changes of a group; `None` if they are malformed.
-pub fn changes(mut encoded: &[u8]) -> Option<Vec<(Key, Option<Value>)>> {
+pub fn changes(mut encoded: &[u8]) -> Option<Writes> {
     let mut changes = Vec::new();
     while !encoded.is_empty() {
         let (head, rest) = encoded.split_at_checked(6)?;

@@ -9,7 +9,7 @@
 use super::header::{HEADER_BYTES, Header};
 use super::segments::{self, Segments};
 use super::{GroupNumber, frame};
-use crate::engine::{Key, Value};
+use crate::engine::Writes;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ pub fn replay<E: From<ReplayError>>(
     directory: &Path,
     applied: GroupNumber,
     segments: &Segments,
-    mut each: impl FnMut(GroupNumber, Vec<(Key, Option<Value>)>) -> Result<(), E>,
+    mut each: impl FnMut(GroupNumber, Writes) -> Result<(), E>,
 ) -> Result<Replay, E> {
     let files = segments::list(directory).map_err(ReplayError::from)?;
     let mut reader = Reader {
@@ -111,7 +111,7 @@ impl Reader {
         path: &Path,
         bytes: &[u8],
         header: Header,
-        each: &mut impl FnMut(GroupNumber, Vec<(Key, Option<Value>)>) -> Result<(), E>,
+        each: &mut impl FnMut(GroupNumber, Writes) -> Result<(), E>,
     ) -> Result<(), E> {
         match self.expected {
             None if header.first > self.applied + 1 => {

@@ -3,9 +3,9 @@
 use super::header::{HEADER_BYTES, Header};
 use super::segments::{self, Segments};
 use super::{GroupNumber, Layout, frame};
-use crate::engine::{Key, Value};
+use crate::engine::Write;
 use std::fs::{self, File};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
@@ -53,7 +53,7 @@ impl Wal {
     }
 
     /// Adds changes to the group under construction.
-    pub fn gather(&mut self, changes: &[(Key, Option<Value>)]) {
+    pub fn gather(&mut self, changes: &[Write]) {
         for (key, value) in changes {
             frame::push(&mut self.buffer, key, value.as_deref());
         }

@@ -1,14 +1,25 @@
-//! Admission of new jobs: the rules that the decision applies when it reserves the price.
+//! Admission of new jobs: the rules that the decision applies when it reserves the price. They check the key, the rate, the live jobs
+//! and the spending.
+//!
+//! Only a decision of its account changes a key, so the cached key is valid until such a decision replaces it.
 
 use super::Decisions;
+use super::state::KeyTerms;
 use crate::domain::amount::Amount;
-use crate::domain::api_key::{ApiKey, RateLimit};
-use crate::domain::caller::ShownKey;
+use crate::domain::api_key::{ApiKey, KeyHash, RateLimit};
+use crate::domain::caller::{CallerRefusal, ShownKey, check_caller, is_stricter};
+use crate::domain::daily_usage::DailyUsage;
 use crate::domain::ids::KeyId;
 use crate::domain::ledger::Balances;
+use crate::domain::spending::Spending;
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
+use crate::engine::{Direction, ReadRequest};
 use crate::store::commands::AcceptError;
+use crate::store::tables::{API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID, DAILY_USAGE};
+use crate::store::{DailyUsageKey, StoreError, Writes};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// One job, or the jobs of a batch, which are accepted all or none.
 pub(super) struct AdmissionRequest<'a> {
@@ -40,8 +51,130 @@ impl Decisions<'_> {
         self.check_rate(admission)?;
         self.check_live_jobs(key, admission.jobs)?;
         let balances = self.account.balances.hold(admission.price)?;
-        self.check_account_spending(admission.price, now)?;
+        // Reserved amounts count as spent, because each live job may be charged: so no day and no month is ever charged more than its
+        // limit.
+        let spending = self.account.check_spending(admission.price, now);
+        spending.map_err(AcceptError::AccountLimit)?;
         self.check_key_spending(key, admission.price, now)?;
         Ok(balances)
+    }
+
+    /// Checks the calling key in its current form and returns it.
+    pub(super) fn check_key(
+        &mut self,
+        admission: &AdmissionRequest<'_>,
+        now: Timestamp,
+    ) -> Result<Arc<(KeyHash, ApiKey)>, AcceptError> {
+        let is_active = self.account.active;
+        let terms = self.terms(admission.key)?.ok_or(CallerRefusal::Unknown)?;
+        let (hash, key) = &*terms;
+        for tier in admission.models {
+            check_caller(hash, key, admission.shown, *tier, is_active, now)?;
+        }
+        Ok(terms)
+    }
+
+    /// Refuses a call if its key's or account's rate limit has become stricter since the call was counted.
+    fn check_rate(&mut self, admission: &AdmissionRequest<'_>) -> Result<(), AcceptError> {
+        if is_stricter(self.account.limits.rate_limit, admission.account_rate_limit) {
+            return Err(AcceptError::RateLowered);
+        }
+        let Some(shown) = admission.shown else {
+            return Ok(());
+        };
+        let now = self
+            .terms(admission.key)?
+            .and_then(|terms| terms.1.rate_limit);
+        if is_stricter(now, shown.rate_limit) {
+            return Err(AcceptError::RateLowered);
+        }
+        Ok(())
+    }
+
+    /// Replaces a cached key. `after` is the changed key with the hash of its text, `None` for a removed key. `writes` persist
+    /// the change.
+    pub fn change_key(&mut self, id: KeyId, after: Option<(KeyHash, ApiKey)>, writes: Writes) {
+        self.key(id).terms = Some(after.map(Arc::new));
+        writes.into_iter().for_each(|write| self.put(write));
+    }
+
+    fn terms(&mut self, id: KeyId) -> Result<KeyTerms, StoreError> {
+        if let Some(terms) = &self.key(id).terms {
+            return Ok(terms.clone());
+        }
+        let hash = self.read(&API_KEYS_BY_ID, &id)?;
+        let key = match hash {
+            Some(hash) => self.read(&API_KEYS, &hash)?.map(|key| (hash, key)),
+            None => None,
+        };
+        let account = self.account_id();
+        let terms = key.filter(|(_, key)| key.account == account).map(Arc::new);
+        // Do not cache a missing key: a commit outside of the account's decisions may create it.
+        if terms.is_some() {
+            self.key(id).terms = Some(terms.clone());
+        }
+        Ok(terms)
+    }
+
+    /// Refuses `jobs` new jobs that would exceed the account's or the key's limit of live jobs.
+    fn check_live_jobs(&mut self, key: &ApiKey, jobs: usize) -> Result<(), AcceptError> {
+        let live = self.live_jobs;
+        let most = self.limits.max_live(&self.account.limits);
+        if live + jobs > most {
+            return Err(AcceptError::TooManyLive { live, jobs, most });
+        }
+        let live = self.key(key.id).live_jobs;
+        match key.max_concurrent.map(|most| most as usize) {
+            Some(most) if live + jobs > most => {
+                Err(AcceptError::TooManyLiveOfKey { live, jobs, most })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a price above the key's spend limits.
+    fn check_key_spending(
+        &mut self,
+        key: &ApiKey,
+        price: Amount,
+        now: Timestamp,
+    ) -> Result<(), AcceptError> {
+        let limits = key.spend_limits();
+        if !limits.any() {
+            return Ok(());
+        }
+        let spent = self.spent(key.id)?;
+        let held = self.key(key.id).held;
+        Ok(limits.check(&spent, held, price, now)?)
+    }
+
+    pub(super) fn spent(&mut self, key: KeyId) -> Result<Spending, StoreError> {
+        if let Some(spent) = self.key(key).spent {
+            return Ok(spent);
+        }
+        let spent = self.read(&API_KEY_SPENDING, &key)?.unwrap_or_default();
+        self.key(key).spent = Some(spent);
+        Ok(spent)
+    }
+
+    /// Sums the account's spending from the daily charges of its keys.
+    pub(super) fn count_spending(&mut self) -> Result<Spending, StoreError> {
+        let range = DAILY_USAGE.range(&self.account_id());
+        let scan = ReadRequest::Scan(range, Direction::Rising, usize::MAX);
+        let stored = self.scan_entries(&DAILY_USAGE, scan)?;
+        let mut usage: HashMap<DailyUsageKey, DailyUsage> = stored.into_iter().collect();
+        usage.extend(
+            self.usage
+                .iter()
+                .map(|(place, usage)| (*place, usage.clone())),
+        );
+        let mut days: BTreeMap<i64, Amount> = BTreeMap::new();
+        let totals = usage.into_iter().map(|(place, it)| (place, it.totals()));
+        for (place, totals) in totals.filter(|(_, it)| it.done > 0) {
+            let day = days.entry(place.day).or_default();
+            let sum = day.plus(totals.spent);
+            *day = self.or_inconsistent(sum)?;
+        }
+        self.or_inconsistent(Spending::of_days(days))
     }
 }

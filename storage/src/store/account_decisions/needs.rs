@@ -27,14 +27,12 @@ impl AccountState {
 
     /// For [`Decisions::cancel_batch`](super::Decisions::cancel_batch).
     pub fn needs_to_cancel_batch(&self, batch: BatchId, needs: &mut Vec<ReadRequest>) {
-        needs.push(ReadRequest::Get(
-            BATCH_PROGRESS.key(&(self.account.id, batch)),
-        ));
+        needs.push(BATCH_PROGRESS.request(&(self.account.id, batch)));
     }
 
     /// For [`Decisions::apply`](super::Decisions::apply).
     pub fn needs_to_apply(&self, job: JobId, event: &JobEvent, needs: &mut Vec<ReadRequest>) {
-        needs.push(ReadRequest::Get(LIVE_JOBS.key(&(self.account.id, job))));
+        needs.push(LIVE_JOBS.request(&(self.account.id, job)));
         match event {
             JobEvent::Finish { .. }
             | JobEvent::Fail { .. }
@@ -55,10 +53,10 @@ impl AccountState {
         let cached = self.keys.get(&key).and_then(|it| it.terms.as_ref());
         // A node's cached key only hints at the key's hash: another node may have changed the key.
         if cached.is_none() || self.sharing.is_some() {
-            needs.push(ReadRequest::Get(API_KEYS_BY_ID.key(&key)));
+            needs.push(API_KEYS_BY_ID.request(&key));
             let cached_hash = || cached.and_then(|it| Some(&it.as_ref()?.0));
             let hash = shown.map(|it| &it.hash).or_else(cached_hash);
-            needs.extend(hash.map(|hash| ReadRequest::Get(API_KEYS.key(hash))));
+            needs.extend(hash.map(|hash| API_KEYS.request(hash)));
         }
     }
 

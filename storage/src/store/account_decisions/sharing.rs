@@ -33,9 +33,9 @@ impl AccountState {
     /// The reads of every round about an account.
     pub fn shared_state_reads(account: AccountId) -> [ReadRequest; 3] {
         [
-            ReadRequest::Get(ACCOUNTS.key(&account)),
-            ReadRequest::Get(ACCOUNT_LOADS.key(&account)),
-            ReadRequest::Get(PAUSE.key(&())),
+            ACCOUNTS.request(&account),
+            ACCOUNT_LOADS.request(&account),
+            PAUSE.request(&()),
         ]
     }
 
@@ -127,7 +127,7 @@ impl AccountState {
     /// The reads for accepting a job of this tier.
     pub(super) fn needs_of_turn(&self, tier: Tier, needs: &mut Vec<ReadRequest>) {
         if self.sharing.is_some() {
-            needs.push(ReadRequest::Get(SERVED_TURNS.key(&tier)));
+            needs.push(SERVED_TURNS.request(&tier));
         }
     }
 }

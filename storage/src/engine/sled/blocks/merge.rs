@@ -1,8 +1,7 @@
 //! Merging changes into blocks.
 
-use super::super::super::{EngineError, Key, Value};
+use super::super::super::{EngineError, Key, Value, size};
 use super::super::failed;
-use super::super::memtable::size;
 use super::block::{self, Record, StoredValue};
 use super::large_value::{LargeValue, MAX_ENTRY_BYTES};
 use super::{AFTER_BLOCKS, Block, BlockTree, place};

@@ -1,6 +1,6 @@
 //! The first failure of an engine, reported once, and the latch through which closing waits for the engine's threads.
 
-use super::super::{EngineError, OnFailure};
+use super::{EngineError, OnFailure};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,9 +46,7 @@ impl Latch {
 
     pub fn wait(&self) {
         let mut open = self.open.lock();
-        while !*open {
-            self.opened.wait(&mut open);
-        }
+        self.opened.wait_while(&mut open, |open| !*open);
     }
 }
 
