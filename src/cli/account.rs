@@ -1,14 +1,12 @@
 //! `tintype account`: accounts of a running server.
 
-use super::common::{Common, block_on, or_dash, parse_time, rate_text, yes_or_no};
+use super::common::{Common, or_dash, parse_time, rate_text, yes_or_no};
 use super::limit_options::LimitOptions;
 use super::operator::{Operator, PageOptions, only_set, read};
-use super::output::{field_lines, print};
+use super::output::{field_lines, note, print};
 use crate::csv_text::{LEDGER_HEAD, LedgerLine};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
-use std::io::{self, Write as _};
-use std::process::ExitCode;
 use tintype_api::{Account, Transaction};
 use tintype_storage::domain::time::Timestamp;
 
@@ -144,27 +142,25 @@ fn is_active(account: &Account) -> &'static str {
     yes_or_no(account.active.unwrap_or(true))
 }
 
-pub fn run(command: Command) -> anyhow::Result<ExitCode> {
-    block_on(async {
-        match command {
-            Command::List(arguments) => list(arguments).await,
-            Command::Show(arguments) => show(arguments).await,
-            Command::Add(arguments) => add(arguments).await,
-            Command::Rename(it) => change(&it.account, json!({"name": it.name}), &it.common).await,
-            Command::Deactivate(Target { account, common }) => {
-                change(&account, json!({"active": false}), &common).await
-            }
-            Command::Activate(Target { account, common }) => {
-                change(&account, json!({"active": true}), &common).await
-            }
-            Command::LowBalance(it) => {
-                let amount = (it.amount != "none").then_some(it.amount);
-                change(&it.account, json!({"low_balance": amount}), &it.common).await
-            }
-            Command::Limit(arguments) => limit(arguments).await,
-            Command::Ledger(arguments) => ledger(arguments).await,
+pub async fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::List(arguments) => list(arguments).await,
+        Command::Show(arguments) => show(arguments).await,
+        Command::Add(arguments) => add(arguments).await,
+        Command::Rename(it) => change(&it.account, json!({"name": it.name}), &it.common).await,
+        Command::Deactivate(Target { account, common }) => {
+            change(&account, json!({"active": false}), &common).await
         }
-    })
+        Command::Activate(Target { account, common }) => {
+            change(&account, json!({"active": true}), &common).await
+        }
+        Command::LowBalance(it) => {
+            let amount = (it.amount != "none").then_some(it.amount);
+            change(&it.account, json!({"low_balance": amount}), &it.common).await
+        }
+        Command::Limit(arguments) => limit(arguments).await,
+        Command::Ledger(arguments) => ledger(arguments).await,
+    }
 }
 
 async fn list(List { name, common }: List) -> anyhow::Result<()> {
@@ -232,11 +228,10 @@ async fn warn_of_same_name(operator: &Operator, account: &Account) {
         other["name"] == account.name.as_str() && other["account_id"] != *account.account_id
     };
     if others.unwrap_or_default().iter().any(has_name) {
-        let _ = writeln!(
-            io::stderr(),
+        note(&format!(
             "warning: another account is named `{}` too; choose between them by id, or rename one with `tintype account rename ID NAME`",
             account.name
-        );
+        ));
     }
 }
 

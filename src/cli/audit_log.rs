@@ -1,6 +1,6 @@
 //! `tintype audit`: audit log of a running server.
 
-use super::common::{Common, block_on, or_dash, parse_time};
+use super::common::{Common, or_dash, parse_time};
 use super::operator::{PageOptions, only_set};
 use super::output::truncate;
 use super::person::{person, person_id};
@@ -8,7 +8,6 @@ use clap::{Args, Subcommand};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::ExitCode;
 use tintype_api::AuditEntry;
 use tintype_storage::domain::time::Timestamp;
 
@@ -44,15 +43,7 @@ pub struct List {
     common: Common,
 }
 
-pub fn run(command: Command) -> anyhow::Result<ExitCode> {
-    block_on(async {
-        match command {
-            Command::List(arguments) => list(arguments).await,
-        }
-    })
-}
-
-async fn list(arguments: List) -> anyhow::Result<()> {
+pub async fn run(Command::List(arguments): Command) -> anyhow::Result<()> {
     let operator = arguments.common.operator()?;
     let account = arguments.account.as_deref();
     let person = match arguments.person.as_deref() {

@@ -1,13 +1,12 @@
 //! `tintype backend`: backends of a running server.
 
-use super::common::{Common, block_on, or_dash};
+use super::common::{Common, or_dash};
 use super::operator::read;
-use super::output::{print, print_json, table};
+use super::output::{print_as, table};
 use anyhow::bail;
 use clap::{Args, Subcommand};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
-use std::process::ExitCode;
 use tintype_api::{Backend, BackendTest, Listing};
 
 const HEADINGS: [&str; 8] = [
@@ -37,13 +36,11 @@ pub struct Test {
     common: Common,
 }
 
-pub fn run(command: Command) -> anyhow::Result<ExitCode> {
-    block_on(async {
-        match command {
-            Command::List(common) => list(&common).await,
-            Command::Test(Test { name, common }) => test(&name, &common).await,
-        }
-    })
+pub async fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::List(common) => list(&common).await,
+        Command::Test(Test { name, common }) => test(&name, &common).await,
+    }
 }
 
 async fn list(common: &Common) -> anyhow::Result<()> {
@@ -87,10 +84,7 @@ async fn test(name: &str, common: &Common) -> anyhow::Result<()> {
     let path = format!("/backends/{name_in_path}/test");
     let response = common.operator()?.post(&path, None).await?;
     let found: BackendTest = read(response.clone())?;
-    match common.json {
-        true => print_json(&response)?,
-        false => print(&describe(&found))?,
-    }
+    print_as(common.json, &response, || describe(&found))?;
     if !found.ok {
         bail!("backend `{name}` does not work with its current configuration");
     }

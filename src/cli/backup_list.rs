@@ -1,10 +1,9 @@
 //! `tintype backup list`: the backups in a repository.
 
-use super::output::{print, print_json, table};
+use super::output::{exit_code, note, print_as, table};
 use crate::backup::{Manifest, Repository};
 use clap::Args;
 use serde_json::json;
-use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 #[derive(Args)]
@@ -30,28 +29,22 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         anyhow::Ok((manifests, faults))
     })?;
-    if arguments.json {
-        print_json(&json!({"data": manifests}))?;
-    } else {
-        let headings = [
-            "BACKUP",
-            "TAKEN AT",
-            "RECORDS",
-            "IMAGES",
-            "BYTES",
-            "COPIED",
-            "KEY FILES",
-        ];
-        print(&table(&headings, manifests.iter().map(row).collect()))?;
-    }
+    let headings = [
+        "BACKUP",
+        "TAKEN AT",
+        "RECORDS",
+        "IMAGES",
+        "BYTES",
+        "COPIED",
+        "KEY FILES",
+    ];
+    print_as(arguments.json, &json!({"data": manifests}), || {
+        table(&headings, manifests.iter().map(row).collect())
+    })?;
     for fault in &faults {
-        // The exit code reports the fault even if standard error is closed.
-        let _ = writeln!(io::stderr(), "FAULT {fault}");
+        note(&format!("FAULT {fault}"));
     }
-    Ok(match faults.is_empty() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    })
+    Ok(exit_code(faults.is_empty()))
 }
 
 fn row(it: &Manifest) -> Vec<String> {

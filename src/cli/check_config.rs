@@ -1,11 +1,10 @@
 //! `tintype check-config`: validates the configuration.
 
-use super::output::print;
+use super::output::{note, print};
 use super::probe;
 use super::settings::Settings;
 use crate::config::{Sources, misspelt_variables};
 use clap::Args;
-use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 #[derive(Args)]
@@ -22,8 +21,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Ok(config) => {
             let misspelt = misspelt_variables(&Sources::process_environment());
             for warning in config.warnings().into_iter().chain(misspelt) {
-                // The configuration is printed even if standard error is closed.
-                let _ = writeln!(io::stderr(), "warning: {warning}");
+                note(&format!("warning: {warning}"));
             }
             if arguments.probe {
                 return Ok(probe::run(&config));
@@ -32,7 +30,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Err(errors) => {
-            let _ = writeln!(io::stderr(), "{errors}");
+            note(&errors.to_string());
             Ok(ExitCode::FAILURE)
         }
     }

@@ -1,11 +1,10 @@
 //! `tintype delivery`: webhook deliveries of a running server.
 
-use super::common::{Common, block_on, or_dash, parse_time};
+use super::common::{Common, or_dash, parse_time};
 use super::operator::{Operator, PageOptions, only_set, read};
 use super::output::{field_lines, print, print_json, table, truncate};
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Map, Value, json};
-use std::process::ExitCode;
 use tintype_api::{Attempt, Delivery};
 use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::ids::JobId;
@@ -85,17 +84,15 @@ pub struct Redeliver {
     common: Common,
 }
 
-pub fn run(command: Command) -> anyhow::Result<ExitCode> {
-    block_on(async {
-        match command {
-            Command::List(arguments) => list(arguments).await,
-            Command::Show(Show { id, common }) => {
-                let path = format!("/deliveries/{id}");
-                common.show(common.operator()?.get(&path).await?, describe)
-            }
-            Command::Redeliver(arguments) => redeliver(arguments).await,
+pub async fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::List(arguments) => list(arguments).await,
+        Command::Show(Show { id, common }) => {
+            let path = format!("/deliveries/{id}");
+            common.show(common.operator()?.get(&path).await?, describe)
         }
-    })
+        Command::Redeliver(arguments) => redeliver(arguments).await,
+    }
 }
 
 async fn list(arguments: List) -> anyhow::Result<()> {

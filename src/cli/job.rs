@@ -1,12 +1,11 @@
 //! `tintype job`: jobs of all accounts of a running server.
 
-use super::common::{Common, block_on, or_dash, parse_time};
+use super::common::{Common, or_dash, parse_time};
 use super::key_ref::KeyRef;
 use super::operator::{Operator, PageOptions, only_set};
 use super::output::{field_lines, truncate};
 use super::problem_text::ErrorResponse;
 use clap::{Args, Subcommand};
-use std::process::ExitCode;
 use tintype_api::{BackendError, JobRecord};
 use tintype_storage::domain::ids::{BatchId, JobId};
 use tintype_storage::domain::time::Timestamp;
@@ -74,19 +73,17 @@ pub struct Target {
     common: Common,
 }
 
-pub fn run(command: Command) -> anyhow::Result<ExitCode> {
-    block_on(async {
-        match command {
-            Command::List(arguments) => list(arguments).await,
-            Command::Show(target) => {
-                let operator = target.common.operator()?;
-                let response = operator.get(&path(&operator, &target).await?).await;
-                let response = response.map_err(|error| name_job(error, &target))?;
-                target.common.show(response, describe)
-            }
-            Command::Cancel(target) => cancel(&target).await,
+pub async fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::List(arguments) => list(arguments).await,
+        Command::Show(target) => {
+            let operator = target.common.operator()?;
+            let response = operator.get(&path(&operator, &target).await?).await;
+            let response = response.map_err(|error| name_job(error, &target))?;
+            target.common.show(response, describe)
         }
-    })
+        Command::Cancel(target) => cancel(&target).await,
+    }
 }
 
 async fn list(arguments: List) -> anyhow::Result<()> {

@@ -1,13 +1,12 @@
 //! `tintype key`: API keys of a running server.
 
-use super::common::{AccountScope, Common, block_on, or_dash, rate_text};
+use super::common::{AccountScope, Common, or_dash, rate_text};
 use super::key_options::KeyOptions;
 use super::key_ref::KeyRef;
 use super::operator::Operator;
 use super::output::field_lines;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use std::process::ExitCode;
 use tintype_api::ApiKey;
 use tintype_api::text::Money;
 use tintype_storage::domain::time::Timestamp;
@@ -87,31 +86,29 @@ pub struct Rotate {
     overlap: u32,
 }
 
-pub fn run(command: Command) -> anyhow::Result<ExitCode> {
-    block_on(async {
-        match command {
-            Command::List(arguments) => list(arguments).await,
-            Command::Add(arguments) => add(arguments).await,
-            Command::Show(target) => {
-                let (operator, id) = target.resolve().await?;
-                let response = operator.get(&path(&id)).await?;
-                target.common.show(response, describe)
-            }
-            Command::Change(arguments) => change(arguments).await,
-            Command::Rotate(arguments) => rotate(arguments).await,
-            Command::Deactivate(target) => {
-                let (operator, id) = target.resolve().await?;
-                let off = json!({"active": false});
-                let response = operator.patch(&path(&id), off).await?;
-                target.common.show(response, describe)
-            }
-            Command::Rm(target) => {
-                let (operator, id) = target.resolve().await?;
-                let response = operator.delete(&path(&id)).await?;
-                target.common.confirm(&response, &format!("deleted {id}"))
-            }
+pub async fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::List(arguments) => list(arguments).await,
+        Command::Add(arguments) => add(arguments).await,
+        Command::Show(target) => {
+            let (operator, id) = target.resolve().await?;
+            let response = operator.get(&path(&id)).await?;
+            target.common.show(response, describe)
         }
-    })
+        Command::Change(arguments) => change(arguments).await,
+        Command::Rotate(arguments) => rotate(arguments).await,
+        Command::Deactivate(target) => {
+            let (operator, id) = target.resolve().await?;
+            let off = json!({"active": false});
+            let response = operator.patch(&path(&id), off).await?;
+            target.common.show(response, describe)
+        }
+        Command::Rm(target) => {
+            let (operator, id) = target.resolve().await?;
+            let response = operator.delete(&path(&id)).await?;
+            target.common.confirm(&response, &format!("deleted {id}"))
+        }
+    }
 }
 
 fn path(id: &str) -> String {

@@ -1,11 +1,9 @@
 //! `tintype node`: nodes of a running server.
 
-use super::common::{Common, block_on, or_dash, yes_or_no};
+use super::common::{Common, or_dash, yes_or_no};
 use super::operator::read;
-use super::output::{print, print_json, table};
+use super::output::{note, print, print_json, table};
 use clap::Subcommand;
-use std::io::{self, Write as _};
-use std::process::ExitCode;
 use tintype_api::{Node, Nodes};
 
 const HEADS: [&str; 10] = [
@@ -27,15 +25,7 @@ pub enum Command {
     List(Common),
 }
 
-pub fn run(command: Command) -> anyhow::Result<ExitCode> {
-    block_on(async {
-        match command {
-            Command::List(common) => list(&common).await,
-        }
-    })
-}
-
-async fn list(common: &Common) -> anyhow::Result<()> {
+pub async fn run(Command::List(common): Command) -> anyhow::Result<()> {
     let response = common.operator()?.get("/nodes").await?;
     if common.json {
         return print_json(&response);
@@ -44,8 +34,7 @@ async fn list(common: &Common) -> anyhow::Result<()> {
     let rows = data.into_iter().map(|it| row(it).to_vec());
     print(&table(&HEADS, rows.collect()))?;
     for warning in warnings {
-        // The command succeeds even if standard error is closed.
-        let _ = writeln!(io::stderr(), "warning: {warning}");
+        note(&format!("warning: {warning}"));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `tintype check-config --probe`: tests each backend.
 
-use super::output::print;
+use super::output::{exit_code, print};
 use crate::backends::probe::Findings;
 use crate::backends::readiness::{self, ModelUse};
 use crate::config::{Backend, Config};
@@ -13,21 +13,13 @@ pub fn run(config: &Config) -> ExitCode {
         let mut all_work = true;
         for (name, backend) in &config.backends {
             let findings = readiness::test(config, name, backend).await;
-            all_work &= findings.fails.is_empty();
-            all_work &= print(&report(
-                name,
-                backend,
-                &findings,
-                &readiness::uses(config, name, backend),
-            ))
-            .is_ok();
+            let uses = readiness::uses(config, name, backend);
+            let printed = print(&report(name, backend, &findings, &uses));
+            all_work &= findings.fails.is_empty() && printed.is_ok();
         }
         all_work
     });
-    match all_work {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    }
+    exit_code(all_work)
 }
 
 fn report(name: &str, backend: &Backend, findings: &Findings, uses: &[ModelUse]) -> String {
