@@ -3,7 +3,7 @@
 use super::common::{Common, or_dash, parse_time, rate_text, yes_or_no};
 use super::limit_options::LimitOptions;
 use super::operator::{Operator, PageOptions, only_set, read};
-use super::output::{field_lines, note, print};
+use super::output::{Column, field_lines, note, print};
 use crate::csv_text::{LEDGER_HEAD, LedgerLine};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
@@ -12,6 +12,24 @@ use tintype_storage::domain::time::Timestamp;
 
 /// Ledger entries per page of a CSV export.
 const CSV_PAGE_SIZE: usize = 1_000;
+
+const COLUMNS: [Column<Account>; 7] = [
+    ("ACCOUNT", |it| it.account_id.to_string()),
+    ("CREATED", |it| it.created_at.to_string()),
+    ("ACTIVE", |it| is_active(it).to_owned()),
+    ("BALANCE", |it| it.balance.to_string()),
+    ("RESERVED", |it| it.reserved.to_string()),
+    ("AVAILABLE", |it| it.available.to_string()),
+    ("NAME", |it| it.name.clone()),
+];
+const LEDGER_COLUMNS: [Column<Transaction>; 6] = [
+    ("TIME", |it| it.created_at.to_string()),
+    ("KIND", |it| it.kind.to_string()),
+    ("AMOUNT", |it| it.amount.to_string()),
+    ("BALANCE", |it| it.balance_after.to_string()),
+    ("JOB", |it| or_dash(it.job_id.as_deref())),
+    ("REFERENCE", |it| or_dash(it.reference.as_deref())),
+];
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -170,26 +188,7 @@ async fn list(List { name, common }: List) -> anyhow::Result<()> {
         all.data
             .retain(|it| it["name"].as_str().is_some_and(has_part));
     }
-    let headings = [
-        "ACCOUNT",
-        "CREATED",
-        "ACTIVE",
-        "BALANCE",
-        "RESERVED",
-        "AVAILABLE",
-        "NAME",
-    ];
-    common.show_list(all, headings, |it: Account| {
-        [
-            it.account_id.to_string(),
-            it.created_at.to_string(),
-            is_active(&it).to_owned(),
-            it.balance.into(),
-            it.reserved.into(),
-            it.available.into(),
-            it.name,
-        ]
-    })
+    common.show_list(all, &COLUMNS)
 }
 
 async fn show(Show { account, common }: Show) -> anyhow::Result<()> {
@@ -265,19 +264,7 @@ async fn ledger(arguments: Ledger) -> anyhow::Result<()> {
         return print_csv(&operator, &path, &filters).await;
     }
     let found = operator.list(&path, &filters, arguments.page).await?;
-    let headings = ["TIME", "KIND", "AMOUNT", "BALANCE", "JOB", "REFERENCE"];
-    arguments
-        .common
-        .show_list(found, headings, |it: Transaction| {
-            [
-                it.created_at.into(),
-                it.kind.into(),
-                it.amount.into(),
-                it.balance_after.into(),
-                or_dash(it.job_id),
-                or_dash(it.reference),
-            ]
-        })
+    arguments.common.show_list(found, &LEDGER_COLUMNS)
 }
 
 /// Prints page by page, so that memory does not grow with the ledger.

@@ -2,23 +2,33 @@
 
 use super::common::{Common, or_dash};
 use super::operator::read;
-use super::output::{print_as, table};
+use super::output::{Column, print_as};
 use anyhow::bail;
 use clap::{Args, Subcommand};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use tintype_api::{Backend, BackendTest, Listing};
 
-const HEADINGS: [&str; 8] = [
-    "BACKEND",
-    "STATE",
-    "BUSY",
-    "ATTEMPTS",
-    "FAILED",
-    "P50",
-    "P95",
-    "LAST ERROR",
+pub const COLUMNS: [Column<Backend>; 8] = [
+    ("BACKEND", |it| it.name.clone()),
+    ("STATE", |it| it.health.to_string()),
+    ("BUSY", |it| {
+        let shared = if it.shared { " shared" } else { "" };
+        format!("{} of {}{shared}", it.running, it.places)
+    }),
+    ("ATTEMPTS", |it| it.last_hour.tries.to_string()),
+    ("FAILED", |it| it.last_hour.failed.to_string()),
+    ("P50", |it| millis(it.last_hour.p50_ms)),
+    ("P95", |it| millis(it.last_hour.p95_ms)),
+    ("LAST ERROR", |it| {
+        let error = it.last_error.as_ref();
+        or_dash(error.map(|it| format!("{} ({})", it.message, &*it.at)))
+    }),
 ];
+
+fn millis(duration: Option<u64>) -> String {
+    or_dash(duration.map(|it| format!("{it} ms")))
+}
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -49,34 +59,7 @@ async fn list(common: &Common) -> anyhow::Result<()> {
         data: read::<Vec<Value>>(stats["backends"].take())?,
         next_cursor: None,
     };
-    common.show_list(list, HEADINGS, row)
-}
-
-pub fn describe_all(backends: Vec<Backend>) -> String {
-    table(
-        &HEADINGS,
-        backends.into_iter().map(|it| row(it).to_vec()).collect(),
-    )
-}
-
-fn row(it: Backend) -> [String; 8] {
-    let millis = |it: Option<u64>| it.map_or_else(|| "-".to_owned(), |it| format!("{it} ms"));
-    let error = it
-        .last_error
-        .map(|it| format!("{} ({})", it.message, &*it.at));
-    [
-        it.name,
-        it.health.to_string(),
-        match it.shared {
-            true => format!("{} of {} shared", it.running, it.places),
-            false => format!("{} of {}", it.running, it.places),
-        },
-        it.last_hour.tries.to_string(),
-        it.last_hour.failed.to_string(),
-        millis(it.last_hour.p50_ms),
-        millis(it.last_hour.p95_ms),
-        or_dash(error),
-    ]
+    common.show_list(list, &COLUMNS)
 }
 
 async fn test(name: &str, common: &Common) -> anyhow::Result<()> {

@@ -1,10 +1,29 @@
 //! `tintype backup list`: the backups in a repository.
 
-use super::output::{exit_code, note, print_as, table};
+use super::output::{Column, exit_code, list_table, note, print_as};
 use crate::backup::{Manifest, Repository};
 use clap::Args;
 use serde_json::json;
 use std::process::ExitCode;
+
+const COLUMNS: [Column<Manifest>; 7] = [
+    ("BACKUP", |it| it.id.clone()),
+    ("TAKEN AT", |it| it.taken_at.clone()),
+    ("RECORDS", |it| it.record_count.to_string()),
+    ("IMAGES", |it| {
+        or_omitted(it.images.as_ref().map(|it| it.count))
+    }),
+    ("BYTES", |it| {
+        let images = it.images.as_ref().map_or(0, |it| it.bytes);
+        (it.records.bytes + images).to_string()
+    }),
+    ("COPIED", |it| {
+        or_omitted(it.images.as_ref().map(|it| it.copied))
+    }),
+    ("KEY FILES", |it| {
+        or_omitted(it.keys.as_ref().map(|it| it.len() as u64))
+    }),
+];
 
 #[derive(Args)]
 pub struct Arguments {
@@ -29,17 +48,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         anyhow::Ok((manifests, faults))
     })?;
-    let headings = [
-        "BACKUP",
-        "TAKEN AT",
-        "RECORDS",
-        "IMAGES",
-        "BYTES",
-        "COPIED",
-        "KEY FILES",
-    ];
     print_as(arguments.json, &json!({"data": manifests}), || {
-        table(&headings, manifests.iter().map(row).collect())
+        list_table(&COLUMNS, &manifests)
     })?;
     for fault in &faults {
         note(&format!("FAULT {fault}"));
@@ -47,17 +57,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(exit_code(faults.is_empty()))
 }
 
-fn row(it: &Manifest) -> Vec<String> {
-    let images = it.images.as_ref();
-    let or_omitted = |count: Option<u64>| count.map_or("omitted".to_owned(), |it| it.to_string());
-    let bytes = it.records.bytes + images.map_or(0, |it| it.bytes);
-    vec![
-        it.id.clone(),
-        it.taken_at.clone(),
-        it.record_count.to_string(),
-        or_omitted(images.map(|it| it.count)),
-        bytes.to_string(),
-        or_omitted(images.map(|it| it.copied)),
-        or_omitted(it.keys.as_ref().map(|it| it.len() as u64)),
-    ]
+fn or_omitted(count: Option<u64>) -> String {
+    count.map_or_else(|| "omitted".to_owned(), |it| it.to_string())
 }

@@ -1,11 +1,11 @@
 //! Options and output shared by all operator commands.
 
-use super::operator::{Operator, read};
+use super::operator::{Operator, read, read_all};
 use super::operator_access::Access;
-use super::output::{print, print_as, print_json, print_list};
+use super::output::{Column, print, print_as, print_json, print_page};
 use clap::Args;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tintype_api::{Listing, Rate};
 use tintype_storage::domain::time::Timestamp;
 
@@ -41,14 +41,18 @@ impl Common {
         print_as(self.json, response, || format!("{text}\n"))
     }
 
-    /// Prints a list as JSON, or as a table.
-    pub fn show_list<T: DeserializeOwned, const N: usize>(
+    /// Prints a page of a list as JSON, or as a table.
+    pub fn show_list<T: DeserializeOwned>(
         &self,
         list: Listing<Value>,
-        headings: [&str; N],
-        row: impl Fn(T) -> [String; N],
+        columns: &[Column<T>],
     ) -> anyhow::Result<()> {
-        print_list(self.json, list, headings, |it| Ok(row(read(it)?)))
+        if self.json {
+            return print_json(&json!(list));
+        }
+        let Listing { data, next_cursor } = list;
+        let data = read_all(data)?;
+        print_page(columns, &Listing { data, next_cursor })
     }
 }
 
@@ -63,11 +67,16 @@ pub struct AccountScope {
 }
 
 impl AccountScope {
-    /// All entries of a list under `/accounts/ID`.
-    pub async fn list_all(&self, below: &str) -> anyhow::Result<Listing<Value>> {
+    /// Shows all entries of a list under `/accounts/ID`.
+    pub async fn show_list<T: DeserializeOwned>(
+        &self,
+        below: &str,
+        columns: &[Column<T>],
+    ) -> anyhow::Result<()> {
         let operator = self.common.operator()?;
         let path = operator.account_path(self.account.as_deref(), below);
-        operator.list_all(&path.await?).await
+        let all = operator.list_all(&path.await?).await?;
+        self.common.show_list(all, columns)
     }
 }
 

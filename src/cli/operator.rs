@@ -311,7 +311,7 @@ pub fn read<T: DeserializeOwned>(value: Value) -> anyhow::Result<T> {
     )
 }
 
-fn read_all<T: DeserializeOwned>(values: Vec<Value>) -> anyhow::Result<Vec<T>> {
+pub fn read_all<T: DeserializeOwned>(values: Vec<Value>) -> anyhow::Result<Vec<T>> {
     values.into_iter().map(read).collect()
 }
 

@@ -74,19 +74,19 @@ pub fn print_as(
     }
 }
 
-/// Prints a list as JSON, or as a table. The cursor of the next page goes to standard error, so that it is not mistaken for a row.
-pub fn print_list<T: Serialize, const N: usize>(
-    is_json: bool,
-    list: Listing<T>,
-    headings: [&str; N],
-    row: impl Fn(T) -> anyhow::Result<[String; N]>,
-) -> anyhow::Result<()> {
-    if is_json {
-        return print_json(&json!(list));
-    }
-    let rows = list.data.into_iter().map(|it| Ok(row(it)?.to_vec()));
-    print(&table(&headings, rows.collect::<anyhow::Result<_>>()?))?;
-    if let Some(next) = list.next_cursor {
+/// The heading of a column, and its value in a row.
+pub type Column<T> = (&'static str, fn(&T) -> String);
+
+pub fn list_table<T>(columns: &[Column<T>], entries: &[T]) -> String {
+    let headings: Vec<&str> = columns.iter().map(|(heading, _)| *heading).collect();
+    let row = |it| columns.iter().map(|(_, value)| value(it)).collect();
+    table(&headings, entries.iter().map(row).collect())
+}
+
+/// Prints a page of a list as a table. The cursor of the next page goes to standard error, so that it is not mistaken for a row.
+pub fn print_page<T>(columns: &[Column<T>], page: &Listing<T>) -> anyhow::Result<()> {
+    print(&list_table(columns, &page.data))?;
+    if let Some(next) = &page.next_cursor {
         note(&format!(
             "more results may follow; get them with --cursor {next}"
         ));

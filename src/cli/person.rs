@@ -2,12 +2,23 @@
 
 use super::common::{AccountScope, Common, or_dash};
 use super::operator::{Operator, read};
-use super::output::field_lines;
+use super::output::{Column, field_lines};
 use anyhow::bail;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use tintype_api::Person;
 use tintype_storage::domain::person::PersonId;
+
+const COLUMNS: [Column<Person>; 6] = [
+    ("PERSON", |it| it.person_id.to_string()),
+    ("CREATED", |it| it.created_at.to_string()),
+    ("ROLE", |it| it.role.to_string()),
+    ("STATUS", |it| it.status.to_string()),
+    ("LINK EXPIRES", |it| {
+        or_dash(it.invitation_expires_at.as_deref())
+    }),
+    ("EMAIL", |it| it.email.clone()),
+];
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -81,7 +92,7 @@ pub fn person(text: &str) -> Result<String, String> {
 
 pub async fn run(command: Command) -> anyhow::Result<()> {
     match command {
-        Command::List(arguments) => list(arguments).await,
+        Command::List(scope) => scope.show_list("/people", &COLUMNS).await,
         Command::Invite(arguments) => invite(arguments).await,
         Command::Show(target) => {
             let (operator, path) = target.resolve().await?;
@@ -139,28 +150,6 @@ pub async fn person_id(operator: &Operator, people: &str, person: &str) -> anyho
         }
     }
     bail!("the account has no person `{person}`; list its people with `tintype person list`")
-}
-
-async fn list(scope: AccountScope) -> anyhow::Result<()> {
-    let headings = [
-        "PERSON",
-        "CREATED",
-        "ROLE",
-        "STATUS",
-        "LINK EXPIRES",
-        "EMAIL",
-    ];
-    let all = scope.list_all("/people").await?;
-    scope.common.show_list(all, headings, |it: Person| {
-        [
-            it.person_id.into(),
-            it.created_at.into(),
-            it.role.into(),
-            it.status.into(),
-            or_dash(it.invitation_expires_at),
-            it.email,
-        ]
-    })
 }
 
 async fn invite(arguments: Invite) -> anyhow::Result<()> {

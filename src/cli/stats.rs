@@ -2,7 +2,7 @@
 
 use super::backend;
 use super::common::Common;
-use super::output::field_lines;
+use super::output::{field_lines, list_table};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ fn describe(stats: Stats) -> String {
     format!(
         "{}\n{}",
         field_lines(&lines),
-        backend::describe_all(backends)
+        list_table(&backend::COLUMNS, &backends)
     )
 }
 

@@ -3,12 +3,20 @@
 use super::common::{AccountScope, Common, yes_or_no};
 use super::listen;
 use super::operator::only_set;
-use super::output::{escape_control_chars, field_lines};
+use super::output::{Column, escape_control_chars, field_lines};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use tintype_api::{Delivery, Webhook};
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::webhook::WebhookId;
+
+const COLUMNS: [Column<Webhook>; 5] = [
+    ("WEBHOOK", |it| it.webhook_id.to_string()),
+    ("CREATED", |it| it.created_at.to_string()),
+    ("ENCODING", |it| it.encoding.to_string()),
+    ("ACTIVE", |it| yes_or_no(it.active).to_owned()),
+    ("URL", |it| it.url.clone()),
+];
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -90,7 +98,7 @@ fn encoding(word: &str) -> Result<Encoding, String> {
 pub async fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Add(arguments) => add(arguments).await,
-        Command::List(scope) => list(scope).await,
+        Command::List(scope) => scope.show_list("/webhooks", &COLUMNS).await,
         Command::Show(Target { id, common }) => {
             let response = common.operator()?.get(&path(id)).await?;
             common.show(response, describe)
@@ -121,20 +129,6 @@ async fn add(arguments: Add) -> anyhow::Result<()> {
     let body = json!({"url": arguments.url, "encoding": arguments.encoding.word()});
     let response = operator.post(&path, Some(body)).await?;
     arguments.common.show(response, describe)
-}
-
-async fn list(scope: AccountScope) -> anyhow::Result<()> {
-    let all = scope.list_all("/webhooks").await?;
-    let headings = ["WEBHOOK", "CREATED", "ENCODING", "ACTIVE", "URL"];
-    scope.common.show_list(all, headings, |it: Webhook| {
-        [
-            it.webhook_id.into(),
-            it.created_at.into(),
-            it.encoding.into(),
-            yes_or_no(it.active).to_owned(),
-            it.url,
-        ]
-    })
 }
 
 async fn change(arguments: Change) -> anyhow::Result<()> {

@@ -4,12 +4,13 @@ mod downloads;
 mod requests;
 
 use super::native_client::NativeClient;
-use super::output::{field_lines, note, print_as, print_list};
+use super::output::{Column, field_lines, note, print_as, print_json, print_page};
 use super::progress;
 use super::server_url;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use requests::Requests;
+use serde_json::json;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,6 +26,17 @@ const LONG_POLL_SECONDS: u64 = 1;
 const INTERRUPTED: u8 = 130;
 /// Minimum time between two requests.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+const COLUMNS: [Column<Batch>; 8] = [
+    ("BATCH", |it| it.batch_id.to_string()),
+    ("CREATED", |it| it.created_at.to_string()),
+    ("STATUS", |it| it.status.to_string()),
+    ("TOTAL", |it| it.counts.total.to_string()),
+    ("DONE", |it| it.counts.done.to_string()),
+    ("FAILED", |it| it.counts.failed.to_string()),
+    ("CHARGED", |it| it.charged.to_string()),
+    ("RESERVED", |it| it.price.to_string()),
+];
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -236,21 +248,10 @@ async fn list(arguments: &List) -> anyhow::Result<()> {
     let client = arguments.output.access.client()?;
     let cursor = arguments.cursor.as_deref();
     let found = client.list_batches(arguments.limit, cursor).await?;
-    let headings = [
-        "BATCH", "CREATED", "STATUS", "TOTAL", "DONE", "FAILED", "CHARGED", "RESERVED",
-    ];
-    print_list(arguments.output.json, found, headings, |it| {
-        Ok([
-            it.batch_id.into(),
-            it.created_at.into(),
-            it.status.into(),
-            it.counts.total.to_string(),
-            it.counts.done.to_string(),
-            it.counts.failed.to_string(),
-            it.charged.into(),
-            it.price.into(),
-        ])
-    })
+    match arguments.output.json {
+        true => print_json(&json!(found)),
+        false => print_page(&COLUMNS, &found),
+    }
 }
 
 fn show(batch: &Batch, is_json: bool) -> anyhow::Result<()> {
