@@ -8,7 +8,6 @@ use crate::server::object_store;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use serde_json::to_value;
-use std::path::Path;
 use std::process::ExitCode;
 
 #[derive(Args)]
@@ -59,9 +58,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let say = |message: String| progress.set_message(message);
     let manifest = actix_web::rt::System::new().block_on(async {
         let repository = Repository::open(&place)?;
-        let temp_dir = repository
-            .directory()
-            .map_or_else(std::env::temp_dir, Path::to_owned);
+        let temp_dir = repository.temp_dir();
         let records =
             record_source::from_data_dir(&config, &arguments.access, &temp_dir, &say).await?;
         let images = match arguments.without_images {
@@ -86,10 +83,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         create(&contents, &repository).await
     })?;
     progress.finish_and_clear();
-    if arguments.json {
-        print_json(&to_value(&manifest)?)?;
-    } else {
-        print_summary(&manifest, &place, is_database);
+    match arguments.json {
+        true => print_json(&to_value(&manifest)?)?,
+        false => print_summary(&manifest, &place, is_database),
     }
     Ok(ExitCode::SUCCESS)
 }

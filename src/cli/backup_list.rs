@@ -15,7 +15,7 @@ const COLUMNS: [Column<Manifest>; 7] = [
     }),
     ("BYTES", |it| {
         let images = it.images.as_ref().map_or(0, |it| it.bytes);
-        (it.records.bytes + images).to_string()
+        (it.records.digest.bytes + images).to_string()
     }),
     ("COPIED", |it| {
         or_omitted(it.images.as_ref().map(|it| it.copied))
