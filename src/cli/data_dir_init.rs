@@ -10,7 +10,6 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tintype_actors::fail_stop::FailStop;
 use tintype_storage::engine::Engine;
 use tintype_storage::export::LoadOutcome;
 
@@ -35,7 +34,7 @@ impl<'a> DataDirInit<'a> {
         let data_dir = &config.storage.data_dir;
         let marker = backup::unfinished_marker(data_dir);
         require_empty(data_dir, &marker)?;
-        let open = || engine::open_engine_to_fill(config, FailStop::new());
+        let open = || engine::open_engine_to_fill(config);
         // A database is opened first, because it may refuse. The store of a directory is inside it, so the marker comes first.
         let database = config.storage.url.is_some().then(open).transpose()?;
         fs::create_dir_all(data_dir)
