@@ -69,14 +69,14 @@ mod kinds {
         (S::Flower, Carpet, 0.40, &[0xE0503A, 0xE86A9A, 0xF2C23A, 0x9A6AD0, 0xF4EEE6], ""),
         (S::Tree, Back, 0.72, &[0x5E9A4A, 0x3F8A5A], ""),
         (S::Mushroom, Front, 0.36, &[0xC8402E], drawing!("mushroom")),
-        (S::Apple, Front, 0.30, &[0xC8322E, 0x8AB04A], ""),
-        (S::Orange, Front, 0.30, &[0xF0892A], ""),
-        (S::Lemon, Front, 0.30, &[0xF4D03A], ""),
-        (S::Pear, Front, 0.30, &[0xC9C04A], ""),
-        (S::Cup, Front, 0.30, &[0xF2ECE0, 0x3E7A8A, 0xD8704A], ""),
-        (S::Vase, Front, 0.30, &[0x2E6E8A, 0xD8785A, 0xE9DFC8], ""),
-        (S::Candle, Front, 0.30, &[0xF6EEDA], ""),
-        (S::Book, Front, 0.30, &[0x8A2E34, 0x2E5A6E, 0x3E6A4A], ""),
+        (S::Apple, Front, 0.30, &[0xC8322E, 0x8AB04A], drawing!("apple")),
+        (S::Orange, Front, 0.30, &[0xF0892A], drawing!("orange")),
+        (S::Lemon, Front, 0.30, &[0xF4D03A], drawing!("lemon")),
+        (S::Pear, Front, 0.30, &[0xC9C04A], drawing!("pear")),
+        (S::Cup, Front, 0.30, &[0xF2ECE0, 0x3E7A8A, 0xD8704A], drawing!("cup")),
+        (S::Vase, Front, 0.30, &[0x2E6E8A, 0xD8785A, 0xE9DFC8], drawing!("vase")),
+        (S::Candle, Front, 0.30, &[0xF6EEDA], drawing!("candle")),
+        (S::Book, Front, 0.30, &[0x8A2E34, 0x2E5A6E, 0x3E6A4A], drawing!("book")),
     ];
 }
 
@@ -91,6 +91,10 @@ pub fn spot(subject: Subject) -> Spot {
 /// Does the plan have a subject for a spot?
 pub fn fills(plan: &Plan, spot: Spot) -> bool {
     plan.actors.iter().any(|a| kind(a.subject).1 == spot)
+}
+
+pub fn drawing_of(subject: Subject) -> &'static str {
+    kind(subject).4
 }
 
 /// The height of a subject relative to the image's short side, if it is the only one.
@@ -143,7 +147,7 @@ pub fn draw(studio: &mut Studio<'_>, subject: Subject, stand: Stand, colour: Rgb
                 S::Rocket => stand.leaning(stand.lean + 0.35),
                 _ => stand,
             };
-            Figure::new(studio, stand).draw(kind(subject).4, &swatches);
+            Figure::new(studio, stand).draw(drawing_of(subject), &swatches);
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::seed::Seed;
 use crate::studio::Studio;
 use crate::swatches::Swatches;
 
-use super::plants;
+use super::{cast, plants};
 
 /// Draws one thing. 100 units are about half the short side of a still life.
 pub fn draw(studio: &mut Studio<'_>, subject: Subject, stand: Stand, tone: Rgb, seed: &mut Seed) {
@@ -17,27 +17,21 @@ pub fn draw(studio: &mut Studio<'_>, subject: Subject, stand: Stand, tone: Rgb, 
     let swatches = Swatches::of(studio, tone);
     let shade = studio.palette.dark;
     let mut figure = Figure::new(studio, stand);
-    figure.shadow(
-        match subject {
-            Subject::Vase => 20.0,
-            Subject::Book => 34.0,
-            Subject::Candle => 12.0,
-            _ => 17.0,
-        },
-        shade,
-    );
+    let half = match subject {
+        Subject::Vase => 20.0,
+        Subject::Book => 34.0,
+        Subject::Candle => 12.0,
+        _ => 17.0,
+    };
+    figure.shadow(half, shade);
+    let drawing = cast::drawing_of(subject);
     match subject {
-        Subject::Apple => figure.draw(drawing!("apple"), &swatches),
-        Subject::Pear => figure.draw(drawing!("pear"), &swatches),
-        Subject::Cup => figure.draw(drawing!("cup"), &swatches),
-        Subject::Candle => figure.draw(drawing!("candle"), &swatches),
-        Subject::Book => figure.draw(drawing!("book"), &swatches),
-        Subject::Orange => figure.draw(&with_pores(drawing!("orange"), seed), &swatches),
-        Subject::Lemon => figure.draw(&with_pores(drawing!("lemon"), seed), &swatches),
-        _ => {
+        Subject::Orange | Subject::Lemon => figure.draw(&with_pores(drawing, seed), &swatches),
+        Subject::Vase => {
             figure.draw(drawing!("twigs"), &swatches);
-            figure.draw(drawing!("vase"), &swatches);
+            figure.draw(drawing, &swatches);
         }
+        _ => figure.draw(drawing, &swatches),
     }
 }
 
