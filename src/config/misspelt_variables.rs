@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::environment::{PREFIX, is_short};
-use super::faults::Faults;
+use super::error::Faults;
 use super::node::{Item, Tree, join};
 use super::source;
 

@@ -9,9 +9,7 @@ mod backend;
 mod backends;
 mod environment;
 mod error;
-mod faults;
 mod file;
-mod fingerprint;
 mod log_filter;
 mod misspelt_variables;
 mod node;
@@ -92,7 +90,7 @@ impl Config {
     }
 
     fn read(sources: &Sources, needs_keys: bool) -> Result<Self, ConfigErrors> {
-        let faults = faults::Faults::default();
+        let faults = error::Faults::default();
         let built_in = source::built_in(&faults);
         let tree = source::merge_layers(&built_in, sources, &faults);
         let environment = sources.env.iter().cloned().collect();

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use super::environment::{MAX_SEGMENTS, PREFIX, keys_of, malformed_hint, parse_value, variables};
-use super::error::Location;
-use super::faults::Faults;
+use super::error::{Faults, Location};
 use super::file::{parse, read_file};
 use super::node::{Item, Node, Tree, merge};
 use super::reader::EMPTY_TREE;
