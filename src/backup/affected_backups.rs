@@ -4,7 +4,6 @@ use super::manifest::Manifest;
 use super::object_list::ObjectList;
 use super::repository::Repository;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::BufReader;
 use std::path::Path;
 
 /// The ids of the backups that need each of these objects, by the key of the object.
@@ -39,10 +38,6 @@ async fn object_list(
     let Some(images) = manifest.images else {
         return Ok(None);
     };
-    let mut file = tempfile::tempfile_in(temp_dir)?;
-    let part = &images.list;
-    repository
-        .fetch(id, &part.name, &part.digest(), &mut file)
-        .await?;
-    Ok(Some(ObjectList::new(BufReader::new(file))))
+    let file = repository.fetch(id, &images.list, temp_dir).await?;
+    Ok(Some(ObjectList::new(&file)?))
 }

@@ -1,13 +1,11 @@
 //! Copies the objects that records reference to another object store, under the same keys.
 
-use super::create::{CONCURRENCY, rewind};
-use super::object_list::{Favourites, ObjectRef};
+use super::create::CONCURRENCY;
+use super::object_list::{ObjectRef, References};
 use crate::images::{Images, ImagesError, media_type};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use std::collections::VecDeque;
 use std::fs::File;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::export::Reader;
 
 /// The totals of a copy.
 #[derive(Debug, Default)]
@@ -41,19 +39,7 @@ pub async fn copy_objects(
     to: &Images,
     say: &dyn Fn(String),
 ) -> anyhow::Result<CopyTotals> {
-    let mut reader = Reader::new(rewind(records)?)?;
-    let mut favourites = Favourites::default();
-    let mut waiting = VecDeque::new();
-    let mut next = || -> anyhow::Result<Option<ObjectRef>> {
-        while waiting.is_empty() {
-            let Some(entry) = reader.read()? else {
-                return Ok(None);
-            };
-            waiting.extend(favourites.referenced_objects(&entry)?);
-        }
-        Ok(waiting.pop_front())
-    };
-    let mut copies = stream::iter(std::iter::from_fn(|| next().transpose()))
+    let mut copies = stream::iter(References::of(records)?)
         .map(|object| async { copy(object?, kept_since, from, to).await })
         .buffered(CONCURRENCY);
     let mut all = CopyTotals::default();

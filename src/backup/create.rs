@@ -1,19 +1,19 @@
 //! Creates a backup from a point-in-time export.
 
 use super::keys;
-use super::manifest::{Manifest, ObjectTotals, Part};
+use super::manifest::{Manifest, ObjectTotals};
 use super::object_list::{
-    Favourites, ListEntry, ObjectList, ObjectRef, OmitReason, referenced_objects,
+    ListEntry, ObjectList, ObjectRef, OmitReason, References, referenced_objects,
 };
-use super::repository::{self, Repository, check_integrity, image_path, path};
+use super::repository::{Repository, image_path, path, rewind};
 use crate::images::{Images, ImagesError, ObjectDigest, media_type};
 use anyhow::Context as _;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Seek as _, SeekFrom, Write as _};
-use std::path::{Path, PathBuf};
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::export::Reader;
 
@@ -64,10 +64,8 @@ async fn write(
 ) -> anyhow::Result<Manifest> {
     let (images, record_count) = copy_objects(contents, repository, id).await?;
     (contents.say)("writing the records".into());
-    let written = repository
-        .put_file(id, "records.jsonl", contents.records)
-        .await?;
-    let records = Part::new("records.jsonl", written);
+    let records = repository.put_file(id, "records.jsonl", contents.records);
+    let records = records.await?;
     let taken_at = contents.taken_at.to_string();
     let mut manifest = Manifest::new(id.to_owned(), taken_at, records, record_count);
     manifest.running = contents.running;
@@ -105,29 +103,20 @@ async fn copy_objects(
     // The inputs of live jobs first: a running service keeps them for at most an hour after their job has ended.
     let (mut first, mut totals) = match contents.running {
         true => copy_live_objects(contents, images, repository, earlier.as_ref()).await?,
-        false => (HashMap::new(), Totals::default()),
+        false => (HashMap::new(), ObjectTotals::default()),
     };
-    let mut reader = Reader::new(rewind(contents.records)?)?;
-    let mut earlier = earlier.as_ref().map(list_of).transpose()?;
-    let mut favourites = Favourites::default();
-    let mut waiting: VecDeque<(ObjectRef, Option<ListEntry>)> = VecDeque::new();
-    // Yields each object with its entry in the previous backup, in the order of the records.
-    let mut next = || -> anyhow::Result<Option<(ObjectRef, Option<ListEntry>)>> {
-        while waiting.is_empty() {
-            let Some(entry) = reader.read()? else {
-                return Ok(None);
-            };
-            for object in favourites.referenced_objects(&entry)? {
-                let known = previous_entry(&mut earlier, &object)?;
-                let known = first.remove(&object.key).or(known);
-                waiting.push_back((object, known));
-            }
-        }
-        Ok(waiting.pop_front())
-    };
-    let mut list = tempfile::tempfile_in(temp_dir(repository))?;
+    let mut earlier = earlier.as_ref().map(ObjectList::new).transpose()?;
+    let mut references = References::of(contents.records)?;
+    // Each object with its entry in the previous backup.
+    let objects = references.by_ref().map(|object| {
+        let object = object?;
+        let known = previous_entry(&mut earlier, &object)?;
+        let known = first.remove(&object.key).or(known);
+        anyhow::Ok((object, known))
+    });
+    let list = tempfile::tempfile_in(repository.temp_dir())?;
     let mut lines = BufWriter::new(list.try_clone()?);
-    let mut copies = stream::iter(std::iter::from_fn(|| next().transpose()))
+    let mut copies = stream::iter(objects)
         .map(|object| async {
             let (object, known) = object?;
             copy(contents, images, repository, object, known).await
@@ -149,30 +138,8 @@ async fn copy_objects(
     }
     drop(copies);
     lines.flush()?;
-    list.seek(SeekFrom::Start(0))?;
-    let written = repository.put_file(id, "pictures.jsonl", &list).await?;
-    let records = reader.summary().map_or(0, |it| it.records);
-    let images = ObjectTotals {
-        list: Part::new("pictures.jsonl", written),
-        count: totals.count,
-        bytes: totals.bytes,
-        copied: totals.copied,
-        repaired: totals.repaired,
-        expired: totals.expired,
-        missing: totals.missing,
-    };
-    Ok((Some(images), records))
-}
-
-/// All readers share the position in the file, so only one may exist at a time.
-pub(super) fn rewind(file: &File) -> io::Result<BufReader<File>> {
-    let mut file = file.try_clone()?;
-    file.seek(SeekFrom::Start(0))?;
-    Ok(BufReader::new(file))
-}
-
-fn list_of(earlier: &File) -> io::Result<ObjectList> {
-    Ok(ObjectList::new(rewind(earlier)?))
+    totals.list = repository.put_file(id, "pictures.jsonl", &list).await?;
+    Ok((Some(totals), references.record_count()))
 }
 
 /// Copies the objects that live jobs reference. Returns the entries of those that the repository now holds, by key, and the numbers
@@ -182,10 +149,10 @@ async fn copy_live_objects(
     images: &Images,
     repository: &Repository,
     earlier: Option<&File>,
-) -> anyhow::Result<(HashMap<String, ListEntry>, Totals)> {
+) -> anyhow::Result<(HashMap<String, ListEntry>, ObjectTotals)> {
     let mut reader = Reader::new(rewind(contents.records)?)?;
-    let mut earlier = earlier.map(list_of).transpose()?;
-    let (mut there, mut totals) = (HashMap::new(), Totals::default());
+    let mut earlier = earlier.map(ObjectList::new).transpose()?;
+    let (mut there, mut totals) = (HashMap::new(), ObjectTotals::default());
     while let Some(entry) = reader.read()? {
         if entry.kind != "live_job" {
             continue;
@@ -222,18 +189,7 @@ enum Outcome {
     Omitted,
 }
 
-#[derive(Default)]
-struct Totals {
-    count: u64,
-    bytes: u64,
-    /// Includes the repaired objects.
-    copied: u64,
-    repaired: u64,
-    expired: u64,
-    missing: u64,
-}
-
-impl Totals {
+impl ObjectTotals {
     fn add_copy(&mut self, outcome: Outcome) {
         self.copied += u64::from(matches!(outcome, Outcome::Copied | Outcome::Repaired));
         self.repaired += u64::from(outcome == Outcome::Repaired);
@@ -244,7 +200,7 @@ impl Totals {
         match listed.left_out {
             None => {
                 self.count += 1;
-                self.bytes += listed.bytes.unwrap_or(0);
+                self.bytes += listed.digest.as_ref().map_or(0, |it| it.bytes);
             }
             Some(OmitReason::Expired) => self.expired += 1,
             Some(OmitReason::Missing) => self.missing += 1,
@@ -261,19 +217,9 @@ async fn previous_list(repository: &Repository) -> anyhow::Result<Option<File>> 
     let Some(images) = newest.images else {
         return Ok(None);
     };
-    let mut file = tempfile::tempfile_in(temp_dir(repository))?;
-    let part = &images.list;
-    repository
-        .fetch(&newest.id, &part.name, &part.digest(), &mut file)
-        .await?;
-    Ok(Some(file))
-}
-
-/// The directory for unnamed temporary files.
-fn temp_dir(repository: &Repository) -> PathBuf {
-    repository
-        .directory()
-        .map_or_else(std::env::temp_dir, Path::to_owned)
+    let temp_dir = repository.temp_dir();
+    let list = repository.fetch(&newest.id, &images.list, &temp_dir);
+    Ok(Some(list.await?))
 }
 
 /// Copies one object, unless the repository holds it.
@@ -287,10 +233,10 @@ async fn copy(
     let to = image_path(&object.key);
     let mut outcome = Outcome::Copied;
     if let Some(known) = known
-        && let Some(written) = known.digest()
+        && let Some(written) = &known.digest
         && repository.images.head(&to).await.is_ok()
     {
-        match is_intact(repository, &to, &written, contents.repair).await {
+        match is_intact(repository, &to, written, contents.repair).await {
             true => return Ok((known, Outcome::There)),
             false => outcome = Outcome::Repaired,
         }
@@ -298,8 +244,7 @@ async fn copy(
     let mut listed = ListEntry {
         record: object.record,
         key: object.key,
-        bytes: None,
-        sha256: None,
+        digest: None,
         left_out: None,
     };
     let chunks = match images.chunks(&listed.key).await {
@@ -315,9 +260,7 @@ async fn copy(
         Err(error) => return Err(error.into()),
     };
     let kind = media_type(&listed.key);
-    let written = repository.images.put_stream(&to, kind, chunks).await?;
-    listed.bytes = Some(written.bytes);
-    listed.sha256 = Some(written.sha256);
+    listed.digest = Some(repository.images.put_stream(&to, kind, chunks).await?);
     Ok((listed, outcome))
 }
 
@@ -329,8 +272,7 @@ async fn is_intact(
     reads_it: bool,
 ) -> bool {
     if reads_it {
-        let found = repository::read(&repository.images, key, |_| Ok(())).await;
-        return found.is_ok_and(|it| check_integrity(key, written, &it).is_ok());
+        return repository.read(key, written, |_| Ok(())).await.is_ok();
     }
     let found = repository.images.head(key).await;
     found.is_ok_and(|it| it.size == written.bytes)

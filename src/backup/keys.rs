@@ -2,7 +2,7 @@
 //! URLs that it has issued.
 
 use super::manifest::{Manifest, Part};
-use super::repository::{self, Repository, path};
+use super::repository::{Repository, path};
 use crate::private_file;
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
@@ -44,7 +44,10 @@ pub async fn copy_in(
             .images
             .put_stream(&key, media_type, content)
             .await?;
-        copied.push(Part::new(name, written));
+        copied.push(Part {
+            name: name.to_owned(),
+            digest: written,
+        });
     }
     Ok(copied)
 }
@@ -56,11 +59,11 @@ pub async fn copy_in(
 pub async fn read(repository: &Repository, id: &str, part: &Part) -> anyhow::Result<Vec<u8>> {
     let key = path(id, &format!("keys/{}", part.name));
     let mut bytes = Vec::new();
-    let found = repository::read(&repository.images, &key, |chunk| {
+    let collect = |chunk: &[u8]| {
         bytes.extend_from_slice(chunk);
         Ok(())
-    });
-    repository::check_integrity(&key, &part.digest(), &found.await?)?;
+    };
+    repository.read(&key, &part.digest, collect).await?;
     Ok(bytes)
 }
 

@@ -8,34 +8,16 @@ use serde::{Deserialize, Serialize};
 const VERSION: u32 = 1;
 
 /// A file of a backup.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Part {
     /// Relative to the backup.
     pub name: String,
-    pub bytes: u64,
-    /// In hexadecimal.
-    pub sha256: String,
-}
-
-impl Part {
-    pub fn new(name: &str, written: ObjectDigest) -> Self {
-        Self {
-            name: name.to_owned(),
-            bytes: written.bytes,
-            sha256: written.sha256,
-        }
-    }
-
-    pub fn digest(&self) -> ObjectDigest {
-        ObjectDigest {
-            bytes: self.bytes,
-            sha256: self.sha256.clone(),
-        }
-    }
+    #[serde(flatten)]
+    pub digest: ObjectDigest,
 }
 
 /// The objects of a backup.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct ObjectTotals {
     /// The file with their list.
     pub list: Part,

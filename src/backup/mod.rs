@@ -27,7 +27,7 @@ pub use copy::{CopyTotals, copy_objects};
 pub use create::{Contents, create};
 pub use keys::{KEY_FILES, SECRETS_KEY, restore_keys};
 pub use manifest::Manifest;
-pub use repository::Repository;
+pub use repository::{Repository, rewind};
 pub use restore::{DamagedParts, RestoreOutcome, restore};
 
 use std::path::{Path, PathBuf};

@@ -1,16 +1,17 @@
 //! The objects that a record references, and the list of them in a backup, in the order of the records.
 
+use super::repository::rewind;
 use crate::images::{ObjectDigest, upload_key};
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashSet, VecDeque};
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, JobState, PromptRef};
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::export::Entry;
+use tintype_storage::export::{Entry, Reader};
 use tintype_storage::store::StoreError;
 use tintype_storage::store::tables::{BATCHES, ENDED_JOBS, FAVOURITES, LIVE_JOBS, UPLOADED_FILES};
 
@@ -23,11 +24,9 @@ pub struct ListEntry {
     pub record: String,
     /// The key of the object in the object store.
     pub key: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<u64>,
-    /// In hexadecimal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sha256: Option<String>,
+    /// `None` if the object is not in the backup.
+    #[serde(flatten)]
+    pub digest: Option<ObjectDigest>,
     /// Why the object is not in the backup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<OmitReason>,
@@ -41,16 +40,6 @@ pub enum OmitReason {
     Expired,
     /// It should exist and does not.
     Missing,
-}
-
-impl ListEntry {
-    /// The length and checksum of the object, if it is in the backup.
-    pub fn digest(&self) -> Option<ObjectDigest> {
-        Some(ObjectDigest {
-            bytes: self.bytes?,
-            sha256: self.sha256.clone()?,
-        })
-    }
 }
 
 /// A reference of a record to an object.
@@ -128,6 +117,49 @@ impl Favourites {
     }
 }
 
+/// The objects that the records of an export reference, in the order of the records.
+pub struct References {
+    reader: Reader<BufReader<File>>,
+    favourites: Favourites,
+    waiting: VecDeque<ObjectRef>,
+}
+
+impl References {
+    /// # Errors
+    /// The export cannot be read.
+    pub fn of(records: &File) -> anyhow::Result<Self> {
+        Ok(Self {
+            reader: Reader::new(rewind(records)?)?,
+            favourites: Favourites::default(),
+            waiting: VecDeque::new(),
+        })
+    }
+
+    /// The number of records. 0 before the end of the export.
+    pub fn record_count(&self) -> u64 {
+        self.reader.summary().map_or(0, |it| it.records)
+    }
+
+    fn next_object(&mut self) -> anyhow::Result<Option<ObjectRef>> {
+        while self.waiting.is_empty() {
+            let Some(entry) = self.reader.read()? else {
+                return Ok(None);
+            };
+            self.waiting
+                .extend(self.favourites.referenced_objects(&entry)?);
+        }
+        Ok(self.waiting.pop_front())
+    }
+}
+
+impl Iterator for References {
+    type Item = anyhow::Result<ObjectRef>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_object().transpose()
+    }
+}
+
 /// A reader of the list.
 pub struct ObjectList {
     lines: BufReader<File>,
@@ -137,12 +169,12 @@ pub struct ObjectList {
 }
 
 impl ObjectList {
-    pub fn new(lines: BufReader<File>) -> Self {
-        Self {
-            lines,
+    pub fn new(file: &File) -> io::Result<Self> {
+        Ok(Self {
+            lines: rewind(file)?,
             number: 0,
             ahead: VecDeque::new(),
-        }
+        })
     }
 
     /// Reads the next entry.

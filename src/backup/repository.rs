@@ -1,6 +1,6 @@
 //! A repository of backups: a directory or a bucket.
 
-use super::manifest::Manifest;
+use super::manifest::{Manifest, Part};
 use crate::images::{FileSigningKey, Images, ImagesError, ObjectDigest};
 use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
@@ -8,8 +8,8 @@ use futures_util::{StreamExt as _, TryStreamExt as _};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::path::Path;
+use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
 
 const CHUNK_BYTES: usize = 1 << 20;
 
@@ -57,6 +57,12 @@ impl Repository {
     /// The directory of a local repository, which also has room for temporary files.
     pub fn directory(&self) -> Option<&Path> {
         self.images.is_local().then(|| Path::new(&self.name))
+    }
+
+    /// The directory for unnamed temporary files.
+    pub fn temp_dir(&self) -> PathBuf {
+        self.directory()
+            .map_or_else(std::env::temp_dir, Path::to_owned)
     }
 
     /// The ids of all complete backups, oldest first.
@@ -108,14 +114,8 @@ impl Repository {
     ///
     /// # Errors
     /// `file` cannot be read, or the repository cannot be written.
-    pub async fn put_file(
-        &self,
-        id: &str,
-        name: &str,
-        file: &File,
-    ) -> anyhow::Result<ObjectDigest> {
-        let mut file = file.try_clone()?;
-        file.seek(SeekFrom::Start(0))?;
+    pub async fn put_file(&self, id: &str, name: &str, file: &File) -> anyhow::Result<Part> {
+        let mut file = rewind(file)?;
         let chunks = futures_util::stream::iter(std::iter::from_fn(move || {
             let mut chunk = vec![0; CHUNK_BYTES];
             match file.read(&mut chunk) {
@@ -128,27 +128,45 @@ impl Repository {
             }
         }));
         let key = path(id, name);
-        self.images
-            .put_stream(&key, "application/x-ndjson", chunks)
-            .await
+        let written = self.images.put_stream(&key, "application/x-ndjson", chunks);
+        Ok(Part {
+            name: name.to_owned(),
+            digest: written.await?,
+        })
     }
 
-    /// Copies a file of a backup into `to`, and rewinds `to`.
+    /// Copies a file of a backup into an unnamed file in `temp_dir`.
     ///
     /// # Errors
     /// The file does not exist, or its length or checksum differs from `part`.
-    pub async fn fetch(
+    pub async fn fetch(&self, id: &str, part: &Part, temp_dir: &Path) -> anyhow::Result<File> {
+        let mut file = tempfile::tempfile_in(temp_dir)
+            .with_context(|| format!("a temporary file in {}", temp_dir.display()))?;
+        let key = path(id, &part.name);
+        self.read(&key, &part.digest, |chunk| Ok(file.write_all(chunk)?))
+            .await?;
+        Ok(file)
+    }
+
+    /// Reads an object chunk by chunk, and checks its length and checksum.
+    ///
+    /// # Errors
+    /// The object does not exist, cannot be read or differs, or `each` fails.
+    pub async fn read(
         &self,
-        id: &str,
-        name: &str,
-        part: &ObjectDigest,
-        to: &mut File,
+        key: &str,
+        expected: &ObjectDigest,
+        mut each: impl FnMut(&[u8]) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        let key = path(id, name);
-        let found = read(&self.images, &key, |chunk| Ok(to.write_all(chunk)?)).await?;
-        check_integrity(&key, part, &found)?;
-        to.seek(SeekFrom::Start(0))?;
-        Ok(())
+        let mut chunks = self.images.chunks(key).await?;
+        let (mut digest, mut bytes) = (Sha256::new(), 0);
+        while let Some(chunk) = chunks.try_next().await? {
+            digest.update(&chunk);
+            bytes += chunk.len() as u64;
+            each(&chunk)?;
+        }
+        let sha256 = hex::encode(digest.finalize());
+        check_integrity(key, expected, &ObjectDigest { bytes, sha256 })
     }
 
     /// Removes the files of a failed backup, as far as possible. Without a manifest the rest is never used.
@@ -187,26 +205,11 @@ pub fn image_path(key: &str) -> String {
     format!("pictures/{key}")
 }
 
-/// Reads an object chunk by chunk. Returns its length and checksum.
-///
-/// # Errors
-/// The object does not exist or cannot be read, or `each` fails.
-pub async fn read(
-    images: &Images,
-    key: &str,
-    mut each: impl FnMut(&[u8]) -> anyhow::Result<()>,
-) -> anyhow::Result<ObjectDigest> {
-    let mut chunks = images.chunks(key).await?;
-    let (mut digest, mut bytes) = (Sha256::new(), 0);
-    while let Some(chunk) = chunks.try_next().await? {
-        digest.update(&chunk);
-        bytes += chunk.len() as u64;
-        each(&chunk)?;
-    }
-    Ok(ObjectDigest {
-        bytes,
-        sha256: hex::encode(digest.finalize()),
-    })
+/// All readers share the position in the file, so only one may exist at a time.
+pub fn rewind(file: &File) -> io::Result<BufReader<File>> {
+    let mut file = file.try_clone()?;
+    file.seek(SeekFrom::Start(0))?;
+    Ok(BufReader::new(file))
 }
 
 /// # Errors

@@ -2,14 +2,12 @@
 //! the objects. A check of a backup does the same with a temporary store, without writing objects.
 
 use super::keys;
-use super::manifest::{Manifest, Part};
+use super::manifest::Manifest;
 use super::object_list::{ListEntry, ObjectList, OmitReason, referenced_objects};
-use super::repository::{self, Repository, image_path};
+use super::repository::{Repository, check_integrity, image_path, rewind};
 use crate::images::{Images, media_type};
 use anyhow::{Context as _, bail};
 use futures_util::TryStreamExt as _;
-use std::fs::File;
-use std::io::{BufReader, Seek as _, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 use tintype_storage::engine::Engine;
@@ -67,18 +65,20 @@ pub async fn restore(
     say: &dyn Fn(String),
 ) -> anyhow::Result<RestoreOutcome> {
     say("reading the records".into());
-    let records = fetch_to_temp(repository, manifest, &manifest.records, temp_dir).await?;
+    let records = repository
+        .fetch(&manifest.id, &manifest.records, temp_dir)
+        .await?;
     let list = match &manifest.images {
-        Some(images) => Some(fetch_to_temp(repository, manifest, &images.list, temp_dir).await?),
+        Some(images) => Some(
+            repository
+                .fetch(&manifest.id, &images.list, temp_dir)
+                .await?,
+        ),
         None => None,
     };
-    let mut expected = list
-        .as_ref()
-        .map(File::try_clone)
-        .transpose()?
-        .map(|file| ObjectList::new(BufReader::new(file)));
+    let mut expected = list.as_ref().map(ObjectList::new).transpose()?;
     let mut unlisted = None;
-    let loaded = load(&*engine, BufReader::new(records), |entry| {
+    let loaded = load(&*engine, rewind(&records)?, |entry| {
         let Some(list) = &mut expected else { return };
         let outcome = referenced_objects(entry)
             .map_err(anyhow::Error::new)
@@ -110,9 +110,8 @@ pub async fn restore(
         }
     }
     let (mut count, mut missing) = (0, Vec::new());
-    if let Some(mut file) = list {
-        file.seek(SeekFrom::Start(0))?;
-        let mut list = ObjectList::new(BufReader::new(file));
+    if let Some(file) = list {
+        let mut list = ObjectList::new(&file)?;
         while let Some(listed) = list.read()? {
             match listed.left_out {
                 Some(OmitReason::Expired) => {}
@@ -137,20 +136,6 @@ pub async fn restore(
     })
 }
 
-async fn fetch_to_temp(
-    repository: &Repository,
-    manifest: &Manifest,
-    part: &Part,
-    temp_dir: &Path,
-) -> anyhow::Result<File> {
-    let mut file = tempfile::tempfile_in(temp_dir)
-        .with_context(|| format!("a temporary file in {}", temp_dir.display()))?;
-    repository
-        .fetch(&manifest.id, &part.name, &part.digest(), &mut file)
-        .await?;
-    Ok(file)
-}
-
 /// Restores an object into `images`, or else only checks it.
 async fn restore_object(
     repository: &Repository,
@@ -159,11 +144,11 @@ async fn restore_object(
 ) -> anyhow::Result<()> {
     let from = image_path(&listed.key);
     let expected = listed
-        .digest()
+        .digest
+        .as_ref()
         .with_context(|| format!("the list of images has no checksum of {}", listed.key))?;
     let Some(images) = images else {
-        let found = repository::read(&repository.images, &from, |_| Ok(())).await?;
-        return repository::check_integrity(&from, &expected, &found);
+        return repository.read(&from, expected, |_| Ok(())).await;
     };
     // A bucket may still hold the object, if only the data directory was lost.
     let there = images.head(&listed.key).await;
@@ -175,5 +160,5 @@ async fn restore_object(
     let found = images
         .put_stream(&listed.key, kind, chunks.map_err(anyhow::Error::new))
         .await?;
-    repository::check_integrity(&from, &expected, &found)
+    check_integrity(&from, expected, &found)
 }

@@ -1,19 +1,35 @@
 //! `tintype account`: accounts of a running server.
 
-use super::common::{Common, block_on, or_dash, parse_time, rate_text, yes_or_no};
+use super::common::{Common, or_dash, parse_time, rate_text, yes_or_no};
 use super::limit_options::LimitOptions;
 use super::operator::{Operator, PageOptions, only_set, read};
-use super::output::{field_lines, print};
+use super::output::{Column, field_lines, note, print};
 use crate::csv_text::{LEDGER_HEAD, LedgerLine};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
-use std::io::{self, Write as _};
-use std::process::ExitCode;
 use tintype_api::{Account, Transaction};
 use tintype_storage::domain::time::Timestamp;
 
 /// Ledger entries per page of a CSV export.
 const CSV_PAGE_SIZE: usize = 1_000;
+
+const COLUMNS: [Column<Account>; 7] = [
+    ("ACCOUNT", |it| it.account_id.to_string()),
+    ("CREATED", |it| it.created_at.to_string()),
+    ("ACTIVE", |it| is_active(it).to_owned()),
+    ("BALANCE", |it| it.balance.to_string()),
+    ("RESERVED", |it| it.reserved.to_string()),
+    ("AVAILABLE", |it| it.available.to_string()),
+    ("NAME", |it| it.name.clone()),
+];
+const LEDGER_COLUMNS: [Column<Transaction>; 6] = [
+    ("TIME", |it| it.created_at.to_string()),
+    ("KIND", |it| it.kind.to_string()),
+    ("AMOUNT", |it| it.amount.to_string()),
+    ("BALANCE", |it| it.balance_after.to_string()),
+    ("JOB", |it| or_dash(it.job_id.as_deref())),
+    ("REFERENCE", |it| or_dash(it.reference.as_deref())),
+];
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -144,27 +160,25 @@ fn is_active(account: &Account) -> &'static str {
     yes_or_no(account.active.unwrap_or(true))
 }
 
-pub fn run(command: Command) -> anyhow::Result<ExitCode> {
-    block_on(async {
-        match command {
-            Command::List(arguments) => list(arguments).await,
-            Command::Show(arguments) => show(arguments).await,
-            Command::Add(arguments) => add(arguments).await,
-            Command::Rename(it) => change(&it.account, json!({"name": it.name}), &it.common).await,
-            Command::Deactivate(Target { account, common }) => {
-                change(&account, json!({"active": false}), &common).await
-            }
-            Command::Activate(Target { account, common }) => {
-                change(&account, json!({"active": true}), &common).await
-            }
-            Command::LowBalance(it) => {
-                let amount = (it.amount != "none").then_some(it.amount);
-                change(&it.account, json!({"low_balance": amount}), &it.common).await
-            }
-            Command::Limit(arguments) => limit(arguments).await,
-            Command::Ledger(arguments) => ledger(arguments).await,
+pub async fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::List(arguments) => list(arguments).await,
+        Command::Show(arguments) => show(arguments).await,
+        Command::Add(arguments) => add(arguments).await,
+        Command::Rename(it) => change(&it.account, json!({"name": it.name}), &it.common).await,
+        Command::Deactivate(Target { account, common }) => {
+            change(&account, json!({"active": false}), &common).await
         }
-    })
+        Command::Activate(Target { account, common }) => {
+            change(&account, json!({"active": true}), &common).await
+        }
+        Command::LowBalance(it) => {
+            let amount = (it.amount != "none").then_some(it.amount);
+            change(&it.account, json!({"low_balance": amount}), &it.common).await
+        }
+        Command::Limit(arguments) => limit(arguments).await,
+        Command::Ledger(arguments) => ledger(arguments).await,
+    }
 }
 
 async fn list(List { name, common }: List) -> anyhow::Result<()> {
@@ -174,26 +188,7 @@ async fn list(List { name, common }: List) -> anyhow::Result<()> {
         all.data
             .retain(|it| it["name"].as_str().is_some_and(has_part));
     }
-    let headings = [
-        "ACCOUNT",
-        "CREATED",
-        "ACTIVE",
-        "BALANCE",
-        "RESERVED",
-        "AVAILABLE",
-        "NAME",
-    ];
-    common.show_list(all, headings, |it: Account| {
-        [
-            it.account_id.to_string(),
-            it.created_at.to_string(),
-            is_active(&it).to_owned(),
-            it.balance.into(),
-            it.reserved.into(),
-            it.available.into(),
-            it.name,
-        ]
-    })
+    common.show_list(all, &COLUMNS)
 }
 
 async fn show(Show { account, common }: Show) -> anyhow::Result<()> {
@@ -232,11 +227,10 @@ async fn warn_of_same_name(operator: &Operator, account: &Account) {
         other["name"] == account.name.as_str() && other["account_id"] != *account.account_id
     };
     if others.unwrap_or_default().iter().any(has_name) {
-        let _ = writeln!(
-            io::stderr(),
+        note(&format!(
             "warning: another account is named `{}` too; choose between them by id, or rename one with `tintype account rename ID NAME`",
             account.name
-        );
+        ));
     }
 }
 
@@ -270,19 +264,7 @@ async fn ledger(arguments: Ledger) -> anyhow::Result<()> {
         return print_csv(&operator, &path, &filters).await;
     }
     let found = operator.list(&path, &filters, arguments.page).await?;
-    let headings = ["TIME", "KIND", "AMOUNT", "BALANCE", "JOB", "REFERENCE"];
-    arguments
-        .common
-        .show_list(found, headings, |it: Transaction| {
-            [
-                it.created_at.into(),
-                it.kind.into(),
-                it.amount.into(),
-                it.balance_after.into(),
-                or_dash(it.job_id),
-                or_dash(it.reference),
-            ]
-        })
+    arguments.common.show_list(found, &LEDGER_COLUMNS)
 }
 
 /// Prints page by page, so that memory does not grow with the ledger.

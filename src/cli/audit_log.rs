@@ -1,19 +1,30 @@
 //! `tintype audit`: audit log of a running server.
 
-use super::common::{Common, block_on, or_dash, parse_time};
+use super::common::{Common, or_dash, parse_time};
 use super::operator::{PageOptions, only_set};
-use super::output::truncate;
+use super::output::{Column, truncate};
 use super::person::{person, person_id};
 use clap::{Args, Subcommand};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::ExitCode;
 use tintype_api::AuditEntry;
 use tintype_storage::domain::time::Timestamp;
 
 /// Maximum characters of a change in a row.
 const MAX_CHANGE_CHARS: usize = 120;
+
+const COLUMNS: [Column<AuditEntry>; 6] = [
+    ("TIME", |it| it.at.to_string()),
+    ("ACTOR", |it| it.actor.to_string()),
+    ("ADDRESS", |it| or_dash(it.address.as_deref())),
+    ("ACTION", |it| it.action.to_string()),
+    ("SUBJECT", |it| or_dash(it.subject_id.as_deref())),
+    ("CHANGE", |it| {
+        let [before, after] = [&it.before, &it.after].map(|it| parse_object(it.as_deref()));
+        truncate(&changes(before, after), MAX_CHANGE_CHARS)
+    }),
+];
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -44,15 +55,7 @@ pub struct List {
     common: Common,
 }
 
-pub fn run(command: Command) -> anyhow::Result<ExitCode> {
-    block_on(async {
-        match command {
-            Command::List(arguments) => list(arguments).await,
-        }
-    })
-}
-
-async fn list(arguments: List) -> anyhow::Result<()> {
+pub async fn run(Command::List(arguments): Command) -> anyhow::Result<()> {
     let operator = arguments.common.operator()?;
     let account = arguments.account.as_deref();
     let person = match arguments.person.as_deref() {
@@ -71,23 +74,10 @@ async fn list(arguments: List) -> anyhow::Result<()> {
         ("to", arguments.to.map(|it| it.to_string())),
     ]);
     let found = operator.list("/audit", &filters, arguments.page).await?;
-    let headings = ["TIME", "ACTOR", "ADDRESS", "ACTION", "SUBJECT", "CHANGE"];
-    arguments.common.show_list(found, headings, row)
+    arguments.common.show_list(found, &COLUMNS)
 }
 
-fn row(it: AuditEntry) -> [String; 6] {
-    let change = changes(parse_object(it.before), parse_object(it.after));
-    [
-        it.at.into(),
-        it.actor.into(),
-        or_dash(it.address),
-        it.action.into(),
-        or_dash(it.subject_id),
-        truncate(&change, MAX_CHANGE_CHARS),
-    ]
-}
-
-fn parse_object(text: Option<Box<RawValue>>) -> Map<String, Value> {
+fn parse_object(text: Option<&RawValue>) -> Map<String, Value> {
     let object = text.and_then(|it| serde_json::from_str(it.get()).ok());
     object.unwrap_or_default()
 }
@@ -139,7 +129,8 @@ mod tests {
             "after": {"name": "ci", "models": ["fast", "pro"], "spend_limit": "5.00", "expires_at": null},
             "request_id": "r", "address": "127.0.0.1"
         });
-        let row = row(serde_json::from_value(entry).unwrap());
+        let entry = serde_json::from_value(entry).unwrap();
+        let row = COLUMNS.map(|(_, value)| value(&entry));
         let expected =
             r#"expires_at: soon -> -; models: ["fast"] -> ["fast","pro"]; spend_limit: 5.00"#;
         assert_eq!(row[5], expected);

@@ -1,25 +1,34 @@
 //! `tintype backend`: backends of a running server.
 
-use super::common::{Common, block_on, or_dash};
+use super::common::{Common, or_dash};
 use super::operator::read;
-use super::output::{print, print_json, table};
+use super::output::{Column, print_as};
 use anyhow::bail;
 use clap::{Args, Subcommand};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
-use std::process::ExitCode;
 use tintype_api::{Backend, BackendTest, Listing};
 
-const HEADINGS: [&str; 8] = [
-    "BACKEND",
-    "STATE",
-    "BUSY",
-    "ATTEMPTS",
-    "FAILED",
-    "P50",
-    "P95",
-    "LAST ERROR",
+pub const COLUMNS: [Column<Backend>; 8] = [
+    ("BACKEND", |it| it.name.clone()),
+    ("STATE", |it| it.health.to_string()),
+    ("BUSY", |it| {
+        let shared = if it.shared { " shared" } else { "" };
+        format!("{} of {}{shared}", it.running, it.places)
+    }),
+    ("ATTEMPTS", |it| it.last_hour.tries.to_string()),
+    ("FAILED", |it| it.last_hour.failed.to_string()),
+    ("P50", |it| millis(it.last_hour.p50_ms)),
+    ("P95", |it| millis(it.last_hour.p95_ms)),
+    ("LAST ERROR", |it| {
+        let error = it.last_error.as_ref();
+        or_dash(error.map(|it| format!("{} ({})", it.message, &*it.at)))
+    }),
 ];
+
+fn millis(duration: Option<u64>) -> String {
+    or_dash(duration.map(|it| format!("{it} ms")))
+}
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -37,13 +46,11 @@ pub struct Test {
     common: Common,
 }
 
-pub fn run(command: Command) -> anyhow::Result<ExitCode> {
-    block_on(async {
-        match command {
-            Command::List(common) => list(&common).await,
-            Command::Test(Test { name, common }) => test(&name, &common).await,
-        }
-    })
+pub async fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::List(common) => list(&common).await,
+        Command::Test(Test { name, common }) => test(&name, &common).await,
+    }
 }
 
 async fn list(common: &Common) -> anyhow::Result<()> {
@@ -52,34 +59,7 @@ async fn list(common: &Common) -> anyhow::Result<()> {
         data: read::<Vec<Value>>(stats["backends"].take())?,
         next_cursor: None,
     };
-    common.show_list(list, HEADINGS, row)
-}
-
-pub fn describe_all(backends: Vec<Backend>) -> String {
-    table(
-        &HEADINGS,
-        backends.into_iter().map(|it| row(it).to_vec()).collect(),
-    )
-}
-
-fn row(it: Backend) -> [String; 8] {
-    let millis = |it: Option<u64>| it.map_or_else(|| "-".to_owned(), |it| format!("{it} ms"));
-    let error = it
-        .last_error
-        .map(|it| format!("{} ({})", it.message, &*it.at));
-    [
-        it.name,
-        it.health.to_string(),
-        match it.shared {
-            true => format!("{} of {} shared", it.running, it.places),
-            false => format!("{} of {}", it.running, it.places),
-        },
-        it.last_hour.tries.to_string(),
-        it.last_hour.failed.to_string(),
-        millis(it.last_hour.p50_ms),
-        millis(it.last_hour.p95_ms),
-        or_dash(error),
-    ]
+    common.show_list(list, &COLUMNS)
 }
 
 async fn test(name: &str, common: &Common) -> anyhow::Result<()> {
@@ -87,10 +67,7 @@ async fn test(name: &str, common: &Common) -> anyhow::Result<()> {
     let path = format!("/backends/{name_in_path}/test");
     let response = common.operator()?.post(&path, None).await?;
     let found: BackendTest = read(response.clone())?;
-    match common.json {
-        true => print_json(&response)?,
-        false => print(&describe(&found))?,
-    }
+    print_as(common.json, &response, || describe(&found))?;
     if !found.ok {
         bail!("backend `{name}` does not work with its current configuration");
     }

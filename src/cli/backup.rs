@@ -1,14 +1,13 @@
-//! `tintype backup`: a consistent copy of a running or stopped server.
+//! `tintype backup`: a consistent copy of a running or stopped server, and the list of copies in a repository.
 
 use super::operator_access::Access;
-use super::output::print_json;
-use super::{backup_list, progress, record_source, verify};
+use super::output::{Column, exit_code, list_table, note, print_as, print_json};
+use super::{progress, record_source, verify};
 use crate::backup::{Contents, KEY_FILES, Manifest, Repository, SECRETS_KEY, create};
 use crate::server::object_store;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use serde_json::to_value;
-use std::path::Path;
+use serde_json::{json, to_value};
 use std::process::ExitCode;
 
 #[derive(Args)]
@@ -42,12 +41,12 @@ pub struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// List the complete backups in a repository, oldest first.
-    List(backup_list::Arguments),
+    List(List),
 }
 
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if let Some(Command::List(list)) = arguments.command {
-        return backup_list::run(&list);
+        return run_list(&list);
     }
     let place = arguments
         .place
@@ -59,9 +58,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let say = |message: String| progress.set_message(message);
     let manifest = actix_web::rt::System::new().block_on(async {
         let repository = Repository::open(&place)?;
-        let temp_dir = repository
-            .directory()
-            .map_or_else(std::env::temp_dir, Path::to_owned);
+        let temp_dir = repository.temp_dir();
         let records =
             record_source::from_data_dir(&config, &arguments.access, &temp_dir, &say).await?;
         let images = match arguments.without_images {
@@ -86,10 +83,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         create(&contents, &repository).await
     })?;
     progress.finish_and_clear();
-    if arguments.json {
-        print_json(&to_value(&manifest)?)?;
-    } else {
-        print_summary(&manifest, &place, is_database);
+    match arguments.json {
+        true => print_json(&to_value(&manifest)?)?,
+        false => print_summary(&manifest, &place, is_database),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -138,4 +134,59 @@ fn print_summary(manifest: &Manifest, place: &str, is_database: bool) {
             KEY_FILES.join(", ")
         ),
     }
+}
+
+const COLUMNS: [Column<Manifest>; 7] = [
+    ("BACKUP", |it| it.id.clone()),
+    ("TAKEN AT", |it| it.taken_at.clone()),
+    ("RECORDS", |it| it.record_count.to_string()),
+    ("IMAGES", |it| {
+        or_omitted(it.images.as_ref().map(|it| it.count))
+    }),
+    ("BYTES", |it| {
+        let images = it.images.as_ref().map_or(0, |it| it.bytes);
+        (it.records.digest.bytes + images).to_string()
+    }),
+    ("COPIED", |it| {
+        or_omitted(it.images.as_ref().map(|it| it.copied))
+    }),
+    ("KEY FILES", |it| {
+        or_omitted(it.keys.as_ref().map(|it| it.len() as u64))
+    }),
+];
+
+#[derive(Args)]
+struct List {
+    /// Backup repository: a directory or the URL of a bucket, as for `tintype backup`.
+    #[arg(value_name = "PLACE")]
+    place: String,
+    /// Print the manifests as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Exits with code 1 if a manifest cannot be read.
+fn run_list(arguments: &List) -> anyhow::Result<ExitCode> {
+    let (manifests, faults) = actix_web::rt::System::new().block_on(async {
+        let repository = Repository::open_existing(&arguments.place)?;
+        let (mut manifests, mut faults) = (Vec::new(), Vec::new());
+        for id in repository.ids().await? {
+            match repository.manifest(Some(&id)).await {
+                Ok(manifest) => manifests.push(manifest),
+                Err(error) => faults.push(format!("{error:#}")),
+            }
+        }
+        anyhow::Ok((manifests, faults))
+    })?;
+    print_as(arguments.json, &json!({"data": manifests}), || {
+        list_table(&COLUMNS, &manifests)
+    })?;
+    for fault in &faults {
+        note(&format!("FAULT {fault}"));
+    }
+    Ok(exit_code(faults.is_empty()))
+}
+
+fn or_omitted(count: Option<u64>) -> String {
+    count.map_or_else(|| "omitted".to_owned(), |it| it.to_string())
 }

@@ -1,11 +1,11 @@
-//! `tintype check-config`: validates the configuration.
+//! `tintype check-config`: validates the configuration, and tests each backend.
 
-use super::output::print;
-use super::probe;
+use super::output::{exit_code, note, print};
 use super::settings::Settings;
-use crate::config::{Sources, misspelt_variables};
+use crate::backends::probe::Findings;
+use crate::backends::readiness::{self, ModelUse};
+use crate::config::{Backend, Config, Sources, misspelt_variables};
 use clap::Args;
-use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 #[derive(Args)]
@@ -22,18 +22,55 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Ok(config) => {
             let misspelt = misspelt_variables(&Sources::process_environment());
             for warning in config.warnings().into_iter().chain(misspelt) {
-                // The configuration is printed even if standard error is closed.
-                let _ = writeln!(io::stderr(), "warning: {warning}");
+                note(&format!("warning: {warning}"));
             }
             if arguments.probe {
-                return Ok(probe::run(&config));
+                return Ok(probe(&config));
             }
             print(&config.render())?;
             Ok(ExitCode::SUCCESS)
         }
         Err(errors) => {
-            let _ = writeln!(io::stderr(), "{errors}");
+            note(&errors.to_string());
             Ok(ExitCode::FAILURE)
         }
     }
+}
+
+/// Tests each backend. Exits with code 1 if one does not work.
+fn probe(config: &Config) -> ExitCode {
+    let system = actix_web::rt::System::new();
+    let all_work = system.block_on(async {
+        let mut all_work = true;
+        for (name, backend) in &config.backends {
+            let findings = readiness::test(config, name, backend).await;
+            let uses = readiness::uses(config, name, backend);
+            let printed = print(&report(name, backend, &findings, &uses));
+            all_work &= findings.fails.is_empty() && printed.is_ok();
+        }
+        all_work
+    });
+    exit_code(all_work)
+}
+
+fn report(name: &str, backend: &Backend, findings: &Findings, uses: &[ModelUse]) -> String {
+    let address = backend
+        .remote()
+        .map_or(String::new(), |it| format!(" at {}", it.base_url));
+    let mut lines = format!("{name}{address}\n");
+    for line in &findings.works {
+        lines.push_str(&format!("  ok    {line}\n"));
+    }
+    for line in &findings.fails {
+        lines.push_str(&format!("  FAIL  {line}\n"));
+    }
+    for it in uses {
+        if let Some(shortfall) = &it.shortfall {
+            lines.push_str(&format!("  note  model {}: {shortfall}\n", it.tier));
+        }
+    }
+    if findings.works.is_empty() && findings.fails.is_empty() {
+        lines.push_str("  not tested: no model uses this backend\n");
+    }
+    lines
 }

@@ -1,13 +1,11 @@
 //! Options and output shared by all operator commands.
 
-use super::operator::{Operator, read};
+use super::operator::{Operator, read, read_all};
 use super::operator_access::Access;
-use super::output::{print, print_json, table};
+use super::output::{Column, print, print_as, print_json, print_page};
 use clap::Args;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use std::io::{self, Write as _};
-use std::process::ExitCode;
 use tintype_api::{Listing, Rate};
 use tintype_storage::domain::time::Timestamp;
 
@@ -40,27 +38,21 @@ impl Common {
 
     /// Prints a confirmation, or the response as JSON.
     pub fn confirm(&self, response: &Value, text: &str) -> anyhow::Result<()> {
-        match self.json {
-            true => print_json(response),
-            false => print(&format!("{text}\n")),
-        }
+        print_as(self.json, response, || format!("{text}\n"))
     }
 
-    /// Prints a list as JSON, or as a table. The cursor of the next page goes to standard error, so that it is not mistaken for a row.
-    pub fn show_list<T: DeserializeOwned, const N: usize>(
+    /// Prints a page of a list as JSON, or as a table.
+    pub fn show_list<T: DeserializeOwned>(
         &self,
         list: Listing<Value>,
-        headings: [&str; N],
-        row: impl Fn(T) -> [String; N],
+        columns: &[Column<T>],
     ) -> anyhow::Result<()> {
         if self.json {
             return print_json(&json!(list));
         }
-        let entries = list.data.into_iter().map(read);
-        let rows = entries.map(|it| Ok(row(it?).to_vec()));
-        print(&table(&headings, rows.collect::<anyhow::Result<_>>()?))?;
-        print_cursor(list.next_cursor.as_deref());
-        Ok(())
+        let Listing { data, next_cursor } = list;
+        let data = read_all(data)?;
+        print_page(columns, &Listing { data, next_cursor })
     }
 }
 
@@ -75,27 +67,17 @@ pub struct AccountScope {
 }
 
 impl AccountScope {
-    /// All entries of a list under `/accounts/ID`.
-    pub async fn list_all(&self, below: &str) -> anyhow::Result<Listing<Value>> {
+    /// Shows all entries of a list under `/accounts/ID`.
+    pub async fn show_list<T: DeserializeOwned>(
+        &self,
+        below: &str,
+        columns: &[Column<T>],
+    ) -> anyhow::Result<()> {
         let operator = self.common.operator()?;
         let path = operator.account_path(self.account.as_deref(), below);
-        operator.list_all(&path.await?).await
+        let all = operator.list_all(&path.await?).await?;
+        self.common.show_list(all, columns)
     }
-}
-
-fn print_cursor(next: Option<&str>) {
-    if let Some(next) = next {
-        // The command succeeds even if standard error is closed.
-        let _ = writeln!(
-            io::stderr(),
-            "more results may follow; get them with --cursor {next}"
-        );
-    }
-}
-
-pub fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<ExitCode> {
-    actix_web::rt::System::new().block_on(work)?;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Parses an RFC 3339 time, or a date, which means its beginning in UTC.

@@ -1,18 +1,17 @@
 //! Initialises an empty data directory, and the configured database, from a backup, an export or a database. A marker file keeps
 //! every other command from opening the directory until its contents are complete and verified.
 
-use crate::backup;
 use crate::config::Config;
-use crate::data_dir;
 use crate::server::engine;
+use crate::{backup, data_dir};
 use anyhow::{Context as _, anyhow, bail};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tintype_actors::fail_stop::FailStop;
 use tintype_storage::engine::Engine;
 use tintype_storage::export::LoadOutcome;
+use tintype_storage::store::{Store, StoreError};
 
 /// Exists on a new ext4 volume. Does not count as content.
 const LOST_AND_FOUND: &str = "lost+found";
@@ -35,7 +34,7 @@ impl<'a> DataDirInit<'a> {
         let data_dir = &config.storage.data_dir;
         let marker = backup::unfinished_marker(data_dir);
         require_empty(data_dir, &marker)?;
-        let open = || engine::open_engine_to_fill(config, FailStop::new());
+        let open = || engine::open_engine_to_fill(config);
         // A database is opened first, because it may refuse. The store of a directory is inside it, so the marker comes first.
         let database = config.storage.url.is_some().then(open).transpose()?;
         fs::create_dir_all(data_dir)
@@ -133,5 +132,33 @@ pub fn print_pending_work(loaded: &LoadOutcome) {
         println!(
             "pending webhook deliveries: {pending_deliveries}; the server sends them when it starts, even if they were delivered in the meantime (receivers can deduplicate them by job_id)"
         );
+    }
+}
+
+/// For records whose [`VaultKeySource`] is the cluster secret.
+pub const CLUSTER_SECRET_ADVICE: &str = "the webhook secrets are encrypted with the TINTYPE_SECRET of the nodes that these records come from: \
+     start the server with this environment variable";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VaultKeySource {
+    /// `TINTYPE_SECRET` of the nodes that wrote the records.
+    ClusterSecret,
+    /// The file `secrets-key` of a data directory.
+    KeyFile,
+    /// The records need no key yet: there are no webhooks.
+    Unused,
+}
+
+impl VaultKeySource {
+    /// # Errors
+    /// The store fails.
+    pub async fn of(store: &Store) -> Result<Self, StoreError> {
+        if store.vault_key().await?.is_some() {
+            return Ok(Self::ClusterSecret);
+        }
+        Ok(match store.any_webhook().await? {
+            Some(_) => Self::KeyFile,
+            None => Self::Unused,
+        })
     }
 }

@@ -1,11 +1,10 @@
 //! `tintype delivery`: webhook deliveries of a running server.
 
-use super::common::{Common, block_on, or_dash, parse_time};
+use super::common::{Common, or_dash, parse_time};
 use super::operator::{Operator, PageOptions, only_set, read};
-use super::output::{field_lines, print, print_json, table, truncate};
+use super::output::{Column, field_lines, print, print_json, table, truncate};
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Map, Value, json};
-use std::process::ExitCode;
 use tintype_api::{Attempt, Delivery};
 use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::ids::JobId;
@@ -18,15 +17,17 @@ const MAX_LINE_CHARS: usize = 120;
 /// Maximum characters of an error in the list.
 const MAX_ERROR_CHARS: usize = 60;
 
-const HEADS: [&str; 8] = [
-    "DELIVERY",
-    "CREATED",
-    "STATUS",
-    "ATTEMPTS",
-    "LAST RESULT",
-    "KIND",
-    "JOB, BATCH OR EVENT",
-    "URL",
+const COLUMNS: [Column<Delivery>; 8] = [
+    ("DELIVERY", |it| it.delivery_id.to_string()),
+    ("CREATED", |it| it.created_at.to_string()),
+    ("STATUS", |it| it.status.to_string()),
+    ("ATTEMPTS", |it| it.attempts.len().to_string()),
+    ("LAST RESULT", |it| {
+        or_dash(it.attempts.last().map(describe_outcome))
+    }),
+    ("KIND", |it| subject(it).0.to_owned()),
+    ("JOB, BATCH OR EVENT", |it| or_dash(subject(it).1)),
+    ("URL", |it| it.url.clone()),
 ];
 
 #[derive(Subcommand)]
@@ -85,17 +86,15 @@ pub struct Redeliver {
     common: Common,
 }
 
-pub fn run(command: Command) -> anyhow::Result<ExitCode> {
-    block_on(async {
-        match command {
-            Command::List(arguments) => list(arguments).await,
-            Command::Show(Show { id, common }) => {
-                let path = format!("/deliveries/{id}");
-                common.show(common.operator()?.get(&path).await?, describe)
-            }
-            Command::Redeliver(arguments) => redeliver(arguments).await,
+pub async fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::List(arguments) => list(arguments).await,
+        Command::Show(Show { id, common }) => {
+            let path = format!("/deliveries/{id}");
+            common.show(common.operator()?.get(&path).await?, describe)
         }
-    })
+        Command::Redeliver(arguments) => redeliver(arguments).await,
+    }
 }
 
 async fn list(arguments: List) -> anyhow::Result<()> {
@@ -108,7 +107,7 @@ async fn list(arguments: List) -> anyhow::Result<()> {
         ("status", arguments.status),
     ]);
     let found = operator.list("/deliveries", &filters, arguments.page);
-    arguments.common.show_list(found.await?, HEADS, row)
+    arguments.common.show_list(found.await?, &COLUMNS)
 }
 
 /// What the delivery is about: the id under which `tintype job show` or `tintype batch show` finds it, or the type of an operator
@@ -121,22 +120,6 @@ fn subject(it: &Delivery) -> (&str, Option<&str>) {
         // A test names a job that does not exist.
         kind => (kind, None),
     }
-}
-
-fn row(it: Delivery) -> [String; 8] {
-    let last = it.attempts.last();
-    let (kind, id) = subject(&it);
-    let (kind, id) = (kind.to_owned(), or_dash(id));
-    [
-        it.delivery_id.into(),
-        it.created_at.into(),
-        it.status.into(),
-        it.attempts.len().to_string(),
-        or_dash(last.map(describe_outcome)),
-        kind,
-        id,
-        it.url,
-    ]
 }
 
 fn describe_outcome(attempt: &Attempt) -> String {
@@ -265,7 +248,12 @@ async fn redeliver_all_failed(
 
 #[cfg(test)]
 mod tests {
+    use super::super::output::list_table;
     use super::*;
+
+    fn row(it: Delivery) -> [String; 8] {
+        COLUMNS.map(|(_, value)| value(&it))
+    }
 
     fn delivery(attempts: Value) -> Delivery {
         read(json!({
@@ -332,6 +320,6 @@ mod tests {
             delivery(json!([])),
             delivery(json!([attempts()[0]])),
         ];
-        insta::assert_snapshot!(table(&HEADS, list.map(|it| row(it).to_vec()).to_vec()));
+        insta::assert_snapshot!(list_table(&COLUMNS, &list));
     }
 }

@@ -1,10 +1,9 @@
 //! `tintype deposit`: funds of an account of a running server.
 
-use super::common::{Common, block_on};
+use super::common::Common;
 use super::output::field_lines;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value};
-use std::process::ExitCode;
 use tintype_api::Transaction;
 
 #[derive(Subcommand)]
@@ -31,15 +30,7 @@ pub struct Add {
     common: Common,
 }
 
-pub fn run(command: Command) -> anyhow::Result<ExitCode> {
-    block_on(async {
-        match command {
-            Command::Add(arguments) => add(arguments).await,
-        }
-    })
-}
-
-async fn add(arguments: Add) -> anyhow::Result<()> {
+pub async fn run(Command::Add(arguments): Command) -> anyhow::Result<()> {
     let operator = arguments.common.operator()?;
     let account = operator.account(arguments.account.as_deref()).await?;
     let path = format!("/accounts/{}/deposits", &*account.account_id);

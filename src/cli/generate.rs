@@ -7,6 +7,7 @@ use super::option_names;
 use super::output::print;
 use super::problem_text::ErrorResponse;
 use super::settings::Settings;
+use super::stop_signal::stop_signal;
 use super::{progress, server_url, umask};
 use crate::application::Caller;
 use crate::application::api_keys;
@@ -16,7 +17,7 @@ use crate::observability::log;
 use crate::server::bootstrap;
 use crate::server::{self, Setup, StartError};
 use actix_web::web::Data;
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, anyhow, bail, ensure};
 use bytes::Bytes;
 use clap::Args;
 use indicatif::ProgressBar;
@@ -33,7 +34,6 @@ use tintype_imaging::ImageKind;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::EngineError;
-use tokio::signal::unix::{SignalKind, signal};
 use uuid::Uuid;
 
 const KEY_VARIABLE: &str = "TINTYPE_KEY";
@@ -226,7 +226,7 @@ fn suggest_server(error: StartError) -> anyhow::Error {
     let in_use = matches!(error, StartError::Engine(EngineError::Locked(_)));
     let error = anyhow::Error::new(error);
     if in_use {
-        return anyhow::anyhow!(
+        return anyhow!(
             "{error}; to use the server that runs on it, give its URL with --server and an API key in {KEY_VARIABLE}"
         );
     }
@@ -265,6 +265,7 @@ async fn with_temporary_key(
     jobs: &Data<JobService>,
     arguments: &Arguments,
 ) -> anyhow::Result<Bytes> {
+    let stop_signal = stop_signal()?;
     let core = &jobs.core;
     let account = bootstrap::ensure_account(accounts).await?;
     let expires_at = Some(core.now().plus(KEY_LIFETIME));
@@ -285,7 +286,7 @@ async fn with_temporary_key(
     let outcome = tokio::select! {
         outcome = work => outcome,
         // The key and the uploads are deleted below in this case too.
-        stopped = stop_signal() => stopped.and_then(|()| bail!(interrupted_message(arguments))),
+        _ = stop_signal => Err(anyhow!(interrupted_message(arguments))),
     };
     for upload in uploads {
         jobs.images.delete(&upload).await?;
@@ -300,15 +301,6 @@ fn interrupted_message(arguments: &Arguments) -> &'static str {
             "interrupted; an accepted job resumes when a server starts on this data directory"
         }
         None => "interrupted; nothing was kept",
-    }
-}
-
-async fn stop_signal() -> anyhow::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => Ok(()),
-        _ = interrupt.recv() => Ok(()),
     }
 }
 
@@ -389,7 +381,7 @@ fn explain(error: anyhow::Error, arguments: &Arguments, mut request: Value) -> a
         }
     };
     match error.downcast_ref::<ErrorResponse>() {
-        Some(response) => anyhow::anyhow!(response.text(&describe)),
+        Some(response) => anyhow!(response.text(&describe)),
         None => error,
     }
 }

@@ -1,12 +1,14 @@
 //! HTTP client of the commands that call a server.
 
 use crate::outgoing_http::USER_AGENT;
+use anyhow::{bail, ensure};
 use bytes::Bytes;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde_json::Value;
 use std::time::Duration;
 use tintype_egress::header::{self, HeaderMap, HeaderValue};
 use tintype_egress::{Client, ClientOptions, Error, Method, SetupError, StatusCode, parse_url};
+use tokio::time::timeout;
 use url::Url;
 
 /// Time limit for one request and its response, and between two chunks of a stream.
@@ -120,26 +122,19 @@ impl HttpClient {
             let mut body = Vec::new();
             while let Some(chunk) = response.chunk().await? {
                 body.extend_from_slice(&chunk);
-                if body.len() > max_bytes {
-                    return Ok(Err(anyhow::anyhow!(
-                        "the response is larger than {max_bytes} bytes"
-                    )));
-                }
+                ensure!(
+                    body.len() <= max_bytes,
+                    "the response is larger than {max_bytes} bytes"
+                );
             }
-            Ok::<_, Error>(Ok(Response {
+            Ok(Response {
                 status: response.status,
                 is_replay: response.headers.contains_key("idempotent-replayed"),
                 body: body.into(),
-            }))
+            })
         };
-        match tokio::time::timeout(TIMEOUT, exchange).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(error)) => Err(error.into()),
-            Err(_) => Err(anyhow::anyhow!(
-                "no complete response within {} s",
-                TIMEOUT.as_secs()
-            )),
-        }
+        let exchange = timeout(TIMEOUT, exchange).await;
+        exchange.unwrap_or_else(|_| bail!("no complete response within {} s", TIMEOUT.as_secs()))
     }
 }
 
@@ -173,9 +168,8 @@ fn header_value(name: &str, text: &str) -> Result<HeaderValue, NotSent> {
 }
 
 async fn with_timeout<T>(step: impl Future<Output = Result<T, Error>>) -> anyhow::Result<T> {
-    match tokio::time::timeout(TIMEOUT, step).await {
-        Ok(Ok(done)) => Ok(done),
-        Ok(Err(error)) => Err(error.into()),
-        Err(_) => Err(anyhow::anyhow!("no data for {} s", TIMEOUT.as_secs())),
+    match timeout(TIMEOUT, step).await {
+        Ok(outcome) => Ok(outcome?),
+        Err(_) => bail!("no data for {} s", TIMEOUT.as_secs()),
     }
 }

@@ -1,9 +1,8 @@
 //! `tintype import`: loads an export into an empty data directory or database.
 
-use super::data_dir_init::{self, DataDirInit};
+use super::data_dir_init::{self, DataDirInit, VaultKeySource};
 use super::progress;
 use super::settings::Settings;
-use super::vault_key_source::{self, VaultKeySource};
 use crate::backup::SECRETS_KEY;
 use crate::config::Config;
 use anyhow::Context as _;
@@ -62,7 +61,7 @@ fn missing_parts(config: &Config, vault_key: VaultKeySource) -> String {
     let storage = &config.storage;
     let (data_dir, advice) = (
         storage.data_dir.display(),
-        vault_key_source::CLUSTER_SECRET_ADVICE,
+        data_dir_init::CLUSTER_SECRET_ADVICE,
     );
     let bucket = storage.objects.as_ref().map(ToString::to_string);
     let bucket = bucket.unwrap_or_default();

@@ -1,18 +1,31 @@
 //! `tintype job`: jobs of all accounts of a running server.
 
-use super::common::{Common, block_on, or_dash, parse_time};
+use super::common::{Common, or_dash, parse_time};
 use super::key_ref::KeyRef;
 use super::operator::{Operator, PageOptions, only_set};
-use super::output::{field_lines, truncate};
+use super::output::{Column, field_lines, truncate};
 use super::problem_text::ErrorResponse;
 use clap::{Args, Subcommand};
-use std::process::ExitCode;
 use tintype_api::{BackendError, JobRecord};
 use tintype_storage::domain::ids::{BatchId, JobId};
 use tintype_storage::domain::time::Timestamp;
 
 /// Maximum characters of a prompt in the list.
 const MAX_PROMPT_CHARS: usize = 40;
+
+const COLUMNS: [Column<JobRecord<'static>>; 8] = [
+    ("JOB", |it| it.job.job_id.to_string()),
+    ("CREATED", |it| it.job.created_at.to_string()),
+    ("STATUS", |it| it.job.status.to_string()),
+    ("MODEL", |it| it.tier.to_string()),
+    ("SIZE", |it| size(it)),
+    ("PRICE", |it| it.price.to_string()),
+    ("FINISHED", |it| or_dash(it.job.finished_at.as_deref())),
+    ("PROMPT", |it| {
+        let prompt = it.prompt.as_ref();
+        or_dash(prompt.map(|text| truncate(text, MAX_PROMPT_CHARS)))
+    }),
+];
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -74,19 +87,17 @@ pub struct Target {
     common: Common,
 }
 
-pub fn run(command: Command) -> anyhow::Result<ExitCode> {
-    block_on(async {
-        match command {
-            Command::List(arguments) => list(arguments).await,
-            Command::Show(target) => {
-                let operator = target.common.operator()?;
-                let response = operator.get(&path(&operator, &target).await?).await;
-                let response = response.map_err(|error| name_job(error, &target))?;
-                target.common.show(response, describe)
-            }
-            Command::Cancel(target) => cancel(&target).await,
+pub async fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::List(arguments) => list(arguments).await,
+        Command::Show(target) => {
+            let operator = target.common.operator()?;
+            let response = operator.get(&path(&operator, &target).await?).await;
+            let response = response.map_err(|error| name_job(error, &target))?;
+            target.common.show(response, describe)
         }
-    })
+        Command::Cancel(target) => cancel(&target).await,
+    }
 }
 
 async fn list(arguments: List) -> anyhow::Result<()> {
@@ -113,26 +124,7 @@ async fn list(arguments: List) -> anyhow::Result<()> {
     ]);
     let filters: Vec<(&str, String)> = filters.into_iter().chain(members).collect();
     let found = operator.list("/jobs", &filters, arguments.page).await?;
-    let headings = [
-        "JOB", "CREATED", "STATUS", "MODEL", "SIZE", "PRICE", "FINISHED", "PROMPT",
-    ];
-    arguments.common.show_list(found, headings, row)
-}
-
-fn row(it: JobRecord<'_>) -> [String; 8] {
-    let prompt = it.prompt.as_ref();
-    let prompt = prompt.map(|text| truncate(text, MAX_PROMPT_CHARS));
-    let size = size(&it);
-    [
-        it.job.job_id.into(),
-        it.job.created_at.into(),
-        it.job.status.into(),
-        it.tier.into(),
-        size,
-        it.price.into(),
-        or_dash(it.job.finished_at),
-        or_dash(prompt),
-    ]
+    arguments.common.show_list(found, &COLUMNS)
 }
 
 fn size(job: &JobRecord<'_>) -> String {
@@ -233,7 +225,7 @@ mod tests {
     #[test]
     fn a_job_is_described_and_listed() {
         insta::assert_snapshot!(describe(job()));
-        let listed = super::super::output::table(&["A"; 8], vec![row(job()).to_vec()]);
+        let listed = super::super::output::list_table(&COLUMNS, &[job()]);
         assert!(
             listed.contains(r"a red fox in the snow,\u{1b}[2J painted by no..."),
             "{listed}"

@@ -1,16 +1,28 @@
 //! `tintype key`: API keys of a running server.
 
-use super::common::{AccountScope, Common, block_on, or_dash, rate_text};
+use super::common::{AccountScope, Common, or_dash, rate_text};
 use super::key_options::KeyOptions;
 use super::key_ref::KeyRef;
 use super::operator::Operator;
-use super::output::field_lines;
+use super::output::{Column, field_lines};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use std::process::ExitCode;
 use tintype_api::ApiKey;
 use tintype_api::text::Money;
 use tintype_storage::domain::time::Timestamp;
+
+const COLUMNS: [Column<ApiKey>; 10] = [
+    ("KEY", |it| it.key_id.to_string()),
+    ("CREATED", |it| it.created_at.to_string()),
+    ("ACTIVE", |it| active(it, Timestamp::now()).to_owned()),
+    ("MODELS", |it| models(it, ",")),
+    ("SPENT", |it| it.spent.to_string()),
+    ("LIMIT", |it| or_dash(limits(it))),
+    ("EXPIRES", |it| or_dash(it.expires_at.as_deref())),
+    ("LAST USED", |it| or_dash(it.last_used_at.as_deref())),
+    ("NAME", |it| it.name.clone()),
+    ("PREFIX", |it| it.prefix.clone()),
+];
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -87,66 +99,33 @@ pub struct Rotate {
     overlap: u32,
 }
 
-pub fn run(command: Command) -> anyhow::Result<ExitCode> {
-    block_on(async {
-        match command {
-            Command::List(arguments) => list(arguments).await,
-            Command::Add(arguments) => add(arguments).await,
-            Command::Show(target) => {
-                let (operator, id) = target.resolve().await?;
-                let response = operator.get(&path(&id)).await?;
-                target.common.show(response, describe)
-            }
-            Command::Change(arguments) => change(arguments).await,
-            Command::Rotate(arguments) => rotate(arguments).await,
-            Command::Deactivate(target) => {
-                let (operator, id) = target.resolve().await?;
-                let off = json!({"active": false});
-                let response = operator.patch(&path(&id), off).await?;
-                target.common.show(response, describe)
-            }
-            Command::Rm(target) => {
-                let (operator, id) = target.resolve().await?;
-                let response = operator.delete(&path(&id)).await?;
-                target.common.confirm(&response, &format!("deleted {id}"))
-            }
+pub async fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::List(scope) => scope.show_list("/keys", &COLUMNS).await,
+        Command::Add(arguments) => add(arguments).await,
+        Command::Show(target) => {
+            let (operator, id) = target.resolve().await?;
+            let response = operator.get(&path(&id)).await?;
+            target.common.show(response, describe)
         }
-    })
+        Command::Change(arguments) => change(arguments).await,
+        Command::Rotate(arguments) => rotate(arguments).await,
+        Command::Deactivate(target) => {
+            let (operator, id) = target.resolve().await?;
+            let off = json!({"active": false});
+            let response = operator.patch(&path(&id), off).await?;
+            target.common.show(response, describe)
+        }
+        Command::Rm(target) => {
+            let (operator, id) = target.resolve().await?;
+            let response = operator.delete(&path(&id)).await?;
+            target.common.confirm(&response, &format!("deleted {id}"))
+        }
+    }
 }
 
 fn path(id: &str) -> String {
     format!("/keys/{id}")
-}
-
-async fn list(scope: AccountScope) -> anyhow::Result<()> {
-    let headings = [
-        "KEY",
-        "CREATED",
-        "ACTIVE",
-        "MODELS",
-        "SPENT",
-        "LIMIT",
-        "EXPIRES",
-        "LAST USED",
-        "NAME",
-        "PREFIX",
-    ];
-    let all = scope.list_all("/keys").await?;
-    let now = Timestamp::now();
-    scope.common.show_list(all, headings, |it: ApiKey| {
-        [
-            it.key_id.to_string(),
-            it.created_at.to_string(),
-            active(&it, now).to_owned(),
-            models(&it, ","),
-            it.spent.to_string(),
-            or_dash(limits(&it)),
-            or_dash(it.expires_at),
-            or_dash(it.last_used_at),
-            it.name,
-            it.prefix,
-        ]
-    })
 }
 
 /// All spend limits of a key.

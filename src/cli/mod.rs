@@ -4,7 +4,6 @@ mod account;
 mod audit_log;
 mod backend;
 mod backup;
-mod backup_list;
 mod batch;
 mod check_config;
 mod common;
@@ -31,7 +30,6 @@ mod option_names;
 mod output;
 mod pause;
 mod person;
-mod probe;
 mod problem_text;
 mod progress;
 mod record_source;
@@ -41,16 +39,15 @@ mod serve;
 mod server_url;
 mod settings;
 mod stats;
+mod stop_signal;
 mod umask;
-mod vault_key_source;
 mod verify;
-mod verify_backup;
 mod webhook;
 mod webhook_verify;
 mod workflow;
 
+use actix_web::rt::System;
 use clap::{Parser, Subcommand};
-use std::io::Write as _;
 use std::process::ExitCode;
 
 /// Self-hosted image generation server, and the tools to operate it.
@@ -136,19 +133,19 @@ pub fn main() -> ExitCode {
     let outcome = match command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
-        Command::Account(command) => account::run(command),
-        Command::Person(command) => person::run(command),
-        Command::Deposit(command) => deposit::run(command),
-        Command::Key(command) => key::run(command),
-        Command::Job(command) => job::run(command),
-        Command::Batch(command) => batch::run(command),
-        Command::Pause(command) => pause::run(command),
-        Command::Backend(command) => backend::run(command),
-        Command::Node(command) => node::run(command),
-        Command::Stats(common) => stats::run(common),
-        Command::Audit(command) => audit_log::run(command),
-        Command::Webhook(command) => webhook::run(command),
-        Command::Delivery(command) => delivery::run(command),
+        Command::Account(command) => block_on(account::run(command)),
+        Command::Person(command) => block_on(person::run(command)),
+        Command::Deposit(command) => block_on(deposit::run(command)),
+        Command::Key(command) => block_on(key::run(command)),
+        Command::Job(command) => block_on(job::run(command)),
+        Command::Batch(command) => System::new().block_on(batch::run(command)),
+        Command::Pause(command) => block_on(pause::run(command)),
+        Command::Backend(command) => block_on(backend::run(command)),
+        Command::Node(command) => block_on(node::run(command)),
+        Command::Stats(common) => block_on(stats::run(common)),
+        Command::Audit(command) => block_on(audit_log::run(command)),
+        Command::Webhook(command) => block_on(webhook::run(command)),
+        Command::Delivery(command) => block_on(delivery::run(command)),
         Command::WebhookVerify(arguments) => webhook_verify::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
         Command::Backup(arguments) => backup::run(arguments),
@@ -162,10 +159,14 @@ pub fn main() -> ExitCode {
         Command::Completions(arguments) => completions::run::<Cli>(arguments),
     };
     outcome.unwrap_or_else(|error| {
-        // If standard error is closed as well, the exit code is the only report.
-        let _ = writeln!(std::io::stderr(), "tintype: {}", error_line(&error));
+        output::note(&format!("tintype: {}", error_line(&error)));
         ExitCode::FAILURE
     })
+}
+
+fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<ExitCode> {
+    System::new().block_on(work)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// An error with its causes, without the causes that its text already contains.

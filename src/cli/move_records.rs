@@ -4,7 +4,7 @@ use super::data_dir_init::{self, DataDirInit};
 use super::record_source::{self, Records};
 use super::settings::Settings;
 use super::{progress, verify};
-use crate::backup::{CopyTotals, copy_objects};
+use crate::backup::{CopyTotals, copy_objects, rewind};
 use crate::config::Config;
 use crate::server::instance_secrets::InstanceSecrets;
 use crate::server::{engine, object_store};
@@ -12,12 +12,10 @@ use anyhow::{Context as _, bail, ensure};
 use bytes::Bytes;
 use clap::Args;
 use sha2::{Digest, Sha256};
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Seek as _, SeekFrom};
+use std::io::{self, BufRead};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use tintype_actors::fail_stop::FailStop;
 use tintype_storage::engine::{Direction, Engine, KeyRange};
 use tintype_storage::export::{LoadOutcome, load, write};
 use tintype_storage::store::Store;
@@ -144,7 +142,7 @@ async fn move_all(
     say("writing records".into());
     let store = Store::new(Arc::clone(&new_store.engine));
     engine::mark_incomplete(&*new_store.engine)?;
-    let loaded = load(&*new_store.engine, from_start(&records.file)?, |_| {})?;
+    let loaded = load(&*new_store.engine, rewind(&records.file)?, |_| {})?;
     verify_copy(&records, &new_store.engine)?;
     say("verifying the ledger".into());
     let images = object_store::inspect_images(target)?;
@@ -169,14 +167,14 @@ async fn move_all(
 fn open_source(source: &Config) -> anyhow::Result<Arc<dyn Engine>> {
     if source.storage.url.is_some() {
         // Opening the database exclusively writes to it, so check first that it contains records.
-        let engine = engine::open_engine_for_reading(source, FailStop::new())?;
+        let engine = engine::open_engine_for_reading(source)?;
         let first = engine.scan(&KeyRange::prefix(b""), Direction::Rising, 1);
         ensure!(
             !first.wait()?.is_empty(),
             "the configured database contains no records"
         );
     }
-    engine::open_engine_exclusively(source, FailStop::new())
+    engine::open_engine_exclusively(source)
         .context("cannot move records while a server may change them")
 }
 
@@ -227,7 +225,7 @@ struct NewStore<'a> {
 impl<'a> NewStore<'a> {
     fn open(target: &'a Config) -> anyhow::Result<Self> {
         if target.storage.url.is_some() {
-            let engine = engine::open_engine_to_fill(target, FailStop::new())?;
+            let engine = engine::open_engine_to_fill(target)?;
             return Ok(Self { engine, init: None });
         }
         let init = DataDirInit::begin(target)?;
@@ -256,7 +254,7 @@ impl<'a> NewStore<'a> {
 /// Compares the records of source and target.
 fn verify_copy(records: &Records, engine: &Arc<dyn Engine>) -> anyhow::Result<()> {
     let mut expected = ExportDigest::default();
-    let (mut lines, mut line) = (from_start(&records.file)?, Vec::new());
+    let (mut lines, mut line) = (rewind(&records.file)?, Vec::new());
     while lines.read_until(b'\n', &mut line)? > 0 {
         expected.add(&line);
         line.clear();
@@ -285,12 +283,6 @@ impl ExportDigest {
             self.0.update(line);
         }
     }
-}
-
-fn from_start(file: &File) -> io::Result<BufReader<File>> {
-    let mut file = file.try_clone()?;
-    file.seek(SeekFrom::Start(0))?;
-    Ok(BufReader::new(file))
 }
 
 fn print_outcome(source: &Config, target: &Config, moved: &MoveOutcome) {

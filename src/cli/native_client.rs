@@ -42,26 +42,14 @@ impl NativeClient {
         idempotency_key: &str,
     ) -> anyhow::Result<String> {
         let path = format!("/api/v1{path}");
-        let body = Some(Body::json(body));
-        let response = self
-            .call(Method::POST, &path, body, Some(idempotency_key))
-            .await
-            .map_err(|error| lost_response(error, idempotency_key, "job"))?;
-        if response.status != StatusCode::ACCEPTED {
-            bail!(ErrorResponse::new(response.status, &response.body));
-        }
-        let created: CreatedJob = serde_json::from_slice(&response.body).context(NOT_TINTYPE)?;
+        let submitted = self.submit(&path, Body::json(body), idempotency_key, "job");
+        let (created, _): (CreatedJob, bool) = submitted.await?;
         Ok(created.status_url.into())
     }
 
     /// The server responds when the job has ended, or after `wait` seconds.
     pub async fn get_job(&self, status_url: &str, wait: u64) -> anyhow::Result<Job<'static>> {
-        let path = format!("{status_url}?wait={wait}");
-        let response = self.call(Method::GET, &path, None, None).await?;
-        if response.status != StatusCode::OK {
-            bail!(ErrorResponse::new(response.status, &response.body));
-        }
-        serde_json::from_slice(&response.body).context(NOT_TINTYPE)
+        self.get(&format!("{status_url}?wait={wait}")).await
     }
 
     /// Also returns whether the server answers an earlier submission again.
@@ -74,11 +62,7 @@ impl NativeClient {
         idempotency_key: &str,
     ) -> anyhow::Result<(Batch, bool)> {
         let path = "/api/v1/batches";
-        let response = self
-            .call(Method::POST, path, Some(body), Some(idempotency_key))
-            .await
-            .map_err(|error| lost_response(error, idempotency_key, "batch"))?;
-        Ok((read(&response, StatusCode::ACCEPTED)?, response.is_replay))
+        self.submit(path, body, idempotency_key, "batch").await
     }
 
     pub async fn estimate_batch(&self, body: Body) -> anyhow::Result<BatchEstimate> {
@@ -89,11 +73,7 @@ impl NativeClient {
 
     /// The server responds when the batch has ended, or after `wait` seconds.
     pub async fn get_batch(&self, id: BatchId, wait: u64) -> anyhow::Result<Batch> {
-        let path = format!("/api/v1/batches/{id}?wait={wait}");
-        read(
-            &self.call(Method::GET, &path, None, None).await?,
-            StatusCode::OK,
-        )
+        self.get(&format!("/api/v1/batches/{id}?wait={wait}")).await
     }
 
     /// A page of batches, newest first.
@@ -103,20 +83,15 @@ impl NativeClient {
         cursor: Option<&str>,
     ) -> anyhow::Result<Listing<Batch>> {
         let cursor = cursor.map(|it| format!("&cursor={it}")).unwrap_or_default();
-        let path = format!("/api/v1/batches?limit={limit}{cursor}");
-        read(
-            &self.call(Method::GET, &path, None, None).await?,
-            StatusCode::OK,
-        )
+        self.get(&format!("/api/v1/batches?limit={limit}{cursor}"))
+            .await
     }
 
     /// Cancels the queued jobs of a batch.
     pub async fn cancel_batch(&self, id: BatchId) -> anyhow::Result<Batch> {
         let path = format!("/api/v1/batches/{id}");
-        read(
-            &self.call(Method::DELETE, &path, None, None).await?,
-            StatusCode::OK,
-        )
+        let response = self.call(Method::DELETE, &path, None, None).await?;
+        read(&response, StatusCode::OK)
     }
 
     /// Passes each line of the results of a batch to `each`.
@@ -165,6 +140,26 @@ impl NativeClient {
             bail!("cannot download the image: {}", response.status);
         }
         Ok(response.body)
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
+        let response = self.call(Method::GET, path, None, None).await?;
+        read(&response, StatusCode::OK)
+    }
+
+    /// Creates a job or a batch, whose name is `what`. Also returns whether the server answers an earlier submission again.
+    async fn submit<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: Body,
+        idempotency_key: &str,
+        what: &str,
+    ) -> anyhow::Result<(T, bool)> {
+        let sent = self.call(Method::POST, path, Some(body), Some(idempotency_key));
+        let response = sent
+            .await
+            .map_err(|error| lost_response(error, idempotency_key, what))?;
+        Ok((read(&response, StatusCode::ACCEPTED)?, response.is_replay))
     }
 
     async fn call(

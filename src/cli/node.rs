@@ -1,24 +1,24 @@
 //! `tintype node`: nodes of a running server.
 
-use super::common::{Common, block_on, or_dash, yes_or_no};
+use super::common::{Common, or_dash, yes_or_no};
 use super::operator::read;
-use super::output::{print, print_json, table};
+use super::output::{Column, list_table, note, print, print_json};
 use clap::Subcommand;
-use std::io::{self, Write as _};
-use std::process::ExitCode;
 use tintype_api::{Node, Nodes};
 
-const HEADS: [&str; 10] = [
-    "NODE",
-    "HOST",
-    "PID",
-    "VERSION",
-    "STATE",
-    "RUNNING",
-    "LAST HEARTBEAT",
-    "STARTED AT",
-    "CONFIGURATION",
-    "RESPONDING",
+const COLUMNS: [Column<Node>; 10] = [
+    ("NODE", |it| or_dash(it.node_id.as_deref())),
+    ("HOST", |it| it.host.clone()),
+    ("PID", |it| it.pid.to_string()),
+    ("VERSION", |it| it.version.clone()),
+    ("STATE", |it| it.state.to_string()),
+    ("RUNNING", |it| it.running.to_string()),
+    ("LAST HEARTBEAT", |it| {
+        format!("{:.1} s ago", it.beat_age_ms as f64 / 1_000.0)
+    }),
+    ("STARTED AT", |it| it.started_at.to_string()),
+    ("CONFIGURATION", |it| it.configuration.clone()),
+    ("RESPONDING", |it| yes_or_no(it.answers).to_owned()),
 ];
 
 #[derive(Subcommand)]
@@ -27,40 +27,15 @@ pub enum Command {
     List(Common),
 }
 
-pub fn run(command: Command) -> anyhow::Result<ExitCode> {
-    block_on(async {
-        match command {
-            Command::List(common) => list(&common).await,
-        }
-    })
-}
-
-async fn list(common: &Common) -> anyhow::Result<()> {
+pub async fn run(Command::List(common): Command) -> anyhow::Result<()> {
     let response = common.operator()?.get("/nodes").await?;
     if common.json {
         return print_json(&response);
     }
     let Nodes { data, warnings, .. } = read(response)?;
-    let rows = data.into_iter().map(|it| row(it).to_vec());
-    print(&table(&HEADS, rows.collect()))?;
+    print(&list_table(&COLUMNS, &data))?;
     for warning in warnings {
-        // The command succeeds even if standard error is closed.
-        let _ = writeln!(io::stderr(), "warning: {warning}");
+        note(&format!("warning: {warning}"));
     }
     Ok(())
-}
-
-fn row(it: Node) -> [String; 10] {
-    [
-        or_dash(it.node_id),
-        it.host,
-        it.pid.to_string(),
-        it.version,
-        it.state.into(),
-        it.running.to_string(),
-        format!("{:.1} s ago", it.beat_age_ms as f64 / 1_000.0),
-        it.started_at.into(),
-        it.configuration,
-        yes_or_no(it.answers).into(),
-    ]
 }

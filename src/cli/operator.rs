@@ -91,11 +91,11 @@ impl Operator {
 
     /// `GET` a path below `/admin/v1`.
     pub async fn get(&self, path: &str) -> anyhow::Result<Value> {
-        self.call(Method::GET, path, None).await
+        self.send(Method::GET, path, None, None).await
     }
 
     pub async fn post(&self, path: &str, body: Option<Value>) -> anyhow::Result<Value> {
-        self.call(Method::POST, path, body).await
+        self.send(Method::POST, path, body, None).await
     }
 
     /// `POST` with an `Idempotency-Key`: `key`, or a random one. If the response is lost, the error contains the key, because the
@@ -117,11 +117,11 @@ impl Operator {
     }
 
     pub async fn patch(&self, path: &str, body: Value) -> anyhow::Result<Value> {
-        self.call(Method::PATCH, path, Some(body)).await
+        self.send(Method::PATCH, path, Some(body), None).await
     }
 
     pub async fn delete(&self, path: &str) -> anyhow::Result<Value> {
-        self.call(Method::DELETE, path, None).await
+        self.send(Method::DELETE, path, None, None).await
     }
 
     /// Reads as many pages as `page.limit` needs.
@@ -255,10 +255,6 @@ impl Operator {
         Ok(())
     }
 
-    async fn call(&self, method: Method, path: &str, body: Option<Value>) -> anyhow::Result<Value> {
-        self.send(method, path, body, None).await
-    }
-
     async fn send(
         &self,
         method: Method,
@@ -315,7 +311,7 @@ pub fn read<T: DeserializeOwned>(value: Value) -> anyhow::Result<T> {
     )
 }
 
-fn read_all<T: DeserializeOwned>(values: Vec<Value>) -> anyhow::Result<Vec<T>> {
+pub fn read_all<T: DeserializeOwned>(values: Vec<Value>) -> anyhow::Result<Vec<T>> {
     values.into_iter().map(read).collect()
 }
 

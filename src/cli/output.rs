@@ -1,8 +1,11 @@
 //! Output of commands: aligned columns, JSON, and untrusted text made safe for a terminal.
 
 use comfy_table::{Table, presets};
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Value, json};
 use std::io::{self, Write as _};
+use std::process::ExitCode;
+use tintype_api::Listing;
 
 /// A table without borders, so that `awk` and `grep` can read it.
 pub fn table(headings: &[&str], rows: Vec<Vec<String>>) -> String {
@@ -57,6 +60,51 @@ pub fn print(text: &str) -> anyhow::Result<()> {
 
 pub fn print_json(value: &Value) -> anyhow::Result<()> {
     print(&format!("{value:#}\n"))
+}
+
+/// Prints a value as JSON, or as text.
+pub fn print_as(
+    is_json: bool,
+    value: &impl Serialize,
+    text: impl FnOnce() -> String,
+) -> anyhow::Result<()> {
+    match is_json {
+        true => print_json(&json!(value)),
+        false => print(&text()),
+    }
+}
+
+/// The heading of a column, and its value in a row.
+pub type Column<T> = (&'static str, fn(&T) -> String);
+
+pub fn list_table<T>(columns: &[Column<T>], entries: &[T]) -> String {
+    let headings: Vec<&str> = columns.iter().map(|(heading, _)| *heading).collect();
+    let row = |it| columns.iter().map(|(_, value)| value(it)).collect();
+    table(&headings, entries.iter().map(row).collect())
+}
+
+/// Prints a page of a list as a table. The cursor of the next page goes to standard error, so that it is not mistaken for a row.
+pub fn print_page<T>(columns: &[Column<T>], page: &Listing<T>) -> anyhow::Result<()> {
+    print(&list_table(columns, &page.data))?;
+    if let Some(next) = &page.next_cursor {
+        note(&format!(
+            "more results may follow; get them with --cursor {next}"
+        ));
+    }
+    Ok(())
+}
+
+/// Prints to standard error. The command continues even if standard error is closed: its exit code is the report.
+pub fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Code 0, or 1 if the command has found a fault.
+pub fn exit_code(is_success: bool) -> ExitCode {
+    match is_success {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,9 @@
 //! `tintype pause`: pauses and resumes a running server or some of its models.
 
-use super::common::{Common, block_on};
-use super::operator::Operator;
+use super::common::Common;
 use super::output::table;
-use clap::{Args, Subcommand, ValueEnum};
-use serde_json::{Map, Value, json};
-use std::process::ExitCode;
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value};
 use tintype_api::Switches;
 
 #[derive(Subcommand)]
@@ -21,8 +19,8 @@ pub enum Command {
 #[derive(Args)]
 pub struct Set {
     /// What to pause.
-    #[arg(required = true)]
-    what: Vec<Switch>,
+    #[arg(required = true, value_parser = SWITCHES)]
+    what: Vec<String>,
     /// Reason shown to callers, such as "new weights until 14:00".
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -33,117 +31,80 @@ pub struct Set {
 #[derive(Args)]
 pub struct Clear {
     /// What to resume [default: everything].
-    what: Vec<Switch>,
+    #[arg(value_parser = SWITCHES)]
+    what: Vec<String>,
     #[command(flatten)]
     common: Common,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Switch {
-    Project,
-    Fast,
-    Quality,
-    Pro,
-}
+/// Everything, and each model.
+const SWITCHES: [&str; 4] = [PROJECT, "fast", "quality", "pro"];
+const PROJECT: &str = "project";
 
-impl Switch {
-    const ALL: [Self; 4] = [Self::Project, Self::Fast, Self::Quality, Self::Pro];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Project => "project",
-            Self::Fast => "fast",
-            Self::Quality => "quality",
-            Self::Pro => "pro",
+pub async fn run(command: Command) -> anyhow::Result<()> {
+    // Sends only the given switches, so that concurrent changes of other switches are kept.
+    let (common, change) = match command {
+        Command::Show(common) => (common, None),
+        Command::Set(Set {
+            what,
+            reason,
+            common,
+        }) => (common, Some(body(&what, true, reason))),
+        Command::Clear(Clear { what, common }) if what.is_empty() => {
+            let everything = SWITCHES.map(str::to_owned);
+            (common, Some(body(&everything, false, None)))
         }
-    }
+        Command::Clear(Clear { what, common }) => (common, Some(body(&what, false, None))),
+    };
+    let operator = common.operator()?;
+    let response = match change {
+        Some(change) => operator.patch("/pause", change).await?,
+        None => operator.get("/pause").await?,
+    };
+    common.show(response, describe)
 }
 
-fn is_on(switches: &Switches, switch: Switch) -> bool {
-    match switch {
-        Switch::Project => switches.project,
-        tier => switches.tiers.get(tier.word()).copied().unwrap_or(false),
+fn body(what: &[String], on: bool, reason: Option<String>) -> Value {
+    let mut tiers = Map::new();
+    let mut body = Map::new();
+    for switch in what {
+        match switch.as_str() {
+            PROJECT => body.insert(switch.clone(), on.into()),
+            _ => tiers.insert(switch.clone(), on.into()),
+        };
     }
-}
-
-pub fn run(command: Command) -> anyhow::Result<ExitCode> {
-    block_on(async {
-        match command {
-            Command::Show(common) => {
-                let response = common.operator()?.get("/pause").await?;
-                common.show(response, describe)
-            }
-            Command::Set(Set {
-                what,
-                reason,
-                common,
-            }) => {
-                let response = set_paused(&common.operator()?, &what, true, reason).await?;
-                common.show(response, describe)
-            }
-            Command::Clear(Clear { what, common }) => {
-                let what = if what.is_empty() {
-                    Switch::ALL.to_vec()
-                } else {
-                    what
-                };
-                let response = set_paused(&common.operator()?, &what, false, None).await?;
-                common.show(response, describe)
-            }
-        }
-    })
-}
-
-/// Sends only the given switches, so that concurrent changes of other switches are kept.
-async fn set_paused(
-    operator: &Operator,
-    what: &[Switch],
-    on: bool,
-    reason: Option<String>,
-) -> anyhow::Result<Value> {
-    operator.patch("/pause", body(what, on, reason)).await
-}
-
-fn body(what: &[Switch], on: bool, reason: Option<String>) -> Value {
-    let tiers = what.iter().filter(|it| **it != Switch::Project);
-    let tiers: Map<String, Value> = tiers.map(|it| (it.word().to_owned(), on.into())).collect();
-    let mut body = json!({"tiers": tiers});
-    if what.contains(&Switch::Project) {
-        body["project"] = on.into();
-    }
-    if let Some(reason) = reason {
-        body["reason"] = reason.into();
-    }
-    body
+    body.insert("tiers".to_owned(), tiers.into());
+    body.extend(reason.map(|it| ("reason".to_owned(), it.into())));
+    body.into()
 }
 
 fn describe(pause: Switches) -> String {
-    let reasons = pause.reasons.as_ref();
-    let row = |switch: Switch| {
-        let state = if is_on(&pause, switch) {
-            "paused"
-        } else {
-            "running"
+    let row = |switch: &str| {
+        let is_on = match switch {
+            PROJECT => pause.project,
+            tier => pause.tiers.get(tier).copied().unwrap_or(false),
         };
-        let reason = reasons.and_then(|it| it.get(switch.word()).cloned().flatten());
+        let reasons = pause.reasons.as_ref();
+        let reason = reasons.and_then(|it| it.get(switch).cloned().flatten());
         vec![
-            switch.word().to_owned(),
-            state.to_owned(),
+            switch.to_owned(),
+            if is_on { "paused" } else { "running" }.to_owned(),
             reason.unwrap_or_default(),
         ]
     };
-    table(&["WHAT", "STATE", "REASON"], Switch::ALL.map(row).to_vec())
+    table(&["WHAT", "STATE", "REASON"], SWITCHES.map(row).to_vec())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn only_named_switches_are_sent() {
-        let set = body(&[Switch::Pro], true, Some("repair".into()));
+        let set = body(&["pro".to_owned()], true, Some("repair".into()));
         assert_eq!(set, json!({"tiers": {"pro": true}, "reason": "repair"}));
-        let clear = body(&[Switch::Fast, Switch::Project], false, None);
+        let clear = body(&["fast", PROJECT].map(str::to_owned), false, None);
         assert_eq!(clear, json!({"project": false, "tiers": {"fast": false}}));
     }
 

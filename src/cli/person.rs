@@ -1,14 +1,24 @@
 //! `tintype person`: people who sign in to the panel of an account.
 
-use super::common::{AccountScope, Common, block_on, or_dash};
+use super::common::{AccountScope, Common, or_dash};
 use super::operator::{Operator, read};
-use super::output::field_lines;
+use super::output::{Column, field_lines};
 use anyhow::bail;
 use clap::{Args, Subcommand};
 use serde_json::json;
-use std::process::ExitCode;
 use tintype_api::Person;
 use tintype_storage::domain::person::PersonId;
+
+const COLUMNS: [Column<Person>; 6] = [
+    ("PERSON", |it| it.person_id.to_string()),
+    ("CREATED", |it| it.created_at.to_string()),
+    ("ROLE", |it| it.role.to_string()),
+    ("STATUS", |it| it.status.to_string()),
+    ("LINK EXPIRES", |it| {
+        or_dash(it.invitation_expires_at.as_deref())
+    }),
+    ("EMAIL", |it| it.email.clone()),
+];
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -80,43 +90,41 @@ pub fn person(text: &str) -> Result<String, String> {
         .ok_or_else(|| expected.to_owned())
 }
 
-pub fn run(command: Command) -> anyhow::Result<ExitCode> {
-    block_on(async {
-        match command {
-            Command::List(arguments) => list(arguments).await,
-            Command::Invite(arguments) => invite(arguments).await,
-            Command::Show(target) => {
-                let (operator, path) = target.resolve().await?;
-                target.common.show(operator.get(&path).await?, describe)
-            }
-            Command::Change(Change { target, role }) => {
-                let (operator, path) = target.resolve().await?;
-                let response = operator.patch(&path, json!({"role": role})).await?;
-                target.common.show(response, describe)
-            }
-            Command::Link(Link { target, revoke }) => {
-                let (operator, path) = target.resolve().await?;
-                let path = format!("{path}/invitation");
-                let body = json!({"revoke": revoke});
-                let response = operator.post(&path, Some(body)).await?;
-                target.common.show(response, describe)
-            }
-            Command::SignOut(target) => {
-                let (operator, path) = target.resolve().await?;
-                let response = operator.delete(&format!("{path}/sessions")).await?;
-                target
-                    .common
-                    .confirm(&response, &format!("signed out {}", target.id))
-            }
-            Command::Rm(target) => {
-                let (operator, path) = target.resolve().await?;
-                let response = operator.delete(&path).await?;
-                target
-                    .common
-                    .confirm(&response, &format!("deleted {}", target.id))
-            }
+pub async fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::List(scope) => scope.show_list("/people", &COLUMNS).await,
+        Command::Invite(arguments) => invite(arguments).await,
+        Command::Show(target) => {
+            let (operator, path) = target.resolve().await?;
+            target.common.show(operator.get(&path).await?, describe)
         }
-    })
+        Command::Change(Change { target, role }) => {
+            let (operator, path) = target.resolve().await?;
+            let response = operator.patch(&path, json!({"role": role})).await?;
+            target.common.show(response, describe)
+        }
+        Command::Link(Link { target, revoke }) => {
+            let (operator, path) = target.resolve().await?;
+            let path = format!("{path}/invitation");
+            let body = json!({"revoke": revoke});
+            let response = operator.post(&path, Some(body)).await?;
+            target.common.show(response, describe)
+        }
+        Command::SignOut(target) => {
+            let (operator, path) = target.resolve().await?;
+            let response = operator.delete(&format!("{path}/sessions")).await?;
+            target
+                .common
+                .confirm(&response, &format!("signed out {}", target.id))
+        }
+        Command::Rm(target) => {
+            let (operator, path) = target.resolve().await?;
+            let response = operator.delete(&path).await?;
+            target
+                .common
+                .confirm(&response, &format!("deleted {}", target.id))
+        }
+    }
 }
 
 impl Target {
@@ -142,28 +150,6 @@ pub async fn person_id(operator: &Operator, people: &str, person: &str) -> anyho
         }
     }
     bail!("the account has no person `{person}`; list its people with `tintype person list`")
-}
-
-async fn list(scope: AccountScope) -> anyhow::Result<()> {
-    let headings = [
-        "PERSON",
-        "CREATED",
-        "ROLE",
-        "STATUS",
-        "LINK EXPIRES",
-        "EMAIL",
-    ];
-    let all = scope.list_all("/people").await?;
-    scope.common.show_list(all, headings, |it: Person| {
-        [
-            it.person_id.into(),
-            it.created_at.into(),
-            it.role.into(),
-            it.status.into(),
-            or_dash(it.invitation_expires_at),
-            it.email,
-        ]
-    })
 }
 
 async fn invite(arguments: Invite) -> anyhow::Result<()> {

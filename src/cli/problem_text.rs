@@ -1,12 +1,12 @@
 //! Formats the error response of a server for people.
 
 use std::collections::HashMap;
-use std::fmt;
 use tintype_api::Problem;
 use tintype_egress::StatusCode;
 
 /// The error response of a server.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.text(&|field, message| format!("{field} {message}")))]
 pub(super) struct ErrorResponse {
     status: StatusCode,
     /// `None` if the response is not from Tintype.
@@ -38,14 +38,6 @@ impl ErrorResponse {
         }
     }
 }
-
-impl fmt::Display for ErrorResponse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text(&|field, message| format!("{field} {message}")))
-    }
-}
-
-impl std::error::Error for ErrorResponse {}
 
 /// One line per error, in order. Errors that differ only in the position of the request share a line.
 fn group_errors<'a>(

@@ -9,7 +9,6 @@ use std::fs::File;
 use std::io::{self, BufReader, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 use std::sync::Arc;
-use tintype_actors::fail_stop::FailStop;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Engine, EngineError};
 use tintype_storage::export::{Reader, Summary, write};
@@ -53,7 +52,7 @@ pub async fn from_data_dir(
 ) -> anyhow::Result<Records> {
     require_store(config)?;
     let data_dir = &config.storage.data_dir;
-    match engine::open_engine_for_reading(config, FailStop::new()) {
+    match engine::open_engine_for_reading(config) {
         Ok(engine) => {
             // A server may use the database at the same time.
             let is_shared = config.storage.url.is_some();

@@ -1,9 +1,8 @@
 //! `tintype restore`: restores a backup into an empty data directory, or into a database and a bucket.
 
-use super::data_dir_init::{self, DataDirInit};
+use super::data_dir_init::{self, DataDirInit, VaultKeySource};
 use super::progress;
 use super::settings::Settings;
-use super::vault_key_source::{self, VaultKeySource};
 use crate::backup::{Manifest, Repository, SECRETS_KEY, restore, restore_keys};
 use crate::server::instance_secrets::InstanceSecrets;
 use crate::server::object_store;
@@ -85,7 +84,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         println!("MISSING: {key} was already missing at the time of the backup");
     }
     match vault_key {
-        VaultKeySource::ClusterSecret => println!("{}", vault_key_source::CLUSTER_SECRET_ADVICE),
+        VaultKeySource::ClusterSecret => println!("{}", data_dir_init::CLUSTER_SECRET_ADVICE),
         VaultKeySource::KeyFile if is_database && !has_secrets_key(&manifest) => println!(
             "the backup contains no {SECRETS_KEY}, which decrypts the webhook secrets; copy it to {0}, and start the first node with \
              --data-dir {0}",

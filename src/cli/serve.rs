@@ -1,6 +1,7 @@
 //! `tintype serve`: runs the server until a signal stops it.
 
 use super::settings::Settings;
+use super::stop_signal::stop_signal;
 use crate::application::services::AccountService;
 use crate::config::{Config, Listen};
 use crate::images::ImagesError;
@@ -9,11 +10,11 @@ use crate::server::{self, Instance, Setup};
 use crate::server::{bootstrap, fd_limits};
 use anyhow::anyhow;
 use clap::Args;
+use futures_util::FutureExt as _;
 use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
 use std::time::Duration;
-use tokio::signal::unix::{SignalKind, signal};
 
 /// After a storage failure the server answers 503 for this long, then the process exits.
 const SHUTDOWN_DELAY: Duration = Duration::from_secs(1);
@@ -39,28 +40,20 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 
 async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     // Installed first, so that a signal during a long recovery also causes a graceful shutdown.
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut stop_signal = std::pin::pin!(async move {
-        tokio::select! {
-            _ = terminate.recv() => tracing::info!("stopping: SIGTERM"),
-            _ = interrupt.recv() => tracing::info!("stopping: SIGINT"),
-        }
-    });
+    let stop_signal = stop_signal()?.map(|name| tracing::info!("stopping: {name}"));
+    let mut stop_signal = std::pin::pin!(stop_signal);
     // Before the process listens: clients and load balancers get a refusal instead of a connection without an answer.
     tokio::select! {
         reachable = server::wait_for_database(&config) => reachable?,
         () = &mut stop_signal => return Ok(ExitCode::SUCCESS),
     }
-    let (host, port) = config.server.listen.host_and_port();
-    let listener = server::bind(host, port).map_err(|error| {
-        let advice = bind_advice(&error);
-        anyhow!(
-            "cannot listen on {host}:{port}: {error}; {advice}choose another address with --listen"
-        )
-    })?;
+    let listener = bind(&config.server.listen, "", "--listen")?;
     let metrics = match &config.server.metrics_listen {
-        Some(address) => Some(bind_metrics(address)?),
+        Some(address) => Some(bind(
+            address,
+            " for /metrics",
+            "metrics_listen in [server]",
+        )?),
         None => None,
     };
     let public_url = config.public_url_at(listener.local_addr()?);
@@ -78,24 +71,21 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn bind_advice(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::AddrInUse => "stop the process that uses the port, or ",
-        io::ErrorKind::AddrNotAvailable => {
-            "no network interface of this machine has the address: use 0.0.0.0 or [::] for all interfaces, or "
-        }
-        io::ErrorKind::PermissionDenied => {
-            "ports below 1024 need root or the capability CAP_NET_BIND_SERVICE: grant it, or "
-        }
-        _ => "",
-    }
-}
-
-fn bind_metrics(address: &Listen) -> anyhow::Result<TcpListener> {
+/// Listens on an address, which `setting` changes.
+fn bind(address: &Listen, purpose: &str, setting: &str) -> anyhow::Result<TcpListener> {
     let (host, port) = address.host_and_port();
     server::bind(host, port).map_err(|error| {
-        let advice = bind_advice(&error);
-        anyhow!("cannot listen on {host}:{port} for /metrics: {error}; {advice}choose another address with metrics_listen in [server]")
+        let advice = match error.kind() {
+            io::ErrorKind::AddrInUse => "stop the process that uses the port, or ",
+            io::ErrorKind::AddrNotAvailable => {
+                "no network interface of this machine has the address: use 0.0.0.0 or [::] for all interfaces, or "
+            }
+            io::ErrorKind::PermissionDenied => {
+                "ports below 1024 need root or the capability CAP_NET_BIND_SERVICE: grant it, or "
+            }
+            _ => "",
+        };
+        anyhow!("cannot listen on {host}:{port}{purpose}: {error}; {advice}choose another address with {setting}")
     })
 }
 

@@ -1,26 +1,19 @@
 //! `tintype stats`: statistics of a running server.
 
 use super::backend;
-use super::common::{Common, block_on};
-use super::operator::read;
-use super::output::{field_lines, print, print_json};
+use super::common::Common;
+use super::output::{field_lines, list_table};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::process::ExitCode;
 use tintype_api::Backend;
 
-pub fn run(common: Common) -> anyhow::Result<ExitCode> {
-    block_on(async {
-        let response = common.operator()?.get("/stats").await?;
-        match common.json {
-            true => print_json(&response),
-            false => print(&describe(response)?),
-        }
-    })
+pub async fn run(common: Common) -> anyhow::Result<()> {
+    let response = common.operator()?.get("/stats").await?;
+    common.show(response, describe)
 }
 
-fn describe(stats: Value) -> anyhow::Result<String> {
+fn describe(stats: Stats) -> String {
     let Stats {
         queued,
         running,
@@ -30,7 +23,7 @@ fn describe(stats: Value) -> anyhow::Result<String> {
         webhooks_pending,
         last_export_at,
         others,
-    } = read(stats)?;
+    } = stats;
     let words = ["fast", "quality", "pro"];
     let queued = words.map(|model| format!("{model} {}", queued.get(model).unwrap_or(&0)));
     let Throughput {
@@ -57,11 +50,11 @@ fn describe(stats: Value) -> anyhow::Result<String> {
     ];
     let others = found.iter().map(|(path, text)| (&**path, Some(&**text)));
     let lines: Vec<_> = known.into_iter().chain(others).collect();
-    Ok(format!(
+    format!(
         "{}\n{}",
         field_lines(&lines),
-        backend::describe_all(backends)
-    ))
+        list_table(&backend::COLUMNS, &backends)
+    )
 }
 
 #[derive(Deserialize)]
@@ -128,6 +121,6 @@ mod tests {
             }],
             "webhooks_pending": 0, "last_export_at": null, "lately": {"retried": [{"name": "a", "runs": 3}]},
         });
-        insta::assert_snapshot!(describe(stats).unwrap());
+        insta::assert_snapshot!(describe(serde_json::from_value(stats).unwrap()));
     }
 }

@@ -1,14 +1,15 @@
-//! `tintype verify`: checks every invariant of a stopped data directory or a database, without changing it.
+//! `tintype verify`: checks every invariant of a stopped data directory, a database or a backup, without changing it.
 
 use super::output::print;
-use super::record_source;
 use super::settings::Settings;
-use super::verify_backup;
+use super::{progress, record_source};
+use crate::backup::{DamagedParts, Repository, affected_backups, restore};
 use crate::config::Config;
 use crate::images::Images;
 use crate::server::{engine, object_store};
+use anyhow::Context as _;
 use clap::Args;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::process::ExitCode;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::JobState;
@@ -31,7 +32,7 @@ pub struct Arguments {
 /// Exits with code 1 if there is a fault.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if let Some(place) = &arguments.backup {
-        return verify_backup::run(place, arguments.id.as_deref());
+        return run_on_backup(place, arguments.id.as_deref());
     }
     let config = arguments.settings.load_without_backend_keys(Vec::new())?;
     record_source::require_store(&config)?;
@@ -128,6 +129,80 @@ fn must_exist(
 pub fn kept_since(config: &Config) -> Timestamp {
     let age = config.results.retention();
     age.map_or(Timestamp::EPOCH, |age| Timestamp::now().minus(age))
+}
+
+/// Restores the backup to a temporary directory, which makes every check of a restore. Exits with code 1 if there is a fault.
+fn run_on_backup(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
+    let progress = progress::spinner("reading the manifest");
+    let say = |message: String| progress.set_message(message);
+    let temp_dir = tempfile::tempdir()?;
+    let (manifest, restored, affected) = actix_web::rt::System::new().block_on(async {
+        let repository = Repository::open_existing(place)?;
+        let manifest = repository.manifest(id).await?;
+        let engine = engine::open_temporary_engine(&temp_dir.path().join("store"))?;
+        let restored = restore(
+            &repository,
+            &manifest,
+            engine.clone(),
+            temp_dir.path(),
+            None,
+            &say,
+        )
+        .await;
+        engine.close();
+        let restored = restored.with_context(|| {
+            format!(
+                "the backup {} cannot be restored; create another with `tintype backup`, and see the others with `tintype backup list`",
+                manifest.id
+            )
+        })?;
+        let keys = restored.damaged.objects.iter().map(|(key, _)| key.as_str());
+        let keys: BTreeSet<&str> = keys.collect();
+        let affected = match keys.is_empty() {
+            true => BTreeMap::new(),
+            false => affected_backups(&repository, &keys, temp_dir.path()).await?,
+        };
+        anyhow::Ok((manifest, restored, affected))
+    })?;
+    progress.finish_and_clear();
+    println!(
+        "backup {} of {}: {} records, {} images, {} key files",
+        manifest.id,
+        manifest.taken_at,
+        restored.loaded.summary.records,
+        restored.images,
+        manifest.keys.iter().flatten().count()
+    );
+    let missing = restored.missing.iter().map(|key| {
+        format!("{key} is the image of a done job, and was missing at the time of the backup")
+    });
+    let DamagedParts {
+        objects,
+        omitted,
+        key_files,
+    } = restored.damaged;
+    let is_repairable = !objects.is_empty();
+    let damaged = objects.into_iter().map(|(key, fault)| {
+        let backups = affected.get(&key).map_or(String::new(), |it| it.join(", "));
+        format!("{fault}; needed by the backups {backups}")
+    });
+    let omitted = (omitted > 0).then(|| format!("{omitted} more images are damaged or missing"));
+    let faults = restored.report.faults.into_iter().chain(missing);
+    let faults = faults.chain(key_files).chain(damaged).chain(omitted);
+    let faults: Vec<String> = faults.collect();
+    if faults.is_empty() {
+        println!("the backup is complete; all invariants hold");
+        return Ok(ExitCode::SUCCESS);
+    }
+    faults.iter().for_each(|fault| println!("FAULT {fault}"));
+    println!("{} faults", faults.len());
+    if is_repairable {
+        println!(
+            "to repair the images, run `tintype backup` to this repository with --repair: it checks all images that the service \
+             still has, and copies damaged ones again"
+        );
+    }
+    Ok(ExitCode::FAILURE)
 }
 
 #[cfg(test)]

@@ -1,15 +1,22 @@
 //! `tintype webhook`: webhooks of a running server, and a local receiver for testing.
 
-use super::common::{AccountScope, Common, block_on, yes_or_no};
+use super::common::{AccountScope, Common, yes_or_no};
 use super::listen;
 use super::operator::only_set;
-use super::output::{escape_control_chars, field_lines};
+use super::output::{Column, escape_control_chars, field_lines};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
-use std::process::ExitCode;
 use tintype_api::{Delivery, Webhook};
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::webhook::WebhookId;
+
+const COLUMNS: [Column<Webhook>; 5] = [
+    ("WEBHOOK", |it| it.webhook_id.to_string()),
+    ("CREATED", |it| it.created_at.to_string()),
+    ("ENCODING", |it| it.encoding.to_string()),
+    ("ACTIVE", |it| yes_or_no(it.active).to_owned()),
+    ("URL", |it| it.url.clone()),
+];
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -88,29 +95,27 @@ fn encoding(word: &str) -> Result<Encoding, String> {
         .map_err(|_| "expected one of ascii, utf8".to_owned())
 }
 
-pub fn run(command: Command) -> anyhow::Result<ExitCode> {
-    block_on(async {
-        match command {
-            Command::Add(arguments) => add(arguments).await,
-            Command::List(scope) => list(scope).await,
-            Command::Show(Target { id, common }) => {
-                let response = common.operator()?.get(&path(id)).await?;
-                common.show(response, describe)
-            }
-            Command::Change(arguments) => change(arguments).await,
-            Command::Rm(Target { id, common }) => {
-                let response = common.operator()?.delete(&path(id)).await?;
-                common.confirm(&response, &format!("deleted {id}"))
-            }
-            Command::Test(arguments) => test(arguments).await,
-            Command::Rotate(Target { id, common }) => {
-                let path = format!("{}/rotate-secret", path(id));
-                let response = common.operator()?.post(&path, None).await?;
-                common.show(response, describe)
-            }
-            Command::Listen(arguments) => listen::run(arguments).await,
+pub async fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Add(arguments) => add(arguments).await,
+        Command::List(scope) => scope.show_list("/webhooks", &COLUMNS).await,
+        Command::Show(Target { id, common }) => {
+            let response = common.operator()?.get(&path(id)).await?;
+            common.show(response, describe)
         }
-    })
+        Command::Change(arguments) => change(arguments).await,
+        Command::Rm(Target { id, common }) => {
+            let response = common.operator()?.delete(&path(id)).await?;
+            common.confirm(&response, &format!("deleted {id}"))
+        }
+        Command::Test(arguments) => test(arguments).await,
+        Command::Rotate(Target { id, common }) => {
+            let path = format!("{}/rotate-secret", path(id));
+            let response = common.operator()?.post(&path, None).await?;
+            common.show(response, describe)
+        }
+        Command::Listen(arguments) => listen::run(arguments).await,
+    }
 }
 
 fn path(id: WebhookId) -> String {
@@ -124,20 +129,6 @@ async fn add(arguments: Add) -> anyhow::Result<()> {
     let body = json!({"url": arguments.url, "encoding": arguments.encoding.word()});
     let response = operator.post(&path, Some(body)).await?;
     arguments.common.show(response, describe)
-}
-
-async fn list(scope: AccountScope) -> anyhow::Result<()> {
-    let all = scope.list_all("/webhooks").await?;
-    let headings = ["WEBHOOK", "CREATED", "ENCODING", "ACTIVE", "URL"];
-    scope.common.show_list(all, headings, |it: Webhook| {
-        [
-            it.webhook_id.into(),
-            it.created_at.into(),
-            it.encoding.into(),
-            yes_or_no(it.active).to_owned(),
-            it.url,
-        ]
-    })
 }
 
 async fn change(arguments: Change) -> anyhow::Result<()> {

@@ -1,17 +1,30 @@
-//! A configured backend, which generates images.
+//! A configured backend, which generates images, and the settings of each kind.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::comfyui::ComfyUiSettings;
-use super::openai::OpenAiDialect;
-use super::sdapi::SdApiSettings;
+use super::node::{Item, Tree};
+use super::reader::Field;
 use super::secret::Secret;
+use super::section::settings;
+use super::values::{accept_if, boolean, free_name, integer, number, or_empty, path, text, word};
 
 /// The backend that always exists. Tiers use it until the operator names another.
 pub const BUILTIN_BACKEND: &str = "builtin";
+
+/// The largest 1K size: SDXL models are trained for it.
+const MAX_PIXELS: u64 = 1_179_648;
+
+const MAX_NEGATIVE_PROMPT_BYTES: usize = 8_192;
+/// Of a value in `override_settings`.
+const MAX_DEPTH: usize = 8;
+
+/// Of one attempt. The built-in generator has no configured timeout.
+const BUILTIN_TIMEOUT: Duration = Duration::from_secs(300);
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Backend {
@@ -98,4 +111,162 @@ impl Backend {
             | BackendKind::ComfyUi { remote, .. } => Some(remote),
         }
     }
+
+    /// Of one attempt.
+    pub fn timeout(&self) -> Duration {
+        self.remote().map_or(BUILTIN_TIMEOUT, |it| it.timeout())
+    }
+
+    /// Further attempts after a transient error.
+    pub fn retries(&self) -> u32 {
+        self.remote().map_or(0, |it| it.retries)
+    }
+}
+
+settings! {
+    pub struct OpenAiDialect {
+        pub response_format: ResponseFormat =
+            text(word("one of: auto, b64_json, none")), ResponseFormat::Auto;
+        pub image_field: ImageField =
+            text(word("one of: auto, image, image[], file")), ImageField::Auto;
+        /// `low`, `medium`, `high`, or another value that the server knows. `None`: not sent.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub quality: Option<String> = text(or_empty(free_name)), None;
+    }
+}
+
+/// When requests contain `response_format: b64_json`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResponseFormat {
+    /// For all models but OpenAI's own, which refuse it.
+    Auto,
+    /// Always.
+    B64Json,
+    /// Never.
+    None,
+}
+
+/// The form field of input images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ImageField {
+    /// One image as `image`, several as `image[]`, like OpenAI's own clients.
+    #[serde(rename = "auto")]
+    Auto,
+    /// Each as `image`.
+    #[serde(rename = "image")]
+    Image,
+    /// Each as `image[]`.
+    #[serde(rename = "image[]")]
+    ImageList,
+    /// The only image as base64 in the field `file` of a generation, for LocalAI.
+    #[serde(rename = "file")]
+    File,
+}
+
+settings! {
+    pub struct SdApiSettings {
+        /// For tiers that name no model. `None`: the checkpoint that the server has loaded.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub checkpoint: Option<String> = text(or_empty(free_name)), None;
+        /// The server's name of the sampler. `None`: the server's default.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub sampler: Option<String> = text(or_empty(free_name)), None;
+        /// The server's name of the noise schedule. `None`: the server's default.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub scheduler: Option<String> = text(or_empty(free_name)), None;
+        /// Sampling steps.
+        pub steps: u32 = integer(1..=150), 25;
+        /// How closely the image follows the prompt.
+        pub cfg_scale: f64 = number(0.0..=30.0), 7.0;
+        pub negative_prompt: String = text(negative_prompt), String::new();
+        /// How much of an input image the model changes, from 0 (nothing) to 1 (everything).
+        pub denoising_strength: f64 = number(0.0..=1.0), 0.75;
+        /// Pixels that the model generates at most. Larger images are upscaled.
+        pub max_pixels: u64 = max_pixels, MAX_PIXELS;
+        /// The server's name of the upscaler. `None`: Tintype upscales.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub upscaler: Option<String> = text(or_empty(free_name)), None;
+        /// Are input images sent as references, for edit models, instead of as the initial image?
+        pub reference_inputs: bool = boolean, false;
+        /// May callers use the server's prompt syntax?
+        pub prompt_syntax: bool = boolean, false;
+        /// Server options sent with each request.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        pub override_settings: BTreeMap<String, Value> = options, BTreeMap::new();
+    }
+}
+
+fn negative_prompt(text: &str) -> Result<String, String> {
+    let is_valid = text.len() <= MAX_NEGATIVE_PROMPT_BYTES && !text.contains('\0');
+    accept_if(
+        text,
+        is_valid,
+        &format!("at most {MAX_NEGATIVE_PROMPT_BYTES} bytes without NUL"),
+    )
+}
+
+/// Reads a table of any shape as JSON.
+fn options(field: &Field<'_>) -> Option<BTreeMap<String, Value>> {
+    let tree = field.table()?;
+    if tree.contains_key("sd_model_checkpoint") {
+        field
+            .fault("expected no sd_model_checkpoint in here; it goes into `checkpoint`".to_owned());
+        return None;
+    }
+    match json_of(tree, 0) {
+        Some(options) => Some(options.into_iter().collect()),
+        None => {
+            field.fault(format!(
+                "expected strings, finite numbers, booleans, lists and tables at most {MAX_DEPTH} deep"
+            ));
+            None
+        }
+    }
+}
+
+fn json_of(tree: &Tree, depth: usize) -> Option<serde_json::Map<String, Value>> {
+    tree.iter()
+        .map(|(key, node)| Some((key.clone(), json_value(&node.item, depth + 1)?)))
+        .collect()
+}
+
+fn json_value(item: &Item, depth: usize) -> Option<Value> {
+    if depth > MAX_DEPTH {
+        return None;
+    }
+    Some(match item {
+        Item::Text(text) => Value::from(text.as_str()),
+        Item::Integer(number) => Value::from(i64::try_from(*number).ok()?),
+        Item::Float(number) => Value::Number(serde_json::Number::from_f64(*number)?),
+        Item::Boolean(on) => Value::from(*on),
+        Item::List(nodes) => Value::Array(
+            nodes
+                .iter()
+                .map(|node| json_value(&node.item, depth + 1))
+                .collect::<Option<_>>()?,
+        ),
+        Item::Table(tree) => Value::Object(json_of(tree, depth)?),
+        Item::Other(_) => return None,
+    })
+}
+
+settings! {
+    pub struct ComfyUiSettings {
+        /// For tiers that name no model. `None`: the first checkpoint that the server lists.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub checkpoint: Option<String> = text(or_empty(free_name)), None;
+        /// For text-to-image. `None`: the built-in workflow.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub workflow_text: Option<PathBuf> = text(or_empty(path)), None;
+        /// For image-to-image. `None`: the built-in workflow.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub workflow_image: Option<PathBuf> = text(or_empty(path)), None;
+        /// Pixels that a workflow generates at most. Larger images are upscaled.
+        pub max_pixels: u64 = max_pixels, MAX_PIXELS;
+    }
+}
+
+fn max_pixels(field: &Field<'_>) -> Option<u64> {
+    integer(65_536..=268_435_456)(field)
 }

@@ -6,12 +6,11 @@ use reqwest::header::{HeaderName, HeaderValue};
 use tintype_api::fields::nearest;
 
 use super::addresses::base_url;
-use super::backend::{BUILTIN_BACKEND, Backend, BackendKind, Remote};
-use super::comfyui::ComfyUiSettings;
+use super::backend::{
+    BUILTIN_BACKEND, Backend, BackendKind, ComfyUiSettings, OpenAiDialect, Remote, SdApiSettings,
+};
 use super::error::printable;
-use super::openai::OpenAiDialect;
 use super::reader::{Field, Section};
-use super::sdapi::SdApiSettings;
 use super::secret::Secret;
 use super::values::{accept_if, boolean, free_name, integer, or_empty, redacted, text};
 

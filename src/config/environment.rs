@@ -9,14 +9,13 @@ use super::node::{Item, Node, item_of};
 
 pub(super) const PREFIX: &str = "TINTYPE__";
 
-/// `TINTYPE__ADMIN__TOKEN` overrides it.
-pub(super) const ADMIN_TOKEN: &str = "TINTYPE_ADMIN_TOKEN";
-
-/// `TINTYPE__CLUSTER__SECRET` overrides it.
-pub(super) const SECRET: &str = "TINTYPE_SECRET";
-
-/// The usual log filter of Rust programs. `TINTYPE__LOG__FILTER` overrides it.
-const RUST_LOG: &str = "RUST_LOG";
+/// Variables that set a key under a short name, and its path. The long name, such as `TINTYPE__ADMIN__TOKEN`, overrides them. `RUST_LOG`
+/// is the usual log filter of Rust programs.
+pub(super) const SHORT_NAMES: [(&str, [&str; 2]); 3] = [
+    ("TINTYPE_ADMIN_TOKEN", ["admin", "token"]),
+    ("TINTYPE_SECRET", ["cluster", "secret"]),
+    ("RUST_LOG", ["log", "filter"]),
+];
 
 /// The deepest key, `tiers.fast.prices.1K`, has four segments.
 pub(super) const MAX_SEGMENTS: usize = 8;
@@ -32,23 +31,15 @@ pub(super) fn variables(env: &[(String, String)]) -> Vec<(&str, &str)> {
         .collect();
     let short = env
         .iter()
-        .filter(|(name, value)| {
-            [ADMIN_TOKEN, RUST_LOG, SECRET].contains(&name.as_str()) && !value.is_empty()
-        })
+        .filter(|(name, value)| is_short(name) && !value.is_empty())
         .map(|(name, value)| (name.as_str(), value.as_str()));
     short.chain(ours).collect()
 }
 
 /// Splits the name of a variable into the keys of a path. `None` if the name is malformed.
 pub(super) fn keys_of(name: &str) -> Option<Vec<String>> {
-    if name == ADMIN_TOKEN {
-        return Some(vec!["admin".to_owned(), "token".to_owned()]);
-    }
-    if name == SECRET {
-        return Some(vec!["cluster".to_owned(), "secret".to_owned()]);
-    }
-    if name == RUST_LOG {
-        return Some(vec!["log".to_owned(), "filter".to_owned()]);
+    if let Some((_, keys)) = SHORT_NAMES.iter().find(|(short, _)| *short == name) {
+        return Some(keys.map(str::to_owned).to_vec());
     }
     let keys: Vec<String> = name
         .strip_prefix(PREFIX)?
@@ -59,16 +50,15 @@ pub(super) fn keys_of(name: &str) -> Option<Vec<String>> {
     (has_no_gap && keys.len() <= MAX_SEGMENTS).then_some(keys)
 }
 
-/// Parses the value of a variable as TOML, or else takes it as a string.
-pub(super) fn variable(raw: &str, location: &Location) -> Node {
-    let item = match DeValue::parse(raw.trim()) {
+pub(super) fn is_short(name: &str) -> bool {
+    SHORT_NAMES.iter().any(|(short, _)| *short == name)
+}
+
+/// Parses a value as TOML, or else takes it as a string.
+pub(super) fn parse_value(text: &str, location: &Location) -> Item {
+    match DeValue::parse(text.trim()) {
         Ok(value) => item_of(value.get_ref(), &|_| location.clone()),
-        Err(_) => Item::Text(raw.to_owned()),
-    };
-    Node {
-        item,
-        location: location.clone(),
-        raw: Some(raw.into()),
+        Err(_) => Item::Text(text.to_owned()),
     }
 }
 

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use toml::de::DeTable;
 
-use super::error::Location;
-use super::faults::Faults;
+use super::error::{Faults, Location};
 use super::node::{Tree, tree_of};
 
 /// A configuration file is far smaller. A larger file is not one.

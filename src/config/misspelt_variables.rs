@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::environment::{ADMIN_TOKEN, PREFIX, SECRET};
-use super::faults::Faults;
+use super::environment::{PREFIX, is_short};
+use super::error::Faults;
 use super::node::{Item, Tree, join};
 use super::source;
 
@@ -19,8 +19,7 @@ pub fn misspelt_variables(env: &[(String, String)]) -> Vec<String> {
             (variable.replace("__", "_"), variable)
         })
         .collect();
-    let is_ignored =
-        |name: &str| !name.starts_with(PREFIX) && ![ADMIN_TOKEN, SECRET].contains(&name);
+    let is_ignored = |name: &str| !name.starts_with(PREFIX) && !is_short(name);
     let names = env.iter().map(|(name, _)| name.as_str());
     let mut found: Vec<String> = names
         .filter(|name| name.starts_with("TINTYPE_") && is_ignored(name))

@@ -4,40 +4,24 @@
 //! faults at once, each with its location.
 
 mod addresses;
-mod audit;
+mod amounts;
 mod backend;
 mod backends;
-mod batches;
-mod billing;
-mod cluster;
-mod comfyui;
-mod compat;
 mod environment;
 mod error;
-mod faults;
 mod file;
-mod fingerprint;
-mod jobs;
-mod local;
-mod log;
+mod log_filter;
 mod misspelt_variables;
 mod node;
-mod openai;
-mod operator;
-mod otlp;
 mod reader;
 mod render;
-mod sdapi;
 mod secret;
 mod section;
-mod server;
+mod sections;
 mod source;
-mod storage;
-mod tier;
 mod tiers;
 mod values;
 mod warnings;
-mod webhooks;
 
 #[cfg(test)]
 mod tests;
@@ -48,27 +32,19 @@ use std::net::SocketAddr;
 use serde::Serialize;
 
 pub use addresses::Listen;
-pub use audit::Audit;
-pub use backend::{BUILTIN_BACKEND, Backend, BackendKind, Remote};
-pub use batches::Batches;
-pub use billing::{Billing, FirstRun};
-pub use cluster::Cluster;
-pub use comfyui::ComfyUiSettings;
-pub use compat::Compat;
+pub use backend::{
+    BUILTIN_BACKEND, Backend, BackendKind, ComfyUiSettings, ImageField, OpenAiDialect, Remote,
+    ResponseFormat, SdApiSettings,
+};
 pub use error::{ConfigErrors, Fault, Location};
-pub use jobs::{Inputs, Jobs};
-pub use log::{Log, LogFormat};
 pub use misspelt_variables::misspelt_variables;
-pub use openai::{ImageField, OpenAiDialect, ResponseFormat};
-pub use operator::Operator;
-pub use otlp::Otlp;
-pub use sdapi::SdApiSettings;
 pub use secret::{MASK, Secret};
-pub use server::{Admin, Limits, Server};
+pub use sections::{
+    Admin, Audit, Batches, Billing, Cluster, Compat, Egress, FirstRun, Idempotency, Inputs, Jobs,
+    Limits, Log, LogFormat, Operator, Otlp, Results, Server, Storage, Webhooks,
+};
 pub use source::{DEFAULT_TOML, Sources};
-pub use storage::{Idempotency, Results, Storage};
-pub use tier::{ASPECT_RATIOS, RESOLUTIONS, Tier, TierBackend, Tiers};
-pub use webhooks::{Egress, Webhooks};
+pub use tiers::{ASPECT_RATIOS, RESOLUTIONS, Tier, TierBackend, Tiers};
 
 /// The effective, validated configuration.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -114,7 +90,7 @@ impl Config {
     }
 
     fn read(sources: &Sources, needs_keys: bool) -> Result<Self, ConfigErrors> {
-        let faults = faults::Faults::default();
+        let faults = error::Faults::default();
         let built_in = source::built_in(&faults);
         let tree = source::merge_layers(&built_in, sources, &faults);
         let environment = sources.env.iter().cloned().collect();
@@ -126,13 +102,13 @@ impl Config {
         };
         let mut root = reader::Section::root(&tree, &context);
         let backends = backends::read(root.section("backends"));
-        let storage = storage::read(root.section("storage"));
+        let storage = sections::storage(root.section("storage"));
         let config = Self {
             server: Server::read(root.section("server")),
-            cluster: cluster::read(root.section("cluster"), storage.url.is_some()),
+            cluster: sections::cluster(root.section("cluster"), storage.url.is_some()),
             storage,
             admin: Admin::read(root.section("admin")),
-            operator: Operator::read(root.section("operator")),
+            operator: sections::operator(root.section("operator")),
             audit: Audit::read(root.section("audit")),
             egress: Egress::read(root.section("egress")),
             webhooks: Webhooks::read(root.section("webhooks")),

@@ -84,30 +84,6 @@ pub(super) fn item_of(value: &DeValue<'_>, location: &dyn Fn(usize) -> Location)
     }
 }
 
-pub(super) fn node_of_flag(value: &toml::Value, location: &Location) -> Node {
-    let item = match value {
-        toml::Value::String(text) => Item::Text(text.clone()),
-        toml::Value::Integer(number) => Item::Integer(i128::from(*number)),
-        toml::Value::Float(number) => Item::Float(*number),
-        toml::Value::Boolean(on) => Item::Boolean(*on),
-        toml::Value::Datetime(_) => Item::Other("a date"),
-        toml::Value::Array(list) => {
-            Item::List(list.iter().map(|v| node_of_flag(v, location)).collect())
-        }
-        toml::Value::Table(table) => Item::Table(
-            table
-                .iter()
-                .map(|(key, value)| (key.clone(), node_of_flag(value, location)))
-                .collect(),
-        ),
-    };
-    Node {
-        item,
-        location: location.clone(),
-        raw: None,
-    }
-}
-
 /// Merges `over` into `base`: merges tables key by key and replaces all other values. Calls `refuse` with the dotted path of a
 /// key whose value would replace a whole table.
 pub(super) fn merge(

@@ -6,8 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::environment::toml_hint;
-use super::error::{Location, printable};
-use super::faults::Faults;
+use super::error::{Faults, Location, printable};
 use super::node::{Item, Node, Tree, join};
 use tintype_api::fields::nearest;
 
@@ -40,9 +39,13 @@ pub(super) struct Field<'t> {
 
 impl<'t> Section<'t> {
     pub fn root(tree: &'t Tree, context: &'t Context<'t>) -> Self {
+        Self::new(String::new(), Location::BuiltIn, tree, context)
+    }
+
+    fn new(path: String, location: Location, tree: &'t Tree, context: &'t Context<'t>) -> Self {
         Self {
-            path: String::new(),
-            location: Location::BuiltIn,
+            path,
+            location,
             tree,
             known: BTreeSet::new(),
             context,
@@ -89,19 +92,11 @@ impl<'t> Section<'t> {
 
     /// Opens a table in this one. A missing or invalid table reads as empty.
     pub fn section(&mut self, key: &'t str) -> Section<'t> {
-        let found = self
-            .field(key)
-            .and_then(|field| Some((field.table()?, field)));
-        Section {
-            path: join(&self.path, key),
-            location: found.as_ref().map_or_else(
-                || self.location.clone(),
-                |(_, field)| field.node.location.clone(),
-            ),
-            tree: found.map_or(&EMPTY_TREE, |(tree, _)| tree),
-            known: BTreeSet::new(),
-            context: self.context,
-        }
+        let found = self.field(key).and_then(|field| field.section());
+        found.unwrap_or_else(|| {
+            let (path, location) = (join(&self.path, key), self.location.clone());
+            Self::new(path, location, &EMPTY_TREE, self.context)
+        })
     }
 
     /// Records a fault of a key of this section, or of the section itself if `key` is empty.
@@ -205,12 +200,7 @@ impl<'t> Field<'t> {
     }
 
     pub fn section(&self) -> Option<Section<'t>> {
-        Some(Section {
-            path: self.path.clone(),
-            location: self.node.location.clone(),
-            tree: self.table()?,
-            known: BTreeSet::new(),
-            context: self.context,
-        })
+        let (path, location) = (self.path.clone(), self.node.location.clone());
+        Some(Section::new(path, location, self.table()?, self.context))
     }
 }

@@ -1,9 +1,14 @@
 //! Macros that declare a section once: its keys, their types and their readers.
 
-/// Declares a section. Every key is required, because the defaults contain it. `= reader` parses its value.
+/// Declares a section. Every key is required, because the defaults contain it. `= reader` parses its value. `=> name: Type = convert`
+/// adds a method that returns the value in another type, such as seconds as a `Duration`.
 macro_rules! section {
     ($(#[$meta:meta])* pub struct $name:ident {
-        $($(#[$key_meta:meta])* $visible:vis $key:ident: $kind:ty = $reader:expr),+ $(,)?
+        $(
+            $(#[$key_meta:meta])*
+            $visible:vis $key:ident: $kind:ty = $reader:expr
+                $(=> $method:ident: $converted:ty = $convert:expr)?
+        ),+ $(,)?
     }) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -19,6 +24,10 @@ macro_rules! section {
                 section.finish();
                 read
             }
+
+            $($(pub fn $method(&self) -> $converted {
+                $convert(self.$key)
+            })?)+
         }
     };
 }

@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::environment::{MAX_SEGMENTS, PREFIX, keys_of, malformed_hint, variable, variables};
-use super::error::Location;
-use super::faults::Faults;
+use super::environment::{MAX_SEGMENTS, PREFIX, keys_of, malformed_hint, parse_value, variables};
+use super::error::{Faults, Location};
 use super::file::{parse, read_file};
-use super::node::{Item, Node, Tree, merge, node_of_flag};
+use super::node::{Item, Node, Tree, merge};
 use super::reader::EMPTY_TREE;
 
 /// The defaults, which are also the manual.
@@ -63,7 +62,15 @@ pub(super) fn merge_layers(built_in: &Tree, sources: &Sources, faults: &Faults) 
             );
             continue;
         };
-        let layer = nest(&tree, &keys, variable(raw, &location));
+        let layer = nest(
+            &tree,
+            &keys,
+            Node {
+                item: parse_value(raw, &location),
+                location,
+                raw: Some(raw.into()),
+            },
+        );
         merge(&mut tree, layer, "", &mut refuse);
     }
     for (dotted, value) in &sources.flags {
@@ -73,7 +80,15 @@ pub(super) fn merge_layers(built_in: &Tree, sources: &Sources, faults: &Faults) 
             faults.push(&location, "", "unknown key".to_owned());
             continue;
         }
-        let layer = nest(&tree, &keys, node_of_flag(value, &location));
+        let layer = nest(
+            &tree,
+            &keys,
+            Node {
+                item: parse_value(&value.to_string(), &location),
+                location,
+                raw: None,
+            },
+        );
         merge(&mut tree, layer, "", &mut refuse);
     }
     tree

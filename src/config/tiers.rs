@@ -1,17 +1,75 @@
-//! Reads `[tiers.*]`. Refuses tiers that contradict themselves, one another or the API.
+//! The three tiers: their aspect ratios, resolutions, prices and backends. Refuses tiers that contradict themselves, one another or
+//! the API.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rust_decimal::Decimal;
+use serde::Serialize;
 use tintype_api::fields::nearest;
 
+use super::amounts::{self, amount};
 use super::backend::{Backend, BackendKind};
-use super::billing::amount;
 use super::error::Location;
 use super::node::{Item, Tree};
 use super::reader::{Field, Section};
-use super::tier::{ASPECT_RATIOS, RESOLUTIONS, Tier, TierBackend, Tiers};
 use super::values::{accept_if, free_name, integer, list, or_empty, text};
+
+pub const ASPECT_RATIOS: [&str; 15] = [
+    "1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9", "1:4", "4:1", "1:8",
+    "8:1", "auto",
+];
+
+pub const RESOLUTIONS: [&str; 3] = ["1K", "2K", "4K"];
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tiers {
+    /// `/nb`: always 1K.
+    pub fast: Tier,
+    /// `/nb2`.
+    pub quality: Tier,
+    /// Unprefixed.
+    pub pro: Tier,
+}
+
+impl Tiers {
+    /// The tiers with their names, cheapest first.
+    pub fn iter(&self) -> [(&'static str, &Tier); 3] {
+        [
+            ("fast", &self.fast),
+            ("quality", &self.quality),
+            ("pro", &self.pro),
+        ]
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Tier {
+    /// In order of preference: at least one, each of them configured.
+    pub backends: Vec<TierBackend>,
+    /// Values of [`ASPECT_RATIOS`], at least one of them not `auto`.
+    pub aspect_ratios: Vec<String>,
+    /// Values of [`RESOLUTIONS`], among them `1K`, which is the only one of `fast`.
+    pub resolutions: Vec<String>,
+    /// Model ids in the synchronous interfaces, besides the tier's name.
+    pub compat_models: Vec<String>,
+    /// By resolution.
+    #[serde(serialize_with = "amounts::as_strings")]
+    pub prices: BTreeMap<String, Decimal>,
+}
+
+/// A backend in the list of a tier.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TierBackend {
+    /// The name below `[backends]`.
+    pub name: String,
+    /// The model or checkpoint. `None`: the backend's default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The backend's share of the tier's images. Without any weights the tier uses its backends strictly in order. Next to weighted
+    /// backends, one without a weight is a fallback.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<u32>,
+}
 
 const NAMES: [&str; 3] = ["fast", "quality", "pro"];
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeOwned, IntoDeserializer};
+use tintype_storage::domain::secret;
 
 use super::error::printable;
 use super::node::{Item, Node};
@@ -168,4 +169,19 @@ pub(super) fn free_name(text: &str) -> Result<String, String> {
         is_valid,
         "a name of at most 512 bytes without spaces around it",
     )
+}
+
+pub(super) fn directory(text: &str) -> Result<PathBuf, String> {
+    match text.is_empty() || text.contains('\0') {
+        true => Err("the path of a directory".to_owned()),
+        false => Ok(PathBuf::from(text)),
+    }
+}
+
+pub(super) const WEBHOOK_SECRET: &str = "whsec_ and 44 characters of base64 (32 bytes); make one with \
+                                         `echo whsec_$(openssl rand -base64 32)`";
+
+pub(super) fn webhook_secret(text: &str) -> Result<Secret, String> {
+    let secret = secret::Secret::parse(text).map_err(|_| WEBHOOK_SECRET.to_owned())?;
+    Ok(Secret::new(secret.text()))
 }

@@ -2,23 +2,8 @@
 
 use std::time::Duration;
 
-use super::tier::Tier;
-use super::{Backend, Config};
-
-/// Of one attempt. The built-in generator has no configured timeout.
-const BUILTIN_TIMEOUT: Duration = Duration::from_secs(300);
-
-impl Backend {
-    /// Of one attempt.
-    pub fn timeout(&self) -> Duration {
-        self.remote().map_or(BUILTIN_TIMEOUT, |it| it.timeout())
-    }
-
-    /// Further attempts after a transient error.
-    pub fn retries(&self) -> u32 {
-        self.remote().map_or(0, |it| it.retries)
-    }
-}
+use super::Config;
+use super::tiers::Tier;
 
 impl Config {
     /// One sentence per warning, for the operator.

@@ -4,12 +4,13 @@ use super::{Images, ImagesError, key};
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt as _};
 use object_store::{PutMultipartOptions, WriteMultipart};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// The clouds' minimum for every part but the last.
 const PART_BYTES: usize = 5 << 20;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct ObjectDigest {
     pub bytes: u64,
     /// In hexadecimal.

@@ -6,9 +6,7 @@ use image::metadata::Orientation;
 use tintype_actors::ports::GenerateError;
 use tintype_imaging::decoding::MAX_PIXELS;
 use tintype_imaging::encoding::{self, EncodeError, PngEffort};
-use tintype_imaging::{
-    DecodePermit, MAX_SIDE, OpenedImage, Pixels, Rect, jpeg_end, metadata, open,
-};
+use tintype_imaging::{DecodePermit, MAX_SIDE, Pixels, Rect, jpeg_end, metadata, open};
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 
 /// An image with a shorter side is a marker of some kind.
@@ -45,7 +43,7 @@ pub fn validate(
     }
     let opened = open(permit, &bytes, probed.format).map_err(broken)?;
     let orientation = opened.orientation;
-    let (width, height) = upright(&opened);
+    let (width, height) = opened.upright_dimensions();
     let part = crop(width, height, ratio);
     if part.is_none() && orientation == Orientation::NoTransforms {
         opened.inspect().map_err(broken)?;
@@ -70,18 +68,6 @@ pub fn validate(
         ..probe(&bytes)?
     };
     Ok(CheckedImage { bytes, probed })
-}
-
-/// Width and height after the Exif orientation.
-fn upright(opened: &OpenedImage<'_>) -> (u32, u32) {
-    let (width, height) = opened.dimensions();
-    match opened.orientation {
-        Orientation::NoTransforms
-        | Orientation::Rotate180
-        | Orientation::FlipHorizontal
-        | Orientation::FlipVertical => (width, height),
-        _ => (height, width),
-    }
 }
 
 /// The centered crop with this ratio; `None` if the image already has the ratio.

@@ -94,39 +94,28 @@ struct CheckedImage {
 }
 
 struct ImageProperties {
+    kind: ImageKind,
     format: ImageFormat,
-    extension: &'static str,
-    media_type: &'static str,
     width: u32,
     height: u32,
 }
 
 fn probe(bytes: &[u8]) -> Result<ImageProperties, GenerateError> {
-    // The server cannot decode these formats, so it cannot validate them.
-    if let Some(kind @ (ImageKind::Avif | ImageKind::Heic)) = ImageKind::from_bytes(bytes) {
-        return Err(GenerateError::Broken(format!(
-            "the image generator returned an image in {}, which is not accepted",
-            kind.name()
-        )));
-    }
     let broken =
         || GenerateError::Broken("the image generator did not return a valid image".into());
-    let reader = ImageReader::new(Cursor::new(bytes))
-        .with_guessed_format()
-        .map_err(|_| broken())?;
-    let format = reader.format().ok_or_else(broken)?;
-    let (extension, media_type) = match format {
-        ImageFormat::Png => ("png", "image/png"),
-        ImageFormat::Jpeg => ("jpg", "image/jpeg"),
-        ImageFormat::WebP => ("webp", "image/webp"),
-        ImageFormat::Gif => ("gif", "image/gif"),
-        _ => return Err(broken()),
-    };
+    let kind = ImageKind::from_bytes(bytes).ok_or_else(broken)?;
+    // The server cannot validate a format that it cannot decode.
+    let format = kind.decodable().ok_or_else(|| {
+        GenerateError::Broken(format!(
+            "the image generator returned an image in {}, which is not accepted",
+            kind.name()
+        ))
+    })?;
+    let reader = ImageReader::with_format(Cursor::new(bytes), format);
     let (width, height) = reader.into_dimensions().map_err(|_| broken())?;
     Ok(ImageProperties {
+        kind,
         format,
-        extension,
-        media_type,
         width,
         height,
     })
@@ -160,9 +149,9 @@ async fn keep(
         },
         false => validate(&job, image.bytes).await?,
     };
-    let key = writers.key(&job, probed.extension);
+    let key = writers.key(&job, probed.kind.extension());
     let length = bytes.len() as u64;
-    put(&images, job.id, &key, bytes.into(), probed.media_type).await?;
+    put(&images, job.id, &key, bytes.into(), probed.kind.mime()).await?;
     Ok(ResultImage {
         key,
         bytes: length,

@@ -15,10 +15,7 @@ use crate::application::pause;
 use crate::application::rate_exchange;
 use crate::application::rate_limit::{Elapsed, elapsed};
 use crate::application::search_index;
-use crate::application::services::AccountService;
-use crate::application::services::GenerationService;
-use crate::application::services::JobService;
-use crate::application::services::WebhookService;
+use crate::application::services::{AccountService, GenerationService, JobService, WebhookService};
 use crate::application::settings::Settings;
 use crate::backends::damaged_inputs::OnDamagedInput;
 use crate::batch_inputs::BatchInputs;
@@ -34,7 +31,7 @@ use crate::observability::traces::{Exporter, JobTraces, TraceSetupError};
 use crate::outgoing_http::USER_AGENT;
 use crate::panel::Panel;
 use crate::result_store::{ResultStore, Writers};
-use crate::webhooks::{Sender, SenderOptions, Vault};
+use crate::webhooks::{Sender, Vault};
 use actix_web::rt::spawn;
 use actix_web::web::{Data, ServiceConfig};
 use ipnet::{Ipv4Net, Ipv6Net};
@@ -204,21 +201,37 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     let limits = CallLimits::new(limits, memory, damaged_inputs, &setup.elapsed);
     let is_shared = core.system.node().is_some();
     let auth = Authentication::new(stores.token.expose(), setup.elapsed, is_shared);
-    let (egress, limits) = (clients.egress, Arc::new(limits));
-    let services = services(&core, &settings, auth, limits, stores, egress, vault);
-    let (core, settings) = (Data::from(core), Data::from(settings));
+    let limits = Arc::new(limits);
+    let accounts = Data::new(AccountService {
+        core: Arc::clone(&core),
+        settings: Arc::clone(&settings),
+        auth,
+        limits: Arc::clone(&limits),
+    });
+    let jobs = Data::new(JobService {
+        core: Arc::clone(&core),
+        settings: Arc::clone(&settings),
+        images: stores.images.clone(),
+        result_store: stores.result_store,
+    });
+    let webhooks = Data::new(WebhookService {
+        core: Arc::clone(&core),
+        vault,
+        egress: clients.egress.clone(),
+    });
+    let generations = Data::new(GenerationService {
+        core: Arc::clone(&core),
+        settings: Arc::clone(&settings),
+        limits,
+        egress: clients.egress,
+        images: stores.images,
+    });
     let (disconnects, disconnected) = DisconnectSender::new();
-    let Services {
-        accounts,
-        jobs,
-        webhooks,
-        generations,
-    } = services;
     let compat = CompatState::new(&accounts, &jobs, &generations, disconnects);
     spawn(compat::cancel_disconnected(jobs.clone(), disconnected));
     let instance = Instance {
-        core,
-        settings,
+        core: Data::from(core),
+        settings: Data::from(settings),
         accounts,
         jobs,
         webhooks,
@@ -371,7 +384,7 @@ fn delivery_options(
     vault: &Vault,
 ) -> DeliveryOptions {
     DeliveryOptions {
-        transport: Arc::new(Sender::new(SenderOptions {
+        transport: Arc::new(Sender {
             store: stores.store.clone(),
             images: stores.images.clone(),
             vault: vault.clone(),
@@ -380,7 +393,7 @@ fn delivery_options(
             clock: Arc::clone(&stores.clock),
             timeout: config.webhooks.attempt_timeout(),
             url_lifetime: config.results.url_lifetime(),
-        })),
+        }),
         operator_webhook: operator_webhook(config, vault).map(Arc::new),
         retry_delays: config.webhooks.retry_delays(),
         limits: DeliveryLimits {
@@ -410,50 +423,6 @@ fn process_options(
         node: setup.node.map(|id| {
             let node = NodeContext::new(id, setup.config.cluster.dead_after());
             Arc::new(node.with_process(process.clone()))
-        }),
-    }
-}
-
-struct Services {
-    accounts: Data<AccountService>,
-    jobs: Data<JobService>,
-    webhooks: Data<WebhookService>,
-    generations: Data<GenerationService>,
-}
-
-fn services(
-    core: &Arc<Core>,
-    settings: &Arc<Settings>,
-    auth: Authentication,
-    limits: Arc<CallLimits>,
-    stores: Stores,
-    egress: Client,
-    vault: Vault,
-) -> Services {
-    Services {
-        accounts: Data::new(AccountService {
-            core: Arc::clone(core),
-            settings: Arc::clone(settings),
-            auth,
-            limits: Arc::clone(&limits),
-        }),
-        jobs: Data::new(JobService {
-            core: Arc::clone(core),
-            settings: Arc::clone(settings),
-            images: stores.images.clone(),
-            result_store: stores.result_store,
-        }),
-        webhooks: Data::new(WebhookService {
-            core: Arc::clone(core),
-            vault,
-            egress: egress.clone(),
-        }),
-        generations: Data::new(GenerationService {
-            core: Arc::clone(core),
-            settings: Arc::clone(settings),
-            limits,
-            egress,
-            images: stores.images,
         }),
     }
 }

@@ -61,25 +61,19 @@ pub async fn wait_for_database(config: &Config) -> Result<(), EngineError> {
 ///
 /// # Errors
 /// The engine cannot be opened, or a service uses it.
-pub fn open_engine_exclusively(
-    config: &Config,
-    fail_stop: FailStop,
-) -> Result<Arc<dyn Engine>, EngineError> {
+pub fn open_engine_exclusively(config: &Config) -> Result<Arc<dyn Engine>, EngineError> {
     refuse_unfinished_data_dir(config)?;
-    let engine = open(config, None, fail_stop, Some(Duration::ZERO))?;
+    let engine = open(config, None, FailStop::new(), Some(Duration::ZERO))?;
     refuse_incomplete_database(config, engine)
 }
 
 /// Opens the engine for reading, without waiting. Fails if another process has the data directory open. A database can be read
 /// while services use it.
-pub fn open_engine_for_reading(
-    config: &Config,
-    fail_stop: FailStop,
-) -> Result<Arc<dyn Engine>, EngineError> {
+pub fn open_engine_for_reading(config: &Config) -> Result<Arc<dyn Engine>, EngineError> {
     refuse_unfinished_data_dir(config)?;
     match &config.storage.url {
         Some(url) => inspect_database(config, url),
-        None => open(config, None, fail_stop, Some(Duration::ZERO)),
+        None => open(config, None, FailStop::new(), Some(Duration::ZERO)),
     }
 }
 
@@ -87,11 +81,8 @@ pub fn open_engine_for_reading(
 ///
 /// # Errors
 /// The engine cannot be opened, or it already holds records.
-pub fn open_engine_to_fill(
-    config: &Config,
-    fail_stop: FailStop,
-) -> anyhow::Result<Arc<dyn Engine>> {
-    let engine = open(config, None, fail_stop, None)?;
+pub fn open_engine_to_fill(config: &Config) -> anyhow::Result<Arc<dyn Engine>> {
+    let engine = open(config, None, FailStop::new(), None)?;
     let first = engine.scan(&KeyRange::prefix(b""), Direction::Rising, 1);
     ensure!(
         first.wait()?.is_empty(),

@@ -1,6 +1,7 @@
 //! Periodic maintenance: starts the sweeps, writes down key uses, and stops the process if an actor has died.
 
-use super::sweeps::{Sweeps, remove_orphaned_texts};
+use super::orphaned_objects::REQUEST_TEXTS;
+use super::sweeps::{Sweeps, remove_orphans};
 use crate::application::commit::Change;
 use crate::application::core::Core;
 use crate::application::maintainer::Maintainer;
@@ -59,7 +60,7 @@ pub(crate) async fn run(
             continue;
         }
         if tick % TEXT_SWEEP_EVERY == SWEEP_EVERY - 1 {
-            remove_orphaned_texts(&jobs).await;
+            remove_orphans(&jobs, &REQUEST_TEXTS).await;
         }
         if tick % SWEEP_EVERY == SWEEP_EVERY - 1 {
             sweeps.run(&jobs).await;

@@ -15,16 +15,50 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Store, StoreError};
 
-/// The prefix of input images.
-const INPUTS: &str = "inputs";
 /// A younger object may belong to a request in flight.
 const MIN_AGE: Duration = Duration::from_secs(86_400);
-/// Input images per step. Each step reads all live jobs.
-const INPUT_STEP: usize = 1_000;
-/// Steps of one sweep over the input images. The next sweep does the rest.
-const MAX_INPUT_STEPS: usize = 10;
-/// Request texts per step. Each step reads every job on record.
-const TEXT_STEP: usize = 20_000;
+/// Request texts and uploads per step. Each step reads every job or file on record.
+const LARGE_STEP: usize = 20_000;
+
+/// A kind of objects.
+pub struct ObjectKind {
+    /// For the log.
+    pub name: &'static str,
+    prefix: &'static str,
+    /// Objects per step.
+    step: usize,
+    /// Steps of one sweep. The next sweep does the rest.
+    max_steps: usize,
+    /// Removes the objects that records name from a set.
+    retain_orphans: fn(&Store, &mut HashSet<String>) -> Result<(), StoreError>,
+}
+
+/// Each step reads all live jobs.
+pub const INPUTS: ObjectKind = ObjectKind {
+    name: "input images",
+    prefix: "inputs",
+    step: 1_000,
+    max_steps: 10,
+    retain_orphans: retain_orphaned_inputs,
+};
+
+/// Sweeps the whole list: the texts of jobs stay in it, so a sweep that ended early would never reach the later ones.
+pub const REQUEST_TEXTS: ObjectKind = ObjectKind {
+    name: "request texts",
+    prefix: request_text::PREFIX,
+    step: LARGE_STEP,
+    max_steps: usize::MAX,
+    retain_orphans: retain_orphaned_texts,
+};
+
+/// Sweeps the whole list, as [`REQUEST_TEXTS`].
+pub const UPLOADED_FILES: ObjectKind = ObjectKind {
+    name: "uploads",
+    prefix: UPLOADS,
+    step: LARGE_STEP,
+    max_steps: usize::MAX,
+    retain_orphans: retain_orphaned_uploads,
+};
 
 /// Why a sweep ended early. The next sweep tries again.
 #[derive(Debug, thiserror::Error)]
@@ -36,56 +70,6 @@ pub enum SweepError {
     #[error(transparent)]
     Store(#[from] StoreError),
 }
-
-/// Removes old input images that no live job names. Returns how many.
-///
-/// # Errors
-/// A store failed.
-pub async fn remove_inputs(jobs: &JobService) -> Result<usize, SweepError> {
-    sweep(
-        jobs,
-        INPUTS,
-        INPUT_STEP,
-        MAX_INPUT_STEPS,
-        retain_orphaned_inputs,
-    )
-    .await
-}
-
-/// Removes old request texts that no job on record names. Returns how many.
-///
-/// Sweeps the whole list: the texts of jobs stay in it, so a sweep that ended early would never reach the later ones.
-///
-/// # Errors
-/// A store failed.
-pub async fn remove_request_texts(jobs: &JobService) -> Result<usize, SweepError> {
-    sweep(
-        jobs,
-        request_text::PREFIX,
-        TEXT_STEP,
-        usize::MAX,
-        retain_orphaned_texts,
-    )
-    .await
-}
-
-/// Removes old uploads that no file on record names. Returns how many. Sweeps the whole list, as [`remove_request_texts`].
-///
-/// # Errors
-/// A store failed.
-pub async fn remove_uploads(jobs: &JobService) -> Result<usize, SweepError> {
-    sweep(
-        jobs,
-        UPLOADS,
-        TEXT_STEP,
-        usize::MAX,
-        retain_orphaned_uploads,
-    )
-    .await
-}
-
-/// Removes the objects that records name from a set.
-type RetainOrphans = fn(&Store, &mut HashSet<String>) -> Result<(), StoreError>;
 
 fn retain_orphaned_inputs(store: &Store, objects: &mut HashSet<String>) -> Result<(), StoreError> {
     store
@@ -128,22 +112,20 @@ fn retain_orphaned_uploads(store: &Store, objects: &mut HashSet<String>) -> Resu
     store.each_uploaded_file(remove_content).wait()
 }
 
-async fn sweep(
-    jobs: &JobService,
-    prefix: &str,
-    step: usize,
-    max_steps: usize,
-    retain_orphans: RetainOrphans,
-) -> Result<usize, SweepError> {
+/// Removes old objects that no record names. Returns how many.
+///
+/// # Errors
+/// A store failed.
+pub async fn remove(jobs: &JobService, kind: &ObjectKind) -> Result<usize, SweepError> {
     let age = MIN_AGE + jobs.settings.config.compat.timeout();
     let millis = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
     let older_than = Timestamp::from_millis(jobs.core.now().millis().saturating_sub(millis));
     let older_than = older_than.to_datetime();
-    let mut objects = jobs.images.list(prefix);
+    let mut objects = jobs.images.list(kind.prefix);
     let mut removed = 0;
-    for _ in 0..max_steps {
+    for _ in 0..kind.max_steps {
         let mut old = HashSet::new();
-        while old.len() < step {
+        while old.len() < kind.step {
             let Some(object) = objects.try_next().await? else {
                 break;
             };
@@ -151,8 +133,8 @@ async fn sweep(
                 old.insert(object.location.to_string());
             }
         }
-        let is_last = old.len() < step;
-        for key in orphans(jobs, old, retain_orphans).await? {
+        let is_last = old.len() < kind.step;
+        for key in orphans(jobs, kind, old).await? {
             jobs.images.delete(&key).await?;
             removed += 1;
         }
@@ -166,13 +148,13 @@ async fn sweep(
 /// Returns the objects that no record names and no running backup may still copy.
 async fn orphans(
     jobs: &JobService,
+    kind: &ObjectKind,
     mut objects: HashSet<String>,
-    retain_orphans: RetainOrphans,
 ) -> Result<HashSet<String>, StoreError> {
     if objects.is_empty() {
         return Ok(objects);
     }
-    let store = jobs.core.store.clone();
+    let (store, retain_orphans) = (jobs.core.store.clone(), kind.retain_orphans);
     // Reads many jobs, which would block the maintenance loop on this thread.
     let read = tokio::task::spawn_blocking(move || {
         retain_orphans(&store, &mut objects)?;

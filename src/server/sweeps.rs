@@ -1,6 +1,6 @@
 //! Sweeps remove expired records and images, step by step, so that each commit stays small.
 
-use super::orphaned_objects::{self, SweepError};
+use super::orphaned_objects::{self, ObjectKind};
 use crate::application::core::Core;
 use crate::application::services::JobService;
 use crate::application::settings::Settings;
@@ -65,12 +65,10 @@ impl Sweeps {
         self.forget_idempotency_keys(core).await;
         remove_old_images(jobs).await;
         remove_old_thumbnails(jobs).await;
-        let inputs = orphaned_objects::remove_inputs(jobs).await;
-        log_orphans("input images", inputs);
+        remove_orphans(jobs, &orphaned_objects::INPUTS).await;
         self.forget_old_deliveries(core, settings).await;
         self.forget_old_files(core, settings).await;
-        let uploads = orphaned_objects::remove_uploads(jobs).await;
-        log_orphans("uploads", uploads);
+        remove_orphans(jobs, &orphaned_objects::UPLOADED_FILES).await;
         sessions::forget_old(core).await;
         delete_counts_of_gone_nodes(core).await;
     }
@@ -224,13 +222,9 @@ async fn delete_counts_of_gone_nodes(core: &Core) {
     }
 }
 
-pub(super) async fn remove_orphaned_texts(jobs: &JobService) {
-    let texts = orphaned_objects::remove_request_texts(jobs).await;
-    log_orphans("request texts", texts);
-}
-
-fn log_orphans(what: &str, removed: Result<usize, SweepError>) {
-    match removed {
+pub(super) async fn remove_orphans(jobs: &JobService, kind: &ObjectKind) {
+    let what = kind.name;
+    match orphaned_objects::remove(jobs, kind).await {
         Ok(0) => {}
         Ok(removed) => tracing::info!(removed, "removed orphaned {what}"),
         Err(error) => tracing::warn!(%error, "could not remove orphaned {what}"),

@@ -6,6 +6,6 @@ mod signature_report;
 mod vault;
 
 pub use delivery_file::{DeliveryFile, DeliveryFileError};
-pub use sender::{Sender, SenderOptions};
+pub use sender::Sender;
 pub use signature_report::{SignatureReport, Verdict};
 pub use vault::{Vault, VaultError};

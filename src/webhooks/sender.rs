@@ -29,8 +29,9 @@ use url::Url;
 /// The sender reads no more of a response. The status counts nevertheless: a receiver that answers 2xx has the delivery.
 const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 
+/// Posts deliveries over HTTP.
 #[derive(Clone)]
-pub struct SenderOptions {
+pub struct Sender {
     pub store: Store,
     /// Signs the download URLs, and holds request texts that were too large for a record.
     pub images: Images,
@@ -45,24 +46,13 @@ pub struct SenderOptions {
     pub url_lifetime: Duration,
 }
 
-/// Posts deliveries over HTTP.
-pub struct Sender {
-    options: SenderOptions,
-}
-
-impl Sender {
-    pub fn new(options: SenderOptions) -> Self {
-        Self { options }
-    }
-}
-
 impl Transport for Sender {
     fn attempt(
         &self,
         delivery: Delivery,
         webhook: Webhook,
     ) -> LocalBoxFuture<'static, AttemptOutcome> {
-        attempt(self.options.clone(), delivery, webhook).boxed_local()
+        attempt(self.clone(), delivery, webhook).boxed_local()
     }
 }
 
@@ -74,6 +64,11 @@ enum Fault {
     Delivery(String),
 }
 
+/// For errors of this service's own stores.
+fn own(error: impl ToString) -> Fault {
+    Fault::Own(error.to_string())
+}
+
 /// The progress of an exchange: the request once it is sent, and the response as far as it has arrived.
 #[derive(Default)]
 struct Exchange {
@@ -82,23 +77,23 @@ struct Exchange {
     body: Vec<u8>,
 }
 
-async fn attempt(options: SenderOptions, delivery: Delivery, webhook: Webhook) -> AttemptOutcome {
-    let limit = options.timeout;
+async fn attempt(sender: Sender, delivery: Delivery, webhook: Webhook) -> AttemptOutcome {
+    let limit = sender.timeout;
     // The time of our own stores does not count as the receiver's.
-    let payload = match timeout(limit, payload(&options, &delivery)).await {
+    let payload = match timeout(limit, payload(&sender, &delivery)).await {
         Ok(payload) => payload,
         Err(_) => Err(Fault::Own(format!(
             "the payload could not be read within {} s",
             limit.as_secs_f32()
         ))),
     };
-    let (began, at) = (Instant::now(), (options.clock)());
+    let (began, at) = (Instant::now(), (sender.clock)());
     let mut exchange = Exchange::default();
     let egress = match delivery.kind {
-        DeliveryKind::Operator => &options.ungated,
-        DeliveryKind::Event | DeliveryKind::Test | DeliveryKind::Batch => &options.egress,
+        DeliveryKind::Operator => &sender.ungated,
+        DeliveryKind::Event | DeliveryKind::Test | DeliveryKind::Batch => &sender.egress,
     };
-    let request = payload.and_then(|it| request(&options, &delivery, &webhook, &it, at));
+    let request = payload.and_then(|it| request(&sender, &delivery, &webhook, &it, at));
     let outcome = match request {
         Ok(request) => match timeout(limit, send(egress, request, &mut exchange)).await {
             Ok(outcome) => outcome,
@@ -133,7 +128,7 @@ struct Request {
 
 /// Encodes the body as its webhook requires, and signs it.
 fn request(
-    options: &SenderOptions,
+    sender: &Sender,
     delivery: &Delivery,
     webhook: &Webhook,
     payload: &Json,
@@ -142,7 +137,7 @@ fn request(
     let url =
         parse_url(&webhook.url).map_err(|fault| Fault::Delivery(format!("the URL {fault}")))?;
     let body = canonical(payload, webhook.encoding);
-    let secrets = secrets(options, webhook, at).map_err(|error| Fault::Own(error.to_string()))?;
+    let secrets = secrets(sender, webhook, at).map_err(own)?;
     let (id, seconds) = (delivery.id.to_string(), at.seconds());
     let newest = secrets.first();
     let newest = newest.ok_or_else(|| Fault::Own("the webhook has no secret".into()))?;
@@ -212,53 +207,45 @@ fn headers(
 }
 
 /// Builds the payload, for each attempt anew.
-async fn payload(options: &SenderOptions, delivery: &Delivery) -> Result<Json, Fault> {
+async fn payload(sender: &Sender, delivery: &Delivery) -> Result<Json, Fault> {
     let job = JobId(delivery.subject);
     match delivery.kind {
-        DeliveryKind::Event => event(options, delivery.account, job).await,
+        DeliveryKind::Event => event(sender, delivery.account, job).await,
         DeliveryKind::Test => Ok(payload::test(job)),
-        DeliveryKind::Operator => operator_event(options, delivery.id).await,
+        DeliveryKind::Operator => operator_event(sender, delivery.id).await,
         DeliveryKind::Batch => {
-            batch_ended(options, delivery.account, BatchId(delivery.subject)).await
+            batch_ended(sender, delivery.account, BatchId(delivery.subject)).await
         }
     }
 }
 
-async fn operator_event(options: &SenderOptions, id: DeliveryId) -> Result<Json, Fault> {
-    let read = options.store.operator_event(id).await;
-    let event = read.map_err(|error| Fault::Own(error.to_string()))?;
+async fn operator_event(sender: &Sender, id: DeliveryId) -> Result<Json, Fault> {
+    let read = sender.store.operator_event(id).await;
+    let event = read.map_err(own)?;
     let event = event.ok_or_else(|| Fault::Delivery("this event is no longer on record".into()))?;
     Ok(payload::operator_event(&event))
 }
 
-async fn batch_ended(
-    options: &SenderOptions,
-    account: AccountId,
-    id: BatchId,
-) -> Result<Json, Fault> {
-    let read = options.store.batch(account, id).await;
-    let read = read.map_err(|error| Fault::Own(error.to_string()))?;
+async fn batch_ended(sender: &Sender, account: AccountId, id: BatchId) -> Result<Json, Fault> {
+    let read = sender.store.batch(account, id).await;
+    let read = read.map_err(own)?;
     let gone = || Fault::Delivery("the batch of this delivery is no longer on record".into());
     let (batch, progress) = read.ok_or_else(gone)?;
-    let metadata = metadata(options, &batch.text).await?;
+    let metadata = metadata(sender, &batch.text).await?;
     Ok(payload::batch_ended(id, &progress, metadata.as_ref()))
 }
 
 /// Builds the payload of an ended job, with a fresh download URL.
-async fn event(options: &SenderOptions, account: AccountId, id: JobId) -> Result<Json, Fault> {
-    let read = options
-        .store
-        .job(account, id)
-        .await
-        .map_err(|error| Fault::Own(error.to_string()))?;
+async fn event(sender: &Sender, account: AccountId, id: JobId) -> Result<Json, Fault> {
+    let read = sender.store.job(account, id).await.map_err(own)?;
     let gone = || Fault::Delivery("the job of this delivery is no longer on record".into());
     let job = read.ok_or_else(gone)?;
-    let metadata = metadata(options, &job.prompt).await?;
+    let metadata = metadata(sender, &job.prompt).await?;
     let ending = |ending| Ok(payload::event(job.id, ending, metadata.as_ref()));
     match &job.state {
         JobState::Done { image, .. } => {
-            let at = (options.clock)().to_datetime();
-            let url = options.images.presign(&image.key, at, options.url_lifetime);
+            let at = (sender.clock)().to_datetime();
+            let url = sender.images.presign(&image.key, at, sender.url_lifetime);
             let url = url.await.map_err(|error| {
                 Fault::Own(format!("the download URL could not be signed: {error}"))
             })?;
@@ -271,8 +258,8 @@ async fn event(options: &SenderOptions, account: AccountId, id: JobId) -> Result
     }
 }
 
-async fn metadata(options: &SenderOptions, text: &PromptRef) -> Result<Option<Json>, Fault> {
-    let text = request_text::of(&options.images, text).await;
+async fn metadata(sender: &Sender, text: &PromptRef) -> Result<Option<Json>, Fault> {
+    let text = request_text::of(&sender.images, text).await;
     let text = text
         .map_err(|error| error.to_string())
         .and_then(|text| text.ok_or_else(|| "its object does not exist".into()))
@@ -283,11 +270,7 @@ async fn metadata(options: &SenderOptions, text: &PromptRef) -> Result<Option<Js
         .map_err(|fault| Fault::Delivery(format!("the metadata {fault}")))
 }
 
-fn secrets(
-    options: &SenderOptions,
-    webhook: &Webhook,
-    at: Timestamp,
-) -> Result<Vec<Secret>, VaultError> {
-    let open = |sealed| options.vault.open(webhook.id, sealed);
+fn secrets(sender: &Sender, webhook: &Webhook, at: Timestamp) -> Result<Vec<Secret>, VaultError> {
+    let open = |sealed| sender.vault.open(webhook.id, sealed);
     webhook.signing_secrets(at).into_iter().map(open).collect()
 }

@@ -91,7 +91,12 @@ fn inputs_of_no_live_job_are_swept_once_they_are_old() {
         age(&place(key), days);
     }
     age(&place(&live), 3);
-    let sweep = || block_on(orphaned_objects::remove_inputs(&server.instance().jobs));
+    let sweep = || {
+        block_on(orphaned_objects::remove(
+            &server.instance().jobs,
+            &orphaned_objects::INPUTS,
+        ))
+    };
     assert_eq!(sweep(), 1);
     let left: Vec<String> = server.objects_left();
     assert!(left.contains(&live), "a live job needs it: {left:?}");
@@ -120,8 +125,9 @@ fn request_texts_of_no_job_are_swept_once_they_are_old() {
         objects
     };
     let sweep = || {
-        block_on(orphaned_objects::remove_request_texts(
+        block_on(orphaned_objects::remove(
             &server.instance().jobs,
+            &orphaned_objects::REQUEST_TEXTS,
         ))
     };
     let long = asking(&"a fox ".repeat(2_000));

@@ -288,7 +288,11 @@ fn files_expire_and_are_deleted_completely() {
     let mut sweeps = Sweeps::new(SweepLimits { step: 1, steps: 9 });
     let mut sweep = || {
         block_on(sweeps.forget_old_files(server.inside(), &server.instance().settings));
-        block_on(orphaned_objects::remove_uploads(&server.instance().jobs)).unwrap()
+        block_on(orphaned_objects::remove(
+            &server.instance().jobs,
+            &orphaned_objects::UPLOADED_FILES,
+        ))
+        .unwrap()
     };
     assert_eq!(sweep(), 1);
     assert_eq!(uploads(&server), 1);

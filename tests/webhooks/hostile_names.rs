@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tintype::images::{FileSigningKey, Images};
-use tintype::webhooks::{Sender, SenderOptions, Vault};
+use tintype::webhooks::{Sender, Vault};
 use tintype_actors::ports::{AttemptOutcome, Transport};
 use tintype_egress::{Client, ClientOptions, Resolve};
 use tintype_storage::domain::canonical::Encoding;
@@ -61,7 +61,7 @@ fn attempts(answers: [&'static str; 2], port: u16) -> Vec<Attempt> {
         ..crate::simulation::webhook(1)
     };
     let key = FileSigningKey::load_or_create(directory.path()).unwrap();
-    let sender = Sender::new(SenderOptions {
+    let sender = Sender {
         store,
         images: Images::open("", directory.path(), "http://x", key).unwrap(),
         vault,
@@ -70,7 +70,7 @@ fn attempts(answers: [&'static str; 2], port: u16) -> Vec<Attempt> {
         clock: Arc::new(|| Timestamp::from_millis(BEGIN)),
         timeout: Duration::from_secs(10),
         url_lifetime: Duration::from_secs(86_400),
-    });
+    };
     let number = Uuid::from_u128(9);
     let now = Timestamp::from_millis(BEGIN);
     let (id, job) = (DeliveryId(number), JobId(number));

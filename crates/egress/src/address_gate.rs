@@ -9,31 +9,21 @@ use crate::ranges;
 
 /// The refusal of an address.
 ///
-/// The text contains no address and no range, so that callers cannot learn what a name resolves to inside the operator's network.
-/// [`RefusedAddress::purpose`] and [`RefusedAddress::source`] are for the operator's log.
+/// The text contains no address and no range, so that callers cannot learn what a name resolves to inside the operator's network. The
+/// fields are for the operator's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the address is not a public one")]
 pub struct RefusedAddress {
-    purpose: &'static str,
-    authority: &'static str,
-}
-
-impl RefusedAddress {
-    const DENIED: Self = Self {
-        purpose: "denied",
-        authority: "the operator",
-    };
-
     /// The purpose of the refused range, for example `loopback`.
-    pub fn purpose(self) -> &'static str {
-        self.purpose
-    }
-
+    pub purpose: &'static str,
     /// The document that reserves the range, for example `RFC 1122`.
-    pub fn source(self) -> &'static str {
-        self.authority
-    }
+    pub authority: &'static str,
 }
+
+const DENIED: RefusedAddress = RefusedAddress {
+    purpose: "denied",
+    authority: "the operator",
+};
 
 /// Decides by address alone: refuses what the operator denies, passes what the operator allows, and of all other addresses passes
 /// the public ones.
@@ -62,7 +52,7 @@ impl AddressGate {
             })
         };
         if matches(&self.deny) {
-            return Err(RefusedAddress::DENIED);
+            return Err(DENIED);
         }
         if matches(&self.allow) {
             return Ok(());
@@ -74,12 +64,7 @@ impl AddressGate {
             }
             None => ranges::refused(ip),
         };
-        special.map_or(Ok(()), |special| {
-            Err(RefusedAddress {
-                purpose: special.purpose,
-                authority: special.source,
-            })
-        })
+        special.map_or(Ok(()), Err)
     }
 
     /// Checks the host of a URL as far as possible without a name server: literal addresses, and `localhost` names, which always mean

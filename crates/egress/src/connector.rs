@@ -16,27 +16,13 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use crate::{address_gate::AddressGate, resolver::Resolve};
+use crate::{AddressGate, Error, Resolve};
 
 /// Addresses of one name that are checked. A name with more is a mistake or an attack.
 const MAX_ADDRESSES: usize = 64;
 const MAX_ATTEMPTS: usize = 8;
 /// The delay before the next address is tried in parallel (RFC 8305 section 5).
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
-
-/// Why no connection was opened.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ConnectError {
-    /// The host has no permitted address.
-    #[error("the host has no public address")]
-    NotPublic,
-    /// The lookup or the connection took too long.
-    #[error("connecting took too long")]
-    TimedOut,
-    /// Every permitted address failed. Contains the last failure.
-    #[error("the host cannot be reached")]
-    Unreachable(#[source] io::Error),
-}
 
 pub(crate) struct Connector {
     pub gate: AddressGate,
@@ -59,10 +45,10 @@ impl Connector {
         host: &str,
         port: u16,
         deadline: Instant,
-    ) -> Result<Vec<SocketAddr>, ConnectError> {
+    ) -> Result<Vec<SocketAddr>, Error> {
         timeout_at(deadline, self.permitted(host, port))
             .await
-            .unwrap_or(Err(ConnectError::TimedOut))
+            .unwrap_or(Err(Error::TimedOut))
     }
 
     /// Connects to one of these addresses, which must have passed the gate.
@@ -70,30 +56,30 @@ impl Connector {
         &self,
         addresses: &[SocketAddr],
         deadline: Instant,
-    ) -> Result<TcpStream, ConnectError> {
+    ) -> Result<TcpStream, Error> {
         timeout_at(deadline, connect_first(addresses))
             .await
-            .map_err(|_| ConnectError::TimedOut)?
-            .map_err(ConnectError::Unreachable)
+            .map_err(|_| Error::TimedOut)?
+            .map_err(|error| Error::Unreachable(reason(&error)))
     }
 
     /// Resolves `host` and returns the addresses that pass the gate.
-    pub async fn permitted(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, ConnectError> {
+    pub async fn permitted(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
         let answers = match literal(host) {
             Some(ip) => vec![ip],
             None => self.resolver.resolve(host).await.map_err(|error| {
                 tracing::debug!(host, %error, "lookup failed");
-                ConnectError::NotPublic
+                Error::NotPublic
             })?,
         };
         if answers.is_empty() {
             tracing::debug!(host, "the name has no address");
-            return Err(ConnectError::NotPublic);
+            return Err(Error::NotPublic);
         }
         let passes = |ip: &IpAddr| match self.gate.check(*ip) {
             Ok(()) => true,
             Err(refused) => {
-                let (purpose, source) = (refused.purpose(), refused.source());
+                let (purpose, source) = (refused.purpose, refused.authority);
                 tracing::debug!(host, %ip, purpose, source, "address refused");
                 false
             }
@@ -107,9 +93,19 @@ impl Connector {
             .collect();
         if passed.is_empty() {
             self.refusals.fetch_add(1, Ordering::Relaxed);
-            return Err(ConnectError::NotPublic);
+            return Err(Error::NotPublic);
         }
         Ok(passed)
+    }
+}
+
+fn reason(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => "connection refused",
+        io::ErrorKind::ConnectionReset => "connection reset",
+        io::ErrorKind::TimedOut => "connection timed out",
+        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => "no route to it",
+        _ => "connection failed",
     }
 }
 

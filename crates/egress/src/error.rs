@@ -4,8 +4,6 @@ use std::io;
 
 use rustls::{CertificateError, Error as TlsError};
 
-use crate::connector::ConnectError;
-
 /// A failed request. The texts are clauses without a capital or a full stop, and contain no address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -28,26 +26,6 @@ pub enum Error {
     /// A valid URL that HTTP cannot express.
     #[error("it cannot be written as an HTTP request")]
     Unsendable,
-}
-
-impl From<ConnectError> for Error {
-    fn from(error: ConnectError) -> Self {
-        match error {
-            ConnectError::NotPublic => Self::NotPublic,
-            ConnectError::TimedOut => Self::TimedOut,
-            ConnectError::Unreachable(error) => Self::Unreachable(reason(&error)),
-        }
-    }
-}
-
-fn reason(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::ConnectionRefused => "connection refused",
-        io::ErrorKind::ConnectionReset => "connection reset",
-        io::ErrorKind::TimedOut => "connection timed out",
-        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => "no route to it",
-        _ => "connection failed",
-    }
 }
 
 pub(super) fn handshake_reason(error: &io::Error) -> &'static str {

@@ -7,35 +7,32 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
+use crate::RefusedAddress;
+
 /// A refused range.
 #[derive(Debug)]
 pub struct Special {
-    pub net: IpNet,
-    /// For the operator's log.
-    pub purpose: &'static str,
-    /// The document that reserves the range.
-    pub source: &'static str,
+    net: IpNet,
+    refusal: RefusedAddress,
+}
+
+const fn special(net: IpNet, purpose: &'static str, authority: &'static str) -> Special {
+    Special {
+        net,
+        refusal: RefusedAddress { purpose, authority },
+    }
 }
 
 const fn v4(octets: [u8; 4], prefix: u8, purpose: &'static str, source: &'static str) -> Special {
     let [a, b, c, d] = octets;
-    Special {
-        net: IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix)),
-        purpose,
-        source,
-    }
+    let net = Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix);
+    special(IpNet::V4(net), purpose, source)
 }
 
 const fn v6(high: [u16; 4], prefix: u8, purpose: &'static str, source: &'static str) -> Special {
     let [a, b, c, d] = high;
-    Special {
-        net: IpNet::V6(Ipv6Net::new_assert(
-            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0),
-            prefix,
-        )),
-        purpose,
-        source,
-    }
+    let net = Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0), prefix);
+    special(IpNet::V6(net), purpose, source)
 }
 
 /// Refused IPv4 ranges.
@@ -94,12 +91,13 @@ const GLOBAL_UNICAST: Ipv6Net = Ipv6Net::new_assert(Ipv6Addr::new(0x2000, 0, 0, 
 /// All addresses outside [`GLOBAL_UNICAST`] that are in no listed range.
 const UNALLOCATED: Special = v6([0, 0, 0, 0], 0, "not global unicast", "RFC 4291");
 
-/// The refused range that contains `ip`, if there is one. Does not consider embedded IPv4 addresses.
-pub fn refused(ip: IpAddr) -> Option<&'static Special> {
+/// Why `ip` is refused, if it is in a refused range. Does not consider embedded IPv4 addresses.
+pub fn refused(ip: IpAddr) -> Option<RefusedAddress> {
     let table = if ip.is_ipv4() { IPV4 } else { IPV6 };
     let listed = table.iter().find(|special| special.net.contains(&ip));
-    match ip {
+    let found = match ip {
         IpAddr::V6(v6) if listed.is_none() && !GLOBAL_UNICAST.contains(&v6) => Some(&UNALLOCATED),
         _ => listed,
-    }
+    };
+    found.map(|special| special.refusal)
 }

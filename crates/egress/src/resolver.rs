@@ -2,7 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fmt, io,
+    io,
     net::{IpAddr, ToSocketAddrs},
     sync::Arc,
     time::Duration,
@@ -79,12 +79,6 @@ impl Default for SystemResolver {
         // The port does not affect the lookup.
         let ask = |host: &str| Ok((host, 0).to_socket_addrs()?.map(|it| it.ip()).collect());
         Self::with_lookup(ask, TIMEOUT)
-    }
-}
-
-impl fmt::Debug for SystemResolver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SystemResolver")
     }
 }
 

@@ -2,7 +2,7 @@
 //! rows.
 
 use super::decode_permits::DecodePermit;
-use super::pixels::{Image8, Pixels};
+use super::pixels::{Image8, Pixels, upright};
 use super::shrink::Shrink;
 use super::size::MAX_SIDE;
 use image::metadata::Orientation;
@@ -142,18 +142,18 @@ impl OpenedImage<'_> {
         (self.width, self.height)
     }
 
+    /// Width and height after the orientation is applied.
+    pub fn upright_dimensions(&self) -> (u32, u32) {
+        upright(self.dimensions(), self.orientation)
+    }
+
     /// Decodes the first frame, and shrinks it until neither side is longer than `longest`.
     ///
     /// # Errors
     /// The data is damaged, or larger than the header says.
     pub fn decode(self, longest: u32) -> Result<Pixels, DecodeError> {
-        let Self {
-            source,
-            width,
-            height,
-            orientation,
-        } = self;
-        let image = match source {
+        let (width, height) = self.dimensions();
+        let image = match self.source {
             Source::Whole(decoder) => {
                 let whole = Image8::from(DynamicImage::from_decoder(decoder)?);
                 match width.max(height) > longest {
@@ -168,7 +168,7 @@ impl OpenedImage<'_> {
                 Image8::from_raw(shrink.finish())
             }
         };
-        Ok(Pixels::new(image, orientation))
+        Ok(Pixels::new(image, self.orientation))
     }
 
     /// Decodes all pixels, and holds no more of them than the format requires.

@@ -1,25 +1,33 @@
-//! Finds truncated JPEGs. Decoders silently fill the missing part with grey.
+//! The segments of a JPEG, and truncated JPEGs. Decoders silently fill the missing part with grey.
 
 /// Start of scan: coded pixels follow.
-const SCAN: u8 = 0xda;
+const SCAN: [u8; 2] = [0xff, 0xda];
 /// End of image.
 const END: [u8; 2] = [0xff, 0xd9];
 
 /// Is there an end marker after the coded pixels? One in a segment, such as that of a thumbnail, does not count.
 pub fn has_end(jpeg: &[u8]) -> bool {
     let mut rest = jpeg.get(2..).unwrap_or_default();
-    while let [0xff, marker, high, low, ..] = rest {
-        if *marker == SCAN {
-            return rest.windows(2).any(|pair| pair == END);
-        }
-        // Any number of 0xff may precede a marker.
-        let skipped = match marker {
-            0xff => 1,
-            _ => 2 + usize::from(u16::from_be_bytes([*high, *low])),
-        };
-        rest = rest.get(skipped..).unwrap_or_default();
+    while let Some((_, after)) = split_segment(rest) {
+        rest = after;
     }
-    false
+    rest.starts_with(&SCAN) && rest.windows(2).any(|pair| pair == END)
+}
+
+/// Splits off the first segment. `None` if coded pixels follow, or something that is no segment.
+pub(crate) fn split_segment(rest: &[u8]) -> Option<(&[u8], &[u8])> {
+    let [0xff, marker, high, low, ..] = rest else {
+        return None;
+    };
+    if rest.starts_with(&SCAN) {
+        return None;
+    }
+    // Any number of 0xff may precede a marker.
+    let length = match marker {
+        0xff => 1,
+        _ => 2 + usize::from(u16::from_be_bytes([*high, *low])),
+    };
+    rest.split_at_checked(length)
 }
 
 #[cfg(test)]

@@ -23,21 +23,9 @@ impl ImageKind {
             [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, ..] => Some(Self::Png),
             [0xff, 0xd8, 0xff, ..] => Some(Self::Jpeg),
             [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(Self::Gif),
-            [
-                b'R',
-                b'I',
-                b'F',
-                b'F',
-                _,
-                _,
-                _,
-                _,
-                b'W',
-                b'E',
-                b'B',
-                b'P',
-                ..,
-            ] => Some(Self::WebP),
+            _ if first.starts_with(b"RIFF") && first.get(8..12) == Some(b"WEBP") => {
+                Some(Self::WebP)
+            }
             [a, b, c, d, b'f', b't', b'y', b'p', brands @ ..] => {
                 let size = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
                 let brands = &brands[..brands.len().min(size.saturating_sub(8))];
@@ -59,37 +47,28 @@ impl ImageKind {
     }
 
     pub fn mime(self) -> &'static str {
-        match self {
-            Self::Png => "image/png",
-            Self::Jpeg => "image/jpeg",
-            Self::WebP => "image/webp",
-            Self::Gif => "image/gif",
-            Self::Heic => "image/heic",
-            Self::Avif => "image/avif",
-        }
+        self.names().0
     }
 
     /// The file name extension, without a dot.
     pub fn extension(self) -> &'static str {
-        match self {
-            Self::Png => "png",
-            Self::Jpeg => "jpg",
-            Self::WebP => "webp",
-            Self::Gif => "gif",
-            Self::Heic => "heic",
-            Self::Avif => "avif",
-        }
+        self.names().1
     }
 
     /// The display name.
     pub fn name(self) -> &'static str {
+        self.names().2
+    }
+
+    /// The media type, the extension and the display name.
+    fn names(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Self::Png => "PNG",
-            Self::Jpeg => "JPEG",
-            Self::WebP => "WebP",
-            Self::Gif => "GIF",
-            Self::Heic => "HEIC",
-            Self::Avif => "AVIF",
+            Self::Png => ("image/png", "png", "PNG"),
+            Self::Jpeg => ("image/jpeg", "jpg", "JPEG"),
+            Self::WebP => ("image/webp", "webp", "WebP"),
+            Self::Gif => ("image/gif", "gif", "GIF"),
+            Self::Heic => ("image/heic", "heic", "HEIC"),
+            Self::Avif => ("image/avif", "avif", "AVIF"),
         }
     }
 }

@@ -91,21 +91,11 @@ impl Pixels {
     }
 
     pub fn width(&self) -> u32 {
-        let (width, height) = self.image.dimensions();
-        if swaps_sides(self.orientation) {
-            height
-        } else {
-            width
-        }
+        upright(self.image.dimensions(), self.orientation).0
     }
 
     pub fn height(&self) -> u32 {
-        let (width, height) = self.image.dimensions();
-        if swaps_sides(self.orientation) {
-            width
-        } else {
-            height
-        }
+        upright(self.image.dimensions(), self.orientation).1
     }
 
     pub fn has_alpha(&self) -> bool {
@@ -155,14 +145,15 @@ impl Pixels {
     }
 }
 
-fn swaps_sides(orientation: Orientation) -> bool {
-    matches!(
-        orientation,
-        Orientation::Rotate90
-            | Orientation::Rotate270
-            | Orientation::Rotate90FlipH
-            | Orientation::Rotate270FlipH
-    )
+/// Width and height after the orientation is applied.
+pub fn upright((width, height): (u32, u32), orientation: Orientation) -> (u32, u32) {
+    match orientation {
+        Orientation::NoTransforms
+        | Orientation::Rotate180
+        | Orientation::FlipHorizontal
+        | Orientation::FlipVertical => (width, height),
+        _ => (height, width),
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! `tintype batch results -o DIR`: downloads the images of a batch. Resumes an interrupted download.
 
-use super::note;
 use crate::api::file_names::FileNames;
 use crate::cli::native_client::NativeClient;
-use crate::cli::output::escape_control_chars;
+use crate::cli::output::{escape_control_chars, exit_code, note};
 use crate::cli::{progress, umask};
 use anyhow::Context as _;
 use futures_util::stream::{self, StreamExt as _};
@@ -89,10 +88,7 @@ pub async fn run(client: &NativeClient, id: BatchId, directory: &Path) -> anyhow
             "{unfinished} requests have not ended; repeat the command later, or use --wait"
         ));
     }
-    Ok(match failed.is_empty() && unfinished == 0 {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    })
+    Ok(exit_code(failed.is_empty() && unfinished == 0))
 }
 
 async fn list(client: &NativeClient, id: BatchId, directory: &Path) -> anyhow::Result<Results> {

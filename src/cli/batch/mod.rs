@@ -4,7 +4,7 @@ mod downloads;
 mod requests;
 
 use super::native_client::NativeClient;
-use super::output::{field_lines, print, print_json, table};
+use super::output::{Column, field_lines, note, print_as, print_json, print_page};
 use super::progress;
 use super::server_url;
 use anyhow::Context as _;
@@ -26,6 +26,17 @@ const LONG_POLL_SECONDS: u64 = 1;
 const INTERRUPTED: u8 = 130;
 /// Minimum time between two requests.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+const COLUMNS: [Column<Batch>; 8] = [
+    ("BATCH", |it| it.batch_id.to_string()),
+    ("CREATED", |it| it.created_at.to_string()),
+    ("STATUS", |it| it.status.to_string()),
+    ("TOTAL", |it| it.counts.total.to_string()),
+    ("DONE", |it| it.counts.done.to_string()),
+    ("FAILED", |it| it.counts.failed.to_string()),
+    ("CHARGED", |it| it.charged.to_string()),
+    ("RESERVED", |it| it.price.to_string()),
+];
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -125,24 +136,21 @@ pub struct Results {
     access: Access,
 }
 
-pub fn run(command: Command) -> anyhow::Result<ExitCode> {
-    actix_web::rt::System::new().block_on(async {
-        match command {
-            Command::Submit(arguments) => submit(arguments).await,
-            Command::List(arguments) => list(&arguments).await,
-            Command::Show(Target { id, output }) => {
-                let client = output.access.client()?;
-                let batch = client.get_batch(id, 0).await?;
-                show(&batch, output.json)
-            }
-            Command::Cancel(Target { id, output }) => {
-                let client = output.access.client()?;
-                let batch = client.cancel_batch(id).await?;
-                show(&batch, output.json)
-            }
-            Command::Results(arguments) => results(&arguments).await,
-        }
-    })
+pub async fn run(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Submit(arguments) => return submit(arguments).await,
+        Command::Results(arguments) => return results(&arguments).await,
+        Command::List(arguments) => list(&arguments).await,
+        Command::Show(Target { id, output }) => show(
+            &output.access.client()?.get_batch(id, 0).await?,
+            output.json,
+        ),
+        Command::Cancel(Target { id, output }) => show(
+            &output.access.client()?.cancel_batch(id).await?,
+            output.json,
+        ),
+    }?;
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn submit(arguments: Submit) -> anyhow::Result<ExitCode> {
@@ -152,14 +160,13 @@ async fn submit(arguments: Submit) -> anyhow::Result<ExitCode> {
     if arguments.dry_run {
         let estimate = client.estimate_batch(body).await;
         let estimate = estimate.map_err(|error| requests.locate(error))?;
-        match arguments.output.json {
-            true => print_json(&json!(estimate))?,
-            false => print(&field_lines(&[
+        print_as(arguments.output.json, &estimate, || {
+            field_lines(&[
                 ("requests", Some(&estimate.requests.to_string())),
                 ("price", Some(&estimate.price)),
                 ("available", Some(&estimate.available)),
-            ]))?,
-        }
+            ])
+        })?;
         return Ok(ExitCode::SUCCESS);
     }
     let key = arguments.idempotency_key;
@@ -237,44 +244,18 @@ async fn poll_until_ended(client: &NativeClient, id: BatchId) -> anyhow::Result<
     }
 }
 
-async fn list(arguments: &List) -> anyhow::Result<ExitCode> {
+async fn list(arguments: &List) -> anyhow::Result<()> {
     let client = arguments.output.access.client()?;
     let cursor = arguments.cursor.as_deref();
     let found = client.list_batches(arguments.limit, cursor).await?;
-    if arguments.output.json {
-        print_json(&json!(found))?;
-        return Ok(ExitCode::SUCCESS);
+    match arguments.output.json {
+        true => print_json(&json!(found)),
+        false => print_page(&COLUMNS, &found),
     }
-    let headings = [
-        "BATCH", "CREATED", "STATUS", "TOTAL", "DONE", "FAILED", "CHARGED", "RESERVED",
-    ];
-    let rows = found.data.iter().map(|it| {
-        vec![
-            it.batch_id.to_string(),
-            it.created_at.to_string(),
-            it.status.to_string(),
-            it.counts.total.to_string(),
-            it.counts.done.to_string(),
-            it.counts.failed.to_string(),
-            it.charged.to_string(),
-            it.price.to_string(),
-        ]
-    });
-    print(&table(&headings, rows.collect()))?;
-    if let Some(next) = &found.next_cursor {
-        note(&format!(
-            "more results may follow; get them with --cursor {next}"
-        ));
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
-fn show(batch: &Batch, json: bool) -> anyhow::Result<ExitCode> {
-    match json {
-        true => print_json(&json!(batch))?,
-        false => print(&describe(batch))?,
-    }
-    Ok(ExitCode::SUCCESS)
+fn show(batch: &Batch, is_json: bool) -> anyhow::Result<()> {
+    print_as(is_json, batch, || describe(batch))
 }
 
 fn describe(it: &Batch) -> String {
@@ -324,9 +305,4 @@ async fn results(arguments: &Results) -> anyhow::Result<ExitCode> {
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let cause = error.chain().find_map(|it| it.downcast_ref::<io::Error>());
     cause.is_some_and(|it| it.kind() == io::ErrorKind::BrokenPipe)
-}
-
-/// Prints to standard error. The command succeeds even if standard error is closed.
-fn note(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
 }

@@ -6,6 +6,7 @@ mod secrets;
 
 use super::operator_access::Access;
 use super::output::{escape_control_chars, print};
+use super::stop_signal::stop_signal;
 use crate::server;
 use crate::webhooks::DeliveryFile;
 use actix_web::http::StatusCode;
@@ -18,9 +19,8 @@ use report::{Report, SentResponse};
 use secrets::Secrets;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tintype_storage::domain::secret::{NotASecret, Secret};
+use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::time::Timestamp;
-use tokio::signal::unix::{SignalKind, signal};
 
 /// Maximum bytes of a body. The body of a delivery has about 20 KiB.
 const MAX_BODY: usize = 1024 * 1024;
@@ -35,7 +35,7 @@ pub struct Arguments {
     fail: u32,
     /// Secret to verify signatures with. Repeat it for several secrets [default: the secrets of the server's webhooks, and webhook_secret in
     /// [operator] of the configuration].
-    #[arg(long, value_name = "SECRET", value_parser = secret)]
+    #[arg(long, value_name = "SECRET", value_parser = Secret::parse)]
     secret: Vec<Secret>,
     /// Save each delivery to a file in this directory, for `webhook-verify`.
     #[arg(long, value_name = "DIR")]
@@ -45,10 +45,6 @@ pub struct Arguments {
     json: bool,
     #[command(flatten)]
     access: Access,
-}
-
-fn secret(text: &str) -> Result<Secret, NotASecret> {
-    Secret::parse(text)
 }
 
 struct Receiver {
@@ -61,8 +57,7 @@ struct Receiver {
 }
 
 pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    let stop_signal = stop_signal()?;
     if let Some(directory) = &arguments.save {
         std::fs::create_dir_all(directory)
             .with_context(|| format!("--save {}", directory.display()))?;
@@ -100,10 +95,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let server = server.workers(1).disable_signals().listen(listener)?.run();
     let handle = server.handle();
     let running = actix_web::rt::spawn(server);
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
+    stop_signal.await;
     handle.stop(false).await;
     running.await??;
     Ok(())

@@ -1,13 +1,16 @@
 //! Backends: tries, health and load.
 
 use super::exposition::Exposition;
-use std::sync::atomic::{AtomicU64, Ordering};
-use tintype_actors::backends::Health;
+use std::sync::atomic::Ordering;
+use tintype_actors::backends::{BackendHealth, Health};
 use tintype_actors::system::System;
 use tintype_actors::{ports::TryOutcome, stats::BackendStats};
 
-/// Name, help text, and accessor.
-type Counter = (&'static str, &'static str, fn(&BackendStats) -> &AtomicU64);
+type Counter = (
+    &'static str,
+    &'static str,
+    fn(&BackendHealth, &BackendStats) -> u64,
+);
 
 pub fn collect(out: &mut Exposition, system: &System) {
     let health = system.backends();
@@ -30,36 +33,33 @@ pub fn collect(out: &mut Exposition, system: &System) {
             }
         }
     }
-    let counters: [Counter; 3] = [
+    let counters: [Counter; 4] = [
         (
             "tintype_backend_retries_total",
             "Tries that repeated a failed one.",
-            |it| &it.retries,
+            |_, it| it.retries.load(Ordering::Relaxed),
         ),
         (
             "tintype_backend_unusable_pictures_total",
             "Images of the backend that were invalid or could not be stored.",
-            |it| &it.unusable,
+            |_, it| it.unusable.load(Ordering::Relaxed),
         ),
         (
             "tintype_backend_given_up_total",
             "Runs that failed on the backend and failed over to the next one of the tier, if any.",
-            |it| &it.given_up,
+            |_, it| it.given_up.load(Ordering::Relaxed),
+        ),
+        (
+            "tintype_backend_breaker_opened_total",
+            "Times that the circuit breaker opened, including after failed probes.",
+            |it, _| it.opened,
         ),
     ];
     for (name, help, of) in counters {
         let mut family = out.counter(name, help);
         for (backend, stats) in all() {
-            let count = of(stats).load(Ordering::Relaxed);
-            family.value(&[("backend", &backend.name)], count);
+            family.value(&[("backend", &backend.name)], of(backend, stats));
         }
-    }
-    let mut family = out.counter(
-        "tintype_backend_breaker_opened_total",
-        "Times that the circuit breaker opened, including after failed probes.",
-    );
-    for backend in &health {
-        family.value(&[("backend", &backend.name)], backend.opened);
     }
     let mut family = out.gauge(
         "tintype_backend_breaker_state",

@@ -1,14 +1,14 @@
 //! Encodes spans as OTLP JSON (opentelemetry-proto, `ExportTraceServiceRequest` in the JSON mapping of Protobuf): ids in lower-case
 //! hex, 64-bit numbers as strings, enumerations as numbers.
 
-use super::span::{Span, Value};
-use serde_json::{Map, Value as Json, json};
+use super::span::Span;
+use serde_json::{Value, json};
 
 /// OTLP's status code of a failed span.
 const ERROR: u8 = 2;
 
-pub fn body(service: &str, instance: &str, spans: &[Span]) -> Json {
-    let spans: Vec<Json> = spans.iter().map(span).collect();
+pub fn body(service: &str, instance: &str, spans: &[Span]) -> Value {
+    let spans: Vec<Value> = spans.iter().map(span).collect();
     json!({"resourceSpans": [{
         "resource": {"attributes": [
             attribute("service.name", &service.into()),
@@ -22,31 +22,31 @@ pub fn body(service: &str, instance: &str, spans: &[Span]) -> Json {
     }]})
 }
 
-fn span(span: &Span) -> Json {
+fn span(span: &Span) -> Value {
     let attributes = span.attributes.iter();
-    let attributes: Vec<Json> = attributes.map(|(key, it)| attribute(key, it)).collect();
-    let mut fields = Map::new();
-    let mut set = |key: &str, value: Json| drop(fields.insert(key.to_owned(), value));
-    set("traceId", hex::encode(span.trace).into());
-    set("spanId", hex::encode(span.id).into());
+    let attributes: Vec<Value> = attributes.map(|(key, it)| attribute(key, it)).collect();
+    let mut fields = json!({
+        "traceId": hex::encode(span.trace),
+        "spanId": hex::encode(span.id),
+        "name": span.name,
+        "kind": span.kind as u8,
+        "startTimeUnixNano": span.began.as_nanos().to_string(),
+        "endTimeUnixNano": span.ended.as_nanos().to_string(),
+        "attributes": attributes,
+    });
     if let Some(parent) = span.parent {
-        set("parentSpanId", hex::encode(parent).into());
+        fields["parentSpanId"] = hex::encode(parent).into();
     }
-    set("name", span.name.into());
-    set("kind", (span.kind as u8).into());
-    set("startTimeUnixNano", span.began.0.to_string().into());
-    set("endTimeUnixNano", span.ended.0.to_string().into());
-    set("attributes", attributes.into());
     if let Some(failure) = &span.failure {
-        set("status", json!({"code": ERROR, "message": failure}));
+        fields["status"] = json!({"code": ERROR, "message": failure});
     }
-    fields.into()
+    fields
 }
 
-fn attribute(key: &str, value: &Value) -> Json {
+fn attribute(key: &str, value: &Value) -> Value {
     let value = match value {
-        Value::Text(text) => json!({"stringValue": text}),
         Value::Number(number) => json!({"intValue": number.to_string()}),
+        text => json!({"stringValue": text}),
     };
     json!({"key": key, "value": value})
 }
@@ -54,7 +54,8 @@ fn attribute(key: &str, value: &Value) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observability::traces::span::{Kind, Moment};
+    use crate::observability::traces::span::Kind;
+    use std::time::Duration;
 
     #[test]
     fn a_span_is_encoded_as_otlp_json() {
@@ -64,8 +65,8 @@ mod tests {
             parent: Some([2; 8]),
             name: "run",
             kind: Kind::Internal,
-            began: Moment(1_795_000_000_000_000_000),
-            ended: Moment(1_795_000_000_500_000_000),
+            began: Duration::from_secs(1_795_000_000),
+            ended: Duration::from_millis(1_795_000_000_500),
             attributes: vec![("tintype.tier", "pro".into()), ("tintype.run", 2u32.into())],
             failure: Some("no room".into()),
         };

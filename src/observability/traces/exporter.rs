@@ -292,7 +292,7 @@ async fn read(mut response: Response) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::config::{Config, Sources};
-    use crate::observability::traces::span::{Kind, Moment};
+    use crate::observability::traces::span::Kind;
     use std::net::TcpListener;
 
     const SPAN: Span = Span {
@@ -301,8 +301,8 @@ mod tests {
         parent: None,
         name: "job",
         kind: Kind::Server,
-        began: Moment(1),
-        ended: Moment(2),
+        began: Duration::from_nanos(1),
+        ended: Duration::from_nanos(2),
         attributes: Vec::new(),
         failure: None,
     };

@@ -5,8 +5,10 @@
 
 use super::exporter::Exporter;
 use super::ids::{self, SpanId};
-use super::span::{Kind, Moment, Span, Value};
+use super::span::{Kind, Span, since_epoch};
+use serde_json::Value;
 use std::sync::Arc;
+use std::time::Duration;
 use tintype_actors::clock::Clock;
 use tintype_actors::ports::{JobOutcome, TryOutcome};
 use tintype_actors::ports::{Observer, RunEnd, RunReport};
@@ -31,10 +33,6 @@ impl JobTraces {
         }
     }
 
-    fn now(&self) -> Moment {
-        (self.clock)().into()
-    }
-
     fn is_traced(&self, job: JobId) -> bool {
         ids::is_sampled(job, self.ratio)
     }
@@ -44,8 +42,8 @@ fn child_span(
     job: JobId,
     parent: SpanId,
     name: &'static str,
-    began: Moment,
-    ended: Moment,
+    began: Duration,
+    ended: Duration,
 ) -> Span {
     Span {
         trace: ids::trace_of(job),
@@ -67,8 +65,8 @@ impl Observer for JobTraces {
         if !self.is_traced(job) {
             return;
         }
-        let ended = self.now();
-        let began = ended.minus(run.took);
+        let ended = since_epoch((self.clock)());
+        let began = ended.saturating_sub(run.took);
         let mut span = child_span(job, ids::span_of(job), "run", began, ended);
         span.attributes.push(("tintype.job_id", text(job)));
         if let JobState::Processing { runs, .. } = run.job.state {
@@ -82,8 +80,8 @@ impl Observer for JobTraces {
         span.attributes.push(("tintype.outcome", word.into()));
         span.failure = failure;
         for report in &run.tries {
-            let from = began.plus(report.after);
-            let mut tried = child_span(job, span.id, "try", from, from.plus(report.took));
+            let from = began + report.after;
+            let mut tried = child_span(job, span.id, "try", from, from + report.took);
             tried.kind = Kind::Client;
             let backend = report.backend.as_str();
             tried.attributes.push(("tintype.backend", backend.into()));
@@ -117,9 +115,9 @@ impl Observer for JobTraces {
                 JobOutcome::of(job).map(|it| it.word().to_owned()),
             ),
         };
-        let (began, ended) = (Moment::from(job.created_at), Moment::from(finished));
+        let (began, ended) = (since_epoch(job.created_at), since_epoch(finished));
         let root = ids::span_of(job.id);
-        let until = started.map_or(ended, Moment::from);
+        let until = started.map_or(ended, since_epoch);
         self.exporter.offer(Span {
             id: ids::child_span_of(job.id, "queue"),
             ..child_span(job.id, root, "queue", began, until)
@@ -159,7 +157,7 @@ impl Observer for JobTraces {
             return;
         };
         let root = ids::span_of(job);
-        let (began, ended) = (attempt.at.into(), attempt.ended_at().into());
+        let (began, ended) = (since_epoch(attempt.at), since_epoch(attempt.ended_at()));
         let mut span = child_span(job, root, "webhook attempt", began, ended);
         span.kind = Kind::Client;
         let attributes = &mut span.attributes;
@@ -179,5 +177,5 @@ impl Observer for JobTraces {
 }
 
 fn text(value: impl ToString) -> Value {
-    Value::Text(value.to_string())
+    value.to_string().into()
 }

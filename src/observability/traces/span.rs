@@ -1,6 +1,7 @@
 //! The data model of spans.
 
 use super::ids::{SpanId, TraceId};
+use serde_json::Value;
 use std::time::Duration;
 use tintype_storage::domain::time::Timestamp;
 
@@ -12,8 +13,10 @@ pub struct Span {
     pub parent: Option<SpanId>,
     pub name: &'static str,
     pub kind: Kind,
-    pub began: Moment,
-    pub ended: Moment,
+    /// Since the Unix epoch.
+    pub began: Duration,
+    pub ended: Duration,
+    /// Strings and whole numbers.
     pub attributes: Vec<(&'static str, Value)>,
     /// The message of the error status.
     pub failure: Option<String>,
@@ -27,56 +30,7 @@ pub enum Kind {
     Client = 3,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-pub enum Value {
-    Text(String),
-    Number(i64),
-}
-
-impl From<&str> for Value {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
-    }
-}
-
-impl From<String> for Value {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<u32> for Value {
-    fn from(number: u32) -> Self {
-        Self::Number(number.into())
-    }
-}
-
-impl From<u16> for Value {
-    fn from(number: u16) -> Self {
-        Self::Number(number.into())
-    }
-}
-
-/// Nanoseconds since the Unix epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment(pub u64);
-
-impl From<Timestamp> for Moment {
-    fn from(moment: Timestamp) -> Self {
-        Self(moment.millis().unsigned_abs().saturating_mul(1_000_000))
-    }
-}
-
-impl Moment {
-    pub fn plus(self, span: Duration) -> Self {
-        Self(self.0.saturating_add(nanos(span)))
-    }
-
-    pub fn minus(self, span: Duration) -> Self {
-        Self(self.0.saturating_sub(nanos(span)))
-    }
-}
-
-fn nanos(span: Duration) -> u64 {
-    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+/// The time since the Unix epoch. Times before it count as after it.
+pub fn since_epoch(moment: Timestamp) -> Duration {
+    Duration::from_millis(moment.millis().unsigned_abs())
 }

@@ -101,7 +101,7 @@ fn denied_addresses_are_rejected_even_if_public_or_allowed() {
             "64:ff9b::1.1.1.1",
         ] {
             let refused = gate.check(ip(address)).unwrap_err();
-            assert_eq!(refused.purpose(), "denied", "{address}");
+            assert_eq!(refused.purpose, "denied", "{address}");
         }
         for address in ["8.8.9.1", "1.1.1.1", "2600:2::1"] {
             assert!(gate.check(ip(address)).is_ok(), "{address} stays open");
@@ -114,7 +114,7 @@ fn a_rejection_hides_its_reason_from_the_caller_and_not_from_the_operator() {
     let refused = AddressGate::default().check(ip("10.0.0.1")).unwrap_err();
     assert_eq!(refused.to_string(), "the address is not a public one");
     assert_eq!(
-        (refused.purpose(), refused.source()),
+        (refused.purpose, refused.authority),
         ("private use", "RFC 1918")
     );
 }

@@ -4,7 +4,7 @@
 use super::{HeaderFault, Parts, Walk, Want};
 
 /// Signature, version, width, height, flags, background and aspect of the pixels.
-const HEADER: usize = 13;
+pub(super) const HEADER: usize = 13;
 /// The offset of the flags in the header.
 const FLAGS: usize = 10;
 /// Position, size and flags of an image, after its introducer.
@@ -26,10 +26,6 @@ pub(super) enum Walker {
 }
 
 impl Walk for Walker {
-    fn first(&self) -> Want {
-        Want::next(HEADER)
-    }
-
     fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, HeaderFault> {
         match *self {
             Self::Header => {

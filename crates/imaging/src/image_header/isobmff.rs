@@ -4,7 +4,7 @@
 use super::{HeaderFault, Parts, Walk, Want, be32};
 
 /// Size and type.
-const BOX_HEAD: usize = 8;
+pub(super) const BOX_HEAD: usize = 8;
 /// A size of 1 means that the real size follows in 64 bits.
 const LARGE: u32 = 1;
 
@@ -21,10 +21,6 @@ pub(super) enum Walker {
 }
 
 impl Walk for Walker {
-    fn first(&self) -> Want {
-        Want::next(BOX_HEAD)
-    }
-
     fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, HeaderFault> {
         match *self {
             Self::Head => {

@@ -3,6 +3,8 @@
 
 use super::{HeaderFault, Parts, Walk, Want};
 
+/// The marker before all segments.
+pub(super) const START: usize = 2;
 /// The length of a frame header, sample precision, height and width.
 const FRAME: usize = 7;
 const EXIF: &[u8] = b"Exif\0\0";
@@ -31,10 +33,6 @@ pub(super) enum Walker {
 }
 
 impl Walk for Walker {
-    fn first(&self) -> Want {
-        Want::next(2)
-    }
-
     fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, HeaderFault> {
         match *self {
             Self::Start => {

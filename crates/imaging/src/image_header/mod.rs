@@ -10,14 +10,13 @@
 mod gif;
 mod isobmff;
 mod jpeg;
-mod measure;
 mod png;
 mod webp;
 
 use std::mem;
 
 use super::{kind::ImageKind, size::Size};
-use measure::measure;
+use exif::{In, Tag};
 
 /// The limit for one kept part. An Exif block has at most 64 KiB, the item tables of HEIC have a few.
 const MAX_PART: usize = 1 << 20;
@@ -76,7 +75,6 @@ struct Parts {
 
 /// Follows the framing of one format.
 trait Walk {
-    fn first(&self) -> Want;
     /// Processes the requested bytes and returns the next request.
     fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, HeaderFault>;
 }
@@ -91,15 +89,17 @@ pub struct HeaderReader {
 
 impl HeaderReader {
     pub fn new(kind: ImageKind) -> Self {
-        let walker: Box<dyn Walk> = match kind {
-            ImageKind::Png => Box::<png::Walker>::default(),
-            ImageKind::Jpeg => Box::<jpeg::Walker>::default(),
-            ImageKind::WebP => Box::<webp::Walker>::default(),
-            ImageKind::Gif => Box::<gif::Walker>::default(),
-            ImageKind::Heic | ImageKind::Avif => Box::<isobmff::Walker>::default(),
+        let (walker, first): (Box<dyn Walk>, usize) = match kind {
+            ImageKind::Png => (Box::<png::Walker>::default(), png::SIGNATURE),
+            ImageKind::Jpeg => (Box::<jpeg::Walker>::default(), jpeg::START),
+            ImageKind::WebP => (Box::<webp::Walker>::default(), webp::RIFF_HEADER),
+            ImageKind::Gif => (Box::<gif::Walker>::default(), gif::HEADER),
+            ImageKind::Heic | ImageKind::Avif => {
+                (Box::<isobmff::Walker>::default(), isobmff::BOX_HEAD)
+            }
         };
         Self {
-            want: walker.first(),
+            want: Want::next(first),
             walker,
             taken: Vec::new(),
             parts: Parts::default(),
@@ -162,6 +162,38 @@ impl HeaderReader {
         }
         measure(&self.parts.skeleton, self.parts.exif)
     }
+}
+
+/// Measures the skeleton that a walker has kept.
+///
+/// # Errors
+/// The skeleton is not valid in its format.
+fn measure(skeleton: &[u8], exif: Option<Vec<u8>>) -> Result<Size, HeaderFault> {
+    let stored = imagesize::blob_size(skeleton).map_err(|_| HeaderFault::Damaged)?;
+    // No format has sides above 32 bits. A saturated side is refused as too large.
+    let side = |pixels: usize| u32::try_from(pixels).unwrap_or(u32::MAX);
+    let (width, height) = (side(stored.width), side(stored.height));
+    let (width, height) = match exif.is_some_and(swaps_sides) {
+        true => (height, width),
+        false => (width, height),
+    };
+    Ok(Size { width, height })
+}
+
+/// Orientations 5 to 8 display rows as columns (TIFF 6.0, Exif 3.0 section 4.6.5). Like every viewer, ignores a block that cannot be
+/// read.
+fn swaps_sides(exif: Vec<u8>) -> bool {
+    let mut reader = exif::Reader::new();
+    reader.continue_on_error(true);
+    let read = reader
+        .read_raw(exif)
+        .or_else(|error| error.distill_partial_result(|_| {}));
+    let orientation = read.ok().and_then(|exif| {
+        exif.get_field(Tag::Orientation, In::PRIMARY)?
+            .value
+            .get_uint(0)
+    });
+    matches!(orientation, Some(5..=8))
 }
 
 fn be32(bytes: &[u8]) -> Option<u32> {

@@ -2,7 +2,7 @@
 
 use super::{HeaderFault, Parts, Walk, Want, be32};
 
-const SIGNATURE: usize = 8;
+pub(super) const SIGNATURE: usize = 8;
 /// Length and type.
 const CHUNK_HEAD: usize = 8;
 const CHECKSUM: u32 = 4;
@@ -20,10 +20,6 @@ pub(super) enum Walker {
 }
 
 impl Walk for Walker {
-    fn first(&self) -> Want {
-        Want::next(SIGNATURE)
-    }
-
     fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, HeaderFault> {
         match *self {
             Self::Signature => {

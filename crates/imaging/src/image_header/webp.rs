@@ -2,7 +2,7 @@
 
 use super::{HeaderFault, Parts, Walk, Want};
 
-const RIFF_HEADER: usize = 12;
+pub(super) const RIFF_HEADER: usize = 12;
 const CHUNK_HEAD: usize = 8;
 /// The first bytes of the first chunk's data, with the dimensions.
 const DIMENSIONS: usize = 10;
@@ -26,10 +26,6 @@ pub(super) enum Walker {
 }
 
 impl Walk for Walker {
-    fn first(&self) -> Want {
-        Want::next(RIFF_HEADER)
-    }
-
     fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, HeaderFault> {
         match *self {
             Self::Riff => {

@@ -1,9 +1,8 @@
 //! Strips texts from a JPEG.
 
 use super::xmp::is_provenance;
+use crate::jpeg_end::split_segment;
 
-/// Start of scan: coded pixels follow.
-const SCAN: u8 = 0xda;
 /// Exif or XMP, depending on the first bytes.
 const APP1: u8 = 0xe1;
 const COMMENT: u8 = 0xfe;
@@ -14,17 +13,8 @@ pub fn strip(jpeg: Vec<u8>) -> Vec<u8> {
     let mut kept = Vec::with_capacity(jpeg.len());
     let (start, mut rest) = jpeg.split_at(jpeg.len().min(2));
     kept.extend_from_slice(start);
-    while let [0xff, marker, high, low, ..] = rest {
-        // Any number of 0xff may precede a marker.
-        let length = match *marker {
-            SCAN => break,
-            0xff => 1,
-            _ => 2 + usize::from(u16::from_be_bytes([*high, *low])),
-        };
-        let Some((segment, after)) = rest.split_at_checked(length) else {
-            break;
-        };
-        if !is_stripped(*marker, segment.get(4..).unwrap_or_default()) {
+    while let Some((segment, after)) = split_segment(rest) {
+        if !is_stripped(segment) {
             kept.extend_from_slice(segment);
         }
         rest = after;
@@ -33,10 +23,13 @@ pub fn strip(jpeg: Vec<u8>) -> Vec<u8> {
     kept
 }
 
-fn is_stripped(marker: u8, content: &[u8]) -> bool {
-    match marker {
-        COMMENT => true,
-        APP1 => !content.starts_with(XMP) || !is_provenance(content),
+fn is_stripped(segment: &[u8]) -> bool {
+    match segment {
+        [_, COMMENT, ..] => true,
+        [_, APP1, rest @ ..] => {
+            let content = rest.get(2..).unwrap_or_default();
+            !content.starts_with(XMP) || !is_provenance(content)
+        }
         _ => false,
     }
 }

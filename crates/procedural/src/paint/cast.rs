@@ -1,5 +1,6 @@
 //! The table of subjects: position, height, default colours and drawing of each.
 
+use super::{flora, space, still};
 use crate::colour::{Rgb, hex};
 use crate::figure::{Figure, Stand, drawing};
 use crate::lexicon::Subject;
@@ -7,8 +8,6 @@ use crate::scene::{Actor, Plan};
 use crate::seed::Seed;
 use crate::studio::Studio;
 use crate::swatches::Swatches;
-
-use super::{flora, objects, planet, plants};
 
 /// The part of a landscape for a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,14 +68,14 @@ mod kinds {
         (S::Flower, Carpet, 0.40, &[0xE0503A, 0xE86A9A, 0xF2C23A, 0x9A6AD0, 0xF4EEE6], ""),
         (S::Tree, Back, 0.72, &[0x5E9A4A, 0x3F8A5A], ""),
         (S::Mushroom, Front, 0.36, &[0xC8402E], drawing!("mushroom")),
-        (S::Apple, Front, 0.30, &[0xC8322E, 0x8AB04A], ""),
-        (S::Orange, Front, 0.30, &[0xF0892A], ""),
-        (S::Lemon, Front, 0.30, &[0xF4D03A], ""),
-        (S::Pear, Front, 0.30, &[0xC9C04A], ""),
-        (S::Cup, Front, 0.30, &[0xF2ECE0, 0x3E7A8A, 0xD8704A], ""),
-        (S::Vase, Front, 0.30, &[0x2E6E8A, 0xD8785A, 0xE9DFC8], ""),
-        (S::Candle, Front, 0.30, &[0xF6EEDA], ""),
-        (S::Book, Front, 0.30, &[0x8A2E34, 0x2E5A6E, 0x3E6A4A], ""),
+        (S::Apple, Front, 0.30, &[0xC8322E, 0x8AB04A], drawing!("apple")),
+        (S::Orange, Front, 0.30, &[0xF0892A], drawing!("orange")),
+        (S::Lemon, Front, 0.30, &[0xF4D03A], drawing!("lemon")),
+        (S::Pear, Front, 0.30, &[0xC9C04A], drawing!("pear")),
+        (S::Cup, Front, 0.30, &[0xF2ECE0, 0x3E7A8A, 0xD8704A], drawing!("cup")),
+        (S::Vase, Front, 0.30, &[0x2E6E8A, 0xD8785A, 0xE9DFC8], drawing!("vase")),
+        (S::Candle, Front, 0.30, &[0xF6EEDA], drawing!("candle")),
+        (S::Book, Front, 0.30, &[0x8A2E34, 0x2E5A6E, 0x3E6A4A], drawing!("book")),
     ];
 }
 
@@ -91,6 +90,10 @@ pub fn spot(subject: Subject) -> Spot {
 /// Does the plan have a subject for a spot?
 pub fn fills(plan: &Plan, spot: Spot) -> bool {
     plan.actors.iter().any(|a| kind(a.subject).1 == spot)
+}
+
+pub fn drawing_of(subject: Subject) -> &'static str {
+    kind(subject).4
 }
 
 /// The height of a subject relative to the image's short side, if it is the only one.
@@ -122,15 +125,15 @@ pub fn colour(actor: &Actor, seed: &mut Seed) -> Rgb {
 pub fn draw(studio: &mut Studio<'_>, subject: Subject, stand: Stand, colour: Rgb, seed: &mut Seed) {
     use Subject as S;
     match subject {
-        S::Planet => planet::draw(studio, stand.at, stand.height * 0.45, colour, true),
-        S::Flower => plants::flower(studio, stand, colour, seed.below(3)),
+        S::Planet => space::planet(studio, stand.at, stand.height * 0.45, colour, true),
+        S::Flower => flora::flower(studio, stand, colour, seed.below(3)),
         S::Tree => {
             let bark = studio.palette.dark.to(hex(0x5A4030), 0.6);
             let leaf = studio.palette.seen(colour, stand.distance);
             flora::broad(studio, stand.at, stand.height, leaf, bark, seed);
         }
         S::Apple | S::Orange | S::Lemon | S::Pear | S::Cup | S::Vase | S::Candle | S::Book => {
-            objects::draw(studio, subject, stand, colour, seed);
+            still::thing(studio, subject, stand, colour, seed);
         }
         _ => {
             let swatches = Swatches::of(studio, colour);
@@ -143,7 +146,7 @@ pub fn draw(studio: &mut Studio<'_>, subject: Subject, stand: Stand, colour: Rgb
                 S::Rocket => stand.leaning(stand.lean + 0.35),
                 _ => stand,
             };
-            Figure::new(studio, stand).draw(kind(subject).4, &swatches);
+            Figure::new(studio, stand).draw(drawing_of(subject), &swatches);
         }
     }
 }

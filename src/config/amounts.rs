@@ -1,38 +1,9 @@
-//! `[billing]` and `[first_run]`, and amounts of money: decimal strings, never floats.
+//! Amounts of money: decimal strings, never floats.
 
 use std::collections::BTreeMap;
 
 use rust_decimal::Decimal;
 use serde::Serializer;
-use serde::ser::SerializeMap;
-
-use super::section::section;
-use super::values::{accept_if, text};
-
-section! {
-    pub struct Billing {
-        /// A label. It has no effect on prices.
-        pub currency: String = text(label),
-    }
-}
-
-fn label(text: &str) -> Result<String, String> {
-    let is_valid = (1..=16).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
-    accept_if(
-        text,
-        is_valid,
-        "1 to 16 visible ASCII characters such as \"USD\"",
-    )
-}
-
-section! {
-    /// `[first_run]`: the initial content of an empty data directory.
-    pub struct FirstRun {
-        /// The balance of the account `default`.
-        #[serde(serialize_with = "as_string")]
-        pub balance: Decimal = text(amount),
-    }
-}
 
 const MAX_DECIMALS: usize = 6;
 
@@ -53,6 +24,17 @@ pub(super) fn amount(text: &str) -> Result<Decimal, String> {
     text.parse().map_err(|_| expected())
 }
 
+/// The price factor of batches.
+pub(super) fn factor(text: &str) -> Result<Decimal, String> {
+    let expected = || "a number from \"0.01\" to \"1\" with up to 6 decimals".to_owned();
+    let factor = amount(text).map_err(|_| expected())?;
+    let least = Decimal::new(1, 2);
+    match (least..=Decimal::ONE).contains(&factor) {
+        true => Ok(factor),
+        false => Err(expected()),
+    }
+}
+
 pub(super) fn as_string<S: Serializer>(amount: &Decimal, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(amount)
 }
@@ -61,11 +43,11 @@ pub(super) fn as_strings<S: Serializer>(
     amounts: &BTreeMap<String, Decimal>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(Some(amounts.len()))?;
-    for (key, amount) in amounts {
-        map.serialize_entry(key, &amount.to_string())?;
-    }
-    map.end()
+    serializer.collect_map(
+        amounts
+            .iter()
+            .map(|(key, amount)| (key, amount.to_string())),
+    )
 }
 
 #[cfg(test)]
@@ -96,6 +78,27 @@ mod tests {
         ];
         for bad in bad {
             assert!(amount(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_price_factor_is_between_one_hundredth_and_one() {
+        for good in ["1", "1.000000", "0.5", "0.01", "0.333333"] {
+            assert_eq!(factor(good).unwrap().to_string(), good);
+        }
+        for bad in [
+            "0",
+            "0.009999",
+            "1.000001",
+            "2",
+            "-1",
+            "0.3333333",
+            "50%",
+            "",
+            ".5",
+            "1e-1",
+        ] {
+            assert!(factor(bad).is_err(), "{bad:?}");
         }
     }
 }

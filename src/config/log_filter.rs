@@ -1,35 +1,12 @@
-//! `[log]`: the filter and the format of the log.
+//! The check of log filters.
 
-use serde::{Deserialize, Serialize};
 use tintype_api::fields::nearest;
 use tracing_subscriber::EnvFilter;
 
-use super::section::section;
-use super::values::{text, word};
-
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-section! {
-    /// `[log]`: the log on standard error.
-    pub struct Log {
-        /// A valid `tracing_subscriber::EnvFilter`.
-        pub filter: String = text(log_filter),
-        pub format: LogFormat = text(word("\"text\" or \"json\"")),
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LogFormat {
-    /// For people.
-    #[default]
-    Text,
-    /// One JSON object per line.
-    Json,
-}
-
 /// Checks a filter such as `info` or `info,tintype::http=debug`.
-fn log_filter(text: &str) -> Result<String, String> {
+pub(super) fn log_filter(text: &str) -> Result<String, String> {
     let expected = "a filter such as \"info\" or \"info,tintype=debug\"";
     EnvFilter::try_new(text).map_err(|_| expected.to_owned())?;
     // `EnvFilter` takes an unknown level for the name of a module: a wrong_type "inof" would silence everything else.
