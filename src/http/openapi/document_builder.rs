@@ -1,6 +1,8 @@
 //! The context of descriptions: the schemas of one document, and the configuration.
 
+use super::operation::ResponseDoc;
 use crate::config::Config;
+use crate::web::paging::Listing;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -29,6 +31,23 @@ impl<'a> DocumentBuilder<'a> {
     /// The schema of a serialized type; a reference if the type has a name.
     pub fn schema<T: JsonSchema>(&mut self) -> Value {
         self.generator.subschema_for::<T>().to_value()
+    }
+
+    /// A JSON response with a body of this type.
+    pub fn response<T: JsonSchema>(
+        &mut self,
+        status: u16,
+        text: &'static str,
+        example: Value,
+    ) -> ResponseDoc {
+        let schema = self.schema::<T>();
+        let content = json!({"schema": schema, "example": example});
+        ResponseDoc::new(status, text).content("application/json", content)
+    }
+
+    /// A page of a list, with an example of the whole page.
+    pub fn page<T: JsonSchema>(&mut self, text: &'static str, example: Value) -> ResponseDoc {
+        self.response::<Listing<T>>(200, text, example)
     }
 
     /// All referenced schemas, by name.

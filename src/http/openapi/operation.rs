@@ -49,9 +49,9 @@ impl Operation {
         self
     }
 
+    /// The id of a record, which may not exist.
     pub fn path_id(self, name: &str, text: &str) -> Self {
-        let schema = json!({"type": "string", "format": "uuid"});
-        self.path(name, text, schema)
+        self.path(name, text, uuid()).refuses([Code::NotFound])
     }
 
     pub fn path(self, name: &str, text: &str, schema: Value) -> Self {
@@ -74,6 +74,15 @@ impl Operation {
 
     pub fn header(self, name: &str, text: &str, schema: Value) -> Self {
         self.parameter(name, "header", text, schema)
+    }
+
+    /// The ways to wait for the end of a record.
+    pub fn long_poll(self, text: &str) -> Self {
+        let seconds = json!({"type": "integer", "minimum": 0, "maximum": 60});
+        let preference = json!({"type": "string", "examples": ["wait=30"]});
+        let same = "`wait=N` does the same. Invalid values are ignored.";
+        self.query("wait", text, seconds)
+            .header("Prefer", same, preference)
     }
 
     /// `Idempotency-Key`
@@ -206,13 +215,6 @@ impl ResponseDoc {
         }
     }
 
-    pub fn json(status: u16, text: &'static str, schema: Value, example: Value) -> Self {
-        Self::new(status, text).content(
-            "application/json",
-            json!({"schema": schema, "example": example}),
-        )
-    }
-
     pub fn content(mut self, media: &str, content: Value) -> Self {
         self.content.insert(media.to_owned(), content);
         self
@@ -229,10 +231,13 @@ impl ResponseDoc {
         self.header(Header::CACHE_CONTROL)
     }
 
-    /// A link to a follow-up call, with one parameter from an expression on this response.
-    pub fn link(mut self, name: &str, operation: &str, parameter: &str, expression: &str) -> Self {
-        let link = json!({"operationId": operation, "parameters": {parameter: expression}});
-        self.links.insert(name.to_owned(), link);
+    /// Links to follow-up calls, by name and operation. Each takes the member of this response that has the name of its parameter.
+    pub fn links(mut self, parameter: &str, operations: &[(&str, &str)]) -> Self {
+        let expression = format!("$response.body#/{parameter}");
+        for (name, operation) in operations {
+            let link = json!({"operationId": operation, "parameters": {parameter: expression}});
+            self.links.insert((*name).to_owned(), link);
+        }
         self
     }
 
@@ -257,6 +262,16 @@ impl ResponseDoc {
         }
         written
     }
+}
+
+/// The schema of an id.
+pub fn uuid() -> Value {
+    json!({"type": "string", "format": "uuid"})
+}
+
+/// The schema of a point in time.
+pub fn date_time() -> Value {
+    json!({"type": "string", "format": "date-time"})
 }
 
 /// Names each example after its summary.

@@ -1,8 +1,7 @@
 //! Describes the calls on models and on the caller's key.
 
 use super::examples::{KEY, last_page};
-use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc};
-use crate::web::paging::Listing;
+use crate::http::openapi::{DocumentBuilder, Operation};
 use serde_json::json;
 use tintype_api::{Model, OwnKey};
 
@@ -17,12 +16,7 @@ pub fn models(builder: &mut DocumentBuilder<'_>) -> Operation {
         "paused": false,
         "allowed": true,
     });
-    let response = ResponseDoc::json(
-        200,
-        "All models, on one page.",
-        builder.schema::<Listing<Model>>(),
-        last_page(example),
-    );
+    let response = builder.page::<Model>("All models, on one page.", last_page(example));
     Operation::new("listModels", "Account", "List models")
         .text("Each model with its ratios, sizes and prices, whether it is paused, and whether this key may use it.")
         .response(response.not_stored())
@@ -45,11 +39,6 @@ pub fn key(builder: &mut DocumentBuilder<'_>) -> Operation {
         "rate_limit": {"per_second": 5, "burst": 10},
         "created_at": "2026-11-18T11:06:40.001Z",
     });
-    let response = ResponseDoc::json(
-        200,
-        "The key, without its text.",
-        builder.schema::<OwnKey>(),
-        example,
-    );
+    let response = builder.response::<OwnKey>(200, "The key, without its text.", example);
     Operation::new("showKey", "Account", "Get the key in use").response(response.not_stored())
 }
