@@ -24,6 +24,7 @@ pub(crate) mod job_query;
 pub(crate) mod ledger_query;
 pub(crate) mod paging;
 pub mod problem;
+mod problem_codes;
 pub(crate) mod query;
 pub(crate) mod rate_headers;
 pub(crate) mod request_id;
