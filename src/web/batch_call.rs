@@ -2,7 +2,7 @@
 
 use super::body;
 use super::problem::{FieldFault, HttpResult, Problem};
-use super::{dry_run, idempotency_key};
+use super::{dry_run, idempotency_key, no_store};
 use crate::api::answers;
 use crate::api::batch::{self, Bounds, ParsedBatch};
 use crate::api::batch_form::Form;
@@ -110,9 +110,7 @@ pub async fn submit(
     let (batch, is_dry_run) = combine(parsed.request, key, is_dry_run)?;
     if is_dry_run {
         let estimate = estimate_batch(generations, caller, batch).await?;
-        let mut answer = HttpResponse::Ok();
-        answer.insert_header((header::CACHE_CONTROL, "no-store"));
-        return Ok(answer.json(BatchEstimate {
+        return Ok(no_store::json(BatchEstimate {
             price: estimate.price.into(),
             requests: estimate.requests,
             available: estimate.available.into(),

@@ -1,7 +1,7 @@
 //! Shared by all native generation calls: reads the request and writes the response.
 
 use super::problem::{FieldFault, Problem};
-use super::{cancel_after, idempotency_key};
+use super::{cancel_after, idempotency_key, no_store};
 use crate::api::generation::{self, Endpoint};
 use crate::application::generation_request::{GenerationRequest, Input};
 use crate::application::settings::Settings;
@@ -73,9 +73,7 @@ pub fn accepted_response(
 
 /// 200 with what the job would cost.
 pub fn estimate_response(estimate: &Estimate) -> HttpResponse {
-    let mut answer = HttpResponse::Ok();
-    answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    answer.json(tintype_api::Estimate {
+    no_store::json(tintype_api::Estimate {
         price: estimate.offer.price().into(),
         tier: estimate.offer.tier().word().into(),
         mode: estimate.mode.word().into(),
