@@ -133,15 +133,10 @@ pub async fn create(
         let record = idempotency::record_use(core, settings, call, &used, made, now);
         writes.extend(record);
     }
-    let entry = context.entry(
-        core,
-        Action::AccountCreate,
-        Subject::of(account.id, account.id.0),
-    );
+    let subject = Subject::of(account.id, account.id.0);
     let mut facts = json!({"name": account.name, "balance": balance.to_string()});
     note_terms(&mut facts, &account);
-    let entry = to_audit_entry(entry, None, Some(facts));
-    writes.push(core.store.add_audit(&entry));
+    writes.push(context.record(core, Action::AccountCreate, subject, None, Some(facts)));
     core.commit(Change::under_lock(guard, writes)).await?;
     Ok(account)
 }

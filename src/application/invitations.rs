@@ -1,6 +1,6 @@
 //! Accepts an invitation: the one-time link with which a person chooses their password.
 
-use super::audit_context::{AuditContext, to_audit_entry};
+use super::audit_context::AuditContext;
 use super::call_origin::CallOrigin;
 use super::core::Core;
 use super::error::{Error, ErrorKind};
@@ -58,17 +58,7 @@ pub async fn accept(
     let before = find(core, token).await?;
     let person = before.clone().with_password(hash);
     let context = AuditContext::new(Actor::Person(person.id.0), origin);
-    let entry = people::entry(core, &context, Action::PersonJoin, &person);
-    let [was, is] = [&before, &person].map(|it| Some(people::facts(it)));
-    let entry = to_audit_entry(entry, was, is);
-    let mut writes = core.store.put_person(&person);
-    writes.push(core.store.add_audit(&entry));
-    sessions::begin(
-        accounts,
-        guard,
-        User::Person(person),
-        Some(&context),
-        writes,
-    )
-    .await
+    let writes = people::changed(core, &context, Action::PersonJoin, Some(&before), &person);
+    let user = User::Person(person);
+    sessions::begin(accounts, guard, user, Some(&context), writes).await
 }

@@ -53,7 +53,6 @@ pub(crate) mod rate_exchange;
 pub(crate) mod rate_limit;
 pub(crate) mod result_url;
 pub mod search_index;
-pub(crate) mod service_stats;
 pub mod services;
 pub(crate) mod sessions;
 pub mod settings;

@@ -3,7 +3,7 @@
 //! Failures are logged and delayed, and never block later attempts, so an attacker cannot lock a person out. See
 //! [`super::auth_throttle`].
 
-use super::audit_context::{AuditContext, to_audit_entry};
+use super::audit_context::AuditContext;
 use super::call_origin::CallOrigin;
 use super::error::{Error, ErrorKind};
 use super::people;
@@ -134,10 +134,7 @@ pub async fn change_password(
     let before = before.ok_or_else(wrong_password)?;
     let person = before.clone().with_password(hash);
     let context = AuditContext::new(Actor::Person(person.id.0), origin);
-    let entry = people::entry(core, &context, Action::PersonChangePassword, &person);
-    let [before, after] = [&before, &person].map(people::facts);
-    let entry = to_audit_entry(entry, Some(before), Some(after));
-    let mut writes = core.store.put_person(&person);
-    writes.push(core.store.add_audit(&entry));
+    let action = Action::PersonChangePassword;
+    let writes = people::changed(core, &context, action, Some(&before), &person);
     sessions::begin(accounts, guard, User::Person(person), None, writes).await
 }

@@ -7,6 +7,7 @@ use crate::application::settings::Settings;
 use crate::web::access::OperatorCall;
 use crate::web::body;
 use crate::web::problem::HttpResult;
+use actix_web::http::Method;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_api::Switches;
 use tintype_storage::domain::pause::UnnamedPauses;
@@ -17,20 +18,7 @@ pub async fn show(_: OperatorCall, core: web::Data<Core>) -> HttpResult {
     Ok(HttpResponse::Ok().json(Switches::from(&pause)))
 }
 
-/// `PUT /pause`: resumes what the body omits.
-pub async fn set(
-    OperatorCall(caller): OperatorCall,
-    request: HttpRequest,
-    payload: web::Payload,
-    core: web::Data<Core>,
-    settings: web::Data<Settings>,
-) -> HttpResult {
-    let body = body::read_json(&request, payload, &settings).await?;
-    let pause = pause::change(&core, &caller, read(&body)?, UnnamedPauses::Resume).await?;
-    Ok(HttpResponse::Ok().json(Switches::from(&pause)))
-}
-
-/// `PATCH /pause`: keeps what the body omits, including concurrent changes.
+/// `PUT /pause` resumes what the body omits. `PATCH /pause` keeps it, including concurrent changes.
 pub async fn change(
     OperatorCall(caller): OperatorCall,
     request: HttpRequest,
@@ -39,6 +27,10 @@ pub async fn change(
     settings: web::Data<Settings>,
 ) -> HttpResult {
     let body = body::read_json(&request, payload, &settings).await?;
-    let pause = pause::change(&core, &caller, read(&body)?, UnnamedPauses::Keep).await?;
+    let unnamed = match *request.method() {
+        Method::PUT => UnnamedPauses::Resume,
+        _ => UnnamedPauses::Keep,
+    };
+    let pause = pause::change(&core, &caller, read(&body)?, unnamed).await?;
     Ok(HttpResponse::Ok().json(Switches::from(&pause)))
 }

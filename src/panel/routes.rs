@@ -83,7 +83,7 @@ fn of_operator(api: &mut web::ServiceConfig) {
         .service(
             at("/pause")
                 .get(pause::show)
-                .put(pause::set)
+                .put(pause::change)
                 .patch(pause::change),
         );
 }

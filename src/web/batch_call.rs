@@ -16,7 +16,6 @@ use crate::inputs::Reservation;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
-use tintype_api::BatchEstimate;
 use tintype_storage::domain::ids::AccountId;
 
 pub const MAX_BODY_BYTES: usize = 16 << 20;
@@ -110,11 +109,7 @@ pub async fn submit(
     let (batch, is_dry_run) = combine(parsed.request, key, is_dry_run)?;
     if is_dry_run {
         let estimate = estimate_batch(generations, caller, batch).await?;
-        return Ok(no_store::json(BatchEstimate {
-            price: estimate.price.into(),
-            requests: estimate.requests,
-            available: estimate.available.into(),
-        }));
+        return Ok(no_store::json(estimate));
     }
     let accepted = submit_batch(generations, caller, batch).await?;
     let found = jobs

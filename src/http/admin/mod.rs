@@ -77,7 +77,7 @@ pub fn router() -> ApiRouter {
         at("/backends/{name}/test").post(backends::test, operator_service::test_backend),
         at("/pause")
             .get(pause::show, operator_service::show_pause)
-            .put(pause::set, operator_service::set_pause)
+            .put(pause::change, operator_service::set_pause)
             .patch(pause::change, operator_service::change_pause),
         at("/audit").get(audit::list, operator_service::audit),
         at("/export").get(export::show, operator_service::export),

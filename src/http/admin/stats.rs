@@ -2,12 +2,11 @@
 
 use crate::api::stats::stats;
 use crate::application::core::Core;
-use crate::application::service_stats;
 use crate::web::access::OperatorCall;
 use crate::web::problem::HttpResult;
 use actix_web::{HttpResponse, web};
 
 /// `GET /stats`
 pub async fn show(_: OperatorCall, core: web::Data<Core>) -> HttpResult {
-    Ok(HttpResponse::Ok().json(stats(&service_stats::gather(&core).await?)))
+    Ok(HttpResponse::Ok().json(stats(&core).await?))
 }
