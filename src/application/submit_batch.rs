@@ -226,7 +226,7 @@ impl Submission {
         Ok(NewBatch {
             key: self.caller.key.id,
             shown: self.caller.shown,
-            account_rate_limit: self.caller.counted.account.map(|it| it.rate()),
+            account_rate_limit: self.caller.counted.account.map(|it| it.rate),
             requests,
             price: self.price,
             text: objects.store_prompt(&self.generations, text).await?,

@@ -348,7 +348,7 @@ impl Submission {
         Ok(NewJob {
             key: self.caller.key.id,
             shown: self.caller.shown,
-            account_rate_limit: self.caller.counted.account.map(|it| it.rate()),
+            account_rate_limit: self.caller.counted.account.map(|it| it.rate),
             tier: offer.tier(),
             mode: match inputs.is_empty() {
                 true => Mode::TextToImage,

@@ -5,7 +5,6 @@ use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::{HttpResponse, ResponseError};
-use std::fmt;
 
 pub use super::problem_codes::Code;
 pub use crate::application::error::FieldFault;
@@ -13,7 +12,8 @@ pub use crate::application::error::FieldFault;
 /// The answer of a handler.
 pub type HttpResult = Result<HttpResponse, Problem>;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{}: {detail}", .code.word())]
 pub struct Problem {
     pub code: Code,
     /// What failed and what to do.
@@ -100,14 +100,6 @@ impl Problem {
         answer.body(serde_json::to_vec(&body).unwrap_or_default())
     }
 }
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.code.word(), self.detail)
-    }
-}
-
-impl std::error::Error for Problem {}
 
 impl ResponseError for Problem {
     fn status_code(&self) -> StatusCode {

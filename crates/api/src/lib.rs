@@ -33,9 +33,7 @@ mod webhook;
 
 pub use account::{Account, Balance, NewAccount};
 pub use account_limits::{AccountLimits, AccountUse};
-pub use api_key::{
-    ApiKey, OwnAddresses, OwnDailyLimit, OwnKey, OwnMaxConcurrent, OwnMonthlyLimit, Rate, Rotation,
-};
+pub use api_key::{ApiKey, OwnKey, Rate, Rotation};
 pub use audit_log::AuditEntry;
 pub use batch::{Batch, BatchCounts, BatchEstimate, BatchResult};
 pub use body::{Body, Presence, read, read_requiring};
