@@ -2,13 +2,10 @@
 
 use super::guard::{AUTHENTICATOR, same_site};
 use super::{
-    account_list, audit, batches, events, invitations, job_images, jobs, key, ledger,
-    operator_webhook, overview, pages, playground, queue, sent_requests, service, service_usage,
-    sessions, settings, usage, webhook_console, webhook_outcomes,
+    account_list, audit, batches, events, invitations, job_images, jobs, key, ledger, overview,
+    pages, playground, queue, service, service_usage, sessions, settings, usage, webhook_views,
 };
-use crate::management::{
-    accounts, backends, deliveries, deposits, keys, nodes, pause, people, webhooks,
-};
+use crate::management::{self, accounts, deliveries, keys, people, webhooks};
 use crate::web::catch_panic::GuardedResource;
 use crate::web::problem::{Code, HttpResult, Problem};
 use actix_web::http::header;
@@ -70,9 +67,9 @@ fn of_operator(api: &mut web::ServiceConfig) {
     api.service(at("/accounts").get(account_list::list).post(accounts::open))
         .service(at("/jobs").get(jobs::list_all))
         .service(at("/stats").get(service::show))
-        .service(at("/nodes").get(nodes::list))
-        .service(at("/backends/{name}/test").post(backends::test))
-        .service(at("/operator-webhook").get(operator_webhook::show))
+        .service(at("/nodes").get(management::service::nodes))
+        .service(at("/backends/{name}/test").post(management::service::test_backend))
+        .service(at("/operator-webhook").get(webhook_views::of_operator))
         .service(at("/operator-webhook/test").post(webhooks::test_operator))
         .service(at("/settings").get(settings::show))
         .service(at("/queue").get(queue::list).delete(queue::cancel))
@@ -82,9 +79,9 @@ fn of_operator(api: &mut web::ServiceConfig) {
         .service(at("/events").get(events::of_service))
         .service(
             at("/pause")
-                .get(pause::show)
-                .put(pause::change)
-                .patch(pause::change),
+                .get(management::service::show_pause)
+                .put(management::service::change_pause)
+                .patch(management::service::change_pause),
         );
 }
 
@@ -103,7 +100,7 @@ fn of_account(api: &mut web::ServiceConfig) {
         .service(at("/usage").get(usage::show))
         .service(at("/usage.csv").get(usage::csv))
         .service(at("/ledger.csv").get(ledger::csv))
-        .service(at("/deposits").post(deposits::create))
+        .service(at("/deposits").post(accounts::deposit))
         .service(at("/people").get(people::list).post(people::invite))
         .service(
             at("/people/{person_id}")
@@ -169,14 +166,14 @@ fn of_webhooks(api: &mut web::ServiceConfig) {
     .service(at("/webhooks/{webhook_id}/rotate-secret").post(webhooks::rotate))
     .service(
         at("/webhooks/{webhook_id}/redeliver")
-            .get(webhook_console::count_failed)
+            .get(webhook_views::count_failed)
             .post(deliveries::redeliver_failed),
     )
-    .service(at("/webhooks/{webhook_id}/verify").post(webhook_console::verify))
-    .service(at("/webhook-outcomes").get(webhook_outcomes::show))
+    .service(at("/webhooks/{webhook_id}/verify").post(webhook_views::verify))
+    .service(at("/webhook-outcomes").get(webhook_views::outcomes))
     .service(at("/deliveries").get(deliveries::list_of_account))
     .service(at("/deliveries/{delivery_id}").get(deliveries::show))
-    .service(at("/deliveries/{delivery_id}/sent").get(sent_requests::list))
+    .service(at("/deliveries/{delivery_id}/sent").get(webhook_views::sent_requests))
     .service(at("/deliveries/{delivery_id}/redeliver").post(deliveries::redeliver));
 }
 

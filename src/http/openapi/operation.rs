@@ -49,11 +49,6 @@ impl Operation {
         self
     }
 
-    /// The id of a record, which may not exist.
-    pub fn path_id(self, name: &str, text: &str) -> Self {
-        self.path(name, text, uuid()).refuses([Code::NotFound])
-    }
-
     pub fn path(self, name: &str, text: &str, schema: Value) -> Self {
         self.parameter(name, "path", text, schema)
     }
@@ -162,15 +157,38 @@ impl Operation {
         self
     }
 
+    /// Adds the ids that the path names, before the other parameters. There may be no record with such an id.
+    fn with_ids(mut self, path: &str, auth: RequiredAuth) -> Self {
+        let source = match auth {
+            RequiredAuth::AdminToken => "",
+            RequiredAuth::None | RequiredAuth::ApiKey => ", as its creation returned it",
+        };
+        let others = std::mem::take(&mut self.parameters);
+        for name in path.split(['{', '}']) {
+            if let Some(record) = name.strip_suffix("_id") {
+                let text = format!("The {record}'s id{source}.");
+                self = self.path(name, &text, uuid()).refuses([Code::NotFound]);
+            }
+        }
+        self.parameters.extend(others);
+        self
+    }
+
     /// Renders the call. Adds its errors to `responses`, the components of the document, and references them.
-    pub fn write(self, auth: RequiredAuth, responses: &mut Map<String, Value>) -> Value {
+    pub fn write(
+        self,
+        path: &str,
+        auth: RequiredAuth,
+        responses: &mut Map<String, Value>,
+    ) -> Value {
+        let this = self.with_ids(path, auth);
         let mut written_responses: BTreeMap<u16, Value> = BTreeMap::new();
-        for response in self.responses {
+        for response in this.responses {
             written_responses.insert(response.status, response.write(auth));
         }
         let mut codes: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
         let common = error_responses::common_codes(auth).iter().copied();
-        for code in common.chain(self.codes) {
+        for code in common.chain(this.codes) {
             let listed = codes.entry(code.status().as_u16()).or_default();
             if !listed.contains(&code) {
                 listed.push(code);
@@ -180,18 +198,18 @@ impl Operation {
             written_responses.insert(status, error_responses::response(&codes, auth, responses));
         }
         let mut written = json!({
-            "operationId": self.id,
-            "tags": [self.group],
-            "summary": self.summary,
+            "operationId": this.id,
+            "tags": [this.group],
+            "summary": this.summary,
             "responses": written_responses.into_iter().map(|(status, it)| (status.to_string(), it)).collect::<Map<_, _>>(),
         });
-        if !self.text.is_empty() {
-            written["description"] = self.text.into();
+        if !this.text.is_empty() {
+            written["description"] = this.text.into();
         }
-        if !self.parameters.is_empty() {
-            written["parameters"] = self.parameters.into();
+        if !this.parameters.is_empty() {
+            written["parameters"] = this.parameters.into();
         }
-        if let Some(body) = self.body {
+        if let Some(body) = this.body {
             written["requestBody"] = body;
         }
         written["security"] = match auth {

@@ -7,8 +7,6 @@ use tintype_api::schema::words;
 use tintype_api::{Account, Body as _, NewAccount, NewDeposit, Transaction};
 use tintype_storage::domain::account::AccountChange;
 
-pub const ID: &str = "The account's id.";
-
 fn example() -> Value {
     json!({
         "account_id": ACCOUNT,
@@ -53,7 +51,6 @@ pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
 /// `GET /accounts/{account_id}`
 pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("showAccount", "Accounts", "Get an account")
-        .path_id("account_id", ID)
         .response(builder.response::<Account>(200, "The account.", example()))
 }
 
@@ -65,7 +62,6 @@ pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
         "Rename, limit, deactivate or reactivate an account",
     )
     .text("Omitted fields and `null` leave a value unchanged, except that `null` removes `low_balance`, `limits` and each single limit. A limit applies from the next call on, to all keys of the account together, even if the limits of a key are higher. Reserved amounts count as spent, so a day or month is never charged more than its limit.")
-    .path_id("account_id", ID)
     .body(
         AccountChange::schema(&[]),
         &[
@@ -107,7 +103,6 @@ pub fn deposit(builder: &mut DocumentBuilder<'_>) -> Operation {
         }),
     );
     Operation::new("addDeposit", "Accounts", "Add funds")
-        .path_id("account_id", ID)
         .idempotent(
             "Your name for this deposit. Repeated calls with the same name book one deposit.",
         )
@@ -135,7 +130,6 @@ pub fn deposit(builder: &mut DocumentBuilder<'_>) -> Operation {
 pub fn transactions(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("listTransactions", "Accounts", "List an account's transactions")
         .text("Newest first. If few entries match a filter, a page may end early and still have a `next_cursor`.")
-        .path_id("account_id", ID)
         .window()
         .query("kind", "Only entries of this kind.", words(["deposit", "charge", "adjustment"]))
         .query("from", "Only from this time on.", date_time())

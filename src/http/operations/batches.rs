@@ -13,7 +13,6 @@ use tintype_api::{Batch, BatchEstimate, BatchResult};
 use tintype_storage::domain::tier::{Mode, Tier};
 
 const BATCH: &str = "01a1fa95-2b0e-7f10-8a3c-4d5e6f708192";
-const ID: &str = "The batch's id, as its creation returned it.";
 
 /// A batch of two jobs, one of them done.
 fn example() -> Value {
@@ -192,7 +191,6 @@ pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
         .header(Header::PREFERENCE_APPLIED);
     Operation::new("showBatch", "Batches", "Get a batch")
         .text("Responds at once. With `wait` or `Prefer: wait=N` it responds when the batch has ended, at the latest after that many seconds.")
-        .path_id("batch_id", ID)
         .long_poll("Seconds to wait for the end of the batch.")
         .response(shown)
         .refuses([Code::ValidationFailed, Code::StorageUnavailable])
@@ -228,7 +226,6 @@ pub fn results(builder: &mut DocumentBuilder<'_>) -> Operation {
         .not_stored();
     Operation::new("getBatchResults", "Batches", "Stream the results of a batch")
         .text("One line per request, in their order, at any time: `status` shows which ones have ended. Each response has fresh image URLs. If the connection breaks before the last line, repeat the call.")
-        .path_id("batch_id", ID)
         .response(stream)
 }
 
@@ -249,7 +246,6 @@ pub fn cancel(builder: &mut DocumentBuilder<'_>) -> Operation {
     );
     Operation::new("cancelBatch", "Batches", "Cancel a batch")
         .text("Its queued jobs fail with the error `canceled`, and their prices are released. Started jobs continue. `409` if all jobs have ended.")
-        .path_id("batch_id", ID)
         .response(answer.not_stored())
         .refuses([Code::Conflict, Code::StorageUnavailable])
 }
@@ -258,7 +254,6 @@ pub fn cancel(builder: &mut DocumentBuilder<'_>) -> Operation {
 pub fn of_account(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("listBatches", "Jobs", "List an account's batches")
         .text("Newest first.")
-        .path_id("account_id", super::accounts::ID)
         .window()
         .response(builder.page::<Batch>("A page of batches.", page(example())))
 }

@@ -7,8 +7,6 @@ use serde_json::{Value, json};
 use tintype_api::Delivery;
 use tintype_api::schema::{EXAMPLE_ID as JOB, words};
 
-const ID: &str = "The delivery's id.";
-
 fn example() -> Value {
     json!({
         "delivery_id": JOB,
@@ -56,7 +54,6 @@ pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
 /// `GET /deliveries/{delivery_id}`
 pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("showDelivery", "Deliveries", "Get a delivery")
-        .path_id("delivery_id", ID)
         .response(builder.response::<Delivery>(200, "The delivery with its attempts.", example()))
 }
 
@@ -64,7 +61,6 @@ pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
 pub fn redeliver(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("redeliver", "Deliveries", "Send a delivery again")
         .text("Makes the delivery pending again, with a new schedule of attempts. `409` if its webhook was deleted or now has another URL.")
-        .path_id("delivery_id", ID)
         .response(builder.response::<Delivery>(202, "The delivery, pending.", pending()))
         .refuses([Code::Conflict])
 }

@@ -10,8 +10,6 @@ use tintype_api::schema::words;
 use tintype_api::{Job, ListedJob};
 use tintype_storage::domain::tier::{Mode, Tier};
 
-const ID: &str = "The job's id, as its creation returned it.";
-
 /// `GET /jobs`
 pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
     let entry = with(
@@ -65,7 +63,6 @@ pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
         .header(Header::PREFERENCE_APPLIED);
     Operation::new("showJob", "Jobs", "Get a job")
         .text("Responds at once. With `wait` or `Prefer: wait=N` it responds when the job has ended, at the latest after that many seconds; set a longer timeout in your client. Unknown parameters are ignored here, because some pages add one to avoid caches.")
-        .path_id("job_id", ID)
         .long_poll("Seconds to wait for the end of the job.")
         .response(shown)
         .refuses([Code::ValidationFailed, Code::StorageUnavailable])
@@ -80,7 +77,6 @@ pub fn cancel(builder: &mut DocumentBuilder<'_>) -> Operation {
     );
     Operation::new("cancelJob", "Jobs", "Cancel a job")
         .text("Releases the price at once and sends the webhook. A job that has started or ended is not canceled: `409`.")
-        .path_id("job_id", ID)
         .response(gone.not_stored())
         .refuses([Code::Conflict])
 }
@@ -96,7 +92,6 @@ pub fn follow(_: &mut DocumentBuilder<'_>) -> Operation {
         .header(Header::UNBUFFERED);
     Operation::new("followJob", "Jobs", "Stream the events of a job")
         .text("The states of a job as server-sent events: the current one at once, then each new one. The stream ends after the terminal one. `data` of an event `status` is the job as the lookup returns it. An event `queue` reports each new position of a queued job, such as `{\"job_id\":\"…\",\"queue_position\":36,\"estimated_start_at\":\"2026-11-20T20:12:40.000Z\"}`, and if the backend reports progress there are events `progress`, such as `{\"job_id\":\"…\",\"progress\":0.42}`; both at most once a second. Short states may be skipped, but never the last one. If the stream breaks, reconnect with `Last-Event-ID`.")
-        .path_id("job_id", ID)
         .header("Last-Event-ID", "The id of the last received event.", json!({"type": "string", "examples": ["1"]}))
         .response(stream)
         .response(ResponseDoc::new(204, "The client has already received the last event.").not_stored())

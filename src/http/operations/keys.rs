@@ -1,14 +1,11 @@
 //! Describes the operator's calls on API keys.
 
-use super::accounts;
 use super::examples::{ACCOUNT, KEY, last_page, with};
 use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc};
 use crate::web::problem::Code;
 use serde_json::{Value, json};
 use tintype_api::{ApiKey, Body as _, Rotation};
 use tintype_storage::domain::api_key::KeyChange;
-
-const ID: &str = "The key's id.";
 
 fn example() -> Value {
     json!({
@@ -45,7 +42,6 @@ fn with_text() -> Value {
 /// `GET /accounts/{account_id}/keys`
 pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("listKeys", "Keys", "List an account's keys")
-        .path_id("account_id", accounts::ID)
         .window()
         .response(
             builder.page::<ApiKey>("A page of keys, without their texts.", last_page(example())),
@@ -65,7 +61,6 @@ pub fn create(builder: &mut DocumentBuilder<'_>) -> Operation {
     });
     Operation::new("createKey", "Keys", "Create a key")
         .text("`api_key` is returned only here; the service stores only its hash. Every restriction is optional. An account has at most 100 keys.")
-        .path_id("account_id", accounts::ID)
         .body(
             KeyChange::schema(&["name"]),
             &[("With all rights", minimal), ("Restricted", full)],
@@ -81,16 +76,17 @@ pub fn create(builder: &mut DocumentBuilder<'_>) -> Operation {
 
 /// `GET /keys/{key_id}`
 pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
-    Operation::new("showApiKey", "Keys", "Get a key")
-        .path_id("key_id", ID)
-        .response(builder.response::<ApiKey>(200, "The key, without its text.", example()))
+    Operation::new("showApiKey", "Keys", "Get a key").response(builder.response::<ApiKey>(
+        200,
+        "The key, without its text.",
+        example(),
+    ))
 }
 
 /// `PATCH /keys/{key_id}`
 pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("changeKey", "Keys", "Change a key")
         .text("Omitted fields stay unchanged; `null` removes a restriction. Changes apply from the next call on.")
-        .path_id("key_id", ID)
         .body(KeyChange::schema(&[]), &[
             ("Deactivate", json!({"active": false})),
             ("Remove a limit", json!({"spend_limit": null})),
@@ -102,7 +98,6 @@ pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
 pub fn remove(_: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("removeKey", "Keys", "Delete a key")
         .text("Its jobs continue and are charged. The panel's own key (`system`) cannot be deleted: 409.")
-        .path_id("key_id", ID)
         .response(ResponseDoc::new(204, "The key is deleted."))
         .refuses([Code::Conflict])
 }
@@ -115,7 +110,6 @@ pub fn rotate(builder: &mut DocumentBuilder<'_>) -> Operation {
     );
     Operation::new("rotateKey", "Keys", "Rotate a key")
         .text("Issues a new text. Limits and spending stay the same. At most 8 earlier texts are valid at the same time.")
-        .path_id("key_id", ID)
         .optional_body(Rotation::schema(&[]), &[("Revoke a leaked key", json!({"overlap_hours": 0}))])
         .response(builder.response::<ApiKey>(200, "The key with its new text.", rotated))
         .refuses([Code::Conflict])

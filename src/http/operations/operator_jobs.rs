@@ -8,7 +8,6 @@ use tintype_api::JobRecord;
 use tintype_api::schema::words;
 use tintype_storage::domain::tier::{Mode, Tier};
 
-const ID: &str = "The job's id.";
 const ACCOUNT: &str = "The job's account. Without it the service searches all accounts, which takes long if there are very many.";
 
 /// `GET /jobs`
@@ -40,7 +39,6 @@ pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
 /// `GET /jobs/{job_id}`
 pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("showJob", "Jobs", "Get a job")
-        .path_id("job_id", ID)
         .query("account_id", ACCOUNT, uuid())
         .response(builder.response::<JobRecord<'static>>(
             200,
@@ -55,7 +53,6 @@ pub fn cancel(builder: &mut DocumentBuilder<'_>) -> Operation {
     let example = record_without_image(canceled_job());
     Operation::new("cancelJob", "Jobs", "Cancel a job")
         .text("Releases the price at once and sends the webhook. A job that has started or ended is not canceled: `409`.")
-        .path_id("job_id", ID)
         .query(
             "account_id",
             ACCOUNT,

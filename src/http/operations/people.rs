@@ -1,13 +1,10 @@
 //! Describes the operator's calls on the people of an account.
 
-use super::accounts;
 use super::examples::{ACCOUNT, PERSON, last_page};
 use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc};
 use crate::web::problem::Code;
 use serde_json::{Value, json};
 use tintype_api::{Body as _, InviteAgain, InvitePerson, Person, PersonChange};
-
-const ID: &str = "The person's id.";
 
 fn example() -> Value {
     json!({
@@ -30,18 +27,11 @@ fn invited_person() -> Value {
     person
 }
 
-fn on(id: &'static str, summary: &'static str) -> Operation {
-    Operation::new(id, "People", summary)
-        .path_id("account_id", accounts::ID)
-        .path_id("person_id", ID)
-}
-
 /// `GET /accounts/{account_id}/people`
 pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
     let page = last_page(example());
     Operation::new("listPeople", "People", "List an account's people")
         .text("People who sign in to the panel for this account, oldest first.")
-        .path_id("account_id", accounts::ID)
         .window()
         .response(builder.page::<Person>("A page of people.", page))
 }
@@ -53,7 +43,6 @@ pub fn invite(builder: &mut DocumentBuilder<'_>) -> Operation {
         .not_stored();
     Operation::new("invitePerson", "People", "Invite a person")
         .text("Creates a link for one use within 7 days, with which they choose a password.")
-        .path_id("account_id", accounts::ID)
         .body(InvitePerson::schema(&[]), &[("An owner", body)])
         .response(answer)
         .refuses([Code::Conflict])
@@ -61,7 +50,7 @@ pub fn invite(builder: &mut DocumentBuilder<'_>) -> Operation {
 
 /// `GET /accounts/{account_id}/people/{person_id}`
 pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
-    on("showPerson", "Get a person").response(builder.response::<Person>(
+    Operation::new("showPerson", "People", "Get a person").response(builder.response::<Person>(
         200,
         "The person.",
         example(),
@@ -71,14 +60,14 @@ pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
 /// `PATCH /accounts/{account_id}/people/{person_id}`
 pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
     let body = json!({"role": "viewer"});
-    on("changePerson", "Change a person's role")
+    Operation::new("changePerson", "People", "Change a person's role")
         .body(PersonChange::schema(&[]), &[("Restrict to viewing", body)])
         .response(builder.response::<Person>(200, "The changed person.", example()))
 }
 
 /// `DELETE /accounts/{account_id}/people/{person_id}`
 pub fn remove(_: &mut DocumentBuilder<'_>) -> Operation {
-    on("removePerson", "Remove a person")
+    Operation::new("removePerson", "People", "Remove a person")
         .text("Also ends their sessions at once.")
         .response(ResponseDoc::new(204, "The person is removed."))
 }
@@ -86,7 +75,7 @@ pub fn remove(_: &mut DocumentBuilder<'_>) -> Operation {
 /// `POST /accounts/{account_id}/people/{person_id}/invitation`
 pub fn invite_again(builder: &mut DocumentBuilder<'_>) -> Operation {
     let body = json!({"revoke": true});
-    on("invitePersonAgain", "Issue a new link")
+    Operation::new("invitePersonAgain", "People", "Issue a new link")
         .text("The person chooses a password with it, whether they already have one or not. Earlier links stop working.")
         .optional_body(
             InviteAgain::schema(&[]),
@@ -100,7 +89,7 @@ pub fn invite_again(builder: &mut DocumentBuilder<'_>) -> Operation {
 
 /// `DELETE /accounts/{account_id}/people/{person_id}/sessions`
 pub fn sign_out(_: &mut DocumentBuilder<'_>) -> Operation {
-    on("signPersonOut", "Sign a person out")
+    Operation::new("signPersonOut", "People", "Sign a person out")
         .text("Ends all their sessions. They can sign in again; to keep them out, issue a new link with `revoke`, or remove them.")
         .response(ResponseDoc::new(204, "All their sessions have ended."))
 }

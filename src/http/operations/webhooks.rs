@@ -1,14 +1,11 @@
 //! Describes the operator's calls on webhooks.
 
-use super::accounts;
 use super::deliveries::pending;
 use super::examples::{ACCOUNT, WEBHOOK, last_page, with};
 use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc};
 use crate::web::problem::Code;
 use serde_json::{Value, json};
 use tintype_api::{Body as _, Delivery, Redelivery, RedeliveryRange, Webhook, WebhookFields};
-
-const ID: &str = "The webhook's id.";
 
 fn example() -> Value {
     json!({
@@ -25,7 +22,6 @@ fn example() -> Value {
 /// `GET /accounts/{account_id}/webhooks`
 pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("listWebhooks", "Webhooks", "List an account's webhooks")
-        .path_id("account_id", accounts::ID)
         .window()
         .response(builder.page::<Webhook>("A page of webhooks.", last_page(example())))
 }
@@ -34,7 +30,6 @@ pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
 pub fn register(builder: &mut DocumentBuilder<'_>) -> Operation {
     let example_body = json!({"url": "https://shop.example/hooks/tintype"});
     Operation::new("registerWebhook", "Webhooks", "Register a webhook")
-        .path_id("account_id", accounts::ID)
         .body(
             WebhookFields::schema(&["url"]),
             &[("A webhook", example_body)],
@@ -57,14 +52,12 @@ pub fn register(builder: &mut DocumentBuilder<'_>) -> Operation {
 /// `GET /webhooks/{webhook_id}`
 pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("showWebhook", "Webhooks", "Get a webhook")
-        .path_id("webhook_id", ID)
         .response(builder.response::<Webhook>(200, "The webhook with its secret.", example()))
 }
 
 /// `PATCH /webhooks/{webhook_id}`
 pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("changeWebhook", "Webhooks", "Change a webhook")
-        .path_id("webhook_id", ID)
         .body(
             WebhookFields::schema(&[]),
             &[
@@ -80,7 +73,6 @@ pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
 pub fn remove(_: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("removeWebhook", "Webhooks", "Delete a webhook")
         .text("Its pending deliveries end as `failed` with the reason `webhook deleted`.")
-        .path_id("webhook_id", ID)
         .response(ResponseDoc::new(204, "The webhook is deleted."))
 }
 
@@ -88,7 +80,6 @@ pub fn remove(_: &mut DocumentBuilder<'_>) -> Operation {
 pub fn test(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("testWebhook", "Webhooks", "Send a test delivery")
         .text("Reports a job that never existed, with `metadata` `{\"test\": true}`. One per minute and webhook. Returns 409 while the webhook is inactive.")
-        .path_id("webhook_id", ID)
         .response(
             builder.response::<Delivery>(202, "The delivery, pending.",
                 pending(),
@@ -127,7 +118,6 @@ pub fn test_operator(builder: &mut DocumentBuilder<'_>) -> Operation {
 pub fn rotate(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("rotateSecret", "Webhooks", "Rotate a webhook secret")
         .text("`X-Signature` uses the new secret at once; `webhook-signature` contains signatures with both for 24 hours.")
-        .path_id("webhook_id", ID)
         .response(builder.response::<Webhook>(200, "The webhook with its new secret.", example()))
 }
 
@@ -139,7 +129,6 @@ pub fn redeliver(builder: &mut DocumentBuilder<'_>) -> Operation {
         "Redeliver all failed deliveries",
     )
     .text("Redelivers failed deliveries of this webhook created in a time range, newest first. One call scans 10,000 deliveries of the account over all webhooks; while `more` is true, call again with `cursor`.")
-    .path_id("webhook_id", ID)
     .body(
         RedeliveryRange::schema(&[]),
         &[(

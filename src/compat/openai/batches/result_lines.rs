@@ -3,7 +3,7 @@
 
 use crate::application::error::{Error, ErrorKind};
 use crate::application::file_batches::{ResultsFile, ResultsKind};
-use crate::application::result_url::presign;
+use crate::application::jobs::presign;
 use crate::application::services::JobService;
 use crate::compat::base64_body::{Part, StoredImage, pieces, streamed_body};
 use crate::compat::dialect::Dialect;
