@@ -31,7 +31,6 @@ pub(crate) mod generation_request;
 pub(crate) mod idempotency;
 pub(crate) mod image_views;
 pub(crate) mod input_ingestion;
-pub(crate) mod invitations;
 pub(crate) mod job_list;
 pub(crate) mod jobs;
 pub(crate) mod ledger;

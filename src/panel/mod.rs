@@ -14,7 +14,6 @@ mod events;
 mod form;
 mod guard;
 mod hourly;
-mod invitations;
 mod job_images;
 mod jobs;
 mod key;

@@ -2,8 +2,8 @@
 
 use super::guard::{AUTHENTICATOR, same_site};
 use super::{
-    account_list, audit, batches, events, invitations, job_images, jobs, key, ledger, overview,
-    pages, playground, queue, service, service_usage, sessions, settings, usage, webhook_views,
+    account_list, audit, batches, events, job_images, jobs, key, ledger, overview, pages,
+    playground, queue, service, service_usage, sessions, settings, usage, webhook_views,
 };
 use crate::management::{self, accounts, deliveries, keys, people, webhooks};
 use crate::web::catch_panic::GuardedResource;
@@ -58,8 +58,8 @@ fn of_visitors(api: &mut web::ServiceConfig) {
     .service(at("/session/operator").post(sessions::sign_in_operator))
     .service(at("/session/password").post(sessions::change_password))
     .service(at("/sessions").delete(sessions::sign_out_everywhere))
-    .service(at("/invitation").post(invitations::show))
-    .service(at("/invitation/accept").post(invitations::accept))
+    .service(at("/invitation").post(sessions::show_invitation))
+    .service(at("/invitation/accept").post(sessions::accept_invitation))
     .service(at("/sign-in").get(sessions::sign_in_options));
 }
 
