@@ -55,8 +55,3 @@ impl<'a> DocumentBuilder<'a> {
         self.generator.take_definitions(true)
     }
 }
-
-/// A reference to a component of the document.
-pub fn component_reference(kind: &str, name: &str) -> Value {
-    json!({"$ref": format!("#/components/{kind}/{name}")})
-}

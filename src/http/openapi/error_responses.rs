@@ -1,7 +1,6 @@
 //! The error responses of the documents, from the table of codes.
 
-use super::document_builder::component_reference;
-use super::headers::Header;
+use super::headers::{Header, component_reference};
 use super::required_auth::RequiredAuth;
 use crate::web::problem::Code;
 use serde_json::{Map, Value, json};
