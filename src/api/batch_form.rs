@@ -2,10 +2,11 @@
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
-use std::fmt;
 
 /// The member of a document that contains the requests.
 pub const REQUESTS: &str = "requests";
+
+const ADVICE: &str = r#"give one request per line, or one object {"requests": [...]}"#;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -18,27 +19,17 @@ pub enum Form {
 }
 
 /// Why a file is neither JSON Lines nor a document with requests.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum FormFault {
     /// One JSON object over several lines, without requests.
+    #[error("is a JSON object without `requests`; {ADVICE}")]
     NoRequests,
+    #[error("is a JSON array; {ADVICE}")]
     Array,
     /// A document over several lines with a syntax error.
+    #[error("is not well-formed JSON: {0}; {ADVICE}")]
     Syntax(serde_json::Error),
 }
-
-impl fmt::Display for FormFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoRequests => f.write_str("is a JSON object without `requests`")?,
-            Self::Array => f.write_str("is a JSON array")?,
-            Self::Syntax(error) => write!(f, "is not well-formed JSON: {error}")?,
-        }
-        f.write_str(r#"; give one request per line, or one object {"requests": [...]}"#)
-    }
-}
-
-impl std::error::Error for FormFault {}
 
 /// Detects the format of a file that is not a table.
 ///

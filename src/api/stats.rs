@@ -1,35 +1,51 @@
-//! The response with the statistics of the service.
+//! The response with the statistics of the service: queue, running jobs, throughput, backends, webhooks.
 
-use crate::application::service_stats::ServiceStats;
+use crate::application::blocking::blocking;
+use crate::application::core::Core;
+use crate::application::error::Error;
 use std::time::Duration;
 use tintype_actors::backends::{BackendHealth, Health};
 use tintype_actors::stats::{RecentFigures, WINDOW};
 use tintype_api::{Backend, BackendError, BackendTries, Stats, Throughput};
 use tintype_storage::domain::tier::Tier;
+use tintype_storage::engine::Wait as _;
 
-pub fn stats(stats: &ServiceStats) -> Stats {
-    let tiers = Tier::ALL.iter();
-    let queued = tiers.map(|tier| (tier.word(), stats.depths.queued[tier.index()]));
-    Stats {
+/// The count of pending deliveries stops here.
+const MAX_COUNTED: usize = 10_000;
+
+/// # Errors
+/// The store fails.
+pub async fn stats(core: &Core) -> Result<Stats, Error> {
+    let store = core.store.clone();
+    let pending = blocking(move || store.pending_deliveries(MAX_COUNTED).wait());
+    let webhooks_pending = pending.await?;
+    let (stats, now) = (core.system.stats(), core.now());
+    let depths = core.system.waiting_jobs().depths();
+    let queued = Tier::ALL.iter();
+    let queued = queued.map(|tier| (tier.word(), depths.queued[tier.index()]));
+    let ended = stats.jobs.recent.counts(now, WINDOW);
+    let recent = stats.backends.iter().map(|it| it.recent.figures(now));
+    let backends = core.system.backends().into_iter().zip(recent);
+    Ok(Stats {
         queued: queued.collect(),
-        running: stats.depths.running,
-        live_jobs: stats.live_jobs,
+        running: depths.running,
+        live_jobs: core.system.live_jobs(),
         throughput: Throughput {
             window_seconds: WINDOW.as_secs(),
-            since: stats.ended.since.into(),
-            done: stats.ended.counts[0],
-            failed: stats.ended.counts[1],
+            since: ended.since.into(),
+            done: ended.counts[0],
+            failed: ended.counts[1],
         },
-        backends: stats.backends.iter().map(backend).collect(),
-        webhooks_pending: stats.deliveries_pending,
-        last_export_at: stats.last_export.map(Into::into),
-    }
+        backends: backends.map(|(it, recent)| backend(it, recent)).collect(),
+        webhooks_pending,
+        last_export_at: core.store.last_export().await?.map(Into::into),
+    })
 }
 
-fn backend((backend, recent): &(BackendHealth, RecentFigures)) -> Backend {
+fn backend(backend: BackendHealth, recent: RecentFigures) -> Backend {
     let millis = |it: Duration| u64::try_from(it.as_millis()).unwrap_or(u64::MAX);
     Backend {
-        name: backend.name.clone(),
+        name: backend.name,
         health: match backend.health {
             Health::Unknown => "unknown".into(),
             Health::Up => "up".into(),
@@ -43,8 +59,7 @@ fn backend((backend, recent): &(BackendHealth, RecentFigures)) -> Backend {
         shared: backend.is_shared,
         running: backend.running,
         last_answer_at: backend.last_answer_at.map(Into::into),
-        last_error: (backend.last_error.as_ref())
-            .map(|it| BackendError::new(None, it.at, it.cause.clone())),
+        last_error: (backend.last_error).map(|it| BackendError::new(None, it.at, it.cause)),
         last_hour: BackendTries {
             tries: recent.tries,
             failed: recent.failed,

@@ -1,6 +1,6 @@
 //! Issues, changes, rotates and deletes API keys.
 
-use super::audit_context::{AuditContext, Subject, to_audit_entry};
+use super::audit_context::{AuditContext, Subject};
 use super::caller::Caller;
 use super::commit::{Change, ChangeGuard};
 use super::core::Core;
@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::api_key::{self, ApiKey, KeyChange, KeyHash, RateLimit};
-use tintype_storage::domain::audit_log::{Action, AuditEntry};
+use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::store::Writes;
+use tintype_storage::store::{Write, Writes};
 
 /// Per account.
 const MAX_KEYS: usize = 100;
@@ -73,9 +73,8 @@ pub async fn issue(
     };
     let mut writes = core.store.put_key(&api_key::hash(&text), &key);
     writes.extend(also(&key));
-    let entry = entry(core, context, Action::KeyCreate, &key);
-    let entry = to_audit_entry(entry, None, Some(facts(&key, now)));
-    writes.push(core.store.add_audit(&entry));
+    let facts = Some(facts(&key, now));
+    writes.push(context.record(core, Action::KeyCreate, subject(&key), None, facts));
     core.commit(Change::under_lock(guard, writes)).await?;
     Ok((text, key))
 }
@@ -95,9 +94,14 @@ pub async fn change(
     if key == before {
         return Ok(key);
     }
-    let entry = change_entry(core, context, Action::KeyChange, &before, &key);
     let mut writes = core.store.put_key(&hash, &key);
-    writes.push(core.store.add_audit(&entry));
+    writes.push(record_change(
+        core,
+        context,
+        Action::KeyChange,
+        &before,
+        &key,
+    ));
     let cache = Arc::clone(&accounts.auth.api_keys);
     let (after, gone) = (Some((hash, key.clone())), before.clone());
     let change = Change::under_lock(guard, writes).then(move || cache.forget(&hash, &gone));
@@ -139,9 +143,14 @@ pub async fn rotate(
         )));
     }
     let new = api_key::hash(&text);
-    let entry = change_entry(core, context, Action::KeyRotate, &before, &key);
     let mut writes = core.store.rotate_key(&old, &new, &key, &ended);
-    writes.push(core.store.add_audit(&entry));
+    writes.push(record_change(
+        core,
+        context,
+        Action::KeyRotate,
+        &before,
+        &key,
+    ));
     let cache = Arc::clone(&accounts.auth.api_keys);
     let (after, gone) = (Some((new, key.clone())), before.clone());
     let change = Change::under_lock(guard, writes).then(move || cache.forget(&old, &gone));
@@ -165,10 +174,9 @@ pub async fn delete(accounts: &AccountService, caller: &Caller, id: KeyId) -> Re
         )));
     }
     let now = core.now();
-    let entry = entry(core, context, Action::KeyDelete, &key);
-    let entry = to_audit_entry(entry, Some(facts(&key, now)), None);
+    let facts = Some(facts(&key, now));
     let mut writes = core.store.remove_key(&hash, &key, now);
-    writes.push(core.store.add_audit(&entry));
+    writes.push(context.record(core, Action::KeyDelete, subject(&key), facts, None));
     let cache = Arc::clone(&accounts.auth.api_keys);
     let gone = key.clone();
     let change = Change::under_lock(guard, writes).then(move || {
@@ -184,21 +192,20 @@ async fn is_of_panel(core: &Core, key: &ApiKey) -> Result<bool, Error> {
     Ok(core.store.panel_key(key.account).await? == Some(key.id))
 }
 
-fn entry(core: &Core, context: &AuditContext, action: Action, key: &ApiKey) -> AuditEntry {
-    let subject = Subject::of(key.account, key.id.0);
-    context.entry(core, action, subject)
+fn subject(key: &ApiKey) -> Subject {
+    Subject::of(key.account, key.id.0)
 }
 
-fn change_entry(
+fn record_change(
     core: &Core,
     context: &AuditContext,
     action: Action,
     before: &ApiKey,
     after: &ApiKey,
-) -> AuditEntry {
+) -> Write {
     let now = core.now();
     let [was, is] = [before, after].map(|key| Some(facts(key, now)));
-    to_audit_entry(entry(core, context, action, after), was, is)
+    context.record(core, action, subject(after), was, is)
 }
 
 /// The fields of a key that the audit log records: all that an operator sets.

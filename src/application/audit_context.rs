@@ -7,6 +7,7 @@ use serde_json::Value;
 use std::net::IpAddr;
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry, Note};
 use tintype_storage::domain::ids::{AccountId, AuditId};
+use tintype_storage::store::Write;
 use uuid::Uuid;
 
 /// Characters of one text that an entry keeps. A record with two of the longest URLs must fit the store.
@@ -76,6 +77,19 @@ impl AuditContext {
             request: origin.request.clone(),
             address: origin.address.map(|it| it.to_string()),
         }
+    }
+
+    /// The entry about a change, with the state of its subject before and after it, for the commit of the change.
+    pub fn record(
+        &self,
+        core: &Core,
+        action: Action,
+        subject: Subject,
+        before: Option<Value>,
+        after: Option<Value>,
+    ) -> Write {
+        let entry = to_audit_entry(self.entry(core, action, subject), before, after);
+        core.store.add_audit(&entry)
     }
 
     /// An entry without `before` and `after`.

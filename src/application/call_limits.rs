@@ -81,12 +81,9 @@ impl CallLimits {
 
     /// The counts to publish to the other nodes.
     pub fn counts(&self) -> Vec<RateCount> {
-        let keys = self.keys.limiters().counts(LimitKind::Key, |it| it.0);
+        let keys = self.keys.limiters.counts(LimitKind::Key, |it| it.0);
         let accounts = self.accounts.counts(LimitKind::Account, |it| it.0);
-        let fetches = self
-            .fetches
-            .limiters()
-            .counts(LimitKind::Fetches, |it| it.0);
+        let fetches = self.fetches.limiters.counts(LimitKind::Fetches, |it| it.0);
         let changes = self.changes.counts(LimitKind::Changes, |it| it.0);
         [keys, accounts, fetches, changes].concat()
     }
@@ -97,9 +94,9 @@ impl CallLimits {
             id, rate, admitted, ..
         } = *count;
         match count.limited {
-            LimitKind::Key => self.keys.limiters().charge(KeyId(id), rate, admitted),
+            LimitKind::Key => self.keys.limiters.charge(KeyId(id), rate, admitted),
             LimitKind::Account => self.accounts.charge(AccountId(id), rate, admitted),
-            LimitKind::Fetches => self.fetches.limiters().charge(KeyId(id), rate, admitted),
+            LimitKind::Fetches => self.fetches.limiters.charge(KeyId(id), rate, admitted),
             LimitKind::Changes => self.changes.charge(PersonId(id), rate, admitted),
         }
     }

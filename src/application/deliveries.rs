@@ -9,6 +9,7 @@ use super::error::{self, Error, no_webhook};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tintype_actors::delivery::{DeliveryCommand, DeliveryError, RedeliveryChange, Reply};
+use tintype_api::Redelivery;
 use tintype_storage::domain::audit_log::{Action, AuditEntry, Note};
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryState, NoReceiver};
 use tintype_storage::domain::ids::SERVICE;
@@ -30,12 +31,6 @@ pub struct Range {
     pub to: Timestamp,
     /// The last id that an earlier call scanned.
     pub after: Option<[u8; 16]>,
-}
-
-pub struct RangeRedelivered {
-    pub count: usize,
-    /// Where the next call continues; `None` at the end of the log.
-    pub next: Option<[u8; 16]>,
 }
 
 /// The same text for an unknown id and for a malformed id.
@@ -83,7 +78,7 @@ pub async fn redeliver_range(
     caller: &Caller,
     webhook: Webhook,
     range: Range,
-) -> Result<RangeRedelivered, Error> {
+) -> Result<Redelivery, Error> {
     let context = caller.change(core, webhook.account).await?;
     let mut after = range.after;
     let (selected, mut next) = find_failed(core, webhook, range).await?;
@@ -117,7 +112,7 @@ pub async fn redeliver_range(
             }
         }
     }
-    Ok(RangeRedelivered { count, next })
+    Ok(Redelivery::new(count, next))
 }
 
 /// Returns the failed deliveries of a bounded part of the log, and where the rest begins.

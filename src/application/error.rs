@@ -1,7 +1,6 @@
 //! Refusals and failures of use cases. Each interface renders them in its own format.
 
 use crate::inputs::MemoryUnavailable;
-use std::fmt;
 use tintype_actors::account::NoReply;
 use tintype_actors::delivery::DeliveryError;
 use tintype_storage::domain::caller::CallerRefusal;
@@ -39,7 +38,8 @@ pub enum ErrorKind {
     Overloaded,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{detail}")]
 pub struct Error {
     pub kind: ErrorKind,
     /// What failed and what to do.
@@ -88,14 +88,6 @@ impl Error {
         self
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.detail)
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// A bug or a failure whose cause is in the log.
 pub fn internal() -> Error {

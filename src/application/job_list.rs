@@ -50,7 +50,7 @@ const MAX_READ_OF_ALL: usize = 10_000;
 const MAX_METADATA_OF_ALL: usize = 500;
 
 /// `None` matches every job.
-#[derive(Default)]
+#[derive(Default, PartialEq)]
 pub struct JobFilter {
     /// The word of its state.
     pub status: Option<&'static str>,
@@ -72,15 +72,7 @@ pub struct JobFilter {
 
 impl JobFilter {
     fn matches_all(&self) -> bool {
-        let of_key = self.key.is_none() && self.batch.is_none();
-        let of_record = self.tier.is_none() && self.mode.is_none() && of_key;
-        let of_time = self.created_after.is_none() && self.created_before.is_none();
-        self.status.is_none()
-            && of_record
-            && of_time
-            && self.metadata.is_empty()
-            && self.words.is_empty()
-            && !self.is_favourite
+        *self == Self::default()
     }
 
     /// Does it use the search index? Favourites do not: there are few.

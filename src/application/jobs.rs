@@ -5,9 +5,9 @@ use super::blocking::blocking;
 use super::caller::Caller;
 use super::commit::detached;
 use super::core::Core;
-use super::error::{self, Error};
-use super::result_url::presign;
+use super::error::{self, Error, ErrorKind};
 use super::services::JobService;
+use crate::images::FAULT_TARGET;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
@@ -141,4 +141,22 @@ pub async fn image_url(jobs: &JobService, job: &Job) -> Result<Option<String>, E
         Some(image) => Ok(Some(presign(jobs, &image.key).await?)),
         None => Ok(None),
     }
+}
+
+pub async fn presign(jobs: &JobService, key: &str) -> Result<String, Error> {
+    let signed = jobs
+        .images
+        .presign(
+            key,
+            jobs.core.now().to_datetime(),
+            jobs.settings.config.results.url_lifetime(),
+        )
+        .await;
+    signed.map_err(|error| {
+        tracing::error!(target: FAULT_TARGET, %error, "could not sign a download URL");
+        Error::new(
+            ErrorKind::StorageUnavailable,
+            "the service could not sign the URL of the image; try again",
+        )
+    })
 }

@@ -2,7 +2,7 @@
 
 use super::core::Core;
 use super::error::Error;
-use super::filtered_page::filter_page;
+use super::list::filter_page;
 use super::list::{TimeRange, Window};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};

@@ -1,9 +1,11 @@
-//! The requested part of a list.
+//! The requested part of a list, and how a list is read through a filter until a page is full.
 
+use super::blocking::blocking;
+use super::error::Error;
 use std::time::Duration;
 use tintype_storage::domain::ids::{first_id_of, moment_of};
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::store::Page;
+use tintype_storage::store::{Page, StoreError};
 use uuid::Uuid;
 
 #[derive(Clone, Copy)]
@@ -46,5 +48,99 @@ impl TimeRange {
             page.next = None;
         }
         page
+    }
+}
+
+/// Records scanned for one page. If few match, the page ends early and its cursor continues from there.
+const MAX_SCANNED: usize = 10_000;
+/// Records read at a time after the first read.
+const STEP: usize = 500;
+
+/// Returns a page of matching records. Runs on the blocking pool, because it may scan many. `read` returns the list in parts, `id` the
+/// cursor of a record.
+pub async fn filter_page<R: Send + 'static>(
+    window: Window,
+    read: impl FnMut(usize, Option<[u8; 16]>) -> Result<Page<R>, StoreError> + Send + 'static,
+    id: impl Fn(&R) -> [u8; 16] + Send + 'static,
+    matches: impl Fn(&R) -> bool + Send + 'static,
+) -> Result<Page<R>, Error> {
+    blocking(move || filter_page_blocking(&window, read, id, matches)).await
+}
+
+fn filter_page_blocking<R>(
+    window: &Window,
+    mut read: impl FnMut(usize, Option<[u8; 16]>) -> Result<Page<R>, StoreError>,
+    id: impl Fn(&R) -> [u8; 16],
+    matches: impl Fn(&R) -> bool,
+) -> Result<Page<R>, StoreError> {
+    let (mut items, mut after, mut scanned) = (Vec::new(), window.after, 0);
+    // One record more than the page shows whether another page follows. A filter that matches all reads no more.
+    let mut step = window.limit + 1;
+    loop {
+        let page = read(step, after)?;
+        step = STEP;
+        scanned += page.items.len();
+        let last = page.next;
+        for record in page.items {
+            if items.len() == window.limit {
+                let next = items.last().map(&id);
+                return Ok(Page { items, next });
+            }
+            if matches(&record) {
+                items.push(record);
+            }
+        }
+        if last.is_none() || scanned >= MAX_SCANNED {
+            return Ok(Page { items, next: last });
+        }
+        after = last;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    /// The numbers below 2,000, largest first. Records the size of each read.
+    fn part(steps: &RefCell<Vec<usize>>, limit: usize, after: Option<[u8; 16]>) -> Page<u128> {
+        steps.borrow_mut().push(limit);
+        let below = after.map_or(2_000, u128::from_be_bytes);
+        let items: Vec<u128> = (0..below).rev().take(limit).collect();
+        let more = items.last().is_some_and(|last| *last > 0);
+        let next = items.last().filter(|_| more).map(|it| it.to_be_bytes());
+        Page { items, next }
+    }
+
+    fn filtered_by(matches: impl Fn(&u128) -> bool) -> (Vec<u128>, Vec<usize>) {
+        let (steps, mut found) = (RefCell::default(), Vec::new());
+        let mut window = Window {
+            limit: 3,
+            after: None,
+        };
+        loop {
+            let read = |limit, after| Ok(part(&steps, limit, after));
+            let page =
+                filter_page_blocking(&window, read, |it| it.to_be_bytes(), &matches).unwrap();
+            found.extend(page.items);
+            match page.next {
+                Some(next) if found.len() < 6 => window.after = Some(next),
+                _ => return (found, steps.into_inner()),
+            }
+        }
+    }
+
+    #[test]
+    fn a_filter_that_matches_all_reads_no_more_than_the_page() {
+        let (found, steps) = filtered_by(|_| true);
+        assert_eq!(found, [1_999, 1_998, 1_997, 1_996, 1_995, 1_994]);
+        assert_eq!(steps, [4, 4]);
+    }
+
+    #[test]
+    fn a_narrow_filter_continues_reading_and_omits_nothing() {
+        let (found, steps) = filtered_by(|it| it.is_multiple_of(500));
+        assert_eq!(found, [1_500, 1_000, 500, 0]);
+        assert!(steps.contains(&STEP), "{steps:?}");
     }
 }

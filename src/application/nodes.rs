@@ -4,55 +4,57 @@ use super::core::Core;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tintype_actors::node::{HEARTBEAT_INTERVAL, NodeState, SeenNode};
+use tintype_api::Node;
 use tintype_storage::domain::ids::NodeId;
-use tintype_storage::domain::node::{Node, NodeProcess};
+use tintype_storage::domain::node::{self, NodeProcess};
 
 /// A node without a heartbeat for this long causes a warning.
 const LATE: Duration = HEARTBEAT_INTERVAL.saturating_mul(3);
-
-pub struct NodeView {
-    /// `None` if this process alone uses the store.
-    pub id: Option<NodeId>,
-    pub node: Node,
-    pub beat_age: Duration,
-    /// Is it the current process?
-    pub is_this: bool,
-}
+const DEAD: &str = "dead";
 
 /// All nodes, in the order of their starts.
-pub fn list(core: &Core, process: &NodeProcess) -> Vec<NodeView> {
+pub fn list(core: &Core, process: &NodeProcess) -> Vec<Node> {
     let running = core.system.waiting_jobs().depths().running as u64;
     let Some(context) = core.system.node() else {
-        let node = Node {
+        let node = node::Node {
             running,
             is_leaving: *core.stopping.borrow(),
-            ..Node::new(process.clone())
+            ..node::Node::new(process.clone())
         };
-        return vec![NodeView {
-            id: None,
-            node,
-            beat_age: Duration::ZERO,
-            is_this: true,
-        }];
+        return vec![view(None, node, Duration::ZERO, true)];
     };
-    let view = |SeenNode { id, node, since }| NodeView {
-        is_this: id == context.id,
-        id: Some(id),
-        node,
-        beat_age: since.elapsed(),
-    };
-    let mut views: Vec<NodeView> = context.nodes().into_iter().map(view).collect();
-    views.sort_by_key(|it| (it.node.process.started_at, it.id));
-    views
+    let mut nodes = context.nodes();
+    nodes.sort_by_key(|it| (it.node.process.started_at, it.id));
+    let view =
+        |SeenNode { id, node, since }| view(Some(id), node, since.elapsed(), id == context.id);
+    nodes.into_iter().map(view).collect()
+}
+
+/// A node as the wire shows it. `id` is `None` if this process alone uses the store.
+fn view(id: Option<NodeId>, node: node::Node, beat_age: Duration, answers: bool) -> Node {
+    Node {
+        node_id: id.map(Into::into),
+        answers,
+        state: match (node.has_ended, node.is_leaving) {
+            (true, _) => DEAD.into(),
+            (false, true) => "leaving".into(),
+            (false, false) => "up".into(),
+        },
+        version: node.process.version,
+        host: node.process.host,
+        pid: node.process.pid,
+        started_at: node.process.started_at.into(),
+        running: node.running,
+        beat_age_ms: u64::try_from(beat_age.as_millis()).unwrap_or(u64::MAX),
+        configuration: node.process.configuration,
+    }
 }
 
 /// Problems that need the operator's attention.
-pub fn warnings(views: &[NodeView]) -> Vec<String> {
+pub fn warnings(nodes: &[Node]) -> Vec<String> {
     let mut warnings = Vec::new();
-    let living = || views.iter().filter(|it| !it.node.has_ended);
-    let kinds = |of: fn(&NodeProcess) -> &String| -> BTreeSet<&str> {
-        living().map(|it| of(&it.node.process).as_str()).collect()
-    };
+    let living = || nodes.iter().filter(|it| *it.state != *DEAD);
+    let kinds = |of: fn(&Node) -> &str| -> BTreeSet<&str> { living().map(of).collect() };
     let versions = kinds(|it| &it.version);
     if versions.len() > 1 {
         let versions: Vec<&str> = versions.into_iter().collect();
@@ -66,11 +68,11 @@ pub fn warnings(views: &[NodeView]) -> Vec<String> {
             "the nodes are configured differently: compare what `tintype check-config` prints on each machine, and restart those that are behind".into(),
         );
     }
-    for late in living().filter(|it| it.beat_age >= LATE) {
-        let NodeProcess { host, pid, .. } = &late.node.process;
+    for late in living().filter(|it| u128::from(it.beat_age_ms) >= LATE.as_millis()) {
+        let Node { host, pid, .. } = late;
         warnings.push(format!(
             "the node {host}, process {pid}, has sent no heartbeat for {} s",
-            late.beat_age.as_secs()
+            late.beat_age_ms / 1_000
         ));
     }
     warnings
@@ -93,19 +95,22 @@ pub fn reason_not_ready(core: &Core) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn view(version: &str, configuration: &str, beat_age: Duration) -> NodeView {
-        let process = NodeProcess {
+    fn view(version: &str, configuration: &str, beat_age: Duration) -> Node {
+        super::view(
+            None,
+            node::Node::new(process(version, configuration)),
+            beat_age,
+            false,
+        )
+    }
+
+    fn process(version: &str, configuration: &str) -> NodeProcess {
+        NodeProcess {
             version: version.into(),
             host: "a".into(),
             pid: 7,
             configuration: configuration.into(),
             ..NodeProcess::default()
-        };
-        NodeView {
-            id: None,
-            node: Node::new(process),
-            beat_age,
-            is_this: false,
         }
     }
 
@@ -139,8 +144,11 @@ mod tests {
 
     #[test]
     fn a_dead_node_causes_no_warning() {
-        let mut dead = view("2", "y", Duration::from_secs(9));
-        dead.node.has_ended = true;
+        let dead = node::Node {
+            has_ended: true,
+            ..node::Node::new(process("2", "y"))
+        };
+        let dead = super::view(None, dead, Duration::from_secs(9), false);
         assert!(warnings(&[view("1", "x", Duration::ZERO), dead]).is_empty());
     }
 }

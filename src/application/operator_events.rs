@@ -1,7 +1,7 @@
 //! Operator events from periodic checks, and test events. Events about accounts and deliveries are written by the commits that cause
 //! them.
 
-use super::audit_context::{Subject, to_audit_entry};
+use super::audit_context::Subject;
 use super::blocking::blocking;
 use super::caller::Caller;
 use super::commit::{Change, ChangeGuard};
@@ -110,9 +110,9 @@ pub async fn test(core: &Core, caller: &Caller) -> Result<Delivery, Error> {
     let noted = webhooks::note_test(core, OPERATOR_WEBHOOK).await?;
     let delivery = delivery(core, operator);
     let subject = Subject::of_service(delivery.id.0);
-    let entry = context.entry(core, Action::WebhookTest, subject);
-    let entry = to_audit_entry(entry, None, Some(deliveries::facts(&delivery)));
-    let writes = vec![core.store.add_audit(&entry), noted];
+    let facts = Some(deliveries::facts(&delivery));
+    let entry = context.record(core, Action::WebhookTest, subject, None, facts);
+    let writes = vec![entry, noted];
     send(core, guard, delivery, EventSubject::Test, writes).await
 }
 

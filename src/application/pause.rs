@@ -1,6 +1,6 @@
 //! The pause switches of the project and of each model, with their reasons.
 
-use super::audit_context::{Subject, to_audit_entry};
+use super::audit_context::Subject;
 use super::caller::Caller;
 use super::commit::Change;
 use super::core::Core;
@@ -79,11 +79,10 @@ pub async fn change(
     let before = current(core).await?;
     let pause = change.apply(&before, unnamed);
     if pause != before {
+        let [was, is] = [&before, &pause].map(|it| Some(facts(it)));
         let subject = Subject::default();
-        let entry = context.entry(core, Action::PauseChange, subject);
-        let entry = to_audit_entry(entry, Some(facts(&before)), Some(facts(&pause)));
         let mut writes = core.store.set_pause(&pause);
-        writes.push(core.store.add_audit(&entry));
+        writes.push(context.record(core, Action::PauseChange, subject, was, is));
         let (here, dispatcher) = (Arc::clone(&core.pause), core.system.dispatcher());
         let known = pause.clone();
         let change =

@@ -1,16 +1,17 @@
 //! Invites, changes, signs out and removes the people of an account, who sign in to the panel.
 
-use super::audit_context::{AuditContext, Subject, to_audit_entry};
+use super::audit_context::{AuditContext, Subject};
 use super::caller::Caller;
-use super::commit::{Change, ChangeGuard};
+use super::commit::Change;
 use super::core::Core;
 use super::error::Error;
 use super::tokens;
 use serde_json::{Value, json};
 use std::time::Duration;
-use tintype_storage::domain::audit_log::{Action, AuditEntry};
+use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::person::{Email, Invitation, Person, PersonId, Role};
+use tintype_storage::store::Writes;
 
 /// Limit for the owners of an account. The operator can invite more.
 const MAX_PEOPLE: usize = 100;
@@ -107,8 +108,8 @@ pub async fn invite(
         generation: 0,
         created_at: now,
     };
-    let entry = entry(core, context, Action::PersonInvite, &person);
-    put(core, guard, entry, None, &person).await?;
+    let writes = changed(core, context, Action::PersonInvite, None, &person);
+    core.commit(Change::under_lock(guard, writes)).await?;
     Ok(NewInvitation { person, token })
 }
 
@@ -138,8 +139,14 @@ pub async fn invite_again(
         },
         false => invited,
     };
-    let entry = entry(core, context, Action::PersonInviteAgain, &person);
-    put(core, guard, entry, Some(&before), &person).await?;
+    let writes = changed(
+        core,
+        context,
+        Action::PersonInviteAgain,
+        Some(&before),
+        &person,
+    );
+    core.commit(Change::under_lock(guard, writes)).await?;
     Ok(NewInvitation { person, token })
 }
 
@@ -159,8 +166,8 @@ pub async fn change_role(
         ..before.clone()
     };
     if person != before {
-        let entry = entry(core, context, Action::PersonChange, &person);
-        put(core, guard, entry, Some(&before), &person).await?;
+        let writes = changed(core, context, Action::PersonChange, Some(&before), &person);
+        core.commit(Change::under_lock(guard, writes)).await?;
     }
     Ok(person)
 }
@@ -175,10 +182,9 @@ pub async fn remove(
     let guard = core.locks.people.lock().await?;
     let person = find(core, caller, account, id).await?;
     let context = permit_withdrawal(core, caller, &person).await?;
-    let entry = entry(core, context, Action::PersonRemove, &person);
-    let entry = to_audit_entry(entry, Some(facts(&person)), None);
+    let (subject, facts) = (subject(&person), Some(facts(&person)));
     let mut writes = core.store.remove_person(&person);
-    writes.push(core.store.add_audit(&entry));
+    writes.push(context.record(core, Action::PersonRemove, subject, facts, None));
     Ok(core.commit(Change::under_lock(guard, writes)).await?)
 }
 
@@ -193,11 +199,9 @@ pub async fn sign_out(
     let guard = core.locks.people.lock().await?;
     let before = find(core, caller, account, id).await?;
     let person = sign_out_all(before.clone());
-    let entry = entry(core, context, Action::SessionEndAll, &person);
-    let generation = |it: &Person| Some(json!({"generation": it.generation}));
-    let entry = to_audit_entry(entry, generation(&before), generation(&person));
+    let [was, is] = [&before, &person].map(|it| Some(json!({"generation": it.generation})));
     let mut writes = core.store.put_person(&person);
-    writes.push(core.store.add_audit(&entry));
+    writes.push(context.record(core, Action::SessionEndAll, subject(&person), was, is));
     Ok(core.commit(Change::under_lock(guard, writes)).await?)
 }
 
@@ -210,7 +214,7 @@ pub fn sign_out_all(person: Person) -> Person {
 }
 
 /// The fields of a person that the audit log records: never the password or the link.
-pub fn facts(person: &Person) -> Value {
+fn facts(person: &Person) -> Value {
     json!({
         "email": person.email.as_str(),
         "role": person.role.word(),
@@ -219,21 +223,20 @@ pub fn facts(person: &Person) -> Value {
     })
 }
 
-pub fn entry(core: &Core, context: &AuditContext, action: Action, person: &Person) -> AuditEntry {
-    let subject = Subject::of(person.account, person.id.0);
-    context.entry(core, action, subject)
+fn subject(person: &Person) -> Subject {
+    Subject::of(person.account, person.id.0)
 }
 
-/// Writes a changed person with its audit entry.
-async fn put(
+/// The writes of a changed person, with the audit entry.
+pub fn changed(
     core: &Core,
-    guard: ChangeGuard,
-    entry: AuditEntry,
+    context: &AuditContext,
+    action: Action,
     before: Option<&Person>,
     after: &Person,
-) -> Result<(), Error> {
-    let entry = to_audit_entry(entry, before.map(facts), Some(facts(after)));
+) -> Writes {
+    let (was, is) = (before.map(facts), Some(facts(after)));
     let mut writes = core.store.put_person(after);
-    writes.push(core.store.add_audit(&entry));
-    Ok(core.commit(Change::under_lock(guard, writes)).await?)
+    writes.push(context.record(core, action, subject(after), was, is));
+    writes
 }

@@ -37,7 +37,7 @@ pub struct Limiters<K> {
 
 pub struct Rates {
     default: Option<RateLimit>,
-    limiters: Limiters<KeyId>,
+    pub limiters: Limiters<KeyId>,
 }
 
 /// The limits of the key and the account after a call was counted.
@@ -101,9 +101,9 @@ impl Clock for Ticks {
 /// The state of a limit after the current call was counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateState {
-    rate: RateLimit,
+    pub rate: RateLimit,
     /// Calls that are still admitted at once.
-    remaining: u32,
+    pub remaining: u32,
     /// Seconds until the next call is admitted, if this one was refused.
     refused: Option<u32>,
 }
@@ -123,10 +123,6 @@ impl Rates {
 
     pub fn of(&self, key: &ApiKey) -> Option<RateLimit> {
         key.rate_limit.or(self.default)
-    }
-
-    pub fn limiters(&self) -> &Limiters<KeyId> {
-        &self.limiters
     }
 
     /// Counts a call of a key; `None` if the key has no limit.
@@ -237,18 +233,6 @@ impl RateState {
         let detail =
             format!("{who} may make {per_second} {what} per second{burst}; try again in {wait}");
         Err(Error::new(ErrorKind::RateLimited, detail).retry_after(seconds))
-    }
-
-    pub fn rate(&self) -> RateLimit {
-        self.rate
-    }
-
-    pub fn burst(&self) -> u32 {
-        self.rate.burst
-    }
-
-    pub fn remaining(&self) -> u32 {
-        self.remaining
     }
 
     /// Seconds in which an empty bucket refills.

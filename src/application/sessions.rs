@@ -1,7 +1,7 @@
 //! Sessions of people and of the operator. The audit log gets an entry, in the same commit, when a session begins or ends, but not when
 //! it is used.
 
-use super::audit_context::{AuditContext, Subject, to_audit_entry};
+use super::audit_context::{AuditContext, Subject};
 use super::commit::{Change, ChangeGuard};
 use super::core::Core;
 use super::error::Error;
@@ -116,10 +116,8 @@ pub async fn begin(
     let digest = tokens::digest(id.as_bytes());
     writes.extend(core.store.put_session(&digest, &session));
     if let Some(context) = context {
-        let entry = context.entry(core, Action::SessionBegin, user.subject());
-        let ends = now.plus(Session::LIFETIME).to_string();
-        let entry = to_audit_entry(entry, None, Some(json!({"expires_at": ends})));
-        writes.push(core.store.add_audit(&entry));
+        let ends = Some(json!({"expires_at": now.plus(Session::LIFETIME).to_string()}));
+        writes.push(context.record(core, Action::SessionBegin, user.subject(), None, ends));
     }
     core.commit(Change::under_lock(guard, writes)).await?;
     Ok(NewSession { id, user })
@@ -128,10 +126,9 @@ pub async fn begin(
 pub async fn end(core: &Core, context: &AuditContext, visitor: &SignedIn) -> Result<(), Error> {
     let guard = core.locks.people.lock().await?;
     let mut writes = core.store.remove_session(&visitor.id);
-    let began = json!({"created_at": visitor.session.created_at.to_string()});
-    let entry = context.entry(core, Action::SessionEnd, visitor.user.subject());
-    let entry = to_audit_entry(entry, Some(began), None);
-    writes.push(core.store.add_audit(&entry));
+    let began = Some(json!({"created_at": visitor.session.created_at.to_string()}));
+    let subject = visitor.user.subject();
+    writes.push(context.record(core, Action::SessionEnd, subject, began, None));
     Ok(core.commit(Change::under_lock(guard, writes)).await?)
 }
 
@@ -153,10 +150,10 @@ pub async fn end_all(core: &Core, context: &AuditContext, visitor: &SignedIn) ->
         }
     };
     writes.extend(core.store.remove_session(&visitor.id));
-    let entry = context.entry(core, Action::SessionEndAll, visitor.user.subject());
-    let [before, after] = [current, current.wrapping_add(1)].map(|it| json!({"generation": it}));
-    let entry = to_audit_entry(entry, Some(before), Some(after));
-    writes.push(core.store.add_audit(&entry));
+    let generation = |it: u32| Some(json!({"generation": it}));
+    let [was, is] = [current, current.wrapping_add(1)].map(generation);
+    let subject = visitor.user.subject();
+    writes.push(context.record(core, Action::SessionEndAll, subject, was, is));
     Ok(core.commit(Change::under_lock(guard, writes)).await?)
 }
 

@@ -1,10 +1,12 @@
-//! Verifies credentials: the operator's token, and a person's email address and password.
+//! Verifies credentials: the operator's token, a person's email address and password, and invitations, the one-time links with which
+//! people choose their passwords.
 //!
 //! Failures are logged and delayed, and never block later attempts, so an attacker cannot lock a person out. See
 //! [`super::auth_throttle`].
 
-use super::audit_context::{AuditContext, to_audit_entry};
+use super::audit_context::AuditContext;
 use super::call_origin::CallOrigin;
+use super::core::Core;
 use super::error::{Error, ErrorKind};
 use super::people;
 use super::services::AccountService;
@@ -134,10 +136,55 @@ pub async fn change_password(
     let before = before.ok_or_else(wrong_password)?;
     let person = before.clone().with_password(hash);
     let context = AuditContext::new(Actor::Person(person.id.0), origin);
-    let entry = people::entry(core, &context, Action::PersonChangePassword, &person);
-    let [before, after] = [&before, &person].map(people::facts);
-    let entry = to_audit_entry(entry, Some(before), Some(after));
-    let mut writes = core.store.put_person(&person);
-    writes.push(core.store.add_audit(&entry));
+    let action = Action::PersonChangePassword;
+    let writes = people::changed(core, &context, action, Some(&before), &person);
     sessions::begin(accounts, guard, User::Person(person), None, writes).await
+}
+
+fn invalid_invitation() -> Error {
+    let detail = "this invitation has been used or has expired; ask for a new one";
+    Error::new(ErrorKind::Gone, detail)
+}
+
+async fn find_invited(core: &Core, token: &str) -> Result<Person, Error> {
+    let (account, person, secret) =
+        tokens::read_invitation(token).ok_or_else(invalid_invitation)?;
+    let person = core.store.person(account, person).await?;
+    let good = person.filter(|it| it.admits(&secret, core.now()));
+    good.ok_or_else(invalid_invitation)
+}
+
+/// Finds the invited person. Records a failed attempt if the link is invalid.
+pub async fn invited_person(
+    accounts: &AccountService,
+    origin: &CallOrigin,
+    token: &str,
+) -> Result<Person, Error> {
+    match find_invited(&accounts.core, token).await {
+        Err(error) if error.kind == ErrorKind::Gone => {
+            Err(after_delay(accounts, "invitation", origin, None, error).await)
+        }
+        found => found,
+    }
+}
+
+/// Sets the password and signs the person in.
+pub async fn accept_invitation(
+    accounts: &AccountService,
+    origin: &CallOrigin,
+    token: &str,
+    password: String,
+) -> Result<NewSession, Error> {
+    let core = &accounts.core;
+    invited_person(accounts, origin, token).await?;
+    passwords::check_new(&password)?;
+    let hash = accounts.auth.passwords.hash(origin, password).await?;
+    let guard = core.locks.people.lock().await?;
+    // Read again under the lock: two callers may use the link at the same time.
+    let before = find_invited(core, token).await?;
+    let person = before.clone().with_password(hash);
+    let context = AuditContext::new(Actor::Person(person.id.0), origin);
+    let writes = people::changed(core, &context, Action::PersonJoin, Some(&before), &person);
+    let user = User::Person(person);
+    sessions::begin(accounts, guard, user, Some(&context), writes).await
 }

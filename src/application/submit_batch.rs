@@ -19,6 +19,7 @@ use serde_json::json;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use tintype_actors::account::AccountHandle;
+use tintype_api::BatchEstimate;
 use tintype_storage::domain::amount::{Amount, AmountError};
 use tintype_storage::domain::aspect_ratio::AspectChoice;
 use tintype_storage::domain::audit_log::{Action, Note};
@@ -73,14 +74,6 @@ pub async fn submit_batch(
     detached(submission.accept()).await
 }
 
-pub struct BatchEstimate {
-    /// The sum of the prices of the jobs.
-    pub price: Amount,
-    pub requests: usize,
-    /// The balance that the account can spend now.
-    pub available: Amount,
-}
-
 /// Runs every check of a submission and stores nothing. Neither uses nor replays an idempotency key.
 ///
 /// # Errors
@@ -105,9 +98,9 @@ pub async fn estimate_batch(
     let account = generations.core.store.account(caller.account()).await?;
     let available = account.map(|it| it.balances.available());
     Ok(BatchEstimate {
-        price: submission.price,
+        price: submission.price.into(),
         requests: submission.entries.len(),
-        available: available.unwrap_or_default(),
+        available: available.unwrap_or_default().into(),
     })
 }
 
@@ -233,7 +226,7 @@ impl Submission {
         Ok(NewBatch {
             key: self.caller.key.id,
             shown: self.caller.shown,
-            account_rate_limit: self.caller.counted.account.map(|it| it.rate()),
+            account_rate_limit: self.caller.counted.account.map(|it| it.rate),
             requests,
             price: self.price,
             text: objects.store_prompt(&self.generations, text).await?,

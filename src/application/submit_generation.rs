@@ -26,10 +26,10 @@ use std::future;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use tintype_actors::account::AccountHandle;
+use tintype_api::Estimate;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::audit_log::{Action, Note};
-use tintype_storage::domain::catalog::Offer;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Callback, PromptText};
 use tintype_storage::domain::tier::{Mode, Tier};
@@ -113,14 +113,6 @@ pub async fn check_images(
     let price = request.offer.price();
     let total = (0..count).fold(Amount::ZERO, |total, _| total.plus(price).unwrap_or(total));
     balance_check::check(&generations.core, &caller.key, total).await
-}
-
-pub struct Estimate {
-    pub offer: Offer,
-    pub mode: Mode,
-    pub ratio: AspectRatio,
-    /// The balance that the account can spend now.
-    pub available: Amount,
 }
 
 /// Runs every check of a submission, fetches its inputs and stores nothing. Neither uses nor replays an idempotency key.
@@ -337,10 +329,12 @@ impl Submission {
             .await?;
         let available = account.map(|it| it.balances.available());
         Ok(Estimate {
-            offer: self.request.offer,
-            mode: job.mode,
-            ratio: job.ratio,
-            available: available.unwrap_or_default(),
+            price: job.price.into(),
+            tier: job.tier.word().into(),
+            mode: job.mode.word().into(),
+            aspect_ratio: job.ratio.into(),
+            resolution: job.resolution.word().into(),
+            available: available.unwrap_or_default().into(),
         })
     }
 
@@ -354,7 +348,7 @@ impl Submission {
         Ok(NewJob {
             key: self.caller.key.id,
             shown: self.caller.shown,
-            account_rate_limit: self.caller.counted.account.map(|it| it.rate()),
+            account_rate_limit: self.caller.counted.account.map(|it| it.rate),
             tier: offer.tier(),
             mode: match inputs.is_empty() {
                 true => Mode::TextToImage,

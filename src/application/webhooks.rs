@@ -1,6 +1,6 @@
 //! Registers, changes, deletes and tests webhooks, and rotates their secrets.
 
-use super::audit_context::{AuditContext, Subject, to_audit_entry};
+use super::audit_context::Subject;
 use super::caller::Caller;
 use super::commit::Change;
 use super::core::Core;
@@ -11,13 +11,13 @@ use crate::webhooks::{DeliveryFile, SignatureReport, VaultError};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tintype_egress::parse_url;
-use tintype_storage::domain::audit_log::{Action, AuditEntry};
+use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
-use tintype_storage::store::{MAX_WEBHOOKS, Write, Writes};
+use tintype_storage::store::{MAX_WEBHOOKS, Write};
 use url::Url;
 
 pub use super::error::no_webhook;
@@ -148,9 +148,9 @@ pub async fn register(
         active,
         ..Webhook::new(id, account, target.text, secret, now)
     };
-    let entry = entry(core, context, Action::WebhookCreate, &webhook);
-    let entry = to_audit_entry(entry, None, Some(facts(&webhook)));
-    let writes = with_audit(core, core.store.put_webhook(&webhook), &entry);
+    let mut writes = core.store.put_webhook(&webhook);
+    let (subject, facts) = (subject(&webhook), Some(facts(&webhook)));
+    writes.push(context.record(core, Action::WebhookCreate, subject, None, facts));
     core.commit(Change::under_lock(guard, writes)).await?;
     Ok(webhook)
 }
@@ -189,9 +189,9 @@ pub async fn change(
     };
     let after = facts(&changed);
     if before != after {
-        let entry = entry(core, context, Action::WebhookChange, &changed);
-        let entry = to_audit_entry(entry, Some(before), Some(after));
-        let writes = with_audit(core, core.store.put_webhook(&changed), &entry);
+        let mut writes = core.store.put_webhook(&changed);
+        let (subject, was, is) = (subject(&changed), Some(before), Some(after));
+        writes.push(context.record(core, Action::WebhookChange, subject, was, is));
         core.commit(Change::under_lock(guard, writes)).await?;
     }
     Ok(changed)
@@ -201,9 +201,9 @@ pub async fn delete(core: &Core, caller: &Caller, id: WebhookId) -> Result<(), E
     let guard = core.locks.operator.lock().await?;
     let webhook = find(core, caller, id).await?;
     let context = caller.change(core, webhook.account).await?;
-    let entry = entry(core, context, Action::WebhookDelete, &webhook);
-    let entry = to_audit_entry(entry, Some(facts(&webhook)), None);
-    let writes = with_audit(core, core.store.remove_webhook(&webhook), &entry);
+    let mut writes = core.store.remove_webhook(&webhook);
+    let (subject, facts) = (subject(&webhook), Some(facts(&webhook)));
+    writes.push(context.record(core, Action::WebhookDelete, subject, facts, None));
     Ok(core.commit(Change::under_lock(guard, writes)).await?)
 }
 
@@ -219,9 +219,10 @@ pub async fn rotate_secret(
     let context = caller.change(core, webhook.account).await?;
     let secret = Secret::from_random(rand::random());
     let rotated = webhook.rotate(webhooks.vault.seal(id, &secret), core.now());
-    let entry = entry(core, context, Action::WebhookRotateSecret, &rotated);
-    let entry = to_audit_entry(entry, Some(facts(&webhook)), Some(facts(&rotated)));
-    let writes = with_audit(core, core.store.put_webhook(&rotated), &entry);
+    let [was, is] = [&webhook, &rotated].map(|it| Some(facts(it)));
+    let (action, subject) = (Action::WebhookRotateSecret, subject(&rotated));
+    let mut writes = core.store.put_webhook(&rotated);
+    writes.push(context.record(core, action, subject, was, is));
     core.commit(Change::under_lock(guard, writes)).await?;
     Ok(rotated)
 }
@@ -244,9 +245,9 @@ pub async fn test(core: &Core, caller: &Caller, id: WebhookId) -> Result<Deliver
     let id = core.new_id(now);
     // The same id for the delivery and its job, as for a job's event, so that the delivery is found by its `job_id`.
     let delivery = Delivery::new(DeliveryId(id), &webhook, DeliveryKind::Test, id, now);
-    let entry = entry(core, context, Action::WebhookTest, &webhook);
-    let entry = to_audit_entry(entry, None, Some(deliveries::facts(&delivery)));
-    let mut writes = with_audit(core, core.store.add_delivery(&delivery), &entry);
+    let mut writes = core.store.add_delivery(&delivery);
+    let (subject, facts) = (subject(&webhook), Some(deliveries::facts(&delivery)));
+    writes.push(context.record(core, Action::WebhookTest, subject, None, facts));
     writes.push(noted);
     deliveries::add(core, guard, delivery, writes).await
 }
@@ -305,12 +306,6 @@ fn facts(webhook: &Webhook) -> Value {
     })
 }
 
-fn entry(core: &Core, context: &AuditContext, action: Action, webhook: &Webhook) -> AuditEntry {
-    let subject = Subject::of(webhook.account, webhook.id.0);
-    context.entry(core, action, subject)
-}
-
-fn with_audit(core: &Core, mut writes: Writes, entry: &AuditEntry) -> Writes {
-    writes.push(core.store.add_audit(entry));
-    writes
+fn subject(webhook: &Webhook) -> Subject {
+    Subject::of(webhook.account, webhook.id.0)
 }

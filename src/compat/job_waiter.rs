@@ -5,7 +5,7 @@ use super::detached_jobs::RequestIdentity;
 use super::disconnect::{self, CancelOutcome, Disconnect};
 use super::refusal::{Kind, Refusal};
 use crate::application::error;
-use crate::application::result_url::presign;
+use crate::application::jobs::presign;
 use crate::compat::state::CompatState;
 use crate::images::{FAULT_TARGET, ImagesError};
 use actix_web::web;

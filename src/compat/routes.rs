@@ -6,20 +6,24 @@ use super::gemini;
 use super::models;
 use super::openai;
 use super::refusal::{Kind, Refusal};
-use crate::web::catch_panic::CatchPanic;
+use crate::web::catch_panic::GuardedResource;
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 
 pub fn configure(service: &mut web::ServiceConfig) {
     service
         .service(
-            web::resource("/v1/images/generations")
-                .route(web::post().to(CatchPanic(openai::generations::create)))
-                .default_service(web::to(openai::unknown_paths::only_post)),
+            GuardedResource::new(
+                web::resource("/v1/images/generations"),
+                openai::unknown_paths::only_post,
+            )
+            .post(openai::generations::create),
         )
         .service(
-            web::resource("/v1/images/edits")
-                .route(web::post().to(CatchPanic(openai::edits::create)))
-                .default_service(web::to(openai::unknown_paths::only_post)),
+            GuardedResource::new(
+                web::resource("/v1/images/edits"),
+                openai::unknown_paths::only_post,
+            )
+            .post(openai::edits::create),
         )
         .service(
             web::resource("/v1/images{rest:(/.*)?}")
@@ -28,17 +32,15 @@ pub fn configure(service: &mut web::ServiceConfig) {
         .configure(openai::files::configure)
         .configure(openai::batches::configure)
         .service(
-            versioned_resource("/models")
-                .route(web::get().to(CatchPanic(models::list)))
-                .route(web::head().to(CatchPanic(models::list)))
-                .default_service(web::to(unknown)),
+            GuardedResource::new(versioned_resource("/models"), unknown)
+                .get(models::list)
+                .head(models::list),
         )
         .service(
-            versioned_resource("/models/{model:.+}")
-                .route(web::post().to(CatchPanic(gemini::call)))
-                .route(web::get().to(CatchPanic(models::show)))
-                .route(web::head().to(CatchPanic(models::show)))
-                .default_service(web::to(unknown)),
+            GuardedResource::new(versioned_resource("/models/{model:.+}"), unknown)
+                .post(gemini::call)
+                .get(models::show)
+                .head(models::show),
         )
         .service(versioned_resource("{rest:(/.*)?}").default_service(web::to(unknown)));
 }

@@ -1,5 +1,6 @@
 //! Token counts for clients that read them. They do not affect the price, which is fixed per image.
 
+use serde_json::{Value, json};
 use tintype_storage::domain::job::ResultImage;
 use tintype_storage::domain::tier::{Resolution, Tier};
 
@@ -24,6 +25,25 @@ impl PromptTokens {
 
     pub fn total(self) -> u64 {
         self.text + self.images
+    }
+
+    /// The counts as Gemini writes them, without images if there are none.
+    pub fn gemini_details(self) -> Vec<Value> {
+        let mut details = vec![json!({"modality": "TEXT", "tokenCount": self.text})];
+        if self.images > 0 {
+            details.push(json!({"modality": "IMAGE", "tokenCount": self.images}));
+        }
+        details
+    }
+
+    /// The `usage` of OpenAI's responses.
+    pub fn openai_usage(self, output: u64) -> Value {
+        json!({
+            "input_tokens": self.total(),
+            "input_tokens_details": {"text_tokens": self.text, "image_tokens": self.images},
+            "output_tokens": output,
+            "total_tokens": self.total() + output,
+        })
     }
 }
 

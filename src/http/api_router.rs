@@ -3,11 +3,11 @@
 
 use super::openapi::{DocumentBuilder, Operation, RequiredAuth};
 use crate::web::auth::{Operator, Principal};
-use crate::web::catch_panic::CatchPanic;
+use crate::web::catch_panic::GuardedResource;
 use crate::web::problem::{HttpResult, Problem};
 use actix_web::dev::HttpServiceFactory;
 use actix_web::http::Method;
-use actix_web::{FromRequest, Handler, Resource, Responder, Scope, web};
+use actix_web::{FromRequest, Handler, Responder, Scope, web};
 use std::future::{Ready, ready};
 
 /// One method of a path, for the documents.
@@ -28,7 +28,7 @@ impl Call {
 pub struct ApiPath {
     auth: RequiredAuth,
     documented_path: String,
-    resource: Resource,
+    resource: GuardedResource,
     methods: Vec<Method>,
     calls: Vec<Call>,
 }
@@ -38,13 +38,26 @@ pub struct ApiRouter {
     paths: Vec<ApiPath>,
 }
 
+macro_rules! documented_methods {
+    ($($name:ident: $method:ident),+ $(,)?) => {$(
+        pub fn $name<F, Args>(self, handler: F, describe: impl Describe) -> Self
+        where
+            F: Handler<Args>,
+            Args: FromRequest + 'static,
+            F::Output: Responder + 'static,
+        {
+            self.with(Method::$method, handler, describe)
+        }
+    )+};
+}
+
 impl ApiPath {
     /// A path without methods, relative to the prefix of its router.
     pub fn new(auth: RequiredAuth, path: &str) -> Self {
         Self {
             auth,
             documented_path: path.to_owned(),
-            resource: web::resource(path),
+            resource: GuardedResource(web::resource(path)),
             methods: Vec::new(),
             calls: Vec::new(),
         }
@@ -70,45 +83,7 @@ impl ApiPath {
         path.with(Method::GET, handler, describe)
     }
 
-    /// `POST`
-    pub fn post<F, Args>(self, handler: F, describe: impl Describe) -> Self
-    where
-        F: Handler<Args>,
-        Args: FromRequest + 'static,
-        F::Output: Responder + 'static,
-    {
-        self.with(Method::POST, handler, describe)
-    }
-
-    /// `PUT`
-    pub fn put<F, Args>(self, handler: F, describe: impl Describe) -> Self
-    where
-        F: Handler<Args>,
-        Args: FromRequest + 'static,
-        F::Output: Responder + 'static,
-    {
-        self.with(Method::PUT, handler, describe)
-    }
-
-    /// `PATCH`
-    pub fn patch<F, Args>(self, handler: F, describe: impl Describe) -> Self
-    where
-        F: Handler<Args>,
-        Args: FromRequest + 'static,
-        F::Output: Responder + 'static,
-    {
-        self.with(Method::PATCH, handler, describe)
-    }
-
-    /// `DELETE`
-    pub fn delete<F, Args>(self, handler: F, describe: impl Describe) -> Self
-    where
-        F: Handler<Args>,
-        Args: FromRequest + 'static,
-        F::Output: Responder + 'static,
-    {
-        self.with(Method::DELETE, handler, describe)
-    }
+    documented_methods!(post: POST, put: PUT, patch: PATCH, delete: DELETE);
 
     fn with<F, Args>(mut self, method: Method, handler: F, describe: impl Describe) -> Self
     where
@@ -132,8 +107,7 @@ impl ApiPath {
         F::Output: Responder + 'static,
     {
         self.methods.push(method.clone());
-        let handler = CatchPanic(handler);
-        self.resource = self.resource.route(web::method(method).to(handler));
+        self.resource = self.resource.on(method, handler);
         self
     }
 
@@ -152,7 +126,7 @@ impl ApiPath {
             RequiredAuth::ApiKey => web::to(move |_: Principal| refuse()),
             RequiredAuth::AdminToken => web::to(move |_: Operator| refuse()),
         };
-        self.resource.default_service(fallback)
+        self.resource.0.default_service(fallback)
     }
 }
 

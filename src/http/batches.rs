@@ -12,9 +12,8 @@ use crate::web::auth::Principal;
 use crate::web::body::{self, BodyFault, MediaType};
 use crate::web::paging;
 use crate::web::problem::{FieldFault, HttpResult, Problem};
-use crate::web::{batch_call, batch_lines, cancel_after};
-use actix_web::http::header;
-use actix_web::{HttpRequest, HttpResponse, web};
+use crate::web::{batch_call, batch_lines, cancel_after, no_store};
+use actix_web::{HttpRequest, web};
 use tintype_storage::domain::batch::BatchStatus;
 
 /// `POST /batches`
@@ -55,9 +54,7 @@ pub async fn list(
     let window = paging::window(&request)?;
     principal.admit()?;
     let page = batches::page_of(&jobs.core, principal.caller.account(), window).await?;
-    let mut response = HttpResponse::Ok();
-    response.insert_header((header::CACHE_CONTROL, "no-store"));
-    Ok(response.json(answers::batches(&jobs, page).await))
+    Ok(no_store::json(answers::batches(&jobs, page).await))
 }
 
 /// `GET /batches/{batch_id}`: responds at once, or waits for the end of the batch if the caller asks for it.
@@ -104,9 +101,7 @@ async fn find(
 }
 
 async fn respond(jobs: &JobService, batch: &BatchWithProgress) -> HttpResult {
-    let mut response = HttpResponse::Ok();
-    response.insert_header((header::CACHE_CONTROL, "no-store"));
-    Ok(response.json(answers::batch(jobs, batch).await?))
+    Ok(no_store::json(answers::batch(jobs, batch).await?))
 }
 
 /// `GET /batches/{batch_id}/results`: one line per request, in their order.

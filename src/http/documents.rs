@@ -1,6 +1,6 @@
 //! Assembles the OpenAPI documents.
 
-use super::api_router::{ApiRouter, Call};
+use super::api_router::ApiRouter;
 use super::openapi::error_responses;
 use super::openapi::prose;
 use super::openapi::{DocumentBuilder, Documents, Header};
@@ -67,7 +67,8 @@ fn assemble(
     let mut responses = Map::new();
     for call in routers.into_iter().flat_map(ApiRouter::calls) {
         let method = call.method.as_str().to_ascii_lowercase();
-        let operation = describe(&call, builder, &mut responses);
+        let operation = call.describe(builder);
+        let operation = operation.write(&call.path, call.auth, &mut responses);
         let path = paths.entry(call.path).or_insert_with(|| json!({}));
         path[method] = operation;
     }
@@ -79,14 +80,6 @@ fn assemble(
         "paths": paths,
         "components": {"responses": responses},
     })
-}
-
-fn describe(
-    call: &Call,
-    builder: &mut DocumentBuilder<'_>,
-    responses: &mut Map<String, Value>,
-) -> Value {
-    call.describe(builder).write(call.auth, responses)
 }
 
 fn complete(mut document: Value, builder: DocumentBuilder<'_>, schemes: Value) -> Value {

@@ -30,7 +30,7 @@ pub async fn show(request: HttpRequest, jobs: web::Data<JobService>) -> HttpResu
     };
     let cache = format!("private, max-age={}", grant.remaining_seconds);
     Ok(image_view::respond(
-        &request, bytes, &grant.key, view, cache,
+        &request, bytes, &grant.key, view, &cache,
     ))
 }
 

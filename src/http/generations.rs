@@ -7,8 +7,9 @@ use crate::application::submit_generation::{begin, estimate_generation, submit_g
 use crate::web::auth::CachedPrincipal;
 use crate::web::body;
 use crate::web::dry_run;
-use crate::web::generation_call::{accepted_response, estimate_response, read};
+use crate::web::generation_call::{accepted_response, read};
 use crate::web::idempotency_key;
+use crate::web::no_store;
 use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, ResponseError as _, web};
 use tintype_storage::domain::tier::Mode;
@@ -69,7 +70,7 @@ async fn submit(
     )?;
     if is_dry_run {
         let estimate = estimate_generation(generations, caller, request).await?;
-        return Ok(estimate_response(&estimate));
+        return Ok(no_store::json(estimate));
     }
     let job = submit_generation(generations, caller, request).await?;
     Ok(accepted_response(&generations.settings, job))

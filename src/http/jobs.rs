@@ -7,9 +7,9 @@ use crate::application::jobs;
 use crate::application::queue_estimate::QueueEstimates;
 use crate::application::services::JobService;
 use crate::web::auth::Principal;
+use crate::web::no_store;
 use crate::web::problem::{HttpResult, Problem};
-use actix_web::http::header;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, web};
 use tintype_storage::domain::job::Job;
 
 /// `GET /jobs/{job_id}`: responds at once, or waits for the end of the job if the caller asks for it.
@@ -54,9 +54,7 @@ pub async fn cancel(
 
 async fn respond(jobs: &JobService, job: &Job) -> HttpResult {
     let view = view(jobs, job).await?;
-    let mut response = HttpResponse::Ok();
-    response.insert_header((header::CACHE_CONTROL, "no-store"));
-    Ok(response.json(view))
+    Ok(no_store::json(view))
 }
 
 /// The job in the form of the lookup, with a fresh download URL.

@@ -2,7 +2,6 @@
 
 mod admin;
 mod api_router;
-mod balance;
 mod batches;
 mod documents;
 mod events;
@@ -11,15 +10,13 @@ mod generations;
 mod health;
 mod job_list;
 mod jobs;
-mod key;
 mod long_poll;
 mod metrics;
-mod models;
 mod openapi;
 mod operations;
+mod own_account;
 mod routes;
 mod status;
-mod transactions;
 
 pub use documents::documents;
 pub use metrics::configure as configure_metrics;

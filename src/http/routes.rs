@@ -3,12 +3,12 @@
 use super::api_router::{ApiPath, ApiRouter};
 use super::openapi::RequiredAuth;
 use super::operations::{
-    balance as of_balance, batches as of_batches, catalogue, files as of_files,
-    generations as of_generations, jobs as of_jobs, service as of_service,
+    batches as of_batches, files as of_files, generations as of_generations, jobs as of_jobs,
+    own_account as of_own_account, service as of_service,
 };
 use super::{
-    admin, balance, batches, events, files, generations, health, job_list, jobs, key, metrics,
-    models, openapi, status, transactions,
+    admin, batches, events, files, generations, health, job_list, jobs, metrics, openapi,
+    own_account, status,
 };
 use crate::api::generation::Endpoint;
 use crate::images::serve;
@@ -75,11 +75,13 @@ pub fn native() -> ApiRouter {
             .delete(batches::cancel, of_batches::cancel),
         ApiPath::new(RequiredAuth::ApiKey, "/batches/{batch_id}/results")
             .get(batches::results, of_batches::results),
-        ApiPath::new(RequiredAuth::ApiKey, "/balance").get(balance::show, of_balance::balance),
+        ApiPath::new(RequiredAuth::ApiKey, "/balance")
+            .get(own_account::balance, of_own_account::balance),
         ApiPath::new(RequiredAuth::ApiKey, "/transactions")
-            .get(transactions::list, of_balance::transactions),
-        ApiPath::new(RequiredAuth::ApiKey, "/models").get(models::list, catalogue::models),
-        ApiPath::new(RequiredAuth::ApiKey, "/key").get(key::show, catalogue::key),
+            .get(own_account::transactions, of_own_account::transactions),
+        ApiPath::new(RequiredAuth::ApiKey, "/models")
+            .get(own_account::models, of_own_account::models),
+        ApiPath::new(RequiredAuth::ApiKey, "/key").get(own_account::key, of_own_account::key),
         ApiPath::new(RequiredAuth::None, "/openapi.json").get(openapi::native, of_service::native),
     ];
     ApiRouter::new("/api/v1", generations.into_iter().chain(others).collect())

@@ -4,9 +4,10 @@ use crate::application::core::Core;
 use crate::application::pause;
 use crate::application::queue_estimate::wait_now;
 use crate::web::assets::{self, Asset};
+use crate::web::no_store;
 use crate::web::problem::HttpResult;
 use actix_web::http::header;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, web};
 use std::sync::LazyLock;
 use tintype_api::{ModelStatus, ServiceStatus};
 use tintype_storage::domain::pause::Pause;
@@ -28,11 +29,7 @@ static TAG: LazyLock<String> = LazyLock::new(|| assets::tag(ASSETS));
 pub async fn show(request: HttpRequest, core: web::Data<Core>) -> HttpResult {
     let mut answer = match wants_page(&request) {
         true => assets::respond(&request, ASSETS, &TAG, "status.html")?,
-        false => {
-            let mut answer = HttpResponse::Ok();
-            answer.insert_header((header::CACHE_CONTROL, "no-store"));
-            answer.json(status(&core, &pause::current(&core).await?))
-        }
+        false => no_store::json(status(&core, &pause::current(&core).await?)),
     };
     let vary = header::HeaderValue::from_static("Accept");
     answer.headers_mut().insert(header::VARY, vary);

@@ -131,7 +131,8 @@ fn entity_tag(meta: &ObjectMeta) -> EntityTag {
     EntityTag::new_strong(format!("{micros:x}-{:x}", meta.size))
 }
 
-fn is_not_modified(request: &HttpRequest, tag: &EntityTag) -> bool {
+/// Does the caller have the content with this tag?
+pub(crate) fn is_not_modified(request: &HttpRequest, tag: &EntityTag) -> bool {
     if !request.headers().contains_key(header::IF_NONE_MATCH) {
         return false;
     }

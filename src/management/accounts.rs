@@ -1,17 +1,17 @@
-//! Opens, lists and changes accounts, and lists their ledgers.
+//! Opens, lists and changes accounts, deposits money into them, and lists their ledgers and batches.
 
 use crate::api::answers;
 use crate::api::requests::{read, read_once};
 use crate::application::accounts;
+use crate::application::batches::page_of;
 use crate::application::core::Core;
 use crate::application::ledger;
-use crate::application::services::AccountService;
+use crate::application::services::{AccountService, JobService};
 use crate::web::access::{OfAccount, OfOperator, OperatorCall};
-use crate::web::body;
 use crate::web::idempotency_key::{self, creation_response};
-use crate::web::ledger_query;
 use crate::web::paging::{self, listing, try_listing};
 use crate::web::problem::HttpResult;
+use crate::web::{body, ledger_query};
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use tintype_api::{NewAccount, Transaction};
@@ -60,4 +60,24 @@ pub async fn transactions(of: OfAccount, request: HttpRequest, core: Data<Core>)
     let (window, filter) = ledger_query::of(&request)?;
     let page = ledger::page(&core, of.account.id, window, filter).await?;
     Ok(HttpResponse::Ok().json(listing(page, Transaction::from)))
+}
+
+/// `POST /accounts/{account_id}/deposits`
+pub async fn deposit(
+    OfOperator { caller, named: of }: OfOperator<OfAccount>,
+    request: HttpRequest,
+    payload: Payload,
+    accounts: Data<AccountService>,
+) -> HttpResult {
+    let body = body::read_json(&request, payload, &accounts.settings).await?;
+    let (new, key) = read_once(&body, idempotency_key::key(request.headers()))?;
+    let deposited = accounts::deposit(&accounts.core, &caller, of.account.id, new, key).await?;
+    Ok(creation_response(deposited.is_replay).json(Transaction::from(deposited.entry)))
+}
+
+/// `GET /accounts/{account_id}/batches`
+pub async fn batches(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
+    let window = paging::window(&request)?;
+    let page = page_of(&jobs.core, of.account.id, window).await?;
+    Ok(HttpResponse::Ok().json(answers::batches(&jobs, page).await))
 }

@@ -9,7 +9,6 @@ use crate::web::problem::HttpResult;
 use crate::web::{body, delivery_list};
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
-use tintype_api::Redelivery;
 
 /// `GET /deliveries`
 pub async fn list(_: OperatorCall, request: HttpRequest, core: Data<Core>) -> HttpResult {
@@ -44,5 +43,5 @@ pub async fn redeliver_failed(
     let body = body::read_json(&request, payload, &settings).await?;
     let range = requests::redelivery_range(&body)?;
     let redelivered = deliveries::redeliver_range(&core, &of.caller, of.webhook, range).await?;
-    Ok(HttpResponse::Accepted().json(Redelivery::new(redelivered.count, redelivered.next)))
+    Ok(HttpResponse::Accepted().json(redelivered))
 }

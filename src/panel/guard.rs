@@ -9,16 +9,15 @@ use crate::application::settings::Settings;
 use crate::application::{sessions, tokens};
 use crate::web::access::{Authenticator, is_change};
 use crate::web::audit_context;
-use crate::web::auth::service;
+use crate::web::auth::{impl_from_request, service};
 use crate::web::problem::{Code, Problem};
 use actix_web::body::MessageBody;
-use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::Uri;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
-use actix_web::{Error, FromRequest, HttpRequest};
-use futures_util::future::LocalBoxFuture;
+use actix_web::{Error, HttpRequest};
 use std::sync::Arc;
 
 pub use crate::application::sessions::{SignedIn, User};
@@ -61,14 +60,10 @@ pub const AUTHENTICATOR: Authenticator = Authenticator(|request| {
     })
 });
 
-impl FromRequest for SignedIn {
-    type Error = Problem;
-    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
+impl_from_request!(SignedIn: extract);
 
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let request = request.clone();
-        Box::pin(async move { signed_in(&request).await })
-    }
+async fn extract(request: HttpRequest) -> Result<SignedIn, Problem> {
+    signed_in(&request).await
 }
 
 /// Wraps every panel call: rejects changes that another site may have triggered, and keeps answers out of caches.

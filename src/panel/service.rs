@@ -5,7 +5,6 @@ use super::cost_cache::CostCache;
 use crate::api::stats::stats;
 use crate::application::commit::detached;
 use crate::application::core::Core;
-use crate::application::service_stats;
 use crate::web::access::OperatorCall;
 use crate::web::problem::{HttpResult, Problem};
 use actix_web::HttpResponse;
@@ -47,7 +46,7 @@ impl StatsCache {
 pub async fn figures(core: Data<Core>, panel: Data<Panel>) -> Result<Value, Problem> {
     detached(async move {
         let compute = async || {
-            let figures = stats(&service_stats::gather(&core).await?);
+            let figures = stats(&core).await?;
             // A map with string keys always encodes.
             Ok(serde_json::to_value(figures).unwrap_or_default())
         };

@@ -1,4 +1,4 @@
-//! Sign-in, sign-out and passwords.
+//! Sign-in, sign-out, passwords, and the invitations with which people choose them.
 
 use super::guard::SignedIn;
 use super::{cookie, form};
@@ -6,7 +6,7 @@ use crate::application::core::Core;
 use crate::application::services::AccountService;
 use crate::application::sessions::{self, NewSession, User};
 use crate::application::settings::Settings;
-use crate::application::sign_in;
+use crate::application::{passwords, sign_in};
 use crate::web::audit_context;
 use crate::web::problem::{Code, HttpResult, Problem};
 use actix_web::http::header;
@@ -160,4 +160,35 @@ fn signed_out(settings: &Settings) -> HttpResponse {
             cookie::write(&settings.public_url, "", 0),
         ))
         .finish()
+}
+
+/// `POST /invitation`: shows the invited person. The token is in the body to stay out of logs.
+pub async fn show_invitation(
+    request: HttpRequest,
+    payload: web::Payload,
+    accounts: web::Data<AccountService>,
+) -> HttpResult {
+    let [token] = form::strings(["token"], &request, payload, &accounts.settings).await?;
+    let origin = audit_context::origin(&request, &accounts);
+    let person = sign_in::invited_person(&accounts, &origin, &token).await?;
+    let account = accounts.core.store.account(person.account).await?;
+    Ok(HttpResponse::Ok().json(json!({
+        "email": person.email.as_str(),
+        "role": person.role.word(),
+        "account_name": account.map(|it| it.name),
+        "min_chars": passwords::MIN_CHARS,
+    })))
+}
+
+/// `POST /invitation/accept`: sets the password and signs in.
+pub async fn accept_invitation(
+    request: HttpRequest,
+    payload: web::Payload,
+    accounts: web::Data<AccountService>,
+) -> HttpResult {
+    let names = ["token", "password"];
+    let [token, password] = form::strings(names, &request, payload, &accounts.settings).await?;
+    let origin = audit_context::origin(&request, &accounts);
+    let session = sign_in::accept_invitation(&accounts, &origin, &token, password).await?;
+    signed_in(&accounts.core, &accounts.settings, session)
 }

@@ -6,7 +6,7 @@
 mod job_images;
 
 use crate::web::assets::{self, Asset};
-use crate::web::catch_panic::CatchPanic;
+use crate::web::catch_panic::GuardedResource;
 use crate::web::problem::{HttpResult, Problem};
 use actix_web::{HttpRequest, web};
 use std::sync::LazyLock;
@@ -56,14 +56,18 @@ pub fn configure(service: &mut web::ServiceConfig) {
                 .default_service(web::to(wrong_method)),
         )
         .service(
-            web::resource("/docs/clients/jobs/{job_id}/picture")
-                .route(web::get().to(CatchPanic(job_images::of_client)))
-                .default_service(web::to(wrong_image_method)),
+            GuardedResource::new(
+                web::resource("/docs/clients/jobs/{job_id}/picture"),
+                wrong_image_method,
+            )
+            .get(job_images::of_client),
         )
         .service(
-            web::resource("/docs/operator/jobs/{job_id}/picture")
-                .route(web::get().to(CatchPanic(job_images::of_any_account)))
-                .default_service(web::to(wrong_image_method)),
+            GuardedResource::new(
+                web::resource("/docs/operator/jobs/{job_id}/picture"),
+                wrong_image_method,
+            )
+            .get(job_images::of_any_account),
         );
 }
 

@@ -1,7 +1,7 @@
 //! Extractors of management calls: the caller and the record that the path names. The operator interface and the panel share them and
 //! differ only in the [`Authenticator`].
 
-use super::auth::service;
+use super::auth::{impl_from_request, service};
 use super::problem::{Code, Problem};
 use crate::application::caller::Caller;
 use crate::application::core::Core;
@@ -146,19 +146,6 @@ async fn of_person(request: HttpRequest) -> Result<OfPerson, Problem> {
     let id = id(&request, "person_id").ok_or_else(people::no_person)?;
     let person = people::find(service::<Core>(&request)?, &caller, account.id, id).await?;
     Ok(OfPerson(person))
-}
-
-macro_rules! impl_from_request {
-    ($($name:ty: $read:path),+ $(,)?) => {$(
-        impl FromRequest for $name {
-            type Error = Problem;
-            type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
-
-            fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-                Box::pin($read(request.clone()))
-            }
-        }
-    )+};
 }
 
 impl_from_request!(

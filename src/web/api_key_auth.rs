@@ -70,7 +70,7 @@ pub async fn reauthenticate(
     // A refusal must not reveal the limits of the key.
     let key = key.inspect_err(|_| rate_headers::forget(request))?;
     let counted = cached.counted;
-    let account_rate = counted.account.map(|it| it.rate());
+    let account_rate = counted.account.map(|it| it.rate);
     let has_same_limits = key.found.key.rate_limit == cached.key.rate_limit
         && key.found.account_rate_limit == account_rate;
     match has_same_limits {

@@ -1,46 +1,43 @@
 //! Serves the pages embedded in the binary, under a content security policy that blocks all other hosts.
 
+use super::entity_tag;
 use super::problem::{Code, HttpResult, Problem};
-use actix_web::http::header::{self, EntityTag, Header as _, IfNoneMatch};
-use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
-use sha2::{Digest, Sha256};
+use actix_web::HttpRequest;
+use actix_web::http::header::{self, HeaderName, HeaderValue};
 
 /// No other hosts, no inline scripts or styles, no framing.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; font-src 'self'; connect-src 'self'; \
      form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+
+const SECURITY_HEADERS: [(HeaderName, &str); 5] = [
+    (header::CONTENT_SECURITY_POLICY, POLICY),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::CROSS_ORIGIN_OPENER_POLICY, "same-origin"),
+];
 
 /// Name and content.
 pub type Asset = (&'static str, &'static [u8]);
 
 /// One tag for all assets of a page, because their versions must match.
 pub fn tag(assets: &[Asset]) -> String {
-    let digest = assets
-        .iter()
-        .fold(Sha256::new(), |digest, (_, text)| digest.chain_update(text))
-        .finalize();
-    hex::encode(&digest[..12])
+    entity_tag::of(assets.iter().map(|(_, text)| *text))
 }
 
 /// Responds with the asset of this name.
 pub fn respond(request: &HttpRequest, assets: &[Asset], tag: &str, name: &str) -> HttpResult {
     let found = assets.iter().find(|(it, _)| *it == name);
     let (_, text) = found.ok_or_else(|| Problem::new(Code::NotFound, "there is no such path"))?;
-    let tag = EntityTag::new_strong(tag.to_owned());
-    let same = IfNoneMatch::parse(request).is_ok_and(|it| match it {
-        IfNoneMatch::Any => true,
-        IfNoneMatch::Items(items) => items.iter().any(|it| it.weak_eq(&tag)),
-    });
-    let mut answer = with_security_headers(match same {
-        true => HttpResponse::NotModified(),
-        false => HttpResponse::Ok(),
-    });
     // Revalidate each time, so that versions never mix.
-    answer.insert_header((header::CACHE_CONTROL, "no-cache"));
-    answer.insert_header(header::ETag(tag));
-    if same {
-        return Ok(answer.finish());
+    let mut answer = entity_tag::respond(request, tag.to_owned(), "no-cache", |answer| {
+        answer.content_type(content_type(name)).body(*text)
+    });
+    for (name, value) in SECURITY_HEADERS {
+        let value = HeaderValue::from_static(value);
+        answer.headers_mut().insert(name, value);
     }
-    Ok(answer.content_type(content_type(name)).body(*text))
+    Ok(answer)
 }
 
 fn content_type(name: &str) -> &'static str {
@@ -52,15 +49,6 @@ fn content_type(name: &str) -> &'static str {
         Some("woff2") => "font/woff2",
         _ => "text/javascript; charset=utf-8",
     }
-}
-
-fn with_security_headers(mut answer: HttpResponseBuilder) -> HttpResponseBuilder {
-    answer.insert_header((header::CONTENT_SECURITY_POLICY, POLICY));
-    answer.insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"));
-    answer.insert_header((header::X_FRAME_OPTIONS, "DENY"));
-    answer.insert_header((header::REFERRER_POLICY, "no-referrer"));
-    answer.insert_header(("Cross-Origin-Opener-Policy", "same-origin"));
-    answer
 }
 
 /// Asserts that a page imports only its own assets, writes no markup from scripts and names no other hosts.

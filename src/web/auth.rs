@@ -7,9 +7,7 @@ use super::problem::{Code, Problem};
 use crate::application::audit_context::AuditContext;
 use crate::application::payer::Payer;
 use crate::application::sign_in;
-use actix_web::dev::Payload;
-use actix_web::{FromRequest, HttpRequest, web};
-use futures_util::future::LocalBoxFuture;
+use actix_web::{HttpRequest, web};
 use tintype_storage::domain::audit_log::Actor;
 
 /// A client with a valid key.
@@ -51,32 +49,30 @@ pub struct Operator {
     pub audit: AuditContext,
 }
 
-impl FromRequest for Principal {
-    type Error = Problem;
-    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
+/// Extractors that read a request with an asynchronous function.
+macro_rules! impl_from_request {
+    ($($name:ty: $read:path),+ $(,)?) => {$(
+        impl actix_web::FromRequest for $name {
+            type Error = crate::web::problem::Problem;
+            type Future = futures_util::future::LocalBoxFuture<'static, Result<Self, Self::Error>>;
 
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        Box::pin(authenticate(request.clone()))
-    }
+            fn from_request(
+                request: &actix_web::HttpRequest,
+                _: &mut actix_web::dev::Payload,
+            ) -> Self::Future {
+                Box::pin($read(request.clone()))
+            }
+        }
+    )+};
 }
 
-impl FromRequest for CachedPrincipal {
-    type Error = Problem;
-    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
+pub(crate) use impl_from_request;
 
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        Box::pin(authenticate_cached(request.clone()))
-    }
-}
-
-impl FromRequest for Operator {
-    type Error = Problem;
-    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
-
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        Box::pin(authenticate_operator(request.clone()))
-    }
-}
+impl_from_request!(
+    Principal: authenticate,
+    CachedPrincipal: authenticate_cached,
+    Operator: authenticate_operator,
+);
 
 fn unauthorized(detail: impl Into<String>) -> Problem {
     Problem::new(Code::Unauthorized, detail)

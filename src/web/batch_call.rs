@@ -2,7 +2,7 @@
 
 use super::body;
 use super::problem::{FieldFault, HttpResult, Problem};
-use super::{dry_run, idempotency_key};
+use super::{dry_run, idempotency_key, no_store};
 use crate::api::answers;
 use crate::api::batch::{self, Bounds, ParsedBatch};
 use crate::api::batch_form::Form;
@@ -16,7 +16,6 @@ use crate::inputs::Reservation;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
-use tintype_api::BatchEstimate;
 use tintype_storage::domain::ids::AccountId;
 
 pub const MAX_BODY_BYTES: usize = 16 << 20;
@@ -110,13 +109,7 @@ pub async fn submit(
     let (batch, is_dry_run) = combine(parsed.request, key, is_dry_run)?;
     if is_dry_run {
         let estimate = estimate_batch(generations, caller, batch).await?;
-        let mut answer = HttpResponse::Ok();
-        answer.insert_header((header::CACHE_CONTROL, "no-store"));
-        return Ok(answer.json(BatchEstimate {
-            price: estimate.price.into(),
-            requests: estimate.requests,
-            available: estimate.available.into(),
-        }));
+        return Ok(no_store::json(estimate));
     }
     let accepted = submit_batch(generations, caller, batch).await?;
     let found = jobs

@@ -5,7 +5,9 @@
 
 use super::problem::Problem;
 use crate::application::error;
-use actix_web::{FromRequest, Handler};
+use actix_web::dev::{AppService, HttpServiceFactory};
+use actix_web::http::Method;
+use actix_web::{FromRequest, Handler, Resource, Responder, web};
 use futures_util::FutureExt as _;
 use futures_util::future::{CatchUnwind, Map};
 use std::panic::AssertUnwindSafe;
@@ -30,6 +32,52 @@ where
         AssertUnwindSafe(self.0.call(args))
             .catch_unwind()
             .map(to_response)
+    }
+}
+
+/// A path whose handlers turn panics into 500 responses.
+pub struct GuardedResource(pub Resource);
+
+macro_rules! methods {
+    ($($name:ident: $method:ident),+ $(,)?) => {$(
+        pub fn $name<F, Args>(self, handler: F) -> Self
+        where
+            F: Handler<Args>,
+            Args: FromRequest + 'static,
+            F::Output: Responder + 'static,
+        {
+            self.on(Method::$method, handler)
+        }
+    )+};
+}
+
+impl GuardedResource {
+    /// `fallback` responds to all other methods.
+    pub fn new<F, Args>(path: Resource, fallback: F) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        Self(path.default_service(web::to(fallback)))
+    }
+
+    pub fn on<F, Args>(self, method: Method, handler: F) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        let route = web::method(method).to(CatchPanic(handler));
+        Self(self.0.route(route))
+    }
+
+    methods!(get: GET, head: HEAD, post: POST, put: PUT, patch: PATCH, delete: DELETE);
+}
+
+impl HttpServiceFactory for GuardedResource {
+    fn register(self, config: &mut AppService) {
+        self.0.register(config);
     }
 }
 

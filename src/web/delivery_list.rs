@@ -5,7 +5,7 @@ use super::problem::{FieldFault, HttpResult, Problem};
 use super::query;
 use crate::api::answers;
 use crate::application::core::Core;
-use crate::application::filtered_page::filter_page;
+use crate::application::list::filter_page;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::delivery::{Delivery, DeliveryId};
 use tintype_storage::domain::ids::{AccountId, JobId};

@@ -5,11 +5,6 @@ use super::problem::{Code, Problem};
 use crate::application::error::{Error, ErrorKind, FieldFault};
 use crate::images::{FAULT_TARGET, FileError};
 use actix_web::http::header::{CONTENT_RANGE, HeaderValue};
-use tintype_actors::delivery::DeliveryError;
-use tintype_storage::domain::caller::CallerRefusal;
-use tintype_storage::domain::pause::ActivePause;
-use tintype_storage::engine::EngineError;
-use tintype_storage::store::{AcceptError, DepositError, StoreError};
 
 impl From<ErrorKind> for Code {
     fn from(kind: ErrorKind) -> Self {
@@ -37,35 +32,16 @@ impl From<ErrorKind> for Code {
     }
 }
 
-impl From<Error> for Problem {
-    fn from(error: Error) -> Self {
+/// Converts through the application's error.
+impl<E: Into<Error>> From<E> for Problem {
+    fn from(error: E) -> Self {
+        let error = error.into();
         let mut problem = Self::new(error.kind.into(), error.detail);
         problem.errors = error.faults;
         problem.retry_after = error.retry_after.or(problem.retry_after);
         problem
     }
 }
-
-/// Converts through the application's error.
-macro_rules! through_application {
-    ($($error:ty),+) => {$(
-        impl From<$error> for Problem {
-            fn from(error: $error) -> Self {
-                Error::from(error).into()
-            }
-        }
-    )+};
-}
-
-through_application!(
-    CallerRefusal,
-    ActivePause,
-    StoreError,
-    EngineError,
-    AcceptError,
-    DepositError,
-    DeliveryError
-);
 
 impl From<FieldFault> for Problem {
     fn from(fault: FieldFault) -> Self {

@@ -5,7 +5,6 @@ use super::{cancel_after, idempotency_key};
 use crate::api::generation::{self, Endpoint};
 use crate::application::generation_request::{GenerationRequest, Input};
 use crate::application::settings::Settings;
-use crate::application::submit_generation::Estimate;
 use crate::inputs::StoredUpload;
 use crate::observability::request_log;
 use actix_web::HttpResponse;
@@ -68,19 +67,5 @@ pub fn accepted_response(
         job_id: job.into(),
         status: "queued".into(),
         status_url: status_url.into(),
-    })
-}
-
-/// 200 with what the job would cost.
-pub fn estimate_response(estimate: &Estimate) -> HttpResponse {
-    let mut answer = HttpResponse::Ok();
-    answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    answer.json(tintype_api::Estimate {
-        price: estimate.offer.price().into(),
-        tier: estimate.offer.tier().word().into(),
-        mode: estimate.mode.word().into(),
-        aspect_ratio: estimate.ratio.into(),
-        resolution: estimate.offer.resolution().word().into(),
-        available: estimate.available.into(),
     })
 }

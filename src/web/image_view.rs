@@ -1,12 +1,12 @@
 //! `?width=` and `?format=` of an image: requests a scaled-down view instead of the original.
 
+use super::entity_tag;
 use super::problem::{FieldFault, Problem};
 use crate::application::image_views::{View, ViewFormat, WIDTHS};
 use crate::images::serve::CONTENT_SECURITY_POLICY;
-use actix_web::http::header::{self, EntityTag, Header as _, IfNoneMatch};
+use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse};
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
 
 const WIDTH: &str = "width";
 const FORMAT: &str = "format";
@@ -78,31 +78,18 @@ pub fn respond(
     bytes: Bytes,
     image: &str,
     view: View,
-    cache: String,
+    cache: &str,
 ) -> HttpResponse {
-    let tag = EntityTag::new_strong(hex::encode(&Sha256::digest(&bytes)[..12]));
-    let same = IfNoneMatch::parse(request).is_ok_and(|it| match it {
-        IfNoneMatch::Any => request.headers().contains_key(header::IF_NONE_MATCH),
-        IfNoneMatch::Items(items) => items.iter().any(|it| it.weak_eq(&tag)),
-    });
-    let mut answer = match same {
-        true => HttpResponse::NotModified(),
-        false => HttpResponse::Ok(),
-    };
-    answer.insert_header(header::ETag(tag));
-    answer.insert_header((header::CACHE_CONTROL, cache));
-    if same {
-        return answer.finish();
-    }
-    let key = view.key(image);
-    let name = key.rsplit('/').next().unwrap_or_default();
-    answer.insert_header((
-        header::CONTENT_DISPOSITION,
-        format!("inline; filename=\"{name}\""),
-    ));
-    answer.insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"));
-    answer.insert_header((header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY));
-    answer.content_type(view.format.media_type()).body(bytes)
+    let tag = entity_tag::of([&*bytes]);
+    entity_tag::respond(request, tag, cache, |answer| {
+        let key = view.key(image);
+        let name = key.rsplit('/').next().unwrap_or_default();
+        let disposition = format!("inline; filename=\"{name}\"");
+        answer.insert_header((header::CONTENT_DISPOSITION, disposition));
+        answer.insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"));
+        answer.insert_header((header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY));
+        answer.content_type(view.format.media_type()).body(bytes)
+    })
 }
 
 #[cfg(test)]

@@ -28,8 +28,13 @@ pub async fn respond(request: &HttpRequest, jobs: &web::Data<JobService>, job: &
             Some(bytes) => bytes,
             None => image_views::create(jobs, job.account, key, view).await?,
         };
-        let cache = CACHE_FOREVER.to_owned();
-        return Ok(image_view::respond(request, bytes, key, view, cache));
+        return Ok(image_view::respond(
+            request,
+            bytes,
+            key,
+            view,
+            CACHE_FOREVER,
+        ));
     }
     let found = jobs.images.reader(key).await.map_err(to_problem)?;
     let name = key.rsplit('/').next().unwrap_or_default();

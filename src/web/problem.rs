@@ -1,136 +1,19 @@
-//! The errors of the native and the operator interface: one table of codes, rendered as RFC 9457 problem details.
+//! The errors of the native and the operator interface: rendered as RFC 9457 problem details.
 
 use crate::application::error::Error;
 use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::{HttpResponse, ResponseError};
-use std::fmt;
 
+pub use super::problem_codes::Code;
 pub use crate::application::error::FieldFault;
-
-/// Clients distinguish errors by the word of the code, which never changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Code {
-    Unauthorized,
-    InsufficientBalance,
-    KeyLimitReached,
-    AccountLimitReached,
-    ModelNotAllowed,
-    AddressNotAllowed,
-    Forbidden,
-    InvalidSignature,
-    UrlExpired,
-    NotFound,
-    MethodNotAllowed,
-    RequestTimeout,
-    Conflict,
-    Gone,
-    PayloadTooLarge,
-    UnsupportedMediaType,
-    RangeNotSatisfiable,
-    ValidationFailed,
-    IdempotencyKeyReused,
-    RateLimited,
-    Internal,
-    StorageUnavailable,
-    Paused,
-    Overloaded,
-}
-
-impl Code {
-    /// In the order of the documentation.
-    pub const ALL: [Self; 24] = [
-        Self::Unauthorized,
-        Self::InsufficientBalance,
-        Self::KeyLimitReached,
-        Self::AccountLimitReached,
-        Self::ModelNotAllowed,
-        Self::AddressNotAllowed,
-        Self::Forbidden,
-        Self::InvalidSignature,
-        Self::UrlExpired,
-        Self::NotFound,
-        Self::MethodNotAllowed,
-        Self::RequestTimeout,
-        Self::Conflict,
-        Self::Gone,
-        Self::PayloadTooLarge,
-        Self::UnsupportedMediaType,
-        Self::RangeNotSatisfiable,
-        Self::ValidationFailed,
-        Self::IdempotencyKeyReused,
-        Self::RateLimited,
-        Self::Internal,
-        Self::StorageUnavailable,
-        Self::Paused,
-        Self::Overloaded,
-    ];
-
-    /// Status, word and title.
-    fn row(self) -> (u16, &'static str, &'static str) {
-        match self {
-            Self::Unauthorized => (401, "unauthorized", "Not authenticated"),
-            Self::InsufficientBalance => (402, "insufficient_balance", "Insufficient balance"),
-            Self::KeyLimitReached => (
-                402,
-                "key_limit_reached",
-                "Spend limit of the API key reached",
-            ),
-            Self::AccountLimitReached => (
-                402,
-                "account_limit_reached",
-                "Spend limit of the account reached",
-            ),
-            Self::ModelNotAllowed => (
-                403,
-                "model_not_allowed",
-                "Model not allowed for this API key",
-            ),
-            Self::AddressNotAllowed => (
-                403,
-                "address_not_allowed",
-                "Address not allowed for this API key",
-            ),
-            Self::Forbidden => (403, "forbidden", "Not allowed"),
-            Self::InvalidSignature => (403, "invalid_signature", "Invalid signature"),
-            Self::UrlExpired => (403, "url_expired", "URL expired"),
-            Self::NotFound => (404, "not_found", "Not found"),
-            Self::MethodNotAllowed => (405, "method_not_allowed", "Method not allowed"),
-            Self::RequestTimeout => (408, "request_timeout", "Request timeout"),
-            Self::Conflict => (409, "conflict", "Conflict"),
-            Self::Gone => (410, "gone", "Gone"),
-            Self::PayloadTooLarge => (413, "payload_too_large", "Request body too large"),
-            Self::UnsupportedMediaType => (415, "unsupported_media_type", "Unsupported media type"),
-            Self::RangeNotSatisfiable => (416, "range_not_satisfiable", "Range not satisfiable"),
-            Self::ValidationFailed => (422, "validation_failed", "Validation failed"),
-            Self::IdempotencyKeyReused => (422, "idempotency_key_reused", "Idempotency key reused"),
-            Self::RateLimited => (429, "rate_limited", "Too many requests"),
-            Self::Internal => (500, "internal", "Internal error"),
-            Self::StorageUnavailable => (502, "storage_unavailable", "Object storage unavailable"),
-            Self::Paused => (503, "paused", "Paused"),
-            Self::Overloaded => (503, "overloaded", "Overloaded"),
-        }
-    }
-
-    pub fn status(self) -> StatusCode {
-        StatusCode::from_u16(self.row().0).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
-    }
-
-    pub fn word(self) -> &'static str {
-        self.row().1
-    }
-
-    /// The same for every error of this code.
-    pub fn title(self) -> &'static str {
-        self.row().2
-    }
-}
 
 /// The answer of a handler.
 pub type HttpResult = Result<HttpResponse, Problem>;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{}: {detail}", .code.word())]
 pub struct Problem {
     pub code: Code,
     /// What failed and what to do.
@@ -195,13 +78,13 @@ impl Problem {
             field: it.field.clone().into(),
             message: it.message.clone().into(),
         };
-        let (status, code, title) = self.code.row();
+        let row = self.code.row();
         let body = tintype_api::Problem {
             r#type: "about:blank".into(),
-            title: title.into(),
-            status,
+            title: row.title.into(),
+            status: row.status,
             detail: self.detail.as_str().into(),
-            code: code.into(),
+            code: row.word.into(),
             request_id: request_id.into(),
             errors: self.errors.iter().map(fault).collect(),
         };
@@ -217,14 +100,6 @@ impl Problem {
         answer.body(serde_json::to_vec(&body).unwrap_or_default())
     }
 }
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.code.word(), self.detail)
-    }
-}
-
-impl std::error::Error for Problem {}
 
 impl ResponseError for Problem {
     fn status_code(&self) -> StatusCode {
@@ -252,7 +127,7 @@ mod tests {
                     "{} {} {}\n",
                     code.status().as_u16(),
                     code.word(),
-                    code.title()
+                    code.row().title
                 )
             })
             .collect();

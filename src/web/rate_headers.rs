@@ -39,9 +39,9 @@ pub fn write(counted: &RateStates, headers: &mut HeaderMap) {
     let limits = limits.map(|(name, state)| Some((name, state?)));
     let (mut policies, mut states) = (Vec::new(), Vec::new());
     for (name, it) in limits.into_iter().flatten() {
-        let (burst, window) = (it.burst(), it.window_seconds());
+        let (burst, window) = (it.rate.burst, it.window_seconds());
         policies.push(format!("\"{name}\";q={burst};w={window}"));
-        let (remaining, reset) = (it.remaining(), it.reset_seconds());
+        let (remaining, reset) = (it.remaining, it.reset_seconds());
         states.push(format!("\"{name}\";r={remaining};t={reset}"));
     }
     for (name, members) in [(POLICY, policies), (LIMIT, states)] {

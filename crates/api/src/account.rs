@@ -1,14 +1,19 @@
-//! Accounts.
+//! Accounts with their limits and ledgers.
 
-use crate::account_limits::AccountLimits;
-use crate::field::{Flag, Limit, Name, Nullable, Object, OpeningBalance, Optional, Required};
-use crate::schema::Off;
-use crate::text::{Id, Moment, Money};
+use crate::api_key::Rate;
+use crate::field::{
+    DepositAmount, Flag, Limit, MaxConcurrent, Name, Nullable, Object, OpeningBalance, Optional,
+    RateLimit, Reference, Required,
+};
+use crate::schema::{Count, Off};
+use crate::text::{EntryWord, Id, Moment, Money};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tintype_storage::domain::account::{self, AccountChange};
 use tintype_storage::domain::account_limits::{self, AccountLimitsChange};
 use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::ledger::LedgerEntry;
+use tintype_storage::domain::spending::Period;
 use tintype_storage::domain::time::Timestamp;
 
 /// A request to open an account.
@@ -120,6 +125,117 @@ impl From<&account::Account> for Balance {
             balance: account.balances.balance.into(),
             reserved: account.balances.reserved.into(),
             available: account.balances.available().into(),
+        }
+    }
+}
+
+body!(AccountLimitsChange {
+    /// The spend limit per day (UTC) over all keys of the account. `null`: no limit.
+    spend_per_day: Nullable<Limit>,
+    /// The spend limit per calendar month (UTC). `null`: no limit.
+    spend_per_month: Nullable<Limit>,
+    /// The rate limit of all keys together. `null`: no limit.
+    rate_limit: Nullable<RateLimit>,
+    /// How many jobs may be queued or processing at the same time. `null`: the limit of the configuration.
+    max_concurrent: Nullable<MaxConcurrent>,
+});
+
+/// The limits of an account, for all its keys together.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct AccountLimits {
+    /// The spend limit per day (UTC). Reserved amounts count as spent.
+    pub spend_per_day: Option<Money>,
+    /// The spend limit per calendar month (UTC). Reserved amounts count as spent.
+    pub spend_per_month: Option<Money>,
+    /// The rate limit of all keys together.
+    pub rate_limit: Option<Rate>,
+    /// How many jobs may be queued or processing at the same time.
+    #[schemars(with = "Option<Count>")]
+    pub max_concurrent: Option<u32>,
+    /// The usage of these limits.
+    pub used: AccountUse,
+}
+
+/// The usage of an account's limits. Values without a limit are `null`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct AccountUse {
+    /// The charges of the current day (UTC). `reserved` counts in addition.
+    pub spent_today: Option<Money>,
+    /// The charges of the current calendar month (UTC). `reserved` counts in addition.
+    pub spent_this_month: Option<Money>,
+    /// The number of queued and processing jobs.
+    #[schemars(with = "Option<Count>")]
+    pub live_jobs: Option<usize>,
+}
+
+impl AccountLimits {
+    /// `None` if the account has no limits.
+    pub fn of(account: &account::Account, live_jobs: usize, now: Timestamp) -> Option<Self> {
+        let limits = &account.limits;
+        if !limits.any() {
+            return None;
+        }
+        let spending = account.spending.as_ref();
+        let spent = |period| spending.map(|it| it.within(period, now).into());
+        Some(Self {
+            spend_per_day: limits.spend_per_day.map(Money::from),
+            spend_per_month: limits.spend_per_month.map(Money::from),
+            rate_limit: limits.rate_limit.map(Rate::from),
+            max_concurrent: limits.max_concurrent,
+            used: AccountUse {
+                spent_today: spent(Period::Day),
+                spent_this_month: spent(Period::Month),
+                live_jobs: limits.max_concurrent.map(|_| live_jobs),
+            },
+        })
+    }
+}
+
+/// A request to deposit money, or to correct a deposit.
+pub struct NewDeposit {
+    pub amount: Amount,
+    pub reference: Option<String>,
+}
+
+body!(NewDeposit {
+    /// Not zero. A negative amount corrects a deposit. It cannot reduce `balance` below `reserved`.
+    amount: Required<DepositAmount>,
+    /// Your reference, such as an invoice number.
+    reference: Optional<Reference>,
+});
+
+/// A ledger entry.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Transaction {
+    /// The entry's id.
+    pub transaction_id: Id,
+    /// `deposit`: money paid in. `charge`: the price of an image. `adjustment`: a negative correction.
+    pub kind: EntryWord,
+    /// Negative for a charge.
+    pub amount: Money,
+    /// The balance after this entry.
+    pub balance_after: Money,
+    /// The job that was charged, or `null`.
+    pub job_id: Option<Id>,
+    /// The operator's reference.
+    pub reference: Option<String>,
+    /// When the entry was written.
+    pub created_at: Moment,
+}
+
+impl From<LedgerEntry> for Transaction {
+    fn from(entry: LedgerEntry) -> Self {
+        Self {
+            transaction_id: entry.id.into(),
+            kind: entry.kind.word().into(),
+            amount: entry.amount.into(),
+            balance_after: entry.balance_after.into(),
+            job_id: entry.job.map(Id::from),
+            reference: entry.reference,
+            created_at: entry.created_at.into(),
         }
     }
 }

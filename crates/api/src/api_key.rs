@@ -187,55 +187,34 @@ pub struct OwnKey {
     pub spend_limit: Option<Money>,
     /// The total spent.
     pub spent: Money,
-    #[serde(flatten)]
-    pub month: Option<OwnMonthlyLimit>,
-    #[serde(flatten)]
-    pub day: Option<OwnDailyLimit>,
-    #[serde(flatten)]
-    pub live: Option<OwnMaxConcurrent>,
-    #[serde(flatten)]
-    pub addresses: Option<OwnAddresses>,
+    /// Present only if set: the spend limit per calendar month (UTC).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Money")]
+    pub spend_limit_monthly: Option<Money>,
+    /// Present only with `spend_limit_monthly`: the amount spent in the current calendar month (UTC).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Money")]
+    pub spent_this_month: Option<Money>,
+    /// Present only if set: the spend limit per day (UTC).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Money")]
+    pub spend_limit_daily: Option<Money>,
+    /// Present only with `spend_limit_daily`: the amount spent in the current day (UTC).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Money")]
+    pub spent_today: Option<Money>,
+    /// Present only if set: how many jobs of the key may be queued or processing at the same time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Count")]
+    pub max_concurrent: Option<u32>,
+    /// Present only if set: IP addresses and ranges that the key may be used from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Vec<String>")]
+    pub allowed_ips: Option<Vec<String>>,
     /// The rate limit of the key, or else of the configuration.
     pub rate_limit: Option<Rate>,
     /// When the key was created.
     pub created_at: Moment,
-}
-
-/// The monthly spend limit.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Month")]
-pub struct OwnMonthlyLimit {
-    /// Present only if set: the spend limit per calendar month (UTC).
-    pub spend_limit_monthly: Money,
-    /// Present only with `spend_limit_monthly`: the amount spent in the current calendar month (UTC).
-    pub spent_this_month: Money,
-}
-
-/// The daily spend limit.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Day")]
-pub struct OwnDailyLimit {
-    /// Present only if set: the spend limit per day (UTC).
-    pub spend_limit_daily: Money,
-    /// Present only with `spend_limit_daily`: the amount spent in the current day (UTC).
-    pub spent_today: Money,
-}
-
-/// The limit of concurrent jobs.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Live")]
-pub struct OwnMaxConcurrent {
-    /// Present only if set: how many jobs of the key may be queued or processing at the same time.
-    #[schemars(with = "Count")]
-    pub max_concurrent: u32,
-}
-
-/// The addresses from which the key may be used.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Addresses")]
-pub struct OwnAddresses {
-    /// Present only if set: IP addresses and ranges that the key may be used from.
-    pub allowed_ips: Vec<String>,
 }
 
 impl OwnKey {
@@ -255,20 +234,12 @@ impl OwnKey {
             expires_at: key.expires_at.map(Moment::from),
             spend_limit: key.spend_limit.map(Money::from),
             spent: spent(Period::Total),
-            month: key.spend_limit_monthly.map(|limit| OwnMonthlyLimit {
-                spend_limit_monthly: limit.into(),
-                spent_this_month: spent(Period::Month),
-            }),
-            day: key.spend_limit_daily.map(|limit| OwnDailyLimit {
-                spend_limit_daily: limit.into(),
-                spent_today: spent(Period::Day),
-            }),
-            live: key
-                .max_concurrent
-                .map(|max_concurrent| OwnMaxConcurrent { max_concurrent }),
-            addresses: key
-                .range_texts()
-                .map(|allowed_ips| OwnAddresses { allowed_ips }),
+            spend_limit_monthly: key.spend_limit_monthly.map(Money::from),
+            spent_this_month: key.spend_limit_monthly.map(|_| spent(Period::Month)),
+            spend_limit_daily: key.spend_limit_daily.map(Money::from),
+            spent_today: key.spend_limit_daily.map(|_| spent(Period::Day)),
+            max_concurrent: key.max_concurrent,
+            allowed_ips: key.range_texts(),
             rate_limit: rate.map(Rate::from),
             created_at: key.created_at.into(),
         }

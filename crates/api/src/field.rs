@@ -193,34 +193,31 @@ fn short_text(text: String, max_chars: usize) -> Result<String, String> {
     }
 }
 
-pub struct Flag;
+/// Declares kinds of booleans, each with its schema.
+macro_rules! booleans {
+    ($($(#[$doc:meta])* $name:ident: $schema:expr;)+) => {$(
+        $(#[$doc])*
+        pub struct $name;
 
-impl Kind for Flag {
-    type Value = bool;
+        impl Kind for $name {
+            type Value = bool;
 
-    fn read<'a>(fields: &mut Fields<'a>, name: &str, raw: &'a RawValue) -> Option<bool> {
-        fields.bool_of(name, raw)
-    }
+            fn read<'a>(fields: &mut Fields<'a>, name: &str, raw: &'a RawValue) -> Option<bool> {
+                fields.bool_of(name, raw)
+            }
 
-    fn schema() -> Value {
-        json!({"type": "boolean"})
-    }
+            fn schema() -> Value {
+                $schema
+            }
+        }
+    )+};
 }
 
-/// A boolean with the default `false`.
-pub struct FlagOrFalse;
-
-impl Kind for FlagOrFalse {
-    type Value = bool;
-
-    fn read<'a>(fields: &mut Fields<'a>, name: &str, raw: &'a RawValue) -> Option<bool> {
-        fields.bool_of(name, raw)
-    }
-
-    fn schema() -> Value {
-        json!({"type": "boolean", "default": false})
-    }
-}
+booleans!(
+    Flag: json!({"type": "boolean"});
+    /// A boolean with the default `false`.
+    FlagOrFalse: json!({"type": "boolean", "default": false});
+);
 
 /// A nested object. Its faults are reported with their paths.
 pub struct Object<B>(PhantomData<B>);

@@ -1,7 +1,7 @@
 //! Jobs: the responses of a creation, a lookup and a list, and the whole record.
 
 use crate::schema::{Count, Metadata};
-use crate::stats::BackendError;
+use crate::service::BackendError;
 use crate::text::{
     AspectWord, Id, JobStatus, ModeWord, Moment, Money, OriginWord, Queued, RatioWord,
     ResolutionWord, TierWord, Url, UrlPath,

@@ -7,7 +7,6 @@ use csv::Rows;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashSet};
-use std::fmt;
 use tintype_api::fields::{nearest, shown};
 
 /// A field whose cell contains a list, separated by whitespace.
@@ -21,7 +20,8 @@ const MEMBER: &str = "metadata.";
 /// Faults listed per table.
 const MAX_FAULTS: usize = 100;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}{message}", .line.map_or_else(String::new, |it| format!("line {it}: ")))]
 pub struct TableFault {
     /// Counted from 1; `None` for the table as a whole.
     pub line: Option<usize>,
@@ -43,17 +43,6 @@ impl TableFault {
         }
     }
 }
-
-impl fmt::Display for TableFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(f, "line {line}: {}", self.message),
-            None => f.write_str(&self.message),
-        }
-    }
-}
-
-impl std::error::Error for TableFault {}
 
 /// The requests of a table as lines of JSON.
 #[derive(Debug, Default)]

@@ -168,12 +168,8 @@ async fn respond_unary(
 }
 
 fn count_tokens(prompt: PromptTokens) -> HttpResponse {
-    let mut details = vec![json!({"modality": "TEXT", "tokenCount": prompt.text})];
-    if prompt.images > 0 {
-        details.push(json!({"modality": "IMAGE", "tokenCount": prompt.images}));
-    }
     HttpResponse::Ok().json(json!({
         "totalTokens": prompt.total(),
-        "promptTokensDetails": details,
+        "promptTokensDetails": prompt.gemini_details(),
     }))
 }

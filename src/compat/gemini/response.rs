@@ -102,15 +102,11 @@ impl ResponseContext {
             "responseId": waiter.job.to_string(),
         });
         let Some(tokens) = tokens else { return body };
-        let mut prompt_details = vec![json!({"modality": "TEXT", "tokenCount": self.prompt.text})];
-        if self.prompt.images > 0 {
-            prompt_details.push(json!({"modality": "IMAGE", "tokenCount": self.prompt.images}));
-        }
         let mut usage = json!({
             "promptTokenCount": self.prompt.total(),
             "candidatesTokenCount": tokens,
             "totalTokenCount": self.prompt.total() + tokens,
-            "promptTokensDetails": prompt_details,
+            "promptTokensDetails": self.prompt.gemini_details(),
         });
         if tokens > 0 {
             usage["candidatesTokensDetails"] = json!([{"modality": "IMAGE", "tokenCount": tokens}]);

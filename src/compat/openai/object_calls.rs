@@ -5,7 +5,7 @@ use crate::compat::auth;
 use crate::compat::dialect::Dialect;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
-use actix_web::http::header;
+use crate::web::no_store;
 use actix_web::{HttpRequest, HttpResponse};
 use serde_json::Value;
 
@@ -18,11 +18,7 @@ pub async fn authenticate(request: &HttpRequest, state: &CompatState) -> Result<
 
 pub fn json_response(outcome: Result<Value, Refusal>) -> HttpResponse {
     match outcome {
-        Ok(body) => {
-            let mut response = HttpResponse::Ok();
-            response.insert_header((header::CACHE_CONTROL, "no-store"));
-            response.json(body)
-        }
+        Ok(body) => no_store::json(body),
         Err(refusal) => Dialect::OpenAi.response(&refusal),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::options::Options;
 use crate::application::core::Core;
-use crate::compat::base64_body::{self, Part};
+use crate::compat::base64_body::{self, Part, StoredImage};
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome, mark_answered};
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::usage::{self, PromptTokens};
@@ -110,12 +110,16 @@ async fn image_entry(
         let entry = json!({ "url": waiter.presign(image).await? });
         return Ok(vec![Part::Text(entry.to_string())]);
     }
-    let stored = waiter.open(image).await?;
-    Ok(vec![
+    Ok(base64_entry(waiter.open(image).await?))
+}
+
+/// The entry of an image in `data`, with its content.
+pub fn base64_entry(image: StoredImage) -> Vec<Part> {
+    vec![
         Part::Text("{\"b64_json\":\"".into()),
-        Part::Image(Box::new(stored)),
+        Part::Image(Box::new(image)),
         Part::Text("\"}".into()),
-    ])
+    ]
 }
 
 /// The response up to the images.
@@ -123,12 +127,7 @@ fn head(images: &ResponseImages, options: &Options, inputs: usize, created: i64)
     let prompt = PromptTokens::estimate(&options.prompt, inputs);
     let output = usage::image_tokens(options.offer.tier(), options.offer.resolution())
         * images.images.len() as u64;
-    let usage = json!({
-        "input_tokens": prompt.total(),
-        "input_tokens_details": {"text_tokens": prompt.text, "image_tokens": prompt.images},
-        "output_tokens": output,
-        "total_tokens": prompt.total() + output,
-    });
+    let usage = prompt.openai_usage(output);
     let (size, format) = images.images.first().map_or_else(
         || (String::new(), "png"),
         |image| (usage::size(image), format_of(image)),
@@ -142,7 +141,8 @@ fn head(images: &ResponseImages, options: &Options, inputs: usize, created: i64)
     )
 }
 
-fn format_of(image: &ResultImage) -> &'static str {
+/// `output_format`
+pub fn format_of(image: &ResultImage) -> &'static str {
     let media_type = images::media_type(&image.key);
     media_type.strip_prefix("image/").unwrap_or("png")
 }

@@ -1,21 +1,18 @@
 //! The operator interface under `/admin/v1`.
 
-mod export;
 mod jobs;
-mod stats;
+mod service;
 
 use super::api_router::{ApiPath, ApiRouter};
 use super::openapi;
 use super::openapi::RequiredAuth;
 use super::operations::{
     accounts as of_accounts, batches as of_batches, deliveries as of_deliveries, keys as of_keys,
-    operator_jobs, operator_service, people as of_people, service, webhooks as of_webhooks,
+    operator_jobs, operator_service, people as of_people, service as of_service,
+    webhooks as of_webhooks,
 };
 use crate::application::caller::Caller;
-use crate::management::{
-    self, accounts, audit, backends, batches, deliveries, deposits, keys, nodes, pause, people,
-    webhooks,
-};
+use crate::management::{self, accounts, audit, deliveries, keys, people, webhooks};
 use crate::web::access::Authenticator;
 use crate::web::auth::Operator;
 use actix_web::FromRequest as _;
@@ -29,10 +26,10 @@ pub fn router() -> ApiRouter {
         at("/accounts/{account_id}")
             .get(accounts::show, of_accounts::show)
             .patch(accounts::change, of_accounts::change),
-        at("/accounts/{account_id}/deposits").post(deposits::create, of_accounts::deposit),
+        at("/accounts/{account_id}/deposits").post(accounts::deposit, of_accounts::deposit),
         at("/accounts/{account_id}/transactions")
             .get(accounts::transactions, of_accounts::transactions),
-        at("/accounts/{account_id}/batches").get(batches::list, of_batches::of_account),
+        at("/accounts/{account_id}/batches").get(accounts::batches, of_batches::of_account),
         at("/accounts/{account_id}/keys")
             .get(keys::list, of_keys::list)
             .post(keys::create, of_keys::create),
@@ -72,16 +69,28 @@ pub fn router() -> ApiRouter {
         at("/jobs/{job_id}")
             .get(jobs::show, operator_jobs::show)
             .delete(jobs::cancel, operator_jobs::cancel),
-        at("/stats").get(stats::show, operator_service::stats),
-        at("/nodes").get(nodes::list, operator_service::nodes),
-        at("/backends/{name}/test").post(backends::test, operator_service::test_backend),
+        at("/stats").get(service::stats, operator_service::stats),
+        at("/nodes").get(management::service::nodes, operator_service::nodes),
+        at("/backends/{name}/test").post(
+            management::service::test_backend,
+            operator_service::test_backend,
+        ),
         at("/pause")
-            .get(pause::show, operator_service::show_pause)
-            .put(pause::set, operator_service::set_pause)
-            .patch(pause::change, operator_service::change_pause),
+            .get(
+                management::service::show_pause,
+                operator_service::show_pause,
+            )
+            .put(
+                management::service::change_pause,
+                operator_service::set_pause,
+            )
+            .patch(
+                management::service::change_pause,
+                operator_service::change_pause,
+            ),
         at("/audit").get(audit::list, operator_service::audit),
-        at("/export").get(export::show, operator_service::export),
-        at("/openapi.json").get(openapi::operator, service::operator),
+        at("/export").get(service::export, operator_service::export),
+        at("/openapi.json").get(openapi::operator, of_service::operator),
     ];
     ApiRouter::new("/admin/v1", paths.into())
 }

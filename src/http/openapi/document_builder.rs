@@ -1,6 +1,8 @@
 //! The context of descriptions: the schemas of one document, and the configuration.
 
+use super::operation::ResponseDoc;
 use crate::config::Config;
+use crate::web::paging::Listing;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -31,13 +33,25 @@ impl<'a> DocumentBuilder<'a> {
         self.generator.subschema_for::<T>().to_value()
     }
 
+    /// A JSON response with a body of this type.
+    pub fn response<T: JsonSchema>(
+        &mut self,
+        status: u16,
+        text: &'static str,
+        example: Value,
+    ) -> ResponseDoc {
+        let schema = self.schema::<T>();
+        let content = json!({"schema": schema, "example": example});
+        ResponseDoc::new(status, text).content("application/json", content)
+    }
+
+    /// A page of a list, with an example of the whole page.
+    pub fn page<T: JsonSchema>(&mut self, text: &'static str, example: Value) -> ResponseDoc {
+        self.response::<Listing<T>>(200, text, example)
+    }
+
     /// All referenced schemas, by name.
     pub fn definitions(mut self) -> Map<String, Value> {
         self.generator.take_definitions(true)
     }
-}
-
-/// A reference to a component of the document.
-pub fn component_reference(kind: &str, name: &str) -> Value {
-    json!({"$ref": format!("#/components/{kind}/{name}")})
 }

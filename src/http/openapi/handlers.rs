@@ -5,12 +5,11 @@
 
 use crate::application::settings::Settings;
 use crate::web::auth::Operator;
+use crate::web::entity_tag;
 use crate::web::problem::HttpResult;
-use actix_web::http::header::{self, EntityTag, Header as _, IfNoneMatch};
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use std::sync::OnceLock;
 
 /// Generates each document at its first request. The documents depend only on the configuration, so they never change while the process
@@ -37,16 +36,15 @@ impl Documents {
 
 struct RenderedDocument {
     text: Bytes,
-    tag: EntityTag,
+    tag: String,
 }
 
 impl RenderedDocument {
     fn new(document: &Value) -> Self {
         // A map with string keys always serializes.
         let text = serde_json::to_vec(document).unwrap_or_default();
-        let digest = Sha256::digest(&text);
         Self {
-            tag: EntityTag::new_strong(hex::encode(&digest[..12])),
+            tag: entity_tag::of([&*text]),
             text: text.into(),
         }
     }
@@ -72,21 +70,9 @@ pub async fn operator(
 }
 
 fn respond(request: &HttpRequest, written: &RenderedDocument) -> HttpResponse {
-    let is_known = IfNoneMatch::parse(request).is_ok_and(|it| match it {
-        IfNoneMatch::Any => true,
-        IfNoneMatch::Items(tags) => tags.iter().any(|tag| tag.weak_eq(&written.tag)),
-    });
-    // A missing header parses as an empty list, which matches nothing.
-    let mut answer = match is_known {
-        true => HttpResponse::NotModified(),
-        false => HttpResponse::Ok(),
-    };
-    answer.insert_header((header::CACHE_CONTROL, "no-cache"));
-    answer.insert_header(header::ETag(written.tag.clone()));
-    match is_known {
-        true => answer.finish(),
-        false => answer
+    entity_tag::respond(request, written.tag.clone(), "no-cache", |answer| {
+        answer
             .content_type("application/json")
-            .body(written.text.clone()),
-    }
+            .body(written.text.clone())
+    })
 }

@@ -1,6 +1,5 @@
 //! Response headers, each described once.
 
-use super::document_builder::component_reference;
 use serde_json::{Map, Value, json};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,4 +115,9 @@ impl Header {
         };
         Self::ALL.iter().map(component).collect()
     }
+}
+
+/// A reference to a component of the document.
+pub fn component_reference(kind: &str, name: &str) -> Value {
+    json!({"$ref": format!("#/components/{kind}/{name}")})
 }

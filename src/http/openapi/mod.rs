@@ -15,6 +15,6 @@ mod required_auth;
 pub use document_builder::DocumentBuilder;
 pub use handlers::{Documents, native, operator};
 pub use headers::Header;
-pub use operation::{Operation, ResponseDoc, named_examples};
+pub use operation::{Operation, ResponseDoc, date_time, named_examples, uuid};
 pub use prose::span;
 pub use required_auth::RequiredAuth;

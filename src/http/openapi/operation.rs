@@ -49,11 +49,6 @@ impl Operation {
         self
     }
 
-    pub fn path_id(self, name: &str, text: &str) -> Self {
-        let schema = json!({"type": "string", "format": "uuid"});
-        self.path(name, text, schema)
-    }
-
     pub fn path(self, name: &str, text: &str, schema: Value) -> Self {
         self.parameter(name, "path", text, schema)
     }
@@ -74,6 +69,15 @@ impl Operation {
 
     pub fn header(self, name: &str, text: &str, schema: Value) -> Self {
         self.parameter(name, "header", text, schema)
+    }
+
+    /// The ways to wait for the end of a record.
+    pub fn long_poll(self, text: &str) -> Self {
+        let seconds = json!({"type": "integer", "minimum": 0, "maximum": 60});
+        let preference = json!({"type": "string", "examples": ["wait=30"]});
+        let same = "`wait=N` does the same. Invalid values are ignored.";
+        self.query("wait", text, seconds)
+            .header("Prefer", same, preference)
     }
 
     /// `Idempotency-Key`
@@ -153,15 +157,38 @@ impl Operation {
         self
     }
 
+    /// Adds the ids that the path names, before the other parameters. There may be no record with such an id.
+    fn with_ids(mut self, path: &str, auth: RequiredAuth) -> Self {
+        let source = match auth {
+            RequiredAuth::AdminToken => "",
+            RequiredAuth::None | RequiredAuth::ApiKey => ", as its creation returned it",
+        };
+        let others = std::mem::take(&mut self.parameters);
+        for name in path.split(['{', '}']) {
+            if let Some(record) = name.strip_suffix("_id") {
+                let text = format!("The {record}'s id{source}.");
+                self = self.path(name, &text, uuid()).refuses([Code::NotFound]);
+            }
+        }
+        self.parameters.extend(others);
+        self
+    }
+
     /// Renders the call. Adds its errors to `responses`, the components of the document, and references them.
-    pub fn write(self, auth: RequiredAuth, responses: &mut Map<String, Value>) -> Value {
+    pub fn write(
+        self,
+        path: &str,
+        auth: RequiredAuth,
+        responses: &mut Map<String, Value>,
+    ) -> Value {
+        let this = self.with_ids(path, auth);
         let mut written_responses: BTreeMap<u16, Value> = BTreeMap::new();
-        for response in self.responses {
+        for response in this.responses {
             written_responses.insert(response.status, response.write(auth));
         }
         let mut codes: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
         let common = error_responses::common_codes(auth).iter().copied();
-        for code in common.chain(self.codes) {
+        for code in common.chain(this.codes) {
             let listed = codes.entry(code.status().as_u16()).or_default();
             if !listed.contains(&code) {
                 listed.push(code);
@@ -171,18 +198,18 @@ impl Operation {
             written_responses.insert(status, error_responses::response(&codes, auth, responses));
         }
         let mut written = json!({
-            "operationId": self.id,
-            "tags": [self.group],
-            "summary": self.summary,
+            "operationId": this.id,
+            "tags": [this.group],
+            "summary": this.summary,
             "responses": written_responses.into_iter().map(|(status, it)| (status.to_string(), it)).collect::<Map<_, _>>(),
         });
-        if !self.text.is_empty() {
-            written["description"] = self.text.into();
+        if !this.text.is_empty() {
+            written["description"] = this.text.into();
         }
-        if !self.parameters.is_empty() {
-            written["parameters"] = self.parameters.into();
+        if !this.parameters.is_empty() {
+            written["parameters"] = this.parameters.into();
         }
-        if let Some(body) = self.body {
+        if let Some(body) = this.body {
             written["requestBody"] = body;
         }
         written["security"] = match auth {
@@ -206,13 +233,6 @@ impl ResponseDoc {
         }
     }
 
-    pub fn json(status: u16, text: &'static str, schema: Value, example: Value) -> Self {
-        Self::new(status, text).content(
-            "application/json",
-            json!({"schema": schema, "example": example}),
-        )
-    }
-
     pub fn content(mut self, media: &str, content: Value) -> Self {
         self.content.insert(media.to_owned(), content);
         self
@@ -229,10 +249,13 @@ impl ResponseDoc {
         self.header(Header::CACHE_CONTROL)
     }
 
-    /// A link to a follow-up call, with one parameter from an expression on this response.
-    pub fn link(mut self, name: &str, operation: &str, parameter: &str, expression: &str) -> Self {
-        let link = json!({"operationId": operation, "parameters": {parameter: expression}});
-        self.links.insert(name.to_owned(), link);
+    /// Links to follow-up calls, by name and operation. Each takes the member of this response that has the name of its parameter.
+    pub fn links(mut self, parameter: &str, operations: &[(&str, &str)]) -> Self {
+        let expression = format!("$response.body#/{parameter}");
+        for (name, operation) in operations {
+            let link = json!({"operationId": operation, "parameters": {parameter: expression}});
+            self.links.insert((*name).to_owned(), link);
+        }
         self
     }
 
@@ -257,6 +280,16 @@ impl ResponseDoc {
         }
         written
     }
+}
+
+/// The schema of an id.
+pub fn uuid() -> Value {
+    json!({"type": "string", "format": "uuid"})
+}
+
+/// The schema of a point in time.
+pub fn date_time() -> Value {
+    json!({"type": "string", "format": "date-time"})
 }
 
 /// Names each example after its summary.

@@ -1,15 +1,11 @@
 //! Describes the operator's calls on accounts and their ledgers.
 
 use super::examples::{ACCOUNT, charge, last_page, page};
-use crate::http::openapi::{DocumentBuilder, Header, Operation, ResponseDoc};
-use crate::web::paging::Listing;
-use crate::web::problem::Code;
+use crate::http::openapi::{DocumentBuilder, Header, Operation, date_time};
 use serde_json::{Value, json};
 use tintype_api::schema::words;
 use tintype_api::{Account, Body as _, NewAccount, NewDeposit, Transaction};
 use tintype_storage::domain::account::AccountChange;
-
-pub const ID: &str = "The account's id.";
 
 fn example() -> Value {
     json!({
@@ -37,60 +33,25 @@ pub fn open(builder: &mut DocumentBuilder<'_>) -> Operation {
             )],
         )
         .response(
-            ResponseDoc::json(201, "The account.", builder.schema::<Account>(), example())
+            builder.response::<Account>(201, "The account.", example())
                 .header(Header::REPLAYED)
-                .link(
-                    "show",
-                    "showAccount",
-                    "account_id",
-                    "$response.body#/account_id",
-                )
-                .link(
-                    "deposit",
-                    "addDeposit",
-                    "account_id",
-                    "$response.body#/account_id",
-                )
-                .link(
-                    "createKey",
-                    "createKey",
-                    "account_id",
-                    "$response.body#/account_id",
-                )
-                .link(
-                    "registerWebhook",
-                    "registerWebhook",
-                    "account_id",
-                    "$response.body#/account_id",
-                ),
+                .links("account_id", &[("show", "showAccount"), ("deposit", "addDeposit"), ("createKey", "createKey"), ("registerWebhook", "registerWebhook")])
+,
         )
 }
 
 /// `GET /accounts`
 pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
-    let schema = builder.schema::<Listing<Account>>();
     Operation::new("listAccounts", "Accounts", "List accounts")
         .text("Oldest first.")
         .window()
-        .response(ResponseDoc::json(
-            200,
-            "A page of accounts.",
-            schema,
-            page(example()),
-        ))
+        .response(builder.page::<Account>("A page of accounts.", page(example())))
 }
 
 /// `GET /accounts/{account_id}`
 pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("showAccount", "Accounts", "Get an account")
-        .path_id("account_id", ID)
-        .response(ResponseDoc::json(
-            200,
-            "The account.",
-            builder.schema::<Account>(),
-            example(),
-        ))
-        .refuses([Code::NotFound])
+        .response(builder.response::<Account>(200, "The account.", example()))
 }
 
 /// `PATCH /accounts/{account_id}`
@@ -101,7 +62,6 @@ pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
         "Rename, limit, deactivate or reactivate an account",
     )
     .text("Omitted fields and `null` leave a value unchanged, except that `null` removes `low_balance`, `limits` and each single limit. A limit applies from the next call on, to all keys of the account together, even if the limits of a key are higher. Reserved amounts count as spent, so a day or month is never charged more than its limit.")
-    .path_id("account_id", ID)
     .body(
         AccountChange::schema(&[]),
         &[
@@ -113,13 +73,9 @@ pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
             ),
         ],
     )
-    .response(ResponseDoc::json(
-        200,
-        "The account.",
-        builder.schema::<Account>(),
+    .response(builder.response::<Account>(200, "The account.",
         super::examples::with(example(), limited_account()),
     ))
-    .refuses([Code::NotFound])
 }
 
 fn limited_account() -> Value {
@@ -147,7 +103,6 @@ pub fn deposit(builder: &mut DocumentBuilder<'_>) -> Operation {
         }),
     );
     Operation::new("addDeposit", "Accounts", "Add funds")
-        .path_id("account_id", ID)
         .idempotent(
             "Your name for this deposit. Repeated calls with the same name book one deposit.",
         )
@@ -165,33 +120,21 @@ pub fn deposit(builder: &mut DocumentBuilder<'_>) -> Operation {
             ],
         )
         .response(
-            ResponseDoc::json(
-                201,
-                "The new ledger entry.",
-                builder.schema::<Transaction>(),
-                entry,
-            )
-            .header(Header::REPLAYED),
+            builder
+                .response::<Transaction>(201, "The new ledger entry.", entry)
+                .header(Header::REPLAYED),
         )
-        .refuses([Code::NotFound])
 }
 
 /// `GET /accounts/{account_id}/transactions`
 pub fn transactions(builder: &mut DocumentBuilder<'_>) -> Operation {
-    let moment = || json!({"type": "string", "format": "date-time"});
-    let schema = builder.schema::<Listing<Transaction>>();
     Operation::new("listTransactions", "Accounts", "List an account's transactions")
         .text("Newest first. If few entries match a filter, a page may end early and still have a `next_cursor`.")
-        .path_id("account_id", ID)
         .window()
         .query("kind", "Only entries of this kind.", words(["deposit", "charge", "adjustment"]))
-        .query("from", "Only from this time on.", moment())
-        .query("to", "Only up to this time.", moment())
-        .response(ResponseDoc::json(
-            200,
-            "A page of the ledger.",
-            schema,
+        .query("from", "Only from this time on.", date_time())
+        .query("to", "Only up to this time.", date_time())
+        .response(builder.page::<Transaction>("A page of the ledger.",
             last_page(charge()),
         ))
-        .refuses([Code::NotFound])
 }

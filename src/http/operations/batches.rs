@@ -6,7 +6,6 @@ use crate::http::openapi::{
     DocumentBuilder, Header, Operation, ResponseDoc, bodies, named_examples,
 };
 use crate::web::batch_call::MAX_BODY_BYTES;
-use crate::web::paging::Listing;
 use crate::web::problem::Code;
 use serde_json::{Value, json};
 use tintype_api::schema::{or_null, words};
@@ -14,7 +13,6 @@ use tintype_api::{Batch, BatchEstimate, BatchResult};
 use tintype_storage::domain::tier::{Mode, Tier};
 
 const BATCH: &str = "01a1fa95-2b0e-7f10-8a3c-4d5e6f708192";
-const ID: &str = "The batch's id, as its creation returned it.";
 
 /// A batch of two jobs, one of them done.
 fn example() -> Value {
@@ -40,36 +38,31 @@ pub fn create(builder: &mut DocumentBuilder<'_>) -> Operation {
             "charged": "0.00",
         }),
     );
-    let accepted = ResponseDoc::json(
-        202,
-        "The batch and its jobs are durable, and the sum of their prices is reserved.",
-        builder.schema::<Batch>(),
-        new,
-    )
-    .header(Header::BATCH_LOCATION)
-    .header(Header::RETRY_AFTER)
-    .not_stored()
-    .header(Header::REPLAYED)
-    .link("show", "showBatch", "batch_id", "$response.body#/batch_id")
-    .link(
-        "results",
-        "getBatchResults",
-        "batch_id",
-        "$response.body#/batch_id",
-    )
-    .link(
-        "cancel",
-        "cancelBatch",
-        "batch_id",
-        "$response.body#/batch_id",
-    );
-    let estimated = ResponseDoc::json(
-        200,
-        "Only with `dry_run=true`: the price of the batch. Nothing was created.",
-        builder.schema::<BatchEstimate>(),
-        json!({"price": "0.173", "requests": 2, "available": "100.00"}),
-    )
-    .not_stored();
+    let accepted = builder
+        .response::<Batch>(
+            202,
+            "The batch and its jobs are durable, and the sum of their prices is reserved.",
+            new,
+        )
+        .header(Header::BATCH_LOCATION)
+        .header(Header::RETRY_AFTER)
+        .not_stored()
+        .header(Header::REPLAYED)
+        .links(
+            "batch_id",
+            &[
+                ("show", "showBatch"),
+                ("results", "getBatchResults"),
+                ("cancel", "cancelBatch"),
+            ],
+        );
+    let estimated = builder
+        .response::<BatchEstimate>(
+            200,
+            "Only with `dry_run=true`: the price of the batch. Nothing was created.",
+            json!({"price": "0.173", "requests": 2, "available": "100.00"}),
+        )
+        .not_stored();
     let request = request(builder);
     let lines = "{\"custom_id\":\"fox\",\"model\":\"fast\",\"prompt\":\"a red fox in the snow\",\"aspect_ratio\":\"1:1\"}\n{\"model\":\"pro\",\"prompt\":\"an owl at night\",\"aspect_ratio\":\"1:1\"}\n";
     Operation::new("createBatch", "Batches", "Submit a batch")
@@ -180,28 +173,27 @@ fn request(builder: &DocumentBuilder<'_>) -> Value {
 
 /// `GET /batches`
 pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
-    let schema = builder.schema::<Listing<Batch>>();
     Operation::new("listBatches", "Batches", "List batches")
         .text("Newest first.")
         .window()
         .response(
-            ResponseDoc::json(200, "A page of batches.", schema, page(example())).not_stored(),
+            builder
+                .page::<Batch>("A page of batches.", page(example()))
+                .not_stored(),
         )
 }
 
 /// `GET /batches/{batch_id}`
 pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
-    let schema = builder.schema::<Batch>();
-    let shown = ResponseDoc::json(200, "The batch.", schema, example())
+    let shown = builder
+        .response::<Batch>(200, "The batch.", example())
         .not_stored()
         .header(Header::PREFERENCE_APPLIED);
     Operation::new("showBatch", "Batches", "Get a batch")
         .text("Responds at once. With `wait` or `Prefer: wait=N` it responds when the batch has ended, at the latest after that many seconds.")
-        .path_id("batch_id", ID)
-        .query("wait", "Seconds to wait for the end of the batch.", json!({"type": "integer", "minimum": 0, "maximum": 60}))
-        .header("Prefer", "`wait=N` does the same. Invalid values are ignored.", json!({"type": "string", "examples": ["wait=30"]}))
+        .long_poll("Seconds to wait for the end of the batch.")
         .response(shown)
-        .refuses([Code::NotFound, Code::ValidationFailed, Code::StorageUnavailable])
+        .refuses([Code::ValidationFailed, Code::StorageUnavailable])
 }
 
 /// `GET /batches/{batch_id}/results`
@@ -234,9 +226,7 @@ pub fn results(builder: &mut DocumentBuilder<'_>) -> Operation {
         .not_stored();
     Operation::new("getBatchResults", "Batches", "Stream the results of a batch")
         .text("One line per request, in their order, at any time: `status` shows which ones have ended. Each response has fresh image URLs. If the connection breaks before the last line, repeat the call.")
-        .path_id("batch_id", ID)
         .response(stream)
-        .refuses([Code::NotFound])
 }
 
 /// `DELETE /batches/{batch_id}`
@@ -249,32 +239,21 @@ pub fn cancel(builder: &mut DocumentBuilder<'_>) -> Operation {
             "counts": {"total": 2, "queued": 0, "processing": 0, "done": 1, "failed": 1},
         }),
     );
-    let schema = builder.schema::<Batch>();
-    let answer = ResponseDoc::json(
+    let answer = builder.response::<Batch>(
         200,
         "The batch: `canceling` while some of its jobs run, then `ended`.",
-        schema,
         canceled,
     );
     Operation::new("cancelBatch", "Batches", "Cancel a batch")
         .text("Its queued jobs fail with the error `canceled`, and their prices are released. Started jobs continue. `409` if all jobs have ended.")
-        .path_id("batch_id", ID)
         .response(answer.not_stored())
-        .refuses([Code::NotFound, Code::Conflict, Code::StorageUnavailable])
+        .refuses([Code::Conflict, Code::StorageUnavailable])
 }
 
 /// `GET /accounts/{account_id}/batches`
 pub fn of_account(builder: &mut DocumentBuilder<'_>) -> Operation {
-    let schema = builder.schema::<Listing<Batch>>();
     Operation::new("listBatches", "Jobs", "List an account's batches")
         .text("Newest first.")
-        .path_id("account_id", super::accounts::ID)
         .window()
-        .response(ResponseDoc::json(
-            200,
-            "A page of batches.",
-            schema,
-            page(example()),
-        ))
-        .refuses([Code::NotFound])
+        .response(builder.page::<Batch>("A page of batches.", page(example())))
 }

@@ -1,14 +1,11 @@
 //! Describes the operator's calls on deliveries.
 
 use super::examples::{ACCOUNT, WEBHOOK, page, with};
-use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc};
-use crate::web::paging::Listing;
+use crate::http::openapi::{DocumentBuilder, Operation, uuid};
 use crate::web::problem::Code;
 use serde_json::{Value, json};
 use tintype_api::Delivery;
 use tintype_api::schema::{EXAMPLE_ID as JOB, words};
-
-const ID: &str = "The delivery's id.";
 
 fn example() -> Value {
     json!({
@@ -44,36 +41,26 @@ pub fn pending() -> Value {
 
 /// `GET /deliveries`
 pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
-    let id = || json!({"type": "string", "format": "uuid"});
-    let schema = builder.schema::<Listing<Delivery>>();
     Operation::new("listDeliveries", "Deliveries", "List deliveries")
         .text("Newest first. A page scans a bounded number of deliveries: if few match a filter, it may end early and still have a `next_cursor`.")
         .window()
-        .query("account_id", "Only to this account's webhooks.", id())
-        .query("job_id", "Only about this job.", id())
-        .query("webhook_id", "Only to this webhook.", id())
+        .query("account_id", "Only to this account's webhooks.", uuid())
+        .query("job_id", "Only about this job.", uuid())
+        .query("webhook_id", "Only to this webhook.", uuid())
         .query("status", "Only deliveries with this status.", words(["pending", "delivered", "failed"]))
-        .response(ResponseDoc::json(200, "A page of deliveries.", schema, page(example())))
+        .response(builder.page::<Delivery>("A page of deliveries.", page(example())))
 }
 
 /// `GET /deliveries/{delivery_id}`
 pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("showDelivery", "Deliveries", "Get a delivery")
-        .path_id("delivery_id", ID)
-        .response(ResponseDoc::json(
-            200,
-            "The delivery with its attempts.",
-            builder.schema::<Delivery>(),
-            example(),
-        ))
-        .refuses([Code::NotFound])
+        .response(builder.response::<Delivery>(200, "The delivery with its attempts.", example()))
 }
 
 /// `POST /deliveries/{delivery_id}/redeliver`
 pub fn redeliver(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("redeliver", "Deliveries", "Send a delivery again")
         .text("Makes the delivery pending again, with a new schedule of attempts. `409` if its webhook was deleted or now has another URL.")
-        .path_id("delivery_id", ID)
-        .response(ResponseDoc::json(202, "The delivery, pending.", builder.schema::<Delivery>(), pending()))
-        .refuses([Code::NotFound, Code::Conflict])
+        .response(builder.response::<Delivery>(202, "The delivery, pending.", pending()))
+        .refuses([Code::Conflict])
 }

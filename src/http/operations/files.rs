@@ -1,8 +1,7 @@
 //! Describes the signed URLs of images.
 
 use crate::application::image_views::{ViewFormat, WIDTHS};
-use crate::http::openapi::Header;
-use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc};
+use crate::http::openapi::{DocumentBuilder, Header, Operation, ResponseDoc};
 use crate::web::problem::Code;
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! Describes the six generation calls.
 
 use crate::api::generation::Endpoint;
-use crate::http::openapi::{DocumentBuilder, Header, Operation, ResponseDoc, bodies};
+use crate::http::openapi::{DocumentBuilder, Header, Operation, bodies};
 use crate::web::cancel_after;
 use crate::web::problem::Code;
 use serde_json::{Value, json};
@@ -16,26 +16,31 @@ pub fn create(endpoint: Endpoint, builder: &mut DocumentBuilder<'_>) -> Operatio
         "status": "queued",
         "status_url": format!("/api/v1/jobs/{JOB}"),
     });
-    let accepted = ResponseDoc::json(
-        202,
-        "The job is durable, and its price is reserved.",
-        builder.schema::<CreatedJob>(),
-        created,
-    )
-    .header(Header::LOCATION)
-    .header(Header::RETRY_AFTER)
-    .not_stored()
-    .header(Header::REPLAYED)
-    .link("show", "showJob", "job_id", "$response.body#/job_id")
-    .link("follow", "followJob", "job_id", "$response.body#/job_id")
-    .link("cancel", "cancelJob", "job_id", "$response.body#/job_id");
-    let estimated = ResponseDoc::json(
-        200,
-        "Only with `dry_run=true`: the estimate. Nothing was created.",
-        builder.schema::<Estimate>(),
-        estimate(endpoint, builder),
-    )
-    .not_stored();
+    let accepted = builder
+        .response::<CreatedJob>(
+            202,
+            "The job is durable, and its price is reserved.",
+            created,
+        )
+        .header(Header::LOCATION)
+        .header(Header::RETRY_AFTER)
+        .not_stored()
+        .header(Header::REPLAYED)
+        .links(
+            "job_id",
+            &[
+                ("show", "showJob"),
+                ("follow", "followJob"),
+                ("cancel", "cancelJob"),
+            ],
+        );
+    let estimated = builder
+        .response::<Estimate>(
+            200,
+            "Only with `dry_run=true`: the estimate. Nothing was created.",
+            estimate(endpoint, builder),
+        )
+        .not_stored();
     Operation::new(id, "Images", summary)
         .text(text(endpoint, builder))
         .query(

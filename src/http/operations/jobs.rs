@@ -1,17 +1,14 @@
 //! Describes the calls on jobs.
 
 use super::examples::{self, canceled_job, done_job, failed_job, page, queued_job, with};
-use crate::http::openapi::Header;
-use crate::http::openapi::named_examples;
-use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc};
-use crate::web::paging::Listing;
+use crate::http::openapi::{
+    DocumentBuilder, Header, Operation, ResponseDoc, date_time, named_examples, uuid,
+};
 use crate::web::problem::Code;
 use serde_json::{Value, json};
 use tintype_api::schema::words;
 use tintype_api::{Job, ListedJob};
 use tintype_storage::domain::tier::{Mode, Tier};
-
-const ID: &str = "The job's id, as its creation returned it.";
 
 /// `GET /jobs`
 pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
@@ -28,23 +25,17 @@ pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
             "custom_id": null,
         }),
     );
-    let listed = ResponseDoc::json(
-        200,
-        "A page of jobs.",
-        builder.schema::<Listing<ListedJob<'static>>>(),
-        page(entry),
-    );
-    let moment = || json!({"type": "string", "format": "date-time"});
+    let listed = builder.page::<ListedJob<'static>>("A page of jobs.", page(entry));
     Operation::new("listJobs", "Jobs", "List jobs")
         .text("Newest first, including jobs of the synchronous interfaces. A page scans at most 2,000 jobs: if few match a filter, it may contain fewer than `limit`, or none, and still have a `next_cursor`.")
         .window()
         .query("status", "Only jobs in this state.", words(["queued", "processing", "done", "failed"]))
         .query("tier", "Only jobs of this model.", words(Tier::ALL.iter().map(|it| it.word())))
         .query("mode", "Only jobs with input images, or without.", words(Mode::ALL.iter().map(|it| it.word())))
-        .query("key", "Only jobs of the key with this `key_id`.", json!({"type": "string", "format": "uuid"}))
-        .query("batch_id", "Only jobs of this batch.", json!({"type": "string", "format": "uuid"}))
-        .query("created_after", "Only jobs from this time on.", moment())
-        .query("created_before", "Only jobs before this time.", moment())
+        .query("key", "Only jobs of the key with this `key_id`.", uuid())
+        .query("batch_id", "Only jobs of this batch.", uuid())
+        .query("created_after", "Only jobs from this time on.", date_time())
+        .query("created_before", "Only jobs before this time.", date_time())
         .deep_query(
             "metadata",
             "Only jobs whose `metadata` has this member with this value: `metadata[order]=4711`. A string is compared as it is, a number or `true` by its JSON text. At most 10 members.",
@@ -72,26 +63,22 @@ pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
         .header(Header::PREFERENCE_APPLIED);
     Operation::new("showJob", "Jobs", "Get a job")
         .text("Responds at once. With `wait` or `Prefer: wait=N` it responds when the job has ended, at the latest after that many seconds; set a longer timeout in your client. Unknown parameters are ignored here, because some pages add one to avoid caches.")
-        .path_id("job_id", ID)
-        .query("wait", "Seconds to wait for the end of the job.", json!({"type": "integer", "minimum": 0, "maximum": 60}))
-        .header("Prefer", "`wait=N` does the same. Invalid values are ignored.", json!({"type": "string", "examples": ["wait=30"]}))
+        .long_poll("Seconds to wait for the end of the job.")
         .response(shown)
-        .refuses([Code::NotFound, Code::ValidationFailed, Code::StorageUnavailable])
+        .refuses([Code::ValidationFailed, Code::StorageUnavailable])
 }
 
 /// `DELETE /jobs/{job_id}`
 pub fn cancel(builder: &mut DocumentBuilder<'_>) -> Operation {
-    let gone = ResponseDoc::json(
+    let gone = builder.response::<Job<'static>>(
         200,
         "The job, now `failed` with the error `canceled`.",
-        builder.schema::<Job<'static>>(),
         canceled_job(),
     );
     Operation::new("cancelJob", "Jobs", "Cancel a job")
         .text("Releases the price at once and sends the webhook. A job that has started or ended is not canceled: `409`.")
-        .path_id("job_id", ID)
         .response(gone.not_stored())
-        .refuses([Code::NotFound, Code::Conflict])
+        .refuses([Code::Conflict])
 }
 
 /// `GET /jobs/{job_id}/events`
@@ -105,11 +92,9 @@ pub fn follow(_: &mut DocumentBuilder<'_>) -> Operation {
         .header(Header::UNBUFFERED);
     Operation::new("followJob", "Jobs", "Stream the events of a job")
         .text("The states of a job as server-sent events: the current one at once, then each new one. The stream ends after the terminal one. `data` of an event `status` is the job as the lookup returns it. An event `queue` reports each new position of a queued job, such as `{\"job_id\":\"…\",\"queue_position\":36,\"estimated_start_at\":\"2026-11-20T20:12:40.000Z\"}`, and if the backend reports progress there are events `progress`, such as `{\"job_id\":\"…\",\"progress\":0.42}`; both at most once a second. Short states may be skipped, but never the last one. If the stream breaks, reconnect with `Last-Event-ID`.")
-        .path_id("job_id", ID)
         .header("Last-Event-ID", "The id of the last received event.", json!({"type": "string", "examples": ["1"]}))
         .response(stream)
         .response(ResponseDoc::new(204, "The client has already received the last event.").not_stored())
-        .refuses([Code::NotFound])
 }
 
 /// One event of the stream.

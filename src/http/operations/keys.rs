@@ -1,15 +1,11 @@
 //! Describes the operator's calls on API keys.
 
-use super::accounts;
 use super::examples::{ACCOUNT, KEY, last_page, with};
 use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc};
-use crate::web::paging::Listing;
 use crate::web::problem::Code;
 use serde_json::{Value, json};
 use tintype_api::{ApiKey, Body as _, Rotation};
 use tintype_storage::domain::api_key::KeyChange;
-
-const ID: &str = "The key's id.";
 
 fn example() -> Value {
     json!({
@@ -45,17 +41,11 @@ fn with_text() -> Value {
 
 /// `GET /accounts/{account_id}/keys`
 pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
-    let schema = builder.schema::<Listing<ApiKey>>();
     Operation::new("listKeys", "Keys", "List an account's keys")
-        .path_id("account_id", accounts::ID)
         .window()
-        .response(ResponseDoc::json(
-            200,
-            "A page of keys, without their texts.",
-            schema,
-            last_page(example()),
-        ))
-        .refuses([Code::NotFound])
+        .response(
+            builder.page::<ApiKey>("A page of keys, without their texts.", last_page(example())),
+        )
 }
 
 /// `POST /accounts/{account_id}/keys`
@@ -71,59 +61,45 @@ pub fn create(builder: &mut DocumentBuilder<'_>) -> Operation {
     });
     Operation::new("createKey", "Keys", "Create a key")
         .text("`api_key` is returned only here; the service stores only its hash. Every restriction is optional. An account has at most 100 keys.")
-        .path_id("account_id", accounts::ID)
         .body(
             KeyChange::schema(&["name"]),
             &[("With all rights", minimal), ("Restricted", full)],
         )
         .response(
-            ResponseDoc::json(
-                201,
-                "The key with its text.",
-                builder.schema::<ApiKey>(),
+            builder.response::<ApiKey>(201, "The key with its text.",
                 with_text(),
             )
-            .link("show", "showApiKey", "key_id", "$response.body#/key_id")
-            .link("change", "changeKey", "key_id", "$response.body#/key_id")
-            .link("rotate", "rotateKey", "key_id", "$response.body#/key_id")
-            .link("remove", "removeKey", "key_id", "$response.body#/key_id"),
+            .links("key_id", &[("show", "showApiKey"), ("change", "changeKey"), ("rotate", "rotateKey"), ("remove", "removeKey")])
+,
         )
-        .refuses([Code::NotFound])
 }
 
 /// `GET /keys/{key_id}`
 pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
-    Operation::new("showApiKey", "Keys", "Get a key")
-        .path_id("key_id", ID)
-        .response(ResponseDoc::json(
-            200,
-            "The key, without its text.",
-            builder.schema::<ApiKey>(),
-            example(),
-        ))
-        .refuses([Code::NotFound])
+    Operation::new("showApiKey", "Keys", "Get a key").response(builder.response::<ApiKey>(
+        200,
+        "The key, without its text.",
+        example(),
+    ))
 }
 
 /// `PATCH /keys/{key_id}`
 pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("changeKey", "Keys", "Change a key")
         .text("Omitted fields stay unchanged; `null` removes a restriction. Changes apply from the next call on.")
-        .path_id("key_id", ID)
         .body(KeyChange::schema(&[]), &[
             ("Deactivate", json!({"active": false})),
             ("Remove a limit", json!({"spend_limit": null})),
         ])
-        .response(ResponseDoc::json(200, "The changed key.", builder.schema::<ApiKey>(), example()))
-        .refuses([Code::NotFound])
+        .response(builder.response::<ApiKey>(200, "The changed key.", example()))
 }
 
 /// `DELETE /keys/{key_id}`
 pub fn remove(_: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("removeKey", "Keys", "Delete a key")
         .text("Its jobs continue and are charged. The panel's own key (`system`) cannot be deleted: 409.")
-        .path_id("key_id", ID)
         .response(ResponseDoc::new(204, "The key is deleted."))
-        .refuses([Code::NotFound, Code::Conflict])
+        .refuses([Code::Conflict])
 }
 
 /// `POST /keys/{key_id}/rotate`
@@ -134,8 +110,7 @@ pub fn rotate(builder: &mut DocumentBuilder<'_>) -> Operation {
     );
     Operation::new("rotateKey", "Keys", "Rotate a key")
         .text("Issues a new text. Limits and spending stay the same. At most 8 earlier texts are valid at the same time.")
-        .path_id("key_id", ID)
         .optional_body(Rotation::schema(&[]), &[("Revoke a leaked key", json!({"overlap_hours": 0}))])
-        .response(ResponseDoc::json(200, "The key with its new text.", builder.schema::<ApiKey>(), rotated))
-        .refuses([Code::NotFound, Code::Conflict])
+        .response(builder.response::<ApiKey>(200, "The key with its new text.", rotated))
+        .refuses([Code::Conflict])
 }

@@ -1,9 +1,7 @@
 //! The OpenAPI descriptions of all calls.
 
 pub mod accounts;
-pub mod balance;
 pub mod batches;
-pub mod catalogue;
 pub mod deliveries;
 mod events;
 pub mod examples;
@@ -13,6 +11,7 @@ pub mod jobs;
 pub mod keys;
 pub mod operator_jobs;
 pub mod operator_service;
+pub mod own_account;
 pub mod people;
 pub mod service;
 pub mod webhooks;

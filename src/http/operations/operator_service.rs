@@ -1,8 +1,7 @@
 //! Describes the operator's calls on the service itself: statistics, nodes, backends, pauses, audit log and export.
 
 use super::examples::{ACCOUNT, KEY, page};
-use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc};
-use crate::web::paging::Listing;
+use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc, date_time, uuid};
 use crate::web::problem::Code;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -24,12 +23,7 @@ pub fn stats(builder: &mut DocumentBuilder<'_>) -> Operation {
     });
     Operation::new("showStats", "Service", "Get statistics")
         .text("Queue, running jobs, throughput of the last hour, backends and pending deliveries.")
-        .response(ResponseDoc::json(
-            200,
-            "The current statistics.",
-            builder.schema::<Stats>(),
-            example,
-        ))
+        .response(builder.response::<Stats>(200, "The current statistics.", example))
 }
 
 /// `GET /nodes`
@@ -58,12 +52,7 @@ pub fn nodes(builder: &mut DocumentBuilder<'_>) -> Operation {
     });
     Operation::new("listNodes", "Service", "List nodes")
         .text("The processes that share the store, as the responding one sees them, with warnings.")
-        .response(ResponseDoc::json(
-            200,
-            "The nodes.",
-            builder.schema::<Nodes>(),
-            example,
-        ))
+        .response(builder.response::<Nodes>(200, "The nodes.", example))
 }
 
 /// `POST /backends/{name}/test`
@@ -77,7 +66,7 @@ pub fn test_backend(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("testBackend", "Service", "Test a backend")
         .text("Checks with a call that generates no image that the backend responds and has the configured models. If a backend that was down passes, it gets the next job at once.")
         .path("name", "The name of the backend, as in `[backends.NAME]`.", json!({"type": "string"}))
-        .response(ResponseDoc::json(200, "The findings.", builder.schema::<BackendTest>(), example))
+        .response(builder.response::<BackendTest>(200, "The findings.", example))
         .refuses([Code::NotFound])
 }
 
@@ -91,10 +80,9 @@ fn switches() -> Value {
 
 /// `GET /pause`
 pub fn show_pause(builder: &mut DocumentBuilder<'_>) -> Operation {
-    Operation::new("showPause", "Service", "Get pauses").response(ResponseDoc::json(
+    Operation::new("showPause", "Service", "Get pauses").response(builder.response::<Switches>(
         200,
         "The switches.",
-        builder.schema::<Switches>(),
         switches(),
     ))
 }
@@ -107,7 +95,7 @@ pub fn set_pause(builder: &mut DocumentBuilder<'_>) -> Operation {
             ("Pause a model", json!({"tiers": {"fast": true}, "reason": "new weights until 14:00"})),
             ("Resume everything", json!({})),
         ])
-        .response(ResponseDoc::json(200, "The new switches.", builder.schema::<Switches>(), switches()))
+        .response(builder.response::<Switches>(200, "The new switches.", switches()))
 }
 
 /// `PATCH /pause`
@@ -118,7 +106,7 @@ pub fn change_pause(builder: &mut DocumentBuilder<'_>) -> Operation {
             ("Pause another model", json!({"tiers": {"pro": true}, "reason": "new weights until 14:00"})),
             ("Resume a model", json!({"tiers": {"fast": false}})),
         ])
-        .response(ResponseDoc::json(200, "The new switches.", builder.schema::<Switches>(), switches()))
+        .response(builder.response::<Switches>(200, "The new switches.", switches()))
 }
 
 /// `GET /audit`
@@ -128,7 +116,6 @@ pub fn audit(builder: &mut DocumentBuilder<'_>) -> Operation {
         .filter_map(|it| it.word().split('.').next())
         .collect();
     let actions = Action::ALL.iter().map(|it| it.word()).chain(kinds);
-    let moment = || json!({"type": "string", "format": "date-time"});
     let entry = json!({
         "audit_id": "01a1fa95-4e8d-7f05-b1c7-2a9d6e3f8b44",
         "at": "2026-11-20T20:11:02.310Z",
@@ -142,33 +129,23 @@ pub fn audit(builder: &mut DocumentBuilder<'_>) -> Operation {
         "request_id": "80a496c0-53a5-4b0e-8f9d-0c7f2a6d1e3b",
         "address": "198.51.100.7",
     });
-    let schema = builder.schema::<Listing<AuditEntry>>();
     Operation::new("listChanges", "Service", "List audit entries")
         .text("Newest first. Each entry was written in the same commit as its change.")
         .window()
-        .query(
-            "account_id",
-            "Only entries about this account.",
-            json!({"type": "string", "format": "uuid"}),
-        )
+        .query("account_id", "Only entries about this account.", uuid())
         .query(
             "person_id",
             "Only changes by this person, who may have been removed since.",
-            json!({"type": "string", "format": "uuid"}),
+            uuid(),
         )
         .query(
             "action",
             "Only this action, or, with the part before the dot, all actions of that kind.",
             words(actions),
         )
-        .query("from", "Only from this time on.", moment())
-        .query("to", "Only up to this time.", moment())
-        .response(ResponseDoc::json(
-            200,
-            "A page of the log.",
-            schema,
-            page(entry),
-        ))
+        .query("from", "Only from this time on.", date_time())
+        .query("to", "Only up to this time.", date_time())
+        .response(builder.page::<AuditEntry>("A page of the log.", page(entry)))
 }
 
 /// `GET /export`

@@ -1,14 +1,10 @@
 //! Describes the operator's calls on the people of an account.
 
-use super::accounts;
 use super::examples::{ACCOUNT, PERSON, last_page};
 use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc};
-use crate::web::paging::Listing;
 use crate::web::problem::Code;
 use serde_json::{Value, json};
 use tintype_api::{Body as _, InviteAgain, InvitePerson, Person, PersonChange};
-
-const ID: &str = "The person's id.";
 
 fn example() -> Value {
     json!({
@@ -31,90 +27,69 @@ fn invited_person() -> Value {
     person
 }
 
-fn on(id: &'static str, summary: &'static str) -> Operation {
-    Operation::new(id, "People", summary)
-        .path_id("account_id", accounts::ID)
-        .path_id("person_id", ID)
-        .refuses([Code::NotFound])
-}
-
 /// `GET /accounts/{account_id}/people`
 pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
-    let schema = builder.schema::<Listing<Person>>();
     let page = last_page(example());
     Operation::new("listPeople", "People", "List an account's people")
         .text("People who sign in to the panel for this account, oldest first.")
-        .path_id("account_id", accounts::ID)
         .window()
-        .response(ResponseDoc::json(200, "A page of people.", schema, page))
-        .refuses([Code::NotFound])
+        .response(builder.page::<Person>("A page of people.", page))
 }
 
 /// `POST /accounts/{account_id}/people`
 pub fn invite(builder: &mut DocumentBuilder<'_>) -> Operation {
     let body = json!({"email": "ada@shop.example", "role": "owner"});
-    let schema = builder.schema::<Person>();
-    let answer = ResponseDoc::json(201, "The person with the link, which is shown only here. The service sends no email: send the link yourself.", schema, invited_person())
+    let answer = builder.response::<Person>(201, "The person with the link, which is shown only here. The service sends no email: send the link yourself.", invited_person())
         .not_stored();
     Operation::new("invitePerson", "People", "Invite a person")
         .text("Creates a link for one use within 7 days, with which they choose a password.")
-        .path_id("account_id", accounts::ID)
         .body(InvitePerson::schema(&[]), &[("An owner", body)])
         .response(answer)
-        .refuses([Code::NotFound, Code::Conflict])
+        .refuses([Code::Conflict])
 }
 
 /// `GET /accounts/{account_id}/people/{person_id}`
 pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
-    let schema = builder.schema::<Person>();
-    on("showPerson", "Get a person").response(ResponseDoc::json(
+    Operation::new("showPerson", "People", "Get a person").response(builder.response::<Person>(
         200,
         "The person.",
-        schema,
         example(),
     ))
 }
 
 /// `PATCH /accounts/{account_id}/people/{person_id}`
 pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
-    let schema = builder.schema::<Person>();
     let body = json!({"role": "viewer"});
-    on("changePerson", "Change a person's role")
+    Operation::new("changePerson", "People", "Change a person's role")
         .body(PersonChange::schema(&[]), &[("Restrict to viewing", body)])
-        .response(ResponseDoc::json(
-            200,
-            "The changed person.",
-            schema,
-            example(),
-        ))
+        .response(builder.response::<Person>(200, "The changed person.", example()))
 }
 
 /// `DELETE /accounts/{account_id}/people/{person_id}`
 pub fn remove(_: &mut DocumentBuilder<'_>) -> Operation {
-    on("removePerson", "Remove a person")
+    Operation::new("removePerson", "People", "Remove a person")
         .text("Also ends their sessions at once.")
         .response(ResponseDoc::new(204, "The person is removed."))
 }
 
 /// `POST /accounts/{account_id}/people/{person_id}/invitation`
 pub fn invite_again(builder: &mut DocumentBuilder<'_>) -> Operation {
-    let schema = builder.schema::<Person>();
     let body = json!({"revoke": true});
-    on("invitePersonAgain", "Issue a new link")
+    Operation::new("invitePersonAgain", "People", "Issue a new link")
         .text("The person chooses a password with it, whether they already have one or not. Earlier links stop working.")
         .optional_body(
             InviteAgain::schema(&[]),
             &[("Revoke a leaked password", body)],
         )
         .response(
-            ResponseDoc::json(200, "The person with the link, which is shown only here.", schema, invited_person())
+            builder.response::<Person>(200, "The person with the link, which is shown only here.", invited_person())
                 .not_stored(),
         )
 }
 
 /// `DELETE /accounts/{account_id}/people/{person_id}/sessions`
 pub fn sign_out(_: &mut DocumentBuilder<'_>) -> Operation {
-    on("signPersonOut", "Sign a person out")
+    Operation::new("signPersonOut", "People", "Sign a person out")
         .text("Ends all their sessions. They can sign in again; to keep them out, issue a new link with `revoke`, or remove them.")
         .response(ResponseDoc::new(204, "All their sessions have ended."))
 }

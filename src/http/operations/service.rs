@@ -1,19 +1,14 @@
 //! Describes the calls on health, status, metrics and the documents.
 
-use crate::http::openapi::Header;
-use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc};
+use crate::http::openapi::{DocumentBuilder, Header, Operation, ResponseDoc};
 use crate::web::problem::Code;
 use serde_json::json;
 use tintype_api::{ProcessStatus, ServiceStatus};
 
 /// `GET /healthz`
 pub fn healthz(builder: &mut DocumentBuilder<'_>) -> Operation {
-    let alive = ResponseDoc::json(
-        200,
-        "The process is alive.",
-        builder.schema::<ProcessStatus>(),
-        json!({"status": "ok"}),
-    );
+    let alive =
+        builder.response::<ProcessStatus>(200, "The process is alive.", json!({"status": "ok"}));
     Operation::new("health", "Service", "Check that the process is alive")
         .text("`503` after a storage failure: the process is about to stop and be restarted.")
         .response(alive)
@@ -21,10 +16,9 @@ pub fn healthz(builder: &mut DocumentBuilder<'_>) -> Operation {
 
 /// `GET /readyz`
 pub fn readyz(builder: &mut DocumentBuilder<'_>) -> Operation {
-    let ready = ResponseDoc::json(
+    let ready = builder.response::<ProcessStatus>(
         200,
         "The service accepts jobs.",
-        builder.schema::<ProcessStatus>(),
         json!({"status": "ready"}),
     );
     Operation::new(
@@ -47,8 +41,7 @@ pub fn status(builder: &mut DocumentBuilder<'_>) -> Operation {
             {"id": "pro", "paused": true, "reason": "new hardware until noon", "wait_seconds": null},
         ],
     });
-    let schema = builder.schema::<ServiceStatus>();
-    let status = ResponseDoc::json(200, "The status.", schema, example);
+    let status = builder.response::<ServiceStatus>(200, "The status.", example);
     Operation::new("status", "Service", "Get the status of the service")
         .text("Which models accept jobs, why others do not, and the current waiting time. Browsers get a page.")
         .response(status.not_stored())
@@ -102,7 +95,11 @@ fn document(operation: Operation) -> Operation {
             json!({"type": "string"}),
         )
         .response(
-            ResponseDoc::json(200, "The document.", schema, example)
+            ResponseDoc::new(200, "The document.")
+                .content(
+                    "application/json",
+                    json!({"schema": schema, "example": example}),
+                )
                 .header(Header::ETAG)
                 .header(Header::REVALIDATE),
         )

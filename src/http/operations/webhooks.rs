@@ -1,15 +1,11 @@
 //! Describes the operator's calls on webhooks.
 
-use super::accounts;
 use super::deliveries::pending;
 use super::examples::{ACCOUNT, WEBHOOK, last_page, with};
 use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc};
-use crate::web::paging::Listing;
 use crate::web::problem::Code;
 use serde_json::{Value, json};
 use tintype_api::{Body as _, Delivery, Redelivery, RedeliveryRange, Webhook, WebhookFields};
-
-const ID: &str = "The webhook's id.";
 
 fn example() -> Value {
     json!({
@@ -25,74 +21,43 @@ fn example() -> Value {
 
 /// `GET /accounts/{account_id}/webhooks`
 pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
-    let schema = builder.schema::<Listing<Webhook>>();
     Operation::new("listWebhooks", "Webhooks", "List an account's webhooks")
-        .path_id("account_id", accounts::ID)
         .window()
-        .response(ResponseDoc::json(
-            200,
-            "A page of webhooks.",
-            schema,
-            last_page(example()),
-        ))
-        .refuses([Code::NotFound])
+        .response(builder.page::<Webhook>("A page of webhooks.", last_page(example())))
 }
 
 /// `POST /accounts/{account_id}/webhooks`
 pub fn register(builder: &mut DocumentBuilder<'_>) -> Operation {
     let example_body = json!({"url": "https://shop.example/hooks/tintype"});
     Operation::new("registerWebhook", "Webhooks", "Register a webhook")
-        .path_id("account_id", accounts::ID)
         .body(
             WebhookFields::schema(&["url"]),
             &[("A webhook", example_body)],
         )
         .response(
-            ResponseDoc::json(
-                201,
-                "The webhook with its secret.",
-                builder.schema::<Webhook>(),
-                example(),
-            )
-            .link(
-                "show",
-                "showWebhook",
-                "webhook_id",
-                "$response.body#/webhook_id",
-            )
-            .link(
-                "change",
-                "changeWebhook",
-                "webhook_id",
-                "$response.body#/webhook_id",
-            )
-            .link(
-                "remove",
-                "removeWebhook",
-                "webhook_id",
-                "$response.body#/webhook_id",
-            ),
+            builder
+                .response::<Webhook>(201, "The webhook with its secret.", example())
+                .links(
+                    "webhook_id",
+                    &[
+                        ("show", "showWebhook"),
+                        ("change", "changeWebhook"),
+                        ("remove", "removeWebhook"),
+                    ],
+                ),
         )
-        .refuses([Code::NotFound, Code::Conflict])
+        .refuses([Code::Conflict])
 }
 
 /// `GET /webhooks/{webhook_id}`
 pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("showWebhook", "Webhooks", "Get a webhook")
-        .path_id("webhook_id", ID)
-        .response(ResponseDoc::json(
-            200,
-            "The webhook with its secret.",
-            builder.schema::<Webhook>(),
-            example(),
-        ))
-        .refuses([Code::NotFound])
+        .response(builder.response::<Webhook>(200, "The webhook with its secret.", example()))
 }
 
 /// `PATCH /webhooks/{webhook_id}`
 pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("changeWebhook", "Webhooks", "Change a webhook")
-        .path_id("webhook_id", ID)
         .body(
             WebhookFields::schema(&[]),
             &[
@@ -100,44 +65,29 @@ pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
                 ("Reactivate", json!({"active": true})),
             ],
         )
-        .response(ResponseDoc::json(
-            200,
-            "The changed webhook.",
-            builder.schema::<Webhook>(),
-            example(),
-        ))
-        .refuses([Code::NotFound, Code::Conflict])
+        .response(builder.response::<Webhook>(200, "The changed webhook.", example()))
+        .refuses([Code::Conflict])
 }
 
 /// `DELETE /webhooks/{webhook_id}`
 pub fn remove(_: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("removeWebhook", "Webhooks", "Delete a webhook")
         .text("Its pending deliveries end as `failed` with the reason `webhook deleted`.")
-        .path_id("webhook_id", ID)
         .response(ResponseDoc::new(204, "The webhook is deleted."))
-        .refuses([Code::NotFound])
 }
 
 /// `POST /webhooks/{webhook_id}/test`
 pub fn test(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("testWebhook", "Webhooks", "Send a test delivery")
         .text("Reports a job that never existed, with `metadata` `{\"test\": true}`. One per minute and webhook. Returns 409 while the webhook is inactive.")
-        .path_id("webhook_id", ID)
         .response(
-            ResponseDoc::json(
-                202,
-                "The delivery, pending.",
-                builder.schema::<Delivery>(),
+            builder.response::<Delivery>(202, "The delivery, pending.",
                 pending(),
             )
-            .link(
-                "show",
-                "showDelivery",
-                "delivery_id",
-                "$response.body#/delivery_id",
-            ),
+            .links("delivery_id", &[("show", "showDelivery")])
+,
         )
-        .refuses([Code::NotFound, Code::Conflict, Code::RateLimited])
+        .refuses([Code::Conflict, Code::RateLimited])
 }
 
 /// `POST /operator-webhook/test`
@@ -146,10 +96,7 @@ pub fn test_operator(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("testOperatorWebhook", "Webhooks", "Send a test event to the operator's webhook")
         .text("Sends an event of type `test` to `[operator] webhook_url`. One per minute. Returns 409 if the configuration has no URL.")
         .response(
-            ResponseDoc::json(
-                202,
-                "The delivery, pending.",
-                builder.schema::<Delivery>(),
+            builder.response::<Delivery>(202, "The delivery, pending.",
                 with(
                     pending(),
                     json!({
@@ -161,12 +108,8 @@ pub fn test_operator(builder: &mut DocumentBuilder<'_>) -> Operation {
                     }),
                 ),
             )
-            .link(
-                "show",
-                "showDelivery",
-                "delivery_id",
-                "$response.body#/delivery_id",
-            ),
+            .links("delivery_id", &[("show", "showDelivery")])
+,
         )
         .refuses([Code::Conflict, Code::RateLimited])
 }
@@ -175,9 +118,7 @@ pub fn test_operator(builder: &mut DocumentBuilder<'_>) -> Operation {
 pub fn rotate(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("rotateSecret", "Webhooks", "Rotate a webhook secret")
         .text("`X-Signature` uses the new secret at once; `webhook-signature` contains signatures with both for 24 hours.")
-        .path_id("webhook_id", ID)
-        .response(ResponseDoc::json(200, "The webhook with its new secret.", builder.schema::<Webhook>(), example()))
-        .refuses([Code::NotFound])
+        .response(builder.response::<Webhook>(200, "The webhook with its new secret.", example()))
 }
 
 /// `POST /webhooks/{webhook_id}/redeliver`
@@ -188,7 +129,6 @@ pub fn redeliver(builder: &mut DocumentBuilder<'_>) -> Operation {
         "Redeliver all failed deliveries",
     )
     .text("Redelivers failed deliveries of this webhook created in a time range, newest first. One call scans 10,000 deliveries of the account over all webhooks; while `more` is true, call again with `cursor`.")
-    .path_id("webhook_id", ID)
     .body(
         RedeliveryRange::schema(&[]),
         &[(
@@ -196,11 +136,7 @@ pub fn redeliver(builder: &mut DocumentBuilder<'_>) -> Operation {
             json!({"from": "2026-11-20T08:00:00Z", "to": "2026-11-20T12:00:00Z"}),
         )],
     )
-    .response(ResponseDoc::json(
-        202,
-        "How many are pending again.",
-        builder.schema::<Redelivery>(),
+    .response(builder.response::<Redelivery>(202, "How many are pending again.",
         json!({"redelivered": 12, "more": false, "next_cursor": null}),
     ))
-    .refuses([Code::NotFound])
 }

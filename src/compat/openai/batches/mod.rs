@@ -15,7 +15,7 @@ use crate::application::file_batches::{self, FileBatchStatus};
 use crate::application::payer::Payer;
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::state::CompatState;
-use crate::web::catch_panic::CatchPanic;
+use crate::web::catch_panic::GuardedResource;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::Value;
 use tintype_storage::engine::Direction;
@@ -26,20 +26,20 @@ const MAX_LIMIT: usize = 100;
 pub fn configure(service: &mut web::ServiceConfig) {
     service
         .service(
-            shared_path("/v1/batches")
-                .route(web::post().to(CatchPanic(creation::create)))
-                .route(web::get().to(CatchPanic(list)))
-                .default_service(web::to(unknown_paths::only_get_or_post)),
+            GuardedResource::new(shared_path("/v1/batches"), unknown_paths::only_get_or_post)
+                .post(creation::create)
+                .get(list),
         )
         .service(
-            shared_path("/v1/batches/{batch}")
-                .route(web::get().to(CatchPanic(show)))
-                .default_service(web::to(unknown_paths::only_get)),
+            GuardedResource::new(shared_path("/v1/batches/{batch}"), unknown_paths::only_get)
+                .get(show),
         )
         .service(
-            shared_path("/v1/batches/{batch}/cancel")
-                .route(web::post().to(CatchPanic(cancel)))
-                .default_service(web::to(unknown_paths::only_post)),
+            GuardedResource::new(
+                shared_path("/v1/batches/{batch}/cancel"),
+                unknown_paths::only_post,
+            )
+            .post(cancel),
         )
         .service(
             shared_path("/v1/batches{rest:(/.*)?}")

@@ -3,14 +3,15 @@
 
 use crate::application::error::{Error, ErrorKind};
 use crate::application::file_batches::{ResultsFile, ResultsKind};
-use crate::application::result_url::presign;
+use crate::application::jobs::presign;
 use crate::application::services::JobService;
 use crate::compat::base64_body::{Part, StoredImage, pieces, streamed_body};
 use crate::compat::dialect::Dialect;
 use crate::compat::job_waiter::{WaitOutcome, wait_outcome};
+use crate::compat::openai::response::{base64_entry, format_of};
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::usage::{self, PromptTokens};
-use crate::images::{self, FAULT_TARGET, ImagesError};
+use crate::images::{FAULT_TARGET, ImagesError};
 use crate::request_text;
 use actix_web::body::BoxBody;
 use futures_util::{StreamExt as _, stream};
@@ -98,11 +99,7 @@ impl Lines {
             vec![Part::Text(json!({ "url": url }).to_string())]
         } else {
             match self.open(image).await? {
-                Some(image_data) => vec![
-                    Part::Text("{\"b64_json\":\"".into()),
-                    Part::Image(Box::new(image_data)),
-                    Part::Text("\"}".into()),
-                ],
+                Some(image_data) => base64_entry(image_data),
                 None => return Ok(missing_image_line(job)),
             }
         };
@@ -127,23 +124,17 @@ impl Lines {
 
     /// The response to a single request, with [`IMAGE_PLACEHOLDER`] instead of the image.
     async fn image_body(&self, job: &Job, image: &ResultImage) -> Result<Value, Error> {
-        let format = images::media_type(&image.key);
         let mut body = json!({
             "created": job.state.finished_at().map(|at| at.seconds()),
             "background": "opaque",
-            "output_format": format.strip_prefix("image/").unwrap_or("png"),
+            "output_format": format_of(image),
             "size": usage::size(image),
             "data": [IMAGE_PLACEHOLDER],
         });
         if let Some(prompt) = self.prompt(job).await? {
             let prompt = PromptTokens::estimate(&prompt, 0);
             let output = usage::image_tokens(job.tier, job.resolution);
-            body["usage"] = json!({
-                "input_tokens": prompt.total(),
-                "input_tokens_details": {"text_tokens": prompt.text, "image_tokens": prompt.images},
-                "output_tokens": output,
-                "total_tokens": prompt.total() + output,
-            });
+            body["usage"] = prompt.openai_usage(output);
         }
         Ok(body)
     }

@@ -15,7 +15,7 @@ use crate::compat::dialect::Dialect;
 use crate::compat::drain;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
-use crate::web::catch_panic::CatchPanic;
+use crate::web::catch_panic::GuardedResource;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
@@ -24,21 +24,24 @@ use tintype_storage::domain::file_batch::UploadedFile;
 pub fn configure(service: &mut web::ServiceConfig) {
     service
         .service(
-            shared_path("/v1/files")
-                .route(web::post().to(CatchPanic(create)))
-                .route(web::get().to(CatchPanic(list)))
-                .default_service(web::to(unknown_paths::only_get_or_post)),
+            GuardedResource::new(shared_path("/v1/files"), unknown_paths::only_get_or_post)
+                .post(create)
+                .get(list),
         )
         .service(
-            shared_path("/v1/files/{file}")
-                .route(web::get().to(CatchPanic(show)))
-                .route(web::delete().to(CatchPanic(delete)))
-                .default_service(web::to(unknown_paths::only_get_or_delete)),
+            GuardedResource::new(
+                shared_path("/v1/files/{file}"),
+                unknown_paths::only_get_or_delete,
+            )
+            .get(show)
+            .delete(delete),
         )
         .service(
-            shared_path("/v1/files/{file}/content")
-                .route(web::get().to(CatchPanic(content)))
-                .default_service(web::to(unknown_paths::only_get)),
+            GuardedResource::new(
+                shared_path("/v1/files/{file}/content"),
+                unknown_paths::only_get,
+            )
+            .get(content),
         )
         .service(
             shared_path("/v1/files{rest:(/.*)?}")

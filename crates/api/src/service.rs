@@ -1,7 +1,10 @@
-//! Statistics of the service: queue, running jobs, throughput, backends, webhooks.
+//! The service itself: its models, status, statistics and nodes.
 
 use crate::schema::{Count, PerTier};
-use crate::text::{HealthWord, Moment, ProcessStatusWord};
+use crate::text::{
+    AspectWord, HealthWord, Id, ModeWord, Moment, Money, NodeWord, ProcessStatusWord,
+    ResolutionWord, ServiceWord, TierWord,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -141,4 +144,93 @@ impl BackendError {
             message,
         }
     }
+}
+
+/// A model, with its options and prices.
+#[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Model {
+    /// The model's name.
+    pub id: TierWord,
+    /// With input images and without.
+    pub modes: Vec<ModeWord>,
+    /// The supported aspect ratios.
+    pub aspect_ratios: Vec<AspectWord>,
+    /// The supported resolutions.
+    pub resolutions: Vec<ResolutionWord>,
+    /// The price of each resolution, in the service's currency.
+    pub prices: BTreeMap<&'static str, Money>,
+    /// Is the model paused, so that requests are answered with 503?
+    pub paused: bool,
+    /// The operator's reason, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused_reason: Option<String>,
+    /// May your key use the model?
+    pub allowed: bool,
+}
+
+/// Does the service accept jobs, and how long do they wait? Every field is always present.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct ServiceStatus {
+    /// `up`: all models accept jobs. `limited`: some models are paused. `paused`: all models are paused. `stopping`: the service shuts down.
+    pub status: ServiceWord,
+    /// The time of this status.
+    pub at: Moment,
+    pub models: Vec<ModelStatus>,
+}
+
+/// The status of a model.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct ModelStatus {
+    /// The model.
+    pub id: TierWord,
+    /// A paused model accepts no new jobs.
+    pub paused: bool,
+    /// The operator's reason for the pause, if there is one.
+    pub reason: Option<String>,
+    /// How long a new job would wait. `null` if the model is paused, or no job of the model has started in the last minutes.
+    #[schemars(with = "Option<Count>")]
+    pub wait_seconds: Option<u64>,
+}
+
+/// The nodes that share the records.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Nodes {
+    /// The nodes as the responding node sees them, in the order of their starts. A process with a local store lists only itself.
+    pub data: Vec<Node>,
+    /// Are the records in a database that several nodes can share?
+    pub shared: bool,
+    /// Problems to look into: nodes with different versions or configurations, or a node that does not answer.
+    pub warnings: Vec<String>,
+}
+
+/// A node: a process that serves the records.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Node {
+    /// New at each start. `null` for a process with a local store.
+    pub node_id: Option<Id>,
+    /// Is this the node that answers the request?
+    pub answers: bool,
+    /// `leaving`: the node accepts no more jobs and stops after its running ones. `dead`: the other nodes requeue its jobs.
+    pub state: NodeWord,
+    /// The version of the program.
+    pub version: String,
+    /// The host name.
+    pub host: String,
+    /// The process id.
+    pub pid: u32,
+    /// When the node started, by its own clock.
+    pub started_at: Moment,
+    /// The number of running jobs.
+    #[schemars(with = "Count")]
+    pub running: u64,
+    /// The age of the last heartbeat, by the clock of the responding node.
+    #[schemars(with = "Count")]
+    pub beat_age_ms: u64,
+    /// A fingerprint of the configuration, equal on all nodes with the same configuration. It reveals no secret.
+    pub configuration: String,
 }

@@ -1,5 +1,7 @@
-//! Streams a point-in-time export of all records.
+//! The service as a whole: its statistics, and a point-in-time export of all records.
 
+use crate::api::stats;
+use crate::application::core::Core;
 use crate::application::export;
 use crate::application::services::JobService;
 use crate::web::access::OperatorCall;
@@ -8,8 +10,13 @@ use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use actix_web::{HttpResponse, web};
 use futures_util::stream;
 
+/// `GET /stats`
+pub async fn stats(_: OperatorCall, core: web::Data<Core>) -> HttpResult {
+    Ok(HttpResponse::Ok().json(stats::stats(&core).await?))
+}
+
 /// `GET /export`
-pub async fn show(OperatorCall(caller): OperatorCall, jobs: web::Data<JobService>) -> HttpResult {
+pub async fn export(OperatorCall(caller): OperatorCall, jobs: web::Data<JobService>) -> HttpResult {
     let receiver = export::start(&jobs, &caller)?;
     let blocks = stream::unfold(receiver, |mut receiver| async {
         let block = receiver.recv().await?;

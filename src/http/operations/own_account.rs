@@ -1,0 +1,62 @@
+//! Describes the calls on the account of the caller.
+
+use super::examples::{KEY, charge, last_page, page};
+use crate::http::openapi::{DocumentBuilder, Operation};
+use serde_json::json;
+use tintype_api::{Balance, Model, OwnKey, Transaction};
+
+/// `GET /balance`
+pub fn balance(builder: &mut DocumentBuilder<'_>) -> Operation {
+    let example = json!({"balance": "99.866", "reserved": "0.134", "available": "99.732"});
+    let response = builder.response::<Balance>(200, "The account's balance.", example);
+    Operation::new("showBalance", "Account", "Get the balance")
+        .text("All three amounts are from the same point in time: `available` is `balance` minus `reserved`.")
+        .response(response.not_stored())
+}
+
+/// `GET /transactions`
+pub fn transactions(builder: &mut DocumentBuilder<'_>) -> Operation {
+    let response = builder.page::<Transaction>("A page of the ledger.", page(charge()));
+    Operation::new("listTransactions", "Account", "List transactions")
+        .text("Deposits and the price of each image, with the balance after each entry; newest first.")
+        .window()
+        .response(response.not_stored())
+}
+
+/// `GET /models`
+pub fn models(builder: &mut DocumentBuilder<'_>) -> Operation {
+    let example = json!({
+        "id": "fast",
+        "modes": ["text-to-image", "image-to-image"],
+        "aspect_ratios": ["1:1", "3:2", "16:9"],
+        "resolutions": ["1K"],
+        "prices": {"1K": "0.039"},
+        "paused": false,
+        "allowed": true,
+    });
+    let response = builder.page::<Model>("All models, on one page.", last_page(example));
+    Operation::new("listModels", "Account", "List models")
+        .text("Each model with its ratios, sizes and prices, whether it is paused, and whether this key may use it.")
+        .response(response.not_stored())
+}
+
+/// `GET /key`
+pub fn key(builder: &mut DocumentBuilder<'_>) -> Operation {
+    let example = json!({
+        "key_id": KEY,
+        "name": "website",
+        "models": ["fast", "quality", "pro"],
+        "active": true,
+        "expires_at": null,
+        "spend_limit": "50.00",
+        "spent": "0.134",
+        "spend_limit_daily": "5.00",
+        "spent_today": "0.134",
+        "max_concurrent": 10,
+        "allowed_ips": ["203.0.113.0/24"],
+        "rate_limit": {"per_second": 5, "burst": 10},
+        "created_at": "2026-11-18T11:06:40.001Z",
+    });
+    let response = builder.response::<OwnKey>(200, "The key, without its text.", example);
+    Operation::new("showKey", "Account", "Get the key in use").response(response.not_stored())
+}

@@ -1,0 +1,57 @@
+//! The account of the caller: its balance, its ledger, the models it may use, and the key of the call.
+
+use crate::api::answers::models_on_sale;
+use crate::application::core::Core;
+use crate::application::error;
+use crate::application::pause;
+use crate::application::services::AccountService;
+use crate::application::settings::Settings;
+use crate::web::auth::Principal;
+use crate::web::no_store;
+use crate::web::paging::{self, Listing, listing};
+use crate::web::problem::HttpResult;
+use actix_web::{HttpRequest, web};
+use tintype_api::{Balance, OwnKey, Transaction};
+
+/// `GET /balance`: all amounts are from the same point in time.
+pub async fn balance(principal: Principal, core: web::Data<Core>) -> HttpResult {
+    principal.admit()?;
+    let account = core.store.account(principal.caller.account()).await?;
+    let account = account.ok_or_else(error::account_is_gone)?;
+    Ok(no_store::json(Balance::from(&account)))
+}
+
+/// `GET /transactions`: newest first.
+pub async fn transactions(
+    principal: Principal,
+    request: HttpRequest,
+    core: web::Data<Core>,
+) -> HttpResult {
+    let window = paging::window(&request)?;
+    principal.admit()?;
+    let account = principal.caller.account();
+    let page = core.store.ledger(account, window.limit, window.after);
+    Ok(no_store::json(listing(page.await?, Transaction::from)))
+}
+
+/// `GET /models`: the models with their sizes and prices, always a single page.
+pub async fn models(
+    principal: Principal,
+    core: web::Data<Core>,
+    settings: web::Data<Settings>,
+) -> HttpResult {
+    principal.admit()?;
+    let pause = pause::current(&core).await?;
+    let models = models_on_sale(&settings, &pause, |tier| principal.caller.key.allows(tier));
+    Ok(no_store::json(Listing::of(models, None)))
+}
+
+/// `GET /key`: the limits of the caller's own key. `rate_limit` is the effective limit: the key's own or the configured default.
+pub async fn key(principal: Principal, accounts: web::Data<AccountService>) -> HttpResult {
+    principal.admit()?;
+    let key = &principal.caller.key;
+    let spending = accounts.core.store.key_spending(key.id).await?;
+    let rate = accounts.limits.keys.of(key);
+    let now = accounts.core.now();
+    Ok(no_store::json(OwnKey::new(key, &spending, rate, now)))
+}

@@ -1,0 +1,65 @@
+//! The service itself: its pause switches, backends and nodes.
+
+use crate::api::requests::read;
+use crate::application::core::Core;
+use crate::application::settings::Settings;
+use crate::application::{backend_test, nodes, pause};
+use crate::web::access::OperatorCall;
+use crate::web::body;
+use crate::web::problem::HttpResult;
+use actix_web::http::Method;
+use actix_web::web::{Data, Path, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use tintype_api::{BackendTest, Nodes, Switches};
+use tintype_storage::domain::node::NodeProcess;
+use tintype_storage::domain::pause::UnnamedPauses;
+
+/// `GET /pause`
+pub async fn show_pause(_: OperatorCall, core: Data<Core>) -> HttpResult {
+    let pause = pause::current(&core).await?;
+    Ok(HttpResponse::Ok().json(Switches::from(&pause)))
+}
+
+/// `PUT /pause` resumes what the body omits. `PATCH /pause` keeps it, including concurrent changes.
+pub async fn change_pause(
+    OperatorCall(caller): OperatorCall,
+    request: HttpRequest,
+    payload: Payload,
+    core: Data<Core>,
+    settings: Data<Settings>,
+) -> HttpResult {
+    let body = body::read_json(&request, payload, &settings).await?;
+    let unnamed = match *request.method() {
+        Method::PUT => UnnamedPauses::Resume,
+        _ => UnnamedPauses::Keep,
+    };
+    let pause = pause::change(&core, &caller, read(&body)?, unnamed).await?;
+    Ok(HttpResponse::Ok().json(Switches::from(&pause)))
+}
+
+/// `POST /backends/{name}/test`
+pub async fn test_backend(
+    _: OperatorCall,
+    path: Path<String>,
+    core: Data<Core>,
+    settings: Data<Settings>,
+) -> HttpResult {
+    let name = path.into_inner();
+    let findings = backend_test::test(&core, &settings, &name).await?;
+    Ok(HttpResponse::Ok().json(BackendTest {
+        name,
+        ok: findings.fails.is_empty(),
+        works: findings.works,
+        fails: findings.fails,
+    }))
+}
+
+/// `GET /nodes`
+pub async fn nodes(_: OperatorCall, core: Data<Core>, process: Data<NodeProcess>) -> HttpResult {
+    let nodes = nodes::list(&core, &process);
+    Ok(HttpResponse::Ok().json(Nodes {
+        shared: core.system.node().is_some(),
+        warnings: nodes::warnings(&nodes),
+        data: nodes,
+    }))
+}

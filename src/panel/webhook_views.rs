@@ -1,0 +1,138 @@
+//! Webhooks and deliveries as only the panel shows them: verified and counted, with the requests that were sent, and the webhook of the
+//! operator.
+
+use crate::api::answers;
+use crate::application::blocking::blocking;
+use crate::application::core::Core;
+use crate::application::services::WebhookService;
+use crate::application::settings::Settings;
+use crate::application::{deliveries, operator_events, webhooks};
+use crate::web::access::{OfAccount, OfDelivery, OfWebhook, OperatorCall};
+use crate::web::problem::{HttpResult, Problem};
+use crate::web::{body, query};
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use tintype_api::Fields;
+use tintype_storage::domain::delivery::{Attempt, DeliveryId, DeliveryState};
+use tintype_storage::domain::ids::SERVICE;
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::Wait as _;
+
+/// Fits a delivery with the largest metadata with every character escaped.
+const MAX_BYTES: usize = 256 << 10;
+
+/// `POST /webhooks/{webhook_id}/verify`: verifies a received delivery.
+pub async fn verify(
+    of: OfWebhook,
+    request: HttpRequest,
+    payload: Payload,
+    settings: Data<Settings>,
+    webhooks: Data<WebhookService>,
+) -> HttpResult {
+    let body = body::read_json_within(MAX_BYTES, &request, payload, &settings).await?;
+    let mut fields = Fields::parse(&body).map_err(Problem::validation)?;
+    let text = fields.required_string("delivery");
+    fields.finish(&["delivery"]).map_err(Problem::validation)?;
+    let text = text.unwrap_or_default();
+    let verified = webhooks::verify(&webhooks, &of.webhook, &text).await?;
+    let checks = verified
+        .report
+        .verdicts()
+        .map(|it| json!({"header": it.header, "verifies": it.verifies, "words": it.words}));
+    Ok(HttpResponse::Ok().json(json!({
+        "verifies": verified.report.verifies(),
+        "is_stale": verified.report.is_stale(),
+        "checks": checks,
+        "signed_by": verified.signed_by.map(|it| it.url),
+    })))
+}
+
+/// `GET /webhooks/{webhook_id}/redeliver?from=&to=`: counts the failed deliveries in a range; `all` is false if there are more than
+/// one call reads.
+pub async fn count_failed(of: OfWebhook, request: HttpRequest, core: Data<Core>) -> HttpResult {
+    let moment = |name: &str| query::parsed(&request, name, query::moment);
+    let range = deliveries::Range {
+        from: moment("from")?.unwrap_or(Timestamp::EPOCH),
+        to: moment("to")?.unwrap_or(Timestamp::from_millis(i64::MAX)),
+        after: None,
+    };
+    let (count, all) = deliveries::count_failed(&core, of.webhook, range).await?;
+    Ok(HttpResponse::Ok().json(json!({"failed": count, "all": all})))
+}
+
+/// Only this many of the account's newest deliveries are counted.
+const DELIVERIES: usize = 1_000;
+
+#[derive(Default, Serialize)]
+struct Outcomes {
+    delivered: usize,
+    failed: usize,
+    pending: usize,
+}
+
+/// `GET /webhook-outcomes`: counts by webhook id. `all` is false if the account has more deliveries than were counted.
+pub async fn outcomes(of: OfAccount, core: Data<Core>) -> HttpResult {
+    let read = blocking(move || {
+        let newest = core.store.deliveries_of(of.account.id, DELIVERIES, None);
+        newest.wait()
+    });
+    let newest = read.await?;
+    let mut webhooks: BTreeMap<String, Outcomes> = BTreeMap::new();
+    for delivery in newest.items {
+        let outcomes = webhooks.entry(delivery.webhook.to_string()).or_default();
+        match delivery.state {
+            DeliveryState::Delivered { .. } => outcomes.delivered += 1,
+            DeliveryState::Failed { .. } => outcomes.failed += 1,
+            DeliveryState::Pending { .. } => outcomes.pending += 1,
+        }
+    }
+    let view = json!({"webhooks": webhooks, "all": newest.next.is_none()});
+    Ok(HttpResponse::Ok().json(view))
+}
+
+/// `GET /deliveries/{delivery_id}/sent`.
+pub async fn sent_requests(of: OfDelivery, core: Data<Core>) -> HttpResult {
+    let id = of.delivery.id;
+    let attempts = core.store.attempts(id).await?;
+    let data: Vec<Value> = attempts.iter().map(|it| sent_request(id, it)).collect();
+    Ok(HttpResponse::Ok().json(json!({"data": data})))
+}
+
+/// `null` if the attempt sent no request, or ran before requests were recorded.
+fn sent_request(id: DeliveryId, attempt: &Attempt) -> Value {
+    let Some(sent) = &attempt.sent else {
+        return Value::Null;
+    };
+    let seconds = attempt.at.seconds().to_string();
+    json!({
+        "headers": {
+            "Content-Type": "application/json",
+            "X-Signature": sent.x_signature,
+            "X-Timestamp": seconds,
+            "webhook-id": id.to_string(),
+            "webhook-timestamp": seconds,
+            "webhook-signature": sent.webhook_signature,
+        },
+        "body": sent.body,
+        "body_bytes": sent.body_bytes,
+        "is_whole": sent.is_whole(),
+    })
+}
+
+const SHOWN: usize = 5;
+
+/// `GET /operator-webhook`: `url` is null without one.
+pub async fn of_operator(_: OperatorCall, core: Data<Core>) -> HttpResult {
+    let mut deliveries = Vec::with_capacity(SHOWN);
+    for delivery in core.store.deliveries_of(SERVICE, SHOWN, None).await?.items {
+        deliveries.push(answers::delivery(&core, delivery).await?);
+    }
+    let webhook = operator_events::webhook(&core);
+    Ok(HttpResponse::Ok().json(json!({
+        "url": webhook.map(|it| &it.url),
+        "deliveries": deliveries,
+    })))
+}

@@ -1,0 +1,35 @@
+//! Responses with an entity tag. A client that has the content already gets 304 without it.
+
+use crate::images::serve::is_not_modified;
+use actix_web::http::header::{self, EntityTag};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
+use sha2::{Digest as _, Sha256};
+
+/// The text of a strong tag: a part of the SHA-256 of the content.
+pub fn of<'a>(content: impl IntoIterator<Item = &'a [u8]>) -> String {
+    let digest = content
+        .into_iter()
+        .fold(Sha256::new(), Sha256::chain_update);
+    hex::encode(&digest.finalize()[..12])
+}
+
+/// Responds with 304, or with what `send` makes of a 200.
+pub fn respond(
+    request: &HttpRequest,
+    tag: String,
+    cache_control: &str,
+    send: impl FnOnce(&mut HttpResponseBuilder) -> HttpResponse,
+) -> HttpResponse {
+    let tag = EntityTag::new_strong(tag);
+    let is_known = is_not_modified(request, &tag);
+    let mut answer = match is_known {
+        true => HttpResponse::NotModified(),
+        false => HttpResponse::Ok(),
+    };
+    answer.insert_header((header::CACHE_CONTROL, cache_control));
+    answer.insert_header(header::ETag(tag));
+    match is_known {
+        true => answer.finish(),
+        false => send(&mut answer),
+    }
+}
