@@ -5,8 +5,9 @@ use crate::compat::auth;
 use crate::compat::dialect::Dialect;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
+use crate::web::idempotency_key;
 use actix_web::http::header;
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use serde_json::Value;
 
 /// Authenticates the caller and checks its rate limit.
@@ -18,11 +19,22 @@ pub async fn authenticate(request: &HttpRequest, state: &CompatState) -> Result<
 
 pub fn json_response(outcome: Result<Value, Refusal>) -> HttpResponse {
     match outcome {
-        Ok(body) => {
-            let mut response = HttpResponse::Ok();
-            response.insert_header((header::CACHE_CONTROL, "no-store"));
-            response.json(body)
-        }
+        Ok(body) => success().json(body),
         Err(refusal) => Dialect::OpenAi.response(&refusal),
     }
+}
+
+/// The response to a request that creates an object, or finds the one that an earlier attempt created.
+pub fn creation_response(body: Value, replayed: bool) -> HttpResponse {
+    let mut response = success();
+    if replayed {
+        response.insert_header(idempotency_key::REPLAYED);
+    }
+    response.json(body)
+}
+
+fn success() -> HttpResponseBuilder {
+    let mut response = HttpResponse::Ok();
+    response.insert_header((header::CACHE_CONTROL, "no-store"));
+    response
 }
