@@ -9,7 +9,7 @@ use tintype_actors::delivery::DeliveryError;
 use tintype_storage::domain::caller::CallerRefusal;
 use tintype_storage::domain::pause::ActivePause;
 use tintype_storage::engine::EngineError;
-use tintype_storage::store::{AcceptError, DepositError, StoreError};
+use tintype_storage::store::{DepositError, StoreError};
 
 impl From<ErrorKind> for Code {
     fn from(kind: ErrorKind) -> Self {
@@ -62,7 +62,6 @@ through_application!(
     ActivePause,
     StoreError,
     EngineError,
-    AcceptError,
     DepositError,
     DeliveryError
 );

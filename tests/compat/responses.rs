@@ -67,7 +67,10 @@ fn a_request_for_text_alone_is_refused_and_charges_nothing() {
         let call = server.call("POST", &path).json(&body);
         let answer = call.header("x-goog-api-key", &customer.key).send();
         let said = answer.assert_google_error(400, "INVALID_ARGUMENT");
-        assert!(said.starts_with("generationConfig.responseModalities"), "{said}");
+        assert!(
+            said.starts_with("generationConfig.responseModalities"),
+            "{said}"
+        );
         assert!(said.contains("only generates images"), "{said}");
     }
     assert_eq!(server.generator.runs(), 0);

@@ -97,8 +97,7 @@ fn wants_text(config: &Object<'_>) -> Result<bool, Refusal> {
     };
     // As Google, and because an image would be charged that the caller does not want.
     if !entries.is_empty() && !has("IMAGE") && !has("MODALITY_UNSPECIFIED") {
-        let message =
-            "must contain IMAGE: this model only generates images; send [\"IMAGE\"] or [\"TEXT\", \"IMAGE\"]";
+        let message = "must contain IMAGE: this model only generates images; send [\"IMAGE\"] or [\"TEXT\", \"IMAGE\"]";
         return Err(Refusal::field(modalities.path, message));
     }
     Ok(has("TEXT"))

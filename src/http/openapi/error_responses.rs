@@ -179,13 +179,13 @@ fn detail(code: Code) -> &'static str {
     match code {
         Code::Unauthorized => "send the header `Authorization: Bearer <API_KEY>`",
         Code::InsufficientBalance => {
-            "the available balance of 0.01 does not cover the price of 0.134; add funds to the account"
+            "the available balance of 0.01 USD does not cover the price of 0.134 USD; add funds to the account"
         }
         Code::KeyLimitReached => {
-            "the API key has a spend limit of 5.00, of which 4.958 is spent or held; the price is 0.134; raise it, or use another key"
+            "the API key has a spend limit of 5.00 USD in total, of which 4.958 USD is spent or held; the price is 0.134 USD; raise it, or use another key"
         }
         Code::AccountLimitReached => {
-            "the account has a spend limit of 50.00 a day (UTC), of which 49.90 is spent or held; the price is 0.134; wait for the next day, \
+            "the account has a spend limit of 50.00 USD a day (UTC), of which 49.90 USD is spent or held; the price is 0.134 USD; wait for the next day, \
              or ask the operator to raise it"
         }
         Code::ModelNotAllowed => "this API key is not scoped for the pro model",
