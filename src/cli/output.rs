@@ -1,10 +1,12 @@
 //! Output of commands: aligned columns, JSON, and untrusted text made safe for a terminal.
 
 use comfy_table::{Table, presets};
+use console::Term;
 use serde_json::Value;
 use std::io::{self, Write as _};
 
-/// A table without borders, so that `awk` and `grep` can read it.
+/// A table without borders, so that `awk` and `grep` can read it. On a terminal each row has one line: texts are in the last columns, so
+/// that truncation leaves the ids.
 pub fn table(headings: &[&str], rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(headings);
@@ -14,7 +16,17 @@ pub fn table(headings: &[&str], rows: Vec<Vec<String>>) -> String {
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
-    table.trim_fmt() + "\n"
+    let width = Term::stdout().size_checked().map(|(_, columns)| columns);
+    truncate_lines(&table.trim_fmt(), width)
+}
+
+/// Truncates each line to `width` columns, and ends it with a line break. `None`: unlimited.
+fn truncate_lines(text: &str, width: Option<u16>) -> String {
+    let width = width.map_or(usize::MAX, usize::from);
+    let lines = text.lines();
+    lines
+        .flat_map(|line| [console::truncate_str(line, width, "…"), "\n".into()])
+        .collect()
 }
 
 /// Names and values in two columns. Omits fields without a value.
@@ -74,6 +86,16 @@ mod tests {
             "A   B     C\n1   é     x\n22  long\n"
         );
         assert_eq!(table(&["A"], vec![]), "A\n");
+    }
+
+    #[test]
+    fn each_row_has_one_line_of_the_terminal() {
+        let text = "A  NAME\n1  a long name\n2  名前名前\n3  short";
+        assert_eq!(
+            truncate_lines(text, Some(8)),
+            "A  NAME\n1  a lo…\n2  名前…\n3  short\n"
+        );
+        assert_eq!(truncate_lines(text, None), format!("{text}\n"));
     }
 
     #[test]
