@@ -73,7 +73,6 @@ async fn create(
 }
 
 /// Returns the file, and whether an earlier attempt stored it.
-
 async fn store_file(
     request: &HttpRequest,
     mut payload: web::Payload,
