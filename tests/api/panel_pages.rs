@@ -12,7 +12,8 @@ use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::signature::x_signature;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
-use tintype_storage::store::tables::ENDED_JOBS;
+use tintype_storage::store::DailyUsageKey;
+use tintype_storage::store::tables::{DAILY_USAGE, ENDED_JOBS};
 use uuid::Uuid;
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -217,7 +218,19 @@ fn one_day_is_charted_hour_by_hour() {
     assert_eq!(desk.get("/overview?days=1")["today"]["done"], 2);
 }
 
-/// Adds jobs that ended when this one did, with older ids.
+#[test]
+fn one_day_shows_a_job_that_waited_for_days() {
+    let mut desk = Desk::new(Options::new());
+    desk.server.generator.hold();
+    let job = desk.server.create(&desk.customer);
+    desk.server.clock.advance(DAY * 5);
+    desk.server.generator.release_all();
+    desk.server.job_once(&desk.customer, &job, "done");
+    desk.sign_in();
+    assert_eq!(desk.get("/overview?days=1")["days"][23]["done"], 1);
+}
+
+/// Adds jobs that ended when this one did, with older ids, and counts them.
 fn add_copies_of(desk: &Desk, job: &str, numbers: Range<u128>) {
     let store = &desk.server.inside().store;
     let account = desk.customer.account.parse().unwrap();
@@ -235,6 +248,14 @@ fn add_copies_of(desk: &Desk, job: &str, numbers: Range<u128>) {
         let writes = jobs.iter().map(write).collect();
         commit_and_wait(&**store.engine(), writes).unwrap();
     }
+    let day = model.state.finished_at().unwrap().day();
+    let place = DailyUsageKey::of(&model, day);
+    let mut usage = store.daily_usage(place).wait().unwrap();
+    for job in &jobs {
+        usage.count(job).unwrap();
+    }
+    let writes = vec![DAILY_USAGE.put(&place, &usage)];
+    commit_and_wait(&**store.engine(), writes).unwrap();
 }
 
 #[test]
