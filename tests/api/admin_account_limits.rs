@@ -93,7 +93,7 @@ fn the_monthly_limit_of_an_account_resets_with_the_calendar_month() {
     // 18 November plus 12 days is still November.
     server.clock.advance(HOUR * 24 * 12);
     let detail = limit_detail(&server, &keys[1]);
-    assert!(detail.contains("0.20 a month (UTC)"), "{detail}");
+    assert!(detail.contains("0.20 USD a month (UTC)"), "{detail}");
     server.clock.advance(HOUR * 24);
     spend(&server, &keys[1]);
     limit_detail(&server, &keys[0]);
