@@ -1,5 +1,5 @@
-//! The API key to which the panel's playground charges images. Its text is discarded when it is issued. It does not count among the keys of its
-//! account.
+//! The API key to which the panel's playground charges images. Its text is discarded when it is issued. It does not count towards the
+//! limit of keys of its account.
 
 use super::api_keys;
 use super::caller::Caller;

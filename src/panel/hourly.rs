@@ -93,10 +93,7 @@ fn sum_up(core: &Core, subject: Subject) -> Result<(Chart, usize), StoreError> {
             .store
             .jobs_of(account, Part::Ended, below, None, page)
             .wait()?;
-        let Some(job) = jobs.last() else {
-            found = ended;
-            break;
-        };
+        let Some(job) = jobs.last() else { break };
         (below, oldest) = (Some(job.id), Some(job.created_at));
         count += jobs.len();
         for job in jobs.iter().filter(|job| key.is_none_or(|it| it == job.key)) {

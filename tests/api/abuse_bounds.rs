@@ -38,7 +38,7 @@ fn an_account_has_at_most_a_hundred_keys() {
         .admin("DELETE", &format!("/keys/{}", customer.key_id))
         .expect(204);
     create().expect(201);
-    // The playground issues a key of its own, which does not count.
+    // The playground issues a further key, which does not count.
     let form = format!(
         "--b\r\nContent-Disposition: form-data; name=\"request\"\r\n\r\n{}\r\n--b--\r\n",
         fox()

@@ -95,7 +95,7 @@ fn wants_text(config: &Object<'_>) -> Result<bool, Refusal> {
         let is_it = |entry: &Field<'_>| matches!(entry.value, Json::String(word) if word.eq_ignore_ascii_case(modality));
         entries.iter().any(is_it)
     };
-    // As Google, and because an image would be charged that the caller does not want.
+    // Google rejects this too, and the caller would pay for an image that it does not want.
     if !entries.is_empty() && !has("IMAGE") && !has("MODALITY_UNSPECIFIED") {
         let message = "must contain IMAGE: this model only generates images; send [\"IMAGE\"] or [\"TEXT\", \"IMAGE\"]";
         return Err(Refusal::field(modalities.path, message));
