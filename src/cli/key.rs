@@ -128,8 +128,8 @@ async fn list(scope: AccountScope) -> anyhow::Result<()> {
         "LIMIT",
         "EXPIRES",
         "LAST USED",
-        "NAME",
         "PREFIX",
+        "NAME",
     ];
     let all = scope.list_all("/keys").await?;
     let now = Timestamp::now();
@@ -143,8 +143,8 @@ async fn list(scope: AccountScope) -> anyhow::Result<()> {
             or_dash(limits(&it)),
             or_dash(it.expires_at),
             or_dash(it.last_used_at),
-            it.name,
             it.prefix,
+            it.name,
         ]
     })
 }

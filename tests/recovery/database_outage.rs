@@ -89,7 +89,8 @@ fn new_calls_that_write_are_refused_while_the_database_commits_nothing() {
         return;
     };
     let (database, bucket) = (server.database(), Bucket::start());
-    let service = place(&database.url(), &bucket).serve();
+    let place = place(&database.url(), &bucket);
+    let service = place.serve();
     let client = service.client(&service.printed_key().expect("a key"));
     server.hold_commits();
     let began = Instant::now();
