@@ -181,7 +181,7 @@ fn an_account_has_no_more_live_jobs_than_the_operator_allows() {
 
 #[test]
 fn retry_after_is_the_estimated_time_until_a_live_job_ends() {
-    let server = Server::start();
+    let server = Server::with(Options::new().one_node(OneNode::Estimates));
     let keys = account_with_limits(&server, json!({"max_concurrent": 2}));
     let create_two = || [0, 1].map(|key| server.create(&keys[key]));
     server.generator.hold();

@@ -1,9 +1,13 @@
 //! Automatic retries of OpenAI's SDKs, which send no idempotency key but count their attempts.
 
 use crate::file_batches::{fox, ids, lines, upload_form};
-use crate::support::{Answer, Customer, Server};
+use crate::support::{Answer, Customer, OneNode, Options, Server};
 use serde_json::{Value, json};
 use std::time::Duration;
+
+fn start() -> Server {
+    Server::with(Options::new().one_node(OneNode::Repeats))
+}
 
 fn attempt(server: &Server, customer: &Customer, body: &Value, number: u32) -> Answer {
     let call = server.openai(customer, body);
@@ -17,7 +21,7 @@ fn is_replay(answer: &Answer) -> bool {
 
 #[test]
 fn a_retry_after_a_lost_answer_gets_the_image_of_the_first_attempt() {
-    let server = Server::start();
+    let server = start();
     let customer = server.customer("1.00");
     let body = json!({"model": "fast", "prompt": "a fox", "n": 2});
     let first = attempt(&server, &customer, &body, 0);
@@ -38,7 +42,7 @@ fn a_retry_after_a_lost_answer_gets_the_image_of_the_first_attempt() {
 
 #[test]
 fn a_retry_gets_the_image_when_the_balance_is_spent_and_while_the_service_is_paused() {
-    let server = Server::start();
+    let server = start();
     let customer = server.customer("0.039");
     let body = json!({"model": "fast", "prompt": "a fox"});
     let first = attempt(&server, &customer, &body, 0);
@@ -55,7 +59,7 @@ fn a_retry_gets_the_image_when_the_balance_is_spent_and_while_the_service_is_pau
 /// Otherwise a program that asks for the same prompt twice would get the first image twice.
 #[test]
 fn a_retry_of_a_refused_call_creates_a_job() {
-    let server = Server::start();
+    let server = start();
     let customer = server.customer("1.00");
     let body = json!({"model": "fast", "prompt": "a fox"});
     attempt(&server, &customer, &body, 0);
@@ -83,7 +87,7 @@ fn file_count(server: &Server, customer: &Customer) -> usize {
 
 #[test]
 fn a_retry_of_an_upload_gets_the_file_of_the_first_attempt() {
-    let server = Server::start();
+    let server = start();
     let customer = server.customer("1.00");
     let content = lines(&[fox("a")]);
     let first = upload(&server, &customer, &content, 0);
@@ -107,7 +111,7 @@ fn a_retry_of_an_upload_gets_the_file_of_the_first_attempt() {
 
 #[test]
 fn a_retry_of_a_refused_upload_and_of_a_deleted_file_stores_a_file() {
-    let server = Server::start();
+    let server = start();
     let customer = server.customer("1.00");
     let content = lines(&[fox("a")]);
     let first = upload(&server, &customer, &content, 0).json();
