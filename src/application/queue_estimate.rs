@@ -72,12 +72,13 @@ pub fn until_ended(core: &Core, live: usize, jobs: usize) -> Option<Duration> {
         jobs: recent.counts.iter().sum::<u64>() * nodes(core),
         span: between(recent.since, core.now()),
     };
-    let mean_life = Pace {
-        jobs: count.checked_mul(live as u64)?,
-        span: Duration::from_micros(micros),
+    // In its mean life, each of the live jobs ends.
+    let by_life = Pace {
+        jobs: live as u64,
+        span: Duration::from_micros(micros.checked_div(count)?),
     };
     // The pace of an idle service shows how few jobs there were. The mean life is long if some jobs waited behind batches.
-    let waits = pace.wait(jobs).into_iter().chain(mean_life.wait(jobs));
+    let waits = pace.wait(jobs).into_iter().chain(by_life.wait(jobs));
     waits.min()
 }
 
@@ -86,7 +87,7 @@ fn nodes(core: &Core) -> u64 {
     core.system.node().map_or(1, NodeContext::count) as u64
 }
 
-/// Jobs that began or ended within a span.
+/// Jobs that begin or end within a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Pace {
     jobs: u64,
