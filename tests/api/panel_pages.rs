@@ -8,6 +8,7 @@ use tintype_storage::domain::ids::TransactionId;
 use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::signature::x_signature;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
 
 const DAY: Duration = Duration::from_secs(86_400);
