@@ -3,6 +3,7 @@
 use super::availability;
 use super::core::Core;
 use super::error::{self, Error};
+use super::job_refusal;
 use super::pause;
 use super::payer::Payer;
 use super::services::GenerationService;
@@ -48,7 +49,8 @@ impl Admission {
         let account = account.ok_or_else(error::account_is_gone)?;
         if !leaves_to_decision {
             let key = &caller.key;
-            account.check_live_jobs(key, request.jobs, read).await?;
+            let checked = account.check_live_jobs(key, request.jobs, read).await;
+            checked.map_err(|refusal| job_refusal::error(core, refusal))?;
         }
         let callback = callback_of(core, caller, request.callback_url).await?;
         Ok(Self { account, callback })
@@ -84,7 +86,7 @@ pub async fn await_decision<T>(
     answer: oneshot::Receiver<Result<T, AcceptError>>,
 ) -> Result<T, Error> {
     match DeferredWake::new(answer).await {
-        Ok(outcome) => Ok(outcome?),
+        Ok(outcome) => outcome.map_err(|refusal| job_refusal::error(core, refusal)),
         Err(_) if core.fail_stop.has_tripped() => Err(error::stopping()),
         Err(_) => Err(error::busy()),
     }

@@ -17,7 +17,7 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::{Write, Writes};
 
 /// Per account.
-const MAX_KEYS: usize = 100;
+pub const MAX_KEYS: usize = 100;
 /// Retired texts of one key that may be valid at the same time.
 const MAX_RETIRED: usize = 8;
 
@@ -52,18 +52,25 @@ pub async fn issue(
     also: impl FnOnce(&ApiKey) -> Writes,
 ) -> Result<(String, ApiKey), Error> {
     let context = caller.change(core, account).await?;
-    if core
-        .store
-        .keys_of(account, MAX_KEYS, None)
-        .await?
-        .items
-        .len()
-        >= MAX_KEYS
-    {
+    let panel = core.store.panel_key(account).await?;
+    let keys = core.store.keys_of(account, MAX_KEYS + 1, None).await?.items;
+    if keys.iter().filter(|it| Some(it.id) != panel).count() >= MAX_KEYS {
         let fault =
             format!("the account has {MAX_KEYS} keys, the most it may have; delete one first");
         return Err(Error::field("body", fault));
     }
+    store_new(core, guard, context, account, shape, also).await
+}
+
+/// As [`issue`], without the limit of keys: the panel's key does not count.
+pub async fn store_new(
+    core: &Core,
+    guard: ChangeGuard,
+    context: &AuditContext,
+    account: AccountId,
+    shape: impl FnOnce(ApiKey) -> ApiKey,
+    also: impl FnOnce(&ApiKey) -> Writes,
+) -> Result<(String, ApiKey), Error> {
     let now = core.now();
     let text = api_key::text(&rand::random());
     let id = KeyId(core.new_id(now));

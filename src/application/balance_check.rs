@@ -3,6 +3,7 @@
 use super::blocking::blocking;
 use super::core::Core;
 use super::error::{self, Error};
+use super::job_refusal;
 use std::sync::Arc;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
@@ -17,10 +18,11 @@ use tintype_storage::store::AcceptError;
 pub async fn check(core: &Arc<Core>, key: &Arc<ApiKey>, price: Amount) -> Result<(), Error> {
     let account = core.store.account(key.account).await?;
     let account = account.ok_or_else(error::account_is_gone)?;
-    account.balances.hold(price).map_err(AcceptError::from)?;
-    account
-        .check_spending(price, core.now())
-        .map_err(AcceptError::AccountLimit)?;
+    let refused = |refusal| job_refusal::error(core, refusal);
+    let held = account.balances.hold(price).map_err(AcceptError::from);
+    held.map_err(refused)?;
+    let within_limits = account.check_spending(price, core.now());
+    within_limits.map_err(|limit| refused(AcceptError::AccountLimit(limit)))?;
     let limits = key.spend_limits();
     if !limits.any() {
         return Ok(());
@@ -28,8 +30,8 @@ pub async fn check(core: &Arc<Core>, key: &Arc<ApiKey>, price: Amount) -> Result
     let (shared, key) = (Arc::clone(core), Arc::clone(key));
     // Reads all live jobs of the account. There may be many, so this must not block the worker thread.
     let (spent, held) = blocking(move || spent_and_held(&shared, &key)).await?;
-    let outcome = limits.check(&spent, held, price, core.now());
-    Ok(outcome.map_err(AcceptError::from)?)
+    let within_limits = limits.check(&spent, held, price, core.now());
+    within_limits.map_err(|limit| refused(AcceptError::KeyLimit(limit)))
 }
 
 /// The amounts that a key has spent and that its live jobs reserve.

@@ -28,6 +28,8 @@ pub struct Core {
     /// Copy of the durable pause switches.
     pub pause: Arc<RwLock<Pause>>,
     pub locks: ChangeLocks,
+    /// Label of the currency, for messages.
+    pub currency: String,
 }
 
 /// The locks under which use cases read, decide and write.
@@ -60,6 +62,7 @@ impl Core {
         system: System,
         clock: Clock,
         fail_stop: FailStop,
+        currency: String,
     ) -> Result<Self, StoreError> {
         let store = system.store().clone();
         Ok(Self {
@@ -70,6 +73,7 @@ impl Core {
             system,
             clock,
             fail_stop,
+            currency,
         })
     }
 

@@ -5,9 +5,8 @@ use tintype_actors::account::NoReply;
 use tintype_actors::delivery::DeliveryError;
 use tintype_storage::domain::caller::CallerRefusal;
 use tintype_storage::domain::pause::ActivePause;
-use tintype_storage::domain::spending::Period;
 use tintype_storage::engine::EngineError;
-use tintype_storage::store::{AcceptError, DepositError, StoreError};
+use tintype_storage::store::{DepositError, StoreError};
 
 pub use tintype_api::FieldFault;
 
@@ -180,60 +179,6 @@ impl From<EngineError> for Error {
             _ => tracing::error!(%error, "storage failed"),
         }
         stopping()
-    }
-}
-
-/// The first half of an advice about a reached limit: when the limit counts anew.
-fn wait_for(period: Period) -> &'static str {
-    match period {
-        Period::Total => "",
-        Period::Month => "wait for the next month, ",
-        Period::Day => "wait for the next day, ",
-    }
-}
-
-impl From<AcceptError> for Error {
-    fn from(error: AcceptError) -> Self {
-        match error {
-            AcceptError::KeyReused => key_reused(error.to_string()),
-            AcceptError::Caller(refusal) => refusal.into(),
-            AcceptError::Paused(paused) => paused.into(),
-            AcceptError::RateLowered => Self::new(ErrorKind::RateLimited, error.to_string()),
-            AcceptError::TooManyLive { jobs, most, .. }
-            | AcceptError::TooManyLiveOfKey { jobs, most, .. }
-                if jobs > most =>
-            {
-                Self::new(
-                    ErrorKind::RateLimited,
-                    format!(
-                        "{error}, but the request has {jobs}; split it, or ask the operator for a higher limit"
-                    ),
-                )
-            }
-            AcceptError::TooManyLive { .. } | AcceptError::TooManyLiveOfKey { .. } => Self::new(
-                ErrorKind::RateLimited,
-                format!("{error}; wait for some of them to finish"),
-            )
-            .retry_after(5),
-            AcceptError::AccountLimit(limit) => {
-                let or = if limit.period == Period::Total {
-                    ""
-                } else {
-                    "or "
-                };
-                let next = format!("{}{or}ask the operator to raise it", wait_for(limit.period));
-                Self::new(ErrorKind::AccountLimitReached, format!("{error}; {next}"))
-            }
-            AcceptError::KeyLimit(limit) => {
-                let next = format!("{}raise it, or use another key", wait_for(limit.period));
-                Self::new(ErrorKind::KeyLimitReached, format!("{error}; {next}"))
-            }
-            AcceptError::Ledger(error) => Self::new(
-                ErrorKind::InsufficientBalance,
-                format!("{error}; add funds to the account"),
-            ),
-            AcceptError::Store(error) => error.into(),
-        }
     }
 }
 

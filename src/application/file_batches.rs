@@ -20,7 +20,7 @@ use tintype_storage::domain::ids::{AccountId, BatchId};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Direction;
-use tintype_storage::store::{AcceptError, IdempotencyUse, IdempotentCall};
+use tintype_storage::store::{IdempotencyUse, IdempotentCall};
 
 /// Batches per read.
 const STEP: usize = 100;
@@ -202,7 +202,7 @@ pub async fn find_by_key(
             core.system.stats().jobs.count_replay();
             Ok(Some(batch))
         }
-        _ => Err(AcceptError::KeyReused.into()),
+        _ => Err(idempotency::used_before()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Looks up and records the first use of an idempotency key.
 
 use super::core::Core;
-use super::error::Error;
+use super::error::{Error, key_reused};
 use super::payer::Payer;
 use super::settings::Settings;
 use tintype_storage::domain::ids::AccountId;
@@ -66,9 +66,14 @@ pub async fn first_use(
         .idempotency(call, account, &used.name, core.now())
         .await?;
     match first {
-        Some(first) if first.fingerprint != used.fingerprint => Err(AcceptError::KeyReused.into()),
+        Some(first) if first.fingerprint != used.fingerprint => Err(used_before()),
         first => Ok(first.map(|first| first.made)),
     }
+}
+
+/// The key was used with another request.
+pub fn used_before() -> Error {
+    key_reused(AcceptError::KeyReused.to_string())
 }
 
 /// The writes that record the first use of the key of a call that no account decides.

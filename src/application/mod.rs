@@ -32,6 +32,7 @@ pub(crate) mod idempotency;
 pub(crate) mod image_views;
 pub(crate) mod input_ingestion;
 pub(crate) mod job_list;
+pub(crate) mod job_refusal;
 pub(crate) mod jobs;
 pub(crate) mod ledger;
 pub(crate) mod list;

@@ -1,4 +1,5 @@
-//! The API key to which the panel's playground charges images. Its text is discarded when it is issued.
+//! The API key to which the panel's playground charges images. Its text is discarded when it is issued. It does not count towards the
+//! limit of keys of its account.
 
 use super::api_keys;
 use super::caller::Caller;
@@ -67,12 +68,13 @@ async fn find_or_issue(core: &Core, caller: &Caller, account: AccountId) -> Resu
     if let Some(key) = find(core, account).await? {
         return Ok(key);
     }
+    let context = caller.change(core, account).await?;
     let named = |key| ApiKey {
         name: NAME.into(),
         ..key
     };
     let note = |key: &ApiKey| core.store.set_panel_key(key);
-    let (_, key) = api_keys::issue(core, guard, caller, account, named, note).await?;
+    let (_, key) = api_keys::store_new(core, guard, context, account, named, note).await?;
     Ok(key)
 }
 

@@ -10,6 +10,7 @@ use tintype_storage::domain::ids::moment_of;
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::histogram::{Histogram, Reading};
 
 /// The window of recent starts.
 const WINDOW: Duration = Duration::from_secs(300);
@@ -60,9 +61,36 @@ pub fn wait_now(core: &Core, tier: Tier) -> Option<Duration> {
     }
 }
 
+/// How long it takes until `jobs` of the `live` jobs of an account or a key end; `None` without data.
+pub fn until_ended(core: &Core, live: usize, jobs: usize) -> Option<Duration> {
+    let stats = &core.system.stats().jobs;
+    let recent = stats.recent.counts(core.now(), WINDOW);
+    let lives = stats.lives.each_ref().map(Histogram::read);
+    let count: u64 = lives.iter().map(Reading::count).sum();
+    let micros: u64 = lives.iter().map(|it| it.sum).sum();
+    let pace = Pace {
+        jobs: recent.counts.iter().sum::<u64>() * nodes(core),
+        span: between(recent.since, core.now()),
+    };
+    // In its mean life, each of the live jobs ends.
+    let by_life = Pace {
+        jobs: live as u64,
+        span: Duration::from_micros(micros.checked_div(count)?),
+    };
+    // The pace of an idle service shows how few jobs there were. The mean life is long if some jobs waited behind batches.
+    let waits = pace.wait(jobs).into_iter().chain(by_life.wait(jobs));
+    waits.min()
+}
+
+/// The nodes that serve the same queue with the same backends.
+fn nodes(core: &Core) -> u64 {
+    core.system.node().map_or(1, NodeContext::count) as u64
+}
+
+/// Jobs that begin or end within a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Pace {
-    begun: u64,
+    jobs: u64,
     span: Duration,
 }
 
@@ -75,17 +103,15 @@ impl Pace {
         let begun = core.system.stats().jobs.begun[tier.index()].counts(now, WINDOW);
         let [count] = begun.counts;
         let recent = Self {
-            begun: count,
+            jobs: count,
             span: between(begun.since, now),
         };
         let own = match core.system.waiting_jobs().backlog(tier) {
             Some(backlog) => Self::of_backlog(&backlog, recent, now)?,
             None => recent,
         };
-        // The other nodes serve the same queue with the same backends.
-        let nodes = core.system.node().map_or(1, NodeContext::count);
         Some(Self {
-            begun: own.begun * nodes as u64,
+            jobs: own.jobs * nodes(core),
             ..own
         })
     }
@@ -101,14 +127,14 @@ impl Pace {
             (_, 0) => None,
             // Each ended run has freed a slot. The first runs took slots that were already free.
             (_, ended) => Some(Self {
-                begun: ended as u64,
+                jobs: ended as u64,
                 span,
             }),
         }
     }
 
     fn wait(&self, position: usize) -> Option<Duration> {
-        let jobs = u32::try_from(self.begun).ok().filter(|it| *it > 0)?;
+        let jobs = u32::try_from(self.jobs).ok().filter(|it| *it > 0)?;
         let position = u32::try_from(position).unwrap_or(u32::MAX);
         (self.span / jobs).checked_mul(position)
     }
@@ -148,7 +174,7 @@ mod tests {
         for (slots, run, seconds) in backends.into_iter().flatten().flat_map(cases) {
             let backlog = backlog(slots, run, seconds);
             let recent = Pace {
-                begun: backlog.begun as u64,
+                jobs: backlog.begun as u64,
                 span: WINDOW,
             };
             let pace = Pace::of_backlog(&backlog, recent, after(seconds));
@@ -166,7 +192,7 @@ mod tests {
     #[test]
     fn a_backlog_that_has_not_moved_or_is_older_than_the_window_uses_the_window() {
         let recent = Pace {
-            begun: 30,
+            jobs: 30,
             span: WINDOW,
         };
         let pace = |backlog, seconds| Pace::of_backlog(&backlog, recent, after(seconds));
@@ -182,15 +208,15 @@ mod tests {
     #[test]
     fn a_job_waits_until_the_jobs_before_it_have_started() {
         let minutes = Duration::from_secs(300);
-        for (position, begun, seconds) in [
+        for (position, jobs, seconds) in [
             (1, 300, Some(1)),
             (60, 30, Some(600)),
             (5, 0, None),
             (0, 7, Some(0)),
         ] {
             let span = minutes;
-            let wait = Pace { begun, span }.wait(position);
-            assert_eq!(wait.map(|it| it.as_secs()), seconds, "{position}, {begun}");
+            let wait = Pace { jobs, span }.wait(position);
+            assert_eq!(wait.map(|it| it.as_secs()), seconds, "{position}, {jobs}");
         }
     }
 }

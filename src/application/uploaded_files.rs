@@ -3,6 +3,7 @@
 use super::commit::{Change, detached};
 use super::core::Core;
 use super::error::{Error, ErrorKind};
+use super::generation_request::Parts;
 use super::services::JobService;
 use crate::images::{FAULT_TARGET, ImagesError, upload_key};
 use bytes::Bytes;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::file_batch::UploadedFile;
 use tintype_storage::domain::ids::{AccountId, FileId};
+use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::engine::Direction;
 
 /// The same limit as for a batch in a request body.
@@ -19,12 +21,25 @@ pub const MAX_FILE_BYTES: usize = 16 << 20;
 const MEDIA_TYPE: &str = "application/octet-stream";
 
 /// A completely received file.
+#[derive(Clone)]
 pub struct NewFile {
     /// The caller's name for it.
     pub name: String,
     pub content: Bytes,
     /// Requested lifetime; `None`: as configured.
     pub lifetime: Option<Duration>,
+}
+
+impl NewFile {
+    /// SHA-256 of the name, the lifetime and the content.
+    pub fn fingerprint(&self) -> Fingerprint {
+        let lifetime = self.lifetime.map_or(0, |lifetime| lifetime.as_secs());
+        let mut parts = Parts::default();
+        parts.add(&self.name);
+        parts.add(lifetime.to_be_bytes());
+        parts.add(&self.content);
+        parts.finish()
+    }
 }
 
 /// Stores a file and its record: both or neither, even if the caller disconnects.

@@ -20,8 +20,8 @@ const COLUMNS: [Column<ApiKey>; 10] = [
     ("LIMIT", |it| or_dash(limits(it))),
     ("EXPIRES", |it| or_dash(it.expires_at.as_deref())),
     ("LAST USED", |it| or_dash(it.last_used_at.as_deref())),
-    ("NAME", |it| it.name.clone()),
     ("PREFIX", |it| it.prefix.clone()),
+    ("NAME", |it| it.name.clone()),
 ];
 
 #[derive(Subcommand)]

@@ -3,11 +3,16 @@
 use comfy_table::{Table, presets};
 use serde::Serialize;
 use serde_json::{Value, json};
+use console::{Term, measure_text_width, truncate_str};
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 use tintype_api::Listing;
 
-/// A table without borders, so that `awk` and `grep` can read it.
+/// Columns that a terminal shows of the last column of a table at least.
+const MIN_TEXT_COLUMNS: usize = 10;
+
+/// A table without borders, so that `awk` and `grep` can read it. A terminal gets no more lines than the columns but the last one need:
+/// texts are in the last column.
 pub fn table(headings: &[&str], rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(headings);
@@ -17,7 +22,22 @@ pub fn table(headings: &[&str], rows: Vec<Vec<String>>) -> String {
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
-    table.trim_fmt() + "\n"
+    let width = Term::stdout().size_checked().map(|(_, columns)| columns);
+    let last_heading = headings.last().map_or(0, |it| it.len());
+    truncate_rows(&table.trim_fmt(), last_heading, width)
+}
+
+/// Truncates each row at the end of the terminal's line on which its last column begins. `width`: of the terminal; `None` truncates
+/// nothing.
+fn truncate_rows(table: &str, last_heading: usize, width: Option<u16>) -> String {
+    let headings = table.lines().next().unwrap_or_default();
+    let needed = measure_text_width(headings) - last_heading + MIN_TEXT_COLUMNS;
+    let limit = width.map_or(usize::MAX, |it| {
+        needed.next_multiple_of(usize::from(it).max(1))
+    });
+    let rows = table.lines();
+    rows.flat_map(|row| [truncate_str(row, limit, "…"), "\n".into()])
+        .collect()
 }
 
 /// Names and values in two columns. Omits fields without a value.
@@ -122,6 +142,21 @@ mod tests {
             "A   B     C\n1   é     x\n22  long\n"
         );
         assert_eq!(table(&["A"], vec![]), "A\n");
+    }
+
+    #[test]
+    fn rows_are_truncated_at_the_end_of_a_line_of_the_terminal() {
+        let table = "ID  NAME\n1   a very long name\n2   名前名前名前名前\n3   short";
+        assert_eq!(
+            truncate_rows(table, 4, Some(15)),
+            "ID  NAME\n1   a very lon…\n2   名前名前名…\n3   short\n"
+        );
+        // The last column would begin at the end of the first line.
+        assert_eq!(
+            truncate_rows(table, 4, Some(9)).lines().nth(1),
+            Some("1   a very long n…")
+        );
+        assert_eq!(truncate_rows(table, 4, None), format!("{table}\n"));
     }
 
     #[test]

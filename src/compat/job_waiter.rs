@@ -1,9 +1,9 @@
 //! A caller that waits for a job until it ends, the deadline passes or the server stops, and then reads its image.
 
 use super::base64_body::StoredImage;
-use super::detached_jobs::RequestIdentity;
 use super::disconnect::{self, CancelOutcome, Disconnect};
 use super::refusal::{Kind, Refusal};
+use super::request_identity::RequestIdentity;
 use crate::application::error;
 use crate::application::jobs::presign;
 use crate::compat::state::CompatState;
@@ -216,7 +216,7 @@ impl Drop for JobWaiter {
         }
         if let Some(request) = self.request {
             let detached_jobs = &self.state.detached_jobs;
-            detached_jobs.add(request, self.job, self.state.core.now());
+            detached_jobs.push(request, self.job, self.state.core.now());
         }
         if self.on_drop == OnDrop::Cancel {
             self.state.disconnects.send(Disconnect {

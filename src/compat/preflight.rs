@@ -67,7 +67,7 @@ async fn may_be_replay(
 ) -> Result<bool, Refusal> {
     let now = state.core.now();
     let Some(idempotency_key) = idempotency_key else {
-        return Ok(state.detached_jobs.has_any(key.id, now));
+        return Ok(state.has_detached_job(key.id, now));
     };
     let call = IdempotentCall::Generation;
     let first = state

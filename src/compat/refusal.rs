@@ -7,7 +7,7 @@ use crate::inputs::UploadFault;
 use crate::web::body::BodyFault;
 use crate::web::problem::Problem;
 use tintype_storage::engine::EngineError;
-use tintype_storage::store::{AcceptError, StoreError};
+use tintype_storage::store::StoreError;
 
 /// Each dialect maps each kind to a status and a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,12 +166,6 @@ impl From<StoreError> for Refusal {
 
 impl From<EngineError> for Refusal {
     fn from(error: EngineError) -> Self {
-        Error::from(error).into()
-    }
-}
-
-impl From<AcceptError> for Refusal {
-    fn from(error: AcceptError) -> Self {
         Error::from(error).into()
     }
 }

@@ -1,31 +1,29 @@
-//! Calls that were refused a moment ago, so that an automatic retry of one is not taken for a retry of an earlier, successful call.
+//! Calls whose first attempts were refused a moment ago, so that a retry of one is not taken for a retry of an earlier, successful
+//! call with the same content.
 
-use crate::application::file_batches::RETRY_WINDOW;
-use parking_lot::Mutex;
-use std::collections::VecDeque;
-use tintype_storage::domain::file_batch::FileBatchTerms;
-use tintype_storage::domain::ids::KeyId;
+use super::expiring_queue::ExpiringQueue;
+use std::time::Duration;
 use tintype_storage::domain::time::Timestamp;
 
-/// A process forgets the oldest refusal beyond this number. A retry of that call then returns the earlier batch.
+/// A process forgets the oldest refusal beyond this number. A retry of that call then returns what the earlier call created.
 const MAX: usize = 1_000;
 
-#[derive(Default)]
-pub struct RefusedCalls(Mutex<VecDeque<(Timestamp, KeyId, FileBatchTerms)>>);
+/// `C` identifies a call as exactly as a refusal allows.
+pub struct RefusedCalls<C>(ExpiringQueue<C, ()>);
 
-impl RefusedCalls {
+impl<C: PartialEq> RefusedCalls<C> {
+    pub fn new(retention: Duration) -> Self {
+        Self(ExpiringQueue::new(retention, MAX))
+    }
+
     /// Records the refusal of a first attempt.
-    pub fn add(&self, key: KeyId, terms: FileBatchTerms, now: Timestamp) {
-        let mut calls = self.0.lock();
-        calls.retain(|(at, ..)| now <= at.plus(RETRY_WINDOW));
-        calls.truncate(MAX - 1);
-        calls.push_front((now, key, terms));
+    pub fn add(&self, call: C, now: Timestamp) {
+        self.0.take(now, |entry| entry.key == call);
+        self.0.push(call, (), now);
     }
 
     /// The time of the newest refusal of this call.
-    pub fn last(&self, key: KeyId, terms: &FileBatchTerms) -> Option<Timestamp> {
-        let calls = self.0.lock();
-        let mut same = calls.iter().filter(|(_, of, it)| *of == key && it == terms);
-        same.next().map(|(at, ..)| *at)
+    pub fn last(&self, call: &C, now: Timestamp) -> Option<Timestamp> {
+        self.0.newest(now, |entry| entry.key == *call)
     }
 }

@@ -5,7 +5,6 @@ use super::dialect::Dialect;
 use super::gemini;
 use super::models;
 use super::openai;
-use super::refusal::{Kind, Refusal};
 use crate::web::catch_panic::GuardedResource;
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 
@@ -42,7 +41,11 @@ pub fn configure(service: &mut web::ServiceConfig) {
                 .get(models::show)
                 .head(models::show),
         )
-        .service(versioned_resource("{rest:(/.*)?}").default_service(web::to(unknown)));
+        .service(versioned_resource("{rest:(/.*)?}").default_service(web::to(unknown)))
+        .service(
+            web::resource("/upload/{version:v1|v1beta|v1alpha}{rest:(/.*)?}")
+                .default_service(web::to(gemini::unknown_paths::not_found)),
+        );
 }
 
 /// The dialect of a path; `None` for the native API.
@@ -50,7 +53,9 @@ pub fn dialect_of(path: &str) -> Option<Dialect> {
     let mut segments = path.trim_start_matches('/').split('/');
     match (segments.next()?, segments.next()) {
         ("v1", Some("images" | "files" | "batches")) => Some(Dialect::OpenAi),
-        ("v1" | "v1beta" | "v1alpha", _) => Some(Dialect::Gemini),
+        ("v1" | "v1beta" | "v1alpha", _) | ("upload", Some("v1" | "v1beta" | "v1alpha")) => {
+            Some(Dialect::Gemini)
+        }
         _ => None,
     }
 }
@@ -64,6 +69,5 @@ async fn unknown(request: HttpRequest) -> HttpResponse {
     if models::dialect(&request, &request.match_info()["version"]) == Dialect::OpenAi {
         return openai::unknown_paths::not_found(request).await;
     }
-    let message = format!("unknown path: {} {}", request.method(), request.path());
-    Dialect::Gemini.response(&Refusal::new(Kind::NotFound, message))
+    gemini::unknown_paths::not_found(request).await
 }

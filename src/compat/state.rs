@@ -1,16 +1,27 @@
 //! State of the synchronous APIs, shared by all workers.
 
+use super::DisconnectSender;
 use super::answered_calls::AnsweredCalls;
+use super::expiring_queue::ExpiringQueue;
 use super::refused_calls::RefusedCalls;
-use super::{DetachedJobs, DisconnectSender};
+use super::request_identity::RequestIdentity;
 use crate::application::core::Core;
+use crate::application::file_batches::RETRY_WINDOW;
 use crate::application::services::{AccountService, GenerationService, JobService};
 use crate::application::settings::Settings;
 use actix_web::web::Data;
 use std::sync::Arc;
+use std::time::Duration;
 use tintype_fair_semaphore::FairSemaphore;
-use tintype_storage::domain::ids::AccountId;
+use tintype_storage::domain::file_batch::FileBatchTerms;
+use tintype_storage::domain::ids::{AccountId, FileId, JobId, KeyId};
+use tintype_storage::domain::time::Timestamp;
 use tokio::sync::Semaphore;
+
+/// How long a repeated request gets the image of an earlier one.
+const IMAGE_RETENTION: Duration = Duration::from_secs(120);
+/// Beyond this number the oldest detached jobs are dropped.
+const MAX_DETACHED_JOBS: usize = 10_000;
 
 pub struct CompatState {
     pub core: Arc<Core>,
@@ -19,9 +30,14 @@ pub struct CompatState {
     pub jobs: Data<JobService>,
     pub generations: Data<GenerationService>,
     pub disconnects: DisconnectSender,
-    pub detached_jobs: DetachedJobs,
-    pub answered_calls: AnsweredCalls,
-    pub refused_batches: RefusedCalls,
+    /// Jobs that continue after their callers have disconnected. An identical request gets the image of the job instead of paying for a
+    /// second one. SDKs retry: one after a lost connection, others after a 504 if configured.
+    pub detached_jobs: ExpiringQueue<RequestIdentity, JobId>,
+    pub answered_calls: AnsweredCalls<JobId>,
+    pub answered_uploads: AnsweredCalls<FileId>,
+    pub refused_batches: RefusedCalls<(KeyId, FileBatchTerms)>,
+    /// One upload of the same content at a time.
+    pub uploads: FairSemaphore<RequestIdentity>,
     /// One submission at a time per account and idempotency key.
     pub submissions: FairSemaphore<(AccountId, String)>,
 }
@@ -40,10 +56,18 @@ impl CompatState {
             jobs: jobs.clone(),
             generations: generations.clone(),
             disconnects,
-            detached_jobs: DetachedJobs::default(),
-            answered_calls: AnsweredCalls::default(),
-            refused_batches: RefusedCalls::default(),
+            detached_jobs: ExpiringQueue::new(IMAGE_RETENTION, MAX_DETACHED_JOBS),
+            answered_calls: AnsweredCalls::new(IMAGE_RETENTION),
+            answered_uploads: AnsweredCalls::new(RETRY_WINDOW),
+            refused_batches: RefusedCalls::new(RETRY_WINDOW),
+            uploads: FairSemaphore::new(Semaphore::MAX_PERMITS as u64, 1),
             submissions: FairSemaphore::new(Semaphore::MAX_PERMITS as u64, 1),
         }
+    }
+
+    /// Whether the key has a detached job, so that a request may be a repeat.
+    pub fn has_detached_job(&self, key: KeyId, now: Timestamp) -> bool {
+        let newest = self.detached_jobs.newest(now, |job| job.key.key == key);
+        newest.is_some()
     }
 }

@@ -1,8 +1,8 @@
 //! Submits a valid request as a job, or finds the existing job of a repeated request.
 
-use super::detached_jobs::RequestIdentity;
 use super::job_waiter::JobWaiter;
 use super::refusal::{Kind, Refusal};
+use super::request_identity::RequestIdentity;
 use super::state::CompatState;
 use crate::application::generation_request::GenerationRequest;
 use crate::application::idempotency;
@@ -61,7 +61,7 @@ pub async fn find_existing(
     };
     let now = state.core.now();
     let next = || {
-        let detached = state.detached_jobs.take(identity, now);
+        let detached = state.detached_jobs.take(now, |job| job.key == identity);
         detached.or_else(|| state.answered_calls.take(identity, attempt?, now))
     };
     while let Some(id) = next() {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tintype_fair_semaphore::FairSemaphore;
 use tintype_storage::domain::daily_usage::UsageTotals;
-use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
+use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::job::{Job, JobState};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
@@ -78,40 +78,32 @@ pub async fn read(
 }
 
 /// Returns the chart and the number of jobs that it read. Blocks.
-fn sum_up(core: &Core, (account, key): Subject) -> Result<(Chart, usize), StoreError> {
+fn sum_up(core: &Core, subject: Subject) -> Result<(Chart, usize), StoreError> {
+    let (account, key) = subject;
     let last = core.now().millis().div_euclid(HOUR_MILLIS);
     let first = last - HOURS + 1;
-    // A job that was created the day before may end in the first of these hours.
-    let from = Some(JobId::first_of(Timestamp::from_millis(
-        (first - HOURS) * HOUR_MILLIS,
-    )));
+    let first_day = Timestamp::from_millis(first * HOUR_MILLIS).day();
+    // A job may have waited for days before it ended, so its id does not tell whether an earlier job belongs to the chart.
+    let ended = ended_since(core, subject, first_day)?;
     let mut hours: BTreeMap<i64, UsageTotals> = BTreeMap::new();
-    let (mut below, mut count, mut oldest) = (None, 0, None);
-    let is_whole = loop {
+    let (mut below, mut count, mut found, mut oldest) = (None, 0, 0, None);
+    while found < ended && count < MAX_JOBS {
         let page = PAGE.min(MAX_JOBS - count);
         let jobs = core
             .store
-            .jobs_of(account, Part::Ended, below, from, page)
+            .jobs_of(account, Part::Ended, below, None, page)
             .wait()?;
+        let Some(job) = jobs.last() else { break };
+        (below, oldest) = (Some(job.id), Some(job.created_at));
         count += jobs.len();
         for job in jobs.iter().filter(|job| key.is_none_or(|it| it == job.key)) {
-            add(&mut hours, first, job);
+            let finished_at = job.state.finished_at();
+            if finished_at.is_some_and(|at| at.day() >= first_day) {
+                found += 1;
+                add(&mut hours, first, job);
+            }
         }
-        if let Some(job) = jobs.last() {
-            below = Some(job.id);
-            oldest = Some(job.created_at);
-        }
-        if jobs.len() < page {
-            break true;
-        }
-        if count == MAX_JOBS {
-            break core
-                .store
-                .jobs_of(account, Part::Ended, below, from, 1)
-                .wait()?
-                .is_empty();
-        }
-    };
+    }
     let hour = |hour: i64| {
         let sums = hours.get(&hour).copied().unwrap_or_default();
         let mut view = figures(&sums);
@@ -120,9 +112,24 @@ fn sum_up(core: &Core, (account, key): Subject) -> Result<(Chart, usize), StoreE
     };
     let chart = Chart {
         bars: (first..=last).map(hour).collect(),
-        since: oldest.filter(|_| !is_whole),
+        since: oldest.filter(|_| found < ended),
     };
     Ok((chart, count))
+}
+
+/// The jobs that ended since the beginning of a day.
+fn ended_since(core: &Core, (account, key): Subject, day: i64) -> Result<u64, StoreError> {
+    let mut ended = 0;
+    core.store
+        .each_daily_usage_since(account, day, |position, usage| {
+            if key.is_none_or(|it| it == position.key) {
+                let totals = usage.totals();
+                ended += totals.done + totals.failed;
+            }
+            Ok(())
+        })
+        .wait()?;
+    Ok(ended)
 }
 
 fn add(hours: &mut BTreeMap<i64, UsageTotals>, first: i64, job: &Job) {

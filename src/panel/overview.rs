@@ -3,6 +3,7 @@
 use super::Panel;
 use super::{charts, service};
 use crate::api::answers;
+use crate::application::api_keys::MAX_KEYS;
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
 use crate::application::pause;
@@ -22,8 +23,6 @@ use tintype_storage::store::StoreError;
 
 /// Only this many of the newest deliveries are counted.
 const DELIVERIES: usize = 1_000;
-/// An account has at most this many keys.
-const MAX_KEYS: usize = 100;
 /// The balance is low when it pays for fewer images than this at the highest price.
 const LOW_IMAGES: usize = 10;
 
@@ -92,7 +91,8 @@ fn figures(core: &Core, settings: &Settings, account: &Account) -> Result<Value,
 /// Counts the active keys without the panel's own key.
 fn active_keys(core: &Core, account: AccountId) -> Result<usize, StoreError> {
     let panel = core.store.panel_key(account).wait()?;
-    let keys = core.store.keys_of(account, MAX_KEYS, None).wait()?.items;
+    let keys = core.store.keys_of(account, MAX_KEYS + 1, None);
+    let keys = keys.wait()?.items;
     let own = keys.iter().filter(|it| it.active && Some(it.id) != panel);
     Ok(own.count())
 }

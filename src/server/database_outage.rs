@@ -2,6 +2,7 @@
 
 use crate::application::core::Core;
 use crate::compat;
+use actix_web::http::Method;
 use actix_web::web::Data;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -14,9 +15,13 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// Paths that need the database, besides those of the synchronous interfaces.
 const NEEDS_DATABASE: [&str; 3] = ["/api/", "/admin/", "/panel/api/"];
 
-/// Must a new request to this path be refused?
-pub fn refuses(core: &Core, path: &str) -> bool {
-    let outage = core.store.engine().outage();
+/// Must a new request be refused?
+pub fn refuses(core: &Core, method: &Method, path: &str) -> bool {
+    let engine = core.store.engine();
+    let outage = match method.is_safe() {
+        true => engine.outage(),
+        false => engine.write_outage(),
+    };
     outage.is_some_and(|it| it > REFUSE_NEW_AFTER) && needs_database(path)
 }
 

@@ -12,7 +12,7 @@ use crate::web::request_id::RequestId;
 use crate::web::unread_body::{self, Unread};
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::StatusCode;
+use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage as _, HttpResponse, ResponseError, web};
 use futures_util::FutureExt as _;
@@ -67,7 +67,9 @@ async fn handle<B: MessageBody + 'static>(
         unread: unread.clone(),
     };
     let core = request.app_data::<web::Data<Core>>();
-    if let Some(refusal) = core.and_then(|core| early_refusal(core, request.path())) {
+    if let Some(refusal) =
+        core.and_then(|core| early_refusal(core, request.method(), request.path()))
+    {
         let answer = rendered(refusal).error_response();
         return Ok(with_headers(request.into_response(answer), id));
     }
@@ -106,11 +108,11 @@ async fn handle<B: MessageBody + 'static>(
 }
 
 /// Refuses every request while the process stops, and those that would wait for the database during an outage.
-fn early_refusal(core: &Core, path: &str) -> Option<Problem> {
+fn early_refusal(core: &Core, method: &Method, path: &str) -> Option<Problem> {
     if core.fail_stop.has_tripped() {
         return Some(error::stopping().into());
     }
-    database_outage::refuses(core, path).then(|| error::database_unavailable().into())
+    database_outage::refuses(core, method, path).then(|| error::database_unavailable().into())
 }
 
 fn problem_of(error: &Error, id: &RequestId) -> Problem {

@@ -1,12 +1,17 @@
 //! Responses that no cache may store.
 
-use actix_web::HttpResponse;
 use actix_web::http::header;
+use actix_web::{HttpResponse, HttpResponseBuilder};
 use serde::Serialize;
+
+/// 200
+pub fn ok() -> HttpResponseBuilder {
+    let mut answer = HttpResponse::Ok();
+    answer.insert_header((header::CACHE_CONTROL, "no-store"));
+    answer
+}
 
 /// 200 with a JSON body.
 pub fn json(body: impl Serialize) -> HttpResponse {
-    let mut answer = HttpResponse::Ok();
-    answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    answer.json(body)
+    ok().json(body)
 }

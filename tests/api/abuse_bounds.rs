@@ -2,7 +2,7 @@
 
 use crate::support::options::ADMIN_TOKEN;
 use crate::support::process::Process;
-use crate::support::{Customer, OneNode, Options, Server};
+use crate::support::{Customer, OneNode, Options, Server, fox};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -38,6 +38,24 @@ fn an_account_has_at_most_a_hundred_keys() {
         .admin("DELETE", &format!("/keys/{}", customer.key_id))
         .expect(204);
     create().expect(201);
+    // The playground issues a further key, which does not count.
+    let form = format!(
+        "--b\r\nContent-Disposition: form-data; name=\"request\"\r\n\r\n{}\r\n--b--\r\n",
+        fox()
+    );
+    let playground = format!("/accounts/{}/generations/pro", customer.account);
+    let call = browser.call(&server, "POST", &playground);
+    let form = call.bytes("multipart/form-data; boundary=b", form.as_bytes());
+    form.expect(202);
+    create().invalid(&["body"]);
+    let all = server.admin("GET", &format!("{path}?limit=100"));
+    assert!(all.expect(200).json()["next_cursor"].is_string());
+    let oldest = server.admin("GET", &format!("{path}?limit=1")).expect(200);
+    let oldest = oldest.json()["data"][0]["key_id"].clone();
+    let oldest = format!("/keys/{}", oldest.as_str().expect("an id"));
+    server.admin("DELETE", &oldest).expect(204);
+    create().expect(201);
+    create().invalid(&["body"]);
     server.customer("1");
 }
 

@@ -56,8 +56,8 @@ fn all_keys_of_an_account_share_its_daily_limit() {
     for key in &keys {
         assert_eq!(
             limit_detail(&server, key),
-            "the account has a spend limit of 0.268 a day (UTC), of which 0.268 is spent or held; the price is 0.134; wait for the next \
-             day, or ask the operator to raise it"
+            "the account has a spend limit of 0.268 USD a day (UTC), of which 0.268 USD is spent or held; the price is 0.134 USD; \
+             wait for the next day, or ask the operator to raise it"
         );
     }
     let account = &keys[0].account;
@@ -93,7 +93,7 @@ fn the_monthly_limit_of_an_account_resets_with_the_calendar_month() {
     // 18 November plus 12 days is still November.
     server.clock.advance(HOUR * 24 * 12);
     let detail = limit_detail(&server, &keys[1]);
-    assert!(detail.contains("0.20 a month (UTC)"), "{detail}");
+    assert!(detail.contains("0.20 USD a month (UTC)"), "{detail}");
     server.clock.advance(HOUR * 24);
     spend(&server, &keys[1]);
     limit_detail(&server, &keys[0]);
@@ -142,7 +142,7 @@ fn a_new_daily_limit_counts_earlier_spending_of_the_day() {
     spend(&server, &customer);
     limit(&server, &customer.account, json!({"spend_per_day": "0.40"}));
     let detail = limit_detail(&server, &customer);
-    assert!(detail.contains("of which 0.268 is spent"), "{detail}");
+    assert!(detail.contains("of which 0.268 USD is spent"), "{detail}");
     server.assert_settled();
 }
 
@@ -176,6 +176,35 @@ fn an_account_has_no_more_live_jobs_than_the_operator_allows() {
     }
     server.create(&keys[1]);
     limit(&server, &keys[0].account, json!({"max_concurrent": 1}));
+    server.assert_settled();
+}
+
+#[test]
+fn retry_after_is_the_estimated_time_until_a_live_job_ends() {
+    let server = Server::with(Options::new().one_node(OneNode::Estimates));
+    let keys = account_with_limits(&server, json!({"max_concurrent": 2}));
+    let create_two = || [0, 1].map(|key| server.create(&keys[key]));
+    server.generator.hold();
+    let jobs = create_two();
+    for (key, job) in keys.iter().zip(&jobs) {
+        server.job_once(key, job, "processing");
+    }
+    server.clock.advance(Duration::from_secs(20));
+    server.generator.release_all();
+    for (key, job) in keys.iter().zip(&jobs) {
+        server.job_once(key, job, "done");
+    }
+    server.generator.hold();
+    create_two();
+    let one_more = server.generation(&keys[0], PATH, &fox());
+    let refused = one_more.refused(429, "rate_limited");
+    assert_eq!(refused.header("retry-after"), Some("10"));
+    let request = json!({"model": "fast", "prompt": "a fox", "aspect_ratio": "1:1"});
+    let too_large = json!({"requests": vec![request; 3]});
+    let too_large = server.generation(&keys[0], "/batches", &too_large);
+    let refused = too_large.refused(429, "rate_limited");
+    assert_eq!(refused.header("retry-after"), Some("60"));
+    server.generator.release_all();
     server.assert_settled();
 }
 
@@ -440,7 +469,7 @@ fn the_synchronous_interfaces_enforce_the_same_limits() {
     assert_eq!(refused["error"]["status"], "RESOURCE_EXHAUSTED");
     let detail = refused["error"]["message"].as_str().unwrap();
     assert!(
-        detail.contains("the account has a spend limit of 0.20 a day"),
+        detail.contains("the account has a spend limit of 0.20 USD a day"),
         "{detail}"
     );
     let openai = server.post("/v1/images/generations").bearer(&keys[1].key);

@@ -37,7 +37,7 @@ fn a_daily_limit_ends_at_midnight_utc() {
     spend(&server, &customer);
     spend(&server, &customer);
     let detail = limit_detail(&server, &customer);
-    assert!(detail.contains("0.268 a day (UTC)"), "{detail}");
+    assert!(detail.contains("0.268 USD a day (UTC)"), "{detail}");
     // The start is 11:06:40.
     server.clock.advance(HOUR * 12);
     limit_detail(&server, &customer);
@@ -62,7 +62,7 @@ fn a_monthly_limit_ends_with_the_calendar_month() {
     // 18 November plus 12 days is still November.
     server.clock.advance(HOUR * 24 * 12);
     let detail = limit_detail(&server, &customer);
-    assert!(detail.contains("0.20 a month (UTC)"), "{detail}");
+    assert!(detail.contains("0.20 USD a month (UTC)"), "{detail}");
     server.clock.advance(HOUR * 24);
     spend(&server, &customer);
     limit_detail(&server, &customer);

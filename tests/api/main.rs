@@ -70,6 +70,7 @@ mod nodes_slots;
 mod panel_audit;
 mod panel_favourites;
 mod panel_guard;
+mod panel_hourly;
 mod panel_operator;
 mod panel_pages;
 mod panel_people;

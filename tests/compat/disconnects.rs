@@ -173,8 +173,8 @@ fn an_identical_request_after_a_disconnect_within_the_response_gets_the_image() 
         let has_left = || {
             let key = KeyId(customer.key_id.parse().unwrap());
             let inside = server.inside();
-            let detached_jobs = &server.instance().compat.detached_jobs;
-            detached_jobs.has_any(key, inside.now())
+            let compat = &server.instance().compat;
+            compat.has_detached_job(key, inside.now())
         };
         until("it is noticed", has_left);
         server.pause(&["project"]);

@@ -58,6 +58,26 @@ fn text_is_sent_only_on_request() {
 }
 
 #[test]
+fn a_request_for_text_alone_is_refused_and_charges_nothing() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let body = with_config(json!({"responseModalities": ["TEXT"]}));
+    for method in ["generateContent", "streamGenerateContent?alt=sse"] {
+        let path = format!("/v1beta/models/fast:{method}");
+        let call = server.call("POST", &path).json(&body);
+        let answer = call.header("x-goog-api-key", &customer.key).send();
+        let said = answer.assert_google_error(400, "INVALID_ARGUMENT");
+        assert!(
+            said.starts_with("generationConfig.responseModalities"),
+            "{said}"
+        );
+        assert!(said.contains("only generates images"), "{said}");
+    }
+    assert_eq!(server.generator.runs(), 0);
+    server.assert_money(&customer, "1.00", "0.00", "1.00");
+}
+
+#[test]
 fn every_api_version_and_every_model_id_is_accepted() {
     let server = Server::start();
     let customer = server.customer("10.00");

@@ -1,8 +1,13 @@
 //! Automatic retries of OpenAI's SDKs, which send no idempotency key but count their attempts.
 
-use crate::support::{Answer, Customer, Server};
+use crate::file_batches::{fox, ids, lines, upload_form};
+use crate::support::{Answer, Customer, OneNode, Options, Server};
 use serde_json::{Value, json};
 use std::time::Duration;
+
+fn start() -> Server {
+    Server::with(Options::new().one_node(OneNode::Repeats))
+}
 
 fn attempt(server: &Server, customer: &Customer, body: &Value, number: u32) -> Answer {
     let call = server.openai(customer, body);
@@ -16,7 +21,7 @@ fn is_replay(answer: &Answer) -> bool {
 
 #[test]
 fn a_retry_after_a_lost_answer_gets_the_image_of_the_first_attempt() {
-    let server = Server::start();
+    let server = start();
     let customer = server.customer("1.00");
     let body = json!({"model": "fast", "prompt": "a fox", "n": 2});
     let first = attempt(&server, &customer, &body, 0);
@@ -37,7 +42,7 @@ fn a_retry_after_a_lost_answer_gets_the_image_of_the_first_attempt() {
 
 #[test]
 fn a_retry_gets_the_image_when_the_balance_is_spent_and_while_the_service_is_paused() {
-    let server = Server::start();
+    let server = start();
     let customer = server.customer("0.039");
     let body = json!({"model": "fast", "prompt": "a fox"});
     let first = attempt(&server, &customer, &body, 0);
@@ -54,7 +59,7 @@ fn a_retry_gets_the_image_when_the_balance_is_spent_and_while_the_service_is_pau
 /// Otherwise a program that asks for the same prompt twice would get the first image twice.
 #[test]
 fn a_retry_of_a_refused_call_creates_a_job() {
-    let server = Server::start();
+    let server = start();
     let customer = server.customer("1.00");
     let body = json!({"model": "fast", "prompt": "a fox"});
     attempt(&server, &customer, &body, 0);
@@ -67,4 +72,56 @@ fn a_retry_of_a_refused_call_creates_a_job() {
     assert!(!is_replay(&attempt(&server, &customer, &body, 1)));
     server.assert_money(&customer, "0.922", "0.00", "0.922");
     server.assert_settled();
+}
+
+fn upload(server: &Server, customer: &Customer, content: &str, number: u32) -> Answer {
+    let form = upload_form(&[("purpose", "batch")], "batch.jsonl", content.as_bytes());
+    let call = server.upload_call(customer, &form);
+    let call = call.header("x-stainless-retry-count", &number.to_string());
+    call.expect(200)
+}
+
+fn file_count(server: &Server, customer: &Customer) -> usize {
+    ids(&server.v1(customer, "GET", "/files").expect(200)).len()
+}
+
+#[test]
+fn a_retry_of_an_upload_gets_the_file_of_the_first_attempt() {
+    let server = start();
+    let customer = server.customer("1.00");
+    let content = lines(&[fox("a")]);
+    let first = upload(&server, &customer, &content, 0);
+    assert!(!is_replay(&first));
+    for number in [1, 2] {
+        let again = upload(&server, &customer, &content, number);
+        assert!(is_replay(&again));
+        assert_eq!(again.json(), first.json());
+    }
+    assert_eq!(file_count(&server, &customer), 1);
+    let further = upload(&server, &customer, &content, 0);
+    assert_ne!(further.json()["id"], first.json()["id"]);
+    let other = lines(&[fox("b")]);
+    assert!(!is_replay(&upload(&server, &customer, &other, 1)));
+    let stranger = server.customer("1.00");
+    assert!(!is_replay(&upload(&server, &stranger, &content, 1)));
+    assert_eq!(file_count(&server, &customer), 3);
+    server.clock.advance(Duration::from_secs(901));
+    assert!(!is_replay(&upload(&server, &customer, &content, 1)));
+}
+
+#[test]
+fn a_retry_of_a_refused_upload_and_of_a_deleted_file_stores_a_file() {
+    let server = start();
+    let customer = server.customer("1.00");
+    let content = lines(&[fox("a")]);
+    let first = upload(&server, &customer, &content, 0).json();
+    let path = format!("/files/{}", first["id"].as_str().expect("an id"));
+    server.v1(&customer, "DELETE", &path).expect(200);
+    assert!(!is_replay(&upload(&server, &customer, &content, 1)));
+    server.clock.advance(Duration::from_secs(1));
+    let refused = server.upload_call(&customer, &upload_form(&[], "batch.jsonl", b"{}"));
+    let refused = refused.header("x-stainless-retry-count", "0");
+    refused.expect(400);
+    assert!(!is_replay(&upload(&server, &customer, &content, 1)));
+    assert_eq!(file_count(&server, &customer), 2);
 }

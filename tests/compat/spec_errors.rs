@@ -194,6 +194,35 @@ fn row_404_not_found_unknown_paths_and_methods() {
 }
 
 #[test]
+fn row_404_not_found_says_what_to_do_instead() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    for (method, path, instead) in [
+        ("POST", "/upload/v1beta/files", "inlineData"),
+        ("POST", "/upload/v1/files", "inlineData"),
+        ("GET", "/v1beta/files", "inlineData"),
+        ("GET", "/v1/files/a", "inlineData"),
+        ("POST", "/v1beta/files:register", "inlineData"),
+        ("POST", "/v1beta/cachedContents", "each request"),
+        ("GET", "/v1beta/batches/a", "/api/v1/batches"),
+        (
+            "POST",
+            "/v1beta/models/pro:batchGenerateContent",
+            "/api/v1/batches",
+        ),
+        ("POST", "/v1beta/models/pro:embedContent", "generateContent"),
+        ("POST", "/v1beta/interactions", "generateContent"),
+        ("POST", "/v1beta/tunedModels", "/v1beta/models"),
+    ] {
+        let call = server.call(method, path);
+        let answer = call.header("x-goog-api-key", &customer.key).send();
+        let said = answer.assert_google_error(404, "NOT_FOUND");
+        assert!(said.contains(path) && said.contains(instead), "{said}");
+    }
+    server.get("/upload").refused(404, "not_found");
+}
+
+#[test]
 fn row_503_unavailable_the_project_or_the_model_is_paused() {
     let server = Server::start();
     let customer = server.customer("1.00");

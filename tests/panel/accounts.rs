@@ -102,7 +102,7 @@ fn missing_funds_are_reported_at_the_button_and_on_the_overview() {
             if (!it) return 'no error';
             const box = it.getBoundingClientRect();
             return it.contains(document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2)) ? it.textContent : 'out of sight';";
-        let short = "The available balance of 0.05 does not cover the price of 0.134; add funds to the account.";
+        let short = "The available balance of 0.05 USD does not cover the price of 0.134 USD; add funds to the account.";
         for (width, height) in [(1280, 800), (390, 844)] {
             resize(&browser, width, height, "light").await;
             browser

@@ -3,6 +3,7 @@
 use crate::bucket::Bucket;
 use crate::postgres::place;
 use crate::test_directory::{BINARY, Service, TestDirectory, until};
+use serde_json::json;
 use std::time::{Duration, Instant};
 use tintype_postgres::testing::proxy::Proxy;
 use tintype_postgres::testing::{Server, server};
@@ -79,5 +80,33 @@ fn calls_wait_for_a_silent_database_no_longer_than_for_a_closed_one() {
         1,
         "the refused calls and the last one are one job"
     );
+    service.stop();
+}
+
+#[test]
+fn new_calls_that_write_are_refused_while_the_database_commits_nothing() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let (database, bucket) = (server.database(), Bucket::start());
+    let place = place(&database.url(), &bucket);
+    let service = place.serve();
+    let client = service.client(&service.printed_key().expect("a key"));
+    server.hold_commits();
+    let began = Instant::now();
+    until("calls that write are refused", || {
+        let wrong = client.call("POST", "/api/v1/nb/text-generations", Some(&json!({})));
+        (wrong.status == 503).then_some(())
+    });
+    // Three seconds, and as many again for a busy machine; the database's requests end after 20 s.
+    assert!(began.elapsed() < Duration::from_secs(10));
+    assert_eq!(client.create_small_now("a-job").status, 503);
+    assert_eq!(client.get("/api/v1/jobs").status, 200, "reads go on");
+    server.release_commits();
+    let answer = until("calls are accepted", || {
+        let answer = client.create_small_now("a-job");
+        (answer.status != 503).then_some(answer)
+    });
+    client.job_when(&answer.accepted(), "done");
     service.stop();
 }

@@ -156,6 +156,10 @@ impl Engine for PostgresEngine {
         self.shared.outages.duration()
     }
 
+    fn write_outage(&self) -> Option<Duration> {
+        self.shared.outages.duration_of_writes()
+    }
+
     fn close(&self) {
         self.shared.writes.close();
         // The last owner of an engine may be a callback on this very thread; then the thread ends later.

@@ -20,20 +20,43 @@ struct Ongoing {
     /// Connections that do not work.
     count: usize,
     since: Option<Instant>,
+    /// Of all requests.
+    requests: Silence,
+    /// Of the requests that commit. A database that waits for a standby or for its disk still answers reads.
+    commits: Silence,
+}
+
+#[derive(Default)]
+struct Silence {
     /// Requests that await a response.
     in_flight: usize,
     /// The last response, or the first request after it; `None` if no request awaits a response or lacks one.
-    silent_since: Option<Instant>,
+    since: Option<Instant>,
 }
+
+impl Silence {
+    fn duration(&self) -> Option<Duration> {
+        let silent = self.since.map(|since| since.elapsed());
+        silent.filter(|silence| *silence >= SILENT_AFTER)
+    }
+}
+
+/// One silence of all.
+type Which = fn(&mut Ongoing) -> &mut Silence;
 
 impl Outages {
     /// How long some connection has not worked, or no request has got a response; `None` if all work.
     pub fn duration(&self) -> Option<Duration> {
         self.change_ongoing(|it| {
             let broken = it.since.map(|since| since.elapsed());
-            let silent = it.silent_since.map(|since| since.elapsed());
-            broken.max(silent.filter(|silence| *silence >= SILENT_AFTER))
+            broken.max(it.requests.duration())
         })
+    }
+
+    /// As [`Outages::duration`], also if only commits have got no response.
+    pub fn duration_of_writes(&self) -> Option<Duration> {
+        let silent = self.change_ongoing(|it| it.commits.duration());
+        self.duration().max(silent)
     }
 
     /// Waits for the response to a request, at most [`RESPONSE_TIMEOUT`].
@@ -41,14 +64,34 @@ impl Outages {
         &self,
         request: impl Future<Output = Result<T, E>>,
     ) -> Result<T, Fault> {
-        let in_flight = InFlight::begin(self);
-        let outcome = match timeout(RESPONSE_TIMEOUT, request).await {
-            Ok(outcome) => outcome.map_err(Into::into),
-            Err(_) => Err(Fault::NoAnswer),
+        let response = async {
+            match timeout(RESPONSE_TIMEOUT, request).await {
+                Ok(outcome) => outcome.map_err(Into::into),
+                Err(_) => Err(Fault::NoAnswer),
+            }
         };
+        self.observe(|it| &mut it.requests, response).await
+    }
+
+    /// As [`Outages::response`], for a request that commits.
+    pub async fn commit_response<T, E: Into<Fault>>(
+        &self,
+        commit: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, Fault> {
+        self.observe(|it| &mut it.commits, self.response(commit))
+            .await
+    }
+
+    async fn observe<T>(
+        &self,
+        which: Which,
+        response: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
+        let in_flight = InFlight::begin(self, which);
+        let outcome = response.await;
         drop(in_flight);
         if outcome.as_ref().err().is_none_or(Fault::is_response) {
-            self.record_response();
+            self.record_response(which);
         }
         outcome
     }
@@ -56,7 +99,7 @@ impl Outages {
     /// Begins the outage of one connection. Returns since when the database has been silent.
     pub fn begin(&self) -> Instant {
         self.change_ongoing(|it| {
-            let began = it.silent_since.unwrap_or_else(Instant::now);
+            let began = it.requests.since.unwrap_or_else(Instant::now);
             it.count += 1;
             it.since.get_or_insert(began);
             began
@@ -72,13 +115,14 @@ impl Outages {
         });
     }
 
-    fn record_response(&self) {
-        let silent_since = self.change_ongoing(|it| {
-            let next = (it.in_flight > 0).then(Instant::now);
-            std::mem::replace(&mut it.silent_since, next)
+    fn record_response(&self, which: Which) {
+        let silence = self.change_ongoing(|it| {
+            let silence = which(it);
+            let duration = silence.duration();
+            silence.since = (silence.in_flight > 0).then(Instant::now);
+            duration
         });
-        let silence = silent_since.map(|since| since.elapsed());
-        if let Some(silence) = silence.filter(|it| *it >= SILENT_AFTER) {
+        if let Some(silence) = silence {
             tracing::warn!(
                 seconds = silence.as_secs(),
                 "the database answers again after a silence"
@@ -92,21 +136,22 @@ impl Outages {
 }
 
 /// A request that awaits its response. A request without a response is repeated, so its end does not end the silence.
-struct InFlight<'a>(&'a Outages);
+struct InFlight<'a>(&'a Outages, Which);
 
 impl<'a> InFlight<'a> {
-    fn begin(outages: &'a Outages) -> Self {
+    fn begin(outages: &'a Outages, which: Which) -> Self {
         outages.change_ongoing(|it| {
-            it.in_flight += 1;
-            it.silent_since.get_or_insert_with(Instant::now);
+            let silence = which(it);
+            silence.in_flight += 1;
+            silence.since.get_or_insert_with(Instant::now);
         });
-        Self(outages)
+        Self(outages, which)
     }
 }
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        self.0.change_ongoing(|it| it.in_flight -= 1);
+        self.0.change_ongoing(|it| self.1(it).in_flight -= 1);
     }
 }
 
@@ -153,6 +198,54 @@ mod tests {
                     });
                     assert!(answered.await.is_ok());
                     assert_eq!(outages.duration(), None);
+                }
+            };
+            tokio::select! {
+                biased;
+                () = others => {}
+                _ = slow => panic!("it has no response"),
+            }
+        });
+    }
+
+    #[test]
+    fn silence_on_commits_is_an_outage_of_writes_while_reads_get_responses() {
+        run(async {
+            let outages = Outages::default();
+            let silent = outages.commit_response(pending::<Outcome>());
+            let reads = async {
+                for _ in 0..4 {
+                    sleep(Duration::from_millis(999)).await;
+                    assert!(outages.response(async { Outcome::Ok(()) }).await.is_ok());
+                    assert_eq!(outages.duration(), None);
+                }
+            };
+            tokio::select! {
+                biased;
+                () = reads => {}
+                _ = silent => panic!("it has no response"),
+            }
+            assert_eq!(
+                outages.duration_of_writes(),
+                Some(Duration::from_millis(4 * 999))
+            );
+            let commit = outages.commit_response(async { Outcome::Ok(()) });
+            assert!(commit.await.is_ok());
+            assert_eq!(outages.duration_of_writes(), None);
+        });
+    }
+
+    #[test]
+    fn a_slow_commit_is_no_outage_while_others_get_responses() {
+        run(async {
+            let outages = Outages::default();
+            let slow = outages.commit_response(pending::<Outcome>());
+            let others = async {
+                for _ in 0..10 {
+                    let commit = outages.commit_response(async { Outcome::Ok(()) });
+                    assert!(commit.await.is_ok());
+                    sleep(Duration::from_secs(1)).await;
+                    assert_eq!(outages.duration_of_writes(), None);
                 }
             };
             tokio::select! {

@@ -195,6 +195,27 @@ impl Server {
         self.control(&["restart", "-m", "immediate", "-l", "log"]);
     }
 
+    /// Commits wait from now on for a standby that does not exist. Reads go on.
+    ///
+    /// # Panics
+    /// The setting cannot be changed.
+    pub fn hold_commits(&self) {
+        self.set_standbys("SET synchronous_standby_names = 'absent'");
+    }
+
+    /// Ends [`Server::hold_commits`].
+    ///
+    /// # Panics
+    /// The setting cannot be changed.
+    pub fn release_commits(&self) {
+        self.set_standbys("RESET synchronous_standby_names");
+    }
+
+    fn set_standbys(&self, change: &str) {
+        self.execute("postgres", &format!("ALTER SYSTEM {change}"));
+        self.execute("postgres", "SELECT pg_reload_conf()");
+    }
+
     /// Stops the server as a crash would.
     ///
     /// # Panics

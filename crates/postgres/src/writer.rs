@@ -151,7 +151,12 @@ impl Writer {
         let began = Instant::now();
         let fenced: Vec<NodeId> = fenced(group, &decisions).collect();
         let sent = send(session, &self.mark, &writes, &fenced, is_begun);
-        match outages.response(sent).await {
+        let sent = match fenced.is_empty() {
+            true => outages.commit_response(sent).await,
+            // It may wait for a transaction of the fenced node.
+            false => outages.response(sent).await,
+        };
+        match sent {
             Ok(()) => {
                 if !writes.is_empty() {
                     self.mark.number += 1;

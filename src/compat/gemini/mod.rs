@@ -6,6 +6,7 @@ mod options;
 mod request;
 mod response;
 mod stream;
+pub mod unknown_paths;
 
 use super::auth;
 use super::base64_body;
@@ -16,7 +17,7 @@ use super::drain;
 use super::job_waiter::{JobWaiter, mark_answered};
 use super::models;
 use super::preflight;
-use super::refusal::{Kind, Refusal};
+use super::refusal::Refusal;
 use super::submission;
 use super::usage::PromptTokens;
 use crate::application::load_shedding;
@@ -85,10 +86,7 @@ async fn admit(
     state: &web::Data<CompatState>,
 ) -> Result<AdmittedCall, Refusal> {
     let deadline = deadline::of_request(request, &state.settings);
-    let unknown = || {
-        let message = format!("unknown path: POST /{version}/models/{rest}");
-        Refusal::new(Kind::NotFound, message)
-    };
+    let unknown = || unknown_paths::refusal(request);
     let (model, method_name) = rest.rsplit_once(':').ok_or_else(unknown)?;
     let method = Method::parse(method_name).ok_or_else(unknown)?;
     let caller = auth::authenticate(request, &state.accounts).await?;

@@ -42,7 +42,8 @@ async fn edit(
         }
     };
     let outcome = respond(request, payload, state, &caller, deadline).await;
-    sdk_attempt::note_refusal(request, state, &caller, outcome.as_ref().err());
+    let calls = &state.answered_calls;
+    sdk_attempt::note_refusal(request, calls, &caller, &outcome, state.core.now());
     outcome
 }
 

@@ -43,7 +43,8 @@ async fn generate(
         deadline,
     };
     let outcome = call.respond(request, payload).await;
-    sdk_attempt::note_refusal(request, state, &caller, outcome.as_ref().err());
+    let calls = &state.answered_calls;
+    sdk_attempt::note_refusal(request, calls, &caller, &outcome, state.core.now());
     outcome
 }
 

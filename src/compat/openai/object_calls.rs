@@ -5,7 +5,7 @@ use crate::compat::auth;
 use crate::compat::dialect::Dialect;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
-use crate::web::no_store;
+use crate::web::{idempotency_key, no_store};
 use actix_web::{HttpRequest, HttpResponse};
 use serde_json::Value;
 
@@ -21,4 +21,13 @@ pub fn json_response(outcome: Result<Value, Refusal>) -> HttpResponse {
         Ok(body) => no_store::json(body),
         Err(refusal) => Dialect::OpenAi.response(&refusal),
     }
+}
+
+/// The response to a request that creates an object, or finds the one that an earlier attempt created.
+pub fn creation_response(body: Value, replayed: bool) -> HttpResponse {
+    let mut response = no_store::ok();
+    if replayed {
+        response.insert_header(idempotency_key::REPLAYED);
+    }
+    response.json(body)
 }

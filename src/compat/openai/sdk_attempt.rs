@@ -1,9 +1,10 @@
 //! The number of the attempt at a call, which OpenAI's SDKs send: they retry automatically, without an idempotency key.
 
 use crate::application::payer::Payer;
+use crate::compat::answered_calls::AnsweredCalls;
 use crate::compat::refusal::Refusal;
-use crate::compat::state::CompatState;
 use actix_web::HttpRequest;
+use tintype_storage::domain::time::Timestamp;
 
 const RETRY_COUNT: &str = "x-stainless-retry-count";
 
@@ -15,13 +16,14 @@ pub fn number_of(request: &HttpRequest) -> u32 {
 }
 
 /// Records that a first attempt was refused, so that its retry is not taken for a retry of an earlier call that was answered.
-pub fn note_refusal(
+pub fn note_refusal<T, R>(
     request: &HttpRequest,
-    state: &CompatState,
+    calls: &AnsweredCalls<T>,
     caller: &Payer,
-    refusal: Option<&Refusal>,
+    outcome: &Result<R, Refusal>,
+    now: Timestamp,
 ) {
-    if refusal.is_some() && number_of(request) == 0 {
-        state.answered_calls.refuse(caller.key.id, state.core.now());
+    if outcome.is_err() && number_of(request) == 0 {
+        calls.refuse(caller.key.id, now);
     }
 }

@@ -22,7 +22,7 @@ pub struct Balances {
 /// Why a step was refused. The balances stay unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LedgerError {
-    #[error("the available balance of {available} does not cover the price of {price}")]
+    #[error("the available balance does not cover the price")]
     Insufficient { available: Amount, price: Amount },
     /// A correction would withdraw money that is held for jobs.
     #[error("the balance may not fall below the reserved amount of {reserved}")]

@@ -61,9 +61,7 @@ pub struct SpendLimits {
 
 /// One more price would exceed a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "a spend limit of {limit} {period}, of which {used} is spent or held; the price is {price}"
-)]
+#[error("a spend limit of {limit} {period} is reached")]
 pub struct LimitReached {
     pub period: Period,
     pub limit: Amount,

@@ -252,6 +252,11 @@ pub trait Engine: Send + Sync {
         None
     }
 
+    /// As [`Engine::outage`], also if the database answers reads but no commits.
+    fn write_outage(&self) -> Option<Duration> {
+        self.outage()
+    }
+
     /// Waits until the backlog is small enough that bulk commits do not delay others. Returns after a failure as well: the next
     /// commit reports it.
     fn room_for_bulk(&self) -> Read<()> {

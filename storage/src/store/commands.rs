@@ -153,9 +153,9 @@ pub enum AcceptError {
         jobs: usize,
         most: usize,
     },
-    #[error("the account has {0}")]
+    #[error("the account: {0}")]
     AccountLimit(LimitReached),
-    #[error("the API key has {0}")]
+    #[error("the API key: {0}")]
     KeyLimit(#[from] LimitReached),
     #[error(transparent)]
     Ledger(#[from] LedgerError),

@@ -177,6 +177,41 @@ fn a_database_that_stays_silent_is_in_an_outage_before_its_requests_fail() {
 }
 
 #[test]
+fn a_database_that_commits_nothing_is_in_an_outage_of_writes() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let database = server.database();
+    let engine = open(options(&database.url()));
+    server.hold_commits();
+    let mut made = 0;
+    // The server takes over the setting a moment later.
+    let outcome = loop {
+        let outcome = increment(&engine, "a1");
+        match outcome.recv_timeout(Duration::from_secs(1)) {
+            Ok(outcome) => outcome.expect("a commit"),
+            Err(_) => break outcome,
+        }
+        made += 1;
+    };
+    while engine.write_outage().is_none() {
+        let value = get(&*engine, "a1").unwrap_or("0".into());
+        assert_eq!(value, made.to_string(), "reads go on");
+    }
+    assert_eq!(engine.outage(), None);
+    server.release_commits();
+    outcome
+        .recv()
+        .expect("an outcome")
+        .expect("it was waited for");
+    while engine.write_outage().is_some() {
+        std::thread::yield_now();
+    }
+    let value = get(&*engine, "a1");
+    assert_eq!(value, Some((made + 1).to_string()), "exactly once");
+}
+
+#[test]
 fn a_short_outage_is_survived_and_a_long_outage_stops_the_engine() {
     let Some(server) = Server::start() else {
         return;

@@ -123,11 +123,27 @@ fn the_text_modality_ignores_case() {
         (json!(["IMAGE"]), false),
         (json!(["Image", "Text"]), true),
         (json!(["TEXT", "IMAGE"]), true),
-        (json!("text"), true),
+        (json!("image"), false),
         (json!([]), false),
     ] {
         let read = read_for(Tier::Fast, json!({"response_modalities": modalities}));
         assert_eq!(read.unwrap().wants_text, wanted);
+    }
+}
+
+#[test]
+fn modalities_without_an_image_are_rejected() {
+    for modalities in [
+        json!(["TEXT"]),
+        json!("text"),
+        json!(["AUDIO"]),
+        json!(["TEXT", "AUDIO"]),
+        json!([7]),
+    ] {
+        let read = read_for(Tier::Fast, json!({"response_modalities": modalities}));
+        let refusal = read.expect_err("refused");
+        let field = refusal.field.as_deref();
+        assert_eq!(field, Some("generationConfig.responseModalities"));
     }
 }
 

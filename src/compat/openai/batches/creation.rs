@@ -1,8 +1,8 @@
 //! `POST /v1/batches`: submits a batch.
 
 use super::batch_body::BatchBody;
+use super::batch_object;
 use super::input_lines::{self, Input};
-use super::{batch_object, json_response};
 use crate::application::batch_request::BatchRequest;
 use crate::application::blocking::blocking;
 use crate::application::commit::detached;
@@ -12,12 +12,12 @@ use crate::application::load_shedding;
 use crate::application::payer::Payer;
 use crate::application::uploaded_files;
 use crate::compat::auth;
+use crate::compat::openai::object_calls::{creation_response, json_response};
 use crate::compat::openai::object_ids::{WireFileId, no_such_file};
 use crate::compat::openai::sdk_attempt;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
 use crate::web::{body, idempotency_key};
-use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use tintype_storage::domain::file_batch::UploadedFile;
@@ -32,16 +32,8 @@ pub async fn create(
 ) -> HttpResponse {
     match submit_batch(&request, payload, &state).await {
         Ok((batch, replayed)) => {
-            let mut response =
-                json_response(Ok(batch_object::json(&batch, &state.core, &state.settings)));
-            if replayed {
-                let (name, value) = idempotency_key::REPLAYED;
-                if let Ok(name) = HeaderName::try_from(name) {
-                    let value = HeaderValue::from_static(value);
-                    response.headers_mut().insert(name, value);
-                }
-            }
-            response
+            let batch = batch_object::json(&batch, &state.core, &state.settings);
+            creation_response(batch, replayed)
         }
         Err(refusal) => json_response(Err(refusal)),
     }
@@ -58,7 +50,7 @@ async fn submit_batch(
     let body = body::read_json(request, payload, &state.settings).await?;
     load_shedding::check(&state.generations, caller.account()).await?;
     let batch_body = BatchBody::read(&body)?;
-    let (of, terms) = (caller.key.id, batch_body.terms.clone());
+    let batch = (caller.key.id, batch_body.terms.clone());
     let is_first_attempt = sdk_attempt::number_of(request) == 0;
     let call = Call {
         state: state.clone(),
@@ -70,7 +62,7 @@ async fn submit_batch(
     // Detached, because a client that disconnects repeats its request, which then waits until this one has created the batch.
     let outcome = detached(call.submit()).await;
     if outcome.is_err() && is_first_attempt {
-        state.refused_batches.add(of, terms, state.core.now());
+        state.refused_batches.add(batch, state.core.now());
     }
     outcome
 }
@@ -93,9 +85,9 @@ impl Call {
         let input = self.batch_body.terms.input;
         let _guard = state.core.locks.files.lock(input).await?;
         if self.is_retry {
-            let terms = &self.batch_body.terms;
-            let refused_at = state.refused_batches.last(caller.key.id, terms);
-            let core = &state.core;
+            let (core, terms) = (&state.core, &self.batch_body.terms);
+            let batch = (caller.key.id, terms.clone());
+            let refused_at = state.refused_batches.last(&batch, core.now());
             let earlier = file_batches::find_earlier_attempt(core, caller, terms, refused_at);
             if let Some(batch) = earlier.await? {
                 return Ok((batch, true));

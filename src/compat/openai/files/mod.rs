@@ -5,21 +5,29 @@ mod file_object;
 mod upload;
 
 use super::batches::result_lines;
-use super::object_calls::{authenticate, json_response};
+use super::object_calls::{authenticate, creation_response, json_response};
 use super::object_ids::{WireFileId, no_such_file};
+use super::sdk_attempt;
 use super::unknown_paths::{self, shared_path};
+use crate::application::blocking::blocking;
+use crate::application::commit::detached;
+use crate::application::error::Error;
 use crate::application::file_batches::{self, ResultsFile};
+use crate::application::payer::Payer;
 use crate::application::uploaded_files;
+use crate::compat::auth;
 use crate::compat::deadline;
 use crate::compat::dialect::Dialect;
 use crate::compat::drain;
 use crate::compat::refusal::Refusal;
+use crate::compat::request_identity::RequestIdentity;
 use crate::compat::state::CompatState;
 use crate::web::catch_panic::GuardedResource;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use tintype_storage::domain::file_batch::UploadedFile;
+use upload::Upload;
 
 pub fn configure(service: &mut web::ServiceConfig) {
     service
@@ -59,26 +67,77 @@ async fn create(
     payload: web::Payload,
     state: web::Data<CompatState>,
 ) -> HttpResponse {
-    json_response(store_file(&request, payload, &state).await)
+    match store_file(&request, payload, &state).await {
+        Ok((file, replayed)) => {
+            creation_response(file_object::json(&File::Uploaded(file)), replayed)
+        }
+        Err(refusal) => json_response(Err(refusal)),
+    }
 }
 
+/// Returns the file, and whether an earlier attempt stored it.
 async fn store_file(
     request: &HttpRequest,
     mut payload: web::Payload,
     state: &web::Data<CompatState>,
-) -> Result<Value, Refusal> {
-    let deadline = deadline::of_request(request, &state.settings);
-    let caller = match authenticate(request, state).await {
+) -> Result<(UploadedFile, bool), Refusal> {
+    let caller = match auth::authenticate(request, &state.accounts).await {
         Ok(caller) => caller,
         Err(refusal) => {
             drain::drain_briefly(&mut payload).await;
             return Err(refusal);
         }
     };
-    let account = caller.account();
-    let upload = upload::receive(request, payload, state, account, deadline).await?;
-    let file = uploaded_files::add(&state.jobs, account, upload.file).await?;
-    Ok(file_object::json(&File::Uploaded(file)))
+    let outcome = receive_and_store(request, payload, state, &caller).await;
+    let calls = &state.answered_uploads;
+    sdk_attempt::note_refusal(request, calls, &caller, &outcome, state.core.now());
+    outcome
+}
+
+async fn receive_and_store(
+    request: &HttpRequest,
+    mut payload: web::Payload,
+    state: &web::Data<CompatState>,
+    caller: &Payer,
+) -> Result<(UploadedFile, bool), Refusal> {
+    let deadline = deadline::of_request(request, &state.settings);
+    if let Err(error) = caller.check_rate() {
+        drain::drain_briefly(&mut payload).await;
+        return Err(error.into());
+    }
+    let upload = upload::receive(request, payload, state, caller.account(), deadline).await?;
+    let attempt = sdk_attempt::number_of(request);
+    // Detached, because a client that disconnects repeats its request, which then waits until this one has stored the file.
+    detached(store_once(state.clone(), caller.clone(), upload, attempt)).await
+}
+
+/// Stores a file, or finds the file that an earlier attempt at the same request stored.
+async fn store_once(
+    state: web::Data<CompatState>,
+    caller: Payer,
+    upload: Upload,
+    attempt: u32,
+) -> Result<(UploadedFile, bool), Refusal> {
+    let (core, account) = (&state.core, caller.account());
+    let content = upload.file.clone();
+    let identity = RequestIdentity {
+        key: caller.key.id,
+        fingerprint: blocking(move || Ok::<_, Error>(content.fingerprint())).await?,
+    };
+    let _one_at_a_time = state.uploads.acquire(identity, 1).await;
+    let earlier = state.answered_uploads.take(identity, attempt, core.now());
+    let found = match earlier {
+        Some(id) => uploaded_files::find(core, account, id).await?,
+        None => None,
+    };
+    let replayed = found.is_some();
+    let file = match found {
+        Some(file) => file,
+        None => uploaded_files::add(&state.jobs, account, upload.file).await?,
+    };
+    let calls = &state.answered_uploads;
+    calls.add(identity, attempt, file.id, core.now());
+    Ok((file, replayed))
 }
 
 async fn list(request: HttpRequest, state: web::Data<CompatState>) -> HttpResponse {

@@ -1,0 +1,147 @@
+"""Runs HAProxy with its example configurations, and checks that its own answers have the error format of the called interface. Loopback
+only.
+
+Needs HAProxy.
+"""
+
+import contextlib
+import http.client
+import http.server
+import json
+import pathlib
+import re
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+PROXY = pathlib.Path(__file__).resolve().parents[2] / "deploy/proxy"
+TIMEOUT = 20
+GOOGLES_KEY = {"x-goog-api-key": "k"}
+# Path, headers, and the format of an error.
+CALLS = [
+    ("/api/v1/jobs", {}, "native"),
+    ("/v2", {}, "native"),
+    ("/v1/images/generations", {}, "openai"),
+    ("/v1/models/fast:generateContent", GOOGLES_KEY, "google"),
+    ("/v1/models/fast:generateContent?key=k", {}, "google"),
+    ("/v1beta/models", {}, "google"),
+    ("/v1alpha/models", {}, "google"),
+    ("/upload/v1beta/files", {}, "google"),
+]
+# Title and code of the native interface, OpenAI's code and Google's status.
+WORDS = {
+    502: ("Internal error", "internal", None, "INTERNAL"),
+    503: ("Overloaded", "overloaded", "unavailable", "UNAVAILABLE"),
+    504: ("Internal error", "internal", "timeout", "DEADLINE_EXCEEDED"),
+}
+
+
+class Node(http.server.BaseHTTPRequestHandler):
+    """A node that is ready, and breaks off each call or never answers it."""
+
+    hangs = threading.Event()
+    ends = threading.Event()
+
+    def do_GET(self):
+        if self.path == "/readyz":
+            self.send_response(200)
+            self.end_headers()
+            return
+        if Node.hangs.is_set():
+            Node.ends.wait(TIMEOUT)
+        self.close_connection = True
+
+    def log_message(self, *_):
+        pass
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@contextlib.contextmanager
+def balancer(name, node_port):
+    """HAProxy in front of three nodes at one port. Yields its own port."""
+    port = free_port()
+    text = (PROXY / name).read_text()
+    text = re.sub(r"^    bind .*$", f"    bind 127.0.0.1:{port}", text, flags=re.MULTILINE)
+    text = re.sub(r"(server \w) \S+", rf"\1 127.0.0.1:{node_port}", text)
+    text = re.sub(r" resolvers docker init-addr libc,none", "", text).split("\nresolvers docker")[0] + "\n"
+    text = text.replace("timeout server 300s", "timeout server 500ms")
+    with tempfile.NamedTemporaryFile("w", suffix=".cfg") as config:
+        config.write(text)
+        config.flush()
+        process = subprocess.Popen(["haproxy", "-f", config.name], stderr=subprocess.DEVNULL)
+        try:
+            yield port
+        finally:
+            process.kill()
+            process.wait()
+
+
+def answer(port, path, headers):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
+    try:
+        connection.request("GET", path, headers=headers)
+        response = connection.getresponse()
+        return response.status, response.headers, response.read()
+    finally:
+        connection.close()
+
+
+def until_answered(port, status):
+    """Waits until HAProxy listens and has seen the state of the nodes."""
+    deadline = time.monotonic() + TIMEOUT
+    while True:
+        with contextlib.suppress(ConnectionError):
+            if answer(port, "/", {})[0] == status:
+                return
+        assert time.monotonic() < deadline, f"HAProxy does not answer {status}"
+        time.sleep(0.02)
+
+
+def check(port, status):
+    until_answered(port, status)
+    title, code, openai_code, google_status = WORDS[status]
+    for path, headers, api in CALLS:
+        found, fields, body = answer(port, path, headers)
+        case = (path, headers, found, body)
+        assert found == status, case
+        assert fields["Retry-After"] == ("5" if status == 503 else "1") and fields["Cache-Control"] == "no-store", case
+        body = json.loads(body)
+        if api == "native":
+            detail = body.pop("detail")
+            expected = {"type": "about:blank", "title": title, "status": status, "code": code, "request_id": ""}
+            media_type = "application/problem+json"
+        else:
+            body = body.pop("error")
+            detail = body.pop("message")
+            openai = {"type": "server_error", "param": None, "code": openai_code}
+            expected = openai if api == "openai" else {"code": status, "status": google_status}
+            media_type = "application/json"
+        assert (body, fields["Content-Type"]) == (expected, media_type), case
+        assert ("repeat the call with the same Idempotency-Key" in detail) == (status != 503), case
+
+
+def main():
+    nodes = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Node)
+    threading.Thread(target=nodes.serve_forever, daemon=True).start()
+    for name in ["haproxy.cfg", "haproxy.nodes.cfg"]:
+        with balancer(name, free_port()) as port:
+            check(port, 503)
+        with balancer(name, nodes.server_port) as port:
+            check(port, 502)
+            Node.hangs.set()
+            check(port, 504)
+            Node.hangs.clear()
+        print(f"passed: {name}")
+    Node.ends.set()
+    nodes.shutdown()
+
+
+if __name__ == "__main__":
+    main()
