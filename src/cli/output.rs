@@ -1,9 +1,9 @@
 //! Output of commands: aligned columns, JSON, and untrusted text made safe for a terminal.
 
 use comfy_table::{Table, presets};
+use console::{Term, measure_text_width, truncate_str};
 use serde::Serialize;
 use serde_json::{Value, json};
-use console::{Term, measure_text_width, truncate_str};
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 use tintype_api::Listing;
