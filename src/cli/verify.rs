@@ -1,6 +1,6 @@
 //! `tintype verify`: checks every invariant of a stopped data directory or a database, without changing it.
 
-use super::output::print;
+use super::output::{escape_control_chars, print};
 use super::record_source;
 use super::settings::Settings;
 use super::verify_backup;
@@ -43,7 +43,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         print(&(counts + "all invariants hold\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let listed: String = faults.iter().map(|it| format!("FAULT {it}\n")).collect();
+    let line = |fault: &String| format!("FAULT {}\n", escape_control_chars(fault));
+    let listed: String = faults.iter().map(line).collect();
     print(&format!("{counts}{listed}{} faults\n", faults.len()))?;
     Ok(ExitCode::FAILURE)
 }

@@ -1,5 +1,6 @@
 //! `tintype verify --backup`: restores a backup to a temporary directory, which makes every check of a restore.
 
+use super::output::escape_control_chars;
 use super::progress;
 use crate::backup::{DamagedParts, Repository, affected_backups, restore};
 use crate::server::engine;
@@ -43,8 +44,8 @@ pub fn run(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
     progress.finish_and_clear();
     println!(
         "backup {} of {}: {} records, {} images, {} key files",
-        manifest.id,
-        manifest.taken_at,
+        escape_control_chars(&manifest.id),
+        escape_control_chars(&manifest.taken_at),
         restored.loaded.summary.records,
         restored.images,
         manifest.keys.iter().flatten().count()
@@ -70,7 +71,9 @@ pub fn run(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
         println!("the backup is complete; all invariants hold");
         return Ok(ExitCode::SUCCESS);
     }
-    faults.iter().for_each(|fault| println!("FAULT {fault}"));
+    for fault in &faults {
+        println!("FAULT {}", escape_control_chars(fault));
+    }
     println!("{} faults", faults.len());
     if is_repairable {
         println!(

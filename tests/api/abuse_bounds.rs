@@ -95,13 +95,45 @@ fn a_person_is_limited_to_ten_changes_a_second_with_a_burst_of_fifty() {
 fn metrics_need_no_token_only_for_direct_calls_from_this_machine() {
     let server = Server::start();
     server.get("/metrics").expect(200);
-    for name in ["Forwarded", "X-Forwarded-For", "X-Forwarded-Proto"] {
+    let proxy_headers = [
+        "Forwarded",
+        "X-Forwarded-For",
+        "X-Forwarded-Proto",
+        "X-Real-IP",
+        "Via",
+    ];
+    for name in proxy_headers {
         let call = server.get("/metrics").header(name, "for=192.0.2.1");
         call.refused(401, "unauthorized");
         call.clone()
             .bearer("not the token")
             .refused(401, "unauthorized");
         call.bearer(ADMIN_TOKEN).expect(200);
+    }
+}
+
+#[test]
+fn a_site_whose_name_leads_to_this_machine_cannot_read_the_metrics() {
+    let server = Server::start();
+    let call = |host: &str| server.get("/metrics").header("Host", host);
+    for host in [
+        "localhost",
+        "LOCALHOST:8080",
+        "127.0.0.2:8080",
+        "[::1]:8080",
+    ] {
+        call(host).expect(200);
+    }
+    for host in [
+        "rebound.example",
+        "rebound.example:8080",
+        "127.0.0.1.rebound.example",
+        "localhost.rebound.example",
+        "192.0.2.1",
+        "[::ffff:192.0.2.1]:8080",
+    ] {
+        call(host).refused(401, "unauthorized");
+        call(host).bearer(ADMIN_TOKEN).expect(200);
     }
 }
 

@@ -91,7 +91,7 @@ fn wants_text(config: &Object<'_>) -> Result<bool, Refusal> {
         return Ok(false);
     };
     let is_text = |entry: Field<'_>| matches!(entry.value, Json::String(word) if word.eq_ignore_ascii_case("text"));
-    Ok(modalities.entries().into_iter().any(is_text))
+    Ok(modalities.entries().any(is_text))
 }
 
 fn read_image(
