@@ -2,7 +2,7 @@
 
 use crate::support::options::ADMIN_TOKEN;
 use crate::support::process::Process;
-use crate::support::{Customer, OneNode, Options, Server};
+use crate::support::{Browser, Customer, OneNode, Options, Server, Wire, until};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -89,6 +89,38 @@ fn a_person_is_limited_to_ten_changes_a_second_with_a_burst_of_fifty() {
     for _ in 0..100 {
         server.admin("PATCH", &path).json(&change).expect(200);
     }
+}
+
+/// Opens an event stream of the panel. Returns whether the service admits it.
+fn open_stream(server: &Server, browser: &Browser, path: &str) -> (Wire, bool) {
+    let mut wire = Wire::open(server.address);
+    wire.send(&browser.call(server, "GET", path).wire());
+    loop {
+        if wire.peek("event: ready") {
+            return (wire, true);
+        }
+        if wire.peek("rate_limited") {
+            return (wire, false);
+        }
+    }
+}
+
+#[test]
+fn a_person_has_at_most_32_event_streams_of_the_panel() {
+    let server = Server::start();
+    let customer = server.customer("1");
+    let ada = server.person(&customer.account, "ada@example.com", "viewer");
+    let bob = server.person(&customer.account, "bob@example.com", "viewer");
+    let path = format!("/accounts/{}/events", customer.account);
+    let open = |browser: &Browser| open_stream(&server, browser, &path);
+    let mut streams: Vec<(Wire, bool)> = (0..32).map(|_| open(&ada)).collect();
+    assert!(streams.iter().all(|(_, admitted)| *admitted));
+    let refused = ada.call(&server, "GET", &path).refused(429, "rate_limited");
+    assert_eq!(refused.header("retry-after"), Some("5"));
+    let others = [bob, server.operators_browser()].map(|it| open(&it));
+    assert!(others.iter().all(|(_, admitted)| *admitted));
+    streams.pop();
+    until("the closed stream has ended", || open(&ada).1);
 }
 
 #[test]
