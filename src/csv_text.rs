@@ -3,6 +3,11 @@
 pub const LEDGER_HEAD: &str =
     "created_at,kind,amount,balance_after,job_id,reference,transaction_id\r\n";
 
+/// With these, a spreadsheet begins a formula; the wide forms in East Asian editions.
+const FORMULA_STARTS: [char; 11] = [
+    '=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
+];
+
 /// An entry of a ledger, with its values in the format of the API.
 pub struct LedgerLine<'a> {
     pub created_at: &'a str,
@@ -35,7 +40,7 @@ impl LedgerLine<'_> {
 
 /// Quotes a field of free text. Prefixes an apostrophe if a spreadsheet would take the text for a formula.
 pub fn quote(text: &str) -> String {
-    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let formula = text.starts_with(FORMULA_STARTS);
     let guard = if formula { "'" } else { "" };
     format!("\"{guard}{}\"", text.replace('"', "\"\""))
 }
@@ -49,6 +54,8 @@ mod tests {
         assert_eq!(quote("a \"b\", c"), "\"a \"\"b\"\", c\"");
         assert_eq!(quote("=HYPERLINK(1)"), "\"'=HYPERLINK(1)\"");
         assert_eq!(quote("@x"), "\"'@x\"");
+        assert_eq!(quote("\n=1"), "\"'\n=1\"");
+        assert_eq!(quote("\u{ff1d}1"), "\"'\u{ff1d}1\"");
         assert_eq!(quote(""), "\"\"");
     }
 }

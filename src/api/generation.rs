@@ -232,13 +232,18 @@ fn read_inputs(fields: &mut Fields<'_>, mode: Mode, uploads: usize) -> Option<Ve
     let entries = fields.entries_of(name, raw)?;
     let mut read = Vec::with_capacity(entries.len().min(MAX_INPUTS));
     for (at, entry) in entries.iter().enumerate() {
-        let field = format!("{name}[{at}]");
-        let Some(url) = fields.string_of(&field, entry) else {
+        let field = || format!("{name}[{at}]");
+        let Some(url) = fields.string_at(field, entry) else {
             continue;
         };
         match url_fault(&url) {
-            Some(message) => fields.fault(field, message),
-            None => read.push(Input::Url { url, field }),
+            Some(message) => fields.fault_with(|| FieldFault::new(field(), message)),
+            // The list has too many entries.
+            None if at >= MAX_INPUTS => {}
+            None => read.push(Input::Url {
+                url,
+                field: field(),
+            }),
         }
     }
     let count = entries.len() + uploads;

@@ -2,11 +2,12 @@
 
 use super::batch_permits::BatchPermits;
 use super::damaged_inputs::DamagedInputs;
-use super::error::Error;
+use super::error::{Error, ErrorKind};
 use super::rate_limit::{self, Elapsed, Limiters, Rates};
 use crate::config::Limits;
 use crate::inputs::MemoryBudget;
 use std::sync::Arc;
+use tintype_fair_semaphore::{FairSemaphore, Permit};
 use tintype_storage::domain::api_key::{ApiKey, RateLimit};
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::person::PersonId;
@@ -18,6 +19,9 @@ const CHANGES: RateLimit = RateLimit {
     per_second: 10,
     burst: 50,
 };
+/// Event streams of one person, or of the operator. A stream reads the newest records every second, and a browser has one for each
+/// visible page.
+const MAX_EVENT_STREAMS: u64 = 32;
 /// Each delayed refusal holds a connection and a request.
 pub(super) const MAX_HELD_REFUSALS: usize = 8_192;
 
@@ -30,6 +34,7 @@ pub struct CallLimits {
     fetches: Rates,
     damaged_inputs: Arc<DamagedInputs>,
     changes: Limiters<PersonId>,
+    event_streams: FairSemaphore<Option<PersonId>>,
     /// Slots for delayed refusals of creations.
     pub held_refusals: Semaphore,
     pub batches: BatchPermits,
@@ -51,6 +56,7 @@ impl CallLimits {
             fetches: Rates::new(limits.fetch_rate(), elapsed()),
             damaged_inputs,
             changes: Limiters::new(elapsed()),
+            event_streams: FairSemaphore::new(Semaphore::MAX_PERMITS as u64, MAX_EVENT_STREAMS),
             held_refusals: Semaphore::new(MAX_HELD_REFUSALS),
             batches: BatchPermits::default(),
             memory,
@@ -105,5 +111,19 @@ impl CallLimits {
     /// `RateLimited`
     pub fn admit_change(&self, person: PersonId) -> Result<(), Error> {
         self.changes.count(person, CHANGES).check("you", "changes")
+    }
+
+    /// Permits an event stream of the panel while the permit exists. `None`: the operator.
+    ///
+    /// # Errors
+    /// `RateLimited`
+    pub fn admit_event_stream(
+        &self,
+        person: Option<PersonId>,
+    ) -> Result<Permit<Option<PersonId>>, Error> {
+        self.event_streams.try_acquire(person, 1).ok_or_else(|| {
+            let detail = format!("you have {MAX_EVENT_STREAMS} live pages open; close one of them");
+            Error::new(ErrorKind::RateLimited, detail).retry_after(5)
+        })
     }
 }

@@ -90,9 +90,11 @@ pub async fn redeliver_range(
         for answer in join_all(step.iter().map(send)).await {
             match answer {
                 Ok(Ok(_)) => count += 1,
-                // Retention removed the delivery, or its webhook has a new URL.
+                // Retention removed the delivery, its webhook has a new URL, or it has been sent too often.
                 Ok(Err(
-                    DeliveryError::NotFound | DeliveryError::NoReceiver(NoReceiver::WebhookMoved),
+                    DeliveryError::NotFound
+                    | DeliveryError::NoReceiver(NoReceiver::WebhookMoved)
+                    | DeliveryError::TooManyAttempts,
                 )) => {}
                 // The webhook was deleted meanwhile.
                 Ok(Err(DeliveryError::NoReceiver(NoReceiver::WebhookDeleted))) => {

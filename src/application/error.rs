@@ -224,7 +224,9 @@ impl From<DeliveryError> for Error {
     fn from(error: DeliveryError) -> Self {
         match error {
             DeliveryError::NotFound => Self::not_found("there is no such delivery"),
-            DeliveryError::NoReceiver(reason) => Self::conflict(reason.to_string()),
+            DeliveryError::NoReceiver(_) | DeliveryError::TooManyAttempts => {
+                Self::conflict(error.to_string())
+            }
             DeliveryError::Store(error) => error.into(),
         }
     }

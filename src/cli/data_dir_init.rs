@@ -1,6 +1,7 @@
 //! Initialises an empty data directory, and the configured database, from a backup, an export or a database. A marker file keeps
 //! every other command from opening the directory until its contents are complete and verified.
 
+use super::output::escape_control_chars;
 use crate::config::Config;
 use crate::server::engine;
 use crate::{backup, data_dir};
@@ -107,7 +108,9 @@ pub fn check_faults(faults: &[String], even_with_faults: bool) -> anyhow::Result
         return Ok(());
     }
     if even_with_faults {
-        faults.iter().for_each(|fault| println!("FAULT {fault}"));
+        for fault in faults {
+            println!("FAULT {}", escape_control_chars(fault));
+        }
         return Ok(());
     }
     let shown: Vec<&str> = faults.iter().take(MAX_LISTED).map(String::as_str).collect();

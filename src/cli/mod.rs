@@ -169,21 +169,25 @@ fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
-/// An error with its causes, without the causes that its text already contains.
+/// An error with its causes, without the causes that its text already contains. Errors quote servers and files, which the user may not
+/// trust.
 fn error_line(error: &anyhow::Error) -> String {
-    error.chain().fold(String::new(), |line, cause| {
+    let line = error.chain().fold(String::new(), |line, cause| {
         let cause = cause.to_string();
         match line.contains(&cause) {
             true => line,
             false if line.is_empty() => cause,
             false => format!("{line}: {cause}"),
         }
-    })
+    });
+    output::escape_lines(&line)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::problem_text::ErrorResponse;
     use super::*;
+    use tintype_egress::StatusCode;
 
     #[test]
     fn each_cause_is_printed_once() {
@@ -192,5 +196,15 @@ mod tests {
         assert_eq!(error_line(&outer), "the directory: no space left");
         let plain = anyhow::anyhow!("no space left").context("the directory");
         assert_eq!(error_line(&plain), "the directory: no space left");
+    }
+
+    #[test]
+    fn an_error_that_quotes_a_server_cannot_control_the_terminal() {
+        let problem = br#"{"type":"about:blank","title":"\u001b[2JGone","status":410,"detail":"\u202e\u0007","code":"gone","request_id":"1"}"#;
+        let response = ErrorResponse::new(StatusCode::GONE, problem);
+        let error = anyhow::Error::new(response);
+        assert_eq!(error_line(&error), "\\u{1b}[2JGone: \\u{202e}\\u{7}");
+        let lines = anyhow::anyhow!("Validation failed\n  name is required");
+        assert_eq!(error_line(&lines), "Validation failed\n  name is required");
     }
 }

@@ -1,6 +1,7 @@
 //! `tintype move`: moves all records and images to a database that several nodes share, or back to a data directory.
 
 use super::data_dir_init::{self, DataDirInit};
+use super::output::escape_control_chars;
 use super::record_source::{self, Records};
 use super::settings::Settings;
 use super::{progress, verify};
@@ -303,7 +304,7 @@ fn print_outcome(source: &Config, target: &Config, moved: &MoveOutcome) {
                 "images: {copied} copied ({bytes} bytes), {there} already in the target, {expired} deleted by retention"
             );
             for key in missing {
-                println!("MISSING: {key}");
+                println!("MISSING: {}", escape_control_chars(key));
             }
         }
         None => println!("images: not moved"),

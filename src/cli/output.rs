@@ -50,15 +50,27 @@ pub fn field_lines(fields: &[(&str, Option<&str>)]) -> String {
         .collect()
 }
 
-/// Escapes control characters, so that untrusted text cannot control the terminal.
+/// Escapes control characters, so that untrusted text cannot control the terminal or reorder the text around it.
 pub fn escape_control_chars(text: &str) -> String {
     text.chars()
         .flat_map(|c| {
-            let escaped = c.is_control().then(|| c.escape_default());
+            let escapes = c.is_control() || is_bidi_control(c);
+            let escaped = escapes.then(|| c.escape_default());
             let plain = escaped.is_none().then_some(c);
             escaped.into_iter().flatten().chain(plain)
         })
         .collect()
+}
+
+/// [`escape_control_chars`] for a text of several lines.
+pub fn escape_lines(text: &str) -> String {
+    let lines: Vec<String> = text.split('\n').map(escape_control_chars).collect();
+    lines.join("\n")
+}
+
+/// The explicit controls of text direction (Unicode Standard Annex 9, section 2).
+fn is_bidi_control(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The first `max` characters, followed by dots if the text is longer.
@@ -165,6 +177,11 @@ mod tests {
             escape_control_chars("a\u{1b}[2J\r\n\u{9b}é"),
             "a\\u{1b}[2J\\r\\n\\u{9b}é"
         );
+        assert_eq!(
+            escape_control_chars("exe\u{202e}gnp\u{2066}"),
+            "exe\\u{202e}gnp\\u{2066}"
+        );
+        assert_eq!(escape_lines("a\n  \u{1b}b\r\n"), "a\n  \\u{1b}b\\r\n");
         let shown = table(&["A"], vec![vec!["one\n\u{1b}two".into()]]);
         assert_eq!(shown, "A\none\\n\\u{1b}two\n");
     }

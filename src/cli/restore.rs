@@ -1,6 +1,7 @@
 //! `tintype restore`: restores a backup into an empty data directory, or into a database and a bucket.
 
 use super::data_dir_init::{self, DataDirInit, VaultKeySource};
+use super::output::escape_control_chars;
 use super::progress;
 use super::settings::Settings;
 use crate::backup::{Manifest, Repository, SECRETS_KEY, restore, restore_keys};
@@ -73,7 +74,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     println!(
         "restored backup {} of {} into {target}: {} records and {} images, all verified",
-        manifest.id, manifest.taken_at, restored.loaded.summary.records, restored.images
+        escape_control_chars(&manifest.id),
+        escape_control_chars(&manifest.taken_at),
+        restored.loaded.summary.records,
+        restored.images
     );
     if manifest.images.is_none() {
         println!(
@@ -81,6 +85,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         );
     }
     for key in &restored.missing {
+        let key = escape_control_chars(key);
         println!("MISSING: {key} was already missing at the time of the backup");
     }
     match vault_key {

@@ -1,6 +1,6 @@
 //! `tintype verify`: checks every invariant of a stopped data directory, a database or a backup, without changing it.
 
-use super::output::print;
+use super::output::{escape_control_chars, print};
 use super::settings::Settings;
 use super::{progress, record_source};
 use crate::backup::{DamagedParts, Repository, affected_backups, restore};
@@ -44,7 +44,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         print(&(counts + "all invariants hold\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let listed: String = faults.iter().map(|it| format!("FAULT {it}\n")).collect();
+    let line = |fault: &String| format!("FAULT {}\n", escape_control_chars(fault));
+    let listed: String = faults.iter().map(line).collect();
     print(&format!("{counts}{listed}{} faults\n", faults.len()))?;
     Ok(ExitCode::FAILURE)
 }
@@ -167,8 +168,8 @@ fn run_on_backup(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
     progress.finish_and_clear();
     println!(
         "backup {} of {}: {} records, {} images, {} key files",
-        manifest.id,
-        manifest.taken_at,
+        escape_control_chars(&manifest.id),
+        escape_control_chars(&manifest.taken_at),
         restored.loaded.summary.records,
         restored.images,
         manifest.keys.iter().flatten().count()
@@ -194,7 +195,9 @@ fn run_on_backup(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
         println!("the backup is complete; all invariants hold");
         return Ok(ExitCode::SUCCESS);
     }
-    faults.iter().for_each(|fault| println!("FAULT {fault}"));
+    for fault in &faults {
+        println!("FAULT {}", escape_control_chars(fault));
+    }
     println!("{} faults", faults.len());
     if is_repairable {
         println!(

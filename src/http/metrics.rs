@@ -10,7 +10,9 @@ use crate::observability::metrics::{CONTENT_TYPE, Metrics, Sources};
 use crate::web::auth::Operator;
 use crate::web::problem::{Code, HttpResult, Problem};
 use actix_web::http::header;
+use actix_web::http::uri::Authority;
 use actix_web::{FromRequest as _, HttpRequest, HttpResponse, web};
+use std::net::IpAddr;
 
 /// Routes of the separate address.
 pub fn configure(service: &mut web::ServiceConfig) {
@@ -40,12 +42,31 @@ pub async fn show(
     render(core, settings, metrics).await
 }
 
-/// Does the call come from this machine and not through a proxy?
+/// Headers that proxies add.
+const PROXY_HEADERS: [&str; 3] = ["forwarded", "via", "x-real-ip"];
+
+/// Does the call come from this machine, and neither through a proxy nor from the page of a site?
+///
+/// A site can make its own name resolve to 127.0.0.1 (DNS rebinding). Then browsers on this machine let its pages read the answers of the
+/// service, but send the name of the site as `Host`. Proxies usually send the public name.
 fn is_direct(request: &HttpRequest) -> bool {
-    let is_of_proxy = |name: &str| name == "forwarded" || name.starts_with("x-forwarded-");
+    let is_of_proxy =
+        |name: &str| PROXY_HEADERS.contains(&name) || name.starts_with("x-forwarded-");
     let mut names = request.headers().keys();
     request.app_config().local_addr().ip().is_loopback()
+        && names_this_machine(request)
         && !names.any(|it| is_of_proxy(it.as_str()))
+}
+
+/// Is `Host` a loopback address or `localhost`?
+fn names_this_machine(request: &HttpRequest) -> bool {
+    let host = request.headers().get(header::HOST);
+    let authority = host.and_then(|it| Authority::try_from(it.as_bytes()).ok());
+    authority.is_some_and(|it| {
+        let name = it.host().trim_start_matches('[').trim_end_matches(']');
+        let is_loopback = |it: IpAddr| it.to_canonical().is_loopback();
+        name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(is_loopback)
+    })
 }
 
 async fn render(

@@ -17,8 +17,9 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use tintype_fair_semaphore::Permit;
 use tintype_storage::domain::ids::AccountId;
-use tintype_storage::domain::person::Digest32;
+use tintype_storage::domain::person::{Digest32, PersonId};
 use tintype_storage::store::{JobWindow, StoreError};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -37,8 +38,8 @@ pub async fn of_account(
     of: OfAccount,
     visitor: SignedIn,
     accounts: web::Data<AccountService>,
-) -> HttpResponse {
-    answer(accounts, visitor.id, Some(of.account.id))
+) -> HttpResult {
+    answer(accounts, &visitor, Some(of.account.id))
 }
 
 /// `GET /events`: changes of the whole service.
@@ -47,12 +48,13 @@ pub async fn of_service(
     visitor: SignedIn,
     accounts: web::Data<AccountService>,
 ) -> HttpResult {
-    Ok(answer(accounts, visitor.id, None))
+    answer(accounts, &visitor, None)
 }
 
 struct ChangeWatcher {
     accounts: web::Data<AccountService>,
     session: Digest32,
+    _permit: Permit<Option<PersonId>>,
     account: Option<AccountId>,
     interval: tokio::time::Interval,
     /// The hash of the visible state at the last poll.
@@ -63,14 +65,20 @@ struct ChangeWatcher {
 
 fn answer(
     accounts: web::Data<AccountService>,
-    session: Digest32,
+    visitor: &SignedIn,
     account: Option<AccountId>,
-) -> HttpResponse {
+) -> HttpResult {
+    let person = match &visitor.user {
+        User::Operator => None,
+        User::Person(person) => Some(person.id),
+    };
+    let permit = accounts.limits.admit_event_stream(person)?;
     let mut interval = interval(POLL_INTERVAL);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let watch = ChangeWatcher {
         accounts,
-        session,
+        session: visitor.id,
+        _permit: permit,
         account,
         interval,
         seen: None,
@@ -80,11 +88,11 @@ fn answer(
         let event = watch.next().await?;
         Some((Ok::<_, std::io::Error>(Bytes::from_static(event)), watch))
     });
-    HttpResponse::Ok()
+    Ok(HttpResponse::Ok()
         .content_type("text/event-stream")
         .insert_header((header::CACHE_CONTROL, "no-store"))
         .insert_header(("X-Accel-Buffering", "no"))
-        .streaming(events)
+        .streaming(events))
 }
 
 impl ChangeWatcher {

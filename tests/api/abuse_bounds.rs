@@ -2,7 +2,7 @@
 
 use crate::support::options::ADMIN_TOKEN;
 use crate::support::process::Process;
-use crate::support::{Customer, OneNode, Options, Server, fox};
+use crate::support::{Browser, Customer, OneNode, Options, Server, Wire, fox, until};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -109,17 +109,81 @@ fn a_person_is_limited_to_ten_changes_a_second_with_a_burst_of_fifty() {
     }
 }
 
+/// Opens an event stream of the panel. Returns whether the service admits it.
+fn open_stream(server: &Server, browser: &Browser, path: &str) -> (Wire, bool) {
+    let mut wire = Wire::open(server.address);
+    wire.send(&browser.call(server, "GET", path).wire());
+    loop {
+        if wire.peek("event: ready") {
+            return (wire, true);
+        }
+        if wire.peek("rate_limited") {
+            return (wire, false);
+        }
+    }
+}
+
+#[test]
+fn a_person_has_at_most_32_event_streams_of_the_panel() {
+    let server = Server::start();
+    let customer = server.customer("1");
+    let ada = server.person(&customer.account, "ada@example.com", "viewer");
+    let bob = server.person(&customer.account, "bob@example.com", "viewer");
+    let path = format!("/accounts/{}/events", customer.account);
+    let open = |browser: &Browser| open_stream(&server, browser, &path);
+    let mut streams: Vec<(Wire, bool)> = (0..32).map(|_| open(&ada)).collect();
+    assert!(streams.iter().all(|(_, admitted)| *admitted));
+    let refused = ada.call(&server, "GET", &path).refused(429, "rate_limited");
+    assert_eq!(refused.header("retry-after"), Some("5"));
+    let others = [bob, server.operators_browser()].map(|it| open(&it));
+    assert!(others.iter().all(|(_, admitted)| *admitted));
+    streams.pop();
+    until("the closed stream has ended", || open(&ada).1);
+}
+
 #[test]
 fn metrics_need_no_token_only_for_direct_calls_from_this_machine() {
     let server = Server::start();
     server.get("/metrics").expect(200);
-    for name in ["Forwarded", "X-Forwarded-For", "X-Forwarded-Proto"] {
+    let proxy_headers = [
+        "Forwarded",
+        "X-Forwarded-For",
+        "X-Forwarded-Proto",
+        "X-Real-IP",
+        "Via",
+    ];
+    for name in proxy_headers {
         let call = server.get("/metrics").header(name, "for=192.0.2.1");
         call.refused(401, "unauthorized");
         call.clone()
             .bearer("not the token")
             .refused(401, "unauthorized");
         call.bearer(ADMIN_TOKEN).expect(200);
+    }
+}
+
+#[test]
+fn a_site_whose_name_leads_to_this_machine_cannot_read_the_metrics() {
+    let server = Server::start();
+    let call = |host: &str| server.get("/metrics").header("Host", host);
+    for host in [
+        "localhost",
+        "LOCALHOST:8080",
+        "127.0.0.2:8080",
+        "[::1]:8080",
+    ] {
+        call(host).expect(200);
+    }
+    for host in [
+        "rebound.example",
+        "rebound.example:8080",
+        "127.0.0.1.rebound.example",
+        "localhost.rebound.example",
+        "192.0.2.1",
+        "[::ffff:192.0.2.1]:8080",
+    ] {
+        call(host).refused(401, "unauthorized");
+        call(host).bearer(ADMIN_TOKEN).expect(200);
     }
 }
 

@@ -65,7 +65,8 @@ impl Connection {
 
     pub fn call(&mut self, head: &str, body: &str) -> Result<Answer, Cut> {
         let length = body.len();
-        let request = format!("{head}\r\nHost: test\r\nContent-Length: {length}\r\n\r\n{body}");
+        let request =
+            format!("{head}\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n{body}");
         self.stream
             .get_mut()
             .write_all(request.as_bytes())

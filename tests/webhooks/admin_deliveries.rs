@@ -5,7 +5,9 @@ use crate::receiver::Receiver;
 use crate::support::{Server, until};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind, NoReceiver, give_up};
+use tintype_storage::domain::delivery::{
+    Attempt, Delivery, DeliveryId, DeliveryKind, MAX_ATTEMPTS, NoReceiver, give_up, record_attempt,
+};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
 use uuid::Uuid;
@@ -280,6 +282,54 @@ fn a_delivery_whose_webhook_is_deleted_cannot_be_sent_again() {
         .admin("POST", &format!("/deliveries/{id}/redeliver"))
         .refused(409, "conflict");
     assert_eq!(server.delivery_of(&job).unwrap(), delivery);
+}
+
+#[test]
+fn a_delivery_with_very_many_attempts_is_not_sent_again() {
+    let (server, receiver) = (server(), Receiver::statuses(&[200]));
+    let customer = server.customer("1.00");
+    let webhook = server.webhook(&customer, &receiver.url("/"));
+    let store = &server.inside().store;
+    let webhook = store.find_webhook(webhook.id.parse().unwrap());
+    let webhook = webhook.wait().unwrap().unwrap();
+    let now = server.inside().now();
+    let add = |number, attempts| {
+        let id = Uuid::from_u128(number);
+        let new = Delivery::new(DeliveryId(id), &webhook, DeliveryKind::Test, id, now);
+        let mut failed = give_up(&new, NoReceiver::WebhookInactive, now);
+        let mut writes = store.add_delivery(&failed);
+        for _ in 0..attempts {
+            let attempt = Attempt::broken(0, now, Duration::ZERO, "refused");
+            let after = record_attempt(&failed, &attempt, &[]);
+            writes.extend(store.record_attempt(&failed, &after, &attempt));
+            failed = after;
+        }
+        commit_and_wait(&**store.engine(), writes).unwrap();
+        failed.id
+    };
+    let (most, fewer) = (add(1, MAX_ATTEMPTS), add(2, MAX_ATTEMPTS - 1));
+    let again = |id: DeliveryId| server.admin("POST", &format!("/deliveries/{id}/redeliver"));
+    let refused = again(most).refused(409, "conflict");
+    assert!(
+        refused.text().contains("200 attempts"),
+        "{}",
+        refused.text()
+    );
+    let failed = server.admin("GET", &format!("/deliveries/{most}"));
+    assert_eq!(failed.expect(200).json()["status"], "failed");
+    let range = server.admin("POST", &format!("/webhooks/{}/redeliver", webhook.id));
+    let sent = range.json(&json!({})).expect(202).json();
+    assert_eq!(
+        sent,
+        json!({"redelivered": 1, "more": false, "next_cursor": null})
+    );
+    receiver.once(1);
+    let delivered = || {
+        let found = store.delivery(fewer).wait().unwrap().unwrap();
+        found.attempts == MAX_ATTEMPTS
+    };
+    until("its attempt is recorded", delivered);
+    again(fewer).refused(409, "conflict");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use tintype_storage::domain::audit_log::Note;
 use tintype_storage::domain::delivery::{
-    self, Attempt, Delivery, DeliveryId, FailReason, NoReceiver,
+    self, Attempt, Delivery, DeliveryId, FailReason, MAX_ATTEMPTS, NoReceiver,
 };
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::operator_event::EventSubject;
@@ -133,6 +133,9 @@ impl Changes {
         reply: Reply<Delivery, DeliveryError>,
     ) -> Result<bool, StoreError> {
         let delivery = match found? {
+            Some((delivery, Ok(_))) if delivery.attempts >= MAX_ATTEMPTS => {
+                Err(DeliveryError::TooManyAttempts)
+            }
             Some((delivery, Ok(_))) => Ok(delivery),
             Some((_, Err(reason))) => Err(reason.into()),
             None => Err(DeliveryError::NotFound),

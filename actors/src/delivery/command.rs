@@ -3,7 +3,7 @@
 use actix::Message;
 use std::collections::HashSet;
 use tintype_storage::domain::audit_log::Note;
-use tintype_storage::domain::delivery::{Delivery, DeliveryId, NoReceiver};
+use tintype_storage::domain::delivery::{Delivery, DeliveryId, MAX_ATTEMPTS, NoReceiver};
 use tintype_storage::domain::shard::Shard;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::{StoreError, Writes};
@@ -73,6 +73,10 @@ pub enum DeliveryError {
     NotFound,
     #[error(transparent)]
     NoReceiver(#[from] NoReceiver),
+    #[error(
+        "this delivery has {MAX_ATTEMPTS} attempts, the most it may have; it is not sent again"
+    )]
+    TooManyAttempts,
     #[error(transparent)]
     Store(#[from] StoreError),
 }

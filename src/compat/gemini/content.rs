@@ -51,8 +51,7 @@ pub fn read(body: &Object<'_>, max_prompt_chars: usize) -> Result<Content, Refus
     }
     let turns: Vec<Turn> = contents
         .entries()
-        .iter()
-        .map(parse_turn)
+        .map(|turn| parse_turn(&turn))
         .collect::<Result<_, _>>()?;
     let last = turns
         .iter()

@@ -29,25 +29,31 @@ impl<'a> Object<'a> {
     }
 
     /// A member by its camelCase name. `null` counts as missing.
+    ///
+    /// Builds no text for a missing member: a body can have hundreds of thousands of objects.
     pub fn get(&self, name: &str) -> Result<Option<Field<'a>>, Refusal> {
-        let snake = snake_case(name);
         let mut found = self
             .members
             .iter()
-            .filter(|(it, value)| (it == name || *it == snake) && *value != Json::Null)
+            .filter(|(it, value)| {
+                (it == name || is_snake_case_of(it, name)) && *value != Json::Null
+            })
             .map(|(_, value)| value);
+        let Some(value) = found.next() else {
+            return Ok(None);
+        };
         let path = if self.path.is_empty() {
             name.to_owned()
         } else {
             format!("{}.{name}", self.path)
         };
-        match (found.next(), found.next()) {
-            (Some(value), None) => Ok(Some(Field { path, value })),
-            (Some(_), Some(_)) => Err(Refusal::field(
-                path,
-                format!("is given twice, as `{name}` and as `{snake}`"),
-            )),
-            (None, _) => Ok(None),
+        match found.next() {
+            None => Ok(Some(Field { path, value })),
+            Some(_) => {
+                let snake = snake_case(name);
+                let message = format!("is given twice, as `{name}` and as `{snake}`");
+                Err(Refusal::field(path, message))
+            }
         }
     }
 
@@ -72,21 +78,18 @@ impl<'a> Object<'a> {
 
 impl<'a> Field<'a> {
     /// The entries of an array, or the value itself if it is not an array.
-    pub fn entries(&self) -> Vec<Field<'a>> {
-        match self.value {
-            Json::Array(items) => items
-                .iter()
-                .enumerate()
-                .map(|(at, value)| Field {
-                    path: format!("{}[{at}]", self.path),
-                    value,
-                })
-                .collect(),
-            value => vec![Field {
-                path: self.path.clone(),
-                value,
-            }],
-        }
+    pub fn entries(&self) -> impl Iterator<Item = Field<'a>> {
+        let (items, is_array) = match self.value {
+            Json::Array(items) => (items.as_slice(), true),
+            value => (std::slice::from_ref(value), false),
+        };
+        items.iter().enumerate().map(move |(at, value)| Field {
+            path: match is_array {
+                true => format!("{}[{at}]", self.path),
+                false => self.path.clone(),
+            },
+            value,
+        })
     }
 
     pub fn object(&self) -> Result<Object<'_>, Refusal> {
@@ -95,12 +98,16 @@ impl<'a> Field<'a> {
 }
 
 fn snake_case(name: &str) -> String {
-    let mut snake = String::new();
-    for letter in name.chars() {
-        if letter.is_ascii_uppercase() {
-            snake.push('_');
-        }
-        snake.push(letter.to_ascii_lowercase());
-    }
-    snake
+    snake_case_letters(name).collect()
+}
+
+fn is_snake_case_of(text: &str, name: &str) -> bool {
+    text.chars().eq(snake_case_letters(name))
+}
+
+fn snake_case_letters(name: &str) -> impl Iterator<Item = char> {
+    name.chars().flat_map(|letter| {
+        let underscore = letter.is_ascii_uppercase().then_some('_');
+        underscore.into_iter().chain([letter.to_ascii_lowercase()])
+    })
 }

@@ -90,13 +90,13 @@ fn wants_text(config: &Object<'_>) -> Result<bool, Refusal> {
     let Some(modalities) = config.get("responseModalities")? else {
         return Ok(false);
     };
-    let entries = modalities.entries();
     let has = |modality: &str| {
-        let is_it = |entry: &Field<'_>| matches!(entry.value, Json::String(word) if word.eq_ignore_ascii_case(modality));
-        entries.iter().any(is_it)
+        let is_it = |entry: Field<'_>| matches!(entry.value, Json::String(word) if word.eq_ignore_ascii_case(modality));
+        modalities.entries().any(is_it)
     };
     // Google rejects this too, and the caller would pay for an image that it does not want.
-    if !entries.is_empty() && !has("IMAGE") && !has("MODALITY_UNSPECIFIED") {
+    let is_empty = modalities.entries().next().is_none();
+    if !is_empty && !has("IMAGE") && !has("MODALITY_UNSPECIFIED") {
         let message = "must contain IMAGE: this model only generates images; send [\"IMAGE\"] or [\"TEXT\", \"IMAGE\"]";
         return Err(Refusal::field(modalities.path, message));
     }

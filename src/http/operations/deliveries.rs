@@ -60,7 +60,7 @@ pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
 /// `POST /deliveries/{delivery_id}/redeliver`
 pub fn redeliver(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("redeliver", "Deliveries", "Send a delivery again")
-        .text("Makes the delivery pending again, with a new schedule of attempts. `409` if its webhook was deleted or now has another URL.")
+        .text("Makes the delivery pending again, with a new schedule of attempts. `409` if its webhook was deleted or now has another URL, or if it has 200 attempts.")
         .response(builder.response::<Delivery>(202, "The delivery, pending.", pending()))
         .refuses([Code::Conflict])
 }

@@ -17,6 +17,9 @@ const MAX_EXCERPT_BYTES: usize = 1_024;
 pub const MAX_SENT_BYTES: usize = 4_096;
 /// Longer errors are truncated.
 const MAX_ERROR_CHARS: usize = 300;
+/// With this many attempts, a delivery is not redelivered any more. Lists contain all attempts of a delivery, and redeliveries are free, so
+/// without a limit one delivery could fill the disk and the memory.
+pub const MAX_ATTEMPTS: u32 = 200;
 
 id!(
     /// A delivery's id: `webhook-id` on the wire, the same for all attempts.
@@ -339,7 +342,7 @@ pub fn record_attempt(delivery: &Delivery, attempt: &Attempt, schedule: &[Durati
 
 /// Restarts the delivery: due at once, with a new round of attempts, under the same id.
 ///
-/// The caller checks that the webhook still exists.
+/// The caller checks that the webhook still exists, and that the delivery has fewer than [`MAX_ATTEMPTS`].
 pub fn redeliver(delivery: &Delivery, now: Timestamp) -> Delivery {
     Delivery {
         round: delivery.round.saturating_add(1),

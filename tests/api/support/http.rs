@@ -69,10 +69,11 @@ impl Request {
 
     /// The request as bytes.
     pub fn wire(&self) -> Vec<u8> {
-        let mut text = format!(
-            "{} {} HTTP/1.1\r\nHost: {}\r\n",
-            self.method, self.target, self.to
-        );
+        let mut text = format!("{} {} HTTP/1.1\r\n", self.method, self.target);
+        let mut names = self.headers.iter().map(|(name, _)| name);
+        if !names.any(|it| it.eq_ignore_ascii_case("host")) {
+            text.push_str(&format!("Host: {}\r\n", self.to));
+        }
         for (name, value) in &self.headers {
             text.push_str(&format!("{name}: {value}\r\n"));
         }
