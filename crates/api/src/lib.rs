@@ -28,7 +28,7 @@ pub mod schema;
 mod service_status;
 mod stats;
 mod transaction;
-mod visible_text;
+pub mod visible_text;
 mod webhook;
 
 pub use account::{Account, Balance, NewAccount};
