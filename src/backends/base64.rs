@@ -1,4 +1,4 @@
-//! Base64 images as servers send them: either alphabet, padded or not, sometimes as a `data:` URL.
+//! Base64 images as servers send them: either alphabet, padded or not, sometimes in lines or as a `data:` URL.
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -21,7 +21,12 @@ pub fn image_bytes(text: &str) -> Option<Vec<u8>> {
     } else {
         &STANDARD
     };
-    engine.decode(text).ok().filter(|bytes| !bytes.is_empty())
+    let decoded = engine.decode(text).or_else(|_| {
+        // MIME encoders break the text into lines.
+        let is_space = |byte: &u8| byte.is_ascii_whitespace();
+        engine.decode(text.bytes().filter(|it| !is_space(it)).collect::<Vec<u8>>())
+    });
+    decoded.ok().filter(|bytes| !bytes.is_empty())
 }
 
 #[cfg(test)]
@@ -38,6 +43,8 @@ mod tests {
             "-__-AQ",
             "data:image/png;base64,+//+AQ==",
             " +//+AQ==\n",
+            "+//+\r\nAQ==\r\n",
+            "data:image/png;base64,+//+\nAQ==",
         ] {
             assert_eq!(image_bytes(text), bytes, "{text}");
         }

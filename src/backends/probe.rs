@@ -18,6 +18,14 @@ impl Findings {
     pub fn fails(&mut self, what: impl Into<String>) {
         self.fails.push(what.into());
     }
+
+    /// Reports whether the server lists something that the configuration names.
+    pub fn listed(&mut self, what: &str, name: &str, is_listed: bool) {
+        match is_listed {
+            true => self.works(format!("{what} {name}")),
+            false => self.fails(format!("{what} {name}: the server does not list it")),
+        }
+    }
 }
 
 /// Tests a backend with cheap calls that generate nothing.

@@ -264,7 +264,11 @@ fn an_image_that_cannot_be_downloaded_is_a_fault() {
 #[test]
 fn an_upload_that_fails_is_a_fault() {
     let line = "POST /upload/image";
-    instead(line, || text(413, "Request Entity Too Large"), SET_UP);
+    instead(
+        line,
+        || text(413, "Request Entity Too Large"),
+        "broken: the request is too large for the image generator",
+    );
     instead(line, || text(400, ""), SET_UP);
     instead(line, || text(500, ""), "transient: ");
     instead(line, || json(200, &json!({"subfolder": "x"})), "broken: ");
@@ -286,7 +290,11 @@ fn a_server_that_is_not_comfyui_is_detected() {
         || text(502, "<html>bad gateway</html>"),
         "transient: ",
     );
-    instead(line, || text(401, ""), SET_UP);
+    instead(
+        line,
+        || text(401, ""),
+        "unusable: the image generator is not set up correctly",
+    );
     instead("GET /queue", || text(404, ""), "image");
     instead("", || text(404, ""), SET_UP);
     instead(

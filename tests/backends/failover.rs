@@ -298,3 +298,51 @@ fn a_backend_is_tested_on_demand_without_generating_an_image() {
         "{detail}"
     );
 }
+
+#[test]
+fn a_rejected_key_costs_a_few_jobs_and_not_the_whole_queue() {
+    let unauthorized = Reply::typed("401 Unauthorized", "text/plain", "bad key");
+    let quota = json!({"error": {"message": "No credit.", "code": "insufficient_quota"}});
+    let quota = Reply::error("429 Too Many Requests", &quota);
+    let suspended =
+        json!({"error": {"code": 403, "message": "Suspended.", "status": "PERMISSION_DENIED"}});
+    let suspended = Reply::error("403 Forbidden", &suspended);
+    for (kind, rejection) in [
+        ("openai", unauthorized),
+        ("openai", quota),
+        ("gemini", suspended),
+    ] {
+        let mut replies = vec![rejection; 5];
+        replies.push(image_of(kind));
+        let stub = Stub::answering(replies);
+        let options = backend(
+            Options::new().one_node(OneNode::Figures),
+            "only",
+            kind,
+            &stub,
+        );
+        let options = options
+            .set("backends.only.concurrency", 1)
+            .set("backends.only.retries", 2);
+        let server = Server::with(pro(options, &["only"]));
+        let customer = server.customer("10.00");
+        let jobs: Vec<String> = (0..20)
+            .map(|_| {
+                let answer = server.generation(&customer, "/text-generations", &fox());
+                answer.expect(202).job_id()
+            })
+            .collect();
+        until("the breaker is open", || {
+            backend_stats(&server, "only")["health"] == "down"
+        });
+        let ended = |word: &str| {
+            let all = jobs.iter().map(|id| server.job(&customer, id));
+            all.filter(|it| it["status"] == word).count()
+        };
+        assert_eq!((ended("failed"), ended("queued")), (5, 15), "{kind}");
+        // The operator fixes it, and tests the backend, which ends the cool-down.
+        server.admin("POST", "/backends/only/test").expect(200);
+        until("the others are done", || ended("done") == 15);
+        server.assert_settled();
+    }
+}

@@ -1,9 +1,11 @@
 //! The Gemini API as a backend: requests and answers.
 
-use crate::service::{KEY, LEFT, ended, failure, gemini_image, image, make, noise, size, start};
+use crate::service::{
+    KEY, LEFT, causes, ended, failure, gemini_image, image, make, noise, size, start,
+};
 use crate::stub::{Reply, Stub};
 use crate::support::sample_images::{encoded, png};
-use crate::support::{Origin, fox_with, origin};
+use crate::support::{OneNode, Origin, fox_with, origin};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use image::ImageFormat;
@@ -236,4 +238,48 @@ fn configured_headers_are_sent_and_override_the_key_header() {
     let keys = seen.headers.iter().filter(|(it, _)| it == "x-goog-api-key");
     assert_eq!(keys.count(), 1);
     assert_eq!(seen.header("x-goog-api-key"), Some("another key"));
+}
+
+#[test]
+fn a_text_in_another_script_is_not_turned_into_question_marks() {
+    let text = "\u{305d}\u{306e}\u{753b}\u{50cf}\u{306f}\u{7121}\u{7406}";
+    let answer =
+        json!({"candidates": [{"finishReason": "STOP", "content": {"parts": [{"text": text}]}}]});
+    let stub = Stub::answering([Reply::json(&answer)]);
+    let (server, customer) = start("gemini", &stub, |it| it.one_node(OneNode::Figures));
+    let job = make(&server, &customer, json!({}));
+    assert_eq!(
+        failure(&server, &customer, &stub, &job),
+        "the image generator returned text instead of an image"
+    );
+    let cause = "it answered with text instead of an image";
+    assert_eq!(causes(&server, &job), [cause], "without the text");
+}
+
+#[test]
+fn base64_in_lines_is_read() {
+    let data = BASE64_STANDARD.encode(png(64, 64));
+    let lines: Vec<&str> = data
+        .as_bytes()
+        .chunks(76)
+        .map(|it| std::str::from_utf8(it).unwrap())
+        .collect();
+    let data = lines.join("\n");
+    let answer = json!({"candidates": [{"finishReason": "STOP", "content": {"parts": [
+        {"inlineData": {"mimeType": "image/png", "data": data}}]}}]});
+    let stub = Stub::answering([Reply::json(&answer)]);
+    let (server, customer) = start("gemini", &stub, |it| it);
+    let job = make(&server, &customer, json!({}));
+    assert_eq!(image(&server, &job), png(64, 64));
+}
+
+#[test]
+fn an_error_in_a_success_has_the_effect_of_its_code() {
+    let busy = json!({"error": {"code": 503, "message": "Overloaded.", "status": "UNAVAILABLE"}});
+    let stub = Stub::answering([Reply::json(&busy)]);
+    let (server, customer) = start("gemini", &stub, |it| it.set("backends.far.retries", 1));
+    let job = make(&server, &customer, json!({}));
+    let error = failure(&server, &customer, &stub, &job);
+    assert_eq!(error, "the image generator is overloaded at the moment");
+    assert_eq!(stub.seen().len(), 2, "retried");
 }

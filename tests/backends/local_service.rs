@@ -2,8 +2,10 @@
 
 use crate::comfyui_stub::{Age, Fate, Stub as Comfy};
 use crate::fixture::{encoded, image, size};
+use crate::peer::{json, text};
 use crate::sdapi_stub::{Kind, Stub as WebUi};
-use crate::support::{Options, Origin, Server, audited, origin, until};
+use crate::service::causes;
+use crate::support::{OneNode, Options, Origin, Server, audited, origin, until};
 use crate::test_directory::TestDirectory;
 use image::ImageFormat;
 use serde_json::json;
@@ -11,6 +13,10 @@ use std::fs;
 
 /// A server whose tier `pro` uses the first backend, then the second.
 fn server(backends: &[(&str, String)]) -> Server {
+    Server::with(options(backends))
+}
+
+fn options(backends: &[(&str, String)]) -> Options {
     let mut options = Options::new().on_disk().allow_loopback();
     let mut task = Vec::new();
     for (name, settings) in backends {
@@ -19,7 +25,7 @@ fn server(backends: &[(&str, String)]) -> Server {
         let entry: toml::Table = format!("name = '{name}'").parse().unwrap();
         task.push(toml::Value::Table(entry));
     }
-    Server::with(options.set("tiers.pro.backends", task))
+    options.set("tiers.pro.backends", task)
 }
 
 fn web_ui(stub: &WebUi, more: &str) -> (&'static str, String) {
@@ -162,4 +168,69 @@ fn an_unusable_workflow_prevents_the_start_of_the_service() {
             .run(&["serve", "--listen", "127.0.0.1:0"])
             .assert_fault(&["`comfy`", "workflow_text", "mine.json", said]);
     }
+}
+
+#[test]
+fn the_cause_of_a_refused_workflow_is_its_node_and_no_cause_is_a_missing_websocket() {
+    let refusal = || {
+        json(
+            400,
+            &json!({
+                "error": {"type": "prompt_outputs_failed_validation", "message": "Prompt outputs failed validation"},
+                "node_errors": {"4": {"class_type": "CheckpointLoaderSimple", "dependent_outputs": ["9"], "errors": [
+                    {"type": "value_not_in_list", "message": "Value not in list", "details": "ckpt_name: 'x'"}]}},
+            }),
+        )
+    };
+    let stub = Comfy::with(Age::New, move |call| match call.line() {
+        line if line.starts_with("GET /ws") => Some(text(404, "no websocket")),
+        line if line.starts_with("POST /prompt") && call.header("x-broken").is_some() => {
+            Some(refusal())
+        }
+        _ => None,
+    });
+    let failed = |more: &str, fates: &[Fate]| {
+        let (name, settings) = comfy(&stub);
+        stub.next(fates);
+        let options = options(&[(name, format!("{settings}\n{more}"))]);
+        let server = Server::with(options.one_node(OneNode::Figures));
+        let customer = server.customer("1.00");
+        let body = json!({"prompt": "a fox", "aspect_ratio": "1:1"});
+        let job = server.generate(&customer, "/text-generations", &body);
+        let job = server.job_once(&customer, &job.job_id(), "failed");
+        causes(&server, &job)
+    };
+    assert_eq!(
+        failed("headers = { X-Broken = 'yes' }", &[]),
+        [
+            "the server refuses the workflow at node 4 (CheckpointLoaderSimple): Value not in list ckpt_name: 'x'"
+        ]
+    );
+    assert_eq!(
+        failed("", &[Fate::Interrupted]),
+        ["the generation was canceled on the image generator"]
+    );
+    assert_eq!(
+        failed("timeout_seconds = 1", &[Fate::Runs, Fate::Runs]),
+        ["no answer within 1 s"]
+    );
+}
+
+#[test]
+fn the_exception_of_a_web_ui_reaches_the_operator() {
+    let stub = WebUi::with(Kind::Automatic, |call| {
+        let nan = json!({"error": "NansException", "detail": "", "body": "", "errors": "A tensor with NaNs."});
+        (call.line() == "POST /sdapi/v1/txt2img").then(|| json(500, &nan))
+    });
+    let options = options(&[web_ui(&stub, "")]);
+    let server = Server::with(options.one_node(OneNode::Figures));
+    let customer = server.customer("1.00");
+    let body = json!({"prompt": "a fox", "aspect_ratio": "1:1"});
+    let job = server.generate(&customer, "/text-generations", &body);
+    let job = server.job_once(&customer, &job.job_id(), "failed");
+    let cause = &causes(&server, &job)[0];
+    assert!(
+        cause.contains("NansException: A tensor with NaNs."),
+        "{cause}"
+    );
 }

@@ -18,6 +18,7 @@ mod inputs;
 mod limits;
 mod local_probe;
 mod local_service;
+mod log;
 mod openai;
 mod peer;
 mod probe;

@@ -1,11 +1,11 @@
 //! The OpenAI images API as a backend: requests and answers.
 
 use crate::service::{
-    Field, KEY, LEFT, ended, failure, form, image, make, openai_image, size, start,
+    Field, KEY, LEFT, causes, ended, failure, form, image, make, openai_image, size, start,
 };
 use crate::stub::{Reply, Stub};
 use crate::support::sample_images::{encoded, png};
-use crate::support::{Customer, Origin, Server, fox_with, origin};
+use crate::support::{Customer, OneNode, Origin, Server, fox_with, origin};
 use image::ImageFormat;
 use serde_json::{Value, json};
 
@@ -225,4 +225,68 @@ fn the_body_of_an_error_response_determines_its_kind() {
         assert_eq!(failure(&server, &customer, &stub, &job), expected);
         assert_eq!(stub.seen().len(), calls, "{body}");
     }
+}
+
+#[test]
+fn an_error_in_a_success_is_reported_with_its_text() {
+    for (answer, expected, cause, calls) in [
+        (
+            json!({"error": {"message": "Rejected.", "code": "content_policy_violation"}}),
+            "blocked for safety: Rejected.",
+            None,
+            1,
+        ),
+        (
+            json!({"error": {"message": "No credit left.", "code": "insufficient_quota"}}),
+            "the image generator is not set up correctly; its operator must fix that",
+            Some("it rejects the key or its account, saying \"No credit left.\""),
+            1,
+        ),
+        (
+            json!({"code": "Busy", "message": "The GPU is busy."}),
+            "the image generator returned no image",
+            Some("it answered without an image, saying \"The GPU is busy.\""),
+            2,
+        ),
+    ] {
+        let stub = Stub::answering([Reply::json(&answer)]);
+        let (server, customer) = start("openai", &stub, |it| {
+            it.one_node(OneNode::Figures).set("backends.far.retries", 1)
+        });
+        let job = make(&server, &customer, json!({}));
+        assert_eq!(failure(&server, &customer, &stub, &job), expected);
+        assert_eq!(stub.seen().len(), calls, "{answer}");
+        let found = causes(&server, &job);
+        match cause {
+            Some(cause) => assert!(found[0].starts_with(cause), "{found:?}"),
+            None => assert!(found.is_empty(), "{found:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_block_of_azure_is_a_block() {
+    for error in [
+        json!({"code": "contentFilter", "message": "Filtered."}),
+        json!({"code": "BadRequest", "message": "Filtered.",
+            "inner_error": {"code": "ResponsibleAIPolicyViolation"}}),
+    ] {
+        let answer = json!({"error": error});
+        let stub = Stub::answering([Reply::error("400 Bad Request", &answer)]);
+        let (server, customer) = start("openai", &stub, |it| it);
+        let job = make(&server, &customer, json!({}));
+        let error = failure(&server, &customer, &stub, &job);
+        assert_eq!(error, "blocked for safety: Filtered.");
+    }
+}
+
+#[test]
+fn a_wrong_path_is_named_to_the_operator_and_not_to_the_caller() {
+    let stub = Stub::answering([Reply::typed("404 Not Found", "text/plain", "no route")]);
+    let (server, customer) = start("openai", &stub, |it| it.one_node(OneNode::Figures));
+    let job = make(&server, &customer, json!({}));
+    let error = failure(&server, &customer, &stub, &job);
+    assert!(!error.contains("/v1"), "{error}");
+    let cause = &causes(&server, &job)[0];
+    assert!(cause.contains("/v1/images/generations"), "{cause}");
 }

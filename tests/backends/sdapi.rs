@@ -433,7 +433,7 @@ fn a_redirect_is_not_followed() {
     });
     run(async {
         let found = outcome(&plain(&fixture, &stub), &fixture.task()).await;
-        assert_outcome(&found, "broken: ");
+        assert_outcome(&found, "unusable: ");
     });
     assert!(stub.calls(IMAGE).is_empty());
 }

@@ -46,7 +46,7 @@ fn a_request_rejected_by_the_server_is_a_setup_error() {
     );
     comes_to(
         || json(401, &json!({"detail": "Incorrect username or password"})),
-        SET_UP,
+        "unusable: the image generator is not set up correctly",
     );
     comes_to(
         || {
@@ -59,7 +59,10 @@ fn a_request_rejected_by_the_server_is_a_setup_error() {
     );
     // stable-diffusion.cpp.
     comes_to(|| json(400, &json!({"error": "invalid params"})), SET_UP);
-    comes_to(|| text(413, "Request Entity Too Large"), SET_UP);
+    comes_to(
+        || text(413, "Request Entity Too Large"),
+        "broken: the request is too large for the image generator",
+    );
     comes_to(|| text(501, ""), SET_UP);
 }
 

@@ -99,6 +99,15 @@ pub fn failure(server: &Server, customer: &Customer, stub: &Stub, job: &Value) -
     error
 }
 
+/// What the operator reads about the failure of a job.
+pub fn causes(server: &Server, job: &Value) -> Vec<String> {
+    let path = format!("/jobs/{}", job["job_id"].as_str().unwrap());
+    let record = server.admin("GET", &path).expect(200).json();
+    let causes = record["causes"].as_array().cloned().unwrap_or_default();
+    let text = |it: &Value| it["message"].as_str().unwrap().to_owned();
+    causes.iter().map(text).collect()
+}
+
 /// A square PNG of noise, three bytes per pixel.
 pub fn noise(side: u32) -> Vec<u8> {
     let noise = RgbImage::from_fn(side, side, |x, y| {

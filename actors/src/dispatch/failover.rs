@@ -36,6 +36,7 @@ pub async fn generate(
     let task = task?;
     let routes = context.pool.routes(job.tier);
     let mut untried: Vec<usize> = (0..routes.len()).collect();
+    let mut passed_on: Option<GenerateError> = None;
     if is_resumed
         && routes.len() > 1
         && let Some(holder) = find_holder(&task, routes, context).await
@@ -69,13 +70,14 @@ pub async fn generate(
                 match stored.unwrap_or_else(|| Err(deadline.exceeded())) {
                     Ok(image) => {
                         let backend = Some(context.pool.backend(route).name.clone());
+                        warn_if_small(job, backend.as_deref(), &image, task.pixels);
                         return Ok(ResultImage { backend, ..image });
                     }
                     Err(error) => {
                         stats.unusable.fetch_add(1, Ordering::Relaxed);
                         // The backend's image is unusable, unless the store failed.
                         if error.outcome() == TryOutcome::Broken {
-                            tries.failed(error.to_string());
+                            tries.failed(&error, error.to_string());
                         }
                         error
                     }
@@ -86,11 +88,19 @@ pub async fn generate(
         if error.allows_failover() {
             stats.given_up.fetch_add(1, Ordering::Relaxed);
         }
-        if !error.allows_failover() || untried.is_empty() || deadline.time_left().is_zero() {
+        if !error.allows_failover() {
             return Err(error);
         }
+        let error = match passed_on {
+            Some(earlier) if earlier.rank() > error.rank() => earlier,
+            _ => error,
+        };
+        if untried.is_empty() || deadline.time_left().is_zero() {
+            return Err(error);
+        }
+        passed_on = Some(error);
         let backend = &context.pool.backend(route).name;
-        tracing::warn!(job = %job.id, %backend, %error, "the backend generated no usable image; the run fails over");
+        tracing::info!(job = %job.id, %backend, "the run fails over");
         drop(lease);
         lease = next_lease(context, job.tier, &untried).await;
     }
@@ -190,29 +200,34 @@ impl Tries<'_> {
                 backend.generator.generate(self.task.clone()),
             );
             let (answer, cause) = with_cause(deadline.work(answer)).await;
-            let error = match answer {
+            let (error, cause) = match answer {
                 Some(Ok(Ok(image))) => {
+                    if let Some(cause) = cause {
+                        let job = &self.task.job;
+                        tracing::warn!(%job, backend = backend.name, cause, "the try succeeded despite a fault");
+                    }
                     self.answered();
                     self.record(began, TryOutcome::Image);
                     lease.pass.record(BreakerEvent::Succeeded, Instant::now());
                     return Ok(image);
                 }
-                Some(Ok(Err(error))) => error,
-                Some(Err(_)) => GenerateError::TimedOut(format!(
-                    "the image generator gave no answer within {} s",
-                    backend.timeout.as_secs()
-                )),
+                Some(Ok(Err(error))) => {
+                    let cause = cause.unwrap_or_else(|| error.to_string());
+                    (error, cause)
+                }
+                Some(Err(_)) => timed_out(backend.timeout, cause),
                 // The deadline of the run, not that of the try, has passed: this does not count against the backend.
-                None => return Err(deadline.exceeded()),
+                None => {
+                    let (job, error) = (&self.task.job, deadline.exceeded());
+                    tracing::warn!(%job, backend = backend.name, %error, "the run used up its time");
+                    return Err(error);
+                }
             };
             self.record(began, error.outcome());
-            match error.outcome() {
-                outcome if outcome.is_failure() => {
-                    self.failed(cause.unwrap_or_else(|| error.to_string()));
-                }
-                TryOutcome::NotAsked => {}
-                _ => self.answered(),
+            if !error.outcome().is_failure() && error.outcome() != TryOutcome::NotAsked {
+                self.answered();
             }
+            self.failed(&error, cause);
             match error.breaker_effect() {
                 BreakerEffect::Success => {
                     lease.pass.record(BreakerEvent::Succeeded, Instant::now())
@@ -245,15 +260,30 @@ impl Tries<'_> {
         self.context.pool.contact(self.route).answered(self.now());
     }
 
-    /// Records a failure of the backend for the operator.
-    fn failed(&self, cause: String) {
+    /// Logs a failed try, and records it for the operator.
+    fn failed(&self, error: &GenerateError, cause: String) {
+        let (job, outcome) = (&self.task.job, error.outcome());
+        let (backend, word) = (&self.context.pool.backend(self.route).name, outcome.word());
+        match outcome {
+            // Without the cause, which may contain the caller's text. The job's error has it.
+            TryOutcome::Blocked => tracing::info!(%job, backend, "the backend blocked the content"),
+            TryOutcome::NotAsked => {
+                tracing::info!(%job, backend, cause, "the backend was not asked");
+            }
+            _ => tracing::warn!(%job, backend, outcome = word, cause, "a try failed"),
+        }
+        if matches!(outcome, TryOutcome::Blocked | TryOutcome::NotAsked) {
+            return;
+        }
         let at = self.now();
         let error = BackendError { at, cause };
         self.log.fail(FailedTry {
-            backend: self.context.pool.backend(self.route).name.clone(),
+            backend: backend.clone(),
             error: error.clone(),
         });
-        self.context.pool.contact(self.route).failed(error);
+        if outcome.is_failure() {
+            self.context.pool.contact(self.route).failed(error);
+        }
     }
 
     fn record(&self, began: Instant, outcome: TryOutcome) {
@@ -265,4 +295,25 @@ impl Tries<'_> {
             self.log.add(backend, began.elapsed(), outcome);
         }
     }
+}
+
+/// The caller pays for a resolution. The operator must know if a backend generates less than half of its pixels.
+fn warn_if_small(job: &Job, backend: Option<&str>, image: &ResultImage, wanted: (u32, u32)) {
+    let area = |(width, height): (u32, u32)| u64::from(width) * u64::from(height);
+    if area((image.width, image.height)) < area(wanted) / 2 {
+        let stored = format!("{}x{}", image.width, image.height);
+        let wanted = format!("{}x{}", wanted.0, wanted.1);
+        tracing::warn!(job = %job.id, backend, stored, wanted, "the image is much smaller than requested");
+    }
+}
+
+/// The error of a try without an answer, and its cause, with an earlier fault of the try.
+fn timed_out(after: Duration, fault: Option<String>) -> (GenerateError, String) {
+    let seconds = after.as_secs();
+    let error = format!("the image generator gave no answer within {seconds} s");
+    let cause = match fault {
+        Some(fault) => format!("no answer within {seconds} s; before that: {fault}"),
+        None => format!("no answer within {seconds} s"),
+    };
+    (GenerateError::TimedOut(error), cause)
 }

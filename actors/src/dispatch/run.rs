@@ -33,6 +33,8 @@ pub async fn run(
         Some(Ok(Ok(image))) => (JobEvent::Finish { image }, RunEnd::Image),
         Some(Ok(Err(error))) => {
             context.failures.remember(job.id, log.take_failures());
+            let outcome = JobOutcome::Failed(error.kind()).word();
+            tracing::info!(job = %job.id, outcome, "the job failed");
             failed_run(error.to_string(), error.kind())
         }
         Some(Err(_)) => {

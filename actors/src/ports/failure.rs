@@ -32,6 +32,9 @@ pub enum GenerateError {
     /// The backend cannot serve this request. Another one may.
     #[error("{0}")]
     Broken(String),
+    /// The backend rejects every request: its key, its account or its address is wrong. Another one may serve the request.
+    #[error("{0}")]
+    Unusable(String),
     /// The backend does not support this request and was not asked. Another one may support it.
     #[error("{0}")]
     NotAsked(String),
@@ -72,6 +75,7 @@ impl GenerateError {
             Self::Transient { .. }  => (K::Unavailable, O::Transient, true,  true,     B::Failure),
             Self::TimedOut(_)       => (K::TimedOut,    O::TimedOut,  true,  true,     B::Failure),
             Self::Broken(_)         => (K::Broken,      O::Broken,    false, true,     B::Success),
+            Self::Unusable(_)       => (K::Broken,      O::Broken,    false, true,     B::Failure),
             Self::NotAsked(_)       => (K::Broken,      O::NotAsked,  false, true,     B::None),
             Self::Storage(_)        => (K::Unavailable, O::NotAsked,  true,  false,    B::None),
         };
@@ -94,6 +98,15 @@ impl GenerateError {
     /// May another backend succeed?
     pub(crate) fn allows_failover(&self) -> bool {
         self.rule().failover
+    }
+
+    /// Of the errors of a run's backends, the job fails with the one that ranks highest: an error that may pass, else an error of a
+    /// backend that was asked.
+    pub(crate) fn rank(&self) -> u8 {
+        match self {
+            Self::NotAsked(_) => 0,
+            error => 1 + u8::from(error.is_retryable()),
+        }
     }
 
     pub(crate) fn breaker_effect(&self) -> BreakerEffect {

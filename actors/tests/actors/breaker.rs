@@ -313,3 +313,24 @@ fn the_late_answer_of_a_try_that_timed_out_is_ignored() {
         world.check();
     });
 }
+
+#[test]
+fn a_backend_that_rejects_every_request_costs_a_few_jobs_and_not_the_whole_queue() {
+    run(async {
+        let generator = ScriptedGenerator::new(vec![Act::Unusable; 6], Act::Image);
+        let world = Plan::with(generator.clone(), 1).start();
+        let mut jobs = Vec::new();
+        for _ in 0..30 {
+            jobs.push(world.accept(A, Tier::Fast, "a fox").await);
+        }
+        for (at, id) in jobs.iter().enumerate() {
+            // Five failures open the breaker, and the sixth is the first probe.
+            match at < 6 {
+                true => assert_eq!(world.failure(*id).await, "its key is wrong"),
+                false => world.done(*id).await,
+            }
+        }
+        assert_eq!(generator.seen().len(), jobs.len(), "no retries");
+        world.check();
+    });
+}

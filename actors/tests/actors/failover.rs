@@ -154,3 +154,26 @@ fn after_a_restart_a_run_resumes_on_the_backend_that_has_its_work() {
         assert_eq!((first.seen().len(), holding.seen().len()), (0, 1));
     });
 }
+
+#[test]
+fn a_job_fails_with_the_error_that_may_pass_or_else_with_that_of_an_asked_backend() {
+    run(async {
+        for (first, second, error) in [
+            (Act::Transient(None), Act::NotAsked, "it is busy"),
+            (Act::Transient(None), Act::Broken, "it is busy"),
+            (Act::Broken, Act::Transient(None), "it is busy"),
+            (Act::Broken, Act::NotAsked, "it is broken"),
+            (Act::NotAsked, Act::Broken, "it is broken"),
+            (Act::NotAsked, Act::NotAsked, "it takes no such thing"),
+            (Act::Transient(None), Act::Refuse, "no such thing"),
+        ] {
+            let mut plan = Plan::with(ScriptedGenerator::always(first), 1);
+            plan.backends.push((ScriptedGenerator::always(second), 1));
+            plan.route = vec![0, 1];
+            let world = plan.start();
+            let id = world.accept(A, Tier::Fast, "a fox").await;
+            assert_eq!(world.failure(id).await, error);
+            world.check();
+        }
+    });
+}

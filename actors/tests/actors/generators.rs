@@ -27,6 +27,7 @@ pub enum Act {
     Nothing,
     Transient(Option<Duration>),
     Broken,
+    Unusable,
     NotAsked,
     Unsound,
     Storage,
@@ -178,6 +179,7 @@ impl Generator for ScriptedGenerator {
                     })
                 }
                 Act::Broken => Err(GenerateError::Broken("it is broken".into())),
+                Act::Unusable => Err(GenerateError::Unusable("its key is wrong".into())),
                 Act::NotAsked => Err(GenerateError::NotAsked("it takes no such thing".into())),
                 Act::Unsound => Err(GenerateError::Unsound("the input is damaged".into())),
                 Act::Storage => Err(GenerateError::Storage("the disk is gone".into())),

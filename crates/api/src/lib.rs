@@ -22,7 +22,7 @@ mod person;
 mod problem;
 pub mod schema;
 mod service;
-mod visible_text;
+pub mod visible_text;
 mod webhook;
 
 pub use account::{

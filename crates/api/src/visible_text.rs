@@ -50,7 +50,8 @@ pub fn check(text: &str) -> Result<(), String> {
     }
 }
 
-fn is_invisible(character: char) -> bool {
+/// Is it a control character, or one that is invisible or changes the direction of the text?
+pub fn is_invisible(character: char) -> bool {
     let is_in = |(first, last): &(char, char)| (*first..=*last).contains(&character);
     character.is_control() || INVISIBLE.iter().any(is_in)
 }

@@ -1,7 +1,6 @@
 //! Cancels a prompt on the server when its run is dropped.
 
 use super::server::Server;
-use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 /// Cancels a prompt, by its id, when dropped while armed. Best effort. During shutdown it does not cancel: the job runs again after
@@ -35,11 +34,13 @@ impl CancelOnDrop {
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        let (Some((server, id)), Ok(runtime)) = (self.work.take(), Handle::try_current()) else {
-            return;
-        };
-        if !*self.cut_off.borrow() {
-            runtime.spawn(async move { server.cancel(&id).await });
+        if let Some((server, id)) = self.work.take()
+            && !*self.cut_off.borrow()
+        {
+            let upstream = server.upstream().clone();
+            upstream.clean_up(format!("cancel the abandoned prompt {id}"), async move {
+                server.cancel(&id).await
+            });
         }
     }
 }

@@ -23,8 +23,8 @@ pub use probe::ComfyUiProbe;
 pub use setup_error::ComfyUiSetupError;
 pub use templates::TemplateError;
 
-use super::local::{finish::finish, originals, size};
-use super::upstream::{Auth, Fault, Upstream, misconfigured};
+use super::local::{finish::finish, originals, out_of_memory, size};
+use super::upstream::{Auth, Fault, Upstream, misconfigured, without_refusal};
 use crate::config::{ComfyUiSettings, Remote};
 use crate::images::Images;
 use cancel_on_drop::CancelOnDrop;
@@ -117,7 +117,7 @@ impl Inner {
         for attempt in 0..MAX_PROMPTS {
             let id = prompt_id::prompt_id(self.server.upstream().name(), &task, attempt);
             let found = self.server.find(&id.to_string()).await;
-            let mut tracked = match found.map_err(to_generate_error)? {
+            let mut tracked = match found.map_err(without_refusal)? {
                 Some((_, PromptStatus::Done(stored))) => {
                     match self.fetch_output(&workflow, &stored).await? {
                         Some(bytes) => return finish(task.account, bytes, task.pixels).await,
@@ -143,7 +143,10 @@ impl Inner {
                 PromptStatus::Done(stored) => match self.fetch_output(&workflow, &stored).await? {
                     Some(bytes) => return finish(task.account, bytes, task.pixels).await,
                     None if tracked.adopted => {}
-                    None => return Err(self.no_image()),
+                    None => {
+                        note_cause("the workflow produced no image: it needs a SaveImage node");
+                        return Err(misconfigured());
+                    }
                 },
                 PromptStatus::Failed(failure) => return Err(self.failed(&failure)),
                 // An earlier try was dropped and canceled it.
@@ -218,10 +221,10 @@ impl Inner {
         {
             guard.disarm();
         }
-        let submitted = submitted.map_err(to_generate_error)?;
+        let submitted = submitted.map_err(without_refusal)?;
         guard.set_id(&submitted.id);
         if !submitted.node_errors.is_empty() {
-            self.server.log_node_errors(&submitted.node_errors);
+            self.server.note_node_errors(&submitted.node_errors);
             if affects_output(&submitted.node_errors, workflow.output()) {
                 // The armed guard cancels the rest of the graph, which cannot yield the image.
                 return Err(misconfigured());
@@ -253,7 +256,7 @@ impl Inner {
                 self.server
                     .upload(original)
                     .await
-                    .map_err(to_generate_error)?,
+                    .map_err(without_refusal)?,
             );
         }
         let (width, height) = size::native(task.pixels, self.settings.max_pixels);
@@ -279,12 +282,9 @@ impl Inner {
         if let Some(named) = task.model.as_ref().or(self.settings.checkpoint.as_ref()) {
             return Ok(named.clone());
         }
-        let known = self.server.checkpoints().await.map_err(to_generate_error)?;
+        let known = self.server.checkpoints().await.map_err(without_refusal)?;
         known.into_iter().next().ok_or_else(|| {
-            let backend = self.server.upstream().name();
-            let cause = "the server has no checkpoint: put one into its models/checkpoints, or use a workflow that loads its model another way";
-            tracing::warn!(%backend, "{cause}");
-            note_cause(cause);
+            note_cause("the server has no checkpoint: put one into its models/checkpoints, or use a workflow that loads its model another way");
             misconfigured()
         })
     }
@@ -296,44 +296,23 @@ impl Inner {
         stored: &[StoredFile],
     ) -> Result<Option<Vec<u8>>, GenerateError> {
         match pick_output(stored, workflow.output()) {
-            Some(file) => self.server.fetch(file).await.map_err(to_generate_error),
+            Some(file) => self.server.fetch(file).await.map_err(without_refusal),
             None => Ok(None),
         }
     }
 
-    fn no_image(&self) -> GenerateError {
-        let backend = self.server.upstream().name();
-        let cause = "the workflow produced no image: it needs a SaveImage node";
-        tracing::warn!(%backend, "{cause}");
-        note_cause(cause);
-        misconfigured()
-    }
-
     fn failed(&self, failure: &Failure) -> GenerateError {
         let upstream = self.server.upstream();
-        let (backend, node) = (upstream.name(), upstream.clean(&failure.node_type));
+        let node = upstream.clean(&failure.node_type);
         let exception = upstream.clean(&failure.exception);
         let message = upstream.clean(&failure.message);
-        tracing::warn!(%backend, node, exception, message, "the workflow failed");
         note_cause(format!(
             "the workflow failed at node {node}: {exception}: {message}"
         ));
         match failure.is_out_of_memory() {
-            true => GenerateError::Transient {
-                reason: "the image generator ran out of memory".into(),
-                retry_after: None,
-            },
+            true => out_of_memory(None),
             false => GenerateError::Broken("the workflow of the image generator failed".into()),
         }
-    }
-}
-
-/// Maps a fault for callers. A refusal by ComfyUI means misconfiguration: the prompt is a plain string in the graph, and the input
-/// images were checked before the upload.
-fn to_generate_error(fault: Fault) -> GenerateError {
-    match GenerateError::from(fault) {
-        GenerateError::Refused(_) => misconfigured(),
-        other => other,
     }
 }
 

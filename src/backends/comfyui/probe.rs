@@ -98,9 +98,6 @@ fn check_checkpoints(
     let names = server.upstream().clean(&known.join(", "));
     findings.works(format!("it answers; its checkpoints: {names}"));
     for name in wanted {
-        match known.contains(name) {
-            true => findings.works(format!("checkpoint {name}")),
-            false => findings.fails(format!("checkpoint {name}: the server does not list it")),
-        }
+        findings.listed("checkpoint", name, known.contains(name));
     }
 }

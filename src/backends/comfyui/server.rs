@@ -15,10 +15,10 @@ use uuid::Uuid;
 const FOLDER: &str = "tintype";
 /// Entries of an old server's history to search.
 const MAX_HISTORY: usize = 64;
+/// Of a refused workflow, to report.
+const MAX_NODE_ERRORS: usize = 4;
 /// Short, because the socket only brings progress.
 const SOCKET_TIMEOUT: Duration = Duration::from_secs(5);
-/// Bounds the background task, so that cancellations do not pile up at a server that hangs.
-const CANCEL_TIMEOUT: Duration = Duration::from_secs(15);
 
 #[derive(Clone)]
 pub struct Server {
@@ -55,7 +55,7 @@ impl Server {
         match json_body(&answer) {
             Some(job) if answer.status.is_success() => {
                 let status = prompt_status::from_job(&job);
-                let status = status.ok_or_else(|| self.garbage("/api/jobs", "not a job"))?;
+                let status = status.ok_or_else(|| self.garbage("no job from /api/jobs"))?;
                 let status = match status {
                     // Some servers list the files only in the history.
                     PromptStatus::Done(stored) if stored.is_empty() => {
@@ -69,7 +69,8 @@ impl Server {
             // The route exists, the job does not.
             Some(error) if answer.status == 404 && error.get("error").is_some() => Ok(None),
             _ if matches!(answer.status.as_u16(), 404 | 405) => self.find_in_lists(id).await,
-            _ => Err(self.unexpected(answer, "/api/jobs")),
+            _ if answer.status.is_success() => Err(self.garbage("no JSON from /api/jobs")),
+            _ => Err(self.upstream.refusal(&answer, None)),
         }
     }
 
@@ -103,7 +104,7 @@ impl Server {
         let list: Value = self.upstream.json(answer).await?;
         match list.is_object() {
             true => Ok(list),
-            false => Err(self.garbage(path.split('?').next().unwrap_or_default(), "not a list")),
+            false => Err(self.garbage(&format!("no list from {path}"))),
         }
     }
 
@@ -122,30 +123,37 @@ impl Server {
             .cloned()
             .unwrap_or_default();
         if !answer.status.is_success() {
-            self.log_node_errors(&node_errors);
-            return Err(self.upstream.refusal(&answer, None));
+            let fault = self.upstream.refusal(&answer, None);
+            // Afterwards, because these tell more.
+            self.note_node_errors(&node_errors);
+            return Err(fault);
         }
         match submitted["prompt_id"].as_str() {
             Some(theirs) => Ok(SubmittedPrompt {
                 id: theirs.to_owned(),
                 node_errors,
             }),
-            None => Err(self.garbage("/prompt", "no prompt_id")),
+            None => Err(self.garbage("no prompt_id from /prompt")),
         }
     }
 
-    pub fn log_node_errors(&self, errors: &serde_json::Map<String, Value>) {
-        let backend = self.upstream.name();
-        for (node, described) in errors.iter().take(8) {
+    /// Notes the errors of the first nodes as the cause of the try.
+    pub fn note_node_errors(&self, errors: &serde_json::Map<String, Value>) {
+        let mut refused = Vec::new();
+        for (node, described) in errors.iter().take(MAX_NODE_ERRORS) {
             let class = described["class_type"].as_str().unwrap_or_default();
-            for error in described["errors"].as_array().into_iter().flatten().take(4) {
-                let text = |key: &str| self.upstream.clean(error[key].as_str().unwrap_or_default());
-                let (kind, message, details) = (text("type"), text("message"), text("details"));
-                tracing::warn!(%backend, node, class, kind, message, details, "the server refuses a node of the workflow");
-                note_cause(format!(
-                    "the server refuses node {node} ({class}) of the workflow: {message} {details}"
-                ));
-            }
+            // The first error of a node is the cause of its others.
+            let error = &described["errors"][0];
+            let text = |key: &str| error[key].as_str().unwrap_or_default();
+            let (message, details) = (text("message"), text("details"));
+            refused.push(
+                self.upstream
+                    .clean(&format!("node {node} ({class}): {message} {details}")),
+            );
+        }
+        if !refused.is_empty() {
+            let nodes = refused.join("; ");
+            note_cause(format!("the server refuses the workflow at {nodes}"));
         }
     }
 
@@ -169,7 +177,7 @@ impl Server {
         let uploaded = json_body(&answer).unwrap_or_default();
         // Use the name in the answer: the server renames a file whose name is taken.
         let Some(name) = uploaded["name"].as_str().filter(|name| !name.is_empty()) else {
-            return Err(self.garbage("/upload/image", "no name"));
+            return Err(self.garbage("no name from /upload/image"));
         };
         Ok(match uploaded["subfolder"].as_str() {
             Some(folder) if !folder.is_empty() => format!("{folder}/{name}"),
@@ -215,7 +223,7 @@ impl Server {
             .or_else(|| choices[1]["options"].as_array());
         names
             .map(|names| to_strings(names))
-            .ok_or_else(|| self.garbage("/object_info", "no list of checkpoints"))
+            .ok_or_else(|| self.garbage("no list of checkpoints from /object_info"))
     }
 
     /// # Errors
@@ -230,42 +238,33 @@ impl Server {
     pub async fn open_socket(&self, id: &str) -> Option<Socket> {
         let path = format!("/ws?clientId={id}");
         let opening = self.upstream.websocket(&path);
-        timeout(SOCKET_TIMEOUT, opening).await.ok()?.ok()
+        timeout(SOCKET_TIMEOUT, opening).await.ok()?
     }
 
-    /// Cancels a queued or running prompt, and no other. Best effort: logs failures and gives up after a timeout.
-    pub async fn cancel(&self, id: &str) {
-        if timeout(CANCEL_TIMEOUT, self.try_cancel(id)).await.is_err() {
-            self.upstream.logged("/api/jobs", Fault::TimedOut);
-        }
-    }
-
-    async fn try_cancel(&self, id: &str) {
+    /// Cancels a queued or running prompt, and no other.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub async fn cancel(&self, id: &str) -> Result<(), Fault> {
         let path = format!("/api/jobs/{id}/cancel");
         if let Ok(answer) = self.upstream.post_json(&path, "{}".into()).await
             && answer.status.is_success()
         {
-            return;
+            return Ok(());
         }
         let delete = json!({"delete": [id]}).to_string().into();
         let _ = self.upstream.post_json("/queue", delete).await;
         // Old servers interrupt the running prompt, whatever its id: check that it is this one.
-        let queue = self.list("/queue").await;
-        if queue.is_ok_and(|queue| prompt_status::is_running(&queue, id)) {
+        if prompt_status::is_running(&self.list("/queue").await?, id) {
             let interrupt = json!({"prompt_id": id}).to_string().into();
-            let _ = self.upstream.post_json("/interrupt", interrupt).await;
+            let answer = self.upstream.post_json("/interrupt", interrupt).await?;
+            self.upstream.expect_success(answer)?;
         }
+        Ok(())
     }
 
-    fn garbage(&self, path: &str, what: &str) -> Fault {
-        self.upstream.logged(path, Fault::Garbage(what.to_owned()))
-    }
-
-    fn unexpected(&self, answer: Answer, path: &str) -> Fault {
-        match answer.status.is_success() {
-            true => self.garbage(path, "not the expected JSON"),
-            false => self.upstream.refusal(&answer, None),
-        }
+    fn garbage(&self, what: &str) -> Fault {
+        self.upstream.noted(Fault::Garbage(what.to_owned()))
     }
 }
 

@@ -5,7 +5,7 @@ use super::prompt_events::PromptEvents;
 use super::prompt_status::PromptStatus;
 use super::server::Server;
 use crate::backends::preview::preview;
-use crate::backends::upstream::Fault;
+use crate::backends::upstream::{Fault, without_refusal};
 use std::time::Duration;
 use tintype_actors::ports::GenerateError;
 use tintype_actors::ports::Progress;
@@ -78,7 +78,7 @@ pub async fn wait(
             }
             Err(fault) => {
                 if outage.record_failure(Instant::now()) {
-                    return Err(super::to_generate_error(fault));
+                    return Err(without_refusal(fault));
                 }
             }
         }

@@ -1,6 +1,5 @@
 //! Parses the answer of a `generateContent` call.
 
-use super::super::image_bytes;
 use serde::Deserialize;
 
 /// The relevant fields of the answer. The parser accepts both casings; every field may be null or absent.
@@ -58,17 +57,41 @@ pub struct ModelEntry {
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
-    Image(Vec<u8>),
+    /// Base64.
+    Image(String),
     /// Refused for its content; a retry would be refused too.
-    Blocked(String),
+    Blocked(Reason),
+    /// The model's text instead of an image. A retry may bring an image.
+    Text(String),
     /// No image, but a retry may succeed.
-    Nothing(String),
+    Nothing(Reason),
     /// The answer does not have the form of this API.
-    Garbage(&'static str),
+    Garbage,
+}
+
+/// Why there is no image.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// In our words, with the code of the API if it sent one.
+    pub what: String,
+    /// In the words of the API.
+    pub message: String,
+}
+
+impl Reason {
+    fn new(what: &str, code: &str, message: Option<&str>) -> Self {
+        Self {
+            what: match code {
+                "" => what.to_owned(),
+                code => format!("{what} ({code})"),
+            },
+            message: message.unwrap_or_default().to_owned(),
+        }
+    }
 }
 
 /// Values of `finishReason` that refuse the content.
-const REFUSALS: [&str; 8] = [
+const REFUSALS: [&str; 9] = [
     "IMAGE_SAFETY",
     "IMAGE_PROHIBITED_CONTENT",
     "IMAGE_RECITATION",
@@ -77,10 +100,12 @@ const REFUSALS: [&str; 8] = [
     "SAFETY",
     "BLOCKLIST",
     "SPII",
+    "MODEL_ARMOR",
 ];
 
+const NOTHING: &str = "the image generator returned no image";
+
 impl GenerateContent {
-    /// CPU-heavy: call it on the blocking pool.
     pub fn outcome(self) -> Outcome {
         let feedback = self.prompt_feedback;
         if let Some(reason) = feedback.as_ref().and_then(|it| it.block_reason.as_deref())
@@ -89,63 +114,48 @@ impl GenerateContent {
             let message = feedback
                 .as_ref()
                 .and_then(|it| it.block_reason_message.as_deref());
-            return Outcome::Blocked(refusal_message("the prompt was refused", reason, message));
+            return Outcome::Blocked(Reason::new("the prompt was refused", reason, message));
         }
         let Some(candidates) = self.candidates else {
             return match feedback {
-                Some(_) => Outcome::Nothing("the image generator returned no image".into()),
-                None => Outcome::Garbage("an answer without candidates"),
+                Some(_) => Outcome::Nothing(Reason::new(NOTHING, "", None)),
+                None => Outcome::Garbage,
             };
         };
-        let Some(candidate) = candidates.into_iter().next() else {
-            return Outcome::Nothing("the image generator returned no image".into());
-        };
-        candidate.outcome()
+        match candidates.into_iter().next() {
+            Some(candidate) => candidate.outcome(),
+            None => Outcome::Nothing(Reason::new(NOTHING, "", None)),
+        }
     }
 }
 
 impl Candidate {
     fn outcome(self) -> Outcome {
-        let parts = self.content.and_then(|it| it.parts).unwrap_or_default();
-        let shown = || parts.iter().filter(|it| it.thought != Some(true));
+        let mut parts = self.content.and_then(|it| it.parts).unwrap_or_default();
+        parts.retain(|it| it.thought != Some(true));
         // A thinking model may send its drafts first: the last image is the result.
-        let data = shown()
-            .filter_map(|it| it.inline_data.as_ref()?.data.as_deref())
-            .next_back();
-        if let Some(data) = data {
-            return match image_bytes(data) {
-                Some(bytes) => Outcome::Image(bytes),
-                None => Outcome::Garbage("an image that is not base64"),
-            };
+        let mut images = parts
+            .iter_mut()
+            .filter_map(|it| it.inline_data.take()?.data);
+        if let Some(data) = images.next_back() {
+            return Outcome::Image(data);
         }
         let reason = self.finish_reason.unwrap_or_default();
         let message = self.finish_message.as_deref();
         if REFUSALS.contains(&reason.as_str()) {
-            return Outcome::Blocked(refusal_message("the image was refused", &reason, message));
+            return Outcome::Blocked(Reason::new("the image was refused", &reason, message));
         }
-        let words: Vec<&str> = shown()
+        let words: Vec<&str> = parts
+            .iter()
             .filter_map(|it| it.text.as_deref())
             .map(str::trim)
             .filter(|it| !it.is_empty())
             .collect();
-        Outcome::Nothing(match (words.is_empty(), reason.as_str()) {
-            (false, _) => format!(
-                "the image generator returned text instead of an image: {}",
-                words.join(" ")
-            ),
-            (true, "" | "STOP") => "the image generator returned no image".into(),
-            (true, reason) => {
-                refusal_message("the image generator returned no image", reason, message)
-            }
-        })
-    }
-}
-
-/// Adds the reason code, and the backend's message if any.
-fn refusal_message(what: &str, reason: &str, message: Option<&str>) -> String {
-    match message.map(str::trim).filter(|it| !it.is_empty()) {
-        Some(message) => format!("{what} ({reason}): {message}"),
-        None => format!("{what} ({reason})"),
+        match (words.is_empty(), reason.as_str()) {
+            (false, _) => Outcome::Text(words.join(" ")),
+            (true, "STOP") => Outcome::Nothing(Reason::new(NOTHING, "", message)),
+            (true, reason) => Outcome::Nothing(Reason::new(NOTHING, reason, message)),
+        }
     }
 }
 
@@ -173,7 +183,7 @@ mod tests {
             {"inline_data": {"mime_type": "image/png", "data": "-__-"}},
             {"thought": true, "inlineData": {"mimeType": "image/png", "data": "BBBB"}},
         ]}}], "usageMetadata": {}});
-        assert_eq!(outcome(answer), Outcome::Image(vec![0xfb, 0xff, 0xfe]));
+        assert_eq!(outcome(answer), Outcome::Image("-__-".into()));
     }
 
     #[test]
@@ -182,16 +192,13 @@ mod tests {
             assert!(matches!(ended(reason), Outcome::Blocked(_)), "{reason}");
         }
         let answer = json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}});
-        assert_eq!(
-            outcome(answer),
-            Outcome::Blocked("the prompt was refused (PROHIBITED_CONTENT)".into())
-        );
+        let reason = Reason::new("the prompt was refused", "PROHIBITED_CONTENT", None);
+        assert_eq!(outcome(answer), Outcome::Blocked(reason));
         let answer = json!({"candidates": [{"finishReason": "IMAGE_SAFETY", "content": {},
             "finishMessage": "Unable to show it."}]});
-        assert_eq!(
-            outcome(answer),
-            Outcome::Blocked("the image was refused (IMAGE_SAFETY): Unable to show it.".into())
-        );
+        let message = Some("Unable to show it.");
+        let reason = Reason::new("the image was refused", "IMAGE_SAFETY", message);
+        assert_eq!(outcome(answer), Outcome::Blocked(reason));
     }
 
     #[test]
@@ -208,12 +215,7 @@ mod tests {
         }
         let answer = json!({"candidates": [{"finishReason": "STOP", "content": {"parts": [
             {"text": "musing", "thought": true}, {"text": "What shall it show?"}]}}]});
-        assert_eq!(
-            outcome(answer),
-            Outcome::Nothing(
-                "the image generator returned text instead of an image: What shall it show?".into()
-            )
-        );
+        assert_eq!(outcome(answer), Outcome::Text("What shall it show?".into()));
         for empty in [json!({"candidates": []}), json!({"promptFeedback": {}})] {
             assert!(matches!(outcome(empty), Outcome::Nothing(_)));
         }
@@ -221,12 +223,8 @@ mod tests {
 
     #[test]
     fn a_response_of_another_format_is_garbage() {
-        for answer in [
-            json!({}),
-            json!({"images": []}),
-            json!({"candidates": [{"content": {"parts": [{"inlineData": {"data": "?"}}]}}]}),
-        ] {
-            assert!(matches!(outcome(answer), Outcome::Garbage(_)));
+        for answer in [json!({}), json!({"images": []})] {
+            assert_eq!(outcome(answer), Outcome::Garbage);
         }
     }
 }

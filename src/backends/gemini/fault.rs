@@ -8,19 +8,29 @@ pub fn to_fault(upstream: &Upstream, answer: &Answer) -> Fault {
     let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     // Some servers wrap the envelope in a list of one.
     let error = body.get(0).unwrap_or(&body).get("error");
-    if answer.status.as_u16() == 400 && error.is_some_and(is_operator_error) {
-        let message = super::super::upstream::error_message(&answer.body).unwrap_or_default();
-        return upstream.logged("", Fault::Unusable(upstream.clean(&message)));
+    if matches!(answer.status.as_u16(), 400 | 403) && error.is_some_and(rejects_account) {
+        let message = upstream.message(&answer.body);
+        return upstream.noted(Fault::AccountRejected(message));
     }
     upstream.refusal(answer, error.and_then(retry_delay))
 }
 
-/// Google answers 400 to a bad key, an unsupported location and an account without a plan, as if the request were at fault.
-fn is_operator_error(error: &Value) -> bool {
+/// The fault in a success: some gateways wrap the error answer of the API in one. `body` is that of an answer without an image.
+pub fn in_success(upstream: &Upstream, mut answer: Answer) -> Option<Fault> {
+    let body: Value = serde_json::from_slice(&answer.body).ok()?;
+    let code = body.pointer("/error/code")?.as_u64()?;
+    answer.status = u16::try_from(code).ok()?.try_into().ok()?;
+    let is_error = answer.status.is_client_error() || answer.status.is_server_error();
+    is_error.then(|| to_fault(upstream, &answer))
+}
+
+/// Google answers 400 to a bad key, an unsupported location and an account without a plan, as if the request were at fault, and 403
+/// to a key or an account that is suspended.
+fn rejects_account(error: &Value) -> bool {
     let reasons = details(error).filter_map(|it| it.get("reason")?.as_str());
     let mut bad_key = reasons.filter(|it| it.starts_with("API_KEY_"));
-    error.get("status").and_then(Value::as_str) == Some("FAILED_PRECONDITION")
-        || bad_key.next().is_some()
+    let status = error.get("status").and_then(Value::as_str);
+    matches!(status, Some("FAILED_PRECONDITION" | "PERMISSION_DENIED")) || bad_key.next().is_some()
 }
 
 /// `RetryInfo.retryDelay`: seconds, with an optional fraction, and the suffix `s`.
@@ -63,11 +73,12 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_key_and_an_unsupported_location_are_operator_errors() {
+    fn a_bad_key_an_unsupported_location_and_a_suspended_account_reject_all_requests() {
         let key = json!({"status": "INVALID_ARGUMENT", "details": [{"reason": "API_KEY_INVALID"}]});
         let place = json!({"status": "FAILED_PRECONDITION", "message": "User location"});
         let request = json!({"status": "INVALID_ARGUMENT", "details": [{"fieldViolations": []}]});
-        assert!(is_operator_error(&key) && is_operator_error(&place));
-        assert!(!is_operator_error(&request));
+        let suspended = json!({"status": "PERMISSION_DENIED", "message": "suspended"});
+        assert!([key, place, suspended].iter().all(rejects_account));
+        assert!(!rejects_account(&request));
     }
 }

@@ -7,7 +7,7 @@ mod probe;
 mod request;
 
 use super::inputs::{self, Accepts};
-use super::upstream::{Auth, Fault, Upstream, UpstreamSetupError, blocking};
+use super::upstream::{Auth, Fault, Upstream, UpstreamSetupError, blocking, for_caller};
 use crate::config::Remote;
 use crate::images::Images;
 use answer::{GenerateContent, Outcome};
@@ -15,7 +15,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use model::Model;
 pub use probe::GeminiProbe;
-use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator};
+use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator, note_cause};
 use tintype_imaging::ImageKind;
 use tintype_storage::domain::tier::Resolution;
 
@@ -74,15 +74,43 @@ impl Gemini {
         if !answer.status.is_success() {
             return Err(fault::to_fault(&self.upstream, &answer).into());
         }
+        let message = answer.message();
         let content: GenerateContent = self.upstream.json(answer).await?;
-        match blocking(move || content.outcome()).await {
-            Outcome::Image(bytes) => Ok(GeneratedImage::foreign(bytes)),
-            Outcome::Blocked(why) => Err(GenerateError::Blocked(self.upstream.clean(&why))),
-            Outcome::Nothing(why) => Err(GenerateError::NoImage(self.upstream.clean(&why))),
-            Outcome::Garbage(what) => {
-                let fault = Fault::Garbage(what.to_owned());
-                Err(self.upstream.logged(&path, fault).into())
+        match content.outcome() {
+            Outcome::Image(data) => {
+                let image = self.upstream.decode_image(data).await?;
+                Ok(GeneratedImage::foreign(image))
             }
+            Outcome::Blocked(why) => {
+                let why = self.with_message(&why.what, &why.message);
+                Err(GenerateError::Blocked(why))
+            }
+            Outcome::Text(text) => {
+                // Without the text, which may repeat the prompt.
+                note_cause("it answered with text instead of an image");
+                let what = "the image generator returned text instead of an image";
+                Err(GenerateError::NoImage(self.with_message(what, &text)))
+            }
+            Outcome::Nothing(why) => {
+                let why = self.with_message(&why.what, &why.message);
+                Err(GenerateError::NoImage(why))
+            }
+            Outcome::Garbage => {
+                let fault = fault::in_success(&self.upstream, message);
+                let garbage = || Fault::Garbage("an answer without candidates".into());
+                Err(fault
+                    .unwrap_or_else(|| self.upstream.noted(garbage()))
+                    .into())
+            }
+        }
+    }
+
+    /// A text for the caller, with a message of the backend if it can be shown.
+    fn with_message(&self, what: &str, message: &str) -> String {
+        let what = self.upstream.clean(what);
+        match for_caller(self.upstream.clean(message)) {
+            message if message.is_empty() => what,
+            message => format!("{what}: {message}"),
         }
     }
 }

@@ -1,48 +1,59 @@
 //! Maps error answers of the OpenAI API. Their codes are more specific than the status.
 
-use super::super::upstream::{Answer, Fault, Upstream, error_message};
+use super::super::upstream::{Answer, Fault, Upstream, for_caller};
 use serde_json::Value;
 use tintype_actors::ports::GenerateError;
 
-/// Codes that refuse the content.
-const BLOCKED: [&str; 3] = [
+/// Codes that refuse the content; the last two are Azure's.
+const BLOCKED: [&str; 5] = [
     "moderation_blocked",
     "content_policy_violation",
     "content_filter",
+    "contentFilter",
+    "ResponsibleAIPolicyViolation",
 ];
-/// Codes for problems that only the operator can fix.
-const OPERATOR_ERRORS: [&str; 5] = [
+/// Codes that refuse the key or its account.
+const ACCOUNT_ERRORS: [&str; 6] = [
     "insufficient_quota",
     "billing_hard_limit_reached",
     "billing_not_active",
-    "model_not_found",
+    "account_deactivated",
     "invalid_api_key",
+    "unsupported_country_region_territory",
 ];
+const MODEL_ERRORS: [&str; 1] = ["model_not_found"];
 
 /// Values of `error.param` for fields that the caller does not control.
 const OPERATOR_FIELDS: [&str; 5] = ["model", "quality", "size", "response_format", "n"];
 
 pub fn to_generate_error(upstream: &Upstream, answer: &Answer) -> GenerateError {
+    by_code(upstream, answer).unwrap_or_else(|| upstream.refusal(answer, None).into())
+}
+
+/// The error of a known code; `None` if only the status tells.
+pub fn by_code(upstream: &Upstream, answer: &Answer) -> Option<GenerateError> {
     let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let codes = codes(&body);
     let has_code = |known: &[&str]| codes.iter().any(|code| known.contains(&code.as_str()));
-    let message = || upstream.clean(&error_message(&answer.body).unwrap_or_default());
+    let message = upstream.message(&answer.body);
     if has_code(&BLOCKED) {
-        return GenerateError::Blocked(match message() {
+        return Some(GenerateError::Blocked(match for_caller(message) {
             text if text.is_empty() => "the image generator refused the content".into(),
             text => text,
-        });
+        }));
+    }
+    if has_code(&ACCOUNT_ERRORS) {
+        return Some(upstream.noted(Fault::AccountRejected(message)).into());
     }
     let param = body.pointer("/error/param").and_then(Value::as_str);
-    if has_code(&OPERATOR_ERRORS) || param.is_some_and(|it| OPERATOR_FIELDS.contains(&it)) {
-        return upstream.logged("", Fault::Unusable(message())).into();
-    }
-    upstream.refusal(answer, None).into()
+    let is_setting = param.is_some_and(|it| OPERATOR_FIELDS.contains(&it));
+    (has_code(&MODEL_ERRORS) || is_setting)
+        .then(|| upstream.noted(Fault::ModelRejected(message)).into())
 }
 
-/// `error.code` and `error.type`; servers use the same codes in either.
+/// `error.code`, `error.type` and the code of Azure's filter; servers use the same codes in either.
 fn codes(body: &Value) -> Vec<String> {
-    let error = body.get("error");
-    let word = |key: &str| error?.get(key)?.as_str().map(str::to_owned);
-    [word("code"), word("type")].into_iter().flatten().collect()
+    let places = ["/error/code", "/error/type", "/error/inner_error/code"];
+    let word = |place: &&str| body.pointer(place)?.as_str().map(str::to_owned);
+    places.iter().filter_map(word).collect()
 }

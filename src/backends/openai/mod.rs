@@ -6,7 +6,6 @@ mod probe;
 mod request;
 mod size;
 
-use super::image_bytes;
 use super::inputs::{self, Accepts};
 use super::upstream::{Answer, Auth, Fault, Upstream, UpstreamSetupError, blocking};
 use crate::config::{ImageField, OpenAiDialect, Remote};
@@ -76,11 +75,11 @@ impl OpenAi {
         if !answer.status.is_success() {
             return Err(fault::to_generate_error(&self.upstream, &answer));
         }
+        let message = answer.message();
         let images: ImagesAnswer = self.upstream.json(answer).await?;
         let Some(item) = images.first() else {
-            return Err(GenerateError::NoImage(
-                "the image generator returned no image".into(),
-            ));
+            let known = fault::by_code(&self.upstream, &message);
+            return Err(known.unwrap_or_else(|| self.upstream.no_image(&message.body)));
         };
         self.image(item).await
     }
@@ -98,17 +97,13 @@ impl OpenAi {
 
     /// Decodes the image, or fetches it from the address in the answer.
     async fn image(&self, item: Item) -> Result<GeneratedImage, GenerateError> {
-        let data = match item {
-            Item::Data(text) => blocking(move || image_bytes(&text)).await,
+        let bytes = match item {
+            Item::Data(text) => self.upstream.decode_image(text).await?,
             Item::Address(url) => {
                 let answer = self.upstream.get_same_origin(&url).await?;
-                Some(self.upstream.expect_success(answer)?.body.to_vec())
+                self.upstream.expect_success(answer)?.body.to_vec()
             }
         };
-        let bytes = data.ok_or_else(|| {
-            let fault = Fault::Garbage("an image that is not base64".into());
-            self.upstream.logged("", fault)
-        })?;
         Ok(GeneratedImage::foreign(bytes))
     }
 }

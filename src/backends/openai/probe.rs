@@ -43,10 +43,7 @@ impl Probe for OpenAiProbe {
             let names = upstream.clean(&known.join(", "));
             findings.works(format!("it answers; its models: {names}"));
             for model in models {
-                match known.contains(&model) {
-                    true => findings.works(format!("model {model}")),
-                    false => findings.fails(format!("model {model}: the server does not list it")),
-                }
+                findings.listed("model", &model, known.contains(&model));
             }
             findings
         }

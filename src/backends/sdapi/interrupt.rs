@@ -1,13 +1,7 @@
 //! Interrupts a generation on the server when its run is dropped.
 
 use super::progress;
-use crate::backends::upstream::Upstream;
-use std::time::Duration;
-use tokio::runtime::Handle;
-use tokio::time::timeout;
-
-/// Bounds the whole background task, so that such tasks do not pile up at a server that hangs.
-const TIMEOUT: Duration = Duration::from_secs(15);
+use crate::backends::upstream::{Fault, Upstream};
 
 /// Interrupts a task when dropped while armed. Best effort.
 ///
@@ -33,22 +27,22 @@ impl Interrupt {
 
 impl Drop for Interrupt {
     fn drop(&mut self) {
-        let (Some((upstream, task_id)), Ok(runtime)) = (self.work.take(), Handle::try_current())
-        else {
-            return;
-        };
-        runtime.spawn(async move {
-            // `Upstream` logs faults.
-            let _ = timeout(TIMEOUT, interrupt(&upstream, &task_id)).await;
-        });
+        if let Some((upstream, task_id)) = self.work.take() {
+            let server = upstream.clone();
+            upstream.clean_up(
+                format!("interrupt the abandoned task {task_id}"),
+                async move { interrupt(&server, &task_id).await },
+            );
+        }
     }
 }
 
-async fn interrupt(upstream: &Upstream, task_id: &str) {
+async fn interrupt(upstream: &Upstream, task_id: &str) -> Result<(), Fault> {
     if progress::is_active(upstream, task_id).await {
         let words = upstream.for_small_answers();
-        let _ = words
-            .post_json("/sdapi/v1/interrupt", Default::default())
-            .await;
+        let path = "/sdapi/v1/interrupt";
+        let answer = words.post_json(path, Default::default()).await?;
+        words.expect_success(answer)?;
     }
+    Ok(())
 }

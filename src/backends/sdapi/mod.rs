@@ -12,8 +12,10 @@ pub mod request;
 
 pub use probe::SdApiProbe;
 
-use super::local::{finish::finish, originals, size};
-use super::upstream::{Answer, Auth, Fault, Upstream, UpstreamSetupError, blocking, misconfigured};
+use super::local::{finish::finish, originals, out_of_memory, size};
+use super::upstream::{
+    Answer, Auth, Fault, Upstream, UpstreamSetupError, blocking, without_refusal,
+};
 use crate::config::{Remote, SdApiSettings};
 use crate::images::Images;
 use answer::{GenerationAnswer, ImageAnswer, NoImage, UpscaleAnswer};
@@ -22,7 +24,7 @@ use futures_util::future::LocalBoxFuture;
 use interrupt::Interrupt;
 use request::Request;
 use std::sync::Arc;
-use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator};
+use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator, note_cause};
 
 /// A server that speaks `/sdapi/v1`.
 #[derive(Clone)]
@@ -97,12 +99,13 @@ impl Inner {
         // On a fault the guard stays armed: the server may still be working.
         let answered = answered?;
         interrupt.disarm();
-        let made = self.read::<GenerationAnswer>(answered).await?;
+        let (made, used) = self.read::<GenerationAnswer>(answered).await?;
         if self.alone && progress::was_interrupted(&self.upstream).await {
             return Err(GenerateError::Broken(
                 "the generation was interrupted on the image generator".into(),
             ));
         }
+        self.check_checkpoint(&task, used.as_deref());
         let small = native.0 < wanted.0 || native.1 < wanted.1;
         let made = match &self.settings.upscaler {
             Some(upscaler) if small => self.upscale(made, upscaler.clone(), wanted).await,
@@ -125,34 +128,43 @@ impl Inner {
         let body = String::from_utf8_lossy(&answer.body[..answer.body.len().min(65_536)]);
         if body.contains("OutOfMemory") || body.to_ascii_lowercase().contains("out of memory") {
             self.upstream.refusal(answer, None);
-            return GenerateError::Transient {
-                reason: "the image generator ran out of memory".into(),
-                retry_after: answer.retry_after(),
-            };
+            return out_of_memory(answer.retry_after());
         }
+        let fault = self.upstream.refusal(answer, None);
         if answer.status == 404 && body.contains("\"Not Found\"") {
-            let backend = self.upstream.name();
-            tracing::warn!(%backend, "the server does not know the path; start A1111 or Forge with --api");
+            note_cause("the server does not know the path; start A1111 or Forge with --api");
         }
-        match GenerateError::from(self.upstream.refusal(answer, None)) {
-            GenerateError::Refused(_) => misconfigured(),
-            other => other,
+        without_refusal(fault)
+    }
+
+    /// A1111 and Forge silently ignore the name of a checkpoint that they do not have, and use the loaded one.
+    fn check_checkpoint(&self, task: &GenerationTask, used: Option<&str>) {
+        if let (Some(wanted), Some(used)) = (request::checkpoint(&self.settings, task), used)
+            && !request::may_name(wanted, used)
+        {
+            let used = self.upstream.clean(used);
+            note_cause(format!(
+                "it generated with the checkpoint {used} instead of {wanted}; does it have {wanted}?"
+            ));
         }
     }
 
-    async fn read<T: ImageAnswer>(&self, answer: Answer) -> Result<Vec<u8>, GenerateError> {
+    /// The image, and the name of its checkpoint.
+    async fn read<T: ImageAnswer>(
+        &self,
+        answer: Answer,
+    ) -> Result<(Vec<u8>, Option<String>), GenerateError> {
+        let message = answer.message();
         let read: T = self.upstream.json(answer).await?;
-        let picked = blocking(move || read.image()).await;
-        picked.map_err(|fault| {
-            let logged = self.upstream.logged("", Fault::Garbage(fault.to_string()));
-            match fault {
-                // Some servers report a failure this way. The server is healthy, and a retry may succeed.
-                NoImage::Empty => {
-                    GenerateError::NoImage("the image generator returned no image".into())
-                }
-                NoImage::Form | NoImage::Encoding => logged.into(),
+        match read.image() {
+            Ok(it) => Ok((self.upstream.decode_image(it.base64).await?, it.checkpoint)),
+            // The server is healthy, and a retry may succeed.
+            Err(NoImage::Empty) => Err(self.upstream.no_image(&message.body)),
+            Err(NoImage::Form) => {
+                let fault = Fault::Garbage("an answer unlike those of /sdapi/v1".into());
+                Err(self.upstream.noted(fault).into())
             }
-        })
+        }
     }
 
     /// Has the server upscale the image. If that fails, returns it unchanged, and [`finish`] enlarges it.
@@ -163,10 +175,7 @@ impl Inner {
             Ok(answer) => self.read::<UpscaleAnswer>(answer).await,
             Err(error) => Err(error),
         };
-        enlarged.unwrap_or_else(|_| {
-            let backend = self.upstream.name();
-            tracing::warn!(%backend, "the upscaler failed; the image is enlarged without it");
-            made
-        })
+        // The try logs the fault, although it succeeds.
+        enlarged.map_or(made, |(image, _)| image)
     }
 }

@@ -82,8 +82,5 @@ fn names(entry: &Value) -> impl Iterator<Item = &str> {
 fn look_up(findings: &mut Findings, what: &str, wanted: &str, known: &[Value]) {
     // The servers also accept a checkpoint without the hash at the end of its title.
     let is = |name: &str| name == wanted || name.starts_with(&format!("{wanted} ["));
-    match known.iter().any(|entry| names(entry).any(is)) {
-        true => findings.works(format!("{what} {wanted}")),
-        false => findings.fails(format!("{what} {wanted}: the server does not list it")),
-    }
+    findings.listed(what, wanted, known.iter().any(|entry| names(entry).any(is)));
 }

@@ -101,8 +101,46 @@ fn options(settings: &SdApiSettings, task: &GenerationTask) -> Value {
     // Lossless, because the image may still be cropped or enlarged. The operator's table may override it.
     options.insert("samples_format".into(), "png".into());
     options.extend(settings.override_settings.clone());
-    if let Some(checkpoint) = task.model.as_ref().or(settings.checkpoint.as_ref()) {
-        options.insert("sd_model_checkpoint".into(), checkpoint.clone().into());
+    if let Some(checkpoint) = checkpoint(settings, task) {
+        options.insert("sd_model_checkpoint".into(), checkpoint.into());
     }
     Value::Object(options)
+}
+
+/// The checkpoint to request; `None` for the loaded one.
+pub fn checkpoint<'a>(settings: &'a SdApiSettings, task: &'a GenerationTask) -> Option<&'a str> {
+    task.model.as_deref().or(settings.checkpoint.as_deref())
+}
+
+/// May `wanted` name the checkpoint that the server calls `used`? Servers take a file name with or without its folder, its extension
+/// and its hash, or the hash alone, and report the bare name.
+pub fn may_name(wanted: &str, used: &str) -> bool {
+    let bare = |name: &str| {
+        let name = name.split(" [").next().unwrap_or_default();
+        let file = name.rsplit(['/', '\\']).next().unwrap_or_default();
+        let stem = [".safetensors", ".ckpt", ".gguf", ".sft"];
+        let stem = stem.iter().find_map(|it| file.strip_suffix(it));
+        stem.unwrap_or(file).to_lowercase()
+    };
+    let is_hash = wanted.len() >= 8 && wanted.bytes().all(|it| it.is_ascii_hexdigit());
+    is_hash || bare(wanted) == bare(used)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_to_name_a_checkpoint_is_recognized() {
+        for wanted in [
+            "sd_xl_base_1.0",
+            "sd_xl_base_1.0.safetensors",
+            "SDXL/sd_xl_base_1.0.safetensors [31e35c80fc]",
+            "sdxl\\SD_XL_base_1.0.safetensors",
+            "31e35c80fc",
+        ] {
+            assert!(may_name(wanted, "sd_xl_base_1.0"), "{wanted}");
+        }
+        assert!(!may_name("sd_xl_base_1.0", "v1-5-pruned"));
+    }
 }

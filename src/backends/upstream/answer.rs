@@ -5,9 +5,14 @@ use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use std::time::{Duration, SystemTime};
 
+/// Longer bodies are images, not messages.
+const MAX_MESSAGE_BODY: usize = 64 * 1024;
+
 /// A status of any class with a complete body. A truncated or oversized answer is a [`Fault`](super::Fault) instead.
 #[derive(Clone, Debug)]
 pub struct Answer {
+    /// The path of the request, for the operator.
+    pub path: String,
     pub status: StatusCode,
     pub headers: HeaderMap,
     /// At most [`MAX_ANSWER`](super::MAX_ANSWER) bytes.
@@ -21,6 +26,21 @@ impl Answer {
         let text = value.and_then(|it| it.to_str().ok()).unwrap_or_default();
         let bare = text.split(';').next().unwrap_or_default();
         bare.trim().to_ascii_lowercase()
+    }
+
+    /// A copy without a body that is too long for a message, so that it keeps no image in memory.
+    pub fn message(&self) -> Self {
+        let is_long = self.body.len() > MAX_MESSAGE_BODY;
+        Self {
+            path: self.path.clone(),
+            status: self.status,
+            headers: self.headers.clone(),
+            body: if is_long {
+                Bytes::new()
+            } else {
+                self.body.clone()
+            },
+        }
     }
 
     pub fn retry_after(&self) -> Option<Duration> {

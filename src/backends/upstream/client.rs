@@ -1,5 +1,6 @@
 //! The HTTP client of one backend: connections, credentials, size limits.
 
+use super::super::image_bytes;
 use super::error_message::sanitize;
 use super::redaction::redactions;
 use super::{Answer, Fault, blocking, error_message};
@@ -17,7 +18,7 @@ use std::error::Error as _;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_actors::ports::note_cause;
+use tintype_actors::ports::{GenerateError, note_cause};
 use tintype_egress::SetupError;
 use url::Url;
 
@@ -27,6 +28,8 @@ pub const MAX_ANSWER: usize = 128 * 1024 * 1024;
 const MAX_SMALL_ANSWER: usize = 8 * 1024 * 1024;
 /// In bytes. The client reads no more of an error answer.
 const MAX_ERROR: usize = 256 * 1024;
+/// Of a request's path in a fault; the backend may have chosen the path.
+const MAX_PATH_CHARS: usize = 200;
 /// For DNS lookup, connection and TLS handshake together.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Usual Python servers close an idle connection after 5 s; closing earlier avoids requests on a connection that is closing.
@@ -125,7 +128,7 @@ impl Upstream {
     /// # Errors
     /// When no complete answer arrives. An answer of any status is `Ok`; see [`expect_success`](Self::expect_success).
     pub async fn get(&self, path: &str) -> Result<Answer, Fault> {
-        self.exchange(path, self.request(Method::GET, path)).await
+        self.exchange(self.request(Method::GET, path)).await
     }
 
     /// Sends a POST with serialized JSON. Serialize a large body with [`blocking`].
@@ -135,7 +138,7 @@ impl Upstream {
     pub async fn post_json(&self, path: &str, json: Bytes) -> Result<Answer, Fault> {
         let request = self.request(Method::POST, path);
         let request = request.header(CONTENT_TYPE, "application/json").body(json);
-        self.exchange(path, request).await
+        self.exchange(request).await
     }
 
     /// Sends a POST with `value`, serialized to JSON on the blocking pool.
@@ -158,7 +161,7 @@ impl Upstream {
     /// As [`get`](Self::get).
     pub async fn post_form(&self, path: &str, form: Form) -> Result<Answer, Fault> {
         let request = self.request(Method::POST, path).multipart(form);
-        self.exchange(path, request).await
+        self.exchange(request).await
     }
 
     /// Sends a GET to an address from the backend's own answer, relative or absolute, on the origin of `base_url` only.
@@ -171,10 +174,9 @@ impl Upstream {
         let url = below.join(address).ok();
         let own = url.filter(|url| url.origin() == self.inner.base.origin());
         let Some(url) = own else {
-            return Err(self.logged("", Fault::OtherOrigin));
+            return Err(self.noted(Fault::OtherOrigin));
         };
-        let path = url.path().to_owned();
-        self.exchange(&path, self.inner.http.request(Method::GET, url))
+        self.exchange(self.inner.http.request(Method::GET, url))
             .await
     }
 
@@ -189,16 +191,38 @@ impl Upstream {
         Err(self.refusal(&answer, None))
     }
 
-    /// The fault for an error answer, also logged. `retry_after` is the delay from the body; it takes precedence over the headers.
+    /// The fault for an error answer, also noted. `retry_after` is the delay from the body; it takes precedence over the headers.
     pub fn refusal(&self, answer: &Answer, retry_after: Option<Duration>) -> Fault {
-        let message = error_message(&answer.body);
-        let message = message.map_or(String::new(), |text| self.clean(&text));
-        let fault = Fault::Status {
+        self.noted(Fault::Status {
             status: answer.status,
-            message,
+            path: answer.path.chars().take(MAX_PATH_CHARS).collect(),
+            message: self.message(&answer.body),
             retry_after: retry_after.or_else(|| answer.retry_after()),
-        };
-        self.logged("", fault)
+        })
+    }
+
+    /// The message of an error answer, sanitized; empty if it has none.
+    pub fn message(&self, body: &[u8]) -> String {
+        error_message(body).map_or(String::new(), |text| self.clean(&text))
+    }
+
+    /// Notes why a success holds no image: some gateways answer an error with a success. Returns the caller's error.
+    pub fn no_image(&self, body: &[u8]) -> GenerateError {
+        let message = self.message(body);
+        note_cause(match message.is_empty() {
+            true => "it answered without an image".to_owned(),
+            false => format!("it answered without an image, saying \"{message}\""),
+        });
+        GenerateError::NoImage("the image generator returned no image".into())
+    }
+
+    /// Decodes a base64 image on the blocking pool.
+    ///
+    /// # Errors
+    /// [`Fault::Garbage`] if it is not base64.
+    pub async fn decode_image(&self, text: String) -> Result<Vec<u8>, Fault> {
+        let decoded = blocking(move || image_bytes(&text)).await;
+        decoded.ok_or_else(|| self.noted(Fault::Garbage("an image that is not base64".into())))
     }
 
     /// Parses the body as JSON on the blocking pool.
@@ -226,19 +250,18 @@ impl Upstream {
                     error.column()
                 )),
             };
-            self.logged("", fault)
+            self.noted(fault)
         })
     }
 
-    /// Sanitizes a text of the backend for callers: one line of ASCII without addresses, paths or secrets.
+    /// Sanitizes a text of the backend for callers: one line of visible characters without addresses, paths or secrets.
     pub fn clean(&self, text: &str) -> String {
         sanitize(text, &self.inner.redactions)
     }
 
-    /// Logs a fault for the operator, notes it as the job's cause, and returns it.
-    pub fn logged(&self, path: &str, fault: Fault) -> Fault {
-        let backend = self.name();
-        tracing::warn!(%backend, path, "{fault}");
+    /// Notes a fault as the cause of the try, which logs it if it fails, and returns it.
+    pub fn noted(&self, fault: Fault) -> Fault {
+        tracing::debug!(backend = self.name(), "{fault}");
         note_cause(fault.to_string());
         fault
     }
@@ -249,9 +272,7 @@ impl Upstream {
         self.inner.http.request(method, format!("{base}{path}"))
     }
 
-    async fn exchange(&self, path: &str, request: RequestBuilder) -> Result<Answer, Fault> {
-        // The query may hold values that must not be logged.
-        let logged_path = path.split('?').next().unwrap_or_default();
+    async fn exchange(&self, request: RequestBuilder) -> Result<Answer, Fault> {
         let fault = match request.send().await {
             Ok(response) => match read_answer(response, self.limit).await {
                 Ok(answer) => return Ok(answer),
@@ -259,7 +280,7 @@ impl Upstream {
             },
             Err(error) => to_fault(&error),
         };
-        Err(self.logged(logged_path, fault))
+        Err(self.noted(fault))
     }
 }
 
@@ -290,6 +311,8 @@ async fn read_answer(mut response: Response, success_limit: usize) -> Result<Ans
         }
     }
     Ok(Answer {
+        // Without the query, which may hold secrets.
+        path: response.url().path().to_owned(),
         status: response.status(),
         headers: std::mem::take(response.headers_mut()),
         body: body.freeze(),

@@ -1,10 +1,13 @@
 //! Extracts the message of an error answer and sanitizes it for callers.
 
 use serde_json::Value;
+use tintype_api::visible_text::is_invisible;
 
 const MAX_CHARS: usize = 300;
 /// Shorter texts are not redacted: they occur in ordinary sentences.
 const MIN_REDACTED_BYTES: usize = 6;
+/// What servers write around an address within a word.
+const SEPARATORS: [char; 8] = ['=', '(', ')', '\'', '"', '`', ',', ';'];
 
 /// The text of an error answer: `error.message`, else `error` itself, else `message`, else `detail` (also as a list with
 /// `msg`), else a plain-text body.
@@ -31,7 +34,11 @@ fn message_of(value: &Value) -> Option<String> {
         text(first).or_else(|| first.get("msg").and_then(text))
     });
     match value.get("error") {
-        Some(Value::String(word)) if !word.contains(' ') => own.or_else(|| Some(word.clone())),
+        Some(Value::String(word)) if !word.contains(' ') => own.or_else(|| {
+            // A1111: the class of an exception, and its text in `errors`.
+            let errors = value.get("errors").and_then(text);
+            Some(errors.map_or_else(|| word.clone(), |it| format!("{word}: {it}")))
+        }),
         Some(Value::String(sentence)) => Some(sentence.clone()),
         Some(error @ Value::Object(_)) => error.get("message").and_then(text).or(own),
         _ => own.or_else(|| text(value)),
@@ -45,7 +52,9 @@ fn plain(body: &[u8]) -> Option<String> {
     is_readable.then(|| text.to_owned())
 }
 
-/// One line of printable ASCII, at most [`MAX_CHARS`] long, without addresses, paths or any of the `redactions`.
+/// One line of visible characters, at most [`MAX_CHARS`] long, without addresses, paths or any of the `redactions`.
+///
+/// Letters of all scripts stay, for the operator; see [`for_caller`].
 pub(super) fn sanitize(text: &str, redactions: &[String]) -> String {
     let mut text = text.to_owned();
     for secret in redactions
@@ -54,28 +63,42 @@ pub(super) fn sanitize(text: &str, redactions: &[String]) -> String {
     {
         text = text.replace(secret.as_str(), "[removed]");
     }
-    let mut line = String::new();
+    let (mut line, mut length) = (String::new(), 0);
     for word in text.split_whitespace() {
         let word = if is_address(word) { "[removed]" } else { word };
         if !line.is_empty() {
             line.push(' ');
+            length += 1;
         }
         line.extend(
             word.chars()
-                .map(|it| if it.is_ascii_graphic() { it } else { '?' }),
+                .map(|it| if is_invisible(it) { '?' } else { it }),
         );
-        if line.len() > MAX_CHARS {
-            line.truncate(MAX_CHARS - 3);
-            line.truncate(line.trim_end().len());
-            line.push_str("...");
-            break;
+        length += word.chars().count();
+        if length > MAX_CHARS {
+            let kept: String = line.chars().take(MAX_CHARS - 3).collect();
+            return format!("{}...", kept.trim_end());
         }
     }
     line
 }
 
-/// Is it a URL, a network address, a host with a port, or a file path?
+/// A sanitized text for the error of a job, which is ASCII: empty if most of the text would be lost.
+pub fn for_caller(text: String) -> String {
+    let written = || text.chars().filter(|it| !it.is_whitespace());
+    let lost = written().filter(|it| !it.is_ascii()).count();
+    match lost * 2 > written().count() {
+        true => String::new(),
+        false => text,
+    }
+}
+
+/// Does the word contain a URL, a network address, a host with a port, or a file path?
 fn is_address(word: &str) -> bool {
+    word.contains("://") || word.split(SEPARATORS).any(is_bare_address)
+}
+
+fn is_bare_address(word: &str) -> bool {
     let bare = word.trim_matches(|it: char| !it.is_ascii_alphanumeric() && !"/[]:".contains(it));
     let unwrapped = bare.trim_matches(['[', ']', ':']);
     let path = |text: &str| text.starts_with('/') && text[1..].contains('/');
@@ -85,8 +108,7 @@ fn is_address(word: &str) -> bool {
             && it.next() == Some(':')
             && matches!(it.next(), Some('\\' | '/'))
     };
-    word.contains("://")
-        || path(bare)
+    path(bare)
         || windows(bare)
         || unwrapped.parse::<std::net::IpAddr>().is_ok()
         || bare.parse::<std::net::SocketAddr>().is_ok()
@@ -107,6 +129,10 @@ mod tests {
             (
                 r#"{"error":"server_error","message":"no memory"}"#,
                 "no memory",
+            ),
+            (
+                r#"{"error":"OutOfMemoryError","detail":"","body":"","errors":"CUDA out of memory."}"#,
+                "OutOfMemoryError: CUDA out of memory.",
             ),
             (
                 r#"{"error":"HTTPException","detail":"Not Found","errors":""}"#,
@@ -146,7 +172,10 @@ mod tests {
     fn a_text_is_one_line_of_ascii_without_addresses_and_secrets() {
         let redactions = ["sk-verysecret".to_owned(), "gpu.example".to_owned()];
         let clean = |text: &str| sanitize(text, &redactions);
-        assert_eq!(clean("a\r\n\tb\u{1b}[31m \u{fc}"), "a b?[31m ?");
+        assert_eq!(
+            clean("a\r\n\tb\u{1b}[31m \u{fc} \u{202e}c"),
+            "a b?[31m \u{fc} ?c"
+        );
         assert_eq!(clean("key sk-verysecret is old"), "key [removed] is old");
         assert_eq!(clean("see https://gpu.example/x."), "see [removed]");
         for address in [
@@ -161,6 +190,9 @@ mod tests {
             "/srv/op/models/x.safetensors",
             "C:\\models\\x",
             "'/srv/a/b'",
+            "path=/srv/a/b",
+            "open('/srv/a/b')",
+            "[address=10.0.0.7]",
         ] {
             assert_eq!(
                 clean(&format!("at {address} now")),
@@ -181,9 +213,19 @@ mod tests {
     }
 
     #[test]
+    fn a_caller_gets_no_text_of_question_marks() {
+        let of = |text: &str| for_caller(text.to_owned());
+        assert_eq!(of("d\u{e9}j\u{e0} vu"), "d\u{e9}j\u{e0} vu");
+        assert_eq!(of("\u{4eca}\u{65e5} PNG \u{4e0d}\u{884c}"), "");
+        assert_eq!(of(""), "");
+    }
+
+    #[test]
     fn a_long_text_is_truncated() {
         let long = sanitize(&"word ".repeat(1_000), &[]);
         assert!(long.len() <= MAX_CHARS && long.ends_with("..."), "{long}");
         assert!(sanitize(&"x".repeat(5_000), &[]).len() <= MAX_CHARS);
+        let long = sanitize(&"\u{4eca} ".repeat(1_000), &[]);
+        assert!(long.chars().count() <= MAX_CHARS && long.ends_with("..."));
     }
 }

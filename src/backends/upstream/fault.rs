@@ -1,5 +1,6 @@
 //! Faults of a backend, with two texts: one for the operator's log, and one for the caller that reveals nothing of the configuration.
 
+use super::for_caller;
 use reqwest::StatusCode;
 use std::time::Duration;
 use tintype_actors::ports::GenerateError;
@@ -18,16 +19,20 @@ pub enum Fault {
     #[error("the answer is larger than {limit} bytes")]
     TooLarge { limit: usize },
     /// Any status but a success.
-    #[error("it answered {status}{}{}", quote(.message), advice(*.status))]
+    #[error("it answered {status}{}{}", quote(.message), advice(*.status, .path))]
     Status {
         status: StatusCode,
+        path: String,
         /// The backend's own message, sanitized for callers.
         message: String,
         retry_after: Option<Duration>,
     },
-    /// The backend reports a problem that only the operator can fix: a bad key, an unpaid account, a model or size that it lacks.
-    #[error("it cannot be used: \"{0}\"; check the key, its account and the configured model")]
-    Unusable(String),
+    /// The backend rejects the key or its account, so it rejects every request.
+    #[error("it rejects the key or its account{}; check `api_key` or `api_key_env`, and the account at the backend", quote(.0))]
+    AccountRejected(String),
+    /// The backend lacks the configured model, or the model rejects one of the operator's settings.
+    #[error("it rejects the model or its settings{}; check the model of the tier or the backend, and its settings", quote(.0))]
+    ModelRejected(String),
     /// The answer does not have the form of this kind of backend.
     #[error("the answer cannot be parsed ({0}); does `base_url` name a server of this kind?")]
     Garbage(String),
@@ -40,8 +45,19 @@ pub enum Fault {
 
 /// The caller's error for every problem that only the operator can fix.
 pub fn misconfigured() -> GenerateError {
-    let text = "the image generator is not set up correctly; its operator must fix that";
-    GenerateError::Broken(text.into())
+    GenerateError::Broken(MISCONFIGURED.into())
+}
+
+const MISCONFIGURED: &str =
+    "the image generator is not set up correctly; its operator must fix that";
+
+/// The caller's error for a fault of a server that takes the prompt as a plain string: it refuses a request only if its configuration
+/// is wrong.
+pub fn without_refusal(fault: Fault) -> GenerateError {
+    match GenerateError::from(fault) {
+        GenerateError::Refused(_) => misconfigured(),
+        other => other,
+    }
 }
 
 fn quote(message: &str) -> String {
@@ -51,17 +67,28 @@ fn quote(message: &str) -> String {
     }
 }
 
-fn advice(status: StatusCode) -> &'static str {
+fn advice(status: StatusCode, path: &str) -> String {
     match status.as_u16() {
         401 | 403 => {
             "; check the backend's `api_key` or `api_key_env`, and the permissions of the key"
+                .into()
         }
-        402 => "; the account at the backend needs a payment",
-        404 | 405 | 410 => "; check `base_url`, and the model of the tier or the backend",
-        407 => "; a proxy requires credentials: add them to `headers`",
-        300..=399 => "; Tintype follows no redirects: set `base_url` to the redirect's target",
-        _ => "",
+        402 => "; the account at the backend needs a payment".into(),
+        404 | 405 | 410 => format!(
+            "; check `base_url` (the path was {path}), and the model of the tier or the backend"
+        ),
+        407 => "; a proxy requires credentials: add them to `headers`".into(),
+        413 => "; raise the limit of the server, or of a proxy in front of it".into(),
+        300..=399 => format!(
+            "; Tintype follows no redirects: set `base_url` to the redirect's target (the path was {path})"
+        ),
+        _ => String::new(),
     }
+}
+
+/// Does the backend, or a proxy in front of it, reject every request? Not 403: filters answer it to single requests.
+fn rejects_all(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 401 | 402 | 407) || status.is_redirection()
 }
 
 fn is_transient(status: StatusCode) -> bool {
@@ -105,14 +132,23 @@ impl From<Fault> for GenerateError {
                 },
                 retry_after,
             },
-            Fault::Status { status, .. } if is_operator_error(status) => misconfigured(),
-            Fault::Unusable(_) => misconfigured(),
-            Fault::Status { message, .. } if message.is_empty() => {
-                Self::Refused("the image generator refused the request".into())
+            Fault::Status { status, .. } if rejects_all(status) => {
+                Self::Unusable(MISCONFIGURED.into())
             }
-            Fault::Status { message, .. } => Self::Refused(format!(
-                "the image generator refused the request: {message}"
-            )),
+            Fault::AccountRejected(_) => Self::Unusable(MISCONFIGURED.into()),
+            Fault::Status { status, .. } if is_operator_error(status) => misconfigured(),
+            Fault::ModelRejected(_) => misconfigured(),
+            Fault::Status { status, .. } if status.as_u16() == 413 => Self::Broken(
+                "the request is too large for the image generator; send smaller input images"
+                    .into(),
+            ),
+            Fault::Status { message, .. } => {
+                let refused = "the image generator refused the request";
+                Self::Refused(match for_caller(message) {
+                    message if message.is_empty() => refused.into(),
+                    message => format!("{refused}: {message}"),
+                })
+            }
         }
     }
 }
@@ -124,6 +160,7 @@ mod tests {
     fn status(code: u16, message: &str) -> Fault {
         Fault::Status {
             status: StatusCode::from_u16(code).unwrap(),
+            path: "/v1/images".into(),
             message: message.into(),
             retry_after: Some(Duration::from_secs(2)),
         }
@@ -137,6 +174,7 @@ mod tests {
                 "transient"
             }
             GenerateError::Broken(_) => "broken",
+            GenerateError::Unusable(_) => "unusable",
             GenerateError::Refused(_) => "refused",
             GenerateError::Blocked(_) => "blocked",
             GenerateError::NoImage(_) => "no image",
@@ -148,12 +186,13 @@ mod tests {
         for code in [408, 409, 425, 429, 500, 502, 503, 504, 520, 524, 529] {
             assert_eq!(class(code), "transient", "{code}");
         }
-        for code in [
-            301, 302, 304, 307, 401, 402, 403, 404, 405, 407, 410, 501, 505,
-        ] {
+        for code in [301, 302, 304, 307, 401, 402, 407] {
+            assert_eq!(class(code), "unusable", "{code}");
+        }
+        for code in [403, 404, 405, 410, 413, 501, 505] {
             assert_eq!(class(code), "broken", "{code}");
         }
-        for code in [400, 406, 411, 412, 413, 415, 422, 451] {
+        for code in [400, 406, 411, 412, 415, 422, 451] {
             assert_eq!(class(code), "refused", "{code}");
         }
     }
@@ -170,10 +209,26 @@ mod tests {
             status(404, "no model abc"),
             Fault::Unreachable("connection refused (abc)".into()),
             Fault::Garbage("abc".into()),
-            Fault::Unusable("abc".into()),
+            Fault::AccountRejected("abc".into()),
+            Fault::ModelRejected("abc".into()),
         ] {
             assert!(fault.to_string().contains("abc"), "{fault}");
             assert!(!text(fault).contains("abc"));
         }
+    }
+
+    #[test]
+    fn a_message_in_another_script_is_for_the_operator_only() {
+        let fault = status(400, "\u{4eca}\u{65e5}");
+        assert!(fault.to_string().contains("\u{4eca}"));
+        let error = GenerateError::from(fault).to_string();
+        assert_eq!(error, "the image generator refused the request");
+    }
+
+    #[test]
+    fn a_wrong_path_is_shown_to_the_operator() {
+        let shown = status(404, "no such route").to_string();
+        assert!(shown.contains("(the path was /v1/images)"), "{shown}");
+        assert!(!status(500, "").to_string().contains("/v1/images"));
     }
 }

@@ -16,6 +16,7 @@
 
 mod answer;
 mod blocking;
+mod cleanup;
 mod client;
 mod error_message;
 mod fault;
@@ -25,7 +26,7 @@ mod socket;
 pub use answer::Answer;
 pub use blocking::{blocking, decoding};
 pub use client::{Auth, MAX_ANSWER, Upstream, UpstreamSetupError};
-pub use error_message::error_message;
-pub use fault::{Fault, misconfigured};
+pub use error_message::{error_message, for_caller};
+pub use fault::{Fault, misconfigured, without_refusal};
 pub use reqwest::multipart::{Form, Part};
 pub use socket::Socket;

@@ -1,6 +1,6 @@
 //! A websocket to a backend (RFC 6455), with the same connection settings, credentials and TLS as every other call.
 
-use super::{Answer, Fault, Upstream};
+use super::Upstream;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use reqwest::header::{CONNECTION, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE};
@@ -17,11 +17,8 @@ impl Upstream {
     /// Opens a websocket below `base_url`; `path` as for [`get`](Self::get).
     ///
     /// Does not check `Sec-WebSocket-Accept`: it guards against caches that answer in place of the server, and no cache
-    /// answers 101.
-    ///
-    /// # Errors
-    /// [`Fault::Status`] for any answer but 101.
-    pub async fn websocket(&self, path: &str) -> Result<Socket, Fault> {
+    /// answers 101. `None` without a websocket: it brings nothing that a job needs, so that is no fault of the try.
+    pub async fn websocket(&self, path: &str) -> Option<Socket> {
         let key = BASE64_STANDARD.encode(rand::random::<[u8; 16]>());
         let request = self
             .request(Method::GET, path)
@@ -29,20 +26,15 @@ impl Upstream {
             .header(UPGRADE, "websocket")
             .header(SEC_WEBSOCKET_VERSION, "13")
             .header(SEC_WEBSOCKET_KEY, key);
-        let broken = |error: reqwest::Error| Fault::BrokenOff(error.without_url().to_string());
-        let response = request.send().await.map_err(broken)?;
+        let response = request.send().await.ok()?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-            let answer = Answer {
-                status: response.status(),
-                headers: response.headers().clone(),
-                body: Default::default(),
-            };
-            return Err(self.refusal(&answer, None));
+            tracing::debug!(backend = self.name(), status = %response.status(), "no websocket");
+            return None;
         }
-        let upgraded = response.upgrade().await.map_err(broken)?;
+        let upgraded = response.upgrade().await.ok()?;
         let config = WebSocketConfig::default()
             .max_message_size(Some(MAX_MESSAGE))
             .max_frame_size(Some(MAX_MESSAGE));
-        Ok(WebSocketStream::from_raw_socket(upgraded, Role::Client, Some(config)).await)
+        Some(WebSocketStream::from_raw_socket(upgraded, Role::Client, Some(config)).await)
     }
 }
