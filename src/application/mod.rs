@@ -23,6 +23,7 @@ pub mod core;
 pub mod damaged_inputs;
 pub(crate) mod deliveries;
 pub(crate) mod deposits;
+pub mod disk_space;
 pub mod error;
 pub(crate) mod export;
 pub mod favourites;

@@ -2,10 +2,11 @@
 
 use super::context::DispatchContext;
 use super::failover::generate;
+use super::failures::FailedTry;
 use super::input_fetch::with_inputs;
 use super::run_log::RunLog;
 use crate::backends::BackendLease;
-use crate::ports::{JobOutcome, RunEnd};
+use crate::ports::{GenerateError, JobOutcome, RunEnd};
 use futures_util::FutureExt as _;
 use std::panic::AssertUnwindSafe;
 use tintype_storage::domain::job::{FailureKind, Job, JobEvent};
@@ -32,7 +33,9 @@ pub async fn run(
     let (event, end) = match outcome {
         Some(Ok(Ok(image))) => (JobEvent::Finish { image }, RunEnd::Image),
         Some(Ok(Err(error))) => {
-            context.failures.remember(job.id, log.take_failures());
+            let tries = log.take_failures();
+            log_failure(&job, &error, &tries);
+            context.failures.remember(job.id, tries);
             failed_run(error.to_string(), error.kind())
         }
         Some(Err(_)) => {
@@ -46,6 +49,22 @@ pub async fn run(
         observer.run_ended(&log.report(&job, end));
     }
     (job, event)
+}
+
+/// One line per failed run, with the last error of each backend. Only at `debug` if the caller's request
+/// is the reason, so that callers cannot fill the log.
+fn log_failure(job: &Job, error: &GenerateError, tries: &[FailedTry]) {
+    let causes: Vec<String> = tries
+        .iter()
+        .map(|it| format!("{}: {}", it.backend, it.error.cause))
+        .collect();
+    let (id, account, model, causes) = (job.id, job.account, job.tier.word(), causes.join("; "));
+    match error.kind() {
+        FailureKind::Refused | FailureKind::Blocked => {
+            tracing::debug!(job = %id, %account, model, %error, causes, "a job failed");
+        }
+        _ => tracing::warn!(job = %id, %account, model, %error, causes, "a job failed"),
+    }
 }
 
 fn failed_run(error: String, kind: FailureKind) -> (JobEvent, RunEnd) {

@@ -238,7 +238,8 @@ impl Upstream {
     /// Logs a fault for the operator, notes it as the job's cause, and returns it.
     pub fn logged(&self, path: &str, fault: Fault) -> Fault {
         let backend = self.name();
-        tracing::warn!(%backend, path, "{fault}");
+        let path = Some(path).filter(|it| !it.is_empty());
+        tracing::warn!(%backend, path, error = %fault, "the backend gave no usable answer");
         note_cause(fault.to_string());
         fault
     }
