@@ -22,6 +22,7 @@ mod ledger;
 mod names;
 mod operator_webhook;
 mod overview;
+mod owners;
 mod pages;
 mod payer;
 mod playground;

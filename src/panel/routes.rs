@@ -3,8 +3,8 @@
 use super::guard::{AUTHENTICATOR, same_site};
 use super::{
     account_list, audit, batches, events, invitations, job_images, jobs, key, ledger,
-    operator_webhook, overview, pages, playground, queue, sent_requests, service, service_usage,
-    sessions, settings, usage, webhook_console, webhook_outcomes,
+    operator_webhook, overview, owners, pages, playground, queue, sent_requests, service,
+    service_usage, sessions, settings, usage, webhook_console, webhook_outcomes,
 };
 use crate::management::{
     accounts, backends, deliveries, deposits, keys, nodes, pause, people, webhooks,
@@ -75,6 +75,9 @@ fn of_operator(api: &mut web::ServiceConfig) {
             .route(web::post().to(CatchPanic(accounts::open))),
     )
     .service(at("/jobs").route(web::get().to(CatchPanic(jobs::list_all))))
+    .service(at("/jobs/{job_id}/account").route(web::get().to(CatchPanic(owners::of_job))))
+    .service(at("/batches/{batch_id}/account").route(web::get().to(CatchPanic(owners::of_batch))))
+    .service(at("/keys/{key_id}/account").route(web::get().to(CatchPanic(owners::of_key))))
     .service(at("/stats").route(web::get().to(CatchPanic(service::show))))
     .service(at("/nodes").route(web::get().to(CatchPanic(nodes::list))))
     .service(at("/backends/{name}/test").route(web::post().to(CatchPanic(backends::test))))
