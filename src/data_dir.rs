@@ -14,6 +14,15 @@ pub fn create(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
+/// Bytes that an unprivileged process may still write on the file system of this directory.
+///
+/// # Errors
+/// The file system cannot be read.
+pub fn free_bytes(path: &Path) -> nix::Result<u64> {
+    let disk = nix::sys::statvfs::statvfs(path)?;
+    Ok(disk.blocks_available().saturating_mul(disk.fragment_size()))
+}
+
 /// Why the directory cannot be created or used, and what to do.
 pub fn fault(path: &Path, error: &io::Error) -> String {
     let reason = match error.kind() {

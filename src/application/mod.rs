@@ -22,6 +22,7 @@ pub mod commit;
 pub mod core;
 pub mod damaged_inputs;
 pub(crate) mod deliveries;
+pub mod disk_space;
 pub mod error;
 pub(crate) mod export;
 pub mod favourites;

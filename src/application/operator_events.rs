@@ -2,15 +2,14 @@
 //! them.
 
 use super::audit_context::Subject;
-use super::blocking::blocking;
 use super::caller::Caller;
 use super::commit::{Change, ChangeGuard};
 use super::core::Core;
 use super::deliveries;
+use super::disk_space::DiskSpace;
 use super::error::Error;
 use super::settings::Settings;
 use super::webhooks;
-use std::path::Path;
 use tintype_actors::backends::{BackendHealth, Health};
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId};
@@ -67,20 +66,12 @@ fn update_alarms(
 }
 
 /// Reports low free space in the data directory.
-pub async fn watch_disk(core: &Core, settings: &Settings) -> Result<(), Error> {
+pub async fn watch_disk(core: &Core, settings: &Settings, found: &DiskSpace) -> Result<(), Error> {
     let Some(operator) = webhook(core) else {
         return Ok(());
     };
-    let data_dir = settings.config.storage.data_dir.clone();
-    let low = settings.config.operator.disk_low_bytes;
-    let shown = data_dir.display().to_string();
-    let free = match blocking(move || Ok::<_, Error>(free_bytes(&data_dir))).await? {
-        Ok(free) => free,
-        Err(fault) => {
-            tracing::warn!(data_dir = %shown, %fault, "could not read the free space of the data directory");
-            return Ok(());
-        }
-    };
+    let shown = settings.config.storage.data_dir.display().to_string();
+    let (free, low) = (found.free_bytes, settings.config.operator.disk_low_bytes);
     let mut alarms = core.store.alarms().await?;
     let before = alarms.clone();
     let mut event = alarms.observe_disk(&shown, free, low, core.now());
@@ -130,12 +121,6 @@ fn to_look(health: BackendHealth) -> BackendCondition {
         },
         Health::Unknown | Health::Degraded | Health::Probing => BackendCondition::Unsure,
     }
-}
-
-/// Bytes available to an unprivileged process.
-fn free_bytes(data_dir: &Path) -> nix::Result<u64> {
-    let disk = nix::sys::statvfs::statvfs(data_dir)?;
-    Ok(disk.blocks_available().saturating_mul(disk.fragment_size()))
 }
 
 /// Sends an event in the commit that stores its alarm.

@@ -107,7 +107,10 @@ async fn listen_until(
         }
         None => None,
     };
+    let listen = listener.local_addr()?;
     let server = server::serve(instance.clone(), listener)?;
+    let version = env!("CARGO_PKG_VERSION");
+    tracing::info!(version, %listen, url = instance.accounts.settings.public_url, "started");
     let handle = server.handle();
     let running = actix_web::rt::spawn(server);
     stop_signal.await;

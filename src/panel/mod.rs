@@ -20,6 +20,7 @@ mod key;
 mod ledger;
 mod names;
 mod overview;
+mod owners;
 mod pages;
 mod payer;
 mod playground;

@@ -36,8 +36,8 @@ pub async fn show(
 ) -> HttpResult {
     let span = charts::span_param(&request)?;
     let depths = core.system.waiting_jobs().depths();
-    let (shared, account) = (core.clone(), of.account.clone());
-    let mut view = blocking(move || figures(&shared, &settings, &account)).await?;
+    let (shared, account, read) = (core.clone(), of.account.clone(), settings.clone());
+    let mut view = blocking(move || figures(&shared, &read, &account)).await?;
     let inner = core.clone().into_inner();
     let chart = charts::read(panel.clone(), inner, of.account.id, None, span);
     chart.await?.put_into(&mut view);
@@ -48,7 +48,7 @@ pub async fn show(
     view["paused"] = describe_pause(&pause::current(&core).await?);
     view["limits"] = json!(answers::account(&core, of.account)?.limits);
     if of.caller.is_operator() {
-        let figures = service::figures(core.clone(), panel).await?;
+        let figures = service::figures(core.clone(), settings, panel).await?;
         // With several nodes, the database is backed up instead.
         if core.system.node().is_none() {
             view["backup"] = json!({"taken": !figures["last_export_at"].is_null()});

@@ -2,7 +2,7 @@
 
 use super::guard::{AUTHENTICATOR, same_site};
 use super::{
-    account_list, audit, batches, events, job_images, jobs, key, ledger, overview, pages,
+    account_list, audit, batches, events, job_images, jobs, key, ledger, overview, owners, pages,
     playground, queue, service, service_usage, sessions, settings, usage, webhook_views,
 };
 use crate::management::{self, accounts, deliveries, keys, people, webhooks};
@@ -66,6 +66,9 @@ fn of_visitors(api: &mut web::ServiceConfig) {
 fn of_operator(api: &mut web::ServiceConfig) {
     api.service(at("/accounts").get(account_list::list).post(accounts::open))
         .service(at("/jobs").get(jobs::list_all))
+        .service(at("/jobs/{job_id}/account").get(owners::of_job))
+        .service(at("/batches/{batch_id}/account").get(owners::of_batch))
+        .service(at("/keys/{key_id}/account").get(owners::of_key))
         .service(at("/stats").get(service::show))
         .service(at("/nodes").get(management::service::nodes))
         .service(at("/backends/{name}/test").post(management::service::test_backend))

@@ -5,11 +5,13 @@ use super::cost_cache::CostCache;
 use crate::api::stats::stats;
 use crate::application::commit::detached;
 use crate::application::core::Core;
+use crate::application::disk_space;
+use crate::application::settings::Settings;
 use crate::web::access::OperatorCall;
 use crate::web::problem::{HttpResult, Problem};
 use actix_web::HttpResponse;
 use actix_web::web::Data;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
@@ -43,19 +45,42 @@ impl StatsCache {
 
 /// The statistics of the whole service. The computation finishes even if the caller disconnects: the next caller finds its result and
 /// starts no second one.
-pub async fn figures(core: Data<Core>, panel: Data<Panel>) -> Result<Value, Problem> {
+pub async fn figures(
+    core: Data<Core>,
+    settings: Data<Settings>,
+    panel: Data<Panel>,
+) -> Result<Value, Problem> {
     detached(async move {
         let compute = async || {
             let figures = stats(&core).await?;
             // A map with string keys always encodes.
-            Ok(serde_json::to_value(figures).unwrap_or_default())
+            let mut figures = serde_json::to_value(figures).unwrap_or_default();
+            figures["disk"] = disk(&settings).await?;
+            Ok(figures)
         };
         panel.stats.get(compute).await
     })
     .await
 }
 
+/// `null` if the file system does not tell its free space.
+async fn disk(settings: &Settings) -> Result<Value, Problem> {
+    let found = disk_space::read(settings).await?;
+    Ok(found.map_or(Value::Null, |it| {
+        json!({
+            "data_dir": settings.config.storage.data_dir.display().to_string(),
+            "free_bytes": it.free_bytes,
+            "is_low": it.is_low,
+        })
+    }))
+}
+
 /// `GET /stats`.
-pub async fn show(_: OperatorCall, core: Data<Core>, panel: Data<Panel>) -> HttpResult {
-    Ok(HttpResponse::Ok().json(figures(core, panel).await?))
+pub async fn show(
+    _: OperatorCall,
+    core: Data<Core>,
+    settings: Data<Settings>,
+    panel: Data<Panel>,
+) -> HttpResult {
+    Ok(HttpResponse::Ok().json(figures(core, settings, panel).await?))
 }

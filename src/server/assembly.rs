@@ -190,7 +190,12 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         process: process_options(&setup, &stores.clock, &process, traces.clone()),
     })?;
     system.joined().await.map_err(StartError::Join)?;
-    let metrics = Metrics::new(started, store_dir(config), traces.clone());
+    let metrics = Metrics::new(
+        started,
+        config.storage.data_dir.clone(),
+        store_dir(config),
+        traces.clone(),
+    );
     let settings = Arc::new(Settings {
         catalog: catalog(&config.tiers),
         config: setup.config,

@@ -4,6 +4,8 @@ use super::orphaned_objects::REQUEST_TEXTS;
 use super::sweeps::{Sweeps, remove_orphans};
 use crate::application::commit::Change;
 use crate::application::core::Core;
+use crate::application::disk_space::{self, DiskWatch};
+use crate::application::error::Error;
 use crate::application::maintainer::Maintainer;
 use crate::application::operator_events;
 use crate::application::services::{AccountService, JobService};
@@ -34,6 +36,7 @@ pub(crate) async fn run(
 ) {
     let core = &jobs.core;
     let mut sweeps = Sweeps::default();
+    let mut disk = DiskWatch::default();
     let mut ticker = interval(TICK);
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
     for tick in 0u64.. {
@@ -49,7 +52,7 @@ pub(crate) async fn run(
         if core.fail_stop.has_tripped() {
             return;
         }
-        report_to_operator(core, &jobs.settings, &maintainer, tick).await;
+        report_to_operator(core, &jobs.settings, &maintainer, &mut disk, tick).await;
         if tick % NOTE_USES_EVERY == NOTE_USES_EVERY - 1 {
             note_key_uses(&accounts).await;
         }
@@ -69,15 +72,38 @@ pub(crate) async fn run(
 }
 
 /// Creates events for the operator's webhook. After a failure the next tick tries again.
-async fn report_to_operator(core: &Core, settings: &Settings, maintainer: &Maintainer, tick: u64) {
+async fn report_to_operator(
+    core: &Core,
+    settings: &Settings,
+    maintainer: &Maintainer,
+    disk: &mut DiskWatch,
+    tick: u64,
+) {
     let mut outcome = operator_events::watch_backends(core, settings).await;
-    if tick.is_multiple_of(WATCH_DISK_EVERY) && maintainer.is_this_node() {
-        outcome = outcome.and(operator_events::watch_disk(core, settings).await);
+    if tick.is_multiple_of(WATCH_DISK_EVERY) {
+        outcome = outcome.and(watch_disk(core, settings, maintainer, disk).await);
     }
     if let Err(error) = outcome
         && !core.is_ending()
     {
         tracing::warn!(%error, "could not report an event to the operator");
+    }
+}
+
+/// Each node logs the state of its disk; one reports it.
+async fn watch_disk(
+    core: &Core,
+    settings: &Settings,
+    maintainer: &Maintainer,
+    disk: &mut DiskWatch,
+) -> Result<(), Error> {
+    let Some(found) = disk_space::read(settings).await? else {
+        return Ok(());
+    };
+    disk.observe(settings, &found);
+    match maintainer.is_this_node() {
+        true => operator_events::watch_disk(core, settings, &found).await,
+        false => Ok(()),
     }
 }
 

@@ -67,6 +67,9 @@ const OF_OPERATOR: &[(&str, &str)] = &[
     ("GET", "/accounts"),
     ("POST", "/accounts"),
     ("GET", "/jobs"),
+    ("GET", "/jobs/{job_id}/account"),
+    ("GET", "/batches/{batch_id}/account"),
+    ("GET", "/keys/{key_id}/account"),
     ("GET", "/stats"),
     ("GET", "/nodes"),
     ("POST", "/backends/{name}/test"),
@@ -144,11 +147,13 @@ impl FullAccount {
 
     /// A path below an account, with the ids of the full account.
     pub fn path(&self, account: &str, template: &str) -> String {
-        let mut path = format!("/accounts/{account}{template}");
-        for (part, id) in &self.ids {
-            path = path.replace(part, id);
-        }
-        path
+        self.service_path(&format!("/accounts/{account}{template}"))
+    }
+
+    /// A path of the service, with the ids of the full account.
+    pub fn service_path(&self, template: &str) -> String {
+        let with = |path: String, (part, id): &(&str, String)| path.replace(part, id);
+        self.ids.iter().fold(template.to_owned(), with)
     }
 
     fn ask(&self, browser: &Browser, method: &str, path: &str) -> Answer {
@@ -219,7 +224,7 @@ fn people_reach_nothing_of_another_account() {
         }
     }
     for (method, path) in OF_OPERATOR {
-        let answer = full.ask(&stranger, method, path);
+        let answer = full.ask(&stranger, method, &full.service_path(path));
         answer.assert_problem(403, "forbidden");
     }
     let path = full.path(&other.account, "/deliveries");

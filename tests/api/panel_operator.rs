@@ -177,3 +177,30 @@ fn the_operator_generates_and_cancels_images_on_behalf_of_an_account() {
     server.job_once(&customer, &first, "done");
     server.assert_money(&customer, "0.961", "0.00", "0.961");
 }
+
+#[test]
+fn the_operator_learns_the_account_of_a_job_a_batch_and_a_key() {
+    let full = FullAccount::new();
+    let operator = full.server.operators_browser();
+    let account = format!("/accounts/{}", full.customer.account);
+    let account = operator
+        .call(&full.server, "GET", &account)
+        .expect(200)
+        .json();
+    for template in [
+        "/jobs/{job_id}/account",
+        "/batches/{batch_id}/account",
+        "/keys/{key_id}/account",
+    ] {
+        let path = full.service_path(template);
+        let owner = operator.call(&full.server, "GET", &path).expect(200).json();
+        let expected = json!({"account_id": account["account_id"], "name": account["name"]});
+        assert_eq!(owner, expected, "{path}");
+        for unknown in ["01a1fa95-0000-7000-8000-000000000000", "nonsense"] {
+            let part = template.split('/').nth(2).unwrap();
+            let path = template.replace(part, unknown);
+            let answer = operator.call(&full.server, "GET", &path).send();
+            answer.assert_problem(404, "not_found");
+        }
+    }
+}

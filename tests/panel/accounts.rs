@@ -190,6 +190,81 @@ fn names_that_are_not_unique_are_warned_of_and_told_apart() {
 }
 
 #[test]
+fn a_new_account_can_be_opened_at_once() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/accounts", "Accounts").await;
+        browser.press("New account").await;
+        browser.fill("name", "studio north").await;
+        browser.press("Open account").await;
+        browser.see("div", "“studio north” was opened.").await;
+        browser.press("Go to it").await;
+        browser.see("h1", "Overview").await;
+        browser
+            .find("//aside//*[@class='whose']/b[.='studio north']")
+            .await;
+        browser
+            .comes_to(
+                "return document.title;",
+                json!("Overview · studio north · Tintype"),
+            )
+            .await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn the_operator_finds_jobs_and_keys_of_any_account_by_their_ids() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        let found = calls(
+            &browser,
+            "const job = await make(base, { prompt: 'a lost fox', aspect_ratio: '1:1' });
+             const key = await send('POST', base + '/keys', { name: 'of default' });
+             await send('POST', '/accounts', { name: 'studio north' });
+             return { job: job.job_id, key: key.key_id };",
+        )
+        .await;
+        let id = |name: &str| found[name].as_str().unwrap().to_owned();
+        let open_other = async || {
+            browser.go("#/accounts", "Accounts").await;
+            browser.press("studio north").await;
+            browser.see("h1", "Overview").await;
+        };
+        let owner = "//aside//*[@class='whose']/b[.='default']";
+        open_other().await;
+        // The link to an account is no page to return to.
+        browser.run("history.back();", vec![]).await;
+        browser.see("h1", "Accounts").await;
+        browser.go("#/jobs", "Jobs").await;
+        browser
+            .fill("prompt", &format!("{}\u{e007}", id("job")))
+            .await;
+        browser.see("p", "a lost fox").await;
+        browser.find(owner).await;
+        browser
+            .see("div", "This belongs to default. That account is now open.")
+            .await;
+        let short = &id("job")[28..];
+        let title = json!(format!("Job …{short} · default · Tintype"));
+        browser.comes_to("return document.title;", title).await;
+        open_other().await;
+        browser
+            .go(&format!("#/keys/{}", id("key")), "of default")
+            .await;
+        browser.find(owner).await;
+        let title = json!("of default · default · Tintype");
+        browser.comes_to("return document.title;", title).await;
+        browser
+            .go("#/jobs/01a1fa95-0000-7000-8000-000000000000", "Not found")
+            .await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
 fn accounts_are_searched_sorted_and_marked_when_their_balance_is_low() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;

@@ -48,6 +48,13 @@ fn a_backend_is_shown_with_its_observed_health_and_a_failed_job_with_its_cause()
         browser
             .find("//tr[contains(., 'a red fox')]//button[.='default']")
             .await;
+        browser
+            .find("//tr[contains(., 'a red fox')]//span[.='The image generator could not be reached.']")
+            .await;
+        browser.go("#/jobs?status=failed", "Jobs").await;
+        browser
+            .find("//tr[contains(., 'a red fox')]//span[.='The image generator could not be reached.']")
+            .await;
         let page = format!("#/jobs/{}", job["job_id"].as_str().unwrap());
         browser.go(&page, "Job").await;
         browser.see("h2", "Cause").await;
@@ -80,6 +87,19 @@ fn jobs_of_all_accounts_have_thumbnails_and_charges_describe_their_jobs() {
         browser
             .find(&format!("{charge}//div[.='fast · 1K · key panel']"))
             .await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn the_operator_is_warned_of_a_disk_that_is_nearly_full() {
+    let settings = [("TINTYPE__OPERATOR__DISK_LOW_BYTES", "1152921504606846976")];
+    browse_with(&settings, |service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.see("div", "The disk is nearly full: ").await;
+        browser.go("#/service", "Service").await;
+        browser.see("div", "The disk is nearly full: ").await;
         browser.leave().await;
         drop(service);
     });

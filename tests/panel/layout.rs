@@ -298,3 +298,30 @@ fn a_phone_names_the_account_and_a_column_of_amounts_is_aligned() {
         drop(service);
     });
 }
+
+#[test]
+fn numbers_of_many_digits_do_not_break_and_do_not_widen_the_page() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        calls(
+            &browser,
+            "return await send('POST', base + '/deposits', { amount: '1234567.123456' });",
+        )
+        .await;
+        let fits = "const number = document.querySelector('.figure .amount'), card = number?.closest('.card').getBoundingClientRect();
+            return number?.textContent === '1,234,667.123456' && number.getClientRects().length === 1 && number.getBoundingClientRect().right <= card.right;";
+        for (width, height) in [(1360, 900), (1024, 768), (390, 844)] {
+            resize(&browser, width, height, "light").await;
+            browser.go("#/accounts", "Accounts").await;
+            browser.go("#/overview", "Overview").await;
+            browser.comes_to(fits, json!(true)).await;
+        }
+        // Half of a laptop's width, as at 200 % zoom.
+        resize(&browser, 660, 450, "light").await;
+        browser.go("#/accounts", "Accounts").await;
+        browser.see("td", "1,234,667.123456 USD").await;
+        assert!(wait_until_loaded(&browser).await <= 660);
+        browser.leave().await;
+        drop(service);
+    });
+}

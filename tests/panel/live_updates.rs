@@ -147,3 +147,26 @@ fn leaving_the_page_does_not_report_a_completed_change_as_failed() {
         drop(service);
     });
 }
+
+#[test]
+fn relative_times_and_the_queue_stay_current_without_an_event() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/accounts", "Accounts").await;
+        browser.see("td", "default").await;
+        // The same element changes: a list that is loaded again has new elements.
+        let ticks = "const time = document.querySelector('td time');
+            if (time !== window.shown) [window.shown, window.before] = [time, time.textContent];
+            return time.textContent !== before;";
+        browser.comes_to(ticks, json!(true)).await;
+
+        let count = "window.loads = 0; const real = window.fetch;
+            window.fetch = (path, ...rest) => { if (String(path).startsWith('/panel/api/queue')) loads += 1; return real(path, ...rest); };";
+        browser.run(count, vec![]).await;
+        browser.go("#/queue", "Queue").await;
+        browser.see("b", "No jobs wait").await;
+        browser.comes_to("return loads >= 3;", json!(true)).await;
+        browser.leave().await;
+        drop(service);
+    });
+}

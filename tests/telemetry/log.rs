@@ -91,6 +91,7 @@ fn each_call_is_logged_with_caller_request_and_duration() {
 fn successful_calls_are_not_logged_by_default() {
     let (log, _) = logged(&[], &[]);
     assert!(!log.contains("tintype::requests"), "{log}");
+    assert!(!log.contains("actix"), "{log}");
     assert!(log.contains("stopped"), "{log}");
 }
 
@@ -164,4 +165,85 @@ fn text_for_a_file_has_no_colours() {
         line.contains(&format!("job={}", accepted.job_id())),
         "{line}"
     );
+}
+
+#[test]
+fn a_failed_job_is_logged_once_with_its_id_and_the_answers_of_its_backends() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = [
+        ("LOG__FORMAT", "json"),
+        ("BACKENDS__GONE__KIND", "openai"),
+        ("BACKENDS__GONE__BASE_URL", "http://127.0.0.1:9/v1"),
+        ("BACKENDS__GONE__RETRIES", "1"),
+        ("TIERS__FAST__BACKENDS", "[{ name = \"gone\" }]"),
+    ];
+    let process = Process::start(dir.path(), &settings);
+    let key = process.first_key.clone().unwrap();
+    let accepted = process
+        .call("POST", "/api/v1/nb/text-generations")
+        .bearer(&key)
+        .json(&fox())
+        .expect(202);
+    let path = format!("/api/v1/jobs/{}?wait=30", accepted.job_id());
+    let ended = process.call("GET", &path).bearer(&key).expect(200);
+    assert_eq!(ended.json()["status"], "failed");
+    let ProcessExit { log, .. } = process.terminate();
+    let lines: Vec<Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let of = |message: &str| -> Vec<&Value> {
+        let found = lines.iter().filter(|it| it["message"] == message);
+        found.collect()
+    };
+    let failed = of("the job failed");
+    assert_eq!(failed.len(), 1, "{log}");
+    assert_eq!(
+        (&failed[0]["job"], &failed[0]["level"], &failed[0]["model"]),
+        (&accepted.job_id().into(), &"WARN".into(), &"fast".into())
+    );
+    assert_eq!(failed[0]["outcome"], "unavailable");
+    let tries = of("a try failed");
+    assert_eq!(tries.len(), 2, "{log}");
+    assert_eq!(tries[0]["backend"], "gone");
+    let cause = tries[0]["cause"].as_str().unwrap();
+    assert!(cause.contains("no connection"), "{log}");
+}
+
+#[test]
+fn the_start_and_a_disk_that_is_nearly_full_are_logged() {
+    let settings = [
+        ("LOG__FORMAT", "json"),
+        ("OPERATOR__DISK_LOW_BYTES", "1152921504606846976"),
+    ];
+    let (log, _) = logged(&settings, &[]);
+    let lines: Vec<Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let of = |message: &str| {
+        let mut found = lines
+            .iter()
+            .filter(|it| it["message"].as_str().unwrap().starts_with(message));
+        let line = found
+            .next()
+            .unwrap_or_else(|| panic!("{message} is not in {log}"));
+        assert!(found.next().is_none(), "{message}: one line\n{log}");
+        line
+    };
+    let started = of("started");
+    assert_eq!(started["version"], env!("CARGO_PKG_VERSION"));
+    assert!(
+        started["listen"]
+            .as_str()
+            .unwrap()
+            .starts_with("127.0.0.1:"),
+        "{started}"
+    );
+    let low = of("the disk is nearly full");
+    assert_eq!(
+        (&low["level"], &low["low_bytes"]),
+        (&"WARN".into(), &1_152_921_504_606_846_976_u64.into())
+    );
+    assert!(low["free_bytes"].as_u64().unwrap() > 0, "{low}");
 }

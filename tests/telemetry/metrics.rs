@@ -302,6 +302,11 @@ fn commits_and_disk_writes_are_reported() {
         of("tintype_store_disk_bytes"),
         of("tintype_store_written_bytes_total"),
     );
+    assert!(of("tintype_disk_free_bytes") > 0.0);
+    let backup = "tintype_last_backup_timestamp_seconds";
+    assert_eq!(figures.get(backup, &[]), None);
+    server.admin("GET", "/export").expect(200);
+    assert!(server.figures().of(backup, &[]) > 1e9);
     match server.inside().system.node() {
         None => assert!(disk > written),
         // The records are in a database, so this process does not sync a disk.

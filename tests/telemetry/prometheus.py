@@ -115,6 +115,8 @@ def evaluated(groups):
 
 def main():
     images(3)
+    # A backup reads the same export.
+    call(f"{URL}/admin/v1/export", key=os.environ["TINTYPE_ADMIN_TOKEN"])
     promtool("check", "metrics", text=call(f"{URL}/metrics"))
     promtool("check", "rules", "alerts.yml")
     promtool("test", "rules", "alerts_test.yml")

@@ -33,8 +33,7 @@ pub async fn run(
         Some(Ok(Ok(image))) => (JobEvent::Finish { image }, RunEnd::Image),
         Some(Ok(Err(error))) => {
             context.failures.remember(job.id, log.take_failures());
-            let outcome = JobOutcome::Failed(error.kind()).word();
-            tracing::info!(job = %job.id, outcome, "the job failed");
+            log_failure(&job, error.kind());
             failed_run(error.to_string(), error.kind())
         }
         Some(Err(_)) => {
@@ -48,6 +47,17 @@ pub async fn run(
         observer.run_ended(&log.report(&job, end));
     }
     (job, event)
+}
+
+/// The lines of the tries have the causes. Without the job's error, which may contain the caller's text.
+fn log_failure(job: &Job, kind: FailureKind) {
+    let (id, account, model, outcome) = (job.id, job.account, job.tier.word(), kind.word());
+    match kind {
+        FailureKind::Refused | FailureKind::Blocked => {
+            tracing::info!(job = %id, %account, model, outcome, "the job failed");
+        }
+        _ => tracing::warn!(job = %id, %account, model, outcome, "the job failed"),
+    }
 }
 
 fn failed_run(error: String, kind: FailureKind) -> (JobEvent, RunEnd) {

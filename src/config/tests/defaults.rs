@@ -80,7 +80,10 @@ fn every_default_is_the_documented_value() {
     assert_eq!(c.first_run.balance.to_string(), "100.00");
     assert_eq!(
         (c.log.filter.as_str(), c.log.format),
-        ("info,tintype::requests=warn", LogFormat::Text)
+        (
+            "info,tintype::requests=warn,actix_server=warn",
+            LogFormat::Text
+        )
     );
     assert_eq!(c.otlp.endpoint, None);
     assert_eq!((c.otlp.sample_ratio, c.otlp.headers.len()), (1.0, 0));

@@ -32,6 +32,7 @@ pub struct Metrics {
     pub requests: Requests,
     ledger: LedgerTotals,
     started: SystemTime,
+    data_dir: PathBuf,
     store_dir: PathBuf,
     exporter: Option<Arc<Exporter>>,
 }
@@ -49,11 +50,17 @@ pub struct Sources<'a> {
 
 impl Metrics {
     /// `started` is the start time of the process; `store_dir` holds the engine's files.
-    pub fn new(started: SystemTime, store_dir: PathBuf, exporter: Option<Arc<Exporter>>) -> Self {
+    pub fn new(
+        started: SystemTime,
+        data_dir: PathBuf,
+        store_dir: PathBuf,
+        exporter: Option<Arc<Exporter>>,
+    ) -> Self {
         Self {
             requests: Requests::default(),
             ledger: LedgerTotals::default(),
             started,
+            data_dir,
             store_dir,
             exporter,
         }
@@ -66,7 +73,7 @@ impl Metrics {
         self.requests.collect(&mut text);
         jobs::collect(&mut text, sources);
         backends::collect(&mut text, sources.system);
-        store::collect(&mut text, sources.store, &self.store_dir);
+        store::collect(&mut text, sources.store, &self.data_dir, &self.store_dir)?;
         self.ledger
             .collect(&mut text, sources.store, sources.currency)?;
         webhooks::collect(&mut text, sources.system, &sources.deliveries);

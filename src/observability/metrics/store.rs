@@ -1,16 +1,22 @@
 //! The job store: commits, disk syncs and size.
 
 use super::exposition::Exposition;
+use crate::data_dir::free_bytes;
 use std::fs;
 use std::path::Path;
-use tintype_storage::engine::EngineStats;
-use tintype_storage::store::Store;
+use tintype_storage::engine::{EngineStats, Wait as _};
+use tintype_storage::store::{Store, StoreError};
 
 /// Depth of the size scan; the store itself has two levels.
 const DEPTH: usize = 4;
 
-/// Blocking: it reads the file sizes.
-pub fn collect(out: &mut Exposition, store: &Store, store_dir: &Path) {
+/// Blocking: it reads the file sizes, and a record.
+pub fn collect(
+    out: &mut Exposition,
+    store: &Store,
+    data_dir: &Path,
+    store_dir: &Path,
+) -> Result<(), StoreError> {
     let EngineStats {
         commits,
         syncs,
@@ -51,6 +57,21 @@ pub fn collect(out: &mut Exposition, store: &Store, store_dir: &Path) {
         "Size of the store's files on disk, without images.",
     )
     .value(&[], size(store_dir, DEPTH));
+    let mut backup = out.gauge(
+        "tintype_last_backup_timestamp_seconds",
+        "Time of the last backup or export of the running service in seconds since the Unix epoch. Absent if there was none.",
+    );
+    if let Some(at) = store.last_export().wait()? {
+        backup.value(&[], at.seconds());
+    }
+    if let Ok(free) = free_bytes(data_dir) {
+        out.gauge(
+            "tintype_disk_free_bytes",
+            "Free space on the file system of the data directory.",
+        )
+        .value(&[], free);
+    }
+    Ok(())
 }
 
 /// The total size of the files below a folder. Unreadable and vanished files count as 0.

@@ -1,10 +1,10 @@
 // Starts the panel: loads the session and shows the requested page.
 import { fill, h } from "./dom.js";
 import { get } from "./api.js";
-import { setCurrency } from "./format.js";
+import { keepTimesCurrent, setCurrency } from "./format.js";
 import { brand, frame } from "./shell.js";
-import { attempt, closeAll, notice, toast } from "./dialogs.js";
-import { claimDrafts } from "./drafts.js";
+import { attempt, closeAll, keepTyped, notice, toast } from "./dialogs.js";
+import { claimDrafts, forgetDialogs } from "./drafts.js";
 import { isAway, recovered, retryLater } from "./recovery.js";
 import { refresher } from "./refresh.js";
 import { listen } from "./live.js";
@@ -35,13 +35,14 @@ const OPERATORS = ["accounts", "service", "nodes", "queue", "all-usage", "audit"
 const FREE = [...OPERATORS, "profile"];
 /** Pages of a single entry of a list. */
 const SINGLE = { jobs: job, batches: batch, keys: key };
+const ENTRIES = { jobs: "Job", batches: "Batch", keys: "API key" };
 const TITLES = { keys: "API keys", "all-usage": "Usage of all accounts", audit: "Audit log" };
 
 const app = document.getElementById("app");
 let session = null;
 let account = null;
-/** Whether the session ended without the visitor signing out. */
-let expired = false;
+/** The kind of visitor whose session ended without signing out, or `null`. */
+let expired = null;
 let leave = () => {};
 
 /** The scroll position, and the number of loaded list pages, of each history entry. */
@@ -56,6 +57,7 @@ function savedPosition() {
 }
 
 function setAccount(chosen) {
+  if (chosen?.id !== account?.id) forgetDialogs();
   account = chosen;
   try { sessionStorage.setItem("tintype-account", JSON.stringify(chosen)); } catch { /* lasts until the next load */ }
 }
@@ -89,6 +91,7 @@ async function show() {
     leave = () => { stop.abort(); leave = () => {}; };
     return signIn(app, enter, expired, stop.signal);
   }
+  if (name === "accounts" && rest[0] && session.kind === "operator" && await openAccount(rest[0])) return;
   const may = session.kind === "operator" || !OPERATORS.includes(name);
   const known = PAGES[name] && may ? name : account ? "overview" : "accounts";
   const pageName = !account && !FREE.includes(known) ? "accounts" : known;
@@ -122,7 +125,13 @@ async function show() {
     stop.abort();
     leave = () => {};
   };
-  document.title = `${TITLES[pageName] ?? pageName[0].toUpperCase() + pageName.slice(1)} · Tintype`;
+  const title = (words) => {
+    // The operator may have tabs with several accounts.
+    const whose = session?.kind === "operator" && !FREE.includes(pageName) ? `${account.name} · ` : "";
+    document.title = `${words} · ${whose}Tintype`;
+  };
+  context.title = title;
+  title(rest[0] && SINGLE[pageName] ? `${ENTRIES[pageName]} …${rest[0].slice(-8)}` : TITLES[pageName] ?? pageName[0].toUpperCase() + pageName.slice(1));
   scrollTo(0, 0);
   const page = (rest[0] && SINGLE[pageName]) || PAGES[pageName];
   let refresh = null;
@@ -132,6 +141,8 @@ async function show() {
     if (error.name === "AbortError" || stop.signal.aborted) return;
     if (error.status === 404 && session.kind === "operator" && !FREE.includes(pageName) && !rest.length) setAccount(null);
     const isGone = error.status === 404 && rest.length > 0;
+    if (isGone && session.kind === "operator" && await openAccountOf(pageName, rest[0], stop.signal)) return;
+    if (stop.signal.aborted) return;
     fill(main, h("div", { class: "stack" }, h("h1", {}, isGone ? "Not found" : "Couldn't load this page"), notice("bad", error.message),
       isAway(error) ? h("p", { class: "muted" }, "The panel retries, and shows the page when the service is back.") : null,
       h("div", {}, isGone ? h("a", { class: "button", href: `#/${pageName}` }, `All ${pageName === "keys" ? "API keys" : pageName}`)
@@ -150,10 +161,42 @@ async function show() {
   for (const width of [640, 860, 1599.9]) matchMedia(`(max-width: ${width}px)`).addEventListener("change", reload, { signal: stop.signal });
 }
 
+/** Follows a link to an account: opens its overview in place of the link. Returns whether it exists. */
+async function openAccount(id) {
+  const asked = location.hash;
+  let found;
+  try {
+    found = await get(`/accounts/${encodeURIComponent(id)}`);
+  } catch {
+    return false;
+  }
+  // The user has gone on meanwhile.
+  if (location.hash !== asked) return true;
+  setAccount({ id: found.account_id, name: found.name });
+  history.replaceState(history.state, "", "#/overview");
+  await show();
+  return true;
+}
+
+/** Opens the account to which this job, batch or key belongs, and its page: a link, or a searched id, does not name the account. */
+async function openAccountOf(pageName, id, signal) {
+  let owner;
+  try {
+    owner = await get(`/${pageName}/${encodeURIComponent(id)}/account`, signal);
+  } catch {
+    return false;
+  }
+  if (signal.aborted || owner.account_id === account.id) return false;
+  setAccount({ id: owner.account_id, name: owner.name });
+  await show();
+  toast(`This belongs to ${owner.name}. That account is now open.`);
+  return true;
+}
+
 async function enter(found) {
   session = found;
   claimDrafts(found.person_id ?? found.kind);
-  expired = false;
+  expired = null;
   setCurrency(found.currency);
   account = savedAccount();
   if (location.hash.startsWith("#/invitation")) history.replaceState(null, "", "#/overview");
@@ -185,10 +228,13 @@ addEventListener("hashchange", async () => {
   document.getElementById("main")?.focus({ preventScroll: true });
 });
 addEventListener("signed-out", ({ detail }) => {
-  expired = detail === "expired" && session !== null;
+  expired = detail === "expired" ? session?.kind ?? null : null;
+  if (expired) keepTyped();
+  document.getElementById("toasts").replaceChildren();
   session = null;
   account = null;
-  try { sessionStorage.removeItem("tintype-account"); } catch { /* none is kept */ }
+  // After an expired session, the operator continues in the same account.
+  if (!expired) try { sessionStorage.removeItem("tintype-account"); } catch { /* none is kept */ }
   show();
 });
 document.querySelector("[data-skip]").addEventListener("click", (event) => {
@@ -209,4 +255,5 @@ async function start() {
   }
 }
 
+keepTimesCurrent();
 await start();

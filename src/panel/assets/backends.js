@@ -1,8 +1,8 @@
-// The backends with their observed health.
+// The health of the service: the disk, and the backends.
 import { h } from "./dom.js";
 import { post } from "./api.js";
-import { attempt } from "./dialogs.js";
-import { badge, millis, time } from "./format.js";
+import { attempt, notice } from "./dialogs.js";
+import { badge, bytes, millis, time } from "./format.js";
 
 const MEANING = {
   unknown: "Not used since the start",
@@ -11,6 +11,9 @@ const MEANING = {
   down: "Not used after repeated failures",
   probing: "One job is testing it",
 };
+
+/** A notice if the disk of the data directory is nearly full. */
+export const diskNotice = ({ disk }) => (disk?.is_low ? notice("bad", `The disk is nearly full: ${bytes(disk.free_bytes)} are free in `, h("code", { class: "wrap" }, disk.data_dir), ". On a full disk no image can be stored, and calls fail.") : null);
 
 /** The consecutive failures, and when a job next tests a backend that is down. */
 function failures(it) {

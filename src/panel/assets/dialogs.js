@@ -2,6 +2,7 @@
 import { form, h } from "./dom.js";
 import { icon } from "./icons.js";
 import { restoreFocus, saveFocus } from "./focus.js";
+import { keepDialog, takeDialog } from "./drafts.js";
 
 /** Shows an element briefly, in the topmost open dialog if there is one: outside it everything is inert. */
 function showToast(element, milliseconds) {
@@ -12,11 +13,13 @@ function showToast(element, milliseconds) {
 
 export const toast = (text, bad = false) => showToast(h("div", { class: `toast fade ${bad ? "bad" : ""}` }, text), bad ? 8000 : 4000);
 
-/** Shows what was done, with an Undo button. */
-export function undoable(text, undo) {
-  const element = h("div", { class: "toast fade" }, text, h("button", { class: "undo", type: "button", onclick: () => { element.remove(); undo(); } }, "Undo"));
+/** Shows what was done, with a button for a next action. */
+export function followUp(text, action, work) {
+  const element = h("div", { class: "toast fade" }, text, h("button", { class: "undo", type: "button", onclick: () => { element.remove(); work(); } }, action));
   showToast(element, 10000);
 }
+
+export const undoable = (text, undo) => followUp(text, "Undo", undo);
 
 /** Runs `work`, shows `success` or the error, then calls `reload`. */
 export async function attempt(work, success, reload) {
@@ -85,27 +88,66 @@ function open(title, text, content, closed) {
   return openBox({ "aria-labelledby": id }, content(h("div", { class: "stack tight" }, h("h2", { id }, title), text ? h("p", { class: "muted" }, text) : null)), closed);
 }
 
+/** The values of a form without files. */
+const valuesOf = (element) => [...new FormData(element)].filter(([, value]) => typeof value === "string");
+
+/** Fills a form; opens the section of each control that changes. */
+function refill(element, values) {
+  for (const control of element.elements) {
+    if (!control.name) continue;
+    const typed = values.filter(([name]) => name === control.name).map(([, value]) => value);
+    const isSwitch = ["checkbox", "radio"].includes(control.type);
+    const [property, value] = isSwitch ? ["checked", typed.includes(control.value)] : ["value", typed[0] ?? ""];
+    if (control[property] === value) continue;
+    control[property] = value;
+    control.closest("details")?.setAttribute("open", "");
+  }
+}
+
+/** Keeps what was typed into the open dialogs for `dialog`, when the session ends. */
+export function keepTyped() {
+  for (const box of document.querySelectorAll("dialog[open]")) box.dispatchEvent(new Event("tintype-keep"));
+}
+
 /** Closes all dialogs, when the user leaves the page. */
 export function closeAll() {
   for (const box of document.querySelectorAll("dialog[open]")) box.close();
 }
 
 /**
- * Opens a dialog with a form. `submit` gets the form data; if it throws, the dialog stays open. Resolves to the result of `submit`
- * once the dialog is closed, or to `undefined` if the user cancels.
+ * Opens a dialog with a form. `submit` gets the form data; if it throws, the dialog stays open, otherwise `success` is shown. Resolves to the result of `submit`
+ * once the dialog is closed, or to `undefined` if the user cancels. Text that was typed when the session ended is filled in again.
  */
-export function dialog({ title, text, fields = [], confirm = "Save", danger = false, submit }) {
+export function dialog({ title, text, fields = [], confirm = "Save", danger = false, submit, success }) {
   return new Promise((resolve) => {
     let outcome;
     const send = h("button", { class: `button ${danger ? "danger" : "main"}`, type: "submit" }, confirm);
-    const box = open(title, text, (words) => form({}, async (data, element) => {
-      outcome = (await submit(data, element)) ?? true;
-      box.close();
+    const again = h("div", { hidden: true }, notice("info", "This is what you typed before your session ended."));
+    let typed;
+    const box = open(title, text, (words) => {
+      typed = form({}, async (data, element) => {
+        outcome = (await submit(data, element)) ?? true;
+        box.close();
+        if (success) toast(success);
+      },
+      words, again, ...fields,
+      h("div", { class: "actions" },
+        h("button", { class: "button quiet", type: "button", onclick: () => { if (!send.disabled) box.close(); } }, "Cancel"), send));
+      return typed;
     },
-    words, ...fields,
-    h("div", { class: "actions" },
-      h("button", { class: "button quiet", type: "button", onclick: () => { if (!send.disabled) box.close(); } }, "Cancel"), send)),
     () => resolve(outcome));
+    const initial = JSON.stringify(valuesOf(typed));
+    const id = JSON.stringify([title, text, initial]);
+    box.addEventListener("tintype-keep", () => {
+      const values = valuesOf(typed);
+      if (JSON.stringify(values) !== initial) keepDialog(id, values);
+    });
+    const before = takeDialog(id);
+    // Later, because the caller may read the initial values of the form once it is open.
+    if (before) queueMicrotask(() => {
+      refill(typed, before);
+      again.hidden = false;
+    });
     // A pending request must not be canceled: its answer may be shown only once.
     box.addEventListener("cancel", (event) => { if (send.disabled) event.preventDefault(); });
   });

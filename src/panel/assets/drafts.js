@@ -16,6 +16,22 @@ export function batchDraftOf(account) {
   return batches.get(account);
 }
 
+/** What was typed into dialogs that the end of the session closed, as [name, value] pairs by dialog. Lasts until the page is reloaded. */
+const dialogs = new Map();
+
+/** `id` identifies a dialog with its initial values, so that nothing typed for one record is offered for another. */
+export const keepDialog = (id, values) => dialogs.set(id, values);
+
+/** Returns what was typed into this dialog, once; `null` if nothing was. */
+export function takeDialog(id) {
+  const values = dialogs.get(id) ?? null;
+  dialogs.delete(id);
+  return values;
+}
+
+/** Deletes what was typed into dialogs, when another account is opened. */
+export const forgetDialogs = () => dialogs.clear();
+
 /** The session storage names the visitor whose drafts these are. */
 const OWNER = "tintype-drafts-of";
 let owner = null;
@@ -51,6 +67,7 @@ export function draftOf(account) {
 export function clearDrafts() {
   images.clear();
   batches.clear();
+  forgetDialogs();
   try {
     for (const name of Object.keys(sessionStorage)) if (name.startsWith(PREFIX)) sessionStorage.removeItem(name);
   } catch { /* none is stored */ }

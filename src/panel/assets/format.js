@@ -13,6 +13,16 @@ export function grouped(text, digits = 0) {
   return `${sign}${whole.replace(/\B(?=(\d{3})+$)/g, ",")}${decimals && `.${decimals}`}`;
 }
 
+/** A count with thousands separators. */
+export const count = (number) => grouped(String(number));
+
+/** The number of a figure. It never breaks: a number of many digits gets a smaller font, so that it fits its card. */
+export function figureNumber(text) {
+  const shown = h("span", { class: "amount" }, text);
+  shown.style.setProperty("--chars", text.length);
+  return shown;
+}
+
 /** An amount with the currency. */
 export const money = (text, digits) => `${grouped(text, digits)} ${currency}`;
 
@@ -32,13 +42,26 @@ const MINUTE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeSty
 export const minute = (at) => MINUTE.format(new Date(at));
 export const moment = (text) => DATE.format(new Date(text));
 
-/** A relative time within a week, otherwise the date. The exact time is in the title. */
-export function time(text) {
-  if (!text) return "–";
+function relative(text) {
   const seconds = (new Date(text) - Date.now()) / 1000;
   const step = STEPS.find(([most]) => Math.abs(seconds) < most);
-  const words = step ? AGO.format(Math.round(seconds / step[2]), step[1]) : moment(text);
-  return h("time", { datetime: text, title: text, class: "nowrap" }, words);
+  return step ? AGO.format(Math.round(seconds / step[2]), step[1]) : moment(text);
+}
+
+/** A relative time within a week, otherwise the date. The exact time is in the title. */
+export const time = (text) => (text ? h("time", { datetime: text, title: text, class: "nowrap", "data-relative": true }, relative(text)) : "–");
+
+/** Milliseconds between updates of the relative times. */
+const TICK = 5_000;
+
+/** Keeps the relative times of the page current: a page without changes is not reloaded. */
+export function keepTimesCurrent() {
+  setInterval(() => {
+    for (const it of document.querySelectorAll("time[data-relative]")) {
+      const words = relative(it.dateTime);
+      if (it.textContent !== words) it.textContent = words;
+    }
+  }, TICK);
 }
 
 export function millis(span) {
@@ -49,10 +72,11 @@ export function millis(span) {
 
 export const duration = (from, to) => millis(new Date(to) - new Date(from));
 
-export function bytes(count) {
-  if (count < 1000) return `${count} bytes`;
-  if (count < 1e6) return `${(count / 1e3).toFixed(0)} kB`;
-  return `${(count / 1e6).toFixed(1)} MB`;
+export function bytes(number) {
+  if (number < 1000) return `${number} bytes`;
+  if (number < 1e6) return `${(number / 1e3).toFixed(0)} kB`;
+  if (number < 1e9) return `${(number / 1e6).toFixed(1)} MB`;
+  return `${(number / 1e9).toFixed(1)} GB`;
 }
 
 const COLOURS = {

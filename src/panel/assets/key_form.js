@@ -68,7 +68,7 @@ export async function createKey(path, context, done) {
 /** Sends only the changed values. */
 export async function changeKey(path, key, context, done) {
   let before = null;
-  const shown = dialog({ title: "Change key", fields: fields(key, context.session),
+  const shown = dialog({ title: "Change key", success: "Saved", fields: fields(key, context.session),
     submit: async (data) => {
       const values = validated(data);
       const changed = Object.entries(values).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]));

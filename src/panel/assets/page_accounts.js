@@ -4,7 +4,7 @@ import { call, get, post, query } from "./api.js";
 import { badge, moment, shortId, time, unit } from "./format.js";
 import { idempotentSubmit } from "./idempotent_submit.js";
 import { head } from "./shell.js";
-import { attempt, dialog } from "./dialogs.js";
+import { attempt, dialog, followUp } from "./dialogs.js";
 import { funds } from "./funds.js";
 import { filterBar, filtersOf, keepFilters, noneOf, select } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
@@ -35,16 +35,20 @@ export async function accounts(main, context) {
       await checkName(data.get("name"), checked);
       const asked = { name: data.get("name"), balance: data.get("balance").trim() || null, low_balance: data.get("low_balance").trim() || null, limits: readAccountLimits(data) };
       return sendLimits(() => submitAccount(JSON.stringify(asked), (headers) => post("/accounts", asked, headers)));
-    } }).then(list.load);
+    } }).then((opened) => {
+    // The account may be far down the list, and another one is open.
+    if (opened) followUp(`“${opened.name}” was opened.`, "Go to it", () => choose(opened));
+    return list.load();
+  });
   const deposit = (account) => addFunds(account).then(list.load);
   const path = (account) => `/accounts/${account.account_id}`;
-  const edit = (account) => dialog({ title: "Edit account", confirm: "Save",
+  const edit = (account) => dialog({ title: "Edit account", confirm: "Save", success: "Saved",
     fields: [field("Name", h("input", { name: "name", required: true, maxlength: 200, autocomplete: "off", value: account.name })), lowBalance(account.low_balance), accountLimitFields(account.limits)],
     submit: (data) => {
       const wanted = { name: data.get("name"), low_balance: data.get("low_balance").trim() || null, limits: readAccountLimits(data) };
       return sendLimits(() => call("PATCH", path(account), wanted));
     } }).then((changed) => (changed && context.renamed(changed) ? null : list.load()));
-  const deactivate = (account) => dialog({ title: `Deactivate “${account.name}”?`, confirm: "Deactivate", danger: true,
+  const deactivate = (account) => dialog({ title: `Deactivate “${account.name}”?`, confirm: "Deactivate", danger: true, success: "Deactivated",
     text: "Its keys stop working now, and its people can only read. Accepted jobs still run.",
     submit: () => call("PATCH", path(account), { active: false }) }).then(list.load);
   const activate = (account) => attempt(() => call("PATCH", path(account), { active: true }), "Activated", list.load);
@@ -53,7 +57,7 @@ export async function accounts(main, context) {
   const choose = (account) => context.choose({ id: account.account_id, name: account.name });
   const columns = [
     { title: "Name", kind: "rest", cell: (it) => h("span", { class: "row" },
-      h("button", { class: "link", type: "button", title: it.name, onclick: () => choose(it) }, h("b", { class: "clip" }, it.name)), it.shares_name ? shortId(it.account_id) : null, isOff(it) ? badge("inactive") : null, it.low ? badge("low", "low balance") : null) },
+      h("a", { class: "link", href: `#/accounts/${it.account_id}`, title: it.name }, h("b", { class: "clip" }, it.name)), it.shares_name ? shortId(it.account_id) : null, isOff(it) ? badge("inactive") : null, it.low ? badge("low", "low balance") : null) },
     { title: "Balance", kind: "num fit", amount: (it) => it.balance },
     { title: "Available", kind: "num fit", amount: (it) => it.available },
     { title: "Opened", kind: "fit", cell: (it) => time(it.created_at) },

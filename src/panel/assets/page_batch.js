@@ -9,7 +9,7 @@ import { empty, listing, table } from "./lists.js";
 import { deliveryList } from "./page_deliveries.js";
 import { batchBadge, meter, wasCanceled } from "./batch_progress.js";
 import { metadataOf, pairs } from "./page_job.js";
-import { chargedPrice, jobPrice, thumbnail, tile } from "./page_jobs.js";
+import { chargedPrice, jobPrice, thumbnail, tile, whyFailed } from "./page_jobs.js";
 
 function batchPrice({ price, charged, ended_at }) {
   if (!ended_at) return `${money(price)} at most, ${money(charged)} charged so far: a failed image is not charged`;
@@ -23,7 +23,7 @@ const columns = (context) => [
   { title: "Request", kind: "rest", cell: (job) => h("span", { class: "row" }, thumbnail(job, context.base),
     h("span", { class: "named" }, h("a", { class: "prompt clip", href: `#/jobs/${job.job_id}` }, job.custom_id),
       h("span", { class: "small muted clip" }, job.prompt ?? "A long prompt"),
-      job.error && !isCanceled(job) ? h("span", { class: "small bad-text wrap" }, job.error) : null)) },
+      isCanceled(job) ? null : whyFailed(job))) },
   { title: "State", kind: "fit", cell: (job) => badge(isCanceled(job) ? "canceled" : job.status) },
   { title: "Model", kind: "fit", cell: (job) => `${job.tier} · ${job.resolution} · ${job.ratio}` },
   { title: "Price", kind: "num fit", amount: chargedPrice, cell: jobPrice },
@@ -46,7 +46,7 @@ export async function batch(main, context) {
   const choose = (value) => { filters.status = value; keepFilters(`batches/${id}`, filters); list.restart(); };
   const state = select("status", [["", "All"], ["queued", "Queued"], ["processing", "Processing"], ["done", "Done"], ["failed", "Failed"]], filters.status, ({ target }) => choose(target.value));
 
-  const cancel = (found) => dialog({ title: "Cancel this batch?", confirm: "Cancel batch", danger: true,
+  const cancel = (found) => dialog({ title: "Cancel this batch?", confirm: "Cancel batch", danger: true, success: "Canceled",
     text: `${found.counts.queued} queued ${found.counts.queued === 1 ? "request is" : "requests are"} canceled, and their price is released. Images that are being generated are finished and charged.`,
     submit: () => remove(path) }).then((canceled) => { if (canceled) { reload(); list.load(); } });
 

@@ -1,5 +1,5 @@
 // The jobs of the account.
-import { field, fill, h, fieldError, showFaults } from "./dom.js";
+import { field, fill, h, fieldError, sentence, showFaults } from "./dom.js";
 import { query } from "./api.js";
 import { badge, money, time } from "./format.js";
 import { head } from "./shell.js";
@@ -14,6 +14,9 @@ export const thumbnail = (job, base) => (job.status === "done" ? image(job, base
 export const chargedPrice = (job) => (job.status === "failed" ? null : job.price);
 export const jobPrice = (job, digits) => (job.status === "failed" ? h("span", { class: "muted", title: `${money(job.price)} released` }, "not charged") : money(job.price, digits));
 
+/** The reason of a failed job in a list. */
+export const whyFailed = (job) => (job.error ? h("span", { class: "small bad-text wrap" }, sentence(job.error)) : null);
+
 /** A job in a grid of images: a link to its page, or a button that calls `open`. */
 export function tile(job, base, open) {
   const words = job.prompt ?? "A long prompt";
@@ -25,7 +28,7 @@ export function tile(job, base, open) {
 const columns = (context) => [
   { title: "Prompt", kind: "rest", cell: (job) => h("span", { class: "row" },
     thumbnail(job, context.base),
-    h("a", { class: "prompt clip", href: `#/jobs/${job.job_id}` }, job.prompt ?? "A long prompt")) },
+    h("span", { class: "named" }, h("a", { class: "prompt clip", href: `#/jobs/${job.job_id}` }, job.prompt ?? "A long prompt"), whyFailed(job))) },
   { title: "State", kind: "fit", cell: (job) => badge(job.status) },
   { title: "Model", kind: "fit", cell: (job) => `${job.tier} · ${job.resolution} · ${job.ratio}` },
   { title: "Price", kind: "num fit", amount: chargedPrice, cell: jobPrice },

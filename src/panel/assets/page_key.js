@@ -21,6 +21,7 @@ export async function key(main, context) {
       span = firstSpan(found.created_at, 30);
       if (span !== 1) return draw();
     }
+    context.title(found.name);
     const toggleActive = () => (found.active ? deactivateKey(path, found).then(reload) : attempt(() => call("PATCH", own, { active: true }), "Activated", reload));
     const deleteAndLeave = () => deleteKey(path, found).then((gone) => { if (gone) location.hash = "#/keys"; });
     const button = (text, work, kind = "") => h("button", { class: `button ${kind}`, type: "button", onclick: work }, text);

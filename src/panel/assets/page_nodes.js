@@ -3,6 +3,7 @@ import { fill, h } from "./dom.js";
 import { get } from "./api.js";
 import { badge, millis, time } from "./format.js";
 import { notice } from "./dialogs.js";
+import { repeat } from "./refresh.js";
 import { head } from "./shell.js";
 import { empty, table } from "./lists.js";
 
@@ -32,8 +33,7 @@ export async function nodes(main, context) {
       h("div", { class: "sheet" }, data.length ? h("div", { class: "scroll" }, table(COLUMNS, data, "Nodes", (it) => it.node_id ?? "")) : empty("No node yet", "This process is joining.")));
   };
   const reload = context.reloader(draw);
-  const timer = setInterval(() => { if (!document.hidden) reload(); }, EVERY);
-  context.signal.addEventListener("abort", () => clearInterval(timer));
+  repeat(EVERY, reload, context.signal);
   fill(main, head("Nodes", text), list);
   await draw();
   return reload;

@@ -1,8 +1,8 @@
 // The overview: balance, jobs, deliveries and charts.
 import { fill, h } from "./dom.js";
 import { get, query } from "./api.js";
-import { grouped, money, unit } from "./format.js";
-import { backends } from "./backends.js";
+import { count, figureNumber, grouped, money, unit } from "./format.js";
+import { backends, diskNotice } from "./backends.js";
 import { finished, firstSpan, reach, spans, spend } from "./charts.js";
 import { head } from "./shell.js";
 import { notice } from "./dialogs.js";
@@ -20,9 +20,9 @@ const figure = (label, value, note) => h("div", { class: "card figure" },
 const because = (reason) => (reason ? ` (${reason})` : "");
 
 /** With very many deliveries, only the newest are counted. */
-function failed({ failed: count, all }) {
-  if (all === false) return `${count} of the newest 1,000 deliveries ${count === 1 ? "has" : "have"} failed`;
-  return `${count} ${count === 1 ? "delivery has" : "deliveries have"} failed`;
+function failed({ failed: number, all }) {
+  if (all === false) return `${count(number)} of the newest 1,000 deliveries ${number === 1 ? "has" : "have"} failed`;
+  return `${count(number)} ${number === 1 ? "delivery has" : "deliveries have"} failed`;
 }
 
 /** Only the operator can add funds. */
@@ -65,13 +65,13 @@ export async function overview(main, context) {
     const { money: balances, jobs: live, queue, webhooks, days, service, today: todays } = view;
     return fill(main, head("Overview", null,
       context.canChange ? h("a", { class: "button main", href: "#/playground" }, "Generate an image") : null),
-    h("div", { class: "stack" }, notices(view, context, addFunds), hook ? operatorWebhookNotice(hook, true) : null, demoNotice(context),
+    h("div", { class: "stack" }, service ? diskNotice(service) : null, notices(view, context, addFunds), hook ? operatorWebhookNotice(hook, true) : null, demoNotice(context),
       checklist(context, { images: jobs.data.some((it) => it.status === "done"), keys: view.keys > 0, webhooks: webhooks.registered > 0, backup: view.backup?.taken }, reload),
       h("div", { class: "cards" },
-        figure("Available", [grouped(balances.available), h("small", {}, ` ${unit()}`)], `${grouped(balances.balance)} balance, ${grouped(balances.reserved)} reserved`),
-        figure("Queued", String(live.queued), `${queue.waiting} in the whole queue`),
-        figure("Running", String(live.processing), `${todays.done} done today, ${todays.failed} failed`),
-        figure("Deliveries pending", `${webhooks.pending}${webhooks.all === false ? "+" : ""}`,
+        figure("Available", [figureNumber(grouped(balances.available)), h("small", {}, ` ${unit()}`)], `${grouped(balances.balance)} balance, ${grouped(balances.reserved)} reserved`),
+        figure("Queued", count(live.queued), `${count(queue.waiting)} in the whole queue`),
+        figure("Running", count(live.processing), `${count(todays.done)} done today, ${count(todays.failed)} failed`),
+        figure("Deliveries pending", `${count(webhooks.pending)}${webhooks.all === false ? "+" : ""}`,
           webhooks.registered ? `${webhooks.retrying} being retried${webhooks.all === false ? ", of the newest 1,000" : ""}` : "no webhook registered")),
       h("div", { class: "stack tight" }, h("div", { class: "row end" }, spans(view.created_at, span, (chosen) => { span = chosen; reload(); })),
         h("div", { class: "halves" }, finished(days), spend(days)), reach(view)),

@@ -26,8 +26,8 @@ export async function people(main, context) {
     submit: (data) => post(`${path}/${it.person_id}/invitation`, { revoke: data.has("revoke") }) }).then((person) => { if (person) link(person); return list.load(); });
   const signOut = (it) => dialog({ title: "Sign this person out?", text: `Ends all sessions of ${it.email}, who can sign in again.`, confirm: "Sign out",
     submit: async () => { await remove(`${path}/${it.person_id}/sessions`); toast("Signed out everywhere"); } });
-  const changeRole = (it) => dialog({ title: "Change role", text: it.email, fields: [role(it.role)], submit: (data) => call("PATCH", `${path}/${it.person_id}`, Object.fromEntries(data)) }).then(list.load);
-  const removePerson = (it) => dialog({ title: "Remove this person?", text: `Ends all sessions of ${it.email}. To return, they need a new invitation.`, confirm: "Remove", danger: true,
+  const changeRole = (it) => dialog({ title: "Change role", text: it.email, success: "Saved", fields: [role(it.role)], submit: (data) => call("PATCH", `${path}/${it.person_id}`, Object.fromEntries(data)) }).then(list.load);
+  const removePerson = (it) => dialog({ title: "Remove this person?", text: `Ends all sessions of ${it.email}. To return, they need a new invitation.`, confirm: "Remove", danger: true, success: "Removed",
     submit: () => remove(`${path}/${it.person_id}`) }).then(list.load);
   const slim = (text, work) => h("button", { class: "button slim", type: "button", onclick: work }, text);
   const columns = [

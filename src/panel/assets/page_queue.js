@@ -1,19 +1,23 @@
 // The queue page of the operator: waiting jobs with their estimated start.
 import { field, fill, h } from "./dom.js";
 import { get, query, remove } from "./api.js";
-import { duration, time } from "./format.js";
+import { count, duration, time } from "./format.js";
 import { head } from "./shell.js";
 import { attempt, dialog, toast } from "./dialogs.js";
 import { filterBar, filtersOf, keepFilters, options, select } from "./filters.js";
 import { empty, table } from "./lists.js";
 import { switches } from "./pause.js";
+import { repeat } from "./refresh.js";
 
-const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+/** Milliseconds between reloads: a queue that stands still causes no change event. */
+const EVERY = 5_000;
+
+const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 const waited = (since) => duration(since, new Date());
 
 const figure = ({ model, queued, running, oldest_created_at: oldest }) => h("div", { class: "card figure" },
   h("span", { class: "label" }, model), h("span", { class: "value" }, plural(queued, "job")),
-  h("span", { class: "small muted" }, [`${running} running`, oldest ? `the oldest waits ${waited(oldest)}` : null].filter(Boolean).join(", ")));
+  h("span", { class: "small muted" }, [`${count(running)} running`, oldest ? `the oldest waits ${waited(oldest)}` : null].filter(Boolean).join(", ")));
 
 export async function queue(main, context) {
   const filters = filtersOf(context.search, ["tier", "account_id"]);
@@ -36,12 +40,12 @@ export async function queue(main, context) {
   const cancel = (job) => attempt(() => remove(`/accounts/${job.account_id}/jobs/${job.job_id}`), "Canceled", reload);
 
   /** Cancels the counted jobs. Jobs that arrive after the confirmation stay. */
-  function cancelAll(count) {
+  function cancelAll(number) {
     const before = new Date().toISOString();
     const whose = accounts.find(([id]) => id && id === filters.account_id)?.[1];
     const which = [filters.tier ? `of the model ${filters.tier}` : "of all models", whose ? `of ${whose}` : "of all accounts"].join(", ");
-    return dialog({ title: `Cancel ${plural(count, "queued job")}?`, text: `This cancels the jobs that wait now, ${which}. Their reservations are released, and their webhooks are called.`,
-      confirm: `Cancel ${plural(count, "job")}`, danger: true,
+    return dialog({ title: `Cancel ${plural(number, "queued job")}?`, text: `This cancels the jobs that wait now, ${which}. Their reservations are released, and their webhooks are called.`,
+      confirm: `Cancel ${plural(number, "job")}`, danger: true,
       submit: async () => {
         let canceled = 0, part;
         do {
@@ -54,13 +58,13 @@ export async function queue(main, context) {
 
   async function draw() {
     const [found, pause] = await Promise.all([get(`/queue${query(filters)}`, context.signal), get("/pause", context.signal)]);
-    const { data, count, models, shown_of_each: most } = found;
+    const { data, count: waiting, models, shown_of_each: most } = found;
     fill(cards, models.map(figure));
     fill(list,
-      h("div", { class: "row wraps spread" }, h("h2", {}, `${plural(count, "job")} waiting`),
-        count ? h("button", { class: "button danger", type: "button", onclick: () => cancelAll(count) }, `Cancel all ${count}`) : null),
+      h("div", { class: "row wraps spread" }, h("h2", {}, `${plural(waiting, "job")} waiting`),
+        waiting ? h("button", { class: "button danger", type: "button", onclick: () => cancelAll(waiting) }, `Cancel all ${count(waiting)}`) : null),
       h("div", { class: "sheet" }, data.length ? h("div", { class: "scroll" }, table(columns, data, "Queued jobs", (it) => it.job_id)) : empty("No jobs wait", "Every accepted job has started.")),
-      data.length < count ? h("p", { class: "small muted" }, `The next ${most} of each model are listed.`) : null);
+      data.length < waiting ? h("p", { class: "small muted" }, `The next ${most} of each model are listed.`) : null);
     fill(pauses, switches(pause, reload));
   }
 
@@ -73,6 +77,7 @@ export async function queue(main, context) {
             field("Model", select("tier", [["", "All"], ["fast", "fast"], ["quality", "quality"], ["pro", "pro"]], filters.tier, change)),
             field("Account", select("account_id", accounts, filters.account_id, change))), list),
         pauses)));
+  repeat(EVERY, reload, context.signal);
   await draw();
   return reload;
 }

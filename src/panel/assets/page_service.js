@@ -3,23 +3,27 @@ import { fill, h } from "./dom.js";
 import { get } from "./api.js";
 import { head } from "./shell.js";
 import { code } from "./dialogs.js";
-import { backends } from "./backends.js";
+import { backends, diskNotice } from "./backends.js";
 import { operatorWebhook, operatorWebhookNotice } from "./operator_webhook.js";
 import { connectHelp } from "./demo.js";
-import { badge, time } from "./format.js";
+import { badge, count, time } from "./format.js";
 import { empty, listing, table } from "./lists.js";
 import { switches } from "./pause.js";
-import { chargedPrice, jobPrice, thumbnail, tile } from "./page_jobs.js";
+import { chargedPrice, jobPrice, thumbnail, tile, whyFailed } from "./page_jobs.js";
+import { repeat } from "./refresh.js";
+
+/** Milliseconds between reloads: the health of an idle backend and the counts of the last hour change without an event. */
+const EVERY = 5_000;
 
 const TIERS = ["fast", "quality", "pro"];
-const figure = (label, value, note) => h("div", { class: "card figure" }, h("span", { class: "label" }, label), h("span", { class: "value" }, String(value)), note ? h("span", { class: "small muted" }, note) : null);
+const figure = (label, value, note) => h("div", { class: "card figure" }, h("span", { class: "label" }, label), h("span", { class: "value" }, count(value)), note ? h("span", { class: "small muted" }, note) : null);
 
 function allJobs(context) {
   const base = (job) => `/accounts/${job.account_id}`;
   const open = (job) => () => context.visit(job.account_id, `#/jobs/${job.job_id}`);
   const columns = [
     { title: "Prompt", kind: "rest", cell: (job) => h("span", { class: "row" }, thumbnail(job, base(job)),
-      h("button", { class: "link", type: "button", onclick: open(job) }, h("span", { class: "clip" }, job.prompt ?? "A long prompt"))) },
+      h("span", { class: "named" }, h("button", { class: "link", type: "button", onclick: open(job) }, h("span", { class: "clip" }, job.prompt ?? "A long prompt")), whyFailed(job))) },
     { title: "Account", kind: "fit", cell: (job) => h("button", { class: "link", type: "button", onclick: () => context.visit(job.account_id, "#/overview") }, h("span", { class: "clip short" }, job.account_name ?? "deleted")) },
     { title: "State", kind: "fit", cell: (job) => badge(job.status) },
     { title: "Model", kind: "fit", cell: (job) => `${job.tier} · ${job.resolution}` },
@@ -44,11 +48,11 @@ export async function service(main, context) {
   const draw = async () => {
     const [stats, pause, hook] = await Promise.all([get("/stats", context.signal), get("/pause", context.signal), get("/operator-webhook", context.signal)]);
     const waiting = TIERS.map((tier) => stats.queued[tier]).reduce((sum, it) => sum + it, 0);
-    fill(top, operatorWebhookNotice(hook),
+    fill(top, diskNotice(stats), operatorWebhookNotice(hook),
       h("div", { class: "cards" },
-        figure("Queued", waiting, TIERS.map((tier) => `${tier} ${stats.queued[tier]}`).join(", ")),
-        figure("Running", stats.running, `${stats.live_jobs} live jobs in total`),
-        figure(isYoung(stats.throughput.since) ? "Done since the start" : "Done in the last hour", stats.throughput.done, `${stats.throughput.failed} failed`),
+        figure("Queued", waiting, TIERS.map((tier) => `${tier} ${count(stats.queued[tier])}`).join(", ")),
+        figure("Running", stats.running, `${count(stats.live_jobs)} live jobs in total`),
+        figure(isYoung(stats.throughput.since) ? "Done since the start" : "Done in the last hour", stats.throughput.done, `${count(stats.throughput.failed)} failed`),
         figure("Deliveries pending", stats.webhooks_pending)),
       h("p", { class: "small muted" }, "Last backup of the records while the service ran: ", stats.last_export_at ? time(stats.last_export_at) : "none"),
       h("div", { class: "halves" }, switches(pause, reload), h("section", { class: "card stack" }, h("h2", {}, "Backends"), backends(stats.backends, tests, reload), help)),
@@ -56,6 +60,7 @@ export async function service(main, context) {
   };
   fill(main, head("Service", "Status of the service, and pauses."),
     h("div", { class: "stack" }, top, h("h2", {}, "Jobs of all accounts"), jobs.node, h("section", { class: "card stack" }, h("h2", {}, "Effective settings"), h("p", { class: "muted small" }, "From config.toml, the environment and the command line. Secrets are masked."), code(settings.toml, true))));
+  repeat(EVERY, reload, context.signal);
   await Promise.all([draw(), jobs.begin()]);
   return () => { reload(); jobs.load(); };
 }

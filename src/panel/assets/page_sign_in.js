@@ -12,14 +12,19 @@ function door(app, ...children) {
 
 const button = (text) => h("button", { class: "button main", type: "submit" }, text);
 
-/** Shows the form of the operator first while the service has no people. */
+/**
+ * `expired` is the kind of visitor whose session has ended, or `null`. Shows the form of the operator first after a session of the
+ * operator, and while the service has no people.
+ */
 export async function signIn(app, enter, expired, signal) {
-  let asOperator = false;
+  let asOperator = expired === "operator";
   // Nothing of the last session stays in sight.
   fill(app);
-  try {
-    asOperator = !(await get("/sign-in", signal)).has_people;
-  } catch { /* the form of people has a button for the operator */ }
+  if (!expired) {
+    try {
+      asOperator = !(await get("/sign-in", signal)).has_people;
+    } catch { /* the form of people has a button for the operator */ }
+  }
   if (!signal.aborted) signInForm(app, enter, expired, asOperator);
 }
 
@@ -32,7 +37,7 @@ function signInForm(app, enter, expired, asOperator) {
     : [field("Email", h("input", { name: "email", type: "email", autocomplete: "username", required: true })),
       field("Password", h("input", { name: "password", type: "password", autocomplete: "current-password", required: true }))];
   door(app, h("h1", {}, asOperator ? "Sign in as the operator" : "Sign in"),
-    expired ? notice("warn", "Your session has ended. Sign in to continue where you were: what you typed in the playground is kept for you in this tab.") : null,
+    expired ? notice("warn", "Your session has ended. Sign in to continue where you were: what you typed in the playground or in a dialog is kept for you in this tab.") : null,
     form({}, async (data) => {
       await enter(await post(asOperator ? "/session/operator" : "/session", Object.fromEntries(data)));
     }, ...fields, button("Sign in"), other));

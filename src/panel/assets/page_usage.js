@@ -1,7 +1,7 @@
 // Usage by day, key and model of one account, or for the operator of all accounts.
 import { fill, h } from "./dom.js";
 import { get, query } from "./api.js";
-import { grouped, keyName, unit } from "./format.js";
+import { count, figureNumber, grouped, keyName, unit } from "./format.js";
 import { finished, spans, spentByModel } from "./charts.js";
 import { head } from "./shell.js";
 import { empty, table } from "./lists.js";
@@ -10,8 +10,8 @@ const figure = (label, value, note) => h("div", { class: "card figure" },
   h("span", { class: "label" }, label), h("span", { class: "value" }, value), note ? h("span", { class: "small muted" }, note) : null);
 
 const COUNTS = [
-  { title: "Images", kind: "num fit", cell: (it) => String(it.done) },
-  { title: "Failed", kind: "num fit", cell: (it) => String(it.failed) },
+  { title: "Images", kind: "num fit", cell: (it) => count(it.done) },
+  { title: "Failed", kind: "num fit", cell: (it) => count(it.failed) },
   { title: "Spent", kind: "num fit", amount: (it) => it.spent },
 ];
 
@@ -37,9 +37,9 @@ async function page(main, context, { path, title, text, sheets }) {
       h("div", { class: "stack" },
         h("div", { class: "row end" }, spans(null, span, (chosen) => { span = chosen; reload(); })),
         h("div", { class: "cards" },
-          figure("Spent", [grouped(total.spent), h("small", {}, ` ${unit()}`)], `in ${span} days`),
-          figure("Images", String(total.done), total.done ? `about ${(Number(total.spent) / total.done).toFixed(3)} ${unit()} each` : null),
-          figure("Failed", String(total.failed), ended ? `${((100 * total.failed) / ended).toFixed(1)} % of ${ended}, not charged` : null)),
+          figure("Spent", [figureNumber(grouped(total.spent)), h("small", {}, ` ${unit()}`)], `in ${span} days`),
+          figure("Images", count(total.done), total.done ? `about ${(Number(total.spent) / total.done).toFixed(3)} ${unit()} each` : null),
+          figure("Failed", count(total.failed), ended ? `${((100 * total.failed) / ended).toFixed(1)} % of ${count(ended)}, not charged` : null)),
         h("div", { class: "halves" }, spentByModel(days), finished(days)),
         h("div", { class: "halves" }, sheets(usage), byModel(models))));
   };

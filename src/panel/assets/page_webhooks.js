@@ -41,13 +41,13 @@ export async function webhooks(main, context) {
       location.hash = `#/deliveries?open=${sent.delivery_id}`;
     });
     const show = () => attempt(async () => { const full = await post(`${own}/secret`); reveal({ title: "Secret", text: webhook.url, value: full.secret }); });
-    const change = () => dialog({ title: "Change webhook", fields: [field("URL", h("input", { name: "url", type: "url", value: webhook.url, autocomplete: "off" })), encoding(webhook.encoding)],
+    const change = () => dialog({ title: "Change webhook", success: "Saved", fields: [field("URL", h("input", { name: "url", type: "url", value: webhook.url, autocomplete: "off" })), encoding(webhook.encoding)],
       submit: (data) => call("PATCH", own, Object.fromEntries(data)) }).then(reload);
     const setActive = (active) => attempt(() => call("PATCH", own, { active }), null, reload);
     const deactivate = async () => { if (await setActive(false)) undoable("Deactivated. Deliveries fail until you activate the webhook again.", activate); };
     const activate = async () => { if (await setActive(true)) toast("Activated"); };
     const resend = () => attempt(() => redeliver(path, webhook, reload));
-    const deleteWebhook = () => dialog({ title: "Delete this webhook?", text: "Tintype sends nothing more to it, and its pending deliveries fail. Past deliveries stay on record.", confirm: "Delete", danger: true,
+    const deleteWebhook = () => dialog({ title: "Delete this webhook?", success: "Deleted", text: "Tintype sends nothing more to it, and its pending deliveries fail. Past deliveries stay on record.", confirm: "Delete", danger: true,
       submit: () => remove(own) }).then(reload);
     return h("div", { class: "row" }, webhook.active ? slim("Send a test", test) : slim("Activate", activate), menu(`More actions for ${webhook.url}`, [
       ["Show secret", show], ["New secret", rotate], ["Change", change], webhook.active ? ["Deactivate", deactivate] : null, webhook.active ? ["Send failed again…", resend] : null, ["Delete", deleteWebhook, "danger"]]));

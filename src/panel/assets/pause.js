@@ -21,7 +21,7 @@ export function switches(pause, reload) {
     // The API names this field `reasons`.
     reason.dataset.field = "reasons";
     return dialog({ title: isOn(pause, name) ? `Why is ${label} paused?` : `Pause ${label}?`, text: "New requests are answered with 503. Queued jobs wait, running jobs finish.",
-      confirm: isOn(pause, name) ? "Save" : "Pause", fields: [reason], submit: (data) => send(name, true, data.get("reason").trim()) }).then(reload);
+      confirm: isOn(pause, name) ? "Save" : "Pause", success: isOn(pause, name) ? "Saved" : "Paused", fields: [reason], submit: (data) => send(name, true, data.get("reason").trim()) }).then(reload);
   };
   const one = (name, label, note) => {
     const on = isOn(pause, name);

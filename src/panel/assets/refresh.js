@@ -51,3 +51,12 @@ export function refresher(signal) {
 
   return { node, reloader, live: (is) => { live = is; draw(); } };
 }
+
+/**
+ * Calls `reload` at an interval while the page is visible, for values that change without an event, such as waiting times. A redraw
+ * would undo a selection, so none happens while the user selects text to copy.
+ */
+export function repeat(milliseconds, reload, signal) {
+  const timer = setInterval(() => { if (!document.hidden && getSelection().isCollapsed) reload(); }, milliseconds);
+  signal.addEventListener("abort", () => clearInterval(timer));
+}
