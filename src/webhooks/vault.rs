@@ -11,7 +11,7 @@ use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use tintype_actors::round::{Decision, DecisionStep, decide, value_of};
+use tintype_actors::round::{Decision, DecisionStep, decide};
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::{Key, ReadRequest, ReadResults};
@@ -204,7 +204,7 @@ impl Decision for StoreFirstKey {
     }
 
     fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<SealedSecret>, StoreError> {
-        let kept = value_of(reads, &VAULT_KEY.key(&()), |it| VAULT_KEY.decode(it))?;
+        let kept = VAULT_KEY.of_reads(reads, &())?;
         Ok(match kept {
             Some(kept) => DecisionStep::Write(Writes::new(), kept),
             None => DecisionStep::Write(vec![VAULT_KEY.put(&(), &self.0)], self.0.clone()),
