@@ -190,7 +190,7 @@ fn every_route_of_the_panel_is_in_a_table_of_these_tests() {
         let (path, rest) = piece.split_once('"').unwrap();
         let own = rest.split("at(\"").next().unwrap();
         for method in ["get", "post", "put", "patch", "delete"] {
-            if !own.contains(&format!("web::{method}()")) {
+            if !own.contains(&format!(".{method}(")) {
                 continue;
             }
             let upper = method.to_uppercase();
