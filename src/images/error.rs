@@ -1,7 +1,7 @@
 //! Errors of the object store, worded for the operator.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The log target for object store errors in calls. The log limits its rate.
 pub const FAULT_TARGET: &str = "tintype::object_store";
@@ -84,6 +84,15 @@ impl StoreFault {
 }
 
 impl ImagesError {
+    /// The error of the file system when `action` fails on `path`.
+    pub(super) fn files(action: &'static str, path: &Path) -> impl Fn(io::Error) -> Self {
+        move |source| Self::Files {
+            action,
+            path: path.to_path_buf(),
+            source,
+        }
+    }
+
     /// Why the object store cannot be used, for callers: without addresses and paths.
     pub fn reason(&self) -> &'static str {
         use io::ErrorKind::{QuotaExceeded, StorageFull};
