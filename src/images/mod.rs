@@ -34,9 +34,8 @@ use object_store::{
 use self::address::Address;
 use self::backend::{Backend, StoreKind};
 use self::error::StoreFault;
-pub use self::error::{FAULT_TARGET, ImagesError};
+pub use self::error::{FAULT_TARGET, FileError, ImagesError};
 pub use self::key::{RESULTS, THUMBNAILS, UPLOADS, media_type, upload_key, view_key};
-pub use self::serve::FileError;
 pub use self::signing_key::FileSigningKey;
 pub use self::stream_upload::ObjectDigest;
 

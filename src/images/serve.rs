@@ -16,6 +16,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use chrono::{DateTime, Utc};
 use object_store::{GetResultPayload, ObjectMeta};
 
+use super::error::FileError;
 use super::signed_url::Grant;
 use super::{Images, ImagesError, body, key, signed_url};
 
@@ -26,28 +27,6 @@ const PATH_PREFIX: &str = "/files/";
 
 /// Stored files are images; if one were not, a browser must not run it under this server's origin.
 pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; sandbox";
-
-/// Why a download is refused.
-#[derive(Debug, thiserror::Error)]
-pub enum FileError {
-    /// This server did not sign the URL, or the URL was changed.
-    #[error("the address is not one that this server has signed")]
-    InvalidSignature,
-    /// The signature is valid.
-    #[error("the address has expired; look the job up again for a new one")]
-    UrlExpired,
-    /// Also when the objects are in a cloud.
-    #[error("there is no such file")]
-    NotFound,
-    /// Retention has deleted the result.
-    #[error("the image was removed when its retention ended")]
-    Gone,
-    #[error("the range lies outside the file, which has {size} bytes")]
-    RangeNotSatisfiable { size: u64 },
-    /// The source is for the log, not for the caller.
-    #[error("the file could not be read")]
-    Storage(#[source] ImagesError),
-}
 
 /// # Errors
 ///

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use chrono::{DateTime, Utc};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
+use super::error::FileError;
 use super::key;
-use super::serve::FileError;
 use super::signing_key::{FileSigningKey, SIGNATURE_BYTES};
 
 /// Escapes everything except the unreserved characters of RFC 3986, section 2.3, and the slash.
