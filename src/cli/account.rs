@@ -2,11 +2,11 @@
 
 use super::common::{Common, or_dash, parse_time, rate_text, yes_or_no};
 use super::limit_options::LimitOptions;
-use super::operator::{Operator, PageOptions, only_set, read};
+use super::operator::{Operator, PageOptions, body, only_set, read};
 use super::output::{Column, field_lines, note, print};
 use crate::csv_text::{LEDGER_HEAD, LedgerLine};
 use clap::{Args, Subcommand};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tintype_api::{Account, Transaction};
 use tintype_storage::domain::time::Timestamp;
 
@@ -199,23 +199,17 @@ async fn show(Show { account, common }: Show) -> anyhow::Result<()> {
 }
 
 async fn add(arguments: Add) -> anyhow::Result<()> {
-    let mut body = Map::new();
-    body.insert("name".to_owned(), arguments.name.into());
-    let amounts = [
-        ("balance", arguments.balance),
-        ("low_balance", arguments.low_balance),
-    ];
-    for (name, amount) in amounts {
-        body.extend(amount.map(|it| (name.to_owned(), it.into())));
-    }
     let limits = arguments.limits.body()?;
-    if !limits.is_empty() {
-        body.insert("limits".to_owned(), limits.into());
-    }
+    let body = body([
+        ("name", Some(arguments.name.into())),
+        ("balance", arguments.balance.map(Value::from)),
+        ("low_balance", arguments.low_balance.map(Value::from)),
+        ("limits", (!limits.is_empty()).then(|| limits.into())),
+    ]);
     let operator = arguments.common.operator()?;
     let key = arguments.idempotency_key.as_deref();
-    let body = Value::Object(body);
-    let response = operator.post_idempotent("/accounts", body, key).await?;
+    let response = operator.post_idempotent("/accounts", body.into(), key);
+    let response = response.await?;
     warn_of_same_name(&operator, &read(response.clone())?).await;
     arguments.common.show(response, describe)
 }

@@ -1,7 +1,7 @@
 //! `tintype delivery`: webhook deliveries of a running server.
 
 use super::common::{Common, or_dash, parse_time};
-use super::operator::{Operator, PageOptions, only_set, read};
+use super::operator::{Operator, PageOptions, body, only_set, read};
 use super::output::{Column, field_lines, print, print_json, table, truncate};
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Map, Value, json};
@@ -203,11 +203,10 @@ async fn redeliver(arguments: Redeliver) -> anyhow::Result<()> {
                 .await?
         }
         (None, Some(webhook)) => {
-            let range = [("from", arguments.from), ("to", arguments.to)];
-            let body: Map<String, Value> = range
-                .into_iter()
-                .filter_map(|(name, time)| Some((name.to_owned(), json!(time?.to_string()))))
-                .collect();
+            let body = body([
+                ("from", arguments.from.map(|it| it.to_string().into())),
+                ("to", arguments.to.map(|it| it.to_string().into())),
+            ]);
             let path = format!("/webhooks/{webhook}/redeliver");
             redeliver_all_failed(&operator, &path, body).await?
         }

@@ -1,9 +1,10 @@
 //! `tintype deposit`: funds of an account of a running server.
 
 use super::common::Common;
+use super::operator::body;
 use super::output::field_lines;
 use clap::{Args, Subcommand};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tintype_api::Transaction;
 
 #[derive(Subcommand)]
@@ -34,15 +35,12 @@ pub async fn run(Command::Add(arguments): Command) -> anyhow::Result<()> {
     let operator = arguments.common.operator()?;
     let account = operator.account(arguments.account.as_deref()).await?;
     let path = format!("/accounts/{}/deposits", &*account.account_id);
-    let mut body = Map::new();
-    body.insert("amount".to_owned(), arguments.amount.into());
-    if let Some(reference) = arguments.reference {
-        body.insert("reference".to_owned(), reference.into());
-    }
+    let body = body([
+        ("amount", Some(arguments.amount.into())),
+        ("reference", arguments.reference.map(Value::from)),
+    ]);
     let key = arguments.idempotency_key.as_deref();
-    let response = operator
-        .post_idempotent(&path, Value::Object(body), key)
-        .await?;
+    let response = operator.post_idempotent(&path, body.into(), key).await?;
     arguments.common.show(response, |it: Transaction| {
         field_lines(&[
             ("transaction", Some(&it.transaction_id)),

@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use clap::builder::TypedValueParser as _;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use tintype_api::{Account, Listing};
 use tintype_egress::header::HeaderValue;
@@ -302,6 +302,12 @@ pub fn only_set<const N: usize>(
     fields: [(&'static str, Option<String>); N],
 ) -> Vec<(&'static str, String)> {
     let is_set = |(name, value): (&'static str, Option<String>)| Some((name, value?));
+    fields.into_iter().filter_map(is_set).collect()
+}
+
+/// A request body of the fields that are set.
+pub fn body<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
+    let is_set = |(name, value): (&str, Option<Value>)| Some((name.to_owned(), value?));
     fields.into_iter().filter_map(is_set).collect()
 }
 

@@ -2,10 +2,10 @@
 
 use super::common::{AccountScope, Common, yes_or_no};
 use super::listen;
-use super::operator::only_set;
+use super::operator::body;
 use super::output::{Column, escape_control_chars, field_lines};
 use clap::{Args, Subcommand};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tintype_api::{Delivery, Webhook};
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::webhook::WebhookId;
@@ -132,16 +132,13 @@ async fn add(arguments: Add) -> anyhow::Result<()> {
 }
 
 async fn change(arguments: Change) -> anyhow::Result<()> {
-    let encoding = arguments.encoding.map(|it| it.word().to_owned());
-    let fields = only_set([("url", arguments.url), ("encoding", encoding)]);
-    let mut body: Map<String, Value> = fields
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value.into()))
-        .collect();
-    body.extend(arguments.active.map(|it| ("active".to_owned(), it.into())));
+    let body = body([
+        ("url", arguments.url.map(Value::from)),
+        ("encoding", arguments.encoding.map(|it| it.word().into())),
+        ("active", arguments.active.map(Value::from)),
+    ]);
     let operator = arguments.common.operator()?;
-    let path = path(arguments.id);
-    let response = operator.patch(&path, Value::Object(body)).await?;
+    let response = operator.patch(&path(arguments.id), body.into()).await?;
     arguments.common.show(response, describe)
 }
 

@@ -181,18 +181,11 @@ impl Faults {
 
 /// Quotes a key or value in a message: escapes control characters and truncates it.
 pub(super) fn printable(text: &str) -> String {
-    let mut shown: String = text
-        .chars()
-        .take(MAX_QUOTED_CHARS)
-        .flat_map(|c| {
-            let escaped: Vec<char> = if c.is_control() {
-                c.escape_default().collect()
-            } else {
-                vec![c]
-            };
-            escaped
-        })
-        .collect();
+    let escape = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    let mut shown: String = text.chars().take(MAX_QUOTED_CHARS).map(escape).collect();
     if text.chars().nth(MAX_QUOTED_CHARS).is_some() {
         shown.push_str("...");
     }

@@ -44,7 +44,7 @@ section! {
         /// For request bodies of the native and the operator interface.
         pub max_body_bytes: usize = integer(1024..=64 * 1024 * 1024),
         /// For receiving a request body.
-        pub(super) body_timeout_seconds: u64 = integer(1..=3600)
+        pub body_timeout_seconds: u64 = integer(1..=3600)
             => body_timeout: Duration = Duration::from_secs,
         /// How long a graceful shutdown waits for requests and jobs in flight.
         pub shutdown_grace_seconds: u64 = integer(0..=3600)

@@ -41,14 +41,11 @@ pub(super) enum StoreKind {
         root: PathBuf,
         writer: LocalWriter,
     },
-    /// The cloud signs its own download URLs.
-    Cloud(CloudSigning),
-}
-
-/// The signer takes keys of the whole bucket, so callers prepend `prefix`.
-pub(super) struct CloudSigning {
-    pub(super) signer: Arc<dyn Signer>,
-    pub(super) prefix: Path,
+    /// The cloud signs its own download URLs. The signer takes keys of the whole bucket, so callers prepend `prefix`.
+    Cloud {
+        signer: Arc<dyn Signer>,
+        prefix: Path,
+    },
 }
 
 /// Opens a local directory, and creates it if it is missing.
@@ -58,13 +55,7 @@ pub(super) struct CloudSigning {
 /// (`with_fsync`) syncs multipart writes. Deletions also remove directories that become empty, because
 /// each job has its own input directory.
 pub(super) fn local(root: &FilePath) -> Result<Backend, ImagesError> {
-    let files = |action| {
-        move |source| ImagesError::Files {
-            action,
-            path: root.to_path_buf(),
-            source,
-        }
-    };
+    let files = |action| ImagesError::files(action, root);
     std::fs::create_dir_all(root).map_err(files("cannot create the object directory"))?;
     if let Some(parent) = root.parent() {
         std::fs::File::open(parent)
@@ -192,10 +183,10 @@ fn backend<S>(store: S, address: &Address, hint: &'static str) -> Backend
 where
     S: ObjectStore + Signer + Clone,
 {
-    let kind = StoreKind::Cloud(CloudSigning {
+    let kind = StoreKind::Cloud {
         signer: Arc::new(store.clone()),
         prefix: address.prefix.clone(),
-    });
+    };
     let store: Arc<dyn ObjectStore> = if address.prefix.as_ref().is_empty() {
         Arc::new(store)
     } else {

@@ -1,7 +1,7 @@
 //! Errors of the object store, worded for the operator.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The log target for object store errors in calls. The log limits its rate.
 pub const FAULT_TARGET: &str = "tintype::object_store";
@@ -58,6 +58,28 @@ pub enum ImagesError {
     },
 }
 
+/// Why a download is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// This server did not sign the URL, or the URL was changed.
+    #[error("the address is not one that this server has signed")]
+    InvalidSignature,
+    /// The signature is valid.
+    #[error("the address has expired; look the job up again for a new one")]
+    UrlExpired,
+    /// Also when the objects are in a cloud.
+    #[error("there is no such file")]
+    NotFound,
+    /// Retention has deleted the result.
+    #[error("the image was removed when its retention ended")]
+    Gone,
+    #[error("the range lies outside the file, which has {size} bytes")]
+    RangeNotSatisfiable { size: u64 },
+    /// The source is for the log, not for the caller.
+    #[error("the file could not be read")]
+    Storage(#[source] ImagesError),
+}
+
 /// Why a bucket cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreFault {
@@ -84,6 +106,15 @@ impl StoreFault {
 }
 
 impl ImagesError {
+    /// The error of the file system when `action` fails on `path`.
+    pub(super) fn files(action: &'static str, path: &Path) -> impl Fn(io::Error) -> Self {
+        move |source| Self::Files {
+            action,
+            path: path.to_path_buf(),
+            source,
+        }
+    }
+
     /// Why the object store cannot be used, for callers: without addresses and paths.
     pub fn reason(&self) -> &'static str {
         use io::ErrorKind::{QuotaExceeded, StorageFull};

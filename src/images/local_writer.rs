@@ -56,14 +56,10 @@ impl LocalWriter {
     /// # Errors
     /// `Files` when the directory cannot be used or a thread cannot start.
     pub(super) fn start(root: &FilePath, durable: LocalFileSystem) -> Result<Self, ImagesError> {
-        let files = |source| ImagesError::Files {
-            action: "cannot write to the object directory",
-            path: root.to_path_buf(),
-            source,
-        };
+        let files = ImagesError::files("cannot write to the object directory", root);
         let unsynced = LocalFileSystem::new_with_prefix(root)
             .map_err(io::Error::other)
-            .map_err(files)?;
+            .map_err(&files)?;
         let (requests, queue) = mpsc::channel();
         let writing = Arc::new(Writing::new(
             queue,
@@ -76,7 +72,7 @@ impl LocalWriter {
             None => SINGLE_THREADS,
         };
         for _ in 0..threads {
-            Writing::start_thread(&writing).map_err(files)?;
+            Writing::start_thread(&writing).map_err(&files)?;
         }
         Ok(Self { requests, writing })
     }

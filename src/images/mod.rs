@@ -8,7 +8,6 @@ mod address;
 mod backend;
 mod body;
 mod error;
-mod file_error;
 mod key;
 mod local_writer;
 mod retention;
@@ -35,8 +34,7 @@ use object_store::{
 use self::address::Address;
 use self::backend::{Backend, StoreKind};
 use self::error::StoreFault;
-pub use self::error::{FAULT_TARGET, ImagesError};
-pub use self::file_error::FileError;
+pub use self::error::{FAULT_TARGET, FileError, ImagesError};
 pub use self::key::{RESULTS, THUMBNAILS, UPLOADS, media_type, upload_key, view_key};
 pub use self::signing_key::FileSigningKey;
 pub use self::stream_upload::ObjectDigest;
@@ -56,11 +54,9 @@ pub struct Images {
 }
 
 struct Inner {
-    store: Arc<dyn ObjectStore>,
-    kind: StoreKind,
+    backend: Backend,
     /// The store's address for messages, without credentials.
     name: String,
-    hint: &'static str,
     public_url: String,
     signing_key: FileSigningKey,
 }
@@ -103,18 +99,12 @@ impl Images {
     /// `Files` when the directory cannot be created.
     pub fn open_directory(root: &FilePath) -> Result<Self, ImagesError> {
         // `backend::local` also syncs the parent, and a relative path may have no named parent.
-        let root = std::path::absolute(root).map_err(|source| ImagesError::Files {
-            action: "cannot find",
-            path: root.to_path_buf(),
-            source,
-        })?;
-        let Backend { store, kind, hint } = backend::local(&root)?;
+        let absolute = std::path::absolute(root);
+        let root = absolute.map_err(ImagesError::files("cannot find", root))?;
         Ok(Self {
             inner: Arc::new(Inner {
-                store,
+                backend: backend::local(&root)?,
                 name: root.display().to_string(),
-                kind,
-                hint,
                 public_url: String::new(),
                 signing_key: FileSigningKey::from_bytes(&[0; 32]),
             }),
@@ -145,13 +135,10 @@ impl Images {
             let backend = backend::cloud(&address, &variables)?;
             (backend, address.to_string())
         };
-        let Backend { store, kind, hint } = backend;
         Ok(Self {
             inner: Arc::new(Inner {
-                store,
-                kind,
+                backend,
                 name,
-                hint,
                 public_url: public_url.trim_end_matches('/').to_owned(),
                 signing_key,
             }),
@@ -161,12 +148,12 @@ impl Images {
     /// The underlying store with the prefix applied, for streamed reads and writes. Pass
     /// [`Images::attributes`] to a streamed write of an image.
     pub fn store(&self) -> Arc<dyn ObjectStore> {
-        Arc::clone(&self.inner.store)
+        Arc::clone(&self.inner.backend.store)
     }
 
     /// Does `/files` serve the objects, from a local directory?
     pub fn is_local(&self) -> bool {
-        matches!(self.inner.kind, StoreKind::Local { .. })
+        matches!(self.inner.backend.kind, StoreKind::Local { .. })
     }
 
     /// The attributes with which a cloud serves an object as `/files` would: media type and
@@ -188,14 +175,18 @@ impl Images {
     /// `InvalidKey`; `MissingBucket`; `Store` when all retries have failed.
     pub async fn put(&self, key: &str, bytes: Bytes, media_type: &str) -> Result<(), ImagesError> {
         let location = key::location(key)?;
-        let written = match &self.inner.kind {
+        let written = match &self.inner.backend.kind {
             StoreKind::Local { writer, .. } => writer.put(location, bytes).await,
-            StoreKind::Cloud(_) => {
+            StoreKind::Cloud { .. } => {
                 let options = PutOptions {
                     attributes: self.attributes(key, media_type),
                     ..PutOptions::default()
                 };
-                let put = self.inner.store.put_opts(&location, bytes.into(), options);
+                let put = self
+                    .inner
+                    .backend
+                    .store
+                    .put_opts(&location, bytes.into(), options);
                 put.await.map(drop)
             }
         };
@@ -204,7 +195,7 @@ impl Images {
 
     /// Starts another writer thread if all others are stuck. Call it about every second.
     pub fn add_writer_if_stuck(&self) {
-        if let StoreKind::Local { writer, .. } = &self.inner.kind {
+        if let StoreKind::Local { writer, .. } = &self.inner.backend.kind {
             writer.add_thread_if_stuck();
         }
     }
@@ -227,7 +218,7 @@ impl Images {
     /// As [`Images::get`].
     pub async fn reader(&self, key: &str) -> Result<GetResult, ImagesError> {
         let location = key::location(key)?;
-        let result = self.inner.store.get(&location).await;
+        let result = self.inner.backend.store.get(&location).await;
         result.map_err(|error| self.read_fault("reading", key, error))
     }
 
@@ -254,7 +245,7 @@ impl Images {
     /// As [`Images::get`].
     pub async fn head(&self, key: &str) -> Result<ObjectMeta, ImagesError> {
         let location = key::location(key)?;
-        let result = self.inner.store.head(&location).await;
+        let result = self.inner.backend.store.head(&location).await;
         result.map_err(|error| self.read_fault("looking up", key, error))
     }
 
@@ -265,7 +256,7 @@ impl Images {
     /// `InvalidKey`; `MissingBucket`, where the store reports it; `Store`.
     pub async fn delete(&self, key: &str) -> Result<(), ImagesError> {
         let location = key::location(key)?;
-        match self.inner.store.delete(&location).await {
+        match self.inner.backend.store.delete(&location).await {
             Ok(()) => Ok(()),
             Err(error) => match self.read_fault("removing", key, error) {
                 ImagesError::NotFound { .. } => Ok(()),
@@ -286,6 +277,7 @@ impl Images {
         };
         let images = self.clone();
         self.inner
+            .backend
             .store
             .list(Some(&prefix))
             .map(move |entry| {
@@ -313,12 +305,9 @@ impl Images {
         let inner = &self.inner;
         let location = key::location(key)?;
         let seconds = lifetime.as_secs();
-        let cloud = match &inner.kind {
-            StoreKind::Local { .. } => {
-                let (url, signing_key) = (&inner.public_url, &inner.signing_key);
-                return Ok(signed_url::write(url, signing_key, key, now, seconds));
-            }
-            StoreKind::Cloud(cloud) => cloud,
+        let StoreKind::Cloud { signer, prefix } = &inner.backend.kind else {
+            let (url, signing_key) = (&inner.public_url, &inner.signing_key);
+            return Ok(signed_url::write(url, signing_key, key, now, seconds));
         };
         if seconds > MAX_CLOUD_LIFETIME_SECONDS {
             return Err(ImagesError::Lifetime {
@@ -327,8 +316,8 @@ impl Images {
                 longest: MAX_CLOUD_LIFETIME_SECONDS,
             });
         }
-        let whole: Path = cloud.prefix.parts().chain(location.parts()).collect();
-        let signed = cloud.signer.signed_url(Method::GET, &whole, lifetime).await;
+        let whole: Path = prefix.parts().chain(location.parts()).collect();
+        let signed = signer.signed_url(Method::GET, &whole, lifetime).await;
         signed
             .map(String::from)
             .map_err(|error| self.write_fault("signing an address for", key, error))
@@ -341,7 +330,7 @@ impl Images {
     ///
     /// `Files`; `MissingBucket`; `Store`.
     pub async fn probe(&self) -> Result<(), ImagesError> {
-        if let StoreKind::Local { root, .. } = &self.inner.kind {
+        if let StoreKind::Local { root, .. } = &self.inner.backend.kind {
             let written =
                 tokio::time::timeout(PROBE_TIMEOUT, temp_cleanup::try_to_write(root)).await;
             let source = match written {
@@ -349,11 +338,8 @@ impl Images {
                 Ok(Err(source)) => source,
                 Err(_) => io::Error::new(io::ErrorKind::TimedOut, "no answer within 5 seconds"),
             };
-            return Err(ImagesError::Files {
-                action: "cannot write to the object directory",
-                path: root.clone(),
-                source,
-            });
+            let files = ImagesError::files("cannot write to the object directory", root);
+            return Err(files(source));
         }
         // A prefix without objects keeps the answer short for every bucket.
         let mut nothing = self.list(PROBE_PREFIX);
@@ -397,9 +383,10 @@ impl Images {
 
     fn fault(&self, doing: &str, key: &str, message: &str) -> ImagesError {
         let (mut detail, mut cause) = (error::shorten(message), StoreFault::of(message));
-        if !self.inner.hint.is_empty() {
+        let hint = self.inner.backend.hint;
+        if !hint.is_empty() {
             detail.push_str("; ");
-            detail.push_str(self.inner.hint);
+            detail.push_str(hint);
             if cause == StoreFault::Unreachable {
                 cause = StoreFault::UnreachableWithoutCredentials;
             }

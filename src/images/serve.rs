@@ -16,9 +16,9 @@ use actix_web::{HttpRequest, HttpResponse};
 use chrono::{DateTime, Utc};
 use object_store::{GetResultPayload, ObjectMeta};
 
-use super::file_error::FileError;
+use super::error::FileError;
 use super::signed_url::Grant;
-use super::{Images, ImagesError, StoreKind, body, key, signed_url};
+use super::{Images, ImagesError, body, key, signed_url};
 
 /// Routed to [`answer`] for GET and HEAD.
 pub const ROUTE: &str = "/files/{key:.*}";
@@ -28,7 +28,6 @@ const PATH_PREFIX: &str = "/files/";
 /// Stored files are images; if one were not, a browser must not run it under this server's origin.
 pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; sandbox";
 
-///
 /// # Errors
 ///
 /// `FileError`, in the order of its variants.
@@ -52,7 +51,7 @@ pub(crate) fn grant(
     images: &Images,
     now: DateTime<Utc>,
 ) -> Result<Grant, FileError> {
-    if !matches!(images.inner.kind, StoreKind::Local { .. }) {
+    if !images.is_local() {
         return Err(FileError::NotFound);
     }
     // The router decodes some escapes in its match, so read the signed key from the raw path.

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use chrono::{DateTime, Utc};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use super::file_error::FileError;
+use super::error::FileError;
 use super::key;
 use super::signing_key::{FileSigningKey, SIGNATURE_BYTES};
 

@@ -53,21 +53,17 @@ impl FileSigningKey {
     /// readable by others; `ImagesError::Files` when it cannot be read or created.
     pub fn load_or_create(data_dir: &Path) -> Result<Self, ImagesError> {
         let path = data_dir.join(FILE_NAME);
-        let files = |action, source| ImagesError::Files {
-            action,
-            path: path.clone(),
-            source,
+        let opened = match File::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let new: [u8; KEY_BYTES] = rand::random();
+                fs::create_dir_all(data_dir)
+                    .and_then(|()| private_file::create_once(data_dir, FILE_NAME, &new))
+                    .map_err(ImagesError::files("cannot create", &path))?;
+                File::open(&path)
+            }
+            opened => opened,
         };
-        match File::open(&path) {
-            Ok(file) => return Self::load(file, &path),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(files("cannot open", error)),
-        }
-        let new: [u8; KEY_BYTES] = rand::random();
-        fs::create_dir_all(data_dir)
-            .and_then(|()| private_file::create_once(data_dir, FILE_NAME, &new))
-            .map_err(|error| files("cannot create", error))?;
-        let file = File::open(&path).map_err(|error| files("cannot open", error))?;
+        let file = opened.map_err(ImagesError::files("cannot open", &path))?;
         Self::load(file, &path)
     }
 
@@ -81,12 +77,8 @@ impl FileSigningKey {
             path: path.to_path_buf(),
             reason,
         };
-        let files = |source| ImagesError::Files {
-            action: "cannot read",
-            path: path.to_path_buf(),
-            source,
-        };
-        let metadata = file.metadata().map_err(files)?;
+        let files = ImagesError::files("cannot read", path);
+        let metadata = file.metadata().map_err(&files)?;
         if !metadata.is_file() {
             return Err(refuse("it is not a regular file".to_owned()));
         }

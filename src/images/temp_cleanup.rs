@@ -24,17 +24,16 @@ impl Images {
     ///
     /// `Files`, with the directory.
     pub async fn remove_unfinished_uploads(&self) -> Result<usize, ImagesError> {
-        let StoreKind::Local { root, .. } = &self.inner.kind else {
+        let StoreKind::Local { root, .. } = &self.inner.backend.kind else {
             return Ok(0);
         };
         let directory = root.clone();
         let swept = tokio::task::spawn_blocking(move || sweep(&directory)).await;
         let swept = swept.unwrap_or_else(|error| Err(io::Error::other(error)));
-        swept.map_err(|source| ImagesError::Files {
-            action: "cannot clear unfinished uploads in",
-            path: root.clone(),
-            source,
-        })
+        swept.map_err(ImagesError::files(
+            "cannot clear unfinished uploads in",
+            root,
+        ))
     }
 }
 

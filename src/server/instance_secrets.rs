@@ -1,6 +1,6 @@
 //! The secrets of an instance: stored in its data directory, or derived from the cluster secret that all nodes share.
 
-use super::object_store::{open_images, open_images_with};
+use super::object_store::open_images;
 use super::start_error::StartError;
 use crate::config::{Config, Secret};
 use crate::images::{FileSigningKey, Images};
@@ -43,13 +43,13 @@ impl InstanceSecrets {
     /// # Errors
     /// The object store cannot be used.
     pub fn open_images(&self, config: &Config, public_url: &str) -> Result<Images, StartError> {
-        match self {
-            Self::DataDir => open_images(config, public_url),
+        let signing_key = match self {
+            Self::DataDir => FileSigningKey::load_or_create(&config.storage.data_dir)?,
             Self::Cluster(secret) => {
-                let key = FileSigningKey::from_bytes(&derive_key(secret, "file-signing-key"));
-                open_images_with(config, public_url, key)
+                FileSigningKey::from_bytes(&derive_key(secret, "file-signing-key"))
             }
-        }
+        };
+        open_images(config, public_url, signing_key)
     }
 
     /// # Errors

@@ -4,12 +4,6 @@ use super::start_error::StartError;
 use crate::config::Config;
 use crate::images::{FileSigningKey, Images};
 
-/// Opens the object store with the signing key of the data directory.
-pub fn open_images(config: &Config, public_url: &str) -> Result<Images, StartError> {
-    let signing_key = FileSigningKey::load_or_create(&config.storage.data_dir)?;
-    open_images_with(config, public_url, signing_key)
-}
-
 /// Opens the object store for inspection, without a signing key. `None` if its local directory does not exist.
 pub fn inspect_images(config: &Config) -> Result<Option<Images>, StartError> {
     let is_local = config.storage.objects.is_none();
@@ -22,21 +16,22 @@ pub fn inspect_images(config: &Config) -> Result<Option<Images>, StartError> {
 /// Opens the object store for a command, which signs no URLs and so must create no signing key.
 pub fn open_images_unsigned(config: &Config) -> Result<Images, StartError> {
     let unused = FileSigningKey::from_bytes(&[0; 32]);
-    open_images_with(config, &config.public_url(), unused)
+    open_images(config, &config.public_url(), unused)
 }
 
 /// Opens the object store. `signing_key` signs the URLs of a local directory.
-pub fn open_images_with(
+pub fn open_images(
     config: &Config,
     public_url: &str,
     signing_key: FileSigningKey,
 ) -> Result<Images, StartError> {
-    let objects = config
-        .storage
-        .objects
-        .as_ref()
-        .map(ToString::to_string)
-        .unwrap_or_default();
-    let data_dir = &config.storage.data_dir;
-    Ok(Images::open(&objects, data_dir, public_url, signing_key)?)
+    let storage = &config.storage;
+    let objects = storage.objects.as_ref().map(ToString::to_string);
+    let objects = objects.unwrap_or_default();
+    Ok(Images::open(
+        &objects,
+        &storage.data_dir,
+        public_url,
+        signing_key,
+    )?)
 }

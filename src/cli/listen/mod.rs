@@ -15,7 +15,7 @@ use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
 use anyhow::Context as _;
 use attempts::Attempts;
 use clap::Args;
-use report::{Report, SentResponse};
+use report::Report;
 use secrets::Secrets;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -139,7 +139,8 @@ async fn receive(
         at,
         path: request.path(),
         delivery: &delivery,
-        response: SentResponse { attempt, status },
+        attempt,
+        status,
         signatures: receiver.secrets.verify(&signed, &body, at).await,
     };
     let text = if receiver.json {

@@ -21,16 +21,12 @@ pub struct Report<'a> {
     pub at: Timestamp,
     pub path: &'a str,
     pub delivery: &'a DeliveryFile<'a>,
-    pub response: SentResponse,
-    /// An error if the receiver could not verify.
-    pub signatures: anyhow::Result<SignatureReport>,
-}
-
-#[derive(Clone, Copy)]
-pub struct SentResponse {
     /// Number of the attempt, from 1.
     pub attempt: u32,
+    /// Of the response.
     pub status: StatusCode,
+    /// An error if the receiver could not verify.
+    pub signatures: anyhow::Result<SignatureReport>,
 }
 
 /// The payload of a job or a batch. `metadata` stays raw, so that a number loses no digits.
@@ -115,8 +111,8 @@ impl Report<'_> {
             "\n{}  {}  attempt {}, response {}\n{inner}",
             self.at,
             escape_control_chars(self.path),
-            self.response.attempt,
-            self.response.status.as_u16()
+            self.attempt,
+            self.status.as_u16()
         )
     }
 
@@ -135,8 +131,8 @@ impl Report<'_> {
         let line = json!({
             "at": self.at.to_string(),
             "path": self.path,
-            "attempt": self.response.attempt,
-            "answered": self.response.status.as_u16(),
+            "attempt": self.attempt,
+            "answered": self.status.as_u16(),
             "verified": verified,
             "signatures": signatures,
             "headers": headers,
@@ -160,10 +156,8 @@ mod tests {
             at: Timestamp::from_millis(1_795_000_000_000),
             path: "/hook",
             delivery: &delivery,
-            response: SentResponse {
-                attempt: 2,
-                status: StatusCode::OK,
-            },
+            attempt: 2,
+            status: StatusCode::OK,
             signatures,
         };
         [report.text(), report.json()]
