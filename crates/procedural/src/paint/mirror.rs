@@ -3,8 +3,10 @@
 use crate::exact::mix;
 use crate::fill::Fill;
 use crate::lexicon::Weather;
-use crate::shape::{Point, Shape};
+use crate::shape::Point;
 use crate::studio::{Studio, noise};
+
+use super::water::lens;
 
 /// Fills the strip from `line` down to `bottom` with the image above `line`, upside down, rippled and tinted.
 pub fn flip(
@@ -130,17 +132,4 @@ pub fn glitter(studio: &mut Studio<'_>, line: f32, bottom: f32, strength: f32) {
             Fill::flat(colour).faint(strength * seed.range(0.35, 0.85) * (1.0 - 0.45 * near));
         lens(studio, at, half, s * (0.0012 + 0.0042 * near), &fill);
     }
-}
-
-/// A flat drop of light or shade on the water.
-pub fn lens(studio: &mut Studio<'_>, (x, y): Point, half: f32, thick: f32, fill: &Fill) {
-    let shape = Shape::polygon(vec![
-        (x - half, y),
-        (x - half * 0.45, y - thick * 0.8),
-        (x + half * 0.3, y - thick * 0.9),
-        (x + half, y),
-        (x + half * 0.4, y + thick * 0.4),
-        (x - half * 0.5, y + thick * 0.5),
-    ]);
-    studio.fill(&shape, fill);
 }

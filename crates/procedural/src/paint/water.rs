@@ -129,7 +129,7 @@ fn waves(studio: &mut Studio<'_>, line: f32, bottom: f32, calm: bool, seed: &mut
             (bright, 0.22 + 0.2 * near)
         };
         let fill = Fill::flat(colour).faint(opacity);
-        mirror::lens(studio, (x, y), half, thick, &fill);
+        lens(studio, (x, y), half, thick, &fill);
     }
     if stormy {
         breakers(studio, line, bottom, [dim, bright], seed);
@@ -177,6 +177,19 @@ fn breakers(
     }
 }
 
+/// A flat drop of light or shade on the water.
+pub fn lens(studio: &mut Studio<'_>, (x, y): Point, half: f32, thick: f32, fill: &Fill) {
+    let shape = Shape::polygon(vec![
+        (x - half, y),
+        (x - half * 0.45, y - thick * 0.8),
+        (x + half * 0.3, y - thick * 0.9),
+        (x + half, y),
+        (x + half * 0.4, y + thick * 0.4),
+        (x - half * 0.5, y + thick * 0.5),
+    ]);
+    studio.fill(&shape, fill);
+}
+
 /// A cliff with the lighthouse on it.
 fn headland(studio: &mut Studio<'_>, seed: &mut Seed) {
     let (w, _, s) = studio.size();
@@ -206,7 +219,7 @@ fn headland(studio: &mut Studio<'_>, seed: &mut Seed) {
         let t = seed.unit();
         let y = line + s * (0.07 + 0.08 * t) + s * seed.range(-0.01, 0.012);
         let at = (tip + (edge - tip) * t, y);
-        mirror::lens(studio, at, s * seed.range(0.02, 0.06), s * 0.005, &foam);
+        lens(studio, at, s * seed.range(0.02, 0.06), s * 0.005, &foam);
     }
     let tone = cast::colour(&actor, seed);
     let tall = (s * cast::height(actor.subject) * actor.size).min((line - s * 0.085) * 0.84);
