@@ -106,22 +106,6 @@ impl<'p> Studio<'p> {
             .fill(&Shape::rect(0.0, 0.0, self.w(), self.h()), fill);
     }
 
-    /// Fills everything below a line across the whole image, down to `bottom`.
-    pub fn fill_below(&mut self, line: impl Fn(f32) -> f32, bottom: f32, fill: &Fill) {
-        let (w, _, s) = self.size();
-        let step = s / 130.0;
-        let margin = s * 0.12;
-        let mut points: Vec<Point> = Vec::new();
-        let mut x = -margin;
-        while x < w + margin {
-            points.push((x, line(x)));
-            x += step;
-        }
-        points.push((w + margin, bottom));
-        points.push((-margin, bottom));
-        self.fill(&Shape::polygon(points), fill);
-    }
-
     pub fn dot(&mut self, centre: Point, radius: f32, colour: Rgb, opacity: f32) {
         self.canvas.dot(centre, radius, colour, opacity);
     }

@@ -1,6 +1,5 @@
 //! The table of subjects: position, height, default colours and drawing of each.
 
-use super::{flora, space, still};
 use crate::colour::{Rgb, hex};
 use crate::figure::{Figure, Stand, drawing};
 use crate::lexicon::Subject;
@@ -8,6 +7,8 @@ use crate::scene::{Actor, Plan};
 use crate::seed::Seed;
 use crate::studio::Studio;
 use crate::swatches::Swatches;
+
+use super::{flora, objects, planet, plants};
 
 /// The part of a landscape for a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,15 +126,15 @@ pub fn colour(actor: &Actor, seed: &mut Seed) -> Rgb {
 pub fn draw(studio: &mut Studio<'_>, subject: Subject, stand: Stand, colour: Rgb, seed: &mut Seed) {
     use Subject as S;
     match subject {
-        S::Planet => space::planet(studio, stand.at, stand.height * 0.45, colour, true),
-        S::Flower => flora::flower(studio, stand, colour, seed.below(3)),
+        S::Planet => planet::draw(studio, stand.at, stand.height * 0.45, colour, true),
+        S::Flower => plants::flower(studio, stand, colour, seed.below(3)),
         S::Tree => {
             let bark = studio.palette.dark.to(hex(0x5A4030), 0.6);
             let leaf = studio.palette.seen(colour, stand.distance);
             flora::broad(studio, stand.at, stand.height, leaf, bark, seed);
         }
         S::Apple | S::Orange | S::Lemon | S::Pear | S::Cup | S::Vase | S::Candle | S::Book => {
-            still::thing(studio, subject, stand, colour, seed);
+            objects::draw(studio, subject, stand, colour, seed);
         }
         _ => {
             let swatches = Swatches::of(studio, colour);

@@ -6,7 +6,7 @@ use crate::lexicon::Weather;
 use crate::shape::Point;
 use crate::studio::{Studio, noise};
 
-use super::water::lens;
+use super::waves::lens;
 
 /// Fills the strip from `line` down to `bottom` with the image above `line`, upside down, rippled and tinted.
 pub fn flip(

@@ -1,20 +1,37 @@
 //! The painters, one file per kind of thing, and the choice between them.
 
+mod bank;
 mod cast;
 mod city;
+mod clouds;
 mod deep;
 mod flora;
+mod foliage;
 mod geometric;
+mod ground;
 mod land;
 mod mirror;
+mod objects;
+mod peaks;
 mod photo;
+mod pine;
 mod places;
+mod planet;
+mod plants;
+mod plate;
 mod portrait;
+mod print;
+mod reef;
 mod relief;
+mod shore;
 mod sky;
 mod space;
 mod still;
+mod table;
+mod tiles;
+mod towers;
 mod water;
+mod waves;
 mod weather;
 
 use image::RgbImage;
