@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-use crate::RefusedAddress;
+use crate::refused_address::RefusedAddress;
 
 /// A refused range.
 #[derive(Debug)]

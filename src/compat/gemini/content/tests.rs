@@ -171,23 +171,3 @@ fn each_error_names_its_field() {
         assert_eq!(refused(body), message);
     }
 }
-
-#[test]
-fn a_conversation_of_empty_turns_costs_about_as_much_as_its_parsing() {
-    let text = format!("{{\"contents\":[{}]}}", vec!["{}"; 100_000].join(","));
-    let timed = |work: &dyn Fn()| {
-        let times = (0..3).map(|_| {
-            let began = std::time::Instant::now();
-            work();
-            began.elapsed()
-        });
-        times.min().unwrap()
-    };
-    let json = Json::parse(&text, 64).expect("JSON");
-    let parsed = timed(&|| drop(Json::parse(&text, 64)));
-    let refused = timed(&|| {
-        let object = Object::of("", &json).expect("an object");
-        read(&object, 100).expect_err("no text");
-    });
-    assert!(refused < parsed * 2, "{refused:?}, and {parsed:?} to parse");
-}
