@@ -66,7 +66,8 @@ fn add_copies_of(desk: &Desk, job: &str, numbers: Range<u128>) {
     }
     let day = model.state.finished_at().unwrap().day();
     let place = DailyUsageKey::of(&model, day);
-    let mut usage = store.daily_usage(place).wait().unwrap();
+    let usage = DAILY_USAGE.get(store, &place).wait().unwrap();
+    let mut usage = usage.unwrap_or_default();
     for job in &jobs {
         usage.count(job).unwrap();
     }
