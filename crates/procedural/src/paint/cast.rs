@@ -134,7 +134,8 @@ pub fn draw(studio: &mut Studio<'_>, subject: Subject, stand: Stand, colour: Rgb
             flora::broad(studio, stand.at, stand.height, leaf, bark, seed);
         }
         S::Apple | S::Orange | S::Lemon | S::Pear | S::Cup | S::Vase | S::Candle | S::Book => {
-            objects::draw(studio, subject, stand, colour, seed);
+            let drawing = drawing_of(subject);
+            objects::draw(studio, subject, drawing, stand, colour, seed);
         }
         _ => {
             let swatches = Swatches::of(studio, colour);

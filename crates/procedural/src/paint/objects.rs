@@ -7,10 +7,17 @@ use crate::seed::Seed;
 use crate::studio::Studio;
 use crate::swatches::Swatches;
 
-use super::{cast, plants};
+use super::plants;
 
-/// Draws one thing. 100 units are about half the short side of a still life.
-pub fn draw(studio: &mut Studio<'_>, subject: Subject, stand: Stand, tone: Rgb, seed: &mut Seed) {
+/// Draws one thing, with the `drawing` of its subject. 100 units are about half the short side of a still life.
+pub fn draw(
+    studio: &mut Studio<'_>,
+    subject: Subject,
+    drawing: &str,
+    stand: Stand,
+    tone: Rgb,
+    seed: &mut Seed,
+) {
     if subject == Subject::Flower {
         return bouquet(studio, stand, tone, seed);
     }
@@ -24,7 +31,6 @@ pub fn draw(studio: &mut Studio<'_>, subject: Subject, stand: Stand, tone: Rgb, 
         _ => 17.0,
     };
     figure.shadow(half, shade);
-    let drawing = cast::drawing_of(subject);
     match subject {
         Subject::Orange | Subject::Lemon => figure.draw(&with_pores(drawing, seed), &swatches),
         Subject::Vase => {

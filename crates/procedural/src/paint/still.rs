@@ -49,7 +49,8 @@ fn arrange(studio: &mut Studio<'_>, edge: f32, seed: &mut Seed) {
         let x = w / 2.0 + studio.side() * x * s;
         let height = s * 0.60 * size * actor.size.clamp(0.8, 1.15);
         let stand = Stand::at(x, edge + y * s, height).flipped(!studio.right);
-        objects::draw(studio, actor.subject, stand, tone, seed);
+        let drawing = cast::drawing_of(actor.subject);
+        objects::draw(studio, actor.subject, drawing, stand, tone, seed);
     }
 }
 
