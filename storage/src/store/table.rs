@@ -6,11 +6,15 @@ use super::{Store, StoreError, Write, Writes};
 use crate::engine::{Direction, Key, KeyRange, ReadRequest, ReadResults, Value};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::cell::RefCell;
 
-/// The length of most keys: a prefix and two ids, or a little more.
-const KEY_BYTES: usize = 41;
 /// Records per read.
 const STEP: usize = 1_000;
+
+thread_local! {
+    /// The key that is being written.
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 pub trait Record: Serialize + DeserializeOwned + 'static {}
 impl<R: Serialize + DeserializeOwned + 'static> Record for R {}
@@ -94,10 +98,13 @@ impl<K: TableKey, R: Record> Table<K, R> {
     }
 
     fn prefixed(&self, part: &impl KeyBytes) -> Key {
-        let mut bytes = Vec::with_capacity(KEY_BYTES);
-        bytes.extend_from_slice(self.prefix);
-        part.write(&mut bytes);
-        bytes
+        // Memory holds very many keys, so none may have spare capacity.
+        SCRATCH.with_borrow_mut(|bytes| {
+            bytes.clear();
+            bytes.extend_from_slice(self.prefix);
+            part.write(bytes);
+            bytes.clone()
+        })
     }
 
     /// `None` if the key belongs to another table.
