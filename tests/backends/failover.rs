@@ -307,9 +307,14 @@ fn a_rejected_key_costs_a_few_jobs_and_not_the_whole_queue() {
     let suspended =
         json!({"error": {"code": 403, "message": "Suspended.", "status": "PERMISSION_DENIED"}});
     let suspended = Reply::error("403 Forbidden", &suspended);
+    let daily = json!({"error": {"code": 429, "message": "Quota.", "status": "RESOURCE_EXHAUSTED", "details": [
+        {"@type": "type.googleapis.com/google.rpc.QuotaFailure",
+         "violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}]}});
+    let daily = Reply::error("429 Too Many Requests", &daily);
     for (kind, rejection) in [
         ("openai", unauthorized),
         ("openai", quota),
+        ("gemini", daily),
         ("gemini", suspended),
     ] {
         let mut replies = vec![rejection; 5];

@@ -101,7 +101,11 @@ fn each_failed_try_is_logged_with_its_job_its_backend_and_its_cause() {
             "broken",
         ),
         ("", "", "blocked"),
-        ("refused", "it answered 400 Bad Request", "refused"),
+        (
+            "broken",
+            "it answered 400 Bad Request with a web page; does a proxy answer instead of the backend",
+            "broken",
+        ),
         ("timed_out", "no answer within 1 s", "timed_out"),
     ];
     for (lines, (outcome, cause, end)) in found.iter().zip(expected) {

@@ -8,7 +8,12 @@ pub fn to_fault(upstream: &Upstream, answer: &Answer) -> Fault {
     let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     // Some servers wrap the envelope in a list of one.
     let error = body.get(0).unwrap_or(&body).get("error");
-    if matches!(answer.status.as_u16(), 400 | 403) && error.is_some_and(rejects_account) {
+    let rejects_account = match answer.status.as_u16() {
+        400 | 403 => error.is_some_and(rejects_account),
+        429 => error.is_some_and(is_daily_quota),
+        _ => false,
+    };
+    if rejects_account {
         let message = upstream.message(&answer.body);
         return upstream.noted(Fault::AccountRejected(message));
     }
@@ -31,6 +36,15 @@ fn rejects_account(error: &Value) -> bool {
     let mut bad_key = reasons.filter(|it| it.starts_with("API_KEY_"));
     let status = error.get("status").and_then(Value::as_str);
     matches!(status, Some("FAILED_PRECONDITION" | "PERMISSION_DENIED")) || bad_key.next().is_some()
+}
+
+/// Is the quota of a day used up? Google answers 429 with a short delay then too. `QuotaFailure` names the quota.
+fn is_daily_quota(error: &Value) -> bool {
+    let violations = details(error).filter_map(|it| it.get("violations")?.as_array());
+    let quotas = violations.flatten().filter_map(|it| it.get("quotaId"));
+    quotas
+        .filter_map(Value::as_str)
+        .any(|it| it.contains("PerDay"))
 }
 
 /// `RetryInfo.retryDelay`: seconds, with an optional fraction, and the suffix `s`.
@@ -70,6 +84,20 @@ mod tests {
             assert_eq!(delay(bad), None, "{bad}");
         }
         assert_eq!(retry_delay(&json!({"code": 503})), None);
+    }
+
+    #[test]
+    fn the_quota_of_a_day_is_told_from_that_of_a_minute() {
+        let exhausted = |quota: &str| {
+            is_daily_quota(&json!({"code": 429, "details": [
+                {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "3s"},
+                {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"quotaId": quota}]}]}))
+        };
+        assert!(exhausted(
+            "GenerateRequestsPerDayPerProjectPerModel-FreeTier"
+        ));
+        assert!(!exhausted("GenerateRequestsPerMinutePerProjectPerModel"));
+        assert!(!is_daily_quota(&json!({"code": 429})));
     }
 
     #[test]

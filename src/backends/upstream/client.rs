@@ -2,7 +2,8 @@
 
 use super::super::image_bytes;
 use super::error_message::sanitize;
-use super::redaction::redactions;
+use super::fault::refuses_request;
+use super::redaction::{redact, redactions};
 use super::{Answer, Fault, blocking, error_message};
 use crate::config::Remote;
 use crate::outgoing_http;
@@ -193,12 +194,20 @@ impl Upstream {
 
     /// The fault for an error answer, also noted. `retry_after` is the delay from the body; it takes precedence over the headers.
     pub fn refusal(&self, answer: &Answer, retry_after: Option<Duration>) -> Fault {
-        self.noted(Fault::Status {
-            status: answer.status,
-            path: answer.path.chars().take(MAX_PATH_CHARS).collect(),
-            message: self.message(&answer.body),
-            retry_after: retry_after.or_else(|| answer.retry_after()),
-        })
+        let path = redact(&answer.path, &self.inner.redactions);
+        let path = path.chars().take(MAX_PATH_CHARS).collect();
+        let status = answer.status;
+        self.noted(
+            match refuses_request(status) && answer.media_type() == "text/html" {
+                true => Fault::WebPage { status, path },
+                false => Fault::Status {
+                    status,
+                    path,
+                    message: self.message(&answer.body),
+                    retry_after: retry_after.or_else(|| answer.retry_after()),
+                },
+            },
+        )
     }
 
     /// The message of an error answer, sanitized; empty if it has none.

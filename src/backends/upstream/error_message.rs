@@ -1,11 +1,10 @@
 //! Extracts the message of an error answer and sanitizes it for callers.
 
+use super::redaction::redact;
 use serde_json::Value;
 use tintype_api::visible_text::is_invisible;
 
 const MAX_CHARS: usize = 300;
-/// Shorter texts are not redacted: they occur in ordinary sentences.
-const MIN_REDACTED_BYTES: usize = 6;
 /// What servers write around an address within a word.
 const SEPARATORS: [char; 8] = ['=', '(', ')', '\'', '"', '`', ',', ';'];
 
@@ -56,13 +55,7 @@ fn plain(body: &[u8]) -> Option<String> {
 ///
 /// Letters of all scripts stay, for the operator; see [`for_caller`].
 pub(super) fn sanitize(text: &str, redactions: &[String]) -> String {
-    let mut text = text.to_owned();
-    for secret in redactions
-        .iter()
-        .filter(|it| it.len() >= MIN_REDACTED_BYTES)
-    {
-        text = text.replace(secret.as_str(), "[removed]");
-    }
+    let text = redact(text, redactions);
     let (mut line, mut length) = (String::new(), 0);
     for word in text.split_whitespace() {
         let word = if is_address(word) { "[removed]" } else { word };

@@ -27,6 +27,11 @@ pub enum Fault {
         message: String,
         retry_after: Option<Duration>,
     },
+    /// A web page instead of a refusal of the API. Unlike a refusal, it says nothing about the request.
+    #[error(
+        "it answered {status} with a web page; does a proxy answer instead of the backend (the path was {path})?"
+    )]
+    WebPage { status: StatusCode, path: String },
     /// The backend rejects the key or its account, so it rejects every request.
     #[error("it rejects the key or its account{}; check `api_key` or `api_key_env`, and the account at the backend", quote(.0))]
     AccountRejected(String),
@@ -91,6 +96,13 @@ fn rejects_all(status: StatusCode) -> bool {
     matches!(status.as_u16(), 401 | 402 | 407) || status.is_redirection()
 }
 
+/// Does the status blame the request?
+pub(super) fn refuses_request(status: StatusCode) -> bool {
+    status.is_client_error()
+        && status.as_u16() != 413
+        && !(is_transient(status) || rejects_all(status) || is_operator_error(status))
+}
+
 fn is_transient(status: StatusCode) -> bool {
     // 501 and 505 are permanent.
     matches!(status.as_u16(), 408 | 409 | 425 | 429)
@@ -137,7 +149,7 @@ impl From<Fault> for GenerateError {
             }
             Fault::AccountRejected(_) => Self::Unusable(MISCONFIGURED.into()),
             Fault::Status { status, .. } if is_operator_error(status) => misconfigured(),
-            Fault::ModelRejected(_) => misconfigured(),
+            Fault::ModelRejected(_) | Fault::WebPage { .. } => misconfigured(),
             Fault::Status { status, .. } if status.as_u16() == 413 => Self::Broken(
                 "the request is too large for the image generator; send smaller input images"
                     .into(),
@@ -211,6 +223,10 @@ mod tests {
             Fault::Garbage("abc".into()),
             Fault::AccountRejected("abc".into()),
             Fault::ModelRejected("abc".into()),
+            Fault::WebPage {
+                status: StatusCode::BAD_REQUEST,
+                path: "/abc".into(),
+            },
         ] {
             assert!(fault.to_string().contains("abc"), "{fault}");
             assert!(!text(fault).contains("abc"));
