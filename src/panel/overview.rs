@@ -46,8 +46,11 @@ pub async fn show(
         "running": depths.running,
     });
     view["paused"] = describe_pause(&pause::current(&core).await?);
+    let account = of.account.id;
     view["limits"] = json!(answers::account(&core, of.account)?.limits);
     if of.caller.is_operator() {
+        let people = core.store.people_of(account, 1, None).await?;
+        view["has_people"] = json!(!people.items.is_empty());
         let figures = service::figures(core.clone(), settings, panel).await?;
         // With several nodes, the database is backed up instead.
         if core.system.node().is_none() {

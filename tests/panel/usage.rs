@@ -60,7 +60,7 @@ fn first_steps_are_ticked_off_and_can_be_hidden() {
         let hook = receiver::answering("200 OK", "{}");
         browser.sign_in_as_operator().await;
         browser.see("h2", "First steps").await;
-        browser.see("span", "1 of 5 done").await;
+        browser.see("span", "1 of 6 done").await;
         browser
             .find("//li[contains(., 'Connect a model') and not(@class)]")
             .await;
@@ -69,12 +69,15 @@ fn first_steps_are_ticked_off_and_can_be_hidden() {
              return await make(base, {{ prompt: 'a fox', aspect_ratio: '1:1' }});"
         );
         calls(&browser, &script).await;
-        browser.see("span", "3 of 5 done").await;
+        browser.see("span", "3 of 6 done").await;
         browser
             .find("//li[@class='done' and contains(., 'Generate an image')]")
             .await;
         browser
             .find("//li[@class='done' and contains(., 'Add a webhook')]")
+            .await;
+        browser
+            .find("//li[not(@class)]//a[@href='#/people' and contains(., 'People')]")
             .await;
         browser
             .find("//li[not(@class) and contains(., 'tintype backup backups')]")

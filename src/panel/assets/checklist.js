@@ -8,7 +8,7 @@ function isHidden(account) {
   try { return localStorage.getItem(PREFIX + account) === "1"; } catch { return false; }
 }
 
-/** `has` holds a boolean per step; `has.backup` is `undefined` unless this process backs up its own records. */
+/** `has` holds a boolean per step. `has.people` is `undefined` unless the operator asks, and `has.backup` unless this process backs up its own records. */
 export function checklist({ session, account, canChange }, has, redraw) {
   if (!canChange || isHidden(account.id)) return null;
   const steps = [
@@ -16,6 +16,7 @@ export function checklist({ session, account, canChange }, has, redraw) {
     { done: has.images, words: "Generate an image", note: "Try a prompt in the playground.", link: ["#/playground", "Playground"] },
     { done: has.keys, words: "Create an API key", note: "Programs authenticate with it.", link: ["#/keys", "API keys"] },
     { done: has.webhooks, words: "Add a webhook", note: "Your program receives each result.", link: ["#/webhooks", "Webhooks"] },
+    ...(has.people === undefined ? [] : [{ done: has.people, words: "Invite the people of this account", note: "They sign in with email and password and see only this account.", link: ["#/people", "People"] }]),
     ...(has.backup === undefined ? [] : [{ done: has.backup, words: "Take a backup", note: ["In a shell on this machine: ", h("code", {}, "tintype backup backups")], link: ["#/service", "Service"] }]),
   ];
   const done = steps.filter((it) => it.done).length;

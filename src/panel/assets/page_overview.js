@@ -66,7 +66,7 @@ export async function overview(main, context) {
     return fill(main, head("Overview", null,
       context.canChange ? h("a", { class: "button main", href: "#/playground" }, "Generate an image") : null),
     h("div", { class: "stack" }, service ? diskNotice(service) : null, notices(view, context, addFunds), hook ? operatorWebhookNotice(hook, true) : null, demoNotice(context),
-      checklist(context, { images: jobs.data.some((it) => it.status === "done"), keys: view.keys > 0, webhooks: webhooks.registered > 0, backup: view.backup?.taken }, reload),
+      checklist(context, { images: jobs.data.some((it) => it.status === "done"), keys: view.keys > 0, webhooks: webhooks.registered > 0, people: view.has_people, backup: view.backup?.taken }, reload),
       h("div", { class: "cards" },
         figure("Available", [figureNumber(grouped(balances.available)), h("small", {}, ` ${unit()}`)], `${grouped(balances.balance)} balance, ${grouped(balances.reserved)} reserved`),
         figure("Queued", count(live.queued), `${count(queue.waiting)} in the whole queue`),
