@@ -175,8 +175,11 @@ async fn put(
             return Ok(());
         };
         tries += 1;
-        tracing::error!(%job, tries, %error, "could not store an image");
+        if tries == 1 {
+            tracing::warn!(%job, tries, %error, "could not store an image, trying again");
+        }
         if tries == PUT_TRIES {
+            tracing::error!(%job, tries, %error, "could not store an image");
             return Err(GenerateError::Storage(
                 "the finished image could not be stored; try again".into(),
             ));
