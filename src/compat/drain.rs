@@ -3,6 +3,7 @@
 //! Many clients read the response only after they have sent the whole body. If the server closes the connection before that, they
 //! report a broken connection instead of the refusal.
 
+use super::refusal::Refusal;
 use actix_web::error::PayloadError;
 use actix_web::web;
 use bytes::Bytes;
@@ -25,10 +26,17 @@ pub async fn drain(
     discard(payload, MAX_BYTES, deadline).await;
 }
 
-/// As [`drain`], for a request that is refused before its body is read.
-pub async fn drain_briefly(payload: &mut web::Payload) {
-    let deadline = Instant::now() + BRIEF_TIMEOUT;
-    discard(payload, BRIEF_MAX_BYTES, deadline).await;
+/// Passes on the outcome of a check that precedes the body. Discards the body of a refused request first, within tighter limits than
+/// [`drain`].
+pub async fn drain_if_refused<T>(
+    checked: Result<T, Refusal>,
+    payload: &mut web::Payload,
+) -> Result<T, Refusal> {
+    if checked.is_err() {
+        let deadline = Instant::now() + BRIEF_TIMEOUT;
+        discard(payload, BRIEF_MAX_BYTES, deadline).await;
+    }
+    checked
 }
 
 async fn discard(

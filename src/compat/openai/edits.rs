@@ -9,7 +9,7 @@ use crate::compat::auth;
 use crate::compat::body::upload_prefix;
 use crate::compat::deadline;
 use crate::compat::dialect::Dialect;
-use crate::compat::drain;
+use crate::compat::drain::drain_if_refused;
 use crate::compat::preflight;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
@@ -34,13 +34,8 @@ async fn edit(
     state: &web::Data<CompatState>,
 ) -> Result<HttpResponse, Refusal> {
     let deadline = deadline::of_request(request, &state.settings);
-    let caller = match auth::authenticate(request, &state.accounts).await {
-        Ok(caller) => caller,
-        Err(refusal) => {
-            drain::drain_briefly(&mut payload).await;
-            return Err(refusal);
-        }
-    };
+    let caller = auth::authenticate(request, &state.accounts).await;
+    let caller = drain_if_refused(caller, &mut payload).await?;
     let outcome = respond(request, payload, state, &caller, deadline).await;
     let calls = &state.answered_calls;
     sdk_attempt::note_refusal(request, calls, &caller, &outcome, state.core.now());
@@ -54,13 +49,8 @@ async fn respond(
     caller: &Payer,
     deadline: Instant,
 ) -> Result<HttpResponse, Refusal> {
-    let name = match preflight_call(request, state, caller).await {
-        Ok(name) => name,
-        Err(refusal) => {
-            drain::drain_briefly(&mut payload).await;
-            return Err(refusal);
-        }
-    };
+    let name = preflight_call(request, state, caller).await;
+    let name = drain_if_refused(name, &mut payload).await?;
     let upload_prefix = upload_prefix();
     let account = caller.account();
     let form =
