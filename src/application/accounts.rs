@@ -1,4 +1,4 @@
-//! Opens, changes, deactivates and reactivates accounts, deposits money into them, and corrects deposits.
+//! Opens, changes, deactivates and reactivates accounts.
 
 use super::api_keys::rate_facts;
 use super::audit_context::{Subject, to_audit_entry};
@@ -11,17 +11,15 @@ use super::services::AccountService;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use tintype_actors::account::{AccountCommand, AccountHandle};
-use tintype_api::NewDeposit;
 use tintype_storage::domain::account::{Account, AccountChange, NewAccount};
 use tintype_storage::domain::account_limits::AccountLimits;
 use tintype_storage::domain::amount::Amount;
-use tintype_storage::domain::audit_log::{Action, AuditEntry};
+use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::{AccountId, SERVICE, TransactionId};
 use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
 use tintype_storage::domain::request::Fingerprint;
-use tintype_storage::store::{AccountChanged, Deposit, IdempotencyUse, IdempotentCall};
+use tintype_storage::store::{AccountChanged, IdempotencyUse, IdempotentCall};
 
 pub struct OpenedAccount {
     pub account: Account,
@@ -200,68 +198,4 @@ fn limit_facts(limits: &AccountLimits) -> Value {
         "rate_limit": limits.rate_limit.map(rate_facts),
         "max_concurrent": limits.max_concurrent,
     })
-}
-
-pub struct DepositOutcome {
-    pub entry: LedgerEntry,
-    /// An earlier call with this idempotency key made the deposit.
-    pub is_replay: bool,
-}
-
-/// Deposits money once per idempotency key. A negative amount corrects an earlier deposit.
-pub async fn deposit(
-    core: &Core,
-    caller: &Caller,
-    account: AccountId,
-    new: NewDeposit,
-    idempotency_key: Option<String>,
-) -> Result<DepositOutcome, Error> {
-    let context = caller.operate()?;
-    let NewDeposit { amount, reference } = new;
-    let idempotency = idempotency_key.map(|name| {
-        let text = reference.as_deref().unwrap_or_default();
-        IdempotencyUse {
-            name,
-            fingerprint: fingerprint([&amount.to_string(), text]),
-        }
-    });
-    let actor = actor(core, account)?;
-    let subject = Subject::of_account(account);
-    let entry = context.entry(core, Action::DepositCreate, subject);
-    // The actor calls `note` only for a new deposit, not for a replay.
-    let is_new = Arc::new(AtomicBool::new(false));
-    let noted = Arc::clone(&is_new);
-    let note = move |ledger_entry: &LedgerEntry| {
-        noted.store(true, Ordering::Relaxed);
-        with_facts(entry.clone(), ledger_entry)
-    };
-    let deposited = actor.call(|reply| AccountCommand::Deposit {
-        note: Some(Box::new(note)),
-        deposit: Deposit {
-            amount,
-            reference,
-            idempotency,
-        },
-        reply,
-    });
-    Ok(DepositOutcome {
-        entry: deposited.await??,
-        is_replay: !is_new.load(Ordering::Relaxed),
-    })
-}
-
-fn with_facts(entry: AuditEntry, ledger_entry: &LedgerEntry) -> AuditEntry {
-    let entry = AuditEntry {
-        subject: Some(ledger_entry.id.0),
-        ..entry
-    };
-    let before = ledger_entry.balance_after.minus(ledger_entry.amount).ok();
-    let before = before.map(|it| json!({"balance": it.to_string()}));
-    let after = json!({
-        "balance": ledger_entry.balance_after.to_string(),
-        "kind": ledger_entry.kind.word(),
-        "amount": ledger_entry.amount.to_string(),
-        "reference": ledger_entry.reference,
-    });
-    to_audit_entry(entry, before, Some(after))
 }

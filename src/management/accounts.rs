@@ -5,6 +5,7 @@ use crate::api::requests::{read, read_once};
 use crate::application::accounts;
 use crate::application::batches::page_of;
 use crate::application::core::Core;
+use crate::application::deposits;
 use crate::application::ledger;
 use crate::application::services::{AccountService, JobService};
 use crate::web::access::{OfAccount, OfOperator, OperatorCall};
@@ -71,7 +72,7 @@ pub async fn deposit(
 ) -> HttpResult {
     let body = body::read_json(&request, payload, &accounts.settings).await?;
     let (new, key) = read_once(&body, idempotency_key::key(request.headers()))?;
-    let deposited = accounts::deposit(&accounts.core, &caller, of.account.id, new, key).await?;
+    let deposited = deposits::deposit(&accounts.core, &caller, of.account.id, new, key).await?;
     Ok(creation_response(deposited.is_replay).json(Transaction::from(deposited.entry)))
 }
 

@@ -3,7 +3,7 @@
 use crate::api::requests::read;
 use crate::application::core::Core;
 use crate::application::settings::Settings;
-use crate::application::{backend_test, nodes, pause};
+use crate::application::{backends, nodes, pause};
 use crate::web::access::OperatorCall;
 use crate::web::body;
 use crate::web::problem::HttpResult;
@@ -45,7 +45,7 @@ pub async fn test_backend(
     settings: Data<Settings>,
 ) -> HttpResult {
     let name = path.into_inner();
-    let findings = backend_test::test(&core, &settings, &name).await?;
+    let findings = backends::test(&core, &settings, &name).await?;
     Ok(HttpResponse::Ok().json(BackendTest {
         name,
         ok: findings.fails.is_empty(),

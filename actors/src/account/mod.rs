@@ -2,6 +2,7 @@
 
 mod actor;
 mod command;
+mod context;
 mod in_flight;
 mod inbox;
 mod registry;
@@ -10,6 +11,6 @@ mod shared_state;
 
 pub use actor::AccountActor;
 pub use command::{AccountCommand, KeyChange, Reply};
+pub use context::AccountContext;
 pub use in_flight::InFlightGuard;
 pub use registry::{AccountHandle, AccountRegistry, NoReply, Overloaded};
-pub use shared_state::AccountContext;

@@ -2,10 +2,11 @@
 
 use super::actor::AccountActor;
 use super::command::{AccountCommand, Reply};
+use super::context::AccountContext;
 use super::in_flight::{InFlight, InFlightGuard};
 use super::inbox::{Inbox, PutOutcome};
 use super::round::Wake;
-use super::shared_state::{AccountContext, AccountSharedState};
+use super::shared_state::AccountSharedState;
 use crate::fail_stop::FailStop;
 use actix::{Actor, Addr, ArbiterHandle};
 use parking_lot::RwLock;

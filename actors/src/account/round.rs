@@ -1,7 +1,8 @@
 //! One round of an account: decides a batch of commands, and announces the decisions once they are durable.
 
 use super::command::{AccountCommand, KeyChange, Reply};
-use super::shared_state::{AccountContext, AccountSharedState};
+use super::context::AccountContext;
+use super::shared_state::AccountSharedState;
 use crate::delivery::DeliveryCommand;
 use crate::queue::{Expiry, Lane, QueueChange, QueuedJob, Removal};
 use crate::stats::DecidedCounts;

@@ -1,37 +1,13 @@
-//! What all account actors share, and what an account's actor, rounds and callers share.
+//! The state that an account's actor, rounds and callers share.
 
 use super::command::AccountCommand;
+use super::context::AccountContext;
 use super::inbox::Inbox;
-use crate::delivery::DeliveryCommand;
-use crate::job_changes::JobChanges;
-use crate::process_context::ProcessContext;
-use crate::queue::{Expiries, JobQueues, SharedQueue};
-use actix::Recipient;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tintype_storage::domain::ids::AccountId;
-use tintype_storage::domain::pause::Pause;
-use tintype_storage::store::{AccountState, Limits, StateChange};
-
-/// The dependencies of all account actors.
-pub struct AccountContext {
-    pub process: Arc<ProcessContext>,
-    pub limits: Limits,
-    /// The paused models, in the order of commits. A change is submitted under the lock that a decision holds until its own commit
-    /// is submitted, so no job is accepted after a pause that its decision did not see.
-    pub pause: RwLock<Pause>,
-    /// Most runs of a job.
-    pub max_runs: u32,
-    /// Jobs of all accounts that are not terminal.
-    pub live_jobs: AtomicUsize,
-    pub queues: Arc<JobQueues>,
-    /// `None` on a single node.
-    pub shared_queue: Option<Arc<SharedQueue>>,
-    pub expiries: Expiries,
-    pub deliveries: Recipient<DeliveryCommand>,
-    pub job_changes: Arc<JobChanges>,
-}
+use tintype_storage::store::{AccountState, StateChange};
 
 pub struct AccountSharedState {
     pub id: AccountId,
