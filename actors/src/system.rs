@@ -160,10 +160,7 @@ impl System {
         let context = Arc::clone(&dispatch);
         let dispatcher =
             Dispatcher::start_in_arbiter(&on(JOBS), move |_| Dispatcher::new(context, switches));
-        let mut tasks = vec![actix::spawn(expiry::run(
-            Arc::clone(&accounts),
-            Arc::clone(&dispatch.queues),
-        ))];
+        let mut tasks = vec![actix::spawn(expiry::run(Arc::clone(&dispatch)))];
         if let Some(node) = &node {
             tasks.extend(nodes::start(node, &dispatch, &deliveries));
         }

@@ -1,14 +1,11 @@
 //! Checks whether the caller can pay, before the service fetches or stores anything. The reservation checks again.
 
-use super::blocking::blocking;
 use super::core::Core;
 use super::error::{self, Error};
 use super::job_refusal;
 use std::sync::Arc;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
-use tintype_storage::domain::spending::Spending;
-use tintype_storage::engine::Wait as _;
 use tintype_storage::store::AcceptError;
 
 /// Refuses a price that exceeds the balance, the limits of the account or the limits of the key.
@@ -27,25 +24,10 @@ pub async fn check(core: &Arc<Core>, key: &Arc<ApiKey>, price: Amount) -> Result
     if !limits.any() {
         return Ok(());
     }
-    let (shared, key) = (Arc::clone(core), Arc::clone(key));
-    // Reads all live jobs of the account. There may be many, so this must not block the worker thread.
-    let (spent, held) = blocking(move || spent_and_held(&shared, &key)).await?;
+    let spent = core.store.key_spending(key.id).await?;
+    let actor = core.system.accounts().get(key.account)?;
+    let actor = actor.ok_or_else(error::account_is_gone)?;
+    let held = actor.held_of(key.id).await?;
     let within_limits = limits.check(&spent, held, price, core.now());
     within_limits.map_err(|limit| refused(AcceptError::KeyLimit(limit)))
-}
-
-/// The amounts that a key has spent and that its live jobs reserve.
-fn spent_and_held(core: &Core, key: &ApiKey) -> Result<(Spending, Amount), Error> {
-    let spent = core.store.key_spending(key.id).wait()?;
-    let mut held = Amount::ZERO;
-    core.store
-        .each_live_job_of(key.account, |job| {
-            if job.key == key.id {
-                // An overflow exceeds every limit anyway.
-                held = held.plus(job.price).unwrap_or(held);
-            }
-            Ok(())
-        })
-        .wait()?;
-    Ok((spent, held))
 }

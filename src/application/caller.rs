@@ -4,6 +4,7 @@ use super::audit_context::AuditContext;
 use super::core::Core;
 use super::error::{Error, ErrorKind};
 use super::payer::Payer;
+use super::person_access::PersonAccess;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::person::{Person, Role};
@@ -88,13 +89,17 @@ impl Caller {
         }
     }
 
-    /// [`Self::change_in`] by account id.
+    /// [`Self::change_in`] by account id. Reads the person's record again, so that a call that arrived slowly changes nothing after the
+    /// person has lost the access.
     ///
     /// # Errors
     /// `Forbidden`
     pub async fn change(&self, core: &Core, account: AccountId) -> Result<&AuditContext, Error> {
         if let Self::Operator { audit, .. } = self {
             return Ok(audit);
+        }
+        if let Self::Person { person, .. } = self {
+            PersonAccess::of(person).check(core).await?;
         }
         let gone = || forbidden("the account no longer exists");
         self.change_in(&core.store.account(account).await?.ok_or_else(gone)?)

@@ -33,6 +33,11 @@ pub fn error(core: &Core, refusal: AcceptError) -> Error {
             };
             Error::new(ErrorKind::RateLimited, format!("{refusal}{advice}")).retry_after(seconds)
         }
+        AcceptError::TooManyKeys { .. } => {
+            let detail =
+                format!("{refusal}; wait for some of them to finish, or use one of these keys");
+            Error::new(ErrorKind::RateLimited, detail).retry_after(DEFAULT_RETRY_AFTER)
+        }
         AcceptError::AccountLimit(limit) => {
             let or = match limit.period {
                 Period::Total => "",

@@ -47,6 +47,7 @@ pub(crate) mod passwords;
 pub mod pause;
 pub mod payer;
 pub(crate) mod people;
+pub mod person_access;
 pub(crate) mod queue;
 pub(crate) mod queue_estimate;
 pub(crate) mod rate_exchange;

@@ -6,6 +6,7 @@ use super::caller::Caller;
 use super::core::Core;
 use super::error::{Error, ErrorKind};
 use super::payer::Payer;
+use super::person_access::PersonAccess;
 use super::rate_limit::RateStates;
 use super::services::AccountService;
 use std::sync::Arc;
@@ -48,6 +49,10 @@ pub async fn payer(
         before_jobs: None,
         is_cached: false,
         audit: Some(audit),
+        person: match caller {
+            Caller::Person { person, .. } => Some(PersonAccess::of(person)),
+            Caller::ApiKey(_) | Caller::Operator { .. } => None,
+        },
     })
 }
 

@@ -2,6 +2,7 @@
 
 use super::audit_context::AuditContext;
 use super::error::Error;
+use super::person_access::PersonAccess;
 use super::rate_limit::RateStates;
 use std::sync::Arc;
 use tintype_storage::domain::api_key::ApiKey;
@@ -23,6 +24,8 @@ pub struct Payer {
     pub is_cached: bool,
     /// Set for a person and for the operator.
     pub audit: Option<AuditContext>,
+    /// Set for a person, whose access is checked again before the account decides.
+    pub person: Option<PersonAccess>,
 }
 
 impl Payer {

@@ -190,6 +190,9 @@ impl Submission {
         let _permit = permits
             .acquire_to_write(account, &self.generations.core.store)
             .await;
+        if let Some(person) = &self.caller.person {
+            person.check(&self.generations.core).await?;
+        }
         let (reply, answer) = oneshot::channel();
         let _counted = self
             .account

@@ -300,6 +300,9 @@ impl Submission {
 
     async fn reserve(&mut self, objects: &mut Objects) -> Result<AcceptedJob, Error> {
         let job = self.new_job(objects).await?;
+        if let Some(person) = &self.caller.person {
+            person.check(&self.generations.core).await?;
+        }
         if let Some(waiting_caller) = &mut self.waiting_caller {
             waiting_caller.check()?;
         }

@@ -98,6 +98,7 @@ impl AuthenticatedKey {
             before_jobs: self.found.before_jobs,
             is_cached: self.found.is_cached,
             audit: None,
+            person: None,
         }
     }
 }

@@ -7,6 +7,10 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::Wait as _;
+use tintype_storage::store::tables::SESSIONS;
 
 /// The status and the error code of an answer.
 type RefusalCode = (u16, &'static str);
@@ -325,5 +329,90 @@ fn a_generation_of_the_panel_is_checked_when_it_is_accepted() {
         server.pause(&[]);
         assert_eq!(refused, expected, "{change:?}");
         assert_eq!(jobs()["data"].as_array().unwrap().len(), 1, "{change:?}");
+    }
+}
+
+/// An operator's change of the access of the only person of an account.
+#[derive(Clone, Copy, Debug)]
+enum AccessChange {
+    Removed,
+    OnlyViews,
+    SignedOut,
+}
+
+impl AccessChange {
+    fn make(self, server: &Server, account: &str) {
+        let path = format!("/accounts/{account}/people");
+        let people = server.admin("GET", &path).expect(200).json();
+        let person = people["data"][0]["person_id"].as_str().unwrap();
+        let path = format!("{path}/{person}");
+        let _answer = match self {
+            Self::Removed => server.admin("DELETE", &path).expect(204),
+            Self::OnlyViews => server
+                .admin("PATCH", &path)
+                .json(&json!({"role": "viewer"}))
+                .expect(200),
+            Self::SignedOut => server
+                .admin("DELETE", &format!("{path}/sessions"))
+                .expect(204),
+        };
+    }
+}
+
+/// When a session was last used, as recorded.
+fn last_seen(server: &Server) -> Option<Timestamp> {
+    let sessions = SESSIONS.all(&server.inside().store).wait().unwrap();
+    sessions.into_iter().map(|(_, it)| it.seen_at).max()
+}
+
+/// A person whose call arrives slowly must not keep the access that the operator has withdrawn meanwhile: a key would outlast it.
+#[test]
+fn a_change_by_a_person_is_checked_when_it_is_made() {
+    let server = Server::start();
+    let changes = [
+        AccessChange::Removed,
+        AccessChange::OnlyViews,
+        AccessChange::SignedOut,
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let account = server.customer("1.00").account;
+        let owner = server.person(&account, &format!("{number}@a.example"), "owner");
+        let keys = || {
+            let path = format!("/accounts/{account}/keys");
+            let keys = server.admin("GET", &path).expect(200).json();
+            keys["data"].as_array().unwrap().len()
+        };
+        assert_eq!(keys(), 1);
+        let before = last_seen(&server);
+        // After so long the call records the use of its session, which shows that its head is authenticated.
+        server.clock.advance(Duration::from_secs(3_600));
+        let call = owner.call(&server, "POST", &format!("/accounts/{account}/keys"));
+        let call = call.json(&json!({"name": "for later"}));
+        let refused = send_in_two_parts(&server, &call, call.wire().len() - 1, || {
+            until("the head is authenticated", || last_seen(&server) > before);
+            change.make(&server, &account);
+        });
+        assert_eq!(refused, (403, "forbidden"), "{change:?}");
+        assert_eq!(keys(), 1, "{change:?}");
+    }
+}
+
+#[test]
+fn a_generation_by_a_person_is_checked_when_it_is_accepted() {
+    let server = Server::start();
+    for (number, change) in [AccessChange::Removed, AccessChange::OnlyViews]
+        .into_iter()
+        .enumerate()
+    {
+        let account = server.customer("1.00").account;
+        let owner = server.person(&account, &format!("{number}@a.example"), "owner");
+        // The first image creates the account's panel key.
+        let (status, _) = playground(&server, &owner, &account, || {});
+        assert_eq!(status, 202);
+        let refused = playground(&server, &owner, &account, || change.make(&server, &account));
+        assert_eq!(refused, (403, "forbidden"), "{change:?}");
+        let path = format!("/jobs?account_id={account}");
+        let jobs = server.admin("GET", &path).expect(200).json();
+        assert_eq!(jobs["data"].as_array().unwrap().len(), 1, "{change:?}");
     }
 }

@@ -12,9 +12,10 @@ use actix::{Actor, Addr, ArbiterHandle};
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
+use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::audit_log::Note;
-use tintype_storage::domain::ids::{AccountId, BatchId, JobId};
+use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId};
 use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
@@ -145,6 +146,22 @@ impl AccountHandle {
             Some(queue) => {
                 let depths = queue.depths_of(self.shared.id);
                 depths.queued.iter().sum::<usize>() + depths.running
+            }
+        }
+    }
+
+    /// The reserved prices of a key's live jobs. A hint: the actor decides. Reads no job, because an account may have very many.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn held_of(&self, key: KeyId) -> Result<Amount, StoreError> {
+        let AccountSharedState { id, context, .. } = &*self.shared;
+        match &context.process.node {
+            None => Ok(self.shared.state.lock().held_of(key)),
+            // The memory of one of several nodes is too old.
+            Some(_) => {
+                let load = context.process.store.account_load(*id).await?;
+                Ok(load.map_or(Amount::ZERO, |(_, load)| load.held_of(key)))
             }
         }
     }

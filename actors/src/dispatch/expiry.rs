@@ -1,10 +1,12 @@
 //! Fails queued jobs that have expired.
 
 use crate::account::{AccountCommand, AccountRegistry, NoReply};
-use crate::queue::{Expiry, JobQueues};
+use crate::dispatch::DispatchContext;
+use crate::queue::Expiry;
 use futures_util::future::join_all;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
 
 /// Expiries that are decided concurrently.
@@ -13,13 +15,13 @@ const BATCH: usize = 256;
 const CLOCK_POLL: Duration = Duration::from_secs(1);
 
 /// Runs for as long as the process.
-pub async fn run(accounts: Arc<AccountRegistry>, queues: Arc<JobQueues>) {
-    let context = accounts.context();
+pub async fn run(dispatch: Arc<DispatchContext>) {
+    let context = dispatch.accounts.context();
     loop {
         let now = context.process.now();
         let due = context.expiries.take_due(now, BATCH);
         if !due.is_empty() {
-            join_all(due.into_iter().map(|it| expire(it, &accounts, &queues))).await;
+            join_all(due.into_iter().map(|it| expire(it, &dispatch))).await;
             continue;
         }
         match context.expiries.next_due() {
@@ -33,7 +35,8 @@ pub async fn run(accounts: Arc<AccountRegistry>, queues: Arc<JobQueues>) {
     }
 }
 
-async fn expire(expiry: Expiry, accounts: &AccountRegistry, queues: &JobQueues) {
+async fn expire(expiry: Expiry, dispatch: &DispatchContext) {
+    let accounts: &AccountRegistry = &dispatch.accounts;
     let account = match accounts.get(expiry.account) {
         Ok(account) => account,
         Err(error) => return accounts.fail_stop().trip(error.to_string()),
@@ -44,7 +47,11 @@ async fn expire(expiry: Expiry, accounts: &AccountRegistry, queues: &JobQueues) 
     let Expiry { job, due, .. } = expiry;
     let expired = account.call(|reply| AccountCommand::Expire { job, due, reply });
     match expired.await {
-        Ok(Ok(job)) => queues.remove((&job).into()),
+        Ok(Ok(job)) => {
+            dispatch.queues.remove((&job).into());
+            // Spawned, so that a hanging object store does not delay the next expiry.
+            spawn_local(dispatch.image_store.forget_inputs(&job));
+        }
         Err(NoReply::Overloaded(_)) => {
             // The job stays expired, so the next try fails it.
             sleep(CLOCK_POLL).await;

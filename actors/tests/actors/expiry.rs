@@ -27,6 +27,7 @@ fn decisions_14_a_job_that_does_not_start_before_its_expiry_fails_uncharged() {
         let patient = world.accept(A, Tier::Fast, "patient").await;
         assert_eq!(world.failure(late).await, EXPIRED);
         settle().await;
+        assert_eq!(world.shelf.forgotten(), [late]);
         assert_eq!(
             world.system.waiting_jobs().position(&world.job(patient)),
             Some(1)

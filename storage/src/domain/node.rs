@@ -113,8 +113,16 @@ impl AccountLoad {
     }
 
     pub fn live_jobs_of(&self, key: KeyId) -> usize {
-        let load = self.keys.iter().find(|it| it.key == key);
-        load.map_or(0, |it| it.live_jobs as usize)
+        self.of_key(key).map_or(0, |it| it.live_jobs as usize)
+    }
+
+    /// The reserved prices of one key's live jobs.
+    pub fn held_of(&self, key: KeyId) -> Amount {
+        self.of_key(key).map_or(Amount::ZERO, |it| it.held)
+    }
+
+    fn of_key(&self, key: KeyId) -> Option<&KeyLoad> {
+        self.keys.iter().find(|it| it.key == key)
     }
 }
 

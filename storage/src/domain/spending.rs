@@ -2,8 +2,10 @@
 //! the limits.
 //!
 //! Days and months are UTC. A price counts on the day on which its job ends. Reserved prices always count, because they may be
-//! charged at any time: so no day and no month is ever charged more than its limit. That holds under a clock set back as well,
-//! because no job ends before the day of its acceptance.
+//! charged at any time: so no day and no month is ever charged more than its limit.
+//!
+//! If the clock is set back after the first charge of a day, later charges count in that day, whatever their date. So the earlier day
+//! may get more charges than its limit by date, but both days together never get more than two limits.
 
 use super::amount::{Amount, AmountError};
 use super::time::Timestamp;
@@ -273,6 +275,25 @@ mod tests {
             ["3.00", "3.00", "3.00"]
         );
         assert_eq!(spending.fault(), None);
+    }
+
+    #[test]
+    fn two_days_never_cost_more_than_two_limits_although_the_clock_is_set_back_between_them() {
+        let limits = SpendLimits {
+            daily: Some(amount("1")),
+            ..SpendLimits::default()
+        };
+        let first_day = at("2026-11-30T23:59:00Z");
+        let spending = spent(&[
+            ("2026-11-30T23:00:00Z", "1"),
+            ("2026-12-01T00:01:00Z", "0.4"),
+        ]);
+        let admits = |price: &str| {
+            let outcome = limits.check(&spending, Amount::ZERO, amount(price), first_day);
+            outcome.is_ok()
+        };
+        assert!(admits("0.6"));
+        assert!(!admits("0.600001"));
     }
 
     fn by_day(charges: &[(&str, &str)]) -> BTreeMap<i64, Amount> {

@@ -12,6 +12,7 @@ mod read_set;
 mod sharing;
 mod state;
 
+pub use admission::MAX_KEYS_WITH_LIVE_JOBS;
 pub use read_set::{Pairs, ReadSet};
 pub use sharing::SharedState;
 pub use state::{AccountState, RoundOutcome, StateChange};

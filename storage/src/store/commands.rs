@@ -153,6 +153,8 @@ pub enum AcceptError {
         jobs: usize,
         most: usize,
     },
+    #[error("{most} API keys of the account have jobs that are not finished, which is the limit")]
+    TooManyKeys { most: usize },
     #[error("the account: {0}")]
     AccountLimit(LimitReached),
     #[error("the API key: {0}")]

@@ -6,16 +6,21 @@ use std::sync::Arc;
 use tintype_storage::domain::adoption::Adoption;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use tintype_storage::domain::ids::{JobId, NodeId};
+use tintype_storage::domain::job::JobEvent;
 use tintype_storage::domain::node::{AccountLoad, TakenJob};
 use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
 use tintype_storage::domain::shard::{Shard, ShardHolder};
+use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::domain::tier::Tier;
-use tintype_storage::engine::{Engine, Wait as _, commit_and_wait};
+use tintype_storage::engine::{Engine, MAX_VALUE_BYTES, Wait as _, commit_and_wait, oversized};
 use tintype_storage::store::tables::{
     ACCOUNT_LOADS, ADOPTION, DUE_BY_SHARD, DUE_DELIVERIES, LIVE_JOBS, QUEUE, SHARD_HOLDERS,
     TAKEN_JOBS,
 };
-use tintype_storage::store::{Store, Writes};
+use tintype_storage::store::{
+    AcceptError, AccountState, MAX_KEYS_WITH_LIVE_JOBS, NewJob, Store, Writes,
+};
+use tintype_storage::testing::samples;
 use tintype_storage::verify::verify;
 
 /// A shared store with a queued job and a due delivery.
@@ -203,4 +208,60 @@ fn an_export_omits_the_records_of_nodes_and_an_import_builds_the_due_index() {
     let again = exported(alone.engine());
     let back = Store::new(imported(&again).expect("imported"));
     assert_eq!(exported(back.engine()), again);
+}
+
+/// Accepts a job of this key, as a node does.
+fn accept_at_node(store: &Store, number: usize) -> Result<(), AcceptError> {
+    let read = AccountState::of_shared(NODE, ACCOUNT, store).expect("readable");
+    let Ok(read) = read else {
+        panic!("a store is a complete read set");
+    };
+    let mut decisions = read.state.decisions(store, limits());
+    let number = number as u128;
+    know_key(&mut decisions, key(number), SpendLimits::default());
+    let job = samples::new_job(key(number), amount("999999999999.999999"));
+    decisions.accept(JobId(uuid(number)), &job, at(9))?;
+    let writes = decisions.finish().expect("balances that add up").writes;
+    if let Some(error) = oversized(&writes) {
+        panic!("after jobs of {number} keys: {error}");
+    }
+    commit_and_wait(&**store.engine(), writes).expect("commit");
+    Ok(())
+}
+
+/// An owner may issue keys, use each once and delete them, as often as they like. A record that is too large would stop every node.
+#[test]
+fn the_sums_of_an_account_fit_their_record_however_many_keys_have_live_jobs() {
+    let store = Till::with("999999999999999").store.shared();
+    for number in 1..=MAX_KEYS_WITH_LIVE_JOBS {
+        accept_at_node(&store, number).expect("accepted");
+    }
+    let found = store.engine().get(&ACCOUNT_LOADS.key(&ACCOUNT)).wait();
+    let size = found.expect("readable").expect("a record").len();
+    // Each count of live jobs may take two bytes more.
+    let most = size + 2 * MAX_KEYS_WITH_LIVE_JOBS + 100;
+    assert!(most <= MAX_VALUE_BYTES, "{size}");
+    let next = MAX_KEYS_WITH_LIVE_JOBS + 1;
+    for number in [next, next + 1] {
+        let refused = accept_at_node(&store, number);
+        let most = MAX_KEYS_WITH_LIVE_JOBS;
+        assert!(
+            matches!(refused, Err(AcceptError::TooManyKeys { most: it }) if it == most),
+            "{refused:?}"
+        );
+    }
+    // The memory of a single process has room, but its store may move to nodes.
+    let mut till = Till::reload(Store::new(Arc::clone(store.engine())), ACCOUNT);
+    let of_key = |number: usize| NewJob {
+        key: key(number as u128),
+        ..new_job(amount("0.10"))
+    };
+    assert!(matches!(
+        till.accept(of_key(next)),
+        Err(AcceptError::TooManyKeys { .. })
+    ));
+    till.accept(of_key(1)).expect("a key with a live job");
+    let first = JobId(uuid(2));
+    till.apply(first, JobEvent::Cancel).expect("canceled");
+    till.accept(of_key(next)).expect("there is room");
 }

@@ -1,5 +1,6 @@
 //! Samples: an account with one key, its jobs, and the route to the only backend.
 
+use super::limits::{limited, opening_balance};
 use tintype_actors::backends::{Route, Routes};
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
@@ -15,9 +16,9 @@ pub fn amount(text: &str) -> Amount {
     text.parse().expect("an amount")
 }
 
-/// The writes that open an account with a key of the same id.
-pub fn opened(store: &Store, id: AccountId, balance: &str, at: Timestamp) -> Writes {
-    let balance = amount(balance);
+/// The writes that open an account with a key of the same id, and with its limits.
+pub fn opened(store: &Store, id: AccountId, at: Timestamp) -> Writes {
+    let balance = amount(opening_balance(id));
     let opening = LedgerEntry {
         id: TransactionId(id.0),
         kind: EntryKind::Deposit,
@@ -31,8 +32,9 @@ pub fn opened(store: &Store, id: AccountId, balance: &str, at: Timestamp) -> Wri
         balances: Balances::default().deposit(balance).expect("a deposit"),
         ..Account::new(id, "an account".into(), at)
     };
-    let mut writes = store.open_account(&account, Some(&opening));
     let key = ApiKey::with_all_rights(KeyId(id.0), id, at);
+    let (account, key) = limited(account, key);
+    let mut writes = store.open_account(&account, Some(&opening));
     writes.extend(store.put_key(&KeyHash([id.0.as_bytes()[15]; 32]), &key));
     writes
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tintype_storage::domain::ids::NodeId;
-use tintype_storage::domain::job::{JobState, Origin};
+use tintype_storage::domain::job::{CANCELED, JobState, Origin};
 use tintype_storage::domain::ledger::EntryKind;
 use tintype_storage::engine::{Direction, Engine, Wait as _};
-use tintype_storage::store::tables::{ACCOUNT_LOADS, NODES, QUEUE, TAKEN_JOBS};
+use tintype_storage::store::tables::{ACCOUNT_LOADS, NODES, QUEUE, TAKEN_JOBS, WAITING_CALLERS};
 use tintype_storage::store::{All, Store};
 use tokio::time::{Instant, sleep};
 
@@ -77,6 +77,7 @@ impl World {
         self.shared.verify();
         self.check_changes(store);
         self.check_deliveries(store);
+        self.check_batches(store);
         let acknowledged = self.acknowledged.lock();
         for (account, job) in &acknowledged.jobs {
             match store.job(*account, *job).wait().expect("readable") {
@@ -87,6 +88,13 @@ impl World {
                         let is_abandoned = job.origin == Origin::Synchronous;
                         let what = if is_abandoned { "abandoned" } else { "expired" };
                         self.shared.count(what);
+                    }
+                    if let JobState::Failed { error, .. } = &job.state
+                        && error == CANCELED
+                        && job.origin == Origin::Synchronous
+                        && !acknowledged.cancellations.contains(&job.id)
+                    {
+                        self.shared.count("callers lost with their nodes");
                     }
                 }
                 Some(job) => self
@@ -135,6 +143,10 @@ impl World {
         let taken = TAKEN_JOBS.scan(store, &taken, Direction::Rising, 10);
         for ((node, job), _) in taken.wait().expect("readable") {
             self.shared.fault(format!("{node} still has {job}"));
+        }
+        for (job, caller) in WAITING_CALLERS.all(store).wait().expect("readable") {
+            self.shared
+                .fault(format!("the caller of {job} still waits: {caller:?}"));
         }
         for node in &self.nodes {
             if on_record(&node.id) && !healthy.contains(&node.id) && node.engine.is_cut() {

@@ -5,10 +5,12 @@
 //! without a fault may have been declared dead, and the store must be consistent.
 
 mod account;
+mod batches;
 mod deliveries;
 mod ending;
 mod engine;
 mod generators;
+mod limits;
 mod locks;
 mod ports;
 mod scenario;
@@ -20,9 +22,12 @@ use std::collections::BTreeMap;
 
 const SEEDS: u64 = 60;
 /// Events that must happen within these seeds. Without them the simulation proves little.
-const EXPECTED: [&str; 23] = [
+const EXPECTED: [&str; 30] = [
     "abandoned",
     "accepted",
+    "batches accepted",
+    "batches canceled",
+    "callers lost with their nodes",
     "calls without an answer",
     "canceled",
     "changes under a lock",
@@ -40,6 +45,10 @@ const EXPECTED: [&str; 23] = [
     "nodes left",
     "nodes stood still",
     "outages of the database",
+    "refused for the balance",
+    "refused for the live jobs of a key",
+    "refused for the live jobs of an account",
+    "refused for the spend limit of a key",
     "replayed at another node",
     "runs in shared places",
     "shards moved",

@@ -4,14 +4,15 @@ use super::account::{amount, fox, only_backend, opened};
 use super::deliveries::{NodeTransport, callback, registered, retry_delays};
 use super::engine::{NodeEngine, Stall};
 use super::generators::NodeGenerator;
+use super::limits::refusal;
 use super::ports::NoopPorts;
 use super::shared::{SLOTS, SharedState};
 use crate::rng::Rng;
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_actors::account::AccountCommand;
+use tintype_actors::account::{AccountCommand, AccountHandle};
 use tintype_actors::backends::Backend;
 use tintype_actors::clock::Clock;
 use tintype_actors::delivery::DeliveryLimits;
@@ -20,7 +21,7 @@ use tintype_actors::node::NodeContext;
 use tintype_actors::system::{
     DeliveryOptions, JobOptions, ProcessOptions, System, SystemOptions, Threads,
 };
-use tintype_storage::domain::ids::{AccountId, JobId, NodeId};
+use tintype_storage::domain::ids::{AccountId, BatchId, JobId, NodeId};
 use tintype_storage::domain::job::Origin;
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::Tier;
@@ -34,8 +35,7 @@ use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 
 /// The price of a job.
-const PRICE: &str = "0.04";
-const BALANCE: &str = "100";
+pub const PRICE: &str = "0.04";
 pub const ACCOUNTS: [AccountId; 3] = [
     AccountId(Uuid::from_u128(1)),
     AccountId(Uuid::from_u128(2)),
@@ -63,14 +63,15 @@ pub struct Node {
     pub fail_stop: FailStop,
     /// The node has died, left, or stalled for so long that it may be declared dead.
     is_doubtful: bool,
-    /// The process is the only one on the store.
-    is_alone: bool,
 }
 
 /// The answers that clients have received.
 #[derive(Default)]
 pub struct AcknowledgedCalls {
     pub jobs: Vec<(AccountId, JobId)>,
+    pub batches: Vec<(AccountId, BatchId)>,
+    /// The jobs that a client has asked to cancel.
+    pub cancellations: BTreeSet<JobId>,
     /// The jobs by their idempotency keys.
     names: BTreeMap<(AccountId, u64), JobId>,
     pub deposited: BTreeMap<AccountId, u64>,
@@ -134,7 +135,6 @@ impl World {
 
     /// Starts a process. Its clock is synchronized with that of the store, and deviates a little.
     pub fn start(&mut self, id: NodeId, node: Option<Arc<NodeContext>>) {
-        let is_alone = node.is_none();
         let engine = NodeEngine::new(id, &self.shared, &self.rng);
         actix::spawn(Arc::clone(&engine).run());
         let (began, off) = (Instant::now(), self.rng.between(-30, 30));
@@ -203,7 +203,6 @@ impl World {
             changes: Arc::default(),
             fail_stop,
             is_doubtful: false,
-            is_alone,
         });
     }
 
@@ -214,6 +213,12 @@ impl World {
             BEGAN.set(Some(Instant::now()));
         }
         BEGAN.get().map_or(Duration::ZERO, |it| it.elapsed())
+    }
+
+    pub fn account_at(&self, at: usize, account: AccountId) -> AccountHandle {
+        let accounts = self.nodes[at].system.accounts();
+        let handle = accounts.get(account).expect("readable");
+        handle.expect("an account")
     }
 
     pub fn healthy(&self) -> Vec<usize> {
@@ -232,7 +237,7 @@ impl World {
             for _ in 0..self.rng.below(4) {
                 self.change(at);
             }
-            match self.rng.below(28) {
+            match self.rng.below(31) {
                 0 if step > 3 => self.die(at),
                 1 if step > 3 => self.stall(at),
                 2 if self.healthy().len() > 1 => self.leave(at).await,
@@ -243,6 +248,8 @@ impl World {
                 11..=12 => self.redeliver(at),
                 13 => self.shared.verify(),
                 14 if step > 3 => self.lose_database().await,
+                15..=16 => self.send_batch(at),
+                17 => self.cancel_batch(at),
                 _ => {
                     for _ in 0..=self.rng.below(4) {
                         self.send(at, None);
@@ -335,19 +342,14 @@ impl World {
             }),
             callback: callback(account, &self.rng),
             // A failed job of a waiting caller does not keep its idempotency key.
-            origin: match self.nodes[at].is_alone && name.is_none() && self.rng.one_in(3) {
+            origin: match name.is_none() && self.rng.one_in(3) {
                 true => Origin::Synchronous,
                 false => Origin::Native,
             },
             ..fox(account, tier, PRICE)
         };
         let (reply, answer) = oneshot::channel();
-        let accounts = self.nodes[at].system.accounts();
-        let handle = accounts
-            .get(account)
-            .expect("readable")
-            .expect("an account");
-        let Ok(guard) = handle.accept(job, None, reply) else {
+        let Ok(guard) = self.account_at(at, account).accept(job, None, reply) else {
             return;
         };
         let (shared, acknowledged) = (Arc::clone(&self.shared), Arc::clone(&self.acknowledged));
@@ -358,7 +360,10 @@ impl World {
             };
             let accepted = match answer {
                 Ok(accepted) => accepted,
-                Err(error) => return shared.trace(format!("refused: {error}")),
+                Err(error) => {
+                    refusal(&error).into_iter().for_each(|it| shared.count(it));
+                    return shared.trace(format!("refused: {error}"));
+                }
             };
             shared.count(if accepted.replayed {
                 "replayed at another node"
@@ -390,11 +395,8 @@ impl World {
         let Some((account, job)) = self.rng.pick(&jobs) else {
             return;
         };
-        let accounts = self.nodes[at].system.accounts();
-        let handle = accounts
-            .get(account)
-            .expect("readable")
-            .expect("an account");
+        self.acknowledged.lock().cancellations.insert(job);
+        let handle = self.account_at(at, account);
         let shared = Arc::clone(&self.shared);
         actix::spawn(async move {
             if let Ok(Ok(_)) = handle.cancel(job, None).await {
@@ -415,12 +417,7 @@ impl World {
             note: None,
             reply: reply.into(),
         };
-        let accounts = self.nodes[at].system.accounts();
-        let handle = accounts
-            .get(account)
-            .expect("readable")
-            .expect("an account");
-        let _ = handle.send(command);
+        let _ = self.account_at(at, account).send(command);
         let (shared, acknowledged) = (Arc::clone(&self.shared), Arc::clone(&self.acknowledged));
         actix::spawn(async move {
             if let Ok(Ok(_)) = answer.await {
@@ -435,7 +432,7 @@ fn open_accounts(memory: &Arc<MemoryEngine>) {
     let store = Store::new(Arc::clone(memory) as Arc<dyn Engine>);
     let at = Timestamp::from_millis(BEGIN - 1);
     for id in ACCOUNTS {
-        let mut writes = opened(&store, id, BALANCE, at);
+        let mut writes = opened(&store, id, at);
         writes.extend(registered(&store, id, at));
         commit_and_wait(&**memory, writes).expect("an account");
     }

@@ -1,6 +1,7 @@
 //! The state that all nodes share: the records, the keys that rounds hold, the fences, and the checks of every commit.
 
 use super::deliveries::ReceiverLog;
+use super::limits;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -175,6 +176,9 @@ impl SharedState {
         let (faults, counts) = self.receivers.committed(writes);
         faults.into_iter().for_each(|it| self.fault(it));
         counts.into_iter().for_each(|it| self.count(it));
+        limits::faults(writes)
+            .into_iter()
+            .for_each(|it| self.fault(it));
         let mut state = self.state.lock();
         let state = &mut *state;
         let takes = writes.iter().filter(|(_, value)| value.is_some());

@@ -48,6 +48,7 @@ impl World {
             match self.rng.below(8) {
                 0..=1 => self.cancel(0),
                 2 => self.redeliver(0),
+                3 => self.send_batch(0),
                 _ => self.send(0, None),
             }
         }

@@ -21,6 +21,11 @@ use crate::store::{DailyUsageKey, StoreError, Writes};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+/// The keys of an account that may have live jobs at the same time. Nodes store one entry per such key in the record of the account's
+/// sums, which must not exceed the largest value of an engine. An account has at most a hundred keys, but deleted keys count as long as they
+/// have live jobs.
+pub const MAX_KEYS_WITH_LIVE_JOBS: usize = 500;
+
 /// One job, or the jobs of a batch, which are accepted all or none.
 pub(super) struct AdmissionRequest<'a> {
     pub key: KeyId,
@@ -116,7 +121,7 @@ impl Decisions<'_> {
         Ok(terms)
     }
 
-    /// Refuses `jobs` new jobs that would exceed the account's or the key's limit of live jobs.
+    /// Refuses `jobs` new jobs that would exceed the account's or the key's limit of live jobs, or the number of keys with live jobs.
     fn check_live_jobs(&mut self, key: &ApiKey, jobs: usize) -> Result<(), AcceptError> {
         let live = self.live_jobs;
         let most = self.limits.max_live(&self.account.limits);
@@ -124,12 +129,23 @@ impl Decisions<'_> {
             return Err(AcceptError::TooManyLive { live, jobs, most });
         }
         let live = self.key(key.id).live_jobs;
-        match key.max_concurrent.map(|most| most as usize) {
-            Some(most) if live + jobs > most => {
-                Err(AcceptError::TooManyLiveOfKey { live, jobs, most })
-            }
-            _ => Ok(()),
+        if let Some(most) = key.max_concurrent.map(|most| most as usize)
+            && live + jobs > most
+        {
+            return Err(AcceptError::TooManyLiveOfKey { live, jobs, most });
         }
+        let most = MAX_KEYS_WITH_LIVE_JOBS;
+        match live == 0 && self.keys_with_live_jobs() >= most {
+            true => Err(AcceptError::TooManyKeys { most }),
+            false => Ok(()),
+        }
+    }
+
+    fn keys_with_live_jobs(&self) -> usize {
+        let before = self.state.keys.iter();
+        let unchanged = before.filter(|(id, _)| !self.keys.contains_key(id));
+        let all = unchanged.chain(&self.keys);
+        all.filter(|(_, it)| it.live_jobs > 0).count()
     }
 
     /// Refuses a price above the key's spend limits.

@@ -136,6 +136,11 @@ impl AccountState {
         self.keys.get(&key).map_or(0, |it| it.live_jobs)
     }
 
+    /// The reserved prices of one key's live jobs.
+    pub fn held_of(&self, key: KeyId) -> Amount {
+        self.keys.get(&key).map_or(Amount::ZERO, |it| it.held)
+    }
+
     pub fn account(&self) -> &Account {
         &self.account
     }
