@@ -28,6 +28,7 @@ mod operator;
 mod operator_access;
 mod option_names;
 mod output;
+mod output_file;
 mod pause;
 mod person;
 mod problem_text;
