@@ -1,6 +1,7 @@
 //! The data directory. Only its owner has access, because it holds prompts, images, password hashes and encryption keys.
 
 use crate::private_file::has_open_mode;
+use nix::sys::statvfs::FsFlags;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
@@ -21,6 +22,12 @@ pub fn create(path: &Path) -> io::Result<()> {
 pub fn free_bytes(path: &Path) -> nix::Result<u64> {
     let disk = nix::sys::statvfs::statvfs(path)?;
     Ok(disk.blocks_available().saturating_mul(disk.fragment_size()))
+}
+
+/// Is the file system of this directory read-only? Linux mounts a failing disk so.
+pub fn is_read_only(path: &Path) -> bool {
+    let disk = nix::sys::statvfs::statvfs(path);
+    disk.is_ok_and(|it| it.flags().contains(FsFlags::ST_RDONLY))
 }
 
 /// Why the directory cannot be created or used, and what to do.

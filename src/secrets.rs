@@ -12,6 +12,11 @@ use std::path::{Path, PathBuf};
 const FILE_NAME: &str = "admin-token";
 const BYTES: usize = 32;
 
+/// The path of the operator's token in a data directory.
+pub fn token_file(data_dir: &Path) -> PathBuf {
+    data_dir.join(FILE_NAME)
+}
+
 pub struct AdminToken {
     pub token: Secret,
     /// The file that holds the token. `None` if the token is configured.
@@ -34,7 +39,7 @@ pub fn admin_token_of_node(config: &Config, cluster_secret: &Secret) -> io::Resu
         return admin_token(config);
     }
     let data_dir = &config.storage.data_dir;
-    let path = data_dir.join(FILE_NAME);
+    let path = token_file(data_dir);
     let token = hex::encode(derive_key(cluster_secret, "admin-token"));
     if fs::read_to_string(&path).is_ok_and(|it| it.trim() != token) {
         fs::remove_file(&path)?;
@@ -55,7 +60,7 @@ pub fn admin_token(config: &Config) -> io::Result<AdminToken> {
         });
     }
     let data_dir = &config.storage.data_dir;
-    let path = data_dir.join(FILE_NAME);
+    let path = token_file(data_dir);
     let text = match fs::read_to_string(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             write_once(data_dir, &hex::encode(rand::random::<[u8; BYTES]>()))?;
@@ -65,11 +70,7 @@ pub fn admin_token(config: &Config) -> io::Result<AdminToken> {
     }?;
     let text = text.trim();
     if text.is_empty() {
-        let message = format!(
-            "{} is empty; remove it, and the next start creates a new token",
-            path.display()
-        );
-        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is empty"));
     }
     Ok(AdminToken {
         token: Secret::new(text),

@@ -210,7 +210,7 @@ fn tintype(settings: Settings) -> anyhow::Result<()> {
         stdin::wait_until_closed().await;
         let after = instance.core.store.engine().stats();
         handle.stop(false).await;
-        server::finish_jobs(&instance).await;
+        server::finish_jobs(&instance, std::future::pending()).await;
         server::close(&instance);
         println!(
             "{} {}",

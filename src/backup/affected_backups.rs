@@ -29,7 +29,11 @@ pub async fn affected_backups(
     Ok(affected)
 }
 
-async fn object_list(
+/// The list of the objects of a backup. `None` if the backup omits them.
+///
+/// # Errors
+/// The manifest or the list is missing or damaged.
+pub(super) async fn object_list(
     repository: &Repository,
     id: &str,
     temp_dir: &Path,

@@ -52,7 +52,7 @@ pub async fn create(contents: &Contents<'_>, repository: &Repository) -> anyhow:
     );
     let outcome = write(contents, repository, &id).await;
     if outcome.is_err() {
-        repository.remove_partial(&id).await;
+        let _ = repository.remove(&id).await;
     }
     outcome.context("the backup failed and is not usable")
 }

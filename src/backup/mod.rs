@@ -19,14 +19,16 @@ mod create;
 mod keys;
 mod manifest;
 mod object_list;
+mod prune;
 mod repository;
 mod restore;
 
 pub use affected_backups::affected_backups;
 pub use copy::{CopyTotals, copy_objects};
 pub use create::{Contents, create};
-pub use keys::{KEY_FILES, SECRETS_KEY, restore_keys};
+pub use keys::{ADMIN_TOKEN, FILE_SIGNING_KEY, KEY_FILES, SECRETS_KEY, restore_keys};
 pub use manifest::Manifest;
+pub use prune::prune;
 pub use repository::{Repository, rewind};
 pub use restore::{DamagedParts, RestoreOutcome, restore};
 

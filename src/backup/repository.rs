@@ -4,7 +4,7 @@ use super::manifest::{Manifest, Part};
 use crate::images::{FileSigningKey, Images, ImagesError, ObjectDigest};
 use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
-use futures_util::{StreamExt as _, TryStreamExt as _};
+use futures_util::TryStreamExt as _;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -12,6 +12,8 @@ use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 const CHUNK_BYTES: usize = 1 << 20;
+/// The prefix of the objects of all backups.
+pub const IMAGES: &str = "pictures";
 
 pub struct Repository {
     pub images: Images,
@@ -156,25 +158,26 @@ impl Repository {
         &self,
         key: &str,
         expected: &ObjectDigest,
-        mut each: impl FnMut(&[u8]) -> anyhow::Result<()>,
+        each: impl FnMut(&[u8]) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        let mut chunks = self.images.chunks(key).await?;
-        let (mut digest, mut bytes) = (Sha256::new(), 0);
-        while let Some(chunk) = chunks.try_next().await? {
-            digest.update(&chunk);
-            bytes += chunk.len() as u64;
-            each(&chunk)?;
-        }
-        let sha256 = hex::encode(digest.finalize());
-        check_integrity(key, expected, &ObjectDigest { bytes, sha256 })
+        let found = digest(&self.images, key, each).await?;
+        check_integrity(key, expected, &found)
     }
 
-    /// Removes the files of a failed backup, as far as possible. Without a manifest the rest is never used.
-    pub async fn remove_partial(&self, id: &str) {
-        let objects: Vec<_> = self.images.list(&format!("backups/{id}")).collect().await;
-        for object in objects.into_iter().flatten() {
-            let _ = self.images.delete(object.location.as_ref()).await;
+    /// Removes the files of a backup. Without a manifest the rest is never used.
+    ///
+    /// # Errors
+    /// The repository does not answer.
+    pub async fn remove(&self, id: &str) -> Result<(), ImagesError> {
+        let objects: Vec<_> = self
+            .images
+            .list(&format!("backups/{id}"))
+            .try_collect()
+            .await?;
+        for object in objects {
+            self.images.delete(object.location.as_ref()).await?;
         }
+        Ok(())
     }
 }
 
@@ -202,7 +205,7 @@ pub fn path(id: &str, name: &str) -> String {
 
 /// The key of an object of the service.
 pub fn image_path(key: &str) -> String {
-    format!("pictures/{key}")
+    format!("{IMAGES}/{key}")
 }
 
 /// All readers share the position in the file, so only one may exist at a time.
@@ -210,6 +213,26 @@ pub fn rewind(file: &File) -> io::Result<BufReader<File>> {
     let mut file = file.try_clone()?;
     file.seek(SeekFrom::Start(0))?;
     Ok(BufReader::new(file))
+}
+
+/// Reads an object chunk by chunk.
+///
+/// # Errors
+/// The object does not exist or cannot be read, or `each` fails.
+pub async fn digest(
+    images: &Images,
+    key: &str,
+    mut each: impl FnMut(&[u8]) -> anyhow::Result<()>,
+) -> anyhow::Result<ObjectDigest> {
+    let mut chunks = images.chunks(key).await?;
+    let (mut digest, mut bytes) = (Sha256::new(), 0);
+    while let Some(chunk) = chunks.try_next().await? {
+        digest.update(&chunk);
+        bytes += chunk.len() as u64;
+        each(&chunk)?;
+    }
+    let sha256 = hex::encode(digest.finalize());
+    Ok(ObjectDigest { bytes, sha256 })
 }
 
 /// # Errors

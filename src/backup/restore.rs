@@ -4,7 +4,7 @@
 use super::keys;
 use super::manifest::Manifest;
 use super::object_list::{ListEntry, ObjectList, OmitReason, referenced_objects};
-use super::repository::{Repository, check_integrity, image_path, rewind};
+use super::repository::{Repository, check_integrity, digest, image_path, rewind};
 use crate::images::{Images, media_type};
 use anyhow::{Context as _, bail};
 use futures_util::TryStreamExt as _;
@@ -150,10 +150,13 @@ async fn restore_object(
     let Some(images) = images else {
         return repository.read(&from, expected, |_| Ok(())).await;
     };
-    // A bucket may still hold the object, if only the data directory was lost.
+    // A bucket may still hold the object, if only the data directory was lost. It is read, because it may be damaged.
     let there = images.head(&listed.key).await;
     if there.is_ok_and(|there| there.size == expected.bytes) {
-        return Ok(());
+        let found = digest(images, &listed.key, |_| Ok(())).await;
+        if found.is_ok_and(|found| check_integrity(&listed.key, expected, &found).is_ok()) {
+            return Ok(());
+        }
     }
     let chunks = repository.images.chunks(&from).await?;
     let kind = media_type(&listed.key);

@@ -1,9 +1,11 @@
 //! `tintype backup`: a consistent copy of a running or stopped server, and the list of copies in a repository.
 
 use super::operator_access::Access;
-use super::output::{Column, exit_code, list_table, note, print_as, print_json};
+use super::output::{
+    Column, escape_control_chars, exit_code, list_table, note, print, print_as, print_json,
+};
 use super::{progress, record_source, verify};
-use crate::backup::{Contents, KEY_FILES, Manifest, Repository, SECRETS_KEY, create};
+use crate::backup::{Contents, KEY_FILES, Manifest, Repository, SECRETS_KEY, create, prune};
 use crate::server::object_store;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
@@ -42,11 +44,15 @@ pub struct Arguments {
 enum Command {
     /// List the complete backups in a repository, oldest first.
     List(List),
+    /// Remove old backups, and the images that no remaining backup needs. Do not run it while a backup is created.
+    Prune(Prune),
 }
 
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    if let Some(Command::List(list)) = arguments.command {
-        return run_list(&list);
+    match &arguments.command {
+        Some(Command::List(list)) => return run_list(list),
+        Some(Command::Prune(prune)) => return run_prune(prune),
+        None => {}
     }
     let place = arguments
         .place
@@ -85,52 +91,58 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     progress.finish_and_clear();
     match arguments.json {
         true => print_json(&to_value(&manifest)?)?,
-        false => print_summary(&manifest, &place, is_database),
+        false => print(&summary(&manifest, &place, is_database))?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn print_summary(manifest: &Manifest, place: &str, is_database: bool) {
-    println!(
-        "backup {} completed in {place}: {} records as of {}",
+fn summary(manifest: &Manifest, place: &str, is_database: bool) -> String {
+    let mut text = format!(
+        "backup {} completed in {place}: {} records as of {}\n",
         manifest.id, manifest.record_count, manifest.taken_at
     );
     match &manifest.images {
         Some(it) => {
-            println!(
-                "images: {} ({} bytes), {} newly copied",
+            text += &format!(
+                "images: {} ({} bytes), {} newly copied\n",
                 it.count, it.bytes, it.copied
             );
             if it.repaired > 0 {
-                println!("repaired: {} damaged images in {place}", it.repaired);
+                text += &format!("repaired: {} damaged images in {place}\n", it.repaired);
             }
             if it.expired > 0 {
-                println!("omitted: {} images deleted by retention", it.expired);
+                text += &format!("omitted: {} images deleted by retention\n", it.expired);
             }
             if it.missing > 0 {
-                println!(
-                    "MISSING: {} images of done jobs are not in the object store; to list them, stop the server and run `tintype verify`",
+                text += &format!(
+                    "MISSING: {} images of done jobs are not in the object store; to list them, stop the server and run `tintype verify`\n",
                     it.missing
                 );
             }
         }
-        None => println!("omitted: images"),
+        None => text += "omitted: images\n",
     }
+    text + &key_files_text(manifest, is_database)
+}
+
+fn key_files_text(manifest: &Manifest, is_database: bool) -> String {
     match &manifest.keys {
-        Some(keys) => println!(
-            "key files: {}; anyone who can read this backup can act as the server and its operator",
+        Some(keys) if keys.is_empty() => {
+            "key files: none; the data directory contains none\n".to_owned()
+        }
+        Some(keys) => format!(
+            "key files: {}; anyone who can read this backup can act as the server and its operator\n",
             keys.iter()
                 .map(|it| it.name.as_str())
                 .collect::<Vec<_>>()
                 .join(", ")
         ),
-        None if is_database => println!(
-            "key files: none; the nodes derive their keys from TINTYPE_SECRET, which this backup does not contain. Store it in another \
-             place: without it, the webhook secrets in this backup cannot be decrypted"
-        ),
-        None => println!(
+        None if is_database => "key files: none; the nodes derive their keys from TINTYPE_SECRET, which this backup does not contain. Store \
+             it in another place: without it, the webhook secrets in this backup cannot be decrypted\n"
+            .to_owned(),
+        None => format!(
             "omitted: key files; back up {} from the data directory separately: after a restore, the server cannot sign webhooks \
-             without {SECRETS_KEY}",
+             without {SECRETS_KEY}\n",
             KEY_FILES.join(", ")
         ),
     }
@@ -185,6 +197,49 @@ fn run_list(arguments: &List) -> anyhow::Result<ExitCode> {
         note(&format!("FAULT {fault}"));
     }
     Ok(exit_code(faults.is_empty()))
+}
+
+#[derive(Args)]
+struct Prune {
+    /// Backup repository: a directory or the URL of a bucket, as for `tintype backup`.
+    #[arg(value_name = "PLACE")]
+    place: String,
+    /// Number of newest backups to keep.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    keep: u32,
+    /// Remove nothing; show what would be removed.
+    #[arg(long)]
+    dry_run: bool,
+    /// Print the ids of the removed and of the kept backups as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+fn run_prune(arguments: &Prune) -> anyhow::Result<ExitCode> {
+    let progress = progress::spinner("reading the manifests");
+    let say = |message: String| progress.set_message(message);
+    let keep = usize::try_from(arguments.keep)?;
+    let pruned = actix_web::rt::System::new().block_on(async {
+        let repository = Repository::open_existing(&arguments.place)?;
+        prune(&repository, keep, arguments.dry_run, &say).await
+    })?;
+    progress.finish_and_clear();
+    print_as(arguments.json, &pruned, || {
+        let verb = match arguments.dry_run {
+            true => "would remove",
+            false => "removed",
+        };
+        let (removed, kept) = (pruned.removed.len(), pruned.kept.len());
+        let ids = pruned.removed.iter();
+        let ids: String = ids
+            .map(|id| format!("{verb} {}\n", escape_control_chars(id)))
+            .collect();
+        format!(
+            "{ids}{verb} {removed} backups and {} images ({} bytes); {kept} backups remain\n",
+            pruned.images, pruned.bytes
+        )
+    })?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn or_omitted(count: Option<u64>) -> String {

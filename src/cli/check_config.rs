@@ -27,6 +27,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             if arguments.probe {
                 return Ok(probe(&config));
             }
+            if let Some(reason) = arguments.settings.no_file() {
+                note(&reason);
+            }
             print(&config.render())?;
             Ok(ExitCode::SUCCESS)
         }

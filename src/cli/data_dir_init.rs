@@ -1,9 +1,9 @@
 //! Initialises an empty data directory, and the configured database, from a backup, an export or a database. A marker file keeps
 //! every other command from opening the directory until its contents are complete and verified.
 
-use super::output::escape_control_chars;
+use super::output::{fault_lines, note, print};
 use crate::config::Config;
-use crate::server::engine;
+use crate::server::{engine, records_owner};
 use crate::{backup, data_dir};
 use anyhow::{Context as _, anyhow, bail};
 use std::fs::{self, File};
@@ -80,6 +80,9 @@ fn require_empty(data_dir: &Path, marker: &Path) -> anyhow::Result<()> {
             named()
         );
     }
+    if let Some(warning) = records_owner::fault(data_dir) {
+        note(&format!("warning: {}: {warning}", named()));
+    }
     let entries = match fs::read_dir(data_dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => opened.map_err(|error| anyhow!(data_dir::fault(data_dir, &error)))?,
@@ -88,7 +91,7 @@ fn require_empty(data_dir: &Path, marker: &Path) -> anyhow::Result<()> {
         let name = entry.with_context(named)?.file_name();
         if name != LOST_AND_FOUND {
             bail!(
-                "{} is not empty: it contains {}; empty it, or choose another directory with --data-dir",
+                "{} is not empty: it contains {}; move its content away, or choose another directory with --data-dir",
                 named(),
                 name.display()
             );
@@ -108,10 +111,7 @@ pub fn check_faults(faults: &[String], even_with_faults: bool) -> anyhow::Result
         return Ok(());
     }
     if even_with_faults {
-        for fault in faults {
-            println!("FAULT {}", escape_control_chars(fault));
-        }
-        return Ok(());
+        return print(&fault_lines(faults));
     }
     let shown: Vec<&str> = faults.iter().take(MAX_LISTED).map(String::as_str).collect();
     bail!(
@@ -121,21 +121,24 @@ pub fn check_faults(faults: &[String], even_with_faults: bool) -> anyhow::Result
     )
 }
 
-/// Prints what the server will do when it starts with these records.
-pub fn print_pending_work(loaded: &LoadOutcome) {
+/// What the server will do when it starts with these records.
+pub fn pending_work(loaded: &LoadOutcome) -> String {
     let LoadOutcome {
         live_jobs,
         pending_deliveries,
         ..
     } = loaded;
+    let mut text = String::new();
     if *live_jobs > 0 {
-        println!("unfinished jobs: {live_jobs}; the server runs them when it starts");
+        text += &format!("unfinished jobs: {live_jobs}; the server runs them when it starts\n");
     }
     if *pending_deliveries > 0 {
-        println!(
-            "pending webhook deliveries: {pending_deliveries}; the server sends them when it starts, even if they were delivered in the meantime (receivers can deduplicate them by job_id)"
+        text += &format!(
+            "pending webhook deliveries: {pending_deliveries}; the server sends them when it starts, even if they were delivered in the \
+             meantime (receivers can deduplicate them by job_id)\n"
         );
     }
+    text
 }
 
 /// For records whose [`VaultKeySource`] is the cluster secret.

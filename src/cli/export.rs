@@ -1,8 +1,9 @@
 //! `tintype export`: writes all records as JSON Lines.
 
 use super::operator_access::Access;
+use super::output::note;
 use super::{progress, record_source};
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Args;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,9 @@ pub struct Arguments {
 
 /// Writes nothing until all records are read and checked.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    if let Some(path) = arguments.output.as_deref().filter(|it| it.exists()) {
+        bail!("{} exists; give another file with --output", path.display());
+    }
     let progress = progress::spinner("reading records");
     let say = |message: String| progress.set_message(message);
     let output = arguments.output.as_deref();
@@ -42,7 +46,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let mut from = records.file;
     match output {
         None => {
-            io::copy(&mut from, &mut io::stdout().lock())?;
+            io::copy(&mut from, &mut io::stdout().lock())
+                .context("cannot write the export to standard output")?;
         }
         Some(path) => {
             let failed = || format!("cannot write {}", path.display());
@@ -59,6 +64,6 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
     }
     progress.finish_and_clear();
-    eprintln!("{} records exported", records.summary.records);
+    note(&format!("{} records exported", records.summary.records));
     Ok(ExitCode::SUCCESS)
 }

@@ -4,11 +4,12 @@
 
 use super::native_client::NativeClient;
 use super::option_names;
-use super::output::print;
+use super::output::{note, print};
+use super::output_file;
 use super::problem_text::ErrorResponse;
 use super::settings::Settings;
-use super::stop_signal::stop_signal;
-use super::{progress, server_url, umask};
+use super::stop_signal::StopSignals;
+use super::{progress, server_url};
 use crate::application::Caller;
 use crate::application::api_keys;
 use crate::application::services::{AccountService, JobService};
@@ -23,7 +24,7 @@ use clap::Args;
 use indicatif::ProgressBar;
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
-use std::io::Write as _;
+use std::future::pending;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -90,11 +91,7 @@ fn model(word: &str) -> Result<Tier, String> {
 }
 
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let output = match &arguments.output {
-        Some(output) => output.clone(),
-        None => unused_file(&file_stem(&arguments.prompt)),
-    };
-    check_output(&output)?;
+    let output = output_file::of(arguments.output.as_deref(), &arguments.prompt)?;
     ensure!(
         arguments.aspect_ratio.as_deref() != Some("auto") || !arguments.input.is_empty(),
         "--aspect-ratio `auto`: it follows the first input image; add one with --input, or give a ratio such as 16:9"
@@ -105,61 +102,25 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 refuse_files(&arguments.input)?;
                 let server = server_url::parse(server_url::OPTION, server)?;
                 let client = NativeClient::new(&server, &api_key(&arguments)?)?;
-                generate(&client, &arguments, &arguments.input).await?
+                generate_on_server(&client, &arguments).await?
             }
             None => generate_embedded(&arguments).await?,
         };
-        save(&output, &image)?;
+        output_file::save(&output, &image)?;
         print(&format!("{}\n", output.display()))?;
         Ok(ExitCode::SUCCESS)
     })
 }
 
-/// Writes the image. If that fails, writes it to the temporary directory, because the user has paid for it.
-fn save(output: &Path, image: &[u8]) -> anyhow::Result<()> {
-    let Err(error) = umask::write_for_user(output, image) else {
-        return Ok(());
-    };
-    let failed = format!("cannot write {}", output.display());
-    let rescued = tempfile::Builder::new()
-        .prefix("tintype-")
-        .suffix(".png")
-        .tempfile()
-        .and_then(|mut file| file.write_all(image).map(|()| file))
-        .and_then(|file| Ok(file.keep()?.1));
-    match rescued {
-        Ok(path) => Err(error).context(format!("{failed}; the image is in {}", path.display())),
-        Err(_) => Err(error).context(failed),
-    }
-}
-
 fn api_key(arguments: &Arguments) -> anyhow::Result<String> {
     let from_environment = || std::env::var(KEY_VARIABLE).ok();
     let key = arguments.key.clone().or_else(from_environment);
+    let key = key.filter(|it| !it.is_empty());
     key.with_context(|| {
         format!(
             "--server requires an API key; set --key or the environment variable {KEY_VARIABLE}"
         )
     })
-}
-
-/// Checks the output path before the image is generated and charged.
-fn check_output(output: &Path) -> anyhow::Result<()> {
-    if output.is_dir() {
-        bail!(
-            "--output {} is a directory; give a file name",
-            output.display()
-        );
-    }
-    match output.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => {
-            bail!(
-                "--output: the directory {} does not exist",
-                parent.display()
-            )
-        }
-        _ => Ok(()),
-    }
 }
 
 fn refuse_files(inputs: &[String]) -> anyhow::Result<()> {
@@ -179,15 +140,22 @@ fn is_url(input: &str) -> bool {
 async fn generate_embedded(arguments: &Arguments) -> anyhow::Result<Bytes> {
     let scratch = match arguments.data_dir {
         Some(_) => None,
-        None => Some(tempfile::Builder::new().prefix("tintype-").tempdir()?),
+        None => Some(
+            tempfile::Builder::new()
+                .prefix("tintype-")
+                .tempdir()
+                .context(
+                    "cannot use the directory for temporary files; set TMPDIR to another one",
+                )?,
+        ),
     };
     let config = embedded_config(arguments, scratch.as_ref().map(TempDir::path))?;
     log::start(&config.log);
     if config.demo_models().contains(&arguments.model.word()) {
-        eprintln!(
+        note(&format!(
             "demo image: no AI model is connected, so the built-in generator draws the image; {} shows how to connect a model",
             backends_guide()
-        );
+        ));
     }
     let listener = server::bind("127.0.0.1", 0)?;
     let public_url = format!("http://{}", listener.local_addr()?);
@@ -208,7 +176,7 @@ async fn generate_embedded(arguments: &Arguments) -> anyhow::Result<Bytes> {
         outcome = with_temporary_key(&instance.accounts, &instance.jobs, arguments) => outcome,
     };
     handle.stop(false).await;
-    server::finish_jobs(&instance).await;
+    server::finish_jobs(&instance, pending()).await;
     server::close(&instance);
     outcome
 }
@@ -265,7 +233,7 @@ async fn with_temporary_key(
     jobs: &Data<JobService>,
     arguments: &Arguments,
 ) -> anyhow::Result<Bytes> {
-    let stop_signal = stop_signal()?;
+    let mut stop_signals = StopSignals::install()?;
     let core = &jobs.core;
     let account = bootstrap::ensure_account(accounts).await?;
     let expires_at = Some(core.now().plus(KEY_LIFETIME));
@@ -286,7 +254,7 @@ async fn with_temporary_key(
     let outcome = tokio::select! {
         outcome = work => outcome,
         // The key and the uploads are deleted below in this case too.
-        _ = stop_signal => Err(anyhow!(interrupted_message(arguments))),
+        _ = stop_signals.next() => Err(anyhow!(interrupted_message(arguments))),
     };
     for upload in uploads {
         jobs.images.delete(&upload).await?;
@@ -338,20 +306,61 @@ async fn input_urls(
     Ok(urls)
 }
 
+/// Says how to get the image if the command ends early, because the server charges it.
+async fn generate_on_server(client: &NativeClient, arguments: &Arguments) -> anyhow::Result<Bytes> {
+    let mut stop_signals = StopSignals::install()?;
+    let progress = progress::spinner("sending");
+    let key = arguments.idempotency_key.clone();
+    let key = key.unwrap_or_else(|| Uuid::new_v4().to_string());
+    let repeat = format!("repeat the command with --idempotency-key {key}");
+    let status_url = tokio::select! {
+        created = submit(client, arguments, &arguments.input, &key) => created?,
+        _ = stop_signals.next() => bail!(
+            "interrupted; the request may have arrived: {repeat}, which creates one job"
+        ),
+    };
+    let advice = format!("the server accepted the job; {repeat} to get its image");
+    tokio::select! {
+        image = receive(client, &status_url, &progress, &advice) => image,
+        _ = stop_signals.next() => bail!(
+            "interrupted; the server accepted the job and continues: {repeat} to get its image"
+        ),
+    }
+}
+
 async fn generate(
     client: &NativeClient,
     arguments: &Arguments,
     urls: &[String],
 ) -> anyhow::Result<Bytes> {
     let progress = progress::spinner("sending");
+    let key = Uuid::new_v4().to_string();
+    let status_url = submit(client, arguments, urls, &key).await?;
+    receive(client, &status_url, &progress, "the job was accepted").await
+}
+
+/// Creates the job and returns its status URL.
+async fn submit(
+    client: &NativeClient,
+    arguments: &Arguments,
+    urls: &[String],
+    key: &str,
+) -> anyhow::Result<String> {
     let path = endpoint(arguments.model, !urls.is_empty());
-    let key = arguments.idempotency_key.clone();
-    let key = key.unwrap_or_else(|| Uuid::new_v4().to_string());
     let body = body(arguments, urls);
-    let created = client.create_job(&path, &body, &key).await;
-    let status_url = created.map_err(|error| explain(error, arguments, body))?;
-    let job = wait_for_job(client, &status_url, &progress).await;
-    let job = job.with_context(|| format!("the server accepted the job; see {status_url}"))?;
+    let created = client.create_job(&path, &body, key).await;
+    created.map_err(|error| explain(error, arguments, body))
+}
+
+/// Waits for the end of the job and downloads its image. `advice` precedes an error that leaves a job or its image on the server.
+async fn receive(
+    client: &NativeClient,
+    status_url: &str,
+    progress: &ProgressBar,
+    advice: &str,
+) -> anyhow::Result<Bytes> {
+    let job = wait_for_job(client, status_url, progress).await;
+    let job = job.with_context(|| advice.to_owned())?;
     let Some(result) = job.result else {
         bail!(
             "no image was generated: {}",
@@ -361,8 +370,7 @@ async fn generate(
     };
     progress.set_message("downloading");
     let image = client.download(&result.image_url).await;
-    let image =
-        image.with_context(|| format!("the image is still on the server; see {status_url}"))?;
+    let image = image.with_context(|| advice.to_owned())?;
     progress.finish_and_clear();
     Ok(image)
 }
@@ -429,53 +437,4 @@ fn body(arguments: &Arguments, urls: &[String]) -> Value {
         body["input_images_urls"] = json!(urls);
     }
     body
-}
-
-/// The first unused file name, so that an image without --output replaces no file.
-fn unused_file(stem: &str) -> PathBuf {
-    let names = std::iter::once(format!("{stem}.png"))
-        .chain((2..).map(|number| format!("{stem}-{number}.png")));
-    let unused = names.map(PathBuf::from).find(|path| !path.exists());
-    unused.unwrap_or_else(|| PathBuf::from("image.png"))
-}
-
-/// The first words of a prompt as a file name without extension.
-fn file_stem(prompt: &str) -> String {
-    let words: Vec<String> = prompt
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .take(6)
-        .map(|word| word.chars().take(20).collect::<String>().to_lowercase())
-        .collect();
-    if words.is_empty() {
-        "image".to_owned()
-    } else {
-        words.join("-")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_are_named_after_the_prompt() {
-        assert_eq!(
-            file_stem("A red fox, in the snow!"),
-            "a-red-fox-in-the-snow"
-        );
-        assert_eq!(file_stem("../../etc/passwd"), "etc-passwd");
-        assert_eq!(file_stem("\u{1f98a}"), "image");
-    }
-
-    #[test]
-    fn an_existing_file_is_not_replaced() {
-        let directory = tempfile::tempdir().unwrap();
-        let stem = directory.path().join("fox").display().to_string();
-        for expected in ["fox.png", "fox-2.png", "fox-3.png"] {
-            let path = unused_file(&stem);
-            assert_eq!(path, directory.path().join(expected));
-            std::fs::write(path, b"").unwrap();
-        }
-    }
 }

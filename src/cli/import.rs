@@ -1,6 +1,7 @@
 //! `tintype import`: loads an export into an empty data directory or database.
 
 use super::data_dir_init::{self, DataDirInit, VaultKeySource};
+use super::output::print;
 use super::progress;
 use super::settings::Settings;
 use crate::backup::SECRETS_KEY;
@@ -8,11 +9,11 @@ use crate::config::Config;
 use anyhow::Context as _;
 use clap::Args;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Seek as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use tintype_storage::export::load;
+use tintype_storage::export::{Reader, load};
 use tintype_storage::store::Store;
 use tintype_storage::verify::verify;
 
@@ -29,13 +30,17 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let config = arguments.settings.load(Vec::new())?;
+    let config = arguments.settings.load_for_records()?;
     let file = &arguments.file;
     let from: Box<dyn BufRead> = match file.as_os_str() == "-" {
         true => Box::new(io::stdin().lock()),
         false => {
-            let opened =
+            let mut opened =
                 File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
+            // Another file must leave nothing behind.
+            Reader::new(BufReader::new(&opened))
+                .with_context(|| format!("cannot import {}", file.display()))?;
+            opened.rewind()?;
             Box::new(BufReader::new(opened))
         }
     };
@@ -50,9 +55,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     progress.finish_and_clear();
     data_dir_init::check_faults(&report.faults, arguments.even_with_faults)?;
     init.finish()?;
-    println!("{} records imported and verified", loaded.summary.records);
-    data_dir_init::print_pending_work(&loaded);
-    println!("{}", missing_parts(&config, vault_key));
+    print(&format!(
+        "{} records imported and verified\n{}{}\n",
+        loaded.summary.records,
+        data_dir_init::pending_work(&loaded),
+        missing_parts(&config, vault_key)
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,5 +1,8 @@
 //! The `tintype` command: one module for each subcommand, and what they share.
 
+// These macros panic on a closed pipe. Use the functions of `output`.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod account;
 mod audit_log;
 mod backend;
@@ -24,10 +27,12 @@ mod listen;
 mod move_records;
 mod native_client;
 mod node;
+mod object_check;
 mod operator;
 mod operator_access;
 mod option_names;
 mod output;
+mod output_file;
 mod pause;
 mod person;
 mod problem_text;

@@ -1,7 +1,7 @@
 //! `tintype move`: moves all records and images to a database that several nodes share, or back to a data directory.
 
 use super::data_dir_init::{self, DataDirInit};
-use super::output::escape_control_chars;
+use super::output::{escape_control_chars, print};
 use super::record_source::{self, Records};
 use super::settings::Settings;
 use super::{progress, verify};
@@ -54,7 +54,7 @@ struct MoveOutcome {
 }
 
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let source = arguments.settings.load_without_backend_keys(Vec::new())?;
+    let source = arguments.settings.load_for_records()?;
     record_source::require_store(&source)?;
     let target = target_config(&arguments, &source)?;
     let progress = progress::spinner("checking source and target");
@@ -62,7 +62,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let moving = move_all(&source, &target, arguments.even_with_faults, &say);
     let moved = actix_web::rt::System::new().block_on(moving)?;
     progress.finish_and_clear();
-    print_outcome(&source, &target, &moved);
+    print(&outcome_text(&source, &target, &moved))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -88,7 +88,7 @@ fn target_config(arguments: &Arguments, source: &Config) -> anyhow::Result<Confi
             source.storage.data_dir.display()
         ),
     };
-    let mut settings = arguments.settings.clone();
+    let mut settings = arguments.settings.with_file();
     let url = match is_database {
         true => to,
         false => {
@@ -147,7 +147,7 @@ async fn move_all(
     verify_copy(&records, &new_store.engine)?;
     say("verifying the ledger".into());
     let images = object_store::inspect_images(target)?;
-    let report = verify::check(target, &store, images.as_ref()).await?;
+    let report = verify::check(target, &store, images.as_ref(), false).await?;
     data_dir_init::check_faults(&report.faults, even_with_faults)?;
     if target.storage.url.is_some() {
         // The nodes read the key that encrypts webhook secrets from the database.
@@ -286,10 +286,10 @@ impl ExportDigest {
     }
 }
 
-fn print_outcome(source: &Config, target: &Config, moved: &MoveOutcome) {
+fn outcome_text(source: &Config, target: &Config, moved: &MoveOutcome) -> String {
     let records = moved.loaded.summary.records;
-    println!(
-        "{records} records moved, compared with the source, and verified: {}",
+    let mut text = format!(
+        "{records} records moved, compared with the source, and verified: {}\n",
         moved.counts.trim_end()
     );
     match &moved.copied {
@@ -300,17 +300,17 @@ fn print_outcome(source: &Config, target: &Config, moved: &MoveOutcome) {
             expired,
             missing,
         }) => {
-            println!(
-                "images: {copied} copied ({bytes} bytes), {there} already in the target, {expired} deleted by retention"
+            text += &format!(
+                "images: {copied} copied ({bytes} bytes), {there} already in the target, {expired} deleted by retention\n"
             );
             for key in missing {
-                println!("MISSING: {}", escape_control_chars(key));
+                text += &format!("MISSING: {}\n", escape_control_chars(key));
             }
         }
-        None => println!("images: not moved"),
+        None => text += "images: not moved\n",
     }
-    data_dir_init::print_pending_work(&moved.loaded);
-    println!("\n{}", instructions(source, target));
+    text += &data_dir_init::pending_work(&moved.loaded);
+    text + &format!("\n{}\n", instructions(source, target))
 }
 
 /// How to configure the server after the move, and what to do with the source.

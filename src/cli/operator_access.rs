@@ -4,6 +4,7 @@ use super::operator::{Operator, TOKEN_SOURCES};
 use super::server_url;
 use super::settings::Settings;
 use crate::config::{Config, Secret};
+use crate::secrets::token_file;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use std::path::Path;
@@ -36,9 +37,9 @@ impl Access {
         self.server.is_some()
     }
 
-    /// Loads the local configuration.
+    /// Loads the configuration of the records on this machine.
     pub fn config(&self) -> anyhow::Result<Config> {
-        Ok(self.settings.load(Vec::new())?)
+        Ok(self.settings.load_for_records()?)
     }
 
     /// The secret of the operator's webhook, if the local configuration can be read and has one.
@@ -104,7 +105,7 @@ fn local_token(config: &Config) -> anyhow::Result<(Secret, String)> {
             "token in [admin] of the configuration".into(),
         ));
     }
-    let path = config.storage.data_dir.join("admin-token");
+    let path = token_file(&config.storage.data_dir);
     let token = read_token(&path)?;
     Ok((token, path.display().to_string()))
 }

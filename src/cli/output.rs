@@ -81,6 +81,12 @@ pub fn truncate(text: &str, max: usize) -> String {
     }
 }
 
+/// The faults that a command has found, one on each line.
+pub fn fault_lines(faults: &[String]) -> String {
+    let line = |fault: &String| format!("FAULT {}\n", escape_control_chars(fault));
+    faults.iter().map(line).collect()
+}
+
 /// Prints to standard output. Ignores a closed pipe, such as that of `head`.
 pub fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();

@@ -1,7 +1,7 @@
 //! `tintype restore`: restores a backup into an empty data directory, or into a database and a bucket.
 
 use super::data_dir_init::{self, DataDirInit, VaultKeySource};
-use super::output::escape_control_chars;
+use super::output::{escape_control_chars, print};
 use super::progress;
 use super::settings::Settings;
 use crate::backup::{Manifest, Repository, SECRETS_KEY, restore, restore_keys};
@@ -28,7 +28,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let config = arguments.settings.load(Vec::new())?;
+    let config = arguments.settings.load_for_records()?;
     let data_dir = &config.storage.data_dir;
     let progress = progress::spinner("reading the manifest");
     let say = |message: String| progress.set_message(message);
@@ -72,36 +72,35 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(url) => url.to_string(),
         None => data_dir.display().to_string(),
     };
-    println!(
-        "restored backup {} of {} into {target}: {} records and {} images, all verified",
+    let mut text = format!(
+        "restored backup {} of {} into {target}: {} records and {} images, all verified\n",
         escape_control_chars(&manifest.id),
         escape_control_chars(&manifest.taken_at),
         restored.loaded.summary.records,
         restored.images
     );
     if manifest.images.is_none() {
-        println!(
-            "the backup contains no images; the server reads them from `objects` in [storage]"
-        );
+        text +=
+            "the backup contains no images; the server reads them from `objects` in [storage]\n";
     }
     for key in &restored.missing {
         let key = escape_control_chars(key);
-        println!("MISSING: {key} was already missing at the time of the backup");
+        text += &format!("MISSING: {key} was already missing at the time of the backup\n");
     }
-    match vault_key {
-        VaultKeySource::ClusterSecret => println!("{}", data_dir_init::CLUSTER_SECRET_ADVICE),
-        VaultKeySource::KeyFile if is_database && !has_secrets_key(&manifest) => println!(
+    text += &match vault_key {
+        VaultKeySource::ClusterSecret => format!("{}\n", data_dir_init::CLUSTER_SECRET_ADVICE),
+        VaultKeySource::KeyFile if is_database && !has_secrets_key(&manifest) => format!(
             "the backup contains no {SECRETS_KEY}, which decrypts the webhook secrets; copy it to {0}, and start the first node with \
-             --data-dir {0}",
+             --data-dir {0}\n",
             data_dir.display()
         ),
-        _ if !is_database && !has_secrets_key(&manifest) => println!(
-            "the backup contains no {SECRETS_KEY}; if there are webhooks, copy it to {} before you start the server",
+        _ if !is_database && !has_secrets_key(&manifest) => format!(
+            "the backup contains no {SECRETS_KEY}; if there are webhooks, copy it to {} before you start the server\n",
             data_dir.display()
         ),
-        VaultKeySource::KeyFile | VaultKeySource::Unused => {}
-    }
-    data_dir_init::print_pending_work(&restored.loaded);
+        VaultKeySource::KeyFile | VaultKeySource::Unused => String::new(),
+    };
+    print(&(text + &data_dir_init::pending_work(&restored.loaded)))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,23 +1,29 @@
 //! `tintype serve`: runs the server until a signal stops it.
 
 use super::settings::Settings;
-use super::stop_signal::stop_signal;
+use super::stop_signal::StopSignals;
 use crate::application::services::AccountService;
 use crate::config::{Config, Listen};
 use crate::images::ImagesError;
 use crate::observability::log;
+use crate::secrets::token_file;
 use crate::server::{self, Instance, Setup};
 use crate::server::{bootstrap, fd_limits};
 use anyhow::anyhow;
 use clap::Args;
 use futures_util::FutureExt as _;
+use futures_util::future::FusedFuture as _;
 use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener};
+use std::pin::pin;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// After a storage failure the server answers 503 for this long, then the process exits.
 const SHUTDOWN_DELAY: Duration = Duration::from_secs(1);
+
+/// A signal that comes earlier belongs to the first one: Ctrl+C reaches the process and its parent, which may pass on another signal.
+const SECOND_SIGNAL_AFTER: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
 pub struct Arguments {
@@ -40,12 +46,14 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 
 async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     // Installed first, so that a signal during a long recovery also causes a graceful shutdown.
-    let stop_signal = stop_signal()?.map(|name| tracing::info!("stopping: {name}"));
-    let mut stop_signal = std::pin::pin!(stop_signal);
+    let mut stop_signals = StopSignals::install()?;
     // Before the process listens: clients and load balancers get a refusal instead of a connection without an answer.
     tokio::select! {
         reachable = server::wait_for_database(&config) => reachable?,
-        () = &mut stop_signal => return Ok(ExitCode::SUCCESS),
+        name = stop_signals.next() => {
+            tracing::info!("stopping: {name}");
+            return Ok(ExitCode::SUCCESS);
+        }
     }
     let listener = bind(&config.server.listen, "", "--listen")?;
     let metrics = match &config.server.metrics_listen {
@@ -67,7 +75,7 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
             // No graceful shutdown: nothing more may be written.
             std::process::exit(1);
         }
-        outcome = listen_until(stop_signal, &instance, listener, metrics) => outcome,
+        outcome = listen_until(&mut stop_signals, &instance, listener, metrics) => outcome,
     }
 }
 
@@ -90,7 +98,7 @@ fn bind(address: &Listen, purpose: &str, setting: &str) -> anyhow::Result<TcpLis
 }
 
 async fn listen_until(
-    stop_signal: impl Future<Output = ()>,
+    stop_signals: &mut StopSignals,
     instance: &Instance,
     listener: TcpListener,
     metrics: Option<TcpListener>,
@@ -113,12 +121,23 @@ async fn listen_until(
     tracing::info!(version, %listen, url = instance.accounts.settings.public_url, "started");
     let handle = server.handle();
     let running = actix_web::rt::spawn(server);
-    stop_signal.await;
+    let name = stop_signals.next().await;
+    tracing::info!("stopping: {name}");
     // The server refuses new connections. Jobs continue within the same grace period.
     let closing = actix_web::rt::spawn(handle.stop(true));
-    server::finish_jobs(instance).await;
-    closing.await?;
-    running.await??;
+    let mut cut_short = pin!(second_signal(stop_signals).fuse());
+    server::finish_jobs(instance, &mut cut_short).await;
+    if !cut_short.is_terminated() {
+        let closed = async {
+            closing.await?;
+            running.await??;
+            anyhow::Ok(())
+        };
+        tokio::select! {
+            closed = closed => closed?,
+            () = &mut cut_short => {}
+        }
+    }
     // Metrics stay available until the last job has ended.
     if let Some(handle) = metrics_server {
         handle.stop(false).await;
@@ -127,6 +146,18 @@ async fn listen_until(
     tokio::task::spawn_blocking(move || server::close(&closed)).await?;
     tracing::info!("stopped");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Waits for a signal that asks to stop at once.
+async fn second_signal(stop_signals: &mut StopSignals) {
+    let first = Instant::now();
+    let name = loop {
+        let name = stop_signals.next().await;
+        if first.elapsed() >= SECOND_SIGNAL_AFTER {
+            break name;
+        }
+    };
+    tracing::warn!("stopping at once: {name} again; unfinished jobs resume at the next start");
 }
 
 /// Why the bucket of the images cannot be used now. The start continues, because the bucket may come back.
@@ -182,12 +213,7 @@ Then poll its status_url with the same Authorization header until the status is 
         text += &format!("Metrics: http://{address}/metrics\n");
     }
     if accounts.settings.config.admin.token.is_none() {
-        let file = accounts
-            .settings
-            .config
-            .storage
-            .data_dir
-            .join("admin-token");
+        let file = token_file(&accounts.settings.config.storage.data_dir);
         text += &format!(
             "Operator token (for the panel and {url}/admin/v1): {}\n",
             file.display()

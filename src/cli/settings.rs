@@ -2,7 +2,8 @@
 
 use crate::config::{Config, ConfigErrors, Sources};
 use clap::Args;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::path::{self, Path, PathBuf};
 
 /// Read without --config.
 const LOCAL_FILE: &str = "config.toml";
@@ -11,8 +12,8 @@ const INSTALLED_FILE: &str = "/etc/tintype/config.toml";
 
 #[derive(Args, Clone, Debug, Default)]
 pub struct Settings {
-    /// Configuration file [default: ./config.toml if it exists; without it, commands that call a running server read
-    /// /etc/tintype/config.toml].
+    /// Configuration file [default: ./config.toml if it exists; without it, all commands but serve and check-config read
+    /// /etc/tintype/config.toml, unless --data-dir names another data directory than that file].
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Data directory [default: data_dir in [storage] of the configuration].
@@ -32,6 +33,59 @@ impl Settings {
         flags: Vec<(String, toml::Value)>,
     ) -> Result<Config, ConfigErrors> {
         Config::load_for_command(&self.sources(flags, PathBuf::from(LOCAL_FILE)))
+    }
+
+    /// Why [`Settings::load`] reads no file.
+    pub fn no_file(&self) -> Option<String> {
+        if self.config.is_some() || Path::new(LOCAL_FILE).exists() {
+            return None;
+        }
+        let advice = match Path::new(INSTALLED_FILE).exists() {
+            true => format!("; to check the installed file, add --config {INSTALLED_FILE}"),
+            false => String::new(),
+        };
+        Some(format!(
+            "no file was checked, only the defaults and the environment: there is no {LOCAL_FILE} in this directory{advice}"
+        ))
+    }
+
+    /// Loads the configuration for a command that reads or fills records. Such a command needs the object store and the retention of the
+    /// server that uses the records.
+    pub fn load_for_records(&self) -> Result<Config, ConfigErrors> {
+        self.with_file().load_without_backend_keys(Vec::new())
+    }
+
+    /// These settings with --config set to the file that applies to the data directory, if there is one.
+    pub fn with_file(&self) -> Self {
+        self.with_file_of(Path::new(LOCAL_FILE), Path::new(INSTALLED_FILE))
+    }
+
+    fn with_file_of(&self, local: &Path, installed: &Path) -> Self {
+        let mut settings = self.clone();
+        if self.config.is_none() && !local.exists() && self.is_of_installation(installed) {
+            settings.config = Some(installed.to_owned());
+        }
+        settings
+    }
+
+    /// Does --data-dir name the data directory of the installed server? Without the option a command uses that directory.
+    fn is_of_installation(&self, installed: &Path) -> bool {
+        let Some(data_dir) = &self.data_dir else {
+            return installed.exists();
+        };
+        // A user who cannot read the file cannot read the server's data directory either.
+        if File::open(installed).is_err() {
+            return false;
+        }
+        let named = Self {
+            config: Some(installed.to_owned()),
+            data_dir: None,
+        };
+        match named.load_without_backend_keys(Vec::new()) {
+            Ok(config) => is_same_directory(data_dir, &config.storage.data_dir),
+            // The command reports the errors.
+            Err(_) => true,
+        }
     }
 
     /// Loads the configuration of the server on this machine: without --config and ./config.toml, that of the package.
@@ -56,5 +110,47 @@ impl Settings {
             env: Sources::process_environment(),
             flags,
         }
+    }
+}
+
+/// A directory to restore into may not exist yet.
+fn is_same_directory(one: &Path, other: &Path) -> bool {
+    let [one, other] = [one, other].map(|it| fs::canonicalize(it).or_else(|_| path::absolute(it)));
+    matches!((one, other), (Ok(one), Ok(other)) if one == other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_installed_file_applies_to_its_own_data_directory_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let (local, installed, data) = (path("config.toml"), path("installed.toml"), path("data"));
+        let used = |settings: &Settings| settings.with_file_of(&local, &installed).config;
+        let of = |data_dir: Option<PathBuf>| Settings {
+            data_dir,
+            ..Settings::default()
+        };
+        assert_eq!(used(&of(None)), None, "there is no installed file");
+        fs::write(&installed, format!("[storage]\ndata_dir = {data:?}\n")).unwrap();
+        let expected = Some(installed.clone());
+        assert_eq!(used(&of(None)), expected);
+        // The directory does not exist at first.
+        assert_eq!(used(&of(Some(path("data/")))), expected);
+        fs::create_dir(&data).unwrap();
+        std::os::unix::fs::symlink(&data, path("link")).unwrap();
+        assert_eq!(used(&of(Some(path("link")))), expected);
+        assert_eq!(used(&of(Some(path("other")))), None);
+        fs::write(&installed, "not TOML").unwrap();
+        assert_eq!(used(&of(Some(path("other")))), expected, "its errors show");
+        fs::write(&local, "").unwrap();
+        assert_eq!(used(&of(None)), None, "the local file comes first");
+        let named = Settings {
+            config: Some(path("named.toml")),
+            data_dir: None,
+        };
+        assert_eq!(used(&named), named.config);
     }
 }

@@ -32,7 +32,13 @@ pub fn create_directories_for_user(path: &Path) -> io::Result<()> {
 /// Writes a file that the user requested. A new file gets the mode of the inherited umask.
 pub fn write_for_user(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let is_new = !path.exists();
-    fs::write(path, bytes)?;
+    if let Err(error) = fs::write(path, bytes) {
+        if is_new {
+            // A part of the file, such as on a full disk, would look like the file.
+            let _ = fs::remove_file(path);
+        }
+        return Err(error);
+    }
     match INHERITED.get() {
         Some(inherited) if is_new => {
             let mode = 0o666 & !inherited.bits();

@@ -1,21 +1,26 @@
 //! `tintype verify`: checks every invariant of a stopped data directory, a database or a backup, without changing it.
 
-use super::output::{escape_control_chars, print};
+use super::data_dir_init::VaultKeySource;
+use super::object_check::NamedObjects;
+use super::output::{escape_control_chars, fault_lines, print};
 use super::settings::Settings;
 use super::{progress, record_source};
-use crate::backup::{DamagedParts, Repository, affected_backups, restore};
+use crate::backup::{
+    ADMIN_TOKEN, DamagedParts, FILE_SIGNING_KEY, Repository, SECRETS_KEY, affected_backups, restore,
+};
 use crate::config::Config;
-use crate::images::Images;
-use crate::server::{engine, object_store};
+use crate::images::{FileSigningKey, Images};
+use crate::server::instance_secrets::InstanceSecrets;
+use crate::server::{StartError, engine, object_store};
 use anyhow::Context as _;
 use clap::Args;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
-use tintype_storage::domain::ids::JobId;
-use tintype_storage::domain::job::JobState;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::Store;
 use tintype_storage::verify::{MAX_FAULTS, verify};
+
+const NO_TEMP_DIR: &str = "cannot use the directory for temporary files; set TMPDIR to a directory with room for the records";
 
 #[derive(Args)]
 pub struct Arguments {
@@ -25,6 +30,10 @@ pub struct Arguments {
     /// Id of the backup [default: the latest complete backup].
     #[arg(long, value_name = "ID", requires = "backup")]
     id: Option<String>,
+    /// Also read every image, not only its length, and report damaged ones. Finds each damage of a PNG, and other images that cannot be
+    /// decoded.
+    #[arg(long, conflicts_with = "backup")]
+    read_images: bool,
     #[command(flatten)]
     settings: Settings,
 }
@@ -34,18 +43,21 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if let Some(place) = &arguments.backup {
         return run_on_backup(place, arguments.id.as_deref());
     }
-    let config = arguments.settings.load_without_backend_keys(Vec::new())?;
+    let config = arguments.settings.load_for_records()?;
     record_source::require_store(&config)?;
     let store = Store::new(engine::inspect_engine(&config)?);
     let images = object_store::inspect_images(&config)?;
-    let report = check(&config, &store, images.as_ref());
-    let Report { counts, faults } = actix_web::rt::System::new().block_on(report)?;
+    let system = actix_web::rt::System::new();
+    let report = check(&config, &store, images.as_ref(), arguments.read_images);
+    let Report { counts, mut faults } = system.block_on(report)?;
+    if config.storage.url.is_none() {
+        faults.extend(system.block_on(key_file_faults(&config, &store))?);
+    }
     if faults.is_empty() {
         print(&(counts + "all invariants hold\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let line = |fault: &String| format!("FAULT {}\n", escape_control_chars(fault));
-    let listed: String = faults.iter().map(line).collect();
+    let listed = fault_lines(&faults);
     print(&format!("{counts}{listed}{} faults\n", faults.len()))?;
     Ok(ExitCode::FAILURE)
 }
@@ -56,7 +68,7 @@ pub struct Report {
     pub faults: Vec<String>,
 }
 
-/// Checks all records of a store, and that the image of each done job exists.
+/// Checks all records of a store, and that the objects that they name exist. `reads_images`: and that the images are not damaged.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -64,42 +76,17 @@ pub async fn check(
     config: &Config,
     store: &Store,
     images: Option<&Images>,
+    reads_images: bool,
 ) -> anyhow::Result<Report> {
-    let mut results: HashMap<String, u64> = HashMap::new();
-    let kept_since = kept_since(config);
-    let mut favourites = HashSet::new();
-    store
-        .each_favourite(|job| {
-            favourites.insert(job);
-            Ok(())
-        })
-        .await?;
-    let mut report = verify(store, |job| {
-        if let JobState::Done {
-            image, finished_at, ..
-        } = &job.state
-            && must_exist(job.id, *finished_at, kept_since, &favourites)
-        {
-            results.insert(image.key.clone(), image.bytes);
-        }
-    })?;
-    let image_count = results.len();
-    let mut missing = Vec::new();
-    for (key, bytes) in results {
-        let Some(images) = images else {
-            missing.push(format!("{key} is missing: there is no object directory"));
-            continue;
-        };
-        match images.head(&key).await {
-            Ok(found) if found.size == bytes => {}
-            Ok(found) => missing.push(format!(
-                "{key} has {} bytes, but its job recorded {bytes}",
-                found.size
-            )),
-            Err(error) => missing.push(format!("the image of a done job: {error}")),
-        }
+    let mut objects = NamedObjects::new(store, kept_since(config)).await?;
+    let mut report = verify(store, |job| objects.add_job(job))?;
+    // A running server may delete an uploaded file at any moment.
+    if config.storage.url.is_none() {
+        objects.add_batches_and_uploads(store).await?;
     }
+    let image_count = objects.images;
     let room = MAX_FAULTS.saturating_sub(report.faults.len());
+    let missing = objects.faults(images, reads_images).await;
     report.faults.extend(missing.into_iter().take(room));
     let counts = format!(
         "{} accounts, {} live jobs, {} ended jobs, {} ledger entries, {} deliveries, {} audit log entries, {image_count} images\n",
@@ -116,14 +103,28 @@ pub async fn check(
     })
 }
 
-/// Retention may have deleted the image of an old job, unless the job is a favourite.
-fn must_exist(
-    job: JobId,
-    finished_at: Timestamp,
-    kept_since: Timestamp,
-    favourites: &HashSet<JobId>,
-) -> bool {
-    finished_at >= kept_since || favourites.contains(&job)
+/// Key files with which the server does not start. It creates a missing one, but the key that decrypts the webhook secrets on record.
+async fn key_file_faults(config: &Config, store: &Store) -> anyhow::Result<Vec<String>> {
+    let data_dir = &config.storage.data_dir;
+    let exists = |name: &str| data_dir.join(name).exists();
+    let secrets = InstanceSecrets::DataDir;
+    let mut faults: Vec<StartError> = Vec::new();
+    let needs_file = match VaultKeySource::of(store).await? {
+        VaultKeySource::KeyFile => true,
+        VaultKeySource::Unused => exists(SECRETS_KEY),
+        VaultKeySource::ClusterSecret => false,
+    };
+    if needs_file {
+        faults.extend(secrets.open_vault(config, store).await.err());
+    }
+    if exists(FILE_SIGNING_KEY) {
+        let key = FileSigningKey::load_or_create(data_dir);
+        faults.extend(key.err().map(StartError::from));
+    }
+    if exists(ADMIN_TOKEN) {
+        faults.extend(secrets.admin_token(config).err());
+    }
+    Ok(faults.iter().map(ToString::to_string).collect())
 }
 
 /// Retention may have deleted the images of jobs that finished before this time.
@@ -136,11 +137,12 @@ pub fn kept_since(config: &Config) -> Timestamp {
 fn run_on_backup(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
     let progress = progress::spinner("reading the manifest");
     let say = |message: String| progress.set_message(message);
-    let temp_dir = tempfile::tempdir()?;
+    let temp_dir = tempfile::tempdir().context(NO_TEMP_DIR)?;
     let (manifest, restored, affected) = actix_web::rt::System::new().block_on(async {
         let repository = Repository::open_existing(place)?;
         let manifest = repository.manifest(id).await?;
-        let engine = engine::open_temporary_engine(&temp_dir.path().join("store"))?;
+        let engine = engine::open_temporary_engine(&temp_dir.path().join("store"));
+        let engine = engine.context(NO_TEMP_DIR)?;
         let restored = restore(
             &repository,
             &manifest,
@@ -166,8 +168,8 @@ fn run_on_backup(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
         anyhow::Ok((manifest, restored, affected))
     })?;
     progress.finish_and_clear();
-    println!(
-        "backup {} of {}: {} records, {} images, {} key files",
+    let mut text = format!(
+        "backup {} of {}: {} records, {} images, {} key files\n",
         escape_control_chars(&manifest.id),
         escape_control_chars(&manifest.taken_at),
         restored.loaded.summary.records,
@@ -192,37 +194,14 @@ fn run_on_backup(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
     let faults = faults.chain(key_files).chain(damaged).chain(omitted);
     let faults: Vec<String> = faults.collect();
     if faults.is_empty() {
-        println!("the backup is complete; all invariants hold");
+        print(&(text + "the backup is complete; all invariants hold\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    for fault in &faults {
-        println!("FAULT {}", escape_control_chars(fault));
-    }
-    println!("{} faults", faults.len());
+    text += &format!("{}{} faults\n", fault_lines(&faults), faults.len());
     if is_repairable {
-        println!(
-            "to repair the images, run `tintype backup` to this repository with --repair: it checks all images that the service \
-             still has, and copies damaged ones again"
-        );
+        text += "to repair the images, run `tintype backup` to this repository with --repair: it checks all images that the service \
+                 still has, and copies damaged ones again\n";
     }
+    print(&text)?;
     Ok(ExitCode::FAILURE)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use uuid::Uuid;
-
-    #[test]
-    fn an_old_image_must_exist_if_its_job_is_a_favourite() {
-        let [favourite, other] = [1, 2].map(|id| JobId(Uuid::from_u128(id)));
-        let favourites = HashSet::from([favourite]);
-        let must = |job, millis| {
-            let (finished, kept_since) = [millis, 100].map(Timestamp::from_millis).into();
-            must_exist(job, finished, kept_since, &favourites)
-        };
-        assert!(must(other, 100));
-        assert!(!must(other, 99));
-        assert!(must(favourite, 99));
-    }
 }

@@ -1,8 +1,8 @@
 //! Opens the storage engine: sled in the data directory, or PostgreSQL. This is the one place that picks one.
 
-use super::{data_dir_lock, node_process};
-use crate::backup;
+use super::{data_dir_lock, node_process, records_owner};
 use crate::config::Config;
+use crate::{backup, data_dir};
 use anyhow::ensure;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,12 +68,15 @@ pub fn open_engine_exclusively(config: &Config) -> Result<Arc<dyn Engine>, Engin
 }
 
 /// Opens the engine for reading, without waiting. Fails if another process has the data directory open. A database can be read
-/// while services use it.
+/// while services use it. A data directory that this process must not or cannot write to is copied, which needs space for the copy.
 pub fn open_engine_for_reading(config: &Config) -> Result<Arc<dyn Engine>, EngineError> {
-    refuse_unfinished_data_dir(config)?;
-    match &config.storage.url {
-        Some(url) => inspect_database(config, url),
-        None => open(config, None, FailStop::new(), Some(Duration::ZERO)),
+    let directory = store_dir(config);
+    let opens = config.storage.url.is_none()
+        && records_owner::fault(&directory).is_none()
+        && !data_dir::is_read_only(&directory);
+    match opens {
+        true => open_engine_exclusively(config),
+        false => inspect_engine(config),
     }
 }
 
@@ -152,10 +155,16 @@ pub fn inspect_engine(config: &Config) -> Result<Arc<dyn Engine>, EngineError> {
     }
     let mut options = engine_options(config, FailStop::new());
     options.lock_timeout = Duration::ZERO;
-    Ok(Arc::new(SledEngine::open_read_only(
-        &store_dir(config),
-        options,
-    )?))
+    let opened = SledEngine::open_read_only(&store_dir(config), options);
+    Ok(Arc::new(opened.map_err(|it| in_data_dir(it, config))?))
+}
+
+/// Names the data directory, which the operator knows, instead of the store in it.
+fn in_data_dir(error: EngineError, config: &Config) -> EngineError {
+    match error {
+        EngineError::Locked(_) => EngineError::Locked(config.storage.data_dir.clone()),
+        other => other,
+    }
 }
 
 fn open(
@@ -171,9 +180,14 @@ fn open(
         };
         return Ok(Arc::new(PostgresEngine::open(options)?));
     }
+    if let Some(reason) = records_owner::fault(&store_dir(config)) {
+        let path = config.storage.data_dir.clone();
+        return Err(EngineError::Directory { path, reason });
+    }
     let mut options = engine_options(config, fail_stop);
     options.lock_timeout = lock_timeout.unwrap_or(options.lock_timeout);
-    Ok(Arc::new(SledEngine::open(&store_dir(config), options)?))
+    let opened = SledEngine::open(&store_dir(config), options);
+    Ok(Arc::new(opened.map_err(|it| in_data_dir(it, config))?))
 }
 
 fn engine_options(config: &Config, fail_stop: FailStop) -> SledOptions {

@@ -28,14 +28,14 @@ impl InstanceSecrets {
     }
 
     /// # Errors
-    /// The data directory cannot be used.
+    /// The file of the token cannot be used.
     pub fn admin_token(&self, config: &Config) -> Result<AdminToken, StartError> {
         let token = match self {
             Self::DataDir => secrets::admin_token(config),
             Self::Cluster(secret) => secrets::admin_token_of_node(config, secret),
         };
-        token.map_err(|error| StartError::DataDir {
-            path: config.storage.data_dir.clone(),
+        token.map_err(|error| StartError::Token {
+            path: secrets::token_file(&config.storage.data_dir),
             error,
         })
     }

@@ -15,6 +15,7 @@ pub(crate) mod middleware;
 mod node_process;
 pub(crate) mod object_store;
 pub mod orphaned_objects;
+pub(crate) mod records_owner;
 mod routes;
 mod shutdown;
 mod start_error;

@@ -17,6 +17,9 @@ pub enum StartError {
     /// The data directory cannot be used.
     #[error("{}", data_dir::fault(.path, .error))]
     DataDir { path: PathBuf, error: io::Error },
+    /// The file of the operator's token cannot be used.
+    #[error("cannot use the operator token in {}: {error}{}", .path.display(), token_advice(.error))]
+    Token { path: PathBuf, error: io::Error },
     /// A node has no cluster secret.
     #[error(
         "several processes may use this database, and `[cluster] secret` is not set; set the environment variable TINTYPE_SECRET to \
@@ -39,4 +42,12 @@ pub enum StartError {
     Backend(#[from] BackendSetupError),
     #[error(transparent)]
     Traces(#[from] TraceSetupError),
+}
+
+fn token_advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => "; make the file readable for this user",
+        io::ErrorKind::InvalidData => "; remove the file, and the next start creates a new token",
+        _ => "",
+    }
 }

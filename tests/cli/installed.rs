@@ -109,4 +109,13 @@ fn commands_work_without_the_backend_keys_of_the_service() {
         nothing_there.contains("not a Tintype data directory"),
         "{nothing_there}"
     );
+    for (arguments, expected) in [
+        (&["backup", "saved"][..], "not a Tintype data directory"),
+        (&["export"], "not a Tintype data directory"),
+        (&["restore", "nowhere"], "no directory nowhere"),
+        (&["import", "nothing.jsonl"], "cannot read nothing.jsonl"),
+    ] {
+        let refused = output(arguments);
+        assert!(refused.contains(expected), "{arguments:?}: {refused}");
+    }
 }

@@ -1,8 +1,9 @@
 //! Error messages of the commands.
 
 use crate::support::{Running, Service, run, tintype};
-use std::io::Read as _;
-use std::net::TcpListener;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
 
 #[test]
 fn an_unreachable_server_and_a_rejected_token_are_reported() {
@@ -339,4 +340,67 @@ fn a_server_that_cannot_start_reports_how_to_fix_it() {
         "{output}"
     );
     drop(holder);
+}
+
+#[test]
+fn an_interrupted_generation_says_how_to_get_its_image() {
+    let directory = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("http://{}", listener.local_addr().unwrap());
+    let generate = || {
+        let fixed = ["generate", "a fox", "--server", &server, "--key", "tt_x"];
+        let key = ["--idempotency-key", "mine"];
+        Running::start(tintype(directory.path(), &[&fixed[..], &key].concat()))
+    };
+    let next_request = || -> TcpStream {
+        let (mut stream, _) = listener.accept().unwrap();
+        assert_ne!(stream.read(&mut [0; 4_096]).unwrap(), 0);
+        stream
+    };
+    let interrupted = |command: Running| {
+        let (code, lines) = command.interrupt_and_read();
+        assert_eq!(code, Some(1), "{lines:#?}");
+        lines.join("\n")
+    };
+    let repeat = "repeat the command with --idempotency-key mine";
+    let command = generate();
+    let unanswered = next_request();
+    let output = interrupted(command);
+    assert!(output.contains("the request may have arrived"), "{output}");
+    assert!(output.contains(repeat), "{output}");
+    drop(unanswered);
+
+    let command = generate();
+    let body = r#"{"job_id":"01a1fa95-0000-7000-8000-000000000000","status":"queued","status_url":"/api/v1/jobs/x"}"#;
+    let length = body.len();
+    let head =
+        format!("HTTP/1.1 202 Accepted\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
+    let mut accepted = next_request();
+    accepted.write_all((head + body).as_bytes()).unwrap();
+    let poll = next_request();
+    let output = interrupted(command);
+    assert!(output.contains("the server accepted the job"), "{output}");
+    assert!(
+        output.contains(&format!("{repeat} to get its image")),
+        "{output}"
+    );
+    drop((accepted, poll));
+}
+
+#[test]
+fn an_image_that_does_not_fit_on_the_disk_leaves_no_part_of_it() {
+    let service = Service::start();
+    // Files may have 512 bytes or 1 KiB.
+    let limited = "ulimit -f 1; trap '' XFSZ; exec \"$0\" \"$@\"";
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", limited, env!("CARGO_BIN_EXE_tintype")])
+        .args(["generate", "a fox", "--model", "fast"])
+        .args(["--output", "fox.png", "--server", &service.url])
+        .env("TINTYPE_KEY", &service.key)
+        .current_dir(service.directory.path());
+    let output = run(command, b"").failure();
+    assert!(output.contains("cannot write fox.png"), "{output}");
+    assert!(!service.directory.path().join("fox.png").exists());
+    service.stop();
 }

@@ -90,3 +90,28 @@ async fn a_missing_bucket_of_a_backup_is_named() {
     let (well, output) = run(&s3, dir.path(), &backup).await;
     assert!(!well && output.contains("s3://elsewhere"), "{output}");
 }
+
+/// The bucket may be what failed.
+#[tokio::test]
+async fn a_restore_replaces_a_damaged_image_in_the_bucket() {
+    let (s3, dir) = (S3::start().await, tempfile::tempdir().unwrap());
+    let well = async |arguments: &[&str]| {
+        let (well, output) = run(&s3, dir.path(), arguments).await;
+        assert!(well, "{arguments:?}: {output}");
+    };
+    well(&["generate", "a fox", "--tier", "fast", "--data-dir", "data"]).await;
+    well(&["backup", "kept", "--data-dir", "data"]).await;
+    let config = dir.path().join("live.toml");
+    std::fs::write(&config, "[storage]\nobjects = \"s3://pictures/live\"\n").unwrap();
+    let restore = ["restore", "kept", "--config", "live.toml", "--data-dir"];
+    well(&[&restore[..], &["first"]].concat()).await;
+    let images = std::fs::read_dir(s3.dir.path().join("pictures/live/results")).unwrap();
+    let images: Vec<_> = images.map(|it| it.unwrap().path()).collect();
+    assert_eq!(images.len(), 1);
+    let whole = std::fs::read(&images[0]).unwrap();
+    let mut damaged = whole.clone();
+    damaged[100] ^= 1;
+    std::fs::write(&images[0], damaged).unwrap();
+    well(&[&restore[..], &["second"]].concat()).await;
+    assert_eq!(std::fs::read(&images[0]).unwrap(), whole);
+}

@@ -6,12 +6,13 @@ use crate::kill_load::{
 };
 use crate::peer::Peer;
 use crate::test_directory::{CommandOutput, Service, TestDirectory, until};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::time::{Duration, SystemTime};
 use uuid::Uuid;
 
 const CALLERS: usize = 3;
@@ -396,4 +397,67 @@ fn the_omitted_parts_of_a_backup_are_named() {
     let restored = there.run(&["restore", backups.to_str().expect("a path")]);
     assert_eq!(restored.code, Some(0), "{restored:?}");
     assert!(restored.out.contains("MISSING: results/"), "{restored:?}");
+}
+
+#[test]
+fn pruning_keeps_the_newest_backups_and_the_images_that_they_need() {
+    let place = backed_up();
+    let first_image = files_below(&place.path("backups/pictures")).remove(0);
+    let made = place.run(&["generate", "an owl", "--tier", "fast"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    // The service has lost the first image, so only the first backup needs it.
+    let name = first_image.file_name().expect("a name");
+    fs::remove_file(place.data().join("objects/results").join(name)).expect("gone");
+    let aside = place.path("aside");
+    fs::rename(&first_image, &aside).expect("aside");
+    let made = place.run(&["backup", "backups"]);
+    assert!(made.out.contains("MISSING: 1 images"), "{made:?}");
+    fs::rename(&aside, &first_image).expect("back");
+    let interrupted = place.path("backups/backups/20200101T000000000Z-00000000");
+    fs::create_dir(&interrupted).expect("a directory");
+    fs::write(interrupted.join("records.jsonl"), "half").expect("a file");
+    let prune = |more: &[&str]| {
+        place.run_without_data(&[&["backup", "prune", "backups", "--keep", "1"], more].concat())
+    };
+    let young = prune(&["--dry-run"]);
+    assert!(
+        young.out.contains("would remove 1 backups and 0 images"),
+        "{young:?}"
+    );
+    for file in files_below(&place.path("backups")) {
+        let long_ago = SystemTime::now() - Duration::from_secs(2 * 86_400);
+        let file = fs::File::options().append(true).open(file);
+        file.and_then(|it| it.set_modified(long_ago)).expect("aged");
+    }
+    let before = files_below(&place.path("backups"));
+    let shown = prune(&["--dry-run"]);
+    assert!(
+        shown.out.contains("would remove 1 backups and 1 images"),
+        "{shown:?}"
+    );
+    assert_eq!(files_below(&place.path("backups")), before);
+
+    let list = before.iter().rfind(|it| it.ends_with("pictures.jsonl"));
+    let list = list.expect("the list of the newest backup");
+    let whole = fs::read(list).expect("it");
+    fs::write(list, "{}").expect("damage");
+    prune(&[]).assert_fault(&["nothing was removed", "--repair"]);
+    assert_eq!(files_below(&place.path("backups")), before);
+    fs::write(list, whole).expect("whole again");
+
+    let pruned = prune(&["--json"]);
+    assert_eq!(pruned.code, Some(0), "{pruned:?}");
+    let pruned: Value = serde_json::from_str(&pruned.out).expect("JSON");
+    assert_eq!(pruned["pictures"], 1, "{pruned}");
+    assert!(!first_image.exists() && !interrupted.exists());
+    let kept = pruned["kept"][0].as_str().expect("an id");
+    assert_eq!(pruned["kept"], json!([kept]));
+    assert_eq!(pruned["removed"].as_array().expect("ids").len(), 1);
+    let left = files_below(&place.path("backups"));
+    let of_kept = left.iter().filter(|it| it.to_string_lossy().contains(kept));
+    assert_eq!((left.len(), of_kept.count()), (7, 6), "{left:?}");
+    let there = TestDirectory::new();
+    let backups = place.path("backups");
+    let restored = there.run(&["restore", backups.to_str().expect("a path")]);
+    assert_eq!(restored.code, Some(0), "{restored:?}");
 }

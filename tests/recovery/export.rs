@@ -17,7 +17,7 @@ fn an_imported_data_directory_is_exported_identically() {
     );
     place
         .run(&["export", "--output", "records.jsonl"])
-        .assert_fault(&["records.jsonl", "exists"]);
+        .assert_fault(&["records.jsonl exists", "--output"]);
 
     let there = TestDirectory::new();
     let file = place.path("records.jsonl");
@@ -75,10 +75,6 @@ fn a_damaged_export_is_rejected_by_its_line_and_leaves_no_usable_directory() {
             joined(&[&lines[..3], &lines[2..]].concat()),
             "line 4 of the export: it repeats".into(),
         ),
-        (
-            text.replacen(":1,", ":9,", 1),
-            "line 1 of the export: it has format 9".into(),
-        ),
     ];
     for (content, words) in cases {
         let there = TestDirectory::new();
@@ -88,5 +84,25 @@ fn a_damaged_export_is_rejected_by_its_line_and_leaves_no_usable_directory() {
         there
             .run(&["import", "bad.jsonl"])
             .assert_fault(&["unfinished"]);
+    }
+}
+
+#[test]
+fn a_file_that_is_no_export_of_this_format_leaves_nothing_behind() {
+    let place = small();
+    let text = place.run(&["export"]).out;
+    let other_format = text.replacen(":1,", ":9,", 1);
+    for (content, words) in [
+        (&*other_format, "line 1 of the export: it has format 9"),
+        ("{}\n", "this is not an export of Tintype"),
+        ("", "it is empty"),
+    ] {
+        let there = TestDirectory::new();
+        fs::write(there.path("bad.jsonl"), content).expect("a file");
+        there.run(&["import", "bad.jsonl"]).assert_fault(&[words]);
+        assert!(!there.data().exists(), "{words}");
+        fs::write(there.path("good.jsonl"), &text).expect("a file");
+        let imported = there.run(&["import", "good.jsonl"]);
+        assert_eq!(imported.code, Some(0), "{imported:?}");
     }
 }

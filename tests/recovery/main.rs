@@ -5,6 +5,7 @@ mod backup;
 mod backup_interrupted;
 mod bucket;
 mod client;
+mod closed_output;
 mod config;
 mod database_outage;
 mod directory_lock;

@@ -3,6 +3,7 @@
 use crate::client::Connection;
 use crate::test_directory::{BINARY, TestDirectory, signal, until};
 use std::fs;
+use std::net::TcpListener;
 use std::sync::mpsc;
 
 const ROUNDS: usize = 4;
@@ -37,6 +38,59 @@ fn hostile_091_a_kill_during_the_graceful_shutdown_loses_nothing() {
     service.stop();
     let verified = place.run(&["verify"]);
     assert_eq!(verified.code, Some(0), "{verified:?}");
+}
+
+/// Log rotation and habit send SIGHUP. systemd does not restart a service that it has ended.
+#[test]
+fn a_service_without_a_terminal_survives_sighup() {
+    let place = TestDirectory::new();
+    let mut service = place.serve();
+    let client = service.client(&service.printed_key().expect("a key"));
+    signal("HUP", service.pid());
+    until("the signal is logged", || {
+        service.log().contains("SIGHUP is ignored").then_some(())
+    });
+    assert!(service.status().is_none(), "{}", service.end());
+    client.money();
+    service.stop();
+}
+
+#[test]
+fn a_second_signal_ends_the_grace_period_and_the_run_is_not_counted() {
+    let place = TestDirectory::with(&[
+        ("SERVER__SHUTDOWN_GRACE_SECONDS", "3600"),
+        ("JOBS__MAX_RUNS", "1"),
+    ]);
+    // A backend that never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    silent.set_nonblocking(true).expect("a listener");
+    let called = || until("the backend is called", || silent.accept().ok());
+    let address = silent.local_addr().expect("an address");
+    let config = format!(
+        "[backends.silent]\nkind = \"openai\"\nbase_url = \"http://{address}/v1\"\n\
+         [tiers.pro]\nbackends = [{{ name = \"silent\" }}]\n"
+    );
+    fs::write(place.path("config.toml"), config).expect("a file");
+    let mut service = place.serve();
+    let client = service.client(&service.printed_key().expect("a key"));
+    client.create_slow("1K");
+    let first_call = called();
+    service.terminate();
+    until("connections are refused", || {
+        Connection::open(&client.address).err()
+    });
+    assert!(service.status().is_none(), "{}", service.end());
+    let status = until("a later signal ends the service", || {
+        service.terminate();
+        service.status()
+    });
+    let log = service.log();
+    assert_eq!(status.code(), Some(0), "{log}");
+    assert!(log.contains("stopping at once"), "{log}");
+    drop(first_call);
+    let mut service = place.serve();
+    called();
+    service.kill();
 }
 
 /// A frozen process, like a paused virtual machine: time passes only outside.

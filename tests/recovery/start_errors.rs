@@ -1,9 +1,11 @@
 //! A failed start prints the cause with the faulty value, and exits with 1.
 
+use crate::backup::{files_below, small};
 use crate::client::Client;
-use crate::test_directory::TestDirectory;
+use crate::test_directory::{BINARY, CommandOutput, TestDirectory};
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::chown;
 
 #[test]
 fn a_file_at_the_path_of_the_data_directory_is_an_error() {
@@ -22,10 +24,9 @@ fn a_file_at_the_path_of_the_data_directory_is_an_error() {
 fn a_data_directory_that_cannot_be_created_is_an_error() {
     let mut place = TestDirectory::new();
     place.set("STORAGE__DATA_DIR", "/dev/null/data");
-    let mut command = place.command(crate::test_directory::BINARY);
+    let mut command = place.command(BINARY);
     let output = command.args(["serve", "--listen", "127.0.0.1:0"]).output();
-    crate::test_directory::CommandOutput::of(output.expect("the binary"))
-        .assert_fault(&["/dev/null/data"]);
+    CommandOutput::of(output.expect("the binary")).assert_fault(&["/dev/null/data"]);
 }
 
 #[test]
@@ -70,6 +71,72 @@ fn a_missing_key_of_webhook_secrets_is_an_error_and_not_replaced() {
     assert!(!key.exists(), "none is made");
     fs::rename(&aside, &key).expect("the key");
     place.serve().stop();
+}
+
+#[test]
+fn a_damaged_operator_token_is_named_with_its_file() {
+    let place = small();
+    let file = place.data().join("admin-token");
+    for content in [&b"\n"[..], b"\xff\xfe"] {
+        fs::write(&file, content).expect("a token");
+        let start = place.run(&["serve", "--listen", "127.0.0.1:0"]);
+        start.assert_fault(&["admin-token", "remove the file"]);
+        assert!(!start.err.contains("--data-dir"), "{start:?}");
+    }
+    fs::remove_file(&file).expect("the token");
+    place.serve().stop();
+    assert_eq!(place.token().len(), 64);
+}
+
+/// Root could open the records, but the server could not open the files that root would create.
+#[test]
+fn the_records_of_another_user_are_read_but_not_written() {
+    let place = small();
+    let store = place.data().join("store");
+    // Only root can give the records to another user.
+    if chown(&store, Some(4_000_000), None).is_err() {
+        return;
+    }
+    let advice = ["#4000000", "sudo -u"];
+    place
+        .run(&["serve", "--listen", "127.0.0.1:0"])
+        .assert_fault(&advice);
+    place.run(&["generate", "a fox"]).assert_fault(&advice);
+    let before = files_below(&store);
+    for reading in [&["verify"][..], &["backup", "backups"], &["export"]] {
+        let outcome = place.run(reading);
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    }
+    assert_eq!(files_below(&store), before);
+}
+
+/// Linux mounts a failing disk so.
+#[test]
+fn records_on_a_read_only_file_system_can_be_backed_up() {
+    let place = small();
+    let in_read_only = |script: &str| {
+        let mount = "mount --bind data data && mount -o remount,bind,ro data && ";
+        let mut command = place.command("unshare");
+        command.args(["--mount", "sh", "-c", &format!("{mount}{script}")]);
+        command.args([BINARY, "--data-dir", "data"]);
+        command.output().map(CommandOutput::of)
+    };
+    // Only root can mount, and not in every container.
+    if !in_read_only("true").is_ok_and(|it| it.code == Some(0)) {
+        return;
+    }
+    for (command, code) in [
+        ("touch data/file", 1),
+        ("\"$0\" serve --listen 127.0.0.1:0 \"$@\"", 1),
+        ("\"$0\" verify \"$@\"", 0),
+        ("\"$0\" backup backups \"$@\"", 0),
+        ("\"$0\" export \"$@\"", 0),
+    ] {
+        let outcome = in_read_only(command).expect("unshare");
+        assert_eq!(outcome.code, Some(code), "{command}: {outcome:?}");
+    }
+    let checked = place.run_without_data(&["verify", "--backup", "backups"]);
+    assert_eq!(checked.code, Some(0), "{checked:?}");
 }
 
 #[test]

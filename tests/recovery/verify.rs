@@ -1,6 +1,8 @@
 //! `verify` on deliberately damaged records.
 
+use crate::client::Client;
 use crate::test_directory::TestDirectory;
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -23,6 +25,16 @@ fn a_missing_or_truncated_image_is_a_fault() {
         .to_string_lossy()
         .into_owned();
     let bytes = fs::read(&image).expect("it");
+    let read = place.run(&["verify", "--read-images"]);
+    assert_eq!(read.code, Some(0), "{read:?}");
+    let mut flipped = bytes.clone();
+    flipped[bytes.len() / 2] ^= 1;
+    fs::write(&image, flipped).expect("a flipped bit");
+    assert_eq!(place.run(&["verify"]).code, Some(0), "it is not read");
+    let read = place.run(&["verify", "--read-images"]);
+    assert_eq!(read.code, Some(1), "{read:?}");
+    let line = format!("{name} is damaged\n1 faults\n");
+    assert!(read.out.ends_with(&line), "{read:?}");
     fs::write(&image, &bytes[1..]).expect("cut");
     let cut = place.run(&["verify"]);
     assert_eq!(cut.code, Some(1), "{cut:?}");
@@ -34,6 +46,44 @@ fn a_missing_or_truncated_image_is_a_fault() {
     assert_eq!(gone.code, Some(1), "{gone:?}");
     assert_eq!(gone.out.lines().filter(fault).count(), 1, "{gone:?}");
     assert!(gone.out.ends_with("1 faults\n"), "{gone:?}");
+}
+
+#[test]
+fn a_missing_text_of_a_job_and_a_missing_key_of_secrets_are_faults() {
+    let place = TestDirectory::with(&[("EGRESS__ALLOW", "[\"127.0.0.0/8\"]")]);
+    let service = place.serve();
+    let client = service.client(&service.printed_key().expect("a key"));
+    // Too long for the record, so it is stored as a separate object.
+    let body = json!({"prompt": "a fox ".repeat(2_000), "aspect_ratio": "1:1"});
+    let accepted = client.call("POST", "/api/v1/nb/text-generations", Some(&body));
+    client.job_when(&accepted.accepted(), "done");
+    let operator = Client::new(&service.address(), &place.token());
+    let accounts = operator.get("/admin/v1/accounts").json();
+    let account = accounts["data"][0]["account_id"].as_str().expect("an id");
+    let path = format!("/admin/v1/accounts/{account}/webhooks");
+    let body = json!({"url": "http://127.0.0.1:9/"});
+    assert_eq!(operator.call("POST", &path, Some(&body)).status, 201);
+    service.stop();
+    let clean = place.run(&["verify"]);
+    assert_eq!(clean.code, Some(0), "{clean:?}");
+
+    fs::remove_file(place.objects("words").remove(0)).expect("the text");
+    fs::remove_file(place.data().join("secrets-key")).expect("the key");
+    let found = place.run(&["verify"]);
+    assert_eq!(found.code, Some(1), "{found:?}");
+    let faults = found.out.lines().filter(|it| it.starts_with("FAULT "));
+    let faults: Vec<&str> = faults.collect();
+    assert_eq!(faults.len(), 2, "{found:?}");
+    assert!(faults[0].contains("the text of a job: "), "{found:?}");
+    assert!(faults[1].contains("secrets-key is missing"), "{found:?}");
+    assert!(!place.data().join("secrets-key").exists(), "none is made");
+
+    fs::write(place.data().join("file-signing-key"), "short").expect("a damaged key");
+    fs::write(place.data().join("admin-token"), "").expect("an empty token");
+    let found = place.run(&["verify"]);
+    for part in ["file-signing-key", "admin-token: it is empty", "4 faults"] {
+        assert!(found.out.contains(part), "{part}: {found:?}");
+    }
 }
 
 /// Every file and directory with the metadata that `verify` must not change.

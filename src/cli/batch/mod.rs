@@ -70,7 +70,7 @@ struct Access {
 
 impl Access {
     fn client(&self) -> anyhow::Result<NativeClient> {
-        let key = self.key.as_deref();
+        let key = self.key.as_deref().filter(|it| !it.is_empty());
         let key = key.context("no API key; set --key or the environment variable TINTYPE_KEY")?;
         NativeClient::new(&server_url::of_caller(self.server.as_deref())?, key)
     }

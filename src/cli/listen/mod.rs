@@ -5,8 +5,8 @@ mod report;
 mod secrets;
 
 use super::operator_access::Access;
-use super::output::{escape_control_chars, print};
-use super::stop_signal::stop_signal;
+use super::output::{escape_control_chars, note, print};
+use super::stop_signal::StopSignals;
 use crate::server;
 use crate::webhooks::DeliveryFile;
 use actix_web::http::StatusCode;
@@ -57,7 +57,7 @@ struct Receiver {
 }
 
 pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let stop_signal = stop_signal()?;
+    let mut stop_signals = StopSignals::install()?;
     if let Some(directory) = &arguments.save {
         std::fs::create_dir_all(directory)
             .with_context(|| format!("--save {}", directory.display()))?;
@@ -95,7 +95,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let server = server.workers(1).disable_signals().listen(listener)?.run();
     let handle = server.handle();
     let running = actix_web::rt::spawn(server);
-    stop_signal.await;
+    stop_signals.next().await;
     handle.stop(false).await;
     running.await??;
     Ok(())
@@ -150,7 +150,10 @@ async fn receive(
     };
     // The receiver responds even if standard output is closed or the disk is full.
     if let Err(error) = print(&text).and_then(|()| receiver.save(&delivery)) {
-        eprintln!("tintype: {}", escape_control_chars(&format!("{error:#}")));
+        note(&format!(
+            "tintype: {}",
+            escape_control_chars(&format!("{error:#}"))
+        ));
     }
     HttpResponse::build(status).body(if status.is_success() {
         "received\n"

@@ -77,12 +77,12 @@ struct Totals {
     spent: HashMap<KeyId, Amount>,
 }
 
-/// Verifies a store without other users. `visit_done` receives each done job, to check the image elsewhere.
-pub fn verify(store: &Store, visit_done: impl FnMut(&Job)) -> Result<Report, StoreError> {
+/// Verifies a store without other users. `visit_job` receives each job, to check its objects elsewhere.
+pub fn verify(store: &Store, mut visit_job: impl FnMut(&Job)) -> Result<Report, StoreError> {
     let mut report = Report::default();
     let mut totals = Totals::default();
-    verify_live_jobs(store, &mut totals, &mut report)?;
-    verify_ended_jobs(store, visit_done, &mut totals, &mut report)?;
+    verify_live_jobs(store, &mut visit_job, &mut totals, &mut report)?;
+    verify_ended_jobs(store, &mut visit_job, &mut totals, &mut report)?;
     verify_ledger(store, &mut totals, &mut report)?;
     let accounts = verify_accounts(store, totals.accounts, &mut report)?;
     verify_api_keys(store, &accounts, &mut report)?;
@@ -100,6 +100,7 @@ pub fn verify(store: &Store, visit_done: impl FnMut(&Job)) -> Result<Report, Sto
 
 fn verify_live_jobs(
     store: &Store,
+    mut visit_job: impl FnMut(&Job),
     totals: &mut Totals,
     report: &mut Report,
 ) -> Result<(), StoreError> {
@@ -114,6 +115,7 @@ fn verify_live_jobs(
         }
         let of_account = totals.accounts.entry(job.account).or_default();
         add(report, &mut of_account.reserved, job.price);
+        visit_job(&job);
         Ok(())
     };
     LIVE_JOBS.each(store, &All, visit).wait()
@@ -121,7 +123,7 @@ fn verify_live_jobs(
 
 fn verify_ended_jobs(
     store: &Store,
-    mut visit_done: impl FnMut(&Job),
+    mut visit_job: impl FnMut(&Job),
     totals: &mut Totals,
     report: &mut Report,
 ) -> Result<(), StoreError> {
@@ -139,7 +141,6 @@ fn verify_ended_jobs(
                 let ended = (job.price, *finished_at);
                 of_account.uncharged.insert(job.id, ended);
                 add(report, totals.spent.entry(job.key).or_default(), job.price);
-                visit_done(&job);
             }
             JobState::Failed { .. } => {}
             JobState::Queued | JobState::Processing { .. } => {
@@ -150,6 +151,7 @@ fn verify_ended_jobs(
                 ));
             }
         }
+        visit_job(&job);
         Ok(())
     };
     ENDED_JOBS.each(store, &All, visit).wait()

@@ -118,8 +118,8 @@ fn entry_key(id: TransactionId) -> Key {
 #[test]
 fn a_sound_store_has_no_fault() {
     let sound = Sound::new();
-    let mut done = Vec::new();
-    let report = verify(&sound.till.store, |job| done.push(job.id)).expect("audit");
+    let mut visited = Vec::new();
+    let report = verify(&sound.till.store, |job| visited.push(job.id)).expect("audit");
     assert_eq!(report.faults, Vec::<String>::new());
     assert_eq!(
         (
@@ -130,7 +130,8 @@ fn a_sound_store_has_no_fault() {
         ),
         (1, 2, 2, 2)
     );
-    assert_eq!(done, [sound.done.id]);
+    assert_eq!(visited.len(), 4);
+    assert!(visited.contains(&sound.done.id));
 }
 
 #[test]

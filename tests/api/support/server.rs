@@ -215,7 +215,7 @@ async fn serve(
     // The shutdown signal is the drop of the sender.
     let _ = stopped.await;
     let closing = actix_web::rt::spawn(handle.stop(true));
-    server::finish_jobs(&instance).await;
+    server::finish_jobs(&instance, std::future::pending()).await;
     closing.await.unwrap();
     running.await.unwrap().unwrap();
     server::close(&instance);

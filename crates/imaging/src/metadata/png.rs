@@ -1,4 +1,4 @@
-//! Strips texts from a PNG.
+//! The chunks of a PNG: strips texts, and checks the checksums.
 
 use super::xmp::is_provenance;
 
@@ -25,6 +25,22 @@ pub fn strip(png: Vec<u8>) -> Vec<u8> {
     }
     kept.extend_from_slice(rest);
     kept
+}
+
+/// Does each chunk match its checksum, up to the end of the image?
+pub fn is_intact(png: &[u8]) -> bool {
+    let mut rest = png.strip_prefix(&SIGNATURE).unwrap_or_default();
+    while let Some(chunk) = first_chunk(rest) {
+        let (content, checksum) = chunk[4..].split_at(chunk.len() - 8);
+        if crc32fast::hash(content).to_be_bytes() != checksum {
+            return false;
+        }
+        if content.starts_with(b"IEND") {
+            return true;
+        }
+        rest = &rest[chunk.len()..];
+    }
+    false
 }
 
 fn first_chunk(rest: &[u8]) -> Option<&[u8]> {
@@ -78,6 +94,18 @@ mod tests {
         let mut followed = texts;
         followed.extend_from_slice(b"and a zip file");
         assert_eq!(strip(followed), png(&[]));
+    }
+
+    #[test]
+    fn every_changed_byte_and_every_truncation_is_found() {
+        let whole = png(&[("a", "b")]);
+        assert!(is_intact(&whole));
+        for at in 0..whole.len() {
+            let mut changed = whole.clone();
+            changed[at] ^= 1;
+            assert!(!is_intact(&changed), "byte {at}");
+            assert!(!is_intact(&whole[..at]), "{at} bytes");
+        }
     }
 
     #[test]

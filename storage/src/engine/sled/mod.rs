@@ -110,7 +110,7 @@ impl SledEngine {
     pub fn open_read_only(directory: &Path, options: SledOptions) -> Result<Self, EngineError> {
         let scratch_copy = ScratchCopy::at(directory, options.lock_timeout)?;
         let mut engine = Self::open(scratch_copy.path(), options)
-            .map_err(|error| scratch_copy::of_original(error, directory))?;
+            .map_err(|error| scratch_copy::of_original(error, scratch_copy.path(), directory))?;
         engine.scratch_copy = Some(scratch_copy);
         Ok(engine)
     }

@@ -192,6 +192,7 @@ fn open_sled(
                 Ok(db) => return Ok(db),
                 Err(error) if is_locked(&error) => {}
                 Err(::sled::Error::Io(error)) => return Err(wrong(with_advice(&error))),
+                Err(::sled::Error::Corruption { .. }) => return Err(wrong(damaged_at(directory))),
                 Err(error) => {
                     return Err(wrong(format!("{error}; {}", damaged_at(directory))));
                 }

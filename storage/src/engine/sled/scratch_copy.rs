@@ -23,8 +23,14 @@ pub struct ScratchCopy {
 impl ScratchCopy {
     /// Waits up to `lock_timeout` for the lock of the directory, and copies it.
     pub fn at(directory: &Path, lock_timeout: Duration) -> Result<Self, EngineError> {
-        let log = File::open(directory.join(LOG))
-            .map_err(|error| EngineError::directory(directory, with_advice(&error)))?;
+        let log = directory.join(LOG);
+        let log = File::open(&log).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => EngineError::directory(
+                directory,
+                format!("{error}: {}; restore a backup", log.display()),
+            ),
+            _ => EngineError::directory(directory, with_advice(&error)),
+        })?;
         let deadline = Instant::now() + lock_timeout;
         loop {
             match log.try_lock() {
@@ -76,10 +82,13 @@ fn copy_below(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// Replaces the copy's path in an error by the original's.
-pub fn of_original(error: EngineError, directory: &Path) -> EngineError {
+pub fn of_original(error: EngineError, copy: &Path, directory: &Path) -> EngineError {
     match error {
         EngineError::Locked(_) => EngineError::Locked(directory.to_owned()),
-        EngineError::Directory { reason, .. } => EngineError::directory(directory, reason),
+        EngineError::Directory { reason, .. } => {
+            let [copy, original] = [copy, directory].map(|it| it.display().to_string());
+            EngineError::directory(directory, reason.replace(&copy, &original))
+        }
         other => other,
     }
 }

@@ -1,0 +1,132 @@
+//! Removes old backups, and the objects that no remaining backup needs.
+
+use super::affected_backups::object_list;
+use super::repository::{IMAGES, Repository, image_path, path};
+use anyhow::Context as _;
+use chrono::{DateTime, Utc};
+use futures_util::TryStreamExt as _;
+use serde::Serialize;
+use std::collections::{BTreeSet, HashSet};
+use std::time::Duration;
+
+/// A younger object may belong to a backup that is being created.
+const MIN_AGE: Duration = Duration::from_secs(86_400);
+
+/// What was removed, or would be.
+#[derive(Debug, Serialize)]
+pub struct Pruned {
+    /// The ids of the removed backups.
+    pub removed: Vec<String>,
+    /// The ids of the remaining ones.
+    pub kept: Vec<String>,
+    /// Removed objects.
+    #[serde(rename = "pictures")]
+    pub images: u64,
+    /// Of the removed objects.
+    pub bytes: u64,
+}
+
+/// Keeps the newest `keep` backups, and removes the other ones and every object that no kept backup needs. Also removes what
+/// interrupted backups have left. Nothing that is less than a day old is removed, except complete backups. `is_dry_run` removes nothing.
+///
+/// # Errors
+/// A backup to keep is damaged: then nothing is removed. Or the repository fails; the next call removes the rest.
+pub async fn prune(
+    repository: &Repository,
+    keep: usize,
+    is_dry_run: bool,
+    say: &dyn Fn(String),
+) -> anyhow::Result<Pruned> {
+    // The oldest first.
+    let mut removed: Vec<String> = repository.ids().await?.into_iter().collect();
+    let kept = removed.split_off(removed.len().saturating_sub(keep));
+    say("reading the lists of images".into());
+    let needed = needed_objects(repository, &kept).await?;
+    if !is_dry_run {
+        for id in &removed {
+            say(format!("removing the backup {id}"));
+            // First, so that an interruption leaves no backup that seems complete.
+            repository.images.delete(&path(id, "manifest.json")).await?;
+            repository.remove(id).await?;
+        }
+        remove_interrupted(repository, &kept).await?;
+    }
+    say("removing images".into());
+    let (mut images, mut bytes) = (0, 0);
+    let older_than = Utc::now() - MIN_AGE;
+    for (key, size) in old_objects(repository, IMAGES, older_than).await? {
+        if needed.contains(&key) {
+            continue;
+        }
+        if !is_dry_run {
+            repository.images.delete(&key).await?;
+        }
+        images += 1;
+        bytes += size;
+        say(format!("{images} images"));
+    }
+    Ok(Pruned {
+        removed,
+        kept,
+        images,
+        bytes,
+    })
+}
+
+/// The objects of the repository that these backups need.
+async fn needed_objects(
+    repository: &Repository,
+    ids: &[String],
+) -> anyhow::Result<HashSet<String>> {
+    let temp_dir = repository.temp_dir();
+    let mut needed = HashSet::new();
+    for id in ids {
+        let add = async {
+            let Some(mut list) = object_list(repository, id, &temp_dir).await? else {
+                return Ok(());
+            };
+            while let Some(listed) = list.read()? {
+                if listed.left_out.is_none() {
+                    needed.insert(image_path(&listed.key));
+                }
+            }
+            anyhow::Ok(())
+        };
+        add.await.with_context(|| {
+            format!(
+                "nothing was removed, because the backup {id} is damaged: create another one with --repair, and remove the directory of \
+                 the damaged one"
+            )
+        })?;
+    }
+    Ok(needed)
+}
+
+/// Removes the old files of backups that have no manifest.
+async fn remove_interrupted(repository: &Repository, kept: &[String]) -> anyhow::Result<()> {
+    let older_than = Utc::now() - MIN_AGE;
+    let kept: BTreeSet<&str> = kept.iter().map(String::as_str).collect();
+    for (key, _) in old_objects(repository, "backups", older_than).await? {
+        let id = key.split('/').nth(1).unwrap_or_default();
+        if !kept.contains(id) {
+            repository.images.delete(&key).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The keys and sizes of the objects below a prefix that were written before `older_than`.
+async fn old_objects(
+    repository: &Repository,
+    prefix: &str,
+    older_than: DateTime<Utc>,
+) -> anyhow::Result<Vec<(String, u64)>> {
+    let mut objects = repository.images.list(prefix);
+    let mut found = Vec::new();
+    while let Some(object) = objects.try_next().await? {
+        if object.last_modified < older_than {
+            found.push((object.location.to_string(), object.size));
+        }
+    }
+    Ok(found)
+}
