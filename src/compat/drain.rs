@@ -3,6 +3,7 @@
 //! Many clients read the response only after they have sent the whole body. If the server closes the connection before that, they
 //! report a broken connection instead of the refusal.
 
+use super::refusal::Refusal;
 use actix_web::error::PayloadError;
 use actix_web::web;
 use bytes::Bytes;
@@ -13,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 /// Enough for a body that is slightly too large.
 const MAX_BYTES: u64 = 256_000_000;
 
-/// Smaller, because the caller may not have a valid key.
+/// Smaller before the body is read, because the caller may not have a valid key.
 const BRIEF_MAX_BYTES: u64 = 8_000_000;
 const BRIEF_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -25,10 +26,16 @@ pub async fn drain(
     discard(payload, MAX_BYTES, deadline).await;
 }
 
-/// As [`drain`], for a request that is refused before its body is read.
-pub async fn drain_briefly(payload: &mut web::Payload) {
-    let deadline = Instant::now() + BRIEF_TIMEOUT;
-    discard(payload, BRIEF_MAX_BYTES, deadline).await;
+/// Passes on the outcome of a check that runs before the body is read. After a refusal, discards the body first.
+pub async fn drain_if_refused<T>(
+    payload: &mut web::Payload,
+    outcome: Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    if outcome.is_err() {
+        let deadline = Instant::now() + BRIEF_TIMEOUT;
+        discard(payload, BRIEF_MAX_BYTES, deadline).await;
+    }
+    outcome
 }
 
 async fn discard(

@@ -13,7 +13,7 @@ use super::base64_body;
 use super::body::{self, ImageHandling};
 use super::deadline;
 use super::dialect::Dialect;
-use super::drain;
+use super::drain::drain_if_refused;
 use super::job_waiter::{JobWaiter, mark_answered};
 use super::models;
 use super::preflight;
@@ -68,14 +68,14 @@ pub async fn call(
     state: web::Data<CompatState>,
 ) -> HttpResponse {
     let (version, rest) = path.into_inner();
-    let outcome = match admit(&request, &version, &rest, &state).await {
-        Ok(admitted) => respond(&admitted, &request, payload, &state).await,
-        Err(refusal) => {
-            drain::drain_briefly(&mut payload).await;
-            Err(refusal)
-        }
+    let outcome = async {
+        let admitted = admit(&request, &version, &rest, &state).await;
+        let admitted = drain_if_refused(&mut payload, admitted).await?;
+        respond(&admitted, &request, payload, &state).await
     };
-    outcome.unwrap_or_else(|refusal| Dialect::Gemini.response(&refusal))
+    outcome
+        .await
+        .unwrap_or_else(|refusal| Dialect::Gemini.response(&refusal))
 }
 
 /// All checks before the body is read.

@@ -18,7 +18,7 @@ use crate::application::uploaded_files;
 use crate::compat::auth;
 use crate::compat::deadline;
 use crate::compat::dialect::Dialect;
-use crate::compat::drain;
+use crate::compat::drain::drain_if_refused;
 use crate::compat::refusal::Refusal;
 use crate::compat::request_identity::RequestIdentity;
 use crate::compat::state::CompatState;
@@ -81,13 +81,8 @@ async fn store_file(
     mut payload: web::Payload,
     state: &web::Data<CompatState>,
 ) -> Result<(UploadedFile, bool), Refusal> {
-    let caller = match auth::authenticate(request, &state.accounts).await {
-        Ok(caller) => caller,
-        Err(refusal) => {
-            drain::drain_briefly(&mut payload).await;
-            return Err(refusal);
-        }
-    };
+    let caller = auth::authenticate(request, &state.accounts).await;
+    let caller = drain_if_refused(&mut payload, caller).await?;
     let outcome = receive_and_store(request, payload, state, &caller).await;
     let calls = &state.answered_uploads;
     sdk_attempt::note_refusal(request, calls, &caller, &outcome, state.core.now());
@@ -101,10 +96,8 @@ async fn receive_and_store(
     caller: &Payer,
 ) -> Result<(UploadedFile, bool), Refusal> {
     let deadline = deadline::of_request(request, &state.settings);
-    if let Err(error) = caller.check_rate() {
-        drain::drain_briefly(&mut payload).await;
-        return Err(error.into());
-    }
+    let admitted = caller.check_rate().map_err(Refusal::from);
+    drain_if_refused(&mut payload, admitted).await?;
     let upload = upload::receive(request, payload, state, caller.account(), deadline).await?;
     let attempt = sdk_attempt::number_of(request);
     // Detached, because a client that disconnects repeats its request, which then waits until this one has stored the file.
