@@ -1,7 +1,7 @@
 //! The overview page: balance, jobs, deliveries and charts of an account.
 
 use super::Panel;
-use super::{charts, service};
+use super::{charts, stats};
 use crate::api::answers;
 use crate::application::api_keys::MAX_KEYS;
 use crate::application::blocking::blocking;
@@ -48,7 +48,7 @@ pub async fn show(
     view["paused"] = describe_pause(&pause::current(&core).await?);
     view["limits"] = json!(answers::account(&core, of.account)?.limits);
     if of.caller.is_operator() {
-        let figures = service::figures(core.clone(), settings, panel).await?;
+        let figures = stats::figures(core.clone(), settings, panel).await?;
         // With several nodes, the database is backed up instead.
         if core.system.node().is_none() {
             view["backup"] = json!({"taken": !figures["last_export_at"].is_null()});
