@@ -6,14 +6,12 @@ use crate::inputs::{self, IngestError, InputFaults, InputLimits, MemoryBudget};
 use crate::request_text::{self, RequestTextError};
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
-use object_store::path::Path;
 use tintype_actors::ports::{FetchedInputs, GenerateError, InputFetcher};
 use tintype_egress::Client;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::catalog::Catalog;
 use tintype_storage::domain::job::Job;
-use uuid::Uuid;
 
 #[derive(Clone)]
 pub struct BatchInputs {
@@ -41,7 +39,7 @@ async fn fetch(fetcher: BatchInputs, job: Job) -> Result<FetchedInputs, Generate
     };
     let timeout = fetcher.limits.timeout();
     let limits = InputLimits::new(&fetcher.limits, fetcher.memory.of(job.account, timeout));
-    let prefix = Path::from(format!("inputs/{}", Uuid::new_v4()));
+    let prefix = inputs::new_prefix();
     let store = fetcher.images.store();
     let fetched = inputs::ingest(&fetcher.egress, store, &prefix, &urls, &limits);
     let fetched = fetched.await.map_err(|error| match error {

@@ -9,13 +9,13 @@ use tintype_storage::domain::ids::AccountId;
 const CONCURRENCY: u64 = 2;
 
 /// For input images.
-pub static INPUTS: LazyLock<DecodePermits<AccountId>> =
+pub static INPUT_DECODING: LazyLock<DecodePermits<AccountId>> =
     LazyLock::new(|| DecodePermits::new(CONCURRENCY));
 
 /// For thumbnails.
-pub static VIEWS: LazyLock<DecodePermits<AccountId>> =
+pub static VIEW_DECODING: LazyLock<DecodePermits<AccountId>> =
     LazyLock::new(|| DecodePermits::new(CONCURRENCY));
 
 /// For images from backends.
-pub static RESULTS: LazyLock<DecodePermits<AccountId>> =
+pub static RESULT_DECODING: LazyLock<DecodePermits<AccountId>> =
     LazyLock::new(|| DecodePermits::new(CONCURRENCY));

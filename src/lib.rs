@@ -3,6 +3,7 @@
 //! This package contains the configuration, HTTP, the command line, backends and the object store. `tintype-actors` orders the
 //! work, and `tintype-storage` contains the records and their rules.
 
+mod admin_token;
 pub(crate) mod api;
 pub mod application;
 pub mod backends;
@@ -10,8 +11,10 @@ pub mod backup;
 mod batch_inputs;
 pub mod catalog;
 pub mod cli;
+mod cluster_secret;
 pub mod compat;
 pub mod config;
+mod cost_cache;
 mod csv_text;
 pub mod data_dir;
 #[doc(hidden)]
@@ -28,7 +31,6 @@ mod private_file;
 mod reference;
 mod request_text;
 pub mod result_store;
-pub mod secrets;
 pub mod server;
 pub mod web;
 pub mod webhooks;

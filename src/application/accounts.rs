@@ -3,7 +3,8 @@
 use super::api_keys::rate_facts;
 use super::audit_context::{Subject, to_audit_entry};
 use super::caller::Caller;
-use super::commit::{Change, ChangeGuard, detached};
+use super::change_lock::ChangeGuard;
+use super::commit::{Change, detached};
 use super::core::Core;
 use super::error::{self, Error};
 use super::idempotency;

@@ -2,7 +2,8 @@
 
 use super::audit_context::{AuditContext, Subject};
 use super::caller::Caller;
-use super::commit::{Change, ChangeGuard};
+use super::change_lock::ChangeGuard;
+use super::commit::Change;
 use super::core::Core;
 use super::error::Error;
 use super::services::AccountService;
@@ -34,11 +35,6 @@ pub async fn find(core: &Core, caller: &Caller, id: KeyId) -> Result<(KeyHash, A
     let found = core.store.key(id).await?;
     let seen = found.filter(|(_, key)| caller.sees(key.account));
     seen.ok_or_else(no_key)
-}
-
-/// For [`issue`]: adds no writes.
-pub fn no_writes(_: &ApiKey) -> Writes {
-    Writes::new()
 }
 
 /// Issues a key with all rights, narrowed by `shape`. `also` adds writes to the same commit. Returns the text of the key, which is

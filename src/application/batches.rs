@@ -130,15 +130,10 @@ pub async fn cancel(
     if !caller.sees(account) {
         return Err(no_batch());
     }
-    let audit = match caller {
-        Caller::ApiKey(_) => None,
-        Caller::Person { .. } | Caller::Operator { .. } => {
-            Some(caller.change(&jobs.core, account).await?)
-        }
-    };
+    let audit = caller.cancel(&jobs.core, account).await?;
     let before = jobs.core.store.progress_of(&batch).await?;
     if before.status() == BatchStatus::Ended {
-        // A repeated cancellation gets the answer of the first one.
+        // A repeated cancellation gets the response of the first one.
         return match before.canceled_at {
             Some(_) => Ok((batch, before)),
             None => Err(Error::conflict("the batch has already ended")),

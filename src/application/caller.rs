@@ -104,6 +104,23 @@ impl Caller {
         let gone = || forbidden("the account no longer exists");
         self.change_in(&core.store.account(account).await?.ok_or_else(gone)?)
     }
+
+    /// Permits a cancellation in a visible account, and returns the context of its audit entry. API keys cause no entry.
+    ///
+    /// # Errors
+    /// `Forbidden`
+    pub async fn cancel(
+        &self,
+        core: &Core,
+        account: AccountId,
+    ) -> Result<Option<&AuditContext>, Error> {
+        match self {
+            Self::ApiKey(_) => Ok(None),
+            Self::Person { .. } | Self::Operator { .. } => {
+                self.change(core, account).await.map(Some)
+            }
+        }
+    }
 }
 
 /// Refuses changes in an account that the operator has deactivated.

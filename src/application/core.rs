@@ -1,6 +1,7 @@
 //! What every use case needs: records, actors, time, locks and durable commits.
 
-use super::commit::{Change, ChangeLock};
+use super::change_lock::ChangeLock;
+use super::commit::Change;
 use super::file_locks::FileLocks;
 use parking_lot::RwLock;
 use std::sync::Arc;

@@ -3,7 +3,8 @@
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
 use super::blocking::blocking;
 use super::caller::Caller;
-use super::commit::{ChangeGuard, detached};
+use super::change_lock::ChangeGuard;
+use super::commit::detached;
 use super::core::Core;
 use super::error::{self, Error, no_webhook};
 use futures_util::future::join_all;

@@ -104,14 +104,14 @@ pub fn no_webhook() -> Error {
     Error::not_found("there is no such webhook")
 }
 
-/// The answer to every call after a storage failure.
+/// The error of every call after a storage failure.
 pub fn stopping() -> Error {
     let detail =
         "the service is stopping after a storage failure; it is available again after a restart";
     Error::new(ErrorKind::Overloaded, detail).retry_after(5)
 }
 
-/// The answer while the database does not respond.
+/// The error while the database does not respond.
 pub fn database_unavailable() -> Error {
     let detail = "the database of the service does not respond; try again in a moment. Repeat a creation with the same Idempotency-Key: \
                   the service may have accepted it";

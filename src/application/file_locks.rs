@@ -1,6 +1,6 @@
 //! One lock per uploaded file while a call submits it as a batch, so that a retry finds the batch of the first call, on any node.
 
-use super::commit::{ChangeGuard, NodeLocks};
+use super::change_lock::{ChangeGuard, NodeLocks};
 use super::error::Error;
 use std::sync::Arc;
 use std::time::Duration;

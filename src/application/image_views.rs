@@ -3,8 +3,8 @@
 use super::commit::detached;
 use super::error::{self, Error, ErrorKind};
 use super::services::JobService;
-use crate::image_decoding::VIEWS;
-use crate::images::{FAULT_TARGET, ImagesError, view_key};
+use crate::image_decoding::VIEW_DECODING;
+use crate::images::{FAULT_TARGET, ImagesError, media_type, view_key};
 use bytes::Bytes;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -48,13 +48,6 @@ impl ViewFormat {
         match self {
             Self::Jpeg => "jpg",
             Self::Webp => "webp",
-        }
-    }
-
-    pub fn media_type(self) -> &'static str {
-        match self {
-            Self::Jpeg => "image/jpeg",
-            Self::Webp => "image/webp",
         }
     }
 }
@@ -114,14 +107,14 @@ pub async fn create(
             return Ok(bytes);
         }
         let whole = jobs.images.get(&image).await.map_err(to_error)?;
-        let encoded = VIEWS
+        let encoded = VIEW_DECODING
             .run(account, move |permit| shrink(permit, &whole, view))
             .await;
         let unreadable =
             || Error::not_found("the service cannot decode this image, so it has no smaller view");
         let bytes = Bytes::from(encoded.ok().flatten().ok_or_else(unreadable)?);
-        let media_type = view.format.media_type();
-        if let Err(error) = jobs.images.put(&key, bytes.clone(), media_type).await {
+        let stored = jobs.images.put(&key, bytes.clone(), media_type(&key)).await;
+        if let Err(error) = stored {
             tracing::warn!(%key, %error, "could not store a scaled-down view");
         }
         Ok(bytes)

@@ -6,11 +6,9 @@ use super::services::GenerationService;
 use crate::images::{FAULT_TARGET, ImagesError};
 use crate::inputs::{self, IngestError, InputFaults, InputImage, StoredUpload};
 use crate::request_text;
-use object_store::path::Path;
 use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::job::{self, Origin, PromptRef, PromptText};
-use uuid::Uuid;
 
 /// The field name of a total-size error on the synchronous interfaces, which have no field for all images.
 pub const ALL_INPUTS: &str = "the input images";
@@ -71,7 +69,7 @@ impl Objects {
         limits.max_total_bytes = max_bytes - stored_bytes;
         let mut fetched = Vec::new();
         if !urls.is_empty() {
-            let prefix = Path::from(format!("inputs/{}", Uuid::new_v4()));
+            let prefix = inputs::new_prefix();
             let store = generations.images.store();
             let outcome = inputs::ingest(&generations.egress, store, &prefix, &urls, &limits).await;
             fetched = outcome.map_err(|error| match error {

@@ -7,7 +7,8 @@ use super::batches;
 use super::blocking::blocking;
 use super::core::Core;
 use super::error::{Error, ErrorKind};
-use super::list::{CLOCK_SKEW, Window};
+use super::job_filter::JobFilter;
+use super::list::Window;
 use super::services::JobService;
 use crate::images::FAULT_TARGET;
 use crate::request_text::{self, RequestTextError};
@@ -15,15 +16,12 @@ use futures_util::future::try_join_all;
 use std::cell::RefCell;
 use std::sync::Arc;
 use tintype_storage::domain::batch::Batch;
-use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId, moment_of};
+use tintype_storage::domain::ids::{AccountId, JobId, moment_of};
 use tintype_storage::domain::job::{Job, PromptRef};
-use tintype_storage::domain::json::Json;
-use tintype_storage::domain::request::MAX_METADATA_DEPTH;
 use tintype_storage::domain::search_block::MAX_JOBS;
-use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::{JobPage, JobWindow, Part, SearchStep, StoreError};
+use tintype_storage::store::{JobPage, JobWindow, SearchStep, StoreError};
 use tokio::runtime::Handle;
 use tokio::task::yield_now;
 use uuid::Uuid;
@@ -48,100 +46,6 @@ const MAX_FETCHED: usize = 50;
 const MAX_READ_OF_ALL: usize = 10_000;
 /// The same for a filter by metadata, which may have to be fetched from the object store.
 const MAX_METADATA_OF_ALL: usize = 500;
-
-/// `None` matches every job.
-#[derive(Default, PartialEq)]
-pub struct JobFilter {
-    /// The word of its state.
-    pub status: Option<&'static str>,
-    pub tier: Option<Tier>,
-    pub mode: Option<Mode>,
-    pub key: Option<KeyId>,
-    pub batch: Option<BatchId>,
-    /// Inclusive.
-    pub created_after: Option<Timestamp>,
-    /// Exclusive.
-    pub created_before: Option<Timestamp>,
-    /// Members that the metadata must contain, with their values as text.
-    pub metadata: Vec<(String, String)>,
-    /// Lowercase words that the prompt must contain. A prompt that is too large for its record never matches.
-    pub words: Vec<String>,
-    /// Only favourites of the account.
-    pub is_favourite: bool,
-}
-
-impl JobFilter {
-    fn matches_all(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// Does it use the search index? Favourites do not: there are few.
-    fn is_search(&self) -> bool {
-        !self.words.is_empty() && !self.is_favourite
-    }
-
-    fn part(&self) -> Part {
-        match self.status {
-            Some("queued" | "processing") => Part::Live,
-            Some(_) => Part::Ended,
-            None => Part::All,
-        }
-    }
-
-    /// The range of ids of matching jobs: from the first (inclusive) to the second (exclusive).
-    fn range(&self) -> (Option<JobId>, Option<JobId>) {
-        let (since, below) = self.moments();
-        (since.map(JobId::first_of), below)
-    }
-
-    /// The same with the time of the first id.
-    fn moments(&self) -> (Option<Timestamp>, Option<JobId>) {
-        let before = self.created_before.map(|moment| moment.plus(CLOCK_SKEW));
-        (self.created_after, before.map(JobId::first_of))
-    }
-
-    /// Checks everything but the metadata.
-    fn matches(&self, job: &Job) -> bool {
-        let is = |wanted: Option<bool>| wanted.unwrap_or(true);
-        is(self.status.map(|it| it == job.state.word()))
-            && is(self.tier.map(|it| it == job.tier))
-            && is(self.mode.map(|it| it == job.mode))
-            && is(self.key.map(|it| it == job.key))
-            && is(self
-                .batch
-                .map(|it| job.member().is_some_and(|member| member.batch == it)))
-            && is(self.created_after.map(|it| job.created_at >= it))
-            && is(self.created_before.map(|it| job.created_at < it))
-            && self.prompt_matches(&job.prompt)
-    }
-
-    fn prompt_matches(&self, text: &PromptRef) -> bool {
-        if self.words.is_empty() {
-            return true;
-        }
-        let PromptRef::Inline(text) = text else {
-            return false;
-        };
-        let prompt = text.prompt.to_lowercase();
-        self.words.iter().all(|word| prompt.contains(word))
-    }
-
-    /// Strings are compared as they are, numbers and JSON literals by their text. Arrays and objects never match.
-    fn metadata_matches(&self, text: &str) -> bool {
-        let Ok(Json::Object(members)) = Json::parse(text, MAX_METADATA_DEPTH) else {
-            return false;
-        };
-        self.metadata.iter().all(|(name, wanted)| {
-            let member = members.iter().find(|(it, _)| it == name);
-            member.is_some_and(|(_, value)| match value {
-                Json::String(text) | Json::Number(text) => text == wanted,
-                Json::Bool(value) => value.to_string() == *wanted,
-                Json::Null => wanted == "null",
-                Json::Array(_) | Json::Object(_) => false,
-            })
-        })
-    }
-}
 
 /// A page of an account's jobs.
 #[derive(Default)]
@@ -380,8 +284,11 @@ fn read(
 ) -> Result<JobPage, Error> {
     let fault = RefCell::new(None);
     let matches = |job: &Job| {
-        if !filter.matches(job) || filter.metadata.is_empty() {
-            return filter.matches(job);
+        if !filter.matches(job) {
+            return false;
+        }
+        if filter.metadata.is_empty() {
+            return true;
         }
         let metadata = Handle::current().block_on(metadata_of(jobs, job));
         let metadata = metadata.unwrap_or_else(|error| {

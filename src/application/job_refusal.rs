@@ -53,7 +53,7 @@ pub fn error(core: &Core, refusal: AcceptError) -> Error {
             Error::new(ErrorKind::KeyLimitReached, detail)
         }
         AcceptError::Ledger(error) => {
-            let said = match error {
+            let reason = match error {
                 LedgerError::Insufficient { available, price } => {
                     let currency = &core.currency;
                     format!(
@@ -62,7 +62,7 @@ pub fn error(core: &Core, refusal: AcceptError) -> Error {
                 }
                 other => other.to_string(),
             };
-            let detail = format!("{said}; add funds to the account");
+            let detail = format!("{reason}; add funds to the account");
             Error::new(ErrorKind::InsufficientBalance, detail)
         }
         AcceptError::Store(error) => error.into(),

@@ -84,12 +84,7 @@ pub async fn cancel(
     if !caller.sees(account) {
         return Err(no_job());
     }
-    let audit = match caller {
-        Caller::ApiKey(_) => None,
-        Caller::Person { .. } | Caller::Operator { .. } => {
-            Some(caller.change(&jobs.core, account).await?)
-        }
-    };
+    let audit = caller.cancel(&jobs.core, account).await?;
     let note = audit.map(|audit| note(&jobs.core, audit, account, id));
     let jobs = Arc::clone(jobs);
     detached(async move { end_queued(&jobs, account, id, note).await }).await

@@ -3,7 +3,8 @@
 
 use super::audit_context::Subject;
 use super::caller::Caller;
-use super::commit::{Change, ChangeGuard};
+use super::change_lock::ChangeGuard;
+use super::commit::Change;
 use super::core::Core;
 use super::deliveries;
 use super::disk_space::DiskSpace;
@@ -22,30 +23,11 @@ use tintype_storage::store::Writes;
 
 /// Reports backends that went down or recovered. Each node checks from its own point of view.
 pub async fn watch_backends(core: &Core, settings: &Settings) -> Result<(), Error> {
-    let Some(operator) = webhook(core) else {
-        return Ok(());
-    };
-    loop {
-        let before = core.store.alarms().await?;
-        if update_alarms(core, settings, &before) == (before, None) {
-            return Ok(());
-        }
-        let guard = core.locks.operator.lock().await?;
-        // Read again under the lock: another node may have reported the event.
-        let before = core.store.alarms().await?;
-        match update_alarms(core, settings, &before) {
-            (alarms, Some(subject)) => raise(core, operator, guard, subject, &alarms).await?,
-            (alarms, None) => return save_alarms(core, guard, &before, &alarms).await,
-        }
-    }
+    watch(core, |alarms| observe_backends(core, settings, alarms)).await
 }
 
 /// Updates the alarms from the health of the backends, up to the first event.
-fn update_alarms(
-    core: &Core,
-    settings: &Settings,
-    before: &Alarms,
-) -> (Alarms, Option<EventSubject>) {
+fn observe_backends(core: &Core, settings: &Settings, alarms: &mut Alarms) -> Option<EventSubject> {
     let node = core.system.node();
     let nodes = node.map(|it| it.nodes()).unwrap_or_default();
     let living = nodes.iter().filter(|it| !it.node.has_ended);
@@ -54,37 +36,45 @@ fn update_alarms(
         node: node.map(|it| it.id),
         living: &living,
     };
-    let mut alarms = before.clone();
     alarms.keep_backends(|name| settings.config.backends.contains_key(name));
-    for health in core.system.backends() {
+    core.system.backends().into_iter().find_map(|health| {
         let name = health.name.clone();
-        if let Some(subject) = alarms.observe_backend(&name, &by, to_look(health), core.now()) {
-            return (alarms, Some(subject));
-        }
-    }
-    (alarms, None)
+        alarms.observe_backend(&name, &by, condition(health), core.now())
+    })
 }
 
 /// Reports low free space in the data directory.
 pub async fn watch_disk(core: &Core, settings: &Settings, found: &DiskSpace) -> Result<(), Error> {
+    let data_dir = settings.config.storage.data_dir.display().to_string();
+    let (free, low) = (found.free_bytes, settings.config.operator.disk_low_bytes);
+    watch(core, |alarms| {
+        alarms.observe_disk(&data_dir, free, low, core.now())
+    })
+    .await
+}
+
+/// Updates the stored alarms until the observation finds no further event, and reports each event.
+async fn watch(
+    core: &Core,
+    observe: impl Fn(&mut Alarms) -> Option<EventSubject>,
+) -> Result<(), Error> {
     let Some(operator) = webhook(core) else {
         return Ok(());
     };
-    let shown = settings.config.storage.data_dir.display().to_string();
-    let (free, low) = (found.free_bytes, settings.config.operator.disk_low_bytes);
-    let mut alarms = core.store.alarms().await?;
-    let before = alarms.clone();
-    let mut event = alarms.observe_disk(&shown, free, low, core.now());
-    if alarms == before {
-        return Ok(());
-    }
-    let guard = core.locks.operator.lock().await?;
-    let before = core.store.alarms().await?;
-    alarms = before.clone();
-    event = event.and(alarms.observe_disk(&shown, free, low, core.now()));
-    match event {
-        Some(subject) => raise(core, operator, guard, subject, &alarms).await,
-        None => save_alarms(core, guard, &before, &alarms).await,
+    loop {
+        let before = core.store.alarms().await?;
+        let mut alarms = before.clone();
+        if observe(&mut alarms).is_none() && alarms == before {
+            return Ok(());
+        }
+        let guard = core.locks.operator.lock().await?;
+        // Read again under the lock: another node may have reported the event.
+        let before = core.store.alarms().await?;
+        let mut alarms = before.clone();
+        match observe(&mut alarms) {
+            Some(subject) => raise(core, operator, guard, subject, &alarms).await?,
+            None => return save_alarms(core, guard, &before, &alarms).await,
+        }
     }
 }
 
@@ -112,7 +102,7 @@ pub fn webhook(core: &Core) -> Option<&Webhook> {
     core.system.operator_webhook()
 }
 
-fn to_look(health: BackendHealth) -> BackendCondition {
+fn condition(health: BackendHealth) -> BackendCondition {
     match health.health {
         Health::Up => BackendCondition::Up,
         Health::Down => BackendCondition::Down {

@@ -2,7 +2,8 @@
 //! it is used.
 
 use super::audit_context::{AuditContext, Subject};
-use super::commit::{Change, ChangeGuard};
+use super::change_lock::ChangeGuard;
+use super::commit::Change;
 use super::core::Core;
 use super::error::Error;
 use super::people;

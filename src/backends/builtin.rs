@@ -2,7 +2,7 @@
 
 use super::inputs::read_back;
 use super::upstream::{blocking, decoding};
-use crate::image_decoding::INPUTS;
+use crate::image_decoding::INPUT_DECODING;
 use crate::images::Images;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -47,7 +47,7 @@ async fn draw(images: Images, task: GenerationTask) -> Result<GeneratedImage, Ge
                 tintype_procedural::decode_inputs(&brief(&task), permit)
             };
             Some(
-                decoding(&INPUTS, account, decode)
+                decoding(&INPUT_DECODING, account, decode)
                     .await
                     .map_err(to_generate_error)?,
             )

@@ -6,7 +6,7 @@ use crate::application::services::AccountService;
 use crate::config::{Config, Listen};
 use crate::images::ImagesError;
 use crate::observability::log;
-use crate::secrets::token_file;
+use crate::admin_token::token_file;
 use crate::server::{self, Instance, Setup};
 use crate::server::{bootstrap, fd_limits};
 use anyhow::anyhow;

@@ -1,14 +1,16 @@
 //! Authenticates callers by `x-goog-api-key`, `?key=` or `Authorization: Bearer`.
 
 use super::refusal::{Kind, Refusal};
+use crate::application::error::Error;
 use crate::application::payer::Payer;
 use crate::application::services::AccountService;
-use crate::web::api_key_auth::{self, KeyRejected};
+use crate::web::api_key_auth::{self, AuthFailure};
 use crate::web::bearer::{self, NoBearer};
 use crate::web::headers::single;
 use actix_web::HttpRequest;
 use actix_web::dev::RequestHead;
 use actix_web::http::header;
+use tintype_storage::domain::caller::CallerRefusal;
 
 const HEADER: &str = "x-goog-api-key";
 const PARAMETER: &str = "key";
@@ -28,13 +30,14 @@ pub async fn authenticate(
         )
     })?;
     let admitted = api_key_auth::authenticate(request, accounts, &sent_key).await;
-    admitted.map_err(|refused| match refused {
-        KeyRejected::Unknown => invalid(
+    admitted.map_err(|failure| match failure {
+        AuthFailure::Refused(CallerRefusal::Unknown) => invalid(
             "API key not valid. Please pass a valid API key; check that it was copied completely.",
         ),
-        KeyRejected::Key(_) => invalid(&format!("API key not valid: {refused}")),
-        KeyRejected::Address(_) => Refusal::new(Kind::WrongAddress, refused.to_string()),
-        KeyRejected::Store(error) => error.into(),
+        AuthFailure::Refused(CallerRefusal::Key(refusal)) => {
+            invalid(&format!("API key not valid: {refusal}"))
+        }
+        other => Error::from(other).into(),
     })
 }
 

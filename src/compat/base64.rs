@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn both_alphabets_padded_or_not_in_pieces_of_any_size() {
+    fn both_alphabets_decode_in_pieces_of_any_size_with_and_without_padding() {
         for length in 0..70 {
             let bytes: Vec<u8> = (0..length).map(|at| (at * 37 + 251) as u8).collect();
             for engine in [PADDED, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD] {

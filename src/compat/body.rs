@@ -6,15 +6,14 @@ use super::refusal::Refusal;
 use super::scanner::{Piece, ScanFault, Scanner};
 use crate::application::services::GenerationService;
 use crate::compat::state::CompatState;
-use crate::inputs::{InputLimits, StagedUpload, StoredUpload, UploadFault};
-use actix_web::http::header;
+use crate::inputs::{self, InputLimits, StagedUpload, StoredUpload, UploadFault};
+use crate::web::body::{check_encoding, declared_length};
 use actix_web::{HttpRequest, web};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use object_store::path::Path;
 use tintype_storage::domain::ids::AccountId;
 use tokio::time::Instant;
-use uuid::Uuid;
 
 /// Maximum bytes of a body (specification, "Limits").
 pub const MAX_BODY_BYTES: u64 = 200_000_000;
@@ -45,11 +44,6 @@ pub enum BodyImage {
     Counted,
 }
 
-/// A new prefix for the objects of one request.
-pub fn upload_prefix() -> Path {
-    Path::from(format!("inputs/{}", Uuid::new_v4()))
-}
-
 pub fn too_large() -> Refusal {
     Refusal::body(format!(
         "the request body may have at most {MAX_BODY_BYTES} bytes"
@@ -59,19 +53,11 @@ pub fn too_large() -> Refusal {
 /// # Errors
 /// The body is compressed, or its declared length is too large.
 pub fn check_headers(request: &HttpRequest) -> Result<(), Refusal> {
-    let headers = request.headers();
-    let mut encodings = headers.get_all(header::CONTENT_ENCODING);
-    if encodings.any(|it| !it.as_bytes().eq_ignore_ascii_case(b"identity")) {
-        let message = "Content-Encoding is not supported; send the body uncompressed";
-        return Err(Refusal::body(message));
+    check_encoding(request)?;
+    match declared_length(request.headers()) {
+        Some(length) if length > MAX_BODY_BYTES => Err(too_large()),
+        _ => Ok(()),
     }
-    let declared = headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|it| it.to_str().ok()?.parse::<u64>().ok());
-    if declared.is_some_and(|length| length > MAX_BODY_BYTES) {
-        return Err(too_large());
-    }
-    Ok(())
 }
 
 /// # Errors
@@ -110,7 +96,7 @@ async fn read(
         generations,
         limits,
         timeouts,
-        upload_prefix: upload_prefix(),
+        prefix: inputs::new_prefix(),
         stores_images: images == ImageHandling::Store,
         current: Current::None,
         images: Vec::new(),
@@ -144,7 +130,7 @@ struct ImageCollector<'a> {
     generations: &'a GenerationService,
     limits: &'a InputLimits,
     timeouts: BodyTimeouts,
-    upload_prefix: Path,
+    prefix: Path,
     stores_images: bool,
     current: Current,
     images: Vec<BodyImage>,
@@ -174,19 +160,19 @@ impl ImageCollector<'_> {
                 Ok(())
             }
             (Piece::End(Ok(())), Current::Uploading(upload)) => {
-                let images = match self.timeouts.store_step(upload.finish()).await? {
-                    Ok(held) => BodyImage::Stored(Box::new(held)),
+                let image = match self.timeouts.store_step(upload.finish()).await? {
+                    Ok(stored) => BodyImage::Stored(Box::new(stored)),
                     Err(fault) => invalid_image(fault)?,
                 };
-                self.images.push(images);
+                self.images.push(image);
                 Ok(())
             }
             (Piece::End(Err(fault)), Current::Uploading(_)) => {
                 self.images.push(BodyImage::Invalid(fault.to_string()));
                 Ok(())
             }
-            (Piece::End(_), Current::Skipping(images)) => {
-                self.images.push(images);
+            (Piece::End(_), Current::Skipping(image)) => {
+                self.images.push(image);
                 Ok(())
             }
             (_, current) => {
@@ -207,7 +193,7 @@ impl ImageCollector<'_> {
                 "the request has too many inline images; at most {MAX_BODY_IMAGES} are allowed over all turns"
             )));
         }
-        let stem = self.upload_prefix.clone().join(format!("h{number}"));
+        let stem = inputs::upload_stem(&self.prefix, number);
         let upload = StagedUpload::begin(self.generations.images.store(), stem, self.limits);
         self.current = Current::Uploading(Box::new(upload));
         Ok(())

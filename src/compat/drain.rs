@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 /// Enough for a body that is slightly too large.
 const MAX_BYTES: u64 = 256_000_000;
 
-/// Smaller, because the caller may not have a valid key.
+/// Smaller before the body is read, because the caller may not have a valid key.
 const BRIEF_MAX_BYTES: u64 = 8_000_000;
 const BRIEF_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -26,17 +26,16 @@ pub async fn drain(
     discard(payload, MAX_BYTES, deadline).await;
 }
 
-/// Passes on the outcome of a check that precedes the body. Discards the body of a refused request first, within tighter limits than
-/// [`drain`].
+/// Passes on the outcome of a check that runs before the body is read. After a refusal, discards the body first.
 pub async fn drain_if_refused<T>(
-    checked: Result<T, Refusal>,
     payload: &mut web::Payload,
+    outcome: Result<T, Refusal>,
 ) -> Result<T, Refusal> {
-    if checked.is_err() {
+    if outcome.is_err() {
         let deadline = Instant::now() + BRIEF_TIMEOUT;
         discard(payload, BRIEF_MAX_BYTES, deadline).await;
     }
-    checked
+    outcome
 }
 
 async fn discard(

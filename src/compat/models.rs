@@ -34,7 +34,8 @@ pub fn unknown(model: &str, version: &str, method: &str) -> Refusal {
     Refusal::new(Kind::UnknownModel, message)
 }
 
-fn unknown_to_openai(model: &str) -> Refusal {
+/// The refusal of an unknown model, for an OpenAI SDK.
+pub fn unknown_to_openai(model: &str) -> Refusal {
     let message = format!("the model `{model}` does not exist; GET /v1/models lists the models");
     Refusal {
         field: Some("model".into()),

@@ -10,6 +10,7 @@ use crate::application::queue_estimate::waiting;
 use crate::application::services::JobService;
 use crate::web::auth::Principal;
 use crate::web::problem::{HttpResult, Problem};
+use crate::web::{no_store, streaming};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
@@ -59,9 +60,9 @@ pub async fn follow(
     let last_sent = last_sent.unwrap_or_default();
     if last_sent == TERMINAL {
         // Makes a browser's EventSource stop reconnecting (HTML, section 9.2.3).
-        let mut answer = HttpResponse::NoContent();
-        answer.insert_header((header::CACHE_CONTROL, "no-store"));
-        return Ok(answer.finish());
+        let mut response = HttpResponse::NoContent();
+        response.insert_header((header::CACHE_CONTROL, "no-store"));
+        return Ok(response.finish());
     }
     let listener = Listener {
         watch: core.system.watch(job.id),
@@ -78,16 +79,11 @@ pub async fn follow(
         let (text, listener) = listener?.next().await?;
         Some((Ok::<_, Problem>(Bytes::from(text)), listener))
     });
-    let mut answer = HttpResponse::Ok();
-    answer.content_type("text/event-stream");
-    answer.insert_header((header::CACHE_CONTROL, "no-store"));
+    let mut response = no_store::ok();
+    response.content_type("text/event-stream");
     // Disables buffering in nginx.
-    answer.insert_header(("X-Accel-Buffering", "no"));
-    if request.method() == actix_web::http::Method::HEAD {
-        // Not `finish`, which would say that GET answers nothing: `Content-Length: 0`.
-        return Ok(answer.streaming(stream::empty::<Result<Bytes, Problem>>()));
-    }
-    Ok(answer.streaming(events))
+    response.insert_header(("X-Accel-Buffering", "no"));
+    Ok(streaming::respond(&request, &mut response, events))
 }
 
 fn last_event_id(request: &HttpRequest) -> Option<u8> {

@@ -11,13 +11,14 @@ use tintype_storage::domain::ids::JobId;
 
 /// `GET /files/...`
 pub async fn show(request: HttpRequest, jobs: web::Data<JobService>) -> HttpResult {
-    let ViewQuery { view, rest } = image_view::parse(request.query_string());
     let now = jobs.core.now().to_datetime();
+    let ViewQuery { view, rest } = image_view::parse(request.query_string());
+    let Some(view) = view else {
+        return Ok(serve::respond(&request, &jobs.images, now).await?);
+    };
     let grant = serve::grant(&request, &rest, &jobs.images, now)?;
     // Checked after the signature, so that an unsigned URL reveals nothing.
-    let Some(view) = view.transpose()? else {
-        return Ok(serve::send(&request, &jobs.images, grant).await?);
-    };
+    let view = view?;
     let no_image = || Problem::new(Code::NotFound, "there is no such file");
     let id = job_of(&grant.key).ok_or_else(no_image)?;
     let bytes = match image_views::find(&jobs, &grant.key, view).await? {

@@ -33,15 +33,15 @@ pub async fn create(
         let caller = principal.reauthenticate(&request).await?;
         return submit(endpoint, &caller, &request, payload, &generations).await;
     }
-    let answer = submit(endpoint, cached, &request, payload, &generations).await;
-    if answer
+    let response = submit(endpoint, cached, &request, payload, &generations).await;
+    if response
         .as_ref()
         .is_err_and(|it| it.status_code().is_client_error())
     {
         // An invalid key takes precedence over other errors.
         principal.reauthenticate(&request).await?;
     }
-    answer
+    response
 }
 
 async fn submit(

@@ -7,10 +7,11 @@ use crate::application::queue_estimate::QueueEstimates;
 use crate::application::services::JobService;
 use crate::web::auth::Principal;
 use crate::web::job_query;
+use crate::web::no_store;
 use crate::web::paging::Listing;
 use crate::web::problem::{HttpResult, Problem};
-use actix_web::http::header::{self, ContentType};
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::http::header::ContentType;
+use actix_web::{HttpRequest, web};
 use tintype_api::ListedJob;
 
 /// More than most entries take, so that the body is allocated once.
@@ -34,8 +35,5 @@ pub async fn list(
     let mut body = Vec::with_capacity(ENTRY_BYTES * (data.len() + 1));
     let listing = Listing::of(data, found.next.map(|id| *id.as_bytes()));
     serde_json::to_writer(&mut body, &listing).map_err(|_| Problem::from(error::internal()))?;
-    let mut answer = HttpResponse::Ok();
-    answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    answer.insert_header(ContentType::json());
-    Ok(answer.body(body))
+    Ok(no_store::ok().content_type(ContentType::json()).body(body))
 }

@@ -8,21 +8,18 @@ use crate::application::core::Core;
 use crate::application::settings::Settings;
 use crate::observability::metrics::{CONTENT_TYPE, Metrics, Sources};
 use crate::web::auth::Operator;
+use crate::web::no_store;
 use crate::web::problem::{Code, HttpResult, Problem};
+use crate::web::read_only::read_only;
 use actix_web::http::header;
 use actix_web::http::uri::Authority;
-use actix_web::{FromRequest as _, HttpRequest, HttpResponse, web};
+use actix_web::{FromRequest as _, HttpRequest, web};
 use std::net::IpAddr;
 
 /// Routes of the separate address.
 pub fn configure(service: &mut web::ServiceConfig) {
     service
-        .service(
-            web::resource("/metrics")
-                .route(web::get().to(render))
-                .route(web::head().to(render))
-                .default_service(web::to(wrong_method)),
-        )
+        .service(read_only(web::resource("/metrics"), render))
         .default_service(web::to(unknown));
 }
 
@@ -47,7 +44,7 @@ const PROXY_HEADERS: [&str; 3] = ["forwarded", "via", "x-real-ip"];
 
 /// Does the call come from this machine, and neither through a proxy nor from the page of a site?
 ///
-/// A site can make its own name resolve to 127.0.0.1 (DNS rebinding). Then browsers on this machine let its pages read the answers of the
+/// A site can make its own name resolve to 127.0.0.1 (DNS rebinding). Then browsers on this machine let its pages read the responses of the
 /// service, but send the name of the site as `Host`. Proxies usually send the public name.
 fn is_direct(request: &HttpRequest) -> bool {
     let is_of_proxy =
@@ -88,17 +85,10 @@ async fn render(
         })
     });
     let text = text.await?;
-    let mut answer = HttpResponse::Ok();
-    answer.content_type(CONTENT_TYPE);
-    answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    Ok(answer.body(text))
+    Ok(no_store::ok().content_type(CONTENT_TYPE).body(text))
 }
 
 async fn unknown() -> HttpResult {
     let detail = "there is nothing at this path";
     Err(Problem::new(Code::NotFound, detail))
-}
-
-async fn wrong_method() -> HttpResult {
-    Err(Problem::method_not_allowed("GET, HEAD"))
 }

@@ -14,6 +14,7 @@ use crate::api::generation::Endpoint;
 use crate::images::serve;
 use crate::web::auth::{Operator, Principal};
 use crate::web::problem::{Code, HttpResult, Problem};
+use crate::web::read_only::read_only;
 use actix_web::http::header;
 use actix_web::middleware::DefaultHeaders;
 use actix_web::web;
@@ -41,12 +42,10 @@ pub fn configure(service: &mut web::ServiceConfig) {
                 .default_service(web::to(unknown_to_operator)),
         );
     public().register(service);
-    service.service(
-        web::resource("/status/assets/{name}")
-            .route(web::get().to(status::asset))
-            .route(web::head().to(status::asset))
-            .default_service(web::to(wrong_method)),
-    );
+    service.service(read_only(
+        web::resource("/status/assets/{name}"),
+        status::asset,
+    ));
     service.default_service(web::to(unknown));
 }
 
@@ -99,10 +98,6 @@ pub fn public() -> ApiRouter {
         ApiPath::new(RequiredAuth::None, "/metrics").get(metrics::show, of_service::metrics),
     ];
     ApiRouter::new("", paths.into())
-}
-
-async fn wrong_method() -> HttpResult {
-    Err(Problem::method_not_allowed("GET, HEAD"))
 }
 
 async fn unknown() -> HttpResult {

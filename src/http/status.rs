@@ -3,17 +3,16 @@
 use crate::application::core::Core;
 use crate::application::pause;
 use crate::application::queue_estimate::wait_now;
-use crate::web::assets::{self, Asset};
+use crate::web::assets::Assets;
 use crate::web::no_store;
 use crate::web::problem::HttpResult;
 use actix_web::http::header;
 use actix_web::{HttpRequest, web};
-use std::sync::LazyLock;
 use tintype_api::{ModelStatus, ServiceStatus};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 
-const ASSETS: &[Asset] = &[
+static ASSETS: Assets = Assets::new(&[
     ("status.html", include_bytes!("status_page/status.html")),
     ("status.css", include_bytes!("status_page/status.css")),
     ("status.js", include_bytes!("status_page/status.js")),
@@ -22,23 +21,20 @@ const ASSETS: &[Asset] = &[
     ("dom.js", include_bytes!("../panel/assets/dom.js")),
     ("focus.js", include_bytes!("../panel/assets/focus.js")),
     ("icon.svg", include_bytes!("../panel/assets/icon.svg")),
-];
-
-static TAG: LazyLock<String> = LazyLock::new(|| assets::tag(ASSETS));
+]);
 
 pub async fn show(request: HttpRequest, core: web::Data<Core>) -> HttpResult {
-    let mut answer = match wants_page(&request) {
-        true => assets::respond(&request, ASSETS, &TAG, "status.html")?,
+    let mut response = match wants_page(&request) {
+        true => ASSETS.respond(&request, "status.html")?,
         false => no_store::json(status(&core, &pause::current(&core).await?)),
     };
     let vary = header::HeaderValue::from_static("Accept");
-    answer.headers_mut().insert(header::VARY, vary);
-    Ok(answer)
+    response.headers_mut().insert(header::VARY, vary);
+    Ok(response)
 }
 
 pub async fn asset(request: HttpRequest) -> HttpResult {
-    let name = request.match_info().get("name").unwrap_or_default();
-    assets::respond(&request, ASSETS, &TAG, name)
+    ASSETS.respond_to_path(&request)
 }
 
 /// Does the caller prefer a page? Browsers name HTML first.
@@ -84,7 +80,7 @@ mod tests {
 
     #[test]
     fn the_assets_are_complete_and_name_no_other_host() {
-        assets::check(ASSETS);
+        ASSETS.assert_self_contained();
     }
 
     #[test]

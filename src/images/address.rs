@@ -1,11 +1,10 @@
 //! Parses `storage.objects`: the kind of store, the bucket and the prefix.
 
-use object_store::path::Path;
-use url::Url;
-
 use super::ImagesError;
 use super::error::shorten;
 use super::key;
+use object_store::path::Path;
+use url::Url;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scheme {
@@ -30,7 +29,6 @@ impl Address {
     /// Parses `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`.
     ///
     /// # Errors
-    ///
     /// `ImagesError::Setting` for any other text. User names, passwords, ports, queries and fragments
     /// are rejected: credentials and endpoints come only from the environment, so the configuration
     /// holds no secret.

@@ -10,10 +10,9 @@
 //! and within 30 s when it accepts and stays silent. The clouds' usual variables change these times,
 //! such as `AWS_TIMEOUT=10s` or `AZURE_CONNECT_TIMEOUT=1s`.
 
-use std::path::{Path as FilePath, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
-
+use super::ImagesError;
+use super::address::{Address, Scheme};
+use super::local_writer::LocalWriter;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::client::ClientConfigKey;
@@ -23,10 +22,9 @@ use object_store::path::Path;
 use object_store::prefix::PrefixStore;
 use object_store::signer::Signer;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
-
-use super::ImagesError;
-use super::address::{Address, Scheme};
-use super::local_writer::LocalWriter;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// An open store, with the configured prefix applied to every key.
 pub(super) struct Backend {

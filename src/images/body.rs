@@ -1,17 +1,15 @@
 //! Streams a stored file to a client, and names its download.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::ops::Range;
-
+use super::key;
 use actix_web::http::header::{
     Charset, ContentDisposition, DispositionParam, DispositionType, ExtendedValue,
 };
 use bytes::Bytes;
 use futures_util::Stream;
 use futures_util::stream::try_unfold;
-
-use super::key;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 
 /// The memory of one download.
 const CHUNK_BYTES: u64 = 64 * 1_024;
@@ -64,11 +62,9 @@ pub(super) fn disposition(key: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
-    use futures_util::TryStreamExt;
-
     use super::*;
+    use futures_util::TryStreamExt;
+    use std::io::Write;
 
     fn file_of(bytes: &[u8]) -> File {
         let mut file = tempfile::tempfile().unwrap();
@@ -100,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_quoted_or_extended() {
+    fn a_file_name_outside_ascii_is_also_sent_in_its_extended_form() {
         assert_eq!(
             disposition("results/a b.png"),
             "inline; filename=\"a b.png\""

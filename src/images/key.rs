@@ -3,10 +3,9 @@
 //! Each object has exactly one spelling of its key, so a signature over a key covers one object.
 //! Characters that would need an escape in a path, a URL or a bucket are rejected, not encoded.
 
+use super::ImagesError;
 use object_store::path::Path;
 use tintype_storage::domain::file_batch::UploadedFile;
-
-use super::ImagesError;
 
 /// The limit of S3, the strictest of the stores.
 const MAX_KEY_BYTES: usize = 1_024;
@@ -42,7 +41,6 @@ pub fn view_key(result: &str, width: u32, extension: &str) -> String {
 /// Validates a key and converts it into the stores' path type.
 ///
 /// # Errors
-///
 /// `ImagesError::InvalidKey` for an empty or too long key, an empty segment (and so a slash at
 /// either end), the segments `.` and `..`, control characters and characters that need an escape.
 pub(super) fn location(key: &str) -> Result<Path, ImagesError> {

@@ -17,11 +17,13 @@ mod signing_key;
 mod stream_upload;
 mod temp_cleanup;
 
-use std::io;
-use std::path::{Path as FilePath, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
-
+use self::address::Address;
+use self::backend::{Backend, StoreKind};
+use self::error::StoreFault;
+pub use self::error::{FAULT_TARGET, FileError, ImagesError};
+pub use self::key::{RESULTS, THUMBNAILS, UPLOADS, media_type, upload_key, view_key};
+pub use self::signing_key::FileSigningKey;
+pub use self::stream_upload::ObjectDigest;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use futures_util::stream::{self, BoxStream, StreamExt};
@@ -30,14 +32,10 @@ use object_store::signer::Method;
 use object_store::{
     Attribute, Attributes, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt, PutOptions,
 };
-
-use self::address::Address;
-use self::backend::{Backend, StoreKind};
-use self::error::StoreFault;
-pub use self::error::{FAULT_TARGET, FileError, ImagesError};
-pub use self::key::{RESULTS, THUMBNAILS, UPLOADS, media_type, upload_key, view_key};
-pub use self::signing_key::FileSigningKey;
-pub use self::stream_upload::ObjectDigest;
+use std::io;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// S3 and Google Cloud Storage sign URLs for at most 7 days.
 const MAX_CLOUD_LIFETIME_SECONDS: u64 = 7 * 86_400;
@@ -72,7 +70,6 @@ impl Images {
     /// call does not contact a cloud; [`Images::probe`] does.
     ///
     /// # Errors
-    ///
     /// `Setting` and `MissingVariable` for an invalid configuration, `Files` when the local
     /// directory cannot be created.
     pub fn open(
@@ -95,7 +92,6 @@ impl Images {
     /// Opens any directory, and creates it if it is missing. Its objects are not served, so it signs no URLs.
     ///
     /// # Errors
-    ///
     /// `Files` when the directory cannot be created.
     pub fn open_directory(root: &FilePath) -> Result<Self, ImagesError> {
         // `backend::local` also syncs the parent, and a relative path may have no named parent.
@@ -114,7 +110,6 @@ impl Images {
     /// As [`Images::open`], with `variables` in place of the environment of the process.
     ///
     /// # Errors
-    ///
     /// As [`Images::open`].
     pub fn open_with(
         objects: &str,
@@ -171,7 +166,6 @@ impl Images {
     /// Writes an object and replaces an existing one. When it returns, the object is complete and durable.
     ///
     /// # Errors
-    ///
     /// `InvalidKey`; `MissingBucket`; `Store` when all retries have failed.
     pub async fn put(&self, key: &str, bytes: Bytes, media_type: &str) -> Result<(), ImagesError> {
         let location = key::location(key)?;
@@ -203,7 +197,6 @@ impl Images {
     /// Reads a whole object into memory.
     ///
     /// # Errors
-    ///
     /// `InvalidKey`; `NotFound`; `MissingBucket`; `Store`.
     pub async fn get(&self, key: &str) -> Result<Bytes, ImagesError> {
         let result = self.reader(key).await?;
@@ -214,7 +207,6 @@ impl Images {
     /// Opens an object for reading: its metadata and its bytes as a stream, or a file.
     ///
     /// # Errors
-    ///
     /// As [`Images::get`].
     pub async fn reader(&self, key: &str) -> Result<GetResult, ImagesError> {
         let location = key::location(key)?;
@@ -225,7 +217,6 @@ impl Images {
     /// Opens an object for reading piece by piece.
     ///
     /// # Errors
-    ///
     /// As [`Images::get`].
     pub async fn chunks(
         &self,
@@ -241,7 +232,6 @@ impl Images {
     /// Size and time of an object.
     ///
     /// # Errors
-    ///
     /// As [`Images::get`].
     pub async fn head(&self, key: &str) -> Result<ObjectMeta, ImagesError> {
         let location = key::location(key)?;
@@ -252,7 +242,6 @@ impl Images {
     /// Deletes an object. Succeeds if it does not exist.
     ///
     /// # Errors
-    ///
     /// `InvalidKey`; `MissingBucket`, where the store reports it; `Store`.
     pub async fn delete(&self, key: &str) -> Result<(), ImagesError> {
         let location = key::location(key)?;
@@ -294,7 +283,6 @@ impl Images {
     /// call their servers when the credentials are not a key.
     ///
     /// # Errors
-    ///
     /// `InvalidKey`; `Lifetime` above a cloud's limit (7 days); `Store` when signing fails.
     pub async fn presign(
         &self,
@@ -327,7 +315,6 @@ impl Images {
     /// an image is lost; lists a cloud's bucket with the credentials. Waits at most 5 s.
     ///
     /// # Errors
-    ///
     /// `Files`; `MissingBucket`; `Store`.
     pub async fn probe(&self) -> Result<(), ImagesError> {
         if let StoreKind::Local { root, .. } = &self.inner.backend.kind {

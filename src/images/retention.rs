@@ -1,11 +1,10 @@
 //! Deletes expired results; their URLs then answer 410.
 
+use super::{Images, ImagesError};
 use chrono::{DateTime, Utc};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use uuid::Uuid;
-
-use super::{Images, ImagesError};
 
 /// Objects that one call visits at most. A bucket lists the oldest keys first, so a call stops soon
 /// after the expired ones; a directory lists in the file system's order and is visited whole.
@@ -16,7 +15,6 @@ impl Images {
     /// number. Fewer than `limit` means that none is left for now.
     ///
     /// # Errors
-    ///
     /// `MissingBucket`; `Store`. Objects deleted before the error stay deleted; a later call continues.
     pub async fn expire(
         &self,
@@ -34,7 +32,6 @@ impl Images {
     /// false. Fewer than `limit` means that there are no others for now.
     ///
     /// # Errors
-    ///
     /// `MissingBucket`; `Store`.
     pub async fn list_expired(
         &self,
@@ -64,7 +61,6 @@ impl Images {
     /// Deletes these objects below `prefix`, and returns how many existed.
     ///
     /// # Errors
-    ///
     /// `Store`. Objects deleted before the error stay deleted.
     pub async fn remove(&self, prefix: &str, expired: Vec<Path>) -> Result<usize, ImagesError> {
         let expired = expired.into_iter().map(Ok);

@@ -3,35 +3,32 @@
 //! The handler verifies the URL (signature, then expiry) before it looks the object up, so without a
 //! valid URL a caller learns nothing of the store. It streams the file, supports one range (RFC 9110,
 //! section 14; several ranges get the whole file) and `If-None-Match`. With a cloud store the URLs
-//! lead to the cloud, and this route answers 404.
+//! lead to the cloud, and this route responds with 404.
 
-use std::ops::Range;
-
+use super::error::FileError;
+use super::signed_url::Grant;
+use super::{Images, ImagesError, body, key, signed_url};
 use actix_web::body::SizedStream;
 use actix_web::http::header::{
     self, EntityTag, Header, HeaderName, IfNoneMatch, IfRange, Range as RangeHeader,
 };
 use actix_web::http::{Method, StatusCode};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use chrono::{DateTime, Utc};
 use object_store::{GetResultPayload, ObjectMeta};
+use std::ops::Range;
 
-use super::error::FileError;
-use super::signed_url::Grant;
-use super::{Images, ImagesError, body, key, signed_url};
-
-/// Routed to [`answer`] for GET and HEAD.
+/// Routed to [`respond`] for GET and HEAD.
 pub const ROUTE: &str = "/files/{key:.*}";
 
 const PATH_PREFIX: &str = "/files/";
 
 /// Stored files are images; if one were not, a browser must not run it under this server's origin.
-pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; sandbox";
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; sandbox";
 
 /// # Errors
-///
 /// `FileError`, in the order of its variants.
-pub async fn answer(
+pub async fn respond(
     request: &HttpRequest,
     images: &Images,
     now: DateTime<Utc>,
@@ -43,7 +40,6 @@ pub async fn answer(
 /// Verifies the URL of a request; `query` is the signed part of its query.
 ///
 /// # Errors
-///
 /// `InvalidSignature`, `UrlExpired`; `NotFound` with a cloud store.
 pub(crate) fn grant(
     request: &HttpRequest,
@@ -67,9 +63,8 @@ pub(crate) fn grant(
 /// Sends the granted file.
 ///
 /// # Errors
-///
 /// Every `FileError` except those about the URL.
-pub(crate) async fn send(
+async fn send(
     request: &HttpRequest,
     images: &Images,
     grant: Grant,
@@ -92,35 +87,41 @@ pub(crate) async fn send(
             .finish());
     }
     let part = requested_range(request, &tag, size)?;
-    let mut answer = HttpResponse::Ok();
+    let mut response = HttpResponse::Ok();
     if let Some(part) = &part {
         let (first, last) = (part.start, part.end - 1);
-        answer.status(StatusCode::PARTIAL_CONTENT).insert_header((
+        response.status(StatusCode::PARTIAL_CONTENT).insert_header((
             header::CONTENT_RANGE,
             format!("bytes {first}-{last}/{size}"),
         ));
     }
-    answer
-        .content_type(key::media_type(&grant.key))
+    response
         .insert_header(header::ETag(tag))
         .insert_header((header::CACHE_CONTROL, cache))
-        .insert_header((header::ACCEPT_RANGES, "bytes"))
-        .insert_header((header::CONTENT_DISPOSITION, body::disposition(&grant.key)))
-        .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
-        .insert_header((header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY));
+        .insert_header((header::ACCEPT_RANGES, "bytes"));
+    insert_image_headers(&mut response, &grant.key);
     let part = part.unwrap_or(0..size);
     let length = part.end - part.start;
     let GetResultPayload::File(file, _) = object.payload else {
         // This route serves only the local store, which returns files.
         return Err(FileError::NotFound);
     };
-    // The answer to HEAD has the length and no body.
+    // The response to HEAD has the length and no body.
     let sent = if request.method() == Method::HEAD {
         0..0
     } else {
         part
     };
-    Ok(answer.body(SizedStream::new(length, Box::pin(body::chunks(file, sent)))))
+    Ok(response.body(SizedStream::new(length, Box::pin(body::chunks(file, sent)))))
+}
+
+/// Adds the headers with which a browser shows a stored image, saves it under the name of its key, and runs nothing in it.
+pub(crate) fn insert_image_headers(response: &mut HttpResponseBuilder, key: &str) {
+    response
+        .content_type(key::media_type(key))
+        .insert_header((header::CONTENT_DISPOSITION, body::disposition(key)))
+        .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .insert_header((header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY));
 }
 
 /// A strong validator (RFC 9110, section 8.8.3): write time and size. The store's own ETag would

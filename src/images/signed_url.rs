@@ -3,14 +3,12 @@
 //!
 //! [`super::signing_key`] defines the signed text. All functions are pure; the time is an argument.
 
-use std::borrow::Cow;
-
-use chrono::{DateTime, Utc};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-
 use super::error::FileError;
 use super::key;
 use super::signing_key::{FileSigningKey, SIGNATURE_BYTES};
+use chrono::{DateTime, Utc};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use std::borrow::Cow;
 
 /// Escapes everything except the unreserved characters of RFC 3986, section 2.3, and the slash.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
@@ -52,7 +50,6 @@ pub(crate) struct Grant {
 /// the question mark.
 ///
 /// # Errors
-///
 /// First `FileError::InvalidSignature` for any URL that this server cannot have signed (invalid
 /// key, other query parameters, wrong signature), and only then `FileError::UrlExpired`: without a
 /// valid signature a caller cannot learn whether a URL has expired.
@@ -120,9 +117,8 @@ fn lower_hex(text: &str) -> Option<[u8; SIGNATURE_BYTES]> {
 
 #[cfg(test)]
 mod tests {
-    use chrono::TimeDelta;
-
     use super::*;
+    use chrono::TimeDelta;
 
     const DAY: u64 = 86_400;
     const KEY: &str = "results/0198c0de-0000-7000-8000-000000000001.png";

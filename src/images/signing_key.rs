@@ -14,17 +14,15 @@
 //! pairs give the same text. The signature does not cover the method: one URL serves GET and HEAD,
 //! and the route answers no other method.
 
+use super::ImagesError;
+use crate::private_file::{self, has_open_mode};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
-
-use super::ImagesError;
-use crate::private_file::{self, has_open_mode};
 
 const FILE_NAME: &str = "file-signing-key";
 
@@ -48,7 +46,6 @@ impl FileSigningKey {
     /// the same time get the same key.
     ///
     /// # Errors
-    ///
     /// `ImagesError::SigningKey` when the file is not a regular file, does not have 32 bytes, or is
     /// readable by others; `ImagesError::Files` when it cannot be read or created.
     pub fn load_or_create(data_dir: &Path) -> Result<Self, ImagesError> {

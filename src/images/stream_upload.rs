@@ -22,7 +22,6 @@ impl Images {
     /// returns, it is durable.
     ///
     /// # Errors
-    ///
     /// As [`Images::put`], and the errors of the stream.
     pub async fn put_stream<E: From<ImagesError>>(
         &self,

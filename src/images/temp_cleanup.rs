@@ -1,10 +1,9 @@
 //! Deletes the unfinished uploads that an interrupted process left in the local directory.
 
+use super::{Images, ImagesError, StoreKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fs, io};
-
-use super::{Images, ImagesError, StoreKind};
 
 /// One block of a usual file system.
 const PROBE_BYTES: usize = 4_096;
@@ -21,7 +20,6 @@ impl Images {
     /// Does nothing for a cloud, where a lifecycle rule of the bucket deletes unfinished uploads.
     ///
     /// # Errors
-    ///
     /// `Files`, with the directory.
     pub async fn remove_unfinished_uploads(&self) -> Result<usize, ImagesError> {
         let StoreKind::Local { root, .. } = &self.inner.backend.kind else {

@@ -1,9 +1,8 @@
 //! Tests of the whole store over a local directory.
 
+use super::*;
 use futures_util::TryStreamExt;
 use object_store::PutPayload;
-
-use super::*;
 
 fn signing_key() -> FileSigningKey {
     FileSigningKey::from_bytes(&[7; 32])
@@ -46,7 +45,7 @@ async fn an_object_is_stored_read_listed_and_deleted() {
         "results/a.png",
         "results/b c.png",
         "inputs/job/0",
-        "leer/画像",
+        "other/画像",
     ] {
         let bytes = Bytes::from(key.to_owned());
         images.put(key, bytes.clone(), "image/png").await.unwrap();
@@ -178,11 +177,11 @@ async fn an_interrupted_upload_is_cleared_at_the_next_start() {
         .put("results/a.png", Bytes::from("x"), "image/png")
         .await
         .unwrap();
-    let torso = dir.path().join("objects/results/b.png#1");
-    std::fs::write(&torso, "half").unwrap();
+    let unfinished = dir.path().join("objects/results/b.png#1");
+    std::fs::write(&unfinished, "half").unwrap();
     assert_eq!(keys(&images, "").await, ["results/a.png"]);
     assert_eq!(images.remove_unfinished_uploads().await.unwrap(), 1);
-    assert!(!torso.exists());
+    assert!(!unfinished.exists());
     assert_eq!(images.get("results/a.png").await.unwrap(), "x");
 }
 

@@ -1,20 +1,19 @@
 //! Fetches one input image: follows redirects, checks the answer, and streams the body to the object store.
 
-use bytes::{Bytes, BytesMut};
-use tintype_egress::{
-    HeaderMap, Method, Response, StatusCode,
-    header::{self, HeaderValue},
-    resolve_location,
-};
-use url::Url;
-
 use super::{
     InputImage,
     fault::Failure,
     progress::{Ingestion, Stage},
     upload::{StoredObject, Upload},
 };
+use bytes::{Bytes, BytesMut};
+use tintype_egress::{
+    HeaderMap, Method, Response, StatusCode,
+    header::{self, HeaderValue},
+    resolve_location,
+};
 use tintype_imaging::{HeaderReader, ImageKind, SNIFFED_BYTES};
+use url::Url;
 
 /// Per image.
 const MAX_REDIRECTS: usize = 5;

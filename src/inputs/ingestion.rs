@@ -1,17 +1,15 @@
 //! One ingestion: fetches all entries concurrently, under one deadline and one byte limit.
 
-use std::collections::BTreeMap;
-
-use futures_util::stream::{self, StreamExt};
-use tokio::time::{Instant, timeout_at};
-use url::Url;
-
 use super::{
     InputImage,
     fault::{Failure, IngestError, InputFaults, StoreFault},
     fetch::{FetchedImage, fetch},
     progress::Ingestion,
 };
+use futures_util::stream::{self, StreamExt};
+use std::collections::BTreeMap;
+use tokio::time::{Instant, timeout_at};
+use url::Url;
 
 /// A request has at most this many entries.
 const MAX_CONCURRENT: usize = 14;

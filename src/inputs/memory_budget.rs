@@ -1,12 +1,11 @@
 //! The memory budget for input images on their way to the object store, shared by all calls. Accounts take turns, and one account
 //! holds at most half.
 
+use super::upload::PART_BYTES;
 use std::time::Duration;
 use tintype_fair_semaphore::{FairSemaphore, Permit};
 use tintype_storage::domain::ids::AccountId;
 use tokio::time::timeout;
-
-use super::upload::PART_BYTES;
 
 /// The memory of one image: the part being filled, and the buffers of the connection.
 const IMAGE_BYTES: u64 = PART_BYTES as u64 + (1 << 20);

@@ -1,16 +1,14 @@
 //! State that the fetches of one ingestion share: limits, byte counts, and the stage of each entry.
 
-use std::{cell::Cell, collections::BTreeMap, future::Future};
-
-use object_store::path::Path;
-use tintype_egress::Client;
-
 use super::{
     InputLimits, SharedStore,
     fault::{Failure, IngestError, StoreFault},
     memory_budget::MemoryUnavailable,
     upload::Alive,
 };
+use object_store::path::Path;
+use std::{cell::Cell, collections::BTreeMap, future::Future};
+use tintype_egress::Client;
 
 /// The operation that an entry waits for. It decides who is blamed for a missed deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,18 +1,16 @@
 //! Streams an image from the body of a request to the object store.
 
-use std::sync::Arc;
-
-use bytes::{Bytes, BytesMut};
-use object_store::{ObjectStore, path::Path};
-use sha2::{Digest, Sha256};
-use tintype_imaging::{HeaderReader, ImageKind, SNIFFED_BYTES};
-use tokio::sync::mpsc;
-
 use super::{
     InputImage, InputLimits,
     memory_budget::{AccountMemory, MemoryUnavailable, Reservation},
     upload::{StoredObject, Upload},
 };
+use bytes::{Bytes, BytesMut};
+use object_store::{ObjectStore, path::Path};
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+use tintype_imaging::{HeaderReader, ImageKind, SNIFFED_BYTES};
+use tokio::sync::mpsc;
 
 /// In bytes. A smaller image takes nothing from the memory budget: every connection may buffer this much.
 const SMALL: u64 = 1 << 20;

@@ -4,10 +4,9 @@
 //! handle; when the handle is dropped, for any reason, the task deletes its data from the store. So a disconnected client, a
 //! deadline, a fault in another image and a panic all end the same way.
 
-use std::sync::Arc;
-
 use bytes::{Bytes, BytesMut};
 use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt, PutPayload, path::Path};
+use std::sync::Arc;
 use tokio::{
     sync::{mpsc, oneshot},
     task::JoinHandle,

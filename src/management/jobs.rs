@@ -1,7 +1,8 @@
 //! Lists the jobs of all accounts.
 
 use crate::api::answers;
-use crate::application::job_list::{self, JobFilter};
+use crate::application::job_filter::JobFilter;
+use crate::application::job_list;
 use crate::application::services::JobService;
 use crate::web::access::OperatorCall;
 use crate::web::job_query;

@@ -19,9 +19,9 @@ struct Annotations {
     job: Option<JobId>,
 }
 
-/// The job of an answer.
+/// The job of a response.
 #[derive(Clone, Copy)]
-struct AnswerJob(JobId);
+struct ResponseJob(JobId);
 
 fn logs_successes() -> bool {
     tracing::enabled!(target: TARGET, Level::INFO)
@@ -48,10 +48,10 @@ pub fn note_job(request: &HttpRequest, job: JobId) {
     }
 }
 
-/// The same for code that has the answer but not the call. Only for successful calls.
-pub fn note_job_in_answer(answer: &mut actix_web::HttpResponseBuilder, job: JobId) {
+/// The same for code that has the response but not the call. Only for successful calls.
+pub fn note_job_in_response(response: &mut actix_web::HttpResponseBuilder, job: JobId) {
     if logs_successes() {
-        answer.extensions_mut().insert(AnswerJob(job));
+        response.extensions_mut().insert(ResponseJob(job));
     }
 }
 
@@ -64,11 +64,11 @@ pub fn log_response(response: &ServiceResponse, route: Option<&str>, id: &str, t
     let annotations = request.extensions().get::<Annotations>().copied();
     let annotations = annotations.unwrap_or_default();
     let in_path = || request.match_info().get("job_id")?.parse().ok();
-    let in_answer = response
+    let in_response = response
         .response()
         .extensions()
         .get()
-        .map(|it: &AnswerJob| it.0);
+        .map(|it: &ResponseJob| it.0);
     write(&Line {
         id,
         method: request.method(),
@@ -77,7 +77,7 @@ pub fn log_response(response: &ServiceResponse, route: Option<&str>, id: &str, t
         status,
         took,
         account: annotations.account,
-        job: annotations.job.or(in_answer).or_else(in_path),
+        job: annotations.job.or(in_response).or_else(in_path),
     });
 }
 

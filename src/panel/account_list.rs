@@ -18,7 +18,7 @@ use tintype_storage::domain::account::Account;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
 
-/// Each answer reads all accounts, so one is read at a time.
+/// Each response reads all accounts, so one is read at a time.
 static PERMITS: LazyLock<FairSemaphore<()>> = LazyLock::new(|| FairSemaphore::new(1, 1));
 
 const MAX_SEARCH_CHARS: usize = 200;

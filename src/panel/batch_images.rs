@@ -27,8 +27,8 @@ enum Stop {
     Failed(io::Error),
 }
 
-/// Answers with the images of the done jobs, named after their custom ids.
-pub fn answer(jobs: Data<JobService>, batch: Batch) -> HttpResponse {
+/// Responds with the images of the done jobs, named after their custom ids.
+pub fn respond(jobs: Data<JobService>, batch: Batch) -> HttpResponse {
     let (pieces, arrived) = mpsc::channel(BUFFERED_CHUNKS);
     rt::spawn(async move {
         if let Err(Stop::Failed(error)) = write(jobs, batch, &pieces).await {

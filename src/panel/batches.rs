@@ -147,8 +147,8 @@ fn table_error(faults: Vec<TableFault>) -> Error {
 pub async fn results(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (batch, _) = find(&of, &request, &jobs.core).await?;
     let name = format!("batch-{}.jsonl", batch.id);
-    let answer = batch_lines::results(&request, jobs, batch);
-    Ok(as_attachment(answer, &name))
+    let response = batch_lines::results(&request, jobs, batch);
+    Ok(as_attachment(response, &name))
 }
 
 /// `GET /batches/{batch_id}/failed`: the failed requests, ready to be submitted again.
@@ -159,30 +159,30 @@ pub async fn failed_jobs(
 ) -> HttpResult {
     let (batch, _) = find(&of, &request, &jobs.core).await?;
     let name = format!("batch-{}-failed.jsonl", batch.id);
-    let answer = batch_lines::respond(&request, jobs, batch, async |jobs, job| match job.state {
+    let response = batch_lines::respond(&request, jobs, batch, async |jobs, job| match job.state {
         JobState::Failed { .. } => request_line(jobs, job).await.map(Some),
         _ => Ok(None),
     });
-    Ok(as_attachment(answer, &name))
+    Ok(as_attachment(response, &name))
 }
 
 /// `GET /batches/{batch_id}/pictures`: the images as a ZIP archive.
 pub async fn images(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (batch, _) = find(&of, &request, &jobs.core).await?;
     let name = format!("batch-{}.zip", batch.id);
-    let answer = batch_images::answer(jobs, batch);
-    Ok(as_attachment(answer, &name))
+    let response = batch_images::respond(jobs, batch);
+    Ok(as_attachment(response, &name))
 }
 
-fn as_attachment(mut answer: HttpResponse, name: &str) -> HttpResponse {
+fn as_attachment(mut response: HttpResponse, name: &str) -> HttpResponse {
     let disposition = format!("attachment; filename=\"{name}\"");
     // An id and a file extension always form a valid header.
     if let Ok(value) = header::HeaderValue::from_str(&disposition) {
-        answer
+        response
             .headers_mut()
             .insert(header::CONTENT_DISPOSITION, value);
     }
-    answer
+    response
 }
 
 /// A request in the input format of batches.

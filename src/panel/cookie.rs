@@ -50,7 +50,7 @@ mod tests {
     use actix_web::test::TestRequest;
 
     #[test]
-    fn is_bound_to_the_host_over_https() {
+    fn the_cookie_is_bound_to_the_host_over_https() {
         let written = write("https://pictures.example", "v", 60);
         assert_eq!(
             written.to_str().unwrap(),

@@ -21,11 +21,11 @@ pub trait CsvSource: Send + Sized + 'static {
     fn read(self) -> Result<(String, Option<Self>), StoreError>;
 }
 
-/// Answers with a file of this name: `head`, then all lines of the source.
+/// Responds with a file of this name: `head`, then all lines of the source.
 ///
 /// # Errors
 /// The first part cannot be read. If a later part cannot be read, the connection closes early.
-pub async fn answer<S: CsvSource>(name: &str, head: &str, source: S) -> HttpResult {
+pub async fn respond<S: CsvSource>(name: &str, head: &str, source: S) -> HttpResult {
     // The first part is read before the status is sent, so that a failing store is reported by a status.
     let (first, rest) = next(source).await?;
     let rest = stream::try_unfold(rest, |rest| async move {
@@ -43,8 +43,8 @@ pub async fn answer<S: CsvSource>(name: &str, head: &str, source: S) -> HttpResu
     });
     let first = stream::iter([Ok(Bytes::from(format!("{head}{first}")))]);
     let disposition = format!("attachment; filename=\"{name}\"");
-    let mut answer: HttpResponseBuilder = HttpResponse::Ok();
-    Ok(answer
+    let mut response: HttpResponseBuilder = HttpResponse::Ok();
+    Ok(response
         .content_type("text/csv; charset=utf-8")
         .insert_header((header::CONTENT_DISPOSITION, disposition))
         .streaming(first.chain(rest)))

@@ -39,7 +39,7 @@ pub async fn of_account(
     visitor: SignedIn,
     accounts: web::Data<AccountService>,
 ) -> HttpResult {
-    answer(accounts, &visitor, Some(of.account.id))
+    respond(accounts, &visitor, Some(of.account.id))
 }
 
 /// `GET /events`: changes of the whole service.
@@ -48,7 +48,7 @@ pub async fn of_service(
     visitor: SignedIn,
     accounts: web::Data<AccountService>,
 ) -> HttpResult {
-    answer(accounts, &visitor, None)
+    respond(accounts, &visitor, None)
 }
 
 struct ChangeWatcher {
@@ -63,7 +63,7 @@ struct ChangeWatcher {
     quiet: u32,
 }
 
-fn answer(
+fn respond(
     accounts: web::Data<AccountService>,
     visitor: &SignedIn,
     account: Option<AccountId>,

@@ -2,9 +2,9 @@
 
 use super::Panel;
 use super::chart_view::{Chart, figures};
-use super::cost_cache::CostCache;
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
+use crate::cost_cache::CostCache;
 use crate::web::problem::Problem;
 use actix_web::web::Data;
 use serde_json::json;

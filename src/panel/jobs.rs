@@ -88,7 +88,8 @@ struct JobWithAccount<'a> {
     account_name: Option<String>,
 }
 
-async fn find(of: &OfAccount, request: &HttpRequest, core: &Core) -> Result<Job, Problem> {
+/// Finds the job that the path names.
+pub async fn find(of: &OfAccount, request: &HttpRequest, core: &Core) -> Result<Job, Problem> {
     Ok(jobs::find(core, of.account.id, path_segment(request, "job_id")).await?)
 }
 

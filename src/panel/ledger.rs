@@ -79,7 +79,7 @@ pub async fn csv(of: OfAccount, request: HttpRequest, core: web::Data<Core>) -> 
         filter,
         after: None,
     };
-    csv_file::answer(&format!("ledger-{account}.csv"), LEDGER_HEAD, reader).await
+    csv_file::respond(&format!("ledger-{account}.csv"), LEDGER_HEAD, reader).await
 }
 
 struct Reader {

@@ -8,7 +8,6 @@ mod batches;
 mod chart_view;
 mod charts;
 mod cookie;
-mod cost_cache;
 mod csv_file;
 mod events;
 mod form;
@@ -26,10 +25,10 @@ mod payer;
 mod playground;
 mod queue;
 mod routes;
-mod service;
 mod service_usage;
 mod sessions;
 mod settings;
+mod stats;
 mod usage;
 mod usage_sums;
 mod webhook_views;
@@ -38,8 +37,8 @@ mod zip_archive;
 pub use routes::configure;
 
 use hourly::HourlyCharts;
-use service::StatsCache;
 use service_usage::UsageCache;
+use stats::StatsCache;
 
 /// The caches of the panel.
 #[derive(Default)]

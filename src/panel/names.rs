@@ -1,4 +1,4 @@
-//! Names of accounts, people and keys, each looked up once per answer.
+//! Names of accounts, people and keys, each looked up once per response.
 
 use crate::application::core::Core;
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use tintype_storage::domain::person::PersonId;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{KeyName, StoreError};
 
-/// The names that one answer needs. A name is `None` if its record was deleted; a deleted key keeps its name.
+/// The names that one response needs. A name is `None` if its record was deleted; a deleted key keeps its name.
 #[derive(Default)]
 pub struct Names {
     accounts: HashMap<AccountId, Option<String>>,

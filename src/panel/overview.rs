@@ -1,7 +1,7 @@
 //! The overview page: balance, jobs, deliveries and charts of an account.
 
 use super::Panel;
-use super::{charts, service};
+use super::{charts, stats};
 use crate::api::answers;
 use crate::application::api_keys::MAX_KEYS;
 use crate::application::blocking::blocking;
@@ -51,7 +51,7 @@ pub async fn show(
     if of.caller.is_operator() {
         let people = core.store.people_of(account, 1, None).await?;
         view["has_people"] = json!(!people.items.is_empty());
-        let figures = service::figures(core.clone(), settings, panel).await?;
+        let figures = stats::figures(core.clone(), settings, panel).await?;
         // With several nodes, the database is backed up instead.
         if core.system.node().is_none() {
             view["backup"] = json!({"taken": !figures["last_export_at"].is_null()});

@@ -16,7 +16,7 @@ struct Owner {
     name: String,
 }
 
-async fn answer(core: &Core, id: AccountId) -> HttpResult {
+async fn respond(core: &Core, id: AccountId) -> HttpResult {
     let account = core.store.account(id).await?;
     let account = account.ok_or_else(accounts::no_account)?;
     Ok(HttpResponse::Ok().json(Owner {
@@ -28,17 +28,17 @@ async fn answer(core: &Core, id: AccountId) -> HttpResult {
 /// `GET /jobs/{job_id}/account`.
 pub async fn of_job(_: OperatorCall, path: Path<String>, core: Data<Core>) -> HttpResult {
     let job = jobs::find_in_all(&core, None, jobs::read_id(&path)?).await?;
-    answer(&core, job.account).await
+    respond(&core, job.account).await
 }
 
 /// `GET /batches/{batch_id}/account`.
 pub async fn of_batch(_: OperatorCall, path: Path<String>, core: Data<Core>) -> HttpResult {
     let id = path.parse().map_err(|_| batches::no_batch())?;
     let batch = batches::find_in_all(&core, None, id).await?;
-    answer(&core, batch.ok_or_else(batches::no_batch)?.account).await
+    respond(&core, batch.ok_or_else(batches::no_batch)?.account).await
 }
 
 /// `GET /keys/{key_id}/account`.
 pub async fn of_key(OfOperator { named, .. }: OfOperator<OfKey>, core: Data<Core>) -> HttpResult {
-    answer(&core, named.key.account).await
+    respond(&core, named.key.account).await
 }

@@ -1,15 +1,14 @@
 //! The panel's page and its assets, served from the binary.
 
-use crate::web::assets::{self, Asset};
+use crate::web::assets::Assets;
 use crate::web::problem::HttpResult;
 use actix_web::HttpRequest;
-use std::sync::LazyLock;
 
 macro_rules! assets {
     ($($name:literal),+ $(,)?) => {
-        const ASSETS: &[Asset] = &[
+        static ASSETS: Assets = Assets::new(&[
             $(($name, include_bytes!(concat!("assets/", $name)))),+
-        ];
+        ]);
     };
 }
 
@@ -86,17 +85,14 @@ assets!(
     "page_profile.js",
 );
 
-static TAG: LazyLock<String> = LazyLock::new(|| assets::tag(ASSETS));
-
 /// `GET /panel`: the single page, which shows every view.
 pub async fn page(request: HttpRequest) -> HttpResult {
-    assets::respond(&request, ASSETS, &TAG, "index.html")
+    ASSETS.respond(&request, "index.html")
 }
 
 /// `GET /panel/assets/{name}`.
 pub async fn asset(request: HttpRequest) -> HttpResult {
-    let name = request.match_info().get("name").unwrap_or_default();
-    assets::respond(&request, ASSETS, &TAG, name)
+    ASSETS.respond_to_path(&request)
 }
 
 #[cfg(test)]
@@ -105,6 +101,6 @@ mod tests {
 
     #[test]
     fn assets_are_complete_and_refer_to_no_other_host() {
-        assets::check(ASSETS);
+        ASSETS.assert_self_contained();
     }
 }

@@ -11,20 +11,18 @@ use crate::application::services::{AccountService, GenerationService};
 use crate::application::settings::Settings;
 use crate::application::submit_generation::{begin, submit_generation};
 use crate::images::FAULT_TARGET;
-use crate::inputs::{StagedUpload, StoredUpload, UploadFault};
+use crate::inputs::{self, StagedUpload, StoredUpload, UploadFault};
 use crate::web::access::{OfAccount, path_segment};
 use crate::web::generation_call::{accepted_response, read};
 use crate::web::problem::{Code, HttpResult, Problem};
 use actix_multipart::{Field, Multipart};
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::StreamExt as _;
-use object_store::path::Path;
 use serde_json::{Value, json};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::request::MAX_INPUTS;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tokio::time::timeout;
-use uuid::Uuid;
 
 /// `GET /models`: the models and their prices.
 pub async fn models(
@@ -102,7 +100,7 @@ async fn receive(
 ) -> Result<(Vec<u8>, Vec<StoredUpload>), Problem> {
     let limits = generations.input_limits(account);
     let malformed = |error| Problem::field("body", format!("is not a valid form: {error}"));
-    let prefix = Path::from(format!("inputs/{}", Uuid::new_v4()));
+    let prefix = inputs::new_prefix();
     let mut bytes_left = generations.settings.config.inputs.max_total_bytes;
     let (mut body, mut images) = (None, Vec::new());
     let mut fields = Multipart::new(request.headers(), payload);
@@ -113,7 +111,7 @@ async fn receive(
                 body = Some(text(field, generations.settings.config.server.max_body_bytes).await?)
             }
             "image" if images.len() < MAX_INPUTS => {
-                let stem = prefix.clone().join(format!("h{}", images.len()));
+                let stem = inputs::upload_stem(&prefix, images.len());
                 let name = format!("image[{}]", images.len());
                 let upload = StagedUpload::begin(generations.images.store(), stem, &limits);
                 images.push(image(field, upload, &name, &mut bytes_left).await?);

@@ -3,7 +3,7 @@
 use super::guard::{AUTHENTICATOR, same_site};
 use super::{
     account_list, audit, batches, events, job_images, jobs, key, ledger, overview, owners, pages,
-    playground, queue, service, service_usage, sessions, settings, usage, webhook_views,
+    playground, queue, service_usage, sessions, settings, stats, usage, webhook_views,
 };
 use crate::management::{self, accounts, deliveries, keys, people, webhooks};
 use crate::web::catch_panic::GuardedResource;
@@ -69,7 +69,7 @@ fn of_operator(api: &mut web::ServiceConfig) {
         .service(at("/jobs/{job_id}/account").get(owners::of_job))
         .service(at("/batches/{batch_id}/account").get(owners::of_batch))
         .service(at("/keys/{key_id}/account").get(owners::of_key))
-        .service(at("/stats").get(service::show))
+        .service(at("/stats").get(stats::show))
         .service(at("/nodes").get(management::service::nodes))
         .service(at("/backends/{name}/test").post(management::service::test_backend))
         .service(at("/operator-webhook").get(webhook_views::of_operator))

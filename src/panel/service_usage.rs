@@ -5,7 +5,7 @@ use super::chart_view::figures;
 use super::charts;
 use super::csv_file::{self, CsvSource};
 use super::names::Names;
-use super::service::StatsCache;
+use super::stats::StatsCache;
 use super::usage::DAYS;
 use super::usage_sums::{CSV_HEAD, Sums, csv_lines};
 use crate::application::blocking::blocking;
@@ -105,7 +105,7 @@ pub async fn csv(
         after: None,
     };
     let head = format!("account_id,account_name,{CSV_HEAD}");
-    csv_file::answer("usage.csv", &head, reader).await
+    csv_file::respond("usage.csv", &head, reader).await
 }
 
 struct Reader {

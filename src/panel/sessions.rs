@@ -44,7 +44,7 @@ pub async fn sign_in(
     signed_in(&accounts.core, &accounts.settings, session)
 }
 
-/// Answers with the session and its cookie.
+/// Responds with the session and its cookie.
 pub fn signed_in(core: &Core, settings: &Settings, session: NewSession) -> HttpResult {
     let lifetime = Session::LIFETIME.as_secs();
     let cookie = cookie::write(&settings.public_url, &session.id, lifetime);

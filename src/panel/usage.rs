@@ -44,7 +44,7 @@ pub async fn csv(
         account,
         days: charts::days_param(&request, DAYS)?,
     };
-    csv_file::answer(&format!("usage-{account}.csv"), CSV_HEAD, file).await
+    csv_file::respond(&format!("usage-{account}.csv"), CSV_HEAD, file).await
 }
 
 fn view(accounts: &AccountService, account: AccountId, days: i64) -> Result<Value, StoreError> {

@@ -5,17 +5,17 @@
 
 mod job_images;
 
-use crate::web::assets::{self, Asset};
+use crate::web::assets::Assets;
 use crate::web::catch_panic::GuardedResource;
 use crate::web::problem::{HttpResult, Problem};
+use crate::web::read_only::read_only;
 use actix_web::{HttpRequest, web};
-use std::sync::LazyLock;
 
 macro_rules! assets {
     ($($name:literal from $folder:literal),+ $(,)?) => {
-        const ASSETS: &[Asset] = &[
+        static ASSETS: Assets = Assets::new(&[
             $(($name, include_bytes!(concat!($folder, "/", $name)))),+
-        ];
+        ]);
     };
 }
 
@@ -39,22 +39,10 @@ assets!(
     "icon.svg" from "../panel/assets",
 );
 
-static TAG: LazyLock<String> = LazyLock::new(|| assets::tag(ASSETS));
-
 pub fn configure(service: &mut web::ServiceConfig) {
     service
-        .service(
-            web::resource(["/docs", "/docs/"])
-                .route(web::get().to(page))
-                .route(web::head().to(page))
-                .default_service(web::to(wrong_method)),
-        )
-        .service(
-            web::resource("/docs/assets/{name}")
-                .route(web::get().to(asset))
-                .route(web::head().to(asset))
-                .default_service(web::to(wrong_method)),
-        )
+        .service(read_only(web::resource(["/docs", "/docs/"]), page))
+        .service(read_only(web::resource("/docs/assets/{name}"), asset))
         .service(
             GuardedResource::new(
                 web::resource("/docs/clients/jobs/{job_id}/picture"),
@@ -72,16 +60,11 @@ pub fn configure(service: &mut web::ServiceConfig) {
 }
 
 async fn page(request: HttpRequest) -> HttpResult {
-    assets::respond(&request, ASSETS, &TAG, "index.html")
+    ASSETS.respond(&request, "index.html")
 }
 
 async fn asset(request: HttpRequest) -> HttpResult {
-    let name = request.match_info().get("name").unwrap_or_default();
-    assets::respond(&request, ASSETS, &TAG, name)
-}
-
-async fn wrong_method() -> HttpResult {
-    Err(Problem::method_not_allowed("GET, HEAD"))
+    ASSETS.respond_to_path(&request)
 }
 
 async fn wrong_image_method() -> HttpResult {
@@ -94,6 +77,6 @@ mod tests {
 
     #[test]
     fn the_assets_are_complete_and_name_no_other_host() {
-        assets::check(ASSETS);
+        ASSETS.assert_self_contained();
     }
 }

@@ -101,15 +101,17 @@ fn encode(pixels: &Pixels, part: Rect, format: ImageFormat) -> Result<Vec<u8>, E
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crc32fast::hash as crc;
     use image::{DynamicImage, Rgb, RgbImage};
     use std::io::Cursor;
     use tintype_imaging::DecodePermits;
 
     fn validate(bytes: Vec<u8>, ratio: AspectRatio) -> Result<Vec<u8>, GenerateError> {
-        let kept = DecodePermits::unshared(|permit| super::validate(permit, bytes, ratio))?;
-        let told = (kept.probed.format, kept.probed.width, kept.probed.height);
-        assert_eq!(told, size(&kept.bytes), "what is told is what is kept");
-        Ok(kept.bytes)
+        let CheckedImage { bytes, probed } =
+            DecodePermits::unshared(|permit| super::validate(permit, bytes, ratio))?;
+        let reported = (probed.format, probed.width, probed.height);
+        assert_eq!(reported, size(&bytes), "the properties of the final bytes");
+        Ok(bytes)
     }
 
     fn file(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {
@@ -209,8 +211,8 @@ mod tests {
             assert!(matches!(bytes, Err(GenerateError::Broken(_))));
         }
         let avif = b"\0\0\0\x14ftypavif\0\0\0\0avif".to_vec();
-        let told = validate(avif, ratio("1:1")).unwrap_err();
-        assert!(matches!(&told, GenerateError::Broken(text) if text.contains("AVIF")));
+        let error = validate(avif, ratio("1:1")).unwrap_err();
+        assert!(matches!(&error, GenerateError::Broken(text) if text.contains("AVIF")));
     }
 
     #[test]
@@ -225,16 +227,5 @@ mod tests {
             let error = validate(png, ratio("1:1")).unwrap_err().to_string();
             assert!(error.contains("outside the accepted range"), "{error}");
         }
-    }
-
-    fn crc(bytes: &[u8]) -> u32 {
-        let mut crc = u32::MAX;
-        for byte in bytes {
-            crc ^= u32::from(*byte);
-            for _ in 0..8 {
-                crc = (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg());
-            }
-        }
-        !crc
     }
 }

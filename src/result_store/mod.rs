@@ -3,8 +3,8 @@
 mod check;
 mod kept_inputs;
 
-use crate::image_decoding::RESULTS;
-use crate::images::Images;
+use crate::image_decoding::RESULT_DECODING;
+use crate::images::{Images, RESULTS};
 use crate::request_text;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -44,9 +44,9 @@ impl Writers {
     fn key(self, job: &Job, extension: &str) -> String {
         match (self, &job.state) {
             (Self::Nodes, JobState::Processing { runs, .. }) => {
-                format!("results/{}.{runs}.{extension}", job.id)
+                format!("{RESULTS}/{}.{runs}.{extension}", job.id)
             }
-            _ => format!("results/{}.{extension}", job.id),
+            _ => format!("{RESULTS}/{}.{extension}", job.id),
         }
     }
 }
@@ -124,7 +124,7 @@ fn probe(bytes: &[u8]) -> Result<ImageProperties, GenerateError> {
 /// Validates on the blocking pool. Decoders may panic on hostile bytes; a panic counts as a fault of the backend.
 async fn validate(job: &Job, bytes: Vec<u8>) -> Result<CheckedImage, GenerateError> {
     let ratio = job.ratio;
-    let checking = RESULTS.run(job.account, move |permit| {
+    let checking = RESULT_DECODING.run(job.account, move |permit| {
         check::validate(permit, bytes, ratio)
     });
     checking.await.unwrap_or_else(|error| {
@@ -242,15 +242,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_image_is_stored_despite_a_temporary_store_failure() {
         let (dir, images) = blocked();
-        let way = dir.path().join("objects/results");
+        let obstacle = dir.path().join("objects/results");
         let clear = async {
             sleep(Duration::from_secs(4)).await;
-            fs::remove_file(&way).unwrap();
+            fs::remove_file(&obstacle).unwrap();
         };
         let bytes = Bytes::from_static(b"the very image");
         let put = put(&images, JOB, "results/a.png", bytes.clone(), "image/png");
-        let (put, ()) = tokio::join!(put, clear);
-        put.expect("stored");
+        let (stored, ()) = tokio::join!(put, clear);
+        stored.unwrap();
         assert_eq!(images.get("results/a.png").await.unwrap(), bytes);
     }
 

@@ -308,7 +308,7 @@ impl Stores {
             None => Writers::One,
         };
         let result_store = ResultStore::new(images.clone(), writers);
-        let token = secrets.admin_token(config)?.token;
+        let token = secrets.admin_token(config)?;
         Ok(Self {
             store,
             clock,

@@ -2,9 +2,10 @@
 
 use super::object_store::open_images;
 use super::start_error::StartError;
+use crate::admin_token;
+use crate::cluster_secret::derive_key;
 use crate::config::{Config, Secret};
 use crate::images::{FileSigningKey, Images};
-use crate::secrets::{self, AdminToken, derive_key};
 use crate::webhooks::{Vault, VaultError};
 use tintype_storage::store::Store;
 
@@ -29,13 +30,13 @@ impl InstanceSecrets {
 
     /// # Errors
     /// The file of the token cannot be used.
-    pub fn admin_token(&self, config: &Config) -> Result<AdminToken, StartError> {
+    pub fn admin_token(&self, config: &Config) -> Result<Secret, StartError> {
         let token = match self {
-            Self::DataDir => secrets::admin_token(config),
-            Self::Cluster(secret) => secrets::admin_token_of_node(config, secret),
+            Self::DataDir => admin_token::load(config),
+            Self::Cluster(secret) => admin_token::load_of_node(config, secret),
         };
         token.map_err(|error| StartError::Token {
-            path: secrets::token_file(&config.storage.data_dir),
+            path: admin_token::token_file(&config.storage.data_dir),
             error,
         })
     }

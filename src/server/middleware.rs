@@ -70,8 +70,8 @@ async fn handle<B: MessageBody + 'static>(
     if let Some(refusal) =
         core.and_then(|core| early_refusal(core, request.method(), request.path()))
     {
-        let answer = rendered(refusal).error_response();
-        return Ok(with_headers(request.into_response(answer), id));
+        let response = rendered(refusal).error_response();
+        return Ok(with_headers(request.into_response(response), id));
     }
     let outage = database_outage::wait_until_abort(core.cloned());
     if AUDITED
@@ -81,12 +81,12 @@ async fn handle<B: MessageBody + 'static>(
         request.extensions_mut().insert(id.clone());
     }
     // Nothing here may hold a second handle on the request: the router needs exclusive access.
-    let answer = tokio::select! {
+    let outcome = tokio::select! {
         biased;
-        answer = AssertUnwindSafe(next.call(request)).catch_unwind() => answer,
+        outcome = AssertUnwindSafe(next.call(request)).catch_unwind() => outcome,
         () = outage => return Err(rendered(error::database_unavailable().into()).into()),
     };
-    let mut response = match answer {
+    let mut response = match outcome {
         Ok(Ok(response)) => response.map_into_boxed_body(),
         Ok(Err(error)) => return Err(rendered(problem_of(&error, id)).into()),
         Err(_) => {
@@ -97,12 +97,11 @@ async fn handle<B: MessageBody + 'static>(
     let problem = response.response_mut().extensions_mut().remove::<Problem>();
     if let Some(problem) = problem {
         tracing::debug!(request_id = %id.as_str(), %problem, "refused");
-        let answer = render(&problem, dialect, id.as_str());
-        response = response.into_response(answer);
+        response = response.into_response(render(&problem, dialect, id.as_str()));
     }
     if let Some(unread) = unread {
-        let (request, answer) = response.into_parts();
-        response = ServiceResponse::new(request, unread.until_sent(answer));
+        let (request, sent) = response.into_parts();
+        response = ServiceResponse::new(request, unread.until_sent(sent));
     }
     Ok(with_headers(response, id))
 }
@@ -152,11 +151,11 @@ impl ResponseError for RenderedProblem {
     }
 
     fn error_response(&self) -> HttpResponse<BoxBody> {
-        let mut answer = render(&self.problem, self.dialect, self.id.as_str());
-        self.id.write(answer.headers_mut());
+        let mut response = render(&self.problem, self.dialect, self.id.as_str());
+        self.id.write(response.headers_mut());
         match self.unread.clone() {
-            Some(unread) => unread.until_sent(answer),
-            None => answer,
+            Some(unread) => unread.until_sent(response),
+            None => response,
         }
     }
 }
@@ -190,11 +189,11 @@ mod tests {
         let app = init_service(app).await;
         let call = TestRequest::get().uri("/").to_request();
         let error = try_call_service(&app, call).await.err();
-        let answer = error.map(|it| it.error_response());
-        let answer = answer.expect("the error that the server renders");
-        assert_eq!(answer.status(), 500);
-        assert!(answer.headers().contains_key(REQUEST_ID));
-        let body = actix_web::body::to_bytes(answer.into_body()).await;
+        let response = error.map(|it| it.error_response());
+        let response = response.expect("the error that the server renders");
+        assert_eq!(response.status(), 500);
+        assert!(response.headers().contains_key(REQUEST_ID));
+        let body = actix_web::body::to_bytes(response.into_body()).await;
         let body: serde_json::Value = serde_json::from_slice(&body.unwrap()).unwrap();
         assert_eq!(body["code"], "internal");
     }
@@ -210,10 +209,10 @@ mod tests {
             .route("/v1/images/edits", web::post().to(CatchPanic(panicking)));
         let app = init_service(app).await;
         let call = TestRequest::post().uri("/v1/images/edits").to_request();
-        let answer = call_service(&app, call).await;
-        assert_eq!(answer.status(), 500);
-        assert!(answer.headers().contains_key(REQUEST_ID));
-        let body: serde_json::Value = read_body_json(answer).await;
+        let response = call_service(&app, call).await;
+        assert_eq!(response.status(), 500);
+        assert!(response.headers().contains_key(REQUEST_ID));
+        let body: serde_json::Value = read_body_json(response).await;
         assert!(body["error"]["message"].is_string(), "{body}");
     }
 }

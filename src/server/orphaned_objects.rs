@@ -3,6 +3,7 @@
 
 use crate::application::services::JobService;
 use crate::images::{ImagesError, UPLOADS, upload_key};
+use crate::inputs;
 use crate::request_text;
 use futures_util::TryStreamExt as _;
 use std::collections::HashSet;
@@ -36,7 +37,7 @@ pub struct ObjectKind {
 /// Each step reads all live jobs.
 pub const INPUTS: ObjectKind = ObjectKind {
     name: "input images",
-    prefix: "inputs",
+    prefix: inputs::PREFIX,
     step: 1_000,
     max_steps: 10,
     retain_orphans: retain_orphaned_inputs,

@@ -3,32 +3,34 @@
 use super::client_address::client_address;
 use super::rate_headers;
 use crate::application::api_key_cache::{FoundKey, Reading};
+use crate::application::error::Error;
 use crate::application::payer::Payer;
 use crate::application::rate_limit::RateStates;
 use crate::application::services::AccountService;
 use crate::observability::request_log;
 use actix_web::HttpRequest;
 use actix_web::http::Method;
+use ipnet::IpNet;
 use std::net::IpAddr;
-use tintype_storage::domain::api_key::KeyRefusal;
-use tintype_storage::domain::caller::ShownKey;
+use tintype_storage::domain::caller::{CallerRefusal, ShownKey};
 use tintype_storage::store::StoreError;
 
-/// Why a key was rejected.
+/// Why a call was not authenticated.
 #[derive(Debug, thiserror::Error)]
-pub enum KeyRejected {
-    /// Malformed or unknown.
-    #[error("the API key is not valid; check that you copied all of it")]
-    Unknown,
-    /// The key or its account is deactivated, or the key has expired.
+pub enum AuthFailure {
     #[error(transparent)]
-    Key(#[from] KeyRefusal),
-    /// The key does not allow the address of the call.
-    #[error("the API key may not be used from {}", .0.map_or_else(|| "an unknown address".to_owned(), |it| it.to_string()))]
-    Address(Option<IpAddr>),
-    /// The store failed.
+    Refused(#[from] CallerRefusal),
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<AuthFailure> for Error {
+    fn from(failure: AuthFailure) -> Self {
+        match failure {
+            AuthFailure::Refused(refusal) => refusal.into(),
+            AuthFailure::Store(error) => error.into(),
+        }
+    }
 }
 
 /// Authenticates a call by its key, records the use of the key and counts the call.
@@ -36,7 +38,7 @@ pub async fn authenticate(
     request: &HttpRequest,
     accounts: &AccountService,
     text: &str,
-) -> Result<Payer, KeyRejected> {
+) -> Result<Payer, AuthFailure> {
     let reading = match *request.method() {
         Method::POST => Reading::BeforeJobs,
         _ => Reading::Key,
@@ -50,7 +52,7 @@ pub async fn authenticate_cached(
     request: &HttpRequest,
     accounts: &AccountService,
     text: &str,
-) -> Result<Payer, KeyRejected> {
+) -> Result<Payer, AuthFailure> {
     let key = match find(request, accounts, text, Reading::Nothing).await {
         Ok(key) => key,
         // Another node may have changed the key since.
@@ -65,7 +67,7 @@ pub async fn reauthenticate(
     accounts: &AccountService,
     text: &str,
     cached: &Payer,
-) -> Result<Payer, KeyRejected> {
+) -> Result<Payer, AuthFailure> {
     let key = find(request, accounts, text, Reading::BeforeJobs).await;
     // A refusal must not reveal the limits of the key.
     let key = key.inspect_err(|_| rate_headers::forget(request))?;
@@ -114,17 +116,17 @@ async fn find(
     accounts: &AccountService,
     text: &str,
     reading: Reading,
-) -> Result<AuthenticatedKey, KeyRejected> {
+) -> Result<AuthenticatedKey, AuthFailure> {
     let now = accounts.core.now();
     let keys = &accounts.auth.api_keys;
     let found = keys.find(&accounts.core.store, text, now, reading).await?;
-    let found = found.ok_or(KeyRejected::Unknown)?;
-    found.admit(now)?;
+    let found = found.ok_or(CallerRefusal::Unknown)?;
+    found.admit(now).map_err(CallerRefusal::from)?;
     let address = client_address(request, accounts);
     if !found.key.allowed_ips.is_empty()
         && !address.is_some_and(|it| found.key.admits_from(it.into()))
     {
-        return Err(KeyRejected::Address(address));
+        return Err(CallerRefusal::Address(address.map(IpNet::from)).into());
     }
     found.note_use(now);
     request_log::note_account(request, found.key.account);

@@ -1,6 +1,6 @@
 //! Extractors that authenticate a client by its API key, or the operator by the token.
 
-use super::api_key_auth::{self, KeyRejected};
+use super::api_key_auth;
 use super::audit_context;
 use super::bearer::{self, NoBearer};
 use super::problem::{Code, Problem};
@@ -39,8 +39,7 @@ impl CachedPrincipal {
         }
         let accounts = service(request)?;
         let token = bearer(request, "<API_KEY>")?;
-        let read = api_key_auth::reauthenticate(request, accounts, token, &self.caller).await;
-        read.map_err(to_problem)
+        Ok(api_key_auth::reauthenticate(request, accounts, token, &self.caller).await?)
     }
 }
 
@@ -81,26 +80,15 @@ fn unauthorized(detail: impl Into<String>) -> Problem {
 async fn authenticate(request: HttpRequest) -> Result<Principal, Problem> {
     let accounts = service(&request)?;
     let token = bearer(&request, "<API_KEY>")?;
-    let admitted = api_key_auth::authenticate(&request, accounts, token).await;
-    let caller = admitted.map_err(to_problem)?;
+    let caller = api_key_auth::authenticate(&request, accounts, token).await?;
     Ok(Principal { caller })
 }
 
 async fn authenticate_cached(request: HttpRequest) -> Result<CachedPrincipal, Problem> {
     let accounts = service(&request)?;
     let token = bearer(&request, "<API_KEY>")?;
-    let recognized = api_key_auth::authenticate_cached(&request, accounts, token).await;
-    let caller = recognized.map_err(to_problem)?;
+    let caller = api_key_auth::authenticate_cached(&request, accounts, token).await?;
     Ok(CachedPrincipal { caller })
-}
-
-fn to_problem(rejected: KeyRejected) -> Problem {
-    match rejected {
-        KeyRejected::Unknown | KeyRejected::Key(_) => unauthorized(rejected.to_string()),
-        // Not 401: the key is valid, and any other key would be refused from this address too.
-        KeyRejected::Address(_) => Problem::new(Code::AddressNotAllowed, rejected.to_string()),
-        KeyRejected::Store(error) => error.into(),
-    }
 }
 
 async fn authenticate_operator(request: HttpRequest) -> Result<Operator, Problem> {

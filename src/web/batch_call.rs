@@ -120,18 +120,18 @@ pub async fn submit(
         .await;
     let found = found.map_err(Error::from)?;
     let batch = found.ok_or_else(error::internal)?;
-    let mut answer = HttpResponse::Accepted();
+    let mut response = HttpResponse::Accepted();
     let path = format!(
         "{}/api/v1/batches/{}",
         generations.settings.public_url, accepted.batch
     );
-    answer.insert_header((header::LOCATION, path));
-    answer.insert_header((header::RETRY_AFTER, "2"));
-    answer.insert_header((header::CACHE_CONTROL, "no-store"));
+    response.insert_header((header::LOCATION, path));
+    response.insert_header((header::RETRY_AFTER, "2"));
+    response.insert_header((header::CACHE_CONTROL, "no-store"));
     if accepted.replayed {
-        answer.insert_header(idempotency_key::REPLAYED);
+        response.insert_header(idempotency_key::REPLAYED);
     }
-    Ok(answer.json(answers::batch(jobs, &batch).await?))
+    Ok(response.json(answers::batch(jobs, &batch).await?))
 }
 
 /// Combines body, headers and query into a request, or lists the faults of all three.

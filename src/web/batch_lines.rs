@@ -1,10 +1,10 @@
 //! Streams JSON Lines about the requests of a batch, in their order.
 
 use super::problem::Problem;
+use super::{no_store, streaming};
 use crate::application::error::Error;
 use crate::application::jobs::image_url;
 use crate::application::services::JobService;
-use actix_web::http::{Method, header};
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use futures_util::stream;
@@ -37,13 +37,6 @@ pub fn respond<W>(
 where
     W: AsyncFn(&JobService, &Job) -> Result<Option<Vec<u8>>, Error> + 'static,
 {
-    let mut answer = HttpResponse::Ok();
-    answer.content_type("application/x-ndjson");
-    answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    if request.method() == Method::HEAD {
-        // Not `finish`, which would say that GET answers nothing: `Content-Length: 0`.
-        return answer.streaming(stream::empty::<Result<Bytes, Problem>>());
-    }
     let jobs = Jobs::of(service, batch);
     let lines = stream::unfold(Some((jobs, write)), |rest| async move {
         let (jobs, write) = rest?;
@@ -54,7 +47,9 @@ where
             Err(error) => Some((Err(Problem::from(error)), None)),
         }
     });
-    answer.streaming(lines)
+    let mut response = no_store::ok();
+    response.content_type("application/x-ndjson");
+    streaming::respond(request, &mut response, lines)
 }
 
 /// Returns the lines of the next jobs, and the remaining jobs; no lines at the end.

@@ -154,11 +154,11 @@ pub fn media_type(request: &HttpRequest) -> Result<Option<MediaType>, BodyFault>
     }
 }
 
-fn check_encoding(request: &HttpRequest) -> Result<(), BodyFault> {
+pub fn check_encoding(request: &HttpRequest) -> Result<(), BodyFault> {
     let mut encodings = request.headers().get_all(header::CONTENT_ENCODING);
     if encodings.any(|it| !it.as_bytes().eq_ignore_ascii_case(b"identity")) {
         return Err(BodyFault::Unsupported(
-            "Content-Encoding is not supported; send the body unencoded",
+            "Content-Encoding is not supported; send the body uncompressed",
         ));
     }
     Ok(())

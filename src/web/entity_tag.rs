@@ -22,14 +22,14 @@ pub fn respond(
 ) -> HttpResponse {
     let tag = EntityTag::new_strong(tag);
     let is_known = is_not_modified(request, &tag);
-    let mut answer = match is_known {
+    let mut response = match is_known {
         true => HttpResponse::NotModified(),
         false => HttpResponse::Ok(),
     };
-    answer.insert_header((header::CACHE_CONTROL, cache_control));
-    answer.insert_header(header::ETag(tag));
+    response.insert_header((header::CACHE_CONTROL, cache_control));
+    response.insert_header(header::ETag(tag));
     match is_known {
-        true => answer.finish(),
-        false => send(&mut answer),
+        true => response.finish(),
+        false => send(&mut response),
     }
 }

@@ -52,18 +52,18 @@ pub fn accepted_response(
     AcceptedJob { job, replayed }: AcceptedJob,
 ) -> HttpResponse {
     let status_url = format!("/api/v1/jobs/{job}");
-    let mut answer = HttpResponse::Accepted();
-    answer.insert_header((
+    let mut response = HttpResponse::Accepted();
+    response.insert_header((
         header::LOCATION,
         format!("{}{status_url}", settings.public_url),
     ));
-    answer.insert_header((header::RETRY_AFTER, "2"));
-    answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    request_log::note_job_in_answer(&mut answer, job);
+    response.insert_header((header::RETRY_AFTER, "2"));
+    response.insert_header((header::CACHE_CONTROL, "no-store"));
+    request_log::note_job_in_response(&mut response, job);
     if replayed {
-        answer.insert_header(idempotency_key::REPLAYED);
+        response.insert_header(idempotency_key::REPLAYED);
     }
-    answer.json(CreatedJob {
+    response.json(CreatedJob {
         job_id: job.into(),
         status: "queued".into(),
         status_url: status_url.into(),

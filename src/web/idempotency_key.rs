@@ -12,11 +12,11 @@ const MAX_CHARS: usize = 255;
 
 /// 201
 pub fn creation_response(is_replay: bool) -> HttpResponseBuilder {
-    let mut answer = HttpResponse::Created();
+    let mut response = HttpResponse::Created();
     if is_replay {
-        answer.insert_header(REPLAYED);
+        response.insert_header(REPLAYED);
     }
-    answer
+    response
 }
 
 /// Parses the header; `None` without it.

@@ -3,8 +3,7 @@
 use super::entity_tag;
 use super::problem::{FieldFault, Problem};
 use crate::application::image_views::{View, ViewFormat, WIDTHS};
-use crate::images::serve::CONTENT_SECURITY_POLICY;
-use actix_web::http::header;
+use crate::images::serve::insert_image_headers;
 use actix_web::{HttpRequest, HttpResponse};
 use bytes::Bytes;
 
@@ -81,14 +80,9 @@ pub fn respond(
     cache: &str,
 ) -> HttpResponse {
     let tag = entity_tag::of([&*bytes]);
-    entity_tag::respond(request, tag, cache, |answer| {
-        let key = view.key(image);
-        let name = key.rsplit('/').next().unwrap_or_default();
-        let disposition = format!("inline; filename=\"{name}\"");
-        answer.insert_header((header::CONTENT_DISPOSITION, disposition));
-        answer.insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"));
-        answer.insert_header((header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY));
-        answer.content_type(view.format.media_type()).body(bytes)
+    entity_tag::respond(request, tag, cache, |response| {
+        insert_image_headers(response, &view.key(image));
+        response.body(bytes)
     })
 }
 

@@ -5,8 +5,8 @@ use super::image_view::{self, ViewQuery};
 use super::problem::{Code, HttpResult, Problem};
 use crate::application::image_views;
 use crate::application::services::JobService;
-use crate::images::serve::CONTENT_SECURITY_POLICY;
-use crate::images::{FAULT_TARGET, ImagesError, media_type};
+use crate::images::serve::insert_image_headers;
+use crate::images::{FAULT_TARGET, ImagesError};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::TryStreamExt as _;
@@ -37,17 +37,10 @@ pub async fn respond(request: &HttpRequest, jobs: &web::Data<JobService>, job: &
         ));
     }
     let found = jobs.images.reader(key).await.map_err(to_problem)?;
-    let name = key.rsplit('/').next().unwrap_or_default();
-    Ok(HttpResponse::Ok()
-        .content_type(media_type(key))
-        .insert_header((header::CACHE_CONTROL, CACHE_FOREVER))
-        .insert_header((
-            header::CONTENT_DISPOSITION,
-            format!("inline; filename=\"{name}\""),
-        ))
-        .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
-        .insert_header((header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY))
-        .streaming(found.into_stream().map_err(std::io::Error::other)))
+    let mut response = HttpResponse::Ok();
+    response.insert_header((header::CACHE_CONTROL, CACHE_FOREVER));
+    insert_image_headers(&mut response, key);
+    Ok(response.streaming(found.into_stream().map_err(std::io::Error::other)))
 }
 
 fn to_problem(error: ImagesError) -> Problem {

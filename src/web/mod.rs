@@ -29,5 +29,7 @@ pub mod problem;
 mod problem_codes;
 pub(crate) mod query;
 pub(crate) mod rate_headers;
+pub(crate) mod read_only;
 pub(crate) mod request_id;
+pub(crate) mod streaming;
 pub(crate) mod unread_body;

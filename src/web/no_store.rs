@@ -6,9 +6,9 @@ use serde::Serialize;
 
 /// 200
 pub fn ok() -> HttpResponseBuilder {
-    let mut answer = HttpResponse::Ok();
-    answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    answer
+    let mut response = HttpResponse::Ok();
+    response.insert_header((header::CACHE_CONTROL, "no-store"));
+    response
 }
 
 /// 200 with a JSON body.

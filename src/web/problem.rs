@@ -9,7 +9,7 @@ use actix_web::{HttpResponse, ResponseError};
 pub use super::problem_codes::Code;
 pub use crate::application::error::FieldFault;
 
-/// The answer of a handler.
+/// What a handler returns.
 pub type HttpResult = Result<HttpResponse, Problem>;
 
 #[derive(Clone, Debug, thiserror::Error)]
@@ -88,16 +88,16 @@ impl Problem {
             request_id: request_id.into(),
             errors: self.errors.iter().map(fault).collect(),
         };
-        let mut answer = HttpResponse::build(self.code.status());
-        answer.content_type("application/problem+json");
-        answer.insert_header((header::CACHE_CONTROL, "no-store"));
+        let mut response = HttpResponse::build(self.code.status());
+        response.content_type("application/problem+json");
+        response.insert_header((header::CACHE_CONTROL, "no-store"));
         if let Some(seconds) = self.retry_after {
-            answer.insert_header((header::RETRY_AFTER, seconds));
+            response.insert_header((header::RETRY_AFTER, seconds));
         }
         for header in &self.headers {
-            answer.append_header(header.clone());
+            response.append_header(header.clone());
         }
-        answer.body(serde_json::to_vec(&body).unwrap_or_default())
+        response.body(serde_json::to_vec(&body).unwrap_or_default())
     }
 }
 
@@ -108,9 +108,9 @@ impl ResponseError for Problem {
 
     /// Carries the problem to the outermost layer, which knows the request id and renders it.
     fn error_response(&self) -> HttpResponse<BoxBody> {
-        let mut answer = HttpResponse::new(self.code.status());
-        answer.extensions_mut().insert(self.clone());
-        answer
+        let mut response = HttpResponse::new(self.code.status());
+        response.extensions_mut().insert(self.clone());
+        response
     }
 }
 

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_that_are_safe_to_log() {
+    fn only_short_ids_of_plain_characters_are_safe_to_log() {
         for good in ["a", "A-Z_0.9", &"x".repeat(128)] {
             assert!(is_safe_to_log(good), "{good}");
         }

@@ -50,8 +50,8 @@ pub fn keep(request: &mut ServiceRequest) -> Option<Unread> {
 
 impl Unread {
     /// Drops the reader once the response is sent.
-    pub fn until_sent(self, answer: HttpResponse<BoxBody>) -> HttpResponse<BoxBody> {
-        answer.map_body(|_, body| {
+    pub fn until_sent(self, response: HttpResponse<BoxBody>) -> HttpResponse<BoxBody> {
+        response.map_body(|_, body| {
             BoxBody::new(BodyWithReader {
                 body,
                 _payload: self.0,

@@ -148,10 +148,10 @@ mod tests {
                 SignatureReport::new(&[new], &Headers::default(), b"", Timestamp::from_millis(0)),
             ),
         ];
-        let said: Vec<String> = cases
+        let reports: Vec<String> = cases
             .iter()
             .map(|(name, it)| format!("{name}: {}\n  {}\n", it.verifies(), it.lines().join("\n  ")))
             .collect();
-        insta::assert_snapshot!(said.concat());
+        insta::assert_snapshot!(reports.concat());
     }
 }

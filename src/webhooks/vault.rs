@@ -3,9 +3,9 @@
 //! The service signs with these secrets, so it cannot hash them as it hashes API keys. The records alone, such as a backup without
 //! key files, do not suffice to forge a delivery.
 
+use crate::cluster_secret::derive_key;
 use crate::config;
 use crate::private_file::{self, has_open_mode};
-use crate::secrets::derive_key;
 use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use std::fs;
@@ -215,7 +215,6 @@ impl Decision for StoreFirstKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-
     use std::os::unix::fs::PermissionsExt as _;
     use std::thread;
     use tintype_storage::domain::ids::AccountId;

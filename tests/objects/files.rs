@@ -24,7 +24,7 @@ struct Server {
 
 /// The route as the service registers it, with its errors.
 async fn file(request: HttpRequest, images: web::Data<Images>) -> HttpResponse {
-    let outcome = serve::answer(&request, &images, Utc::now()).await;
+    let outcome = serve::respond(&request, &images, Utc::now()).await;
     outcome.unwrap_or_else(|error| Problem::from(error).render("the-request"))
 }
 

@@ -66,7 +66,7 @@ fn headers(counted: &RateStates) -> [String; 2] {
 }
 
 #[test]
-fn a_burst_and_then_the_sustained_rate() {
+fn a_key_gets_its_burst_and_then_the_sustained_rate() {
     let bench = Bench::new(None);
     let limited = key(1, limit(5, 10));
     assert_eq!(bench.admitted(&limited, 30), 10);

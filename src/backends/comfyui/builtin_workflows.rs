@@ -11,7 +11,6 @@ const TEXT: &str = include_str!("workflows/text.json");
 const IMAGE: &str = include_str!("workflows/image.json");
 
 /// # Errors
-///
 /// A test proves that there are none.
 pub fn text() -> Result<Workflow, WorkflowFault> {
     Workflow::parse(TEXT, Purpose::Text)
@@ -20,7 +19,6 @@ pub fn text() -> Result<Workflow, WorkflowFault> {
 /// Image-to-image with this number of input images, at least one.
 ///
 /// # Errors
-///
 /// A test proves that there are none.
 pub fn image(inputs: usize) -> Result<Workflow, WorkflowFault> {
     Workflow::parse(&image_graph(inputs)?.to_string(), Purpose::Image)
@@ -29,7 +27,6 @@ pub fn image(inputs: usize) -> Result<Workflow, WorkflowFault> {
 /// A file to start an own workflow from: text-to-image for no inputs, else image-to-image with this number of inputs.
 ///
 /// # Errors
-///
 /// A test proves that there are none.
 pub fn file(inputs: usize) -> Result<String, WorkflowFault> {
     match inputs {

@@ -73,7 +73,6 @@ pub struct Workflow {
 
 impl Workflow {
     /// # Errors
-    ///
     /// See [`WorkflowFault`].
     pub fn parse(text: &str, purpose: Purpose) -> Result<Self, WorkflowFault> {
         let value: Value =

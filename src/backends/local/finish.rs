@@ -1,7 +1,7 @@
 //! Checks a generated image: a single-colour image is a failure; an image below the requested size is enlarged.
 
 use crate::backends::upstream::decoding;
-use crate::image_decoding::RESULTS;
+use crate::image_decoding::RESULT_DECODING;
 use image::imageops::FilterType;
 use tintype_actors::ports::{GenerateError, GeneratedImage};
 use tintype_imaging::decoding::open_any;
@@ -16,7 +16,6 @@ const MIN_SIDE: u32 = 16;
 /// An image that is large enough stays byte for byte. Works on the blocking pool: a large image takes a second or two.
 ///
 /// # Errors
-///
 /// `Broken` for an invalid image and for one of a single colour. These servers return a single colour when the model has failed
 /// (numbers out of range, a missing autoencoder or text encoder), and the caller must not pay for it.
 pub async fn finish(
@@ -24,7 +23,7 @@ pub async fn finish(
     bytes: Vec<u8>,
     wanted: (u32, u32),
 ) -> Result<GeneratedImage, GenerateError> {
-    let bytes = decoding(&RESULTS, account, move |permit| {
+    let bytes = decoding(&RESULT_DECODING, account, move |permit| {
         cover(permit, bytes, wanted)
     })
     .await?;

@@ -5,7 +5,7 @@
 
 use crate::backends::inputs::{self, Accepts};
 use crate::backends::upstream::decoding;
-use crate::image_decoding::INPUTS;
+use crate::image_decoding::INPUT_DECODING;
 use crate::images::Images;
 use tintype_actors::ports::{GenerateError, GenerationTask};
 use tintype_imaging::fit::FittedImage;
@@ -24,7 +24,6 @@ const ACCEPTS: Accepts = Accepts {
 /// Loads the input images of a task from the object store.
 ///
 /// # Errors
-///
 /// As [`inputs::load`]; also `Unsound` for an image with an intact header and damaged data.
 pub async fn load(
     images: &Images,
@@ -33,7 +32,7 @@ pub async fn load(
     let originals = inputs::load(images, task, ACCEPTS).await?;
     for (at, original) in originals.iter().enumerate() {
         let bytes = original.bytes.clone();
-        let inspection = decoding(&INPUTS, task.account, move |permit| {
+        let inspection = decoding(&INPUT_DECODING, task.account, move |permit| {
             open_any(permit, &bytes).and_then(OpenedImage::inspect)
         });
         if inspection.await.is_err() {

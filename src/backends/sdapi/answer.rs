@@ -28,7 +28,6 @@ pub struct UpscaleAnswer {
 
 pub trait ImageAnswer: DeserializeOwned + Send + 'static {
     /// # Errors
-    ///
     /// See [`NoImage`].
     fn image(self) -> Result<AnsweredImage, NoImage>;
 }

@@ -68,12 +68,14 @@ pub async fn call(
     state: web::Data<CompatState>,
 ) -> HttpResponse {
     let (version, rest) = path.into_inner();
-    let admitted = admit(&request, &version, &rest, &state).await;
-    let outcome = match drain_if_refused(admitted, &mut payload).await {
-        Ok(admitted) => respond(&admitted, &request, payload, &state).await,
-        Err(refusal) => Err(refusal),
+    let outcome = async {
+        let admitted = admit(&request, &version, &rest, &state).await;
+        let admitted = drain_if_refused(&mut payload, admitted).await?;
+        respond(&admitted, &request, payload, &state).await
     };
-    outcome.unwrap_or_else(|refusal| Dialect::Gemini.response(&refusal))
+    outcome
+        .await
+        .unwrap_or_else(|refusal| Dialect::Gemini.response(&refusal))
 }
 
 /// All checks before the body is read.

@@ -6,6 +6,7 @@ use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
 use crate::compat::refusal::Refusal;
 use crate::compat::usage::{self, PromptTokens};
 use crate::images;
+use crate::web::idempotency_key;
 use actix_web::http::header;
 use actix_web::{HttpResponse, HttpResponseBuilder};
 use serde_json::{Value, json};
@@ -31,7 +32,7 @@ pub fn response_head(waiter: &JobWaiter) -> HttpResponseBuilder {
     let mut response_head = HttpResponse::Ok();
     response_head.insert_header((header::CACHE_CONTROL, "no-store"));
     if waiter.replayed {
-        response_head.insert_header(("Idempotent-Replayed", "true"));
+        response_head.insert_header(idempotency_key::REPLAYED);
     }
     response_head
 }

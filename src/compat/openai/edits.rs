@@ -6,7 +6,6 @@ use super::sdk_attempt;
 use crate::application::load_shedding;
 use crate::application::payer::Payer;
 use crate::compat::auth;
-use crate::compat::body::upload_prefix;
 use crate::compat::deadline;
 use crate::compat::dialect::Dialect;
 use crate::compat::drain::drain_if_refused;
@@ -35,7 +34,7 @@ async fn edit(
 ) -> Result<HttpResponse, Refusal> {
     let deadline = deadline::of_request(request, &state.settings);
     let caller = auth::authenticate(request, &state.accounts).await;
-    let caller = drain_if_refused(caller, &mut payload).await?;
+    let caller = drain_if_refused(&mut payload, caller).await?;
     let outcome = respond(request, payload, state, &caller, deadline).await;
     let calls = &state.answered_calls;
     sdk_attempt::note_refusal(request, calls, &caller, &outcome, state.core.now());
@@ -49,12 +48,10 @@ async fn respond(
     caller: &Payer,
     deadline: Instant,
 ) -> Result<HttpResponse, Refusal> {
-    let name = preflight_call(request, state, caller).await;
-    let name = drain_if_refused(name, &mut payload).await?;
-    let upload_prefix = upload_prefix();
+    let idempotency_key = check_headers(request, state, caller).await;
+    let idempotency_key = drain_if_refused(&mut payload, idempotency_key).await?;
     let account = caller.account();
-    let form =
-        multipart::receive(request, payload, &upload_prefix, state, account, deadline).await?;
+    let form = multipart::receive(request, payload, state, account, deadline).await?;
     load_shedding::check(&state.generations, account).await?;
     let options = form.options.read(caller, &state.settings)?;
     if form.images.is_empty() {
@@ -67,20 +64,20 @@ async fn respond(
         return Err(Refusal::field("n", message));
     }
     let inputs = form.images.len();
-    let generation_request = options.request(form.images, name);
+    let generation_request = options.request(form.images, idempotency_key);
     let attempt = Some(sdk_attempt::number_of(request));
     let waiter = submission::submit(state, caller, generation_request, attempt, deadline).await?;
     request_log::note_job(request, waiter.job);
     response::wait_and_respond(vec![waiter], &options, inputs, deadline, &state.core).await
 }
 
-/// All checks before the body is read. Returns the idempotency key.
-async fn preflight_call(
+/// Runs the checks that need no body, and returns the idempotency key.
+async fn check_headers(
     request: &HttpRequest,
     state: &web::Data<CompatState>,
     caller: &Payer,
 ) -> Result<Option<String>, Refusal> {
-    let name = idempotency_key::key(request.headers())?;
-    preflight::check_any(state, caller, name.as_deref()).await?;
-    Ok(name)
+    let key = idempotency_key::key(request.headers())?;
+    preflight::check_any(state, caller, key.as_deref()).await?;
+    Ok(key)
 }

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_hour_to_30_days_after_creation() {
+    fn a_file_expires_between_an_hour_and_30_days_after_its_creation() {
         let read = |anchor, seconds| read("expires_after", anchor, seconds);
         let anchor = Some("created_at");
         assert_eq!(read(anchor, Some("3600")), Ok(3_600));

@@ -62,11 +62,11 @@ impl Call<'_> {
         payload: web::Payload,
     ) -> Result<HttpResponse, Refusal> {
         let (state, caller) = (self.state, self.caller);
-        let name = idempotency_key::key(request.headers())?;
+        let key = idempotency_key::key(request.headers())?;
         let body = body::read_json(request, payload, &state.settings).await?;
         load_shedding::check(&state.generations, caller.account()).await?;
         let options = RawOptions::of_json(&body)?.read(caller, &state.settings)?;
-        let waiters = self.submit_all(&options, name).await?;
+        let waiters = self.submit_all(&options, key.as_deref()).await?;
         if let Some(waiter) = waiters.first() {
             request_log::note_job(request, waiter.job);
         }
@@ -79,13 +79,13 @@ impl Call<'_> {
     async fn submit_all(
         &self,
         options: &Options,
-        name: Option<String>,
+        idempotency_key: Option<&str>,
     ) -> Result<Vec<JobWaiter>, Refusal> {
         let (state, caller) = (self.state, self.caller);
         // A concurrent call with the same key waits until the first one has submitted all jobs.
-        let _submission = match &name {
-            Some(name) if options.count > 1 => {
-                let call = (caller.account(), name.clone());
+        let _submission = match idempotency_key {
+            Some(key) if options.count > 1 => {
+                let call = (caller.account(), key.to_owned());
                 Some(state.submissions.acquire(call, 1).await)
             }
             _ => None,
@@ -93,8 +93,8 @@ impl Call<'_> {
         let (mut waiters, mut rest) = (Vec::new(), Vec::new());
         let attempt = Some(self.attempt);
         for number in 0..options.count {
-            let name = name.as_ref().map(|name| job_key(name, number));
-            let generation_request = options.request(Vec::new(), name);
+            let key = idempotency_key.map(|key| job_key(key, number));
+            let generation_request = options.request(Vec::new(), key);
             match submission::find_existing(state, caller, &generation_request, attempt).await? {
                 Some(waiter) => waiters.push(waiter),
                 None => rest.push(generation_request),
@@ -128,9 +128,9 @@ impl Call<'_> {
 }
 
 /// The idempotency key of each job. A caller cannot send a key with a line break.
-fn job_key(name: &str, number: usize) -> String {
+fn job_key(key: &str, number: usize) -> String {
     match number {
-        0 => name.to_owned(),
-        _ => format!("{name}\n{number}"),
+        0 => key.to_owned(),
+        _ => format!("{key}\n{number}"),
     }
 }

@@ -9,12 +9,11 @@ use crate::compat::body_timeouts::BodyTimeouts;
 use crate::compat::drain::drain;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
-use crate::inputs::{InputLimits, StagedUpload, UploadFault};
+use crate::inputs::{self, InputLimits, StagedUpload, UploadFault};
 use actix_multipart::{Field, Multipart};
 use actix_web::{HttpRequest, web};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use object_store::path::Path;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::request::MAX_INPUTS;
 use tokio::time::Instant;
@@ -33,7 +32,6 @@ pub struct Form {
 pub async fn receive(
     request: &HttpRequest,
     payload: web::Payload,
-    prefix: &Path,
     state: &CompatState,
     account: AccountId,
     deadline: Instant,
@@ -49,7 +47,7 @@ pub async fn receive(
             limits: state.generations.input_limits(account),
             text_bytes_left: state.settings.config.server.max_body_bytes,
         };
-        reader.read(request, prefix, &state.jobs).await
+        reader.read(request, &state.jobs).await
     };
     let outcome = timeouts.with_deadline(read).await;
     if outcome.is_err() {
@@ -76,12 +74,8 @@ struct FormReader {
 }
 
 impl FormReader {
-    async fn read(
-        mut self,
-        request: &HttpRequest,
-        prefix: &Path,
-        jobs: &JobService,
-    ) -> Result<Form, Refusal> {
+    async fn read(mut self, request: &HttpRequest, jobs: &JobService) -> Result<Form, Refusal> {
+        let prefix = inputs::new_prefix();
         let mut form = Form {
             options: RawOptions::default(),
             images: Vec::new(),
@@ -98,7 +92,7 @@ impl FormReader {
                             format!("has too many images; at most {MAX_INPUTS} are allowed");
                         return Err(Refusal::field("image", message));
                     }
-                    let stem = prefix.clone().join(format!("h{number}"));
+                    let stem = inputs::upload_stem(&prefix, number);
                     let upload = StagedUpload::begin(jobs.images.store(), stem, &self.limits);
                     let name = format!("image[{number}]");
                     form.images.push(self.image(field, upload, &name).await?);

@@ -48,7 +48,11 @@ pub struct Options {
 
 impl Options {
     /// The request for one image.
-    pub fn request(&self, inputs: Vec<Input>, name: Option<String>) -> GenerationRequest {
+    pub fn request(
+        &self,
+        inputs: Vec<Input>,
+        idempotency_key: Option<String>,
+    ) -> GenerationRequest {
         GenerationRequest {
             offer: self.offer,
             shape: self.ratio.map_or(Shape::OfInputOrSquare, Shape::Fixed),
@@ -59,7 +63,7 @@ impl Options {
             origin: Origin::Synchronous,
             images: self.count,
             cancel_after: None,
-            idempotency_key: name,
+            idempotency_key,
         }
     }
 }
@@ -135,15 +139,8 @@ impl RawOptions {
     /// The model does not exist, the key may not use it, or an option is invalid.
     pub fn read(&self, caller: &Payer, settings: &Settings) -> Result<Options, Refusal> {
         let model = self.get("model").unwrap_or("fast");
-        let tier = models::tier_of(&settings.config.tiers, model).ok_or_else(|| {
-            let message = format!(
-                "The model `{model}` does not exist; GET /v1/models lists the available models"
-            );
-            Refusal {
-                field: Some("model".into()),
-                ..Refusal::new(Kind::UnknownModel, message)
-            }
-        })?;
+        let tier = models::tier_of(&settings.config.tiers, model)
+            .ok_or_else(|| models::unknown_to_openai(model))?;
         submission::check_scope(caller, tier, model)?;
         self.only("stream", &["false"], "stream is not supported; omit it")?;
         self.only(

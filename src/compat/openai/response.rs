@@ -7,6 +7,7 @@ use crate::compat::job_waiter::{JobWaiter, WaitOutcome, mark_answered};
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::usage::{self, PromptTokens};
 use crate::images;
+use crate::web::idempotency_key;
 use actix_web::HttpResponse;
 use actix_web::http::header;
 use futures_util::future::join_all;
@@ -47,7 +48,7 @@ pub async fn wait_and_respond(
     let mut response = HttpResponse::Ok();
     response.insert_header((header::CACHE_CONTROL, "no-store"));
     if is_replay {
-        response.insert_header(("Idempotent-Replayed", "true"));
+        response.insert_header(idempotency_key::REPLAYED);
     }
     let created = core.now().millis() / 1_000;
     let head = Part::Text(head(&images, options, inputs, created));

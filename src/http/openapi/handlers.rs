@@ -70,8 +70,8 @@ pub async fn operator(
 }
 
 fn respond(request: &HttpRequest, written: &RenderedDocument) -> HttpResponse {
-    entity_tag::respond(request, written.tag.clone(), "no-cache", |answer| {
-        answer
+    entity_tag::respond(request, written.tag.clone(), "no-cache", |response| {
+        response
             .content_type("application/json")
             .body(written.text.clone())
     })

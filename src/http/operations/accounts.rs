@@ -20,24 +20,33 @@ fn example() -> Value {
 
 /// `POST /accounts`
 pub fn open(builder: &mut DocumentBuilder<'_>) -> Operation {
+    let with_balance = json!({"name": "studio", "balance": "25.00"});
+    let with_limit =
+        json!({"name": "guest", "balance": "25.00", "limits": {"spend_per_day": "5.00"}});
+    let opened = builder
+        .response::<Account>(201, "The account.", example())
+        .header(Header::REPLAYED)
+        .links(
+            "account_id",
+            &[
+                ("show", "showAccount"),
+                ("deposit", "addDeposit"),
+                ("createKey", "createKey"),
+                ("registerWebhook", "registerWebhook"),
+            ],
+        );
     Operation::new("openAccount", "Accounts", "Open an account")
-        .idempotent("Your name for this account. Repeated calls with the same name open one account.")
+        .idempotent(
+            "Your name for this account. Repeated calls with the same name open one account.",
+        )
         .body(
             NewAccount::schema(&[]),
-            &[(
-                "With a balance",
-                json!({"name": "studio", "balance": "25.00"}),
-            ), (
-                "With a limit",
-                json!({"name": "guest", "balance": "25.00", "limits": {"spend_per_day": "5.00"}}),
-            )],
+            &[
+                ("With a balance", with_balance),
+                ("With a limit", with_limit),
+            ],
         )
-        .response(
-            builder.response::<Account>(201, "The account.", example())
-                .header(Header::REPLAYED)
-                .links("account_id", &[("show", "showAccount"), ("deposit", "addDeposit"), ("createKey", "createKey"), ("registerWebhook", "registerWebhook")])
-,
-        )
+        .response(opened)
 }
 
 /// `GET /accounts`

@@ -239,14 +239,14 @@ pub fn cancel(builder: &mut DocumentBuilder<'_>) -> Operation {
             "counts": {"total": 2, "queued": 0, "processing": 0, "done": 1, "failed": 1},
         }),
     );
-    let answer = builder.response::<Batch>(
+    let response = builder.response::<Batch>(
         200,
         "The batch: `canceling` while some of its jobs run, then `ended`.",
         canceled,
     );
     Operation::new("cancelBatch", "Batches", "Cancel a batch")
         .text("Its queued jobs fail with the error `canceled`, and their prices are released. Started jobs continue. `409` if all jobs have ended.")
-        .response(answer.not_stored())
+        .response(response.not_stored())
         .refuses([Code::Conflict, Code::StorageUnavailable])
 }
 

@@ -18,8 +18,8 @@ pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
             .refuses([Code::NotFound]);
     }
     let image = || json!({"schema": {"type": "string", "contentMediaType": "image/png"}});
-    let filed = |answer: ResponseDoc| {
-        answer
+    let filed = |response: ResponseDoc| {
+        response
             .content("image/png", image())
             .content("image/jpeg", image())
             .content("image/webp", image())

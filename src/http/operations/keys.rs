@@ -59,19 +59,24 @@ pub fn create(builder: &mut DocumentBuilder<'_>) -> Operation {
         "allowed_ips": ["192.0.2.0/24"],
         "max_concurrent": 10,
     });
+    let created = builder
+        .response::<ApiKey>(201, "The key with its text.", with_text())
+        .links(
+            "key_id",
+            &[
+                ("show", "showApiKey"),
+                ("change", "changeKey"),
+                ("rotate", "rotateKey"),
+                ("remove", "removeKey"),
+            ],
+        );
     Operation::new("createKey", "Keys", "Create a key")
         .text("`api_key` is returned only here; the service stores only its hash. Every restriction is optional. An account has at most 100 keys.")
         .body(
             KeyChange::schema(&["name"]),
             &[("With all rights", minimal), ("Restricted", full)],
         )
-        .response(
-            builder.response::<ApiKey>(201, "The key with its text.",
-                with_text(),
-            )
-            .links("key_id", &[("show", "showApiKey"), ("change", "changeKey"), ("rotate", "rotateKey"), ("remove", "removeKey")])
-,
-        )
+        .response(created)
 }
 
 /// `GET /keys/{key_id}`

@@ -39,12 +39,12 @@ pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
 /// `POST /accounts/{account_id}/people`
 pub fn invite(builder: &mut DocumentBuilder<'_>) -> Operation {
     let body = json!({"email": "ada@shop.example", "role": "owner"});
-    let answer = builder.response::<Person>(201, "The person with the link, which is shown only here. The service sends no email: send the link yourself.", invited_person())
+    let response = builder.response::<Person>(201, "The person with the link, which is shown only here. The service sends no email: send the link yourself.", invited_person())
         .not_stored();
     Operation::new("invitePerson", "People", "Invite a person")
         .text("Creates a link for one use within 7 days, with which they choose a password.")
         .body(InvitePerson::schema(&[]), &[("An owner", body)])
-        .response(answer)
+        .response(response)
         .refuses([Code::Conflict])
 }
 

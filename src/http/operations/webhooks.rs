@@ -80,38 +80,33 @@ pub fn remove(_: &mut DocumentBuilder<'_>) -> Operation {
 pub fn test(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("testWebhook", "Webhooks", "Send a test delivery")
         .text("Reports a job that never existed, with `metadata` `{\"test\": true}`. One per minute and webhook. Returns 409 while the webhook is inactive.")
-        .response(
-            builder.response::<Delivery>(202, "The delivery, pending.",
-                pending(),
-            )
-            .links("delivery_id", &[("show", "showDelivery")])
-,
-        )
+        .response(test_delivery(builder, pending()))
         .refuses([Code::Conflict, Code::RateLimited])
 }
 
 /// `POST /operator-webhook/test`
 pub fn test_operator(builder: &mut DocumentBuilder<'_>) -> Operation {
     let none = "00000000-0000-0000-0000-000000000000";
+    let example = with(
+        pending(),
+        json!({
+            "account_id": none,
+            "kind": "operator",
+            "job_id": null,
+            "webhook_id": none,
+            "url": "https://ops.example/hooks/tintype",
+        }),
+    );
     Operation::new("testOperatorWebhook", "Webhooks", "Send a test event to the operator's webhook")
         .text("Sends an event of type `test` to `[operator] webhook_url`. One per minute. Returns 409 if the configuration has no URL.")
-        .response(
-            builder.response::<Delivery>(202, "The delivery, pending.",
-                with(
-                    pending(),
-                    json!({
-                        "account_id": none,
-                        "kind": "operator",
-                        "job_id": null,
-                        "webhook_id": none,
-                        "url": "https://ops.example/hooks/tintype",
-                    }),
-                ),
-            )
-            .links("delivery_id", &[("show", "showDelivery")])
-,
-        )
+        .response(test_delivery(builder, example))
         .refuses([Code::Conflict, Code::RateLimited])
+}
+
+fn test_delivery(builder: &mut DocumentBuilder<'_>, example: Value) -> ResponseDoc {
+    builder
+        .response::<Delivery>(202, "The delivery, pending.", example)
+        .links("delivery_id", &[("show", "showDelivery")])
 }
 
 /// `POST /webhooks/{webhook_id}/rotate-secret`

@@ -1,16 +1,14 @@
 //! The download route over a local directory.
 
-use std::time::Duration;
-
+use super::*;
+use crate::images::{FileSigningKey, RESULTS};
+use crate::web::problem::Problem;
 use actix_web::body::to_bytes;
 use actix_web::test::TestRequest;
 use bytes::Bytes;
 use chrono::TimeDelta;
 use serde_json::Value;
-
-use super::*;
-use crate::images::{FileSigningKey, RESULTS};
-use crate::web::problem::Problem;
+use std::time::Duration;
 
 const KEY: &str = "results/0198c0de-0000-7000-8000-000000000001.png";
 const IMAGE: &[u8] = b"0123456789";
@@ -41,7 +39,7 @@ impl Server {
         self.images.presign(key, now(), day).await.unwrap()
     }
 
-    async fn get(&self, uri: &str, headers: &[(&str, &str)]) -> Answer {
+    async fn get(&self, uri: &str, headers: &[(&str, &str)]) -> Response {
         self.ask(TestRequest::get(), uri, headers, now()).await
     }
 
@@ -51,21 +49,21 @@ impl Server {
         uri: &str,
         headers: &[(&str, &str)],
         at: DateTime<Utc>,
-    ) -> Answer {
+    ) -> Response {
         let request = headers
             .iter()
             .fold(request.uri(uri), |request, header| {
                 request.insert_header(*header)
             })
             .to_http_request();
-        let response = match answer(&request, &self.images, at).await {
+        let response = match respond(&request, &self.images, at).await {
             Ok(response) => response,
             Err(error) => Problem::from(error).render("the-request"),
         };
         let status = response.status().as_u16();
         let headers = response.headers().clone();
         let body = to_bytes(response.into_body()).await.unwrap();
-        Answer {
+        Response {
             status,
             headers,
             body,
@@ -73,13 +71,13 @@ impl Server {
     }
 }
 
-struct Answer {
+struct Response {
     status: u16,
     headers: header::HeaderMap,
     body: Bytes,
 }
 
-impl Answer {
+impl Response {
     fn header(&self, name: &str) -> &str {
         self.headers
             .get(name)
@@ -99,9 +97,9 @@ impl Answer {
 #[actix_web::test]
 async fn a_valid_url_returns_the_image_and_all_headers() {
     let server = Server::with(&[(KEY, IMAGE)]).await;
-    let answer = server.get(&server.address(KEY).await, &[]).await;
-    assert_eq!(answer.status, 200);
-    assert_eq!(answer.body, IMAGE);
+    let response = server.get(&server.address(KEY).await, &[]).await;
+    assert_eq!(response.status, 200);
+    assert_eq!(response.body, IMAGE);
     for (name, value) in [
         ("content-type", "image/png"),
         ("accept-ranges", "bytes"),
@@ -114,9 +112,9 @@ async fn a_valid_url_returns_the_image_and_all_headers() {
         ("content-security-policy", "default-src 'none'; sandbox"),
         ("content-range", ""),
     ] {
-        assert_eq!(answer.header(name), value, "{name}");
+        assert_eq!(response.header(name), value, "{name}");
     }
-    assert!(answer.header("etag").starts_with('"'));
+    assert!(response.header("etag").starts_with('"'));
 }
 
 #[actix_web::test]
@@ -129,18 +127,18 @@ async fn the_remaining_lifetime_is_the_cache_lifetime() {
         (TimeDelta::hours(1), "private, max-age=82800"),
         (day - second, "private, max-age=1"),
     ] {
-        let answer = server
+        let response = server
             .ask(TestRequest::get(), &uri, &[], now() + after)
             .await;
-        assert_eq!(answer.status, 200);
-        assert_eq!(answer.header("cache-control"), cache);
+        assert_eq!(response.status, 200);
+        assert_eq!(response.header("cache-control"), cache);
     }
     for after in [day, day + second] {
-        let answer = server
+        let response = server
             .ask(TestRequest::get(), &uri, &[], now() + after)
             .await;
-        assert_eq!(answer.refusal(), (403, "url_expired".to_owned()));
-        assert_eq!(answer.header("cache-control"), "no-store");
+        assert_eq!(response.refusal(), (403, "url_expired".to_owned()));
+        assert_eq!(response.header("cache-control"), "no-store");
     }
 }
 
@@ -152,8 +150,8 @@ async fn the_signature_is_checked_before_the_time_and_the_file() {
     let late = now() + TimeDelta::days(2);
     let invalid = (403, "invalid_signature".to_owned());
     for at in [now(), late] {
-        let answer = server.ask(TestRequest::get(), &forged, &[], at).await;
-        assert_eq!(answer.refusal(), invalid);
+        let response = server.ask(TestRequest::get(), &forged, &[], at).await;
+        assert_eq!(response.refusal(), invalid);
     }
     for uri in [
         "/files/",
@@ -176,8 +174,8 @@ async fn a_removed_result_is_410_and_any_other_missing_key_is_404() {
         (410, "gone".to_owned())
     );
     let late = now() + TimeDelta::days(2);
-    let answer = server.ask(TestRequest::get(), &uri, &[], late).await;
-    assert_eq!(answer.refusal(), (403, "url_expired".to_owned()));
+    let response = server.ask(TestRequest::get(), &uri, &[], late).await;
+    assert_eq!(response.refusal(), (403, "url_expired".to_owned()));
     for key in ["inputs/job/0", "results", "file-signing-key"] {
         let uri = server.address(key).await;
         assert_eq!(
@@ -215,10 +213,10 @@ async fn a_range_is_sent_as_partial_content() {
         ("bytes=-100", "0123456789", "bytes 0-9/10"),
         ("bytes=0-18446744073709551615", "0123456789", "bytes 0-9/10"),
     ] {
-        let answer = server.get(&uri, &[("range", range)]).await;
-        assert_eq!(answer.status, 206, "{range}");
-        assert_eq!(answer.body, body, "{range}");
-        assert_eq!(answer.header("content-range"), content_range);
+        let response = server.get(&uri, &[("range", range)]).await;
+        assert_eq!(response.status, 206, "{range}");
+        assert_eq!(response.body, body, "{range}");
+        assert_eq!(response.header("content-range"), content_range);
     }
 }
 
@@ -232,9 +230,12 @@ async fn a_range_outside_the_file_is_refused_with_its_size() {
         "bytes=-0",
         "bytes=18446744073709551615-",
     ] {
-        let answer = server.get(&uri, &[("range", range)]).await;
-        assert_eq!(answer.refusal(), (416, "range_not_satisfiable".to_owned()));
-        assert_eq!(answer.header("content-range"), "bytes */10");
+        let response = server.get(&uri, &[("range", range)]).await;
+        assert_eq!(
+            response.refusal(),
+            (416, "range_not_satisfiable".to_owned())
+        );
+        assert_eq!(response.header("content-range"), "bytes */10");
     }
 }
 
@@ -253,9 +254,9 @@ async fn multiple_invalid_or_unknown_ranges_return_the_whole() {
         "0-1",
         "",
     ] {
-        let answer = server.get(&uri, &[("range", range)]).await;
+        let response = server.get(&uri, &[("range", range)]).await;
         assert_eq!(
-            (answer.status, answer.body.as_ref()),
+            (response.status, response.body.as_ref()),
             (200, IMAGE),
             "{range}"
         );
@@ -268,16 +269,16 @@ async fn a_range_of_a_changed_file_returns_the_whole() {
     let uri = server.address(KEY).await;
     let tag = server.get(&uri, &[]).await.header("etag").to_owned();
     let part = ("range", "bytes=0-3");
-    let answer = server.get(&uri, &[part, ("if-range", &tag)]).await;
+    let response = server.get(&uri, &[part, ("if-range", &tag)]).await;
     assert_eq!(
-        (answer.status, answer.body.as_ref()),
+        (response.status, response.body.as_ref()),
         (206, b"0123".as_ref())
     );
     let weak = format!("W/{tag}");
     for other in ["\"other\"", &weak, "Sat, 29 Oct 1994 19:43:31 GMT", "junk"] {
-        let answer = server.get(&uri, &[part, ("if-range", other)]).await;
+        let response = server.get(&uri, &[part, ("if-range", other)]).await;
         assert_eq!(
-            (answer.status, answer.body.as_ref()),
+            (response.status, response.body.as_ref()),
             (200, IMAGE),
             "{other}"
         );
@@ -292,31 +293,34 @@ async fn a_client_with_the_current_file_gets_304() {
     let several = format!("\"a\", W/{tag}");
     for known in [tag.as_str(), &several, "*"] {
         let headers = [("if-none-match", known), ("range", "bytes=0-1")];
-        let answer = server.get(&uri, &headers).await;
-        assert_eq!(answer.status, 304, "{known}");
-        assert!(answer.body.is_empty());
-        assert_eq!(answer.header("etag"), tag);
-        assert_eq!(answer.header("cache-control"), "private, max-age=86400");
+        let response = server.get(&uri, &headers).await;
+        assert_eq!(response.status, 304, "{known}");
+        assert!(response.body.is_empty());
+        assert_eq!(response.header("etag"), tag);
+        assert_eq!(response.header("cache-control"), "private, max-age=86400");
     }
     for unknown in ["\"a\"", "junk", ""] {
-        let answer = server.get(&uri, &[("if-none-match", unknown)]).await;
-        assert_eq!(answer.status, 200, "{unknown}");
+        let response = server.get(&uri, &[("if-none-match", unknown)]).await;
+        assert_eq!(response.status, 200, "{unknown}");
     }
     let forged = uri.replace("signature=", "signature=0");
-    let answer = server.get(&forged, &[("if-none-match", "*")]).await;
-    assert_eq!(answer.status, 403);
+    let response = server.get(&forged, &[("if-none-match", "*")]).await;
+    assert_eq!(response.status, 403);
 }
 
 #[actix_web::test]
 async fn an_empty_file_is_served_and_has_no_parts() {
     let server = Server::with(&[(KEY, b"")]).await;
     let uri = server.address(KEY).await;
-    let answer = server.get(&uri, &[]).await;
-    assert_eq!((answer.status, answer.body.as_ref()), (200, b"".as_ref()));
+    let response = server.get(&uri, &[]).await;
+    assert_eq!(
+        (response.status, response.body.as_ref()),
+        (200, b"".as_ref())
+    );
     for range in ["bytes=0-", "bytes=0-0", "bytes=-1"] {
-        let answer = server.get(&uri, &[("range", range)]).await;
-        assert_eq!(answer.status, 416);
-        assert_eq!(answer.header("content-range"), "bytes */0");
+        let response = server.get(&uri, &[("range", range)]).await;
+        assert_eq!(response.status, 416);
+        assert_eq!(response.header("content-range"), "bytes */0");
     }
 }
 
@@ -326,8 +330,8 @@ async fn a_file_of_many_pieces_arrives_whole() {
     let server = Server::with(&[(KEY, &large)]).await;
     let uri = server.address(KEY).await;
     assert_eq!(server.get(&uri, &[]).await.body, large);
-    let answer = server.get(&uri, &[("range", "bytes=65535-131073")]).await;
-    assert_eq!(answer.body, large[65_535..=131_073]);
+    let response = server.get(&uri, &[("range", "bytes=65535-131073")]).await;
+    assert_eq!(response.body, large[65_535..=131_073]);
 }
 
 #[actix_web::test]
@@ -335,9 +339,13 @@ async fn names_with_spaces_and_unicode_are_served() {
     for key in ["results/a b.png", "results/größe 画像.webp"] {
         let server = Server::with(&[(key, IMAGE)]).await;
         let uri = server.address(key).await;
-        let answer = server.get(&uri, &[]).await;
-        assert_eq!((answer.status, answer.body.as_ref()), (200, IMAGE), "{key}");
-        assert!(answer.headers.get("content-disposition").is_some());
+        let response = server.get(&uri, &[]).await;
+        assert_eq!(
+            (response.status, response.body.as_ref()),
+            (200, IMAGE),
+            "{key}"
+        );
+        assert!(response.headers.get("content-disposition").is_some());
     }
 }
 
@@ -346,9 +354,9 @@ async fn an_unreadable_store_is_a_server_error_without_details() {
     let server = Server::with(&[("results", IMAGE)]).await;
     // A file where a directory is expected gives an error other than "not found".
     let uri = server.address("results/a.png").await;
-    let answer = server.get(&uri, &[]).await;
-    assert_eq!(answer.refusal(), (502, "storage_unavailable".to_owned()));
-    let body = String::from_utf8(answer.body.to_vec()).unwrap();
+    let response = server.get(&uri, &[]).await;
+    assert_eq!(response.refusal(), (502, "storage_unavailable".to_owned()));
+    let body = String::from_utf8(response.body.to_vec()).unwrap();
     assert!(
         !body.contains(&server.dir.path().display().to_string()),
         "{body}"
@@ -356,7 +364,7 @@ async fn an_unreadable_store_is_a_server_error_without_details() {
 }
 
 #[actix_web::test]
-async fn with_a_cloud_store_the_route_answers_404() {
+async fn with_a_cloud_store_the_route_responds_404() {
     let key = FileSigningKey::from_bytes(&[7; 32]);
     let variables = [
         ("AWS_ACCESS_KEY_ID".to_owned(), "id".to_owned()),
@@ -368,6 +376,6 @@ async fn with_a_cloud_store_the_route_answers_404() {
     let request = TestRequest::get()
         .uri(&local.address(KEY).await)
         .to_http_request();
-    let refused = answer(&request, &images, now()).await.unwrap_err();
+    let refused = respond(&request, &images, now()).await.unwrap_err();
     assert!(matches!(refused, FileError::NotFound));
 }

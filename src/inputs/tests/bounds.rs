@@ -1,13 +1,12 @@
 //! Limits of bytes and time, which apply to all entries together and take effect immediately.
 
-use std::{sync::atomic::Ordering, time::Duration};
-
 use super::{
     super::InputLimits,
     sample_images::*,
     server::{Act, Server, head, ok},
     support::*,
 };
+use std::{sync::atomic::Ordering, time::Duration};
 use tintype_imaging::MAX_SIDE;
 
 fn at_most(max_total_bytes: u64) -> InputLimits {
@@ -102,10 +101,7 @@ async fn a_body_without_an_end_is_cut_off() {
             faults(&[server.url(path)], &at_most(14_000)).await,
             TOO_MUCH
         );
-        eventually("the connection is closed", async || {
-            server.busy.load(Ordering::SeqCst) == 0
-        })
-        .await;
+        server.wait_until_idle().await;
         let poured = server.poured.load(Ordering::SeqCst);
         assert!(poured < 16 << 20, "{poured} bytes were taken");
     }
@@ -125,10 +121,7 @@ async fn the_limit_ends_all_entries() {
         server.url("/hang"),
     ];
     assert_eq!(faults(&urls, &at_most(14_000)).await, TOO_MUCH);
-    eventually("all connections are closed", async || {
-        server.busy.load(Ordering::SeqCst) == 0
-    })
-    .await;
+    server.wait_until_idle().await;
 }
 
 #[actix_web::test]
@@ -159,10 +152,7 @@ async fn the_error_after_the_deadline_names_each_incomplete_entry() {
     input_images_urls[3] was not complete after 1.5 seconds
     input_images_urls[4] was not complete after 1.5 seconds
     ");
-    eventually("all connections are closed", async || {
-        server.busy.load(Ordering::SeqCst) == 0
-    })
-    .await;
+    server.wait_until_idle().await;
 }
 
 #[actix_web::test]

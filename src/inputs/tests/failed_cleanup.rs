@@ -1,14 +1,5 @@
 //! A caller that disconnects at any point leaves nothing in the store.
 
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
-
-use futures_util::FutureExt;
-use object_store::ObjectStore;
-use tokio::sync::watch;
-
 use super::{
     super::ingest,
     sample_images::*,
@@ -16,6 +7,10 @@ use super::{
     stores::{At, Failing},
     support::*,
 };
+use futures_util::FutureExt;
+use object_store::ObjectStore;
+use std::{sync::Arc, time::Duration};
+use tokio::sync::watch;
 
 /// Drops an ingestion once `reached` holds, and checks that nothing stays in the store.
 async fn drop_when(
@@ -41,10 +36,7 @@ async fn drop_when(
         count("begin") == count("abort") + count("complete")
     };
     eventually("no upload is left", aborted).await;
-    eventually("no connection is left", async || {
-        server.busy.load(Ordering::SeqCst) == 0
-    })
-    .await;
+    server.wait_until_idle().await;
     eventually("still no object", async || keys(&store).await.is_empty()).await;
 }
 
@@ -161,8 +153,5 @@ async fn a_failure_ends_uploads_that_are_under_way() {
     // The cleanup ends before the ingestion returns.
     assert_eq!(failing.log(), ["begin", "part", "part", "abort"]);
     assert_eq!(keys(&store).await, [""; 0]);
-    eventually("no connection is left", async || {
-        server.busy.load(Ordering::SeqCst) == 0
-    })
-    .await;
+    server.wait_until_idle().await;
 }

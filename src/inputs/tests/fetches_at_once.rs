@@ -1,17 +1,15 @@
 //! The limit of concurrent fetches, and its fair division between accounts.
 
-use std::time::Duration;
-
-use tintype_storage::domain::ids::AccountId;
-use tokio::sync::watch;
-use uuid::Uuid;
-
 use super::{
     super::{InputLimits, MemoryBudget, ingest},
     sample_images::png_of,
     server::{Act, Server, ok},
     support::*,
 };
+use std::time::Duration;
+use tintype_storage::domain::ids::AccountId;
+use tokio::sync::watch;
+use uuid::Uuid;
 
 /// An account with slow servers neither delays the others nor holds more connections than its share.
 #[actix_web::test]

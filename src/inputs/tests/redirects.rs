@@ -1,13 +1,12 @@
 //! Redirects: each target must pass the same checks as the first URL.
 
-use std::sync::atomic::Ordering;
-
 use super::{
     super::ingest,
     sample_images::{gif, png},
     server::{Server, ok, redirect},
     support::*,
 };
+use std::sync::atomic::Ordering;
 use tintype_egress::{
     Client, ClientOptions,
     testing::{LookUp, ScriptedResolver, loopback, tls},
@@ -46,7 +45,7 @@ async fn every_kind_of_redirect_and_reference_is_followed() {
 }
 
 #[actix_web::test]
-async fn loops_end() {
+async fn a_redirect_loop_ends() {
     let server = Server::start(|path| match path {
         "/self" => redirect(301, "/self"),
         "/a" => redirect(308, "/b"),

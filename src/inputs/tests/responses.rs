@@ -1,12 +1,11 @@
-//! Valid, wrong and broken answers of servers.
-
-use std::time::Duration;
+//! Valid, wrong and broken responses of servers.
 
 use super::{
     sample_images::*,
     server::{Act, Server, head, ok},
     support::*,
 };
+use std::time::Duration;
 
 #[actix_web::test]
 async fn every_image_kind_is_accepted_regardless_of_its_content_type() {
@@ -88,7 +87,7 @@ async fn the_same_url_fourteen_times_is_fetched_fourteen_times() {
 
 #[actix_web::test]
 async fn entries_are_fetched_concurrently() {
-    // The server answers only after all requests have arrived.
+    // The server responds only after all requests have arrived.
     let (open, gate) = tokio::sync::watch::channel(false);
     let server = Server::start(move |_| {
         let mut acts = vec![Act::Gate(gate.clone())];
@@ -212,7 +211,7 @@ async fn only_the_identity_content_encoding_is_accepted() {
 }
 
 #[actix_web::test]
-async fn an_answer_that_breaks_off_is_a_fault() {
+async fn a_response_that_breaks_off_is_a_fault() {
     let image = png(3, 2);
     let half = image[..image.len() / 2].to_vec();
     let server = Server::start(move |path| match path {
@@ -246,7 +245,7 @@ async fn an_answer_that_breaks_off_is_a_fault() {
 }
 
 #[actix_web::test]
-async fn an_answer_that_is_no_http_is_a_fault() {
+async fn a_response_that_is_not_http_is_a_fault() {
     let server = Server::start(|path| match path {
         "/silent" => vec![],
         "/reset" => vec![Act::Reset],

@@ -1,5 +1,7 @@
 //! A scripted server that can also break the protocol.
 
+use super::support::eventually;
+use parking_lot::Mutex;
 use std::{
     net::SocketAddr,
     sync::{
@@ -8,8 +10,6 @@ use std::{
     },
     time::Duration,
 };
-
-use parking_lot::Mutex;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -37,7 +37,7 @@ pub(super) struct Server {
     /// Request heads, in order of arrival.
     pub requests: Arc<Mutex<Vec<String>>>,
     /// Connections with unfinished scripts.
-    pub busy: Arc<AtomicUsize>,
+    busy: Arc<AtomicUsize>,
     /// Body bytes of [`Act::Endless`] that the kernel accepted.
     pub poured: Arc<AtomicU64>,
 }
@@ -83,6 +83,12 @@ impl Server {
 
     pub fn count(&self) -> usize {
         self.requests.lock().len()
+    }
+
+    /// Waits until every connection is closed.
+    pub async fn wait_until_idle(&self) {
+        let is_idle = async || self.busy.load(Ordering::SeqCst) == 0;
+        eventually("all connections are closed", is_idle).await;
     }
 }
 
@@ -143,7 +149,7 @@ async fn drip(stream: &mut TcpStream, bytes: &[u8], pause: Duration) -> std::io:
     Ok(())
 }
 
-/// A complete answer with a Content-Length.
+/// A complete response with a Content-Length.
 pub(super) fn ok(body: &[u8]) -> Vec<Act> {
     let mut all = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes();
     all.extend_from_slice(body);

@@ -1,7 +1,11 @@
 //! Failing object stores, and their distinction from failing fetches.
 
-use std::{sync::Arc, time::Duration};
-
+use super::{
+    super::{IngestError, InputLimits, MemoryBudget, StoreFault, discard, ingest},
+    sample_images::*,
+    server::{Act, Server, head, ok},
+    support::*,
+};
 use async_trait::async_trait;
 use futures_util::{FutureExt, stream::BoxStream};
 use object_store::{
@@ -10,15 +14,9 @@ use object_store::{
     memory::InMemory, path::Path,
 };
 use parking_lot::Mutex;
+use std::{sync::Arc, time::Duration};
 use tintype_storage::domain::ids::AccountId;
 use uuid::Uuid;
-
-use super::{
-    super::{IngestError, InputLimits, MemoryBudget, StoreFault, discard, ingest},
-    sample_images::*,
-    server::{Act, Server, head, ok},
-    support::*,
-};
 
 /// The point at which a store fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,9 @@
 //! Shared fixtures of the ingestion tests: an egress client, a store, and checks of its objects.
 
-use std::{sync::Arc, time::Duration};
-
+use super::super::{IngestError, InputFaults, InputImage, InputLimits, MemoryBudget, ingest};
 use futures_util::TryStreamExt;
 use object_store::{ObjectStore, memory::InMemory, path::Path};
-
-use super::super::{IngestError, InputFaults, InputImage, InputLimits, MemoryBudget, ingest};
+use std::{sync::Arc, time::Duration};
 use tintype_egress::{
     Client, ClientOptions,
     header::HeaderValue,

@@ -82,7 +82,7 @@ async fn store_file(
     state: &web::Data<CompatState>,
 ) -> Result<(UploadedFile, bool), Refusal> {
     let caller = auth::authenticate(request, &state.accounts).await;
-    let caller = drain_if_refused(caller, &mut payload).await?;
+    let caller = drain_if_refused(&mut payload, caller).await?;
     let outcome = receive_and_store(request, payload, state, &caller).await;
     let calls = &state.answered_uploads;
     sdk_attempt::note_refusal(request, calls, &caller, &outcome, state.core.now());
@@ -96,8 +96,8 @@ async fn receive_and_store(
     caller: &Payer,
 ) -> Result<(UploadedFile, bool), Refusal> {
     let deadline = deadline::of_request(request, &state.settings);
-    let checked = caller.check_rate().map_err(Refusal::from);
-    drain_if_refused(checked, &mut payload).await?;
+    let admitted = caller.check_rate().map_err(Refusal::from);
+    drain_if_refused(&mut payload, admitted).await?;
     let upload = upload::receive(request, payload, state, caller.account(), deadline).await?;
     let attempt = sdk_attempt::number_of(request);
     // Detached, because a client that disconnects repeats its request, which then waits until this one has stored the file.

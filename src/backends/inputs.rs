@@ -1,7 +1,7 @@
 //! Input images for backends: read from the store, and re-encoded only when the backend would refuse the original.
 
 use super::upstream::decoding;
-use crate::image_decoding::INPUTS;
+use crate::image_decoding::INPUT_DECODING;
 use crate::images::Images;
 use bytes::Bytes;
 use tintype_actors::ports::{GenerateError, GenerationTask};
@@ -102,7 +102,7 @@ async fn fit_one(
     accepts: Accepts,
 ) -> Result<FittedImage, GenerateError> {
     let kind = ImageKind::from_bytes(&bytes);
-    let fitted = decoding(&INPUTS, account, move |permit| {
+    let fitted = decoding(&INPUT_DECODING, account, move |permit| {
         fit(permit, bytes, kind, accepts.of_one())
     })
     .await;

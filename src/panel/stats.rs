@@ -1,12 +1,12 @@
 //! Statistics of the whole service, cached for all open pages.
 
 use super::Panel;
-use super::cost_cache::CostCache;
 use crate::api::stats::stats;
 use crate::application::commit::detached;
 use crate::application::core::Core;
 use crate::application::disk_space;
 use crate::application::settings::Settings;
+use crate::cost_cache::CostCache;
 use crate::web::access::OperatorCall;
 use crate::web::problem::{HttpResult, Problem};
 use actix_web::HttpResponse;
