@@ -144,7 +144,7 @@ mod tests {
         use tintype_storage::domain::tier::{Resolution, Tier};
         for it in AspectRatio::ALL {
             for tier in Tier::ALL {
-                let (width, height) = it.pixels(*tier, Resolution::K1);
+                let (width, height) = it.pixels(tier, Resolution::K1);
                 assert_eq!(crop(width, height, it), None, "{it} {width}x{height}");
             }
         }

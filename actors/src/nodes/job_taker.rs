@@ -75,7 +75,7 @@ impl JobTaker {
             }
             for tier in Tier::ALL {
                 let full_scans = &mut full_scans[tier.index()];
-                if let Err(error) = self.take(*tier, takes_jobs, full_scans).await {
+                if let Err(error) = self.take(tier, takes_jobs, full_scans).await {
                     return self.dispatch.process.fail_stop.trip(error.to_string());
                 }
             }

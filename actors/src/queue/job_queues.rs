@@ -187,8 +187,8 @@ impl JobQueues {
 
     /// The number of jobs that wait for a slot, by tier.
     pub fn waiting(&self) -> [usize; 3] {
-        std::array::from_fn(|at| {
-            let tier = self.of(Tier::ALL[at]).lock();
+        Tier::ALL.map(|tier| {
+            let tier = self.of(tier).lock();
             let held = tier.held().map(|account| tier.queue.batch_len_of(account));
             tier.queue.len() - held.sum::<usize>()
         })
@@ -231,10 +231,10 @@ impl JobQueues {
     }
 
     pub fn depths(&self) -> Depths {
-        let running = |tier: &Tier| self.of(*tier).lock().taken.len();
+        let running = |tier| self.of(tier).lock().taken.len();
         Depths {
-            queued: [Tier::Fast, Tier::Quality, Tier::Pro].map(|tier| self.len(tier)),
-            running: Tier::ALL.iter().map(running).sum(),
+            queued: Tier::ALL.map(|tier| self.len(tier)),
+            running: Tier::ALL.into_iter().map(running).sum(),
         }
     }
 
@@ -279,7 +279,7 @@ impl JobQueues {
     pub fn depths_of(&self, account: AccountId) -> Depths {
         let mut depths = Depths::default();
         for tier in Tier::ALL {
-            let queues = self.of(*tier).lock();
+            let queues = self.of(tier).lock();
             depths.queued[tier.index()] = queues.queue.len_of(account);
             depths.running += queues.taken.values().filter(|it| **it == account).count();
         }
@@ -301,7 +301,7 @@ impl JobQueues {
     }
 
     pub fn turns(&self) -> [TurnCounts; 3] {
-        [Tier::Fast, Tier::Quality, Tier::Pro].map(|tier| self.of(tier).lock().turns)
+        Tier::ALL.map(|tier| self.of(tier).lock().turns)
     }
 
     /// The job with the longest wait for its first run.

@@ -2,8 +2,8 @@
 
 use super::amount::{Amount, AmountError};
 use super::ids::{JobId, TransactionId};
-use super::tier::words;
 use super::time::Timestamp;
+use super::words::words;
 use serde::{Deserialize, Serialize};
 
 /// Every step keeps `0 <= reserved <= balance` and `deposited - charged = balance`.
