@@ -20,7 +20,7 @@ use std::time::Instant;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::engine::{
     Commit, EngineError, Key, Pairs, ReadRequest, ReadResults, RoundStep, Value, Writes, call_back,
-    deferred_wake, oversized, size,
+    deferred_wake, oversized, write_size,
 };
 use tokio_postgres::Error;
 use tokio_postgres::types::ToSql;
@@ -161,7 +161,7 @@ impl Writer {
                 if !writes.is_empty() {
                     self.mark.number += 1;
                     let commits = group.commits.len() + decisions.iter().flatten().count();
-                    let sizes = writes.iter().map(|(key, value)| size(key, *value));
+                    let sizes = writes.iter().map(|(key, value)| write_size(key, *value));
                     let counters = &self.shared.counters;
                     counters.add_commits(commits);
                     counters.add_sync(began.elapsed(), commits, sizes.sum());
