@@ -1,5 +1,4 @@
-//! Admission of new jobs: the rules that the decision applies when it reserves the price. They check the key, the rate, the live jobs
-//! and the spending.
+//! Admission of new jobs: the rules of key, rate, live jobs and spending that a decision applies when it reserves the price.
 //!
 //! Only a decision of its account changes a key, so the cached key is valid until such a decision replaces it.
 
@@ -15,7 +14,7 @@ use crate::domain::spending::Spending;
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
 use crate::engine::{Direction, ReadRequest};
-use crate::store::commands::AcceptError;
+use crate::store::commands::{AcceptError, LiveJobs};
 use crate::store::tables::{API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID, DAILY_USAGE};
 use crate::store::{DailyUsageKey, StoreError, Writes};
 use std::collections::{BTreeMap, HashMap};
@@ -49,7 +48,13 @@ impl Decisions<'_> {
                 .try_for_each(|it| pause.admit(*it))?;
         }
         self.check_rate(admission)?;
-        self.check_live_jobs(key, admission.jobs)?;
+        let live = LiveJobs {
+            of_account: self.live_jobs,
+            max_of_account: self.limits.max_live(&self.account.limits),
+            of_key: self.key(key.id).live_jobs,
+            max_of_key: key.max_concurrent,
+        };
+        live.admit(admission.jobs)?;
         let balances = self.account.balances.hold(admission.price)?;
         // Reserved amounts count as spent, because each live job may be charged: so no day and no month is ever charged more than its
         // limit.
@@ -95,7 +100,7 @@ impl Decisions<'_> {
     /// the change.
     pub fn change_key(&mut self, id: KeyId, after: Option<(KeyHash, ApiKey)>, writes: Writes) {
         self.key(id).terms = Some(after.map(Arc::new));
-        writes.into_iter().for_each(|write| self.put(write));
+        self.put_all(writes);
     }
 
     fn terms(&mut self, id: KeyId) -> Result<KeyTerms, StoreError> {
@@ -114,22 +119,6 @@ impl Decisions<'_> {
             self.key(id).terms = Some(terms.clone());
         }
         Ok(terms)
-    }
-
-    /// Refuses `jobs` new jobs that would exceed the account's or the key's limit of live jobs.
-    fn check_live_jobs(&mut self, key: &ApiKey, jobs: usize) -> Result<(), AcceptError> {
-        let live = self.live_jobs;
-        let most = self.limits.max_live(&self.account.limits);
-        if live + jobs > most {
-            return Err(AcceptError::TooManyLive { live, jobs, most });
-        }
-        let live = self.key(key.id).live_jobs;
-        match key.max_concurrent.map(|most| most as usize) {
-            Some(most) if live + jobs > most => {
-                Err(AcceptError::TooManyLiveOfKey { live, jobs, most })
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Refuses a price above the key's spend limits.
@@ -163,15 +152,12 @@ impl Decisions<'_> {
         let scan = ReadRequest::Scan(range, Direction::Rising, usize::MAX);
         let stored = self.scan_entries(&DAILY_USAGE, scan)?;
         let mut usage: HashMap<DailyUsageKey, DailyUsage> = stored.into_iter().collect();
-        usage.extend(
-            self.usage
-                .iter()
-                .map(|(place, usage)| (*place, usage.clone())),
-        );
+        let decided = self.usage.iter();
+        usage.extend(decided.map(|(key, usage)| (*key, usage.clone())));
         let mut days: BTreeMap<i64, Amount> = BTreeMap::new();
-        let totals = usage.into_iter().map(|(place, it)| (place, it.totals()));
-        for (place, totals) in totals.filter(|(_, it)| it.done > 0) {
-            let day = days.entry(place.day).or_default();
+        let totals = usage.into_iter().map(|(key, it)| (key, it.totals()));
+        for (key, totals) in totals.filter(|(_, it)| it.done > 0) {
+            let day = days.entry(key.day).or_default();
             let sum = day.plus(totals.spent);
             *day = self.or_inconsistent(sum)?;
         }
