@@ -2,6 +2,8 @@
 
 mod actor;
 mod command;
+mod deciding;
+mod effects;
 mod in_flight;
 mod inbox;
 mod registry;
