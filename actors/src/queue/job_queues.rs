@@ -350,21 +350,18 @@ impl Turn {
     /// Ends the turn: the job is terminal, or goes on after a restart of the process.
     pub fn end(mut self) {
         self.has_ended = true;
-        let mut tier = self.queues.of(self.job.tier).lock();
-        tier.taken.remove(&self.job.job);
-        tier.turns.ended += 1;
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        if self.has_ended {
-            return;
-        }
         let job = self.job;
         let mut tier = self.queues.of(job.tier).lock();
         tier.taken.remove(&job.job);
         tier.turns.ended += 1;
+        if self.has_ended {
+            return;
+        }
         tier.queue.push_front(job.account, job.job, job.lane);
         tier.begun.insert(job.job);
         drop(tier);
