@@ -48,11 +48,11 @@ mod tests {
         for tier in Tier::ALL {
             for resolution in Resolution::ALL {
                 let price = catalog
-                    .offer(*tier, *resolution)
+                    .offer(tier, resolution)
                     .map_or("-".into(), |offer| offer.price().to_string());
                 table.push_str(&format!("{tier} {resolution} {price}\n"));
             }
-            let offer = catalog.tier(*tier);
+            let offer = catalog.tier(tier);
             table.push_str(&format!(
                 "{tier} ratios {} auto {}\n",
                 offer.aspect_ratios.len(),

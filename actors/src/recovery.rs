@@ -1,60 +1,21 @@
 //! Recovery at the start: counts every live job in the state of its account, and queues it again.
 
-use crate::account::AccountRegistry;
+use crate::account::{AccountContext, AccountRegistry};
 use crate::queue::{Expiry, QueuedJob};
-use tintype_storage::domain::ids::{AccountId, IdSource};
-use tintype_storage::domain::job::{JobState, Origin};
-use tintype_storage::domain::{ids, job::Job};
+use std::sync::atomic::Ordering;
+use tintype_storage::domain::ids::{self, AccountId, IdSource, JobId};
+use tintype_storage::domain::job::{Job, JobState, Origin};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{AccountState, Part, Store, StoreError};
 use uuid::Uuid;
 
-/// The live jobs of the store.
-#[derive(Default)]
-pub struct LiveJobs {
-    /// Jobs that had begun a run before the restart. They go first.
-    pub begun: Vec<QueuedJob>,
-    /// Queued jobs, per account in the order of acceptance.
-    pub waiting: Vec<QueuedJob>,
-    /// Queued jobs to cancel: their callers waited on connections that are lost.
-    pub abandoned: Vec<Job>,
-}
-
-/// Starts the actors of all accounts with live jobs, and returns these jobs.
-pub fn recover(store: &Store, accounts: &AccountRegistry) -> Result<LiveJobs, StoreError> {
-    let (mut begun, mut waiting, mut abandoned) = (Vec::new(), Vec::new(), Vec::new());
-    let mut current: Option<(AccountId, AccountState)> = None;
-    store
-        .each_live_job(|job| {
-            if current
-                .as_ref()
-                .is_none_or(|(account, _)| *account != job.account)
-            {
-                finish(current.take(), accounts)?;
-                current = Some((job.account, state_of(store, &job)?));
-            }
-            if let Some((_, state)) = &mut current {
-                state.count_live(&job);
-            }
-            accounts
-                .context()
-                .process
-                .ids
-                .raise(ids::moment_of(&job.id.0).unwrap_or(job.created_at));
-            let has_begun = matches!(job.state, JobState::Processing { .. });
-            let jobs = match (has_begun, &job.origin) {
-                (true, _) => &mut begun,
-                (false, Origin::Native | Origin::Batch(_)) => &mut waiting,
-                (false, Origin::Synchronous) => {
-                    abandoned.push(job);
-                    return Ok(());
-                }
-            };
-            jobs.push(QueuedJob::from(&job));
-            Ok(())
-        })
-        .wait()?;
-    finish(current, accounts)?;
+/// Starts the actors of all accounts with live jobs, and queues these jobs. Returns the queued jobs to cancel: their callers waited on
+/// connections that are lost.
+pub fn recover(
+    store: &Store,
+    accounts: &AccountRegistry,
+) -> Result<Vec<(AccountId, JobId)>, StoreError> {
+    let abandoned = queue_live_jobs(store, accounts)?;
     let mut expiring = Vec::new();
     store
         .each_expiry(|due, job, account| {
@@ -64,11 +25,49 @@ pub fn recover(store: &Store, accounts: &AccountRegistry) -> Result<LiveJobs, St
         .wait()?;
     accounts.context().expiries.add_all(expiring);
     raise_ids(store, &accounts.context().process.ids)?;
-    Ok(LiveJobs {
-        begun,
-        waiting,
-        abandoned,
-    })
+    Ok(abandoned)
+}
+
+fn queue_live_jobs(
+    store: &Store,
+    accounts: &AccountRegistry,
+) -> Result<Vec<(AccountId, JobId)>, StoreError> {
+    let AccountContext {
+        process,
+        queues,
+        live_jobs,
+        ..
+    } = accounts.context();
+    let (mut begun, mut waiting, mut abandoned) = (Vec::new(), Vec::new(), Vec::new());
+    let mut current: Option<AccountState> = None;
+    let start = |state: Option<AccountState>| state.map_or(Ok(()), |it| accounts.start_with(it));
+    store
+        .each_live_job(|job| {
+            let is_of_current = |it: &AccountState| it.account().id == job.account;
+            if !current.as_ref().is_some_and(is_of_current) {
+                start(current.replace(state_of(store, &job)?))?;
+            }
+            if let Some(state) = &mut current {
+                state.count_live(&job);
+            }
+            let made_at = ids::moment_of(&job.id.0).unwrap_or(job.created_at);
+            process.ids.raise(made_at);
+            match (&job.state, &job.origin) {
+                (JobState::Processing { .. }, _) => begun.push(QueuedJob::from(&job)),
+                (_, Origin::Native | Origin::Batch(_)) => waiting.push(QueuedJob::from(&job)),
+                (_, Origin::Synchronous) => abandoned.push((job.account, job.id)),
+            }
+            Ok(())
+        })
+        .wait()?;
+    start(current)?;
+    let live = begun.len() + waiting.len() + abandoned.len();
+    live_jobs.store(live, Ordering::Relaxed);
+    // Jobs that had begun a run before the restart go first.
+    begun.into_iter().for_each(|job| queues.push_begun(job));
+    queues.push_all(waiting);
+    queues.wake();
+    Ok(abandoned)
 }
 
 /// New ids must sort after all earlier ones, even if the clock was set back while the process was down: lists of ledger entries, jobs
@@ -112,11 +111,4 @@ fn state_of(store: &Store, job: &Job) -> Result<AccountState, StoreError> {
             fault: format!("job {} belongs to it, but there is no such account", job.id),
         })?;
     Ok(AccountState::without_jobs(account))
-}
-
-fn finish(
-    state: Option<(AccountId, AccountState)>,
-    accounts: &AccountRegistry,
-) -> Result<(), StoreError> {
-    state.map_or(Ok(()), |(_, state)| accounts.start_with(state))
 }

@@ -33,6 +33,13 @@ pub enum DecisionStep<T> {
     Read(Vec<ReadRequest>),
 }
 
+impl<T> DecisionStep<T> {
+    /// The outcome of a decision that changes nothing.
+    pub fn unchanged(outcome: T) -> Self {
+        Self::Write(Writes::new(), outcome)
+    }
+}
+
 /// Makes a decision, and returns its outcome once it is durable.
 ///
 /// # Errors

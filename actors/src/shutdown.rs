@@ -5,7 +5,6 @@ use crate::dispatch::{CutOff, Dispatcher, DispatcherCommand};
 use crate::queue::JobQueues;
 use actix::Addr;
 use std::time::Duration;
-use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 /// The time in which interrupted runs must record their end.
@@ -36,7 +35,7 @@ impl Drain<'_> {
     async fn is_idle_within(&self, limit: Duration, attempts: bool) -> bool {
         let deadline = Instant::now() + limit;
         loop {
-            let in_flight = delivery_depths(self.deliveries).await.in_flight;
+            let in_flight = DeliveryDepths::of(self.deliveries).await.in_flight;
             if self.queues.depths().running == 0 && (!attempts || in_flight == 0) {
                 return true;
             }
@@ -46,11 +45,4 @@ impl Drain<'_> {
             sleep(POLL).await;
         }
     }
-}
-
-/// Zero once the actor has stopped.
-pub async fn delivery_depths(deliveries: &Addr<DeliveryActor>) -> DeliveryDepths {
-    let (reply, depths) = oneshot::channel();
-    deliveries.do_send(DeliveryCommand::Depths(reply));
-    depths.await.unwrap_or_default()
 }

@@ -14,8 +14,8 @@ use crate::ports::Preview;
 use crate::process_context::ProcessContext;
 pub use crate::queue::{Backlog, Depths, NextJob};
 use crate::queue::{Expiries, JobQueues, SharedQueue, WaitingJobs};
-use crate::recovery::{self, LiveJobs};
-use crate::shutdown::{Drain, delivery_depths};
+use crate::recovery;
+use crate::shutdown::Drain;
 use crate::stats::Stats;
 pub use crate::system_options::{
     DeliveryOptions, JobOptions, ProcessOptions, SystemOptions, Threads,
@@ -64,24 +64,12 @@ impl System {
             store,
             jobs,
             deliveries,
-            process,
+            process: options,
         } = options;
-        let ProcessOptions {
-            clock,
-            jitter,
-            observer,
-            fail_stop,
-            threads,
-            node,
-        } = process;
-        let image_store = jobs.image_store;
-        let store = fail_stop.watch(store);
-        let store = match &node {
-            None => store,
-            Some(_) => store.shared(),
-        };
-        let pause = store.pause().wait()?;
-        let switches = pause.clone();
+        let (threads, jitter) = (options.threads, Arc::clone(&options.jitter));
+        let operator = deliveries.operator_webhook;
+        let process = process_context(options, store, operator, jobs.backends.len());
+        let pause = process.store.pause().wait()?;
         let arbiters = match threads {
             Threads::Own => vec![Arbiter::new(), Arbiter::new(), Arbiter::new()],
             Threads::Callers => Vec::new(),
@@ -91,16 +79,6 @@ impl System {
                 .get(at)
                 .map_or_else(Arbiter::current, Arbiter::handle)
         };
-        let process = Arc::new(ProcessContext {
-            store: store.clone(),
-            ids: Arc::new(IdSource::new(clock())),
-            operator: deliveries.operator_webhook,
-            stats: Arc::new(Stats::new(jobs.backends.len(), clock())),
-            clock,
-            observer,
-            fail_stop: fail_stop.clone(),
-            node: node.clone(),
-        });
         let queues = Arc::new(JobQueues::default());
         let delivery_context = Arc::new(DeliveryContext {
             process: Arc::clone(&process),
@@ -111,7 +89,10 @@ impl System {
         let deliveries = DeliveryActor::start_in_arbiter(&on(DELIVERIES), move |ctx| {
             DeliveryActor::new(delivery_context, ctx.address())
         });
-        let shared_queue = node.as_ref().map(|_| Arc::new(SharedQueue::default()));
+        let shared_queue = process
+            .node
+            .as_ref()
+            .map(|_| Arc::new(SharedQueue::default()));
         let waiting_jobs = WaitingJobs {
             own: Arc::clone(&queues),
             shared: shared_queue.clone(),
@@ -119,9 +100,9 @@ impl System {
         let account_context = Arc::new(AccountContext {
             process: Arc::clone(&process),
             limits: jobs.limits,
-            pause: RwLock::new(pause),
+            pause: RwLock::new(pause.clone()),
             max_runs: jobs.max_runs,
-            live_jobs: AtomicUsize::new(0),
+            live_jobs: AtomicUsize::default(),
             queues: Arc::clone(&queues),
             shared_queue,
             expiries: Expiries::default(),
@@ -129,28 +110,24 @@ impl System {
             job_changes: Arc::new(JobChanges::default()),
         });
         let accounts = Arc::new(AccountRegistry::new(on(DECISIONS), account_context));
-        let LiveJobs {
-            begun,
-            waiting,
-            abandoned,
-        } = match &node {
-            None => recovery::recover(&store, &accounts)?,
+        let abandoned = match &process.node {
+            None => recovery::recover(&process.store, &accounts)?,
             // All jobs are in the shared queue, or at other nodes.
-            Some(_) => LiveJobs::default(),
+            Some(_) => Vec::new(),
         };
-        let live = begun.len() + waiting.len() + abandoned.len();
-        let live_jobs = &accounts.context().live_jobs;
-        live_jobs.store(live, Ordering::Relaxed);
-        begun.into_iter().for_each(|job| queues.push_begun(job));
-        queues.push_all(waiting);
-        queues.wake();
+        let is_one_of_several = process.node.is_some();
         let dispatch = Arc::new(DispatchContext {
-            process,
+            process: Arc::clone(&process),
             run_timeout: jobs.run_timeout,
-            pool: BackendPool::new(jobs.backends, jobs.routes, queues.waker(), node.is_some()),
+            pool: BackendPool::new(
+                jobs.backends,
+                jobs.routes,
+                queues.waker(),
+                is_one_of_several,
+            ),
             queues,
             accounts: Arc::clone(&accounts),
-            image_store: Arc::clone(&image_store),
+            image_store: Arc::clone(&jobs.image_store),
             input_fetcher: jobs.input_fetcher,
             progress: ProgressBoard::default(),
             failures: FailureBoard::default(),
@@ -159,15 +136,13 @@ impl System {
         });
         let context = Arc::clone(&dispatch);
         let dispatcher =
-            Dispatcher::start_in_arbiter(&on(JOBS), move |_| Dispatcher::new(context, switches));
+            Dispatcher::start_in_arbiter(&on(JOBS), move |_| Dispatcher::new(context, pause));
         let mut tasks = vec![actix::spawn(expiry::run(Arc::clone(&dispatch)))];
-        if let Some(node) = &node {
+        if let Some(node) = &process.node {
             tasks.extend(nodes::start(node, &dispatch, &deliveries));
         }
-        let context = Arc::clone(&accounts);
         actix::spawn(async move {
-            let abandoned = abandoned.iter().map(|job| (job.account, job.id));
-            abandoned_jobs::cancel(abandoned, &context, &image_store).await;
+            abandoned_jobs::cancel(abandoned, &accounts, &jobs.image_store).await;
         });
         Ok(Self {
             dispatch,
@@ -296,7 +271,7 @@ impl System {
 
     /// One of several nodes counts the deliveries to the receivers of its shards, so that the sum over the nodes is that of the service.
     pub async fn delivery_depths(&self) -> DeliveryDepths {
-        let depths = delivery_depths(&self.deliveries).await;
+        let depths = DeliveryDepths::of(&self.deliveries).await;
         let Some(node) = self.node() else {
             return depths;
         };
@@ -368,6 +343,36 @@ impl System {
             arbiter.stop();
         }
     }
+}
+
+/// The context of all actors. Several nodes share the store.
+fn process_context(
+    options: ProcessOptions,
+    store: Store,
+    operator: Option<Arc<Webhook>>,
+    backends: usize,
+) -> Arc<ProcessContext> {
+    let ProcessOptions {
+        clock,
+        observer,
+        fail_stop,
+        node,
+        ..
+    } = options;
+    let store = fail_stop.watch(store);
+    Arc::new(ProcessContext {
+        store: match &node {
+            None => store,
+            Some(_) => store.shared(),
+        },
+        ids: Arc::new(IdSource::new(clock())),
+        operator,
+        stats: Arc::new(Stats::new(backends, clock())),
+        clock,
+        observer,
+        fail_stop,
+        node,
+    })
 }
 
 impl Drop for System {

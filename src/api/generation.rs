@@ -122,7 +122,7 @@ pub fn faults_without_model(
     if let Some(text) = fields.optional_string("resolution")
         && text.parse::<Resolution>().is_err()
     {
-        let sizes: Vec<_> = Resolution::ALL.iter().map(|it| it.word()).collect();
+        let sizes: Vec<_> = Resolution::words().collect();
         let sizes = sizes.join(", ");
         fields.fault("resolution", format!("must be one of {sizes}"));
     }

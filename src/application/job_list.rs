@@ -175,7 +175,7 @@ impl PageReader<'_> {
                     }
                     first
                 }
-                SearchStep::GoOn { below } => below,
+                SearchStep::Continue { below } => below,
                 SearchStep::End => return Ok(()),
             };
             if from.is_some_and(|from| down_to <= from) || down_to.0.is_nil() {

@@ -3,8 +3,8 @@
 use super::operator::{Operator, TOKEN_SOURCES};
 use super::server_url;
 use super::settings::Settings;
-use crate::config::{Config, Secret};
 use crate::admin_token::token_file;
+use crate::config::{Config, Secret};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use std::path::Path;

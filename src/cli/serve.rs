@@ -2,11 +2,11 @@
 
 use super::settings::Settings;
 use super::stop_signal::StopSignals;
+use crate::admin_token::token_file;
 use crate::application::services::AccountService;
 use crate::config::{Config, Listen};
 use crate::images::ImagesError;
 use crate::observability::log;
-use crate::admin_token::token_file;
 use crate::server::{self, Instance, Setup};
 use crate::server::{bootstrap, fd_limits};
 use anyhow::anyhow;

@@ -6,7 +6,7 @@ use image::metadata::Orientation;
 use tintype_actors::ports::GenerateError;
 use tintype_imaging::decoding::MAX_PIXELS;
 use tintype_imaging::encoding::{self, EncodeError, PngEffort};
-use tintype_imaging::{DecodePermit, MAX_SIDE, Pixels, Rect, jpeg_end, metadata, open};
+use tintype_imaging::{DecodePermit, MAX_SIDE, Pixels, Rect, jpeg_segments, metadata, open};
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 
 /// An image with a shorter side is a marker of some kind.
@@ -38,7 +38,7 @@ pub fn validate(
     }
     let damaged = || GenerateError::Broken("the image generator returned a damaged image".into());
     let broken = |_| damaged();
-    if probed.format == ImageFormat::Jpeg && !jpeg_end::has_end(&bytes) {
+    if probed.format == ImageFormat::Jpeg && !jpeg_segments::has_end(&bytes) {
         return Err(damaged());
     }
     let opened = open(permit, &bytes, probed.format).map_err(broken)?;
@@ -146,7 +146,7 @@ mod tests {
         use tintype_storage::domain::tier::{Resolution, Tier};
         for it in AspectRatio::ALL {
             for tier in Tier::ALL {
-                let (width, height) = it.pixels(*tier, Resolution::K1);
+                let (width, height) = it.pixels(tier, Resolution::K1);
                 assert_eq!(crop(width, height, it), None, "{it} {width}x{height}");
             }
         }

@@ -49,8 +49,8 @@ pub fn read(filter: &mut JobFilter, name: &str, value: &str) -> Result<(), Field
     let fault = |message: String| FieldFault::new(name, message);
     match name {
         "status" => filter.status = Some(query::one_of(name, value, &STATUSES, |it| it)?),
-        "tier" => filter.tier = Some(query::one_of(name, value, Tier::ALL, Tier::word)?),
-        "mode" => filter.mode = Some(query::one_of(name, value, Mode::ALL, Mode::word)?),
+        "tier" => filter.tier = Some(query::one_of(name, value, &Tier::ALL, Tier::word)?),
+        "mode" => filter.mode = Some(query::one_of(name, value, &Mode::ALL, Mode::word)?),
         "key" | "key_id" => {
             let message = "must be the key_id of an API key";
             filter.key = Some(value.parse().map_err(|_| fault(message.into()))?);

@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(fault.field, "from");
         assert!(fault.message.contains("2030-01-31T12:00:00Z"), "{fault:?}");
         assert!(fault.message.contains("%2B"), "{fault:?}");
-        let fault = one_of("tier", "nb2", Tier::ALL, Tier::word).unwrap_err();
+        let fault = one_of("tier", "nb2", &Tier::ALL, Tier::word).unwrap_err();
         assert_eq!(fault.message, "must be one of fast, quality, pro");
     }
 }

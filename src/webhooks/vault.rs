@@ -16,7 +16,7 @@ use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::{Key, ReadRequest, ReadResults};
 use tintype_storage::store::tables::VAULT_KEY;
-use tintype_storage::store::{Store, StoreError, Writes};
+use tintype_storage::store::{Store, StoreError};
 use uuid::Uuid;
 
 const FILE_NAME: &str = "secrets-key";
@@ -206,7 +206,7 @@ impl Decision for StoreFirstKey {
     fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<SealedSecret>, StoreError> {
         let kept = VAULT_KEY.of_reads(reads, &())?;
         Ok(match kept {
-            Some(kept) => DecisionStep::Write(Writes::new(), kept),
+            Some(kept) => DecisionStep::unchanged(kept),
             None => DecisionStep::Write(vec![VAULT_KEY.put(&(), &self.0)], self.0.clone()),
         })
     }

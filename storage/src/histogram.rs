@@ -109,22 +109,22 @@ mod tests {
 
     #[test]
     fn a_value_equal_to_a_bound_is_counted_in_its_bucket() {
-        let tally = Histogram::new(&[10, 100]);
+        let histogram = Histogram::new(&[10, 100]);
         [0, 10, 11, 100, 101, 5_000]
             .into_iter()
-            .for_each(|value| tally.add(value));
-        let read = tally.read();
+            .for_each(|value| histogram.add(value));
+        let read = histogram.read();
         assert_eq!(read.counts, [2, 2, 2]);
         assert_eq!((read.count(), read.sum), (6, 5_222));
     }
 
     #[test]
     fn spans_are_counted_in_microseconds() {
-        let tally = Histogram::new(SHORT_DURATIONS);
-        tally.add_duration(Duration::from_micros(100));
-        tally.add_duration(Duration::from_nanos(100_999));
-        tally.add_duration(Duration::from_secs(61));
-        let read = tally.read();
+        let histogram = Histogram::new(SHORT_DURATIONS);
+        histogram.add_duration(Duration::from_micros(100));
+        histogram.add_duration(Duration::from_nanos(100_999));
+        histogram.add_duration(Duration::from_secs(61));
+        let read = histogram.read();
         assert_eq!((read.counts[0], read.counts[1]), (2, 0), "parts are cut");
         assert_eq!(read.counts.last(), Some(&1));
         assert_eq!(read.sum, 61_000_200);
@@ -154,12 +154,12 @@ mod tests {
 
     #[test]
     fn concurrent_additions_are_all_counted() {
-        let tally = Histogram::new(GROUP_SIZES);
+        let histogram = Histogram::new(GROUP_SIZES);
         std::thread::scope(|scope| {
             for _ in 0..4 {
-                scope.spawn(|| (0..10_000).for_each(|value| tally.add(value % 7)));
+                scope.spawn(|| (0..10_000).for_each(|value| histogram.add(value % 7)));
             }
         });
-        assert_eq!(tally.read().count(), 40_000);
+        assert_eq!(histogram.read().count(), 40_000);
     }
 }

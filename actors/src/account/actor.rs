@@ -1,6 +1,7 @@
 //! The account actor: takes the commands in its inbox and starts a round for them. Commands that arrive meanwhile form the next round.
 
-use super::round::{AccountRound, Decision, Wake};
+use super::effects::Effects;
+use super::round::{AccountRound, Wake};
 use super::shared_state::AccountSharedState;
 use crate::process_context::ProcessContext;
 use actix::{Actor, Addr, AsyncContext, Context, Handler};
@@ -36,7 +37,7 @@ impl AccountActor {
                 wake: address.clone().recipient(),
                 pause: pause.clone(),
                 commands,
-                decision: Decision::default(),
+                effects: Effects::default(),
                 read: None,
             };
             context.process.store.decide(Box::new(round));

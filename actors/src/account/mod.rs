@@ -3,6 +3,8 @@
 mod actor;
 mod command;
 mod context;
+mod deciding;
+mod effects;
 mod in_flight;
 mod inbox;
 mod registry;

@@ -21,8 +21,8 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::deferred_wake::DeferredWake;
 use tintype_storage::store::{
-    AcceptError, AcceptedBatch, AcceptedJob, AccountState, BeforeJobs, EventError, NewBatch,
-    NewJob, StoreError,
+    AcceptError, AcceptedBatch, AcceptedJob, AccountState, BeforeJobs, EventError, LiveJobs,
+    NewBatch, NewJob, StoreError,
 };
 use tokio::sync::oneshot;
 
@@ -178,12 +178,15 @@ impl AccountHandle {
         read: Option<&BeforeJobs>,
     ) -> Result<(), AcceptError> {
         let AccountSharedState { id, context, .. } = &*self.shared;
-        let (live, most, of_key) = match &context.process.node {
+        let live = match &context.process.node {
             None => {
                 let of_key = || self.shared.state.lock().live_jobs_of(key.id);
-                let of_key = key.max_concurrent.map(|_| of_key());
-                let (live, most) = (self.shared.live_jobs(), self.shared.max_live_jobs());
-                (live, most, of_key.unwrap_or_default())
+                LiveJobs {
+                    of_account: self.shared.live_jobs(),
+                    max_of_account: self.shared.max_live_jobs(),
+                    of_key: key.max_concurrent.map_or(0, |_| of_key()),
+                    max_of_key: key.max_concurrent,
+                }
             }
             // The memory of one of several nodes is too old to refuse anything.
             Some(_) => {
@@ -195,24 +198,15 @@ impl AccountHandle {
                 else {
                     return Ok(());
                 };
-                let most = context.limits.max_live(&account.limits);
-                (load.live_jobs as usize, most, load.live_jobs_of(key.id))
+                LiveJobs {
+                    of_account: load.live_jobs as usize,
+                    max_of_account: context.limits.max_live(&account.limits),
+                    of_key: load.live_jobs_of(key.id),
+                    max_of_key: key.max_concurrent,
+                }
             }
         };
-        if live + jobs > most {
-            return Err(AcceptError::TooManyLive { live, jobs, most });
-        }
-        let Some(most) = key.max_concurrent.map(|most| most as usize) else {
-            return Ok(());
-        };
-        match of_key + jobs > most {
-            true => Err(AcceptError::TooManyLiveOfKey {
-                live: of_key,
-                jobs,
-                most,
-            }),
-            false => Ok(()),
-        }
+        live.admit(jobs)
     }
 }
 

@@ -184,10 +184,7 @@ impl BackendPool {
         if shared.is_empty() {
             return Vec::new();
         }
-        let starting: Vec<_> = Tier::ALL
-            .iter()
-            .map(|it| (*it, self.starting(*it, at)))
-            .collect();
+        let starting = Tier::ALL.map(|it| (it, self.starting(it, at)));
         let demand = |backend: usize| {
             let pooled = &self.backends[backend];
             let mut held = pooled.held.as_ref()?.lock();
@@ -222,16 +219,16 @@ impl BackendPool {
 
     /// The number of runs that wait to fail over to a backend.
     fn failing_over_to(&self, backend: usize, at: Instant) -> usize {
-        let waiting = |tier: &Tier| {
-            let routes = self.routes(*tier);
+        let waiting = |tier: Tier| {
+            let routes = self.routes(tier);
             let first = |of: &[usize]| {
                 let mut routes = of.iter().filter_map(|it| routes.get(*it));
                 routes.find(|it| self.admits(it, at)).map(|it| it.backend)
             };
-            let queue = self.failover_queue(*tier).lock();
+            let queue = self.failover_queue(tier).lock();
             queue.waiting(|routes| first(routes) == Some(backend))
         };
-        Tier::ALL.iter().map(waiting).sum()
+        Tier::ALL.into_iter().map(waiting).sum()
     }
 
     /// A lease on the backend of a route of the tier; `None` while it is full or its breaker is open.

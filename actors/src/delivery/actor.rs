@@ -24,6 +24,7 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{DueList, StoreError};
+use tokio::sync::oneshot;
 
 const MAILBOX: usize = 4_096;
 /// A delivery that is due later than the longest delay plus this was recorded before the clock was set back. It is moved forward.
@@ -468,5 +469,14 @@ impl Handler<DeliveryCommand> for DeliveryActor {
                 let _ = reply.send(depths);
             }
         }
+    }
+}
+
+impl DeliveryDepths {
+    /// Zero once the actor has stopped.
+    pub async fn of(actor: &Addr<DeliveryActor>) -> Self {
+        let (reply, depths) = oneshot::channel();
+        actor.do_send(DeliveryCommand::Depths(reply));
+        depths.await.unwrap_or_default()
     }
 }

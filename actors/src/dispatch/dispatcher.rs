@@ -50,7 +50,7 @@ impl Dispatcher {
     pub(crate) fn new(context: Arc<DispatchContext>, pause: Pause) -> Self {
         let selection = |tier: Tier| BackendSelection::new(tier, &context.pool);
         Self {
-            selections: [Tier::Fast, Tier::Quality, Tier::Pro].map(selection),
+            selections: Tier::ALL.map(selection),
             context,
             turns: Tier::ALL.to_vec(),
             alarm: None,
@@ -113,9 +113,8 @@ impl Dispatcher {
     /// Dispatches again when a breaker admits a probe, if any run waits.
     fn set_alarm(&mut self, now: Instant, ctx: &mut Context<Self>) {
         let DispatchContext { queues, pool, .. } = &*self.context;
-        let waits =
-            |tier: &Tier| queues.has_next(*tier) || !pool.failover_queue(*tier).lock().is_empty();
-        let next = match Tier::ALL.iter().any(waits) {
+        let waits = |tier| queues.has_next(tier) || !pool.failover_queue(tier).lock().is_empty();
+        let next = match Tier::ALL.into_iter().any(waits) {
             true => pool.next_probe(now),
             false => None,
         };

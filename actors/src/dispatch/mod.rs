@@ -14,6 +14,7 @@ mod progress;
 mod run;
 mod run_deadline;
 mod run_log;
+mod tries;
 
 pub(crate) use context::DispatchContext;
 pub(crate) use cut_off::CutOff;

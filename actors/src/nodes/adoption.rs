@@ -5,6 +5,7 @@
 
 use crate::round::{Decision, DecisionStep, decide};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use tintype_storage::domain::adoption::Adoption;
 use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::ids::AccountId;
@@ -17,7 +18,7 @@ use tintype_storage::engine::{Direction, Key, ReadRequest, ReadResults};
 use tintype_storage::store::tables::{
     ACCOUNT_LOADS, ADOPTION, DELIVERIES, DUE_BY_SHARD, DUE_DELIVERIES, EXPIRIES, LIVE_JOBS, QUEUE,
 };
-use tintype_storage::store::{All, DueDelivery, Store, StoreError, Writes};
+use tintype_storage::store::{All, DueDelivery, Store, StoreError, Write, Writes};
 
 /// Records per step.
 const STEP: usize = 250;
@@ -49,10 +50,6 @@ fn adoption(reads: &ReadResults) -> Result<Adoption, StoreError> {
     Ok(ADOPTION.of_reads(reads, &())?.unwrap_or_default())
 }
 
-fn nothing() -> Result<DecisionStep<()>, StoreError> {
-    Ok(DecisionStep::Write(Writes::new(), ()))
-}
-
 /// Adds the next live jobs to the shared queue.
 struct AdoptJobs;
 
@@ -69,7 +66,7 @@ impl Decision for AdoptJobs {
 
     fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<()>, StoreError> {
         let Adoption::Jobs { after } = adoption(reads)? else {
-            return nothing();
+            return Ok(DecisionStep::unchanged(()));
         };
         let range = LIVE_JOBS.range(&All);
         let range = match after {
@@ -92,14 +89,15 @@ impl Decision for AdoptJobs {
         let mut loads: HashMap<AccountId, AccountLoad> = HashMap::new();
         let mut writes = Writes::new();
         for job in &jobs {
-            let load = match loads.remove(&job.account) {
-                Some(load) => Some(load),
-                None => ACCOUNT_LOADS.of_reads(reads, &job.account)?,
+            let load = match loads.entry(job.account) {
+                Entry::Occupied(load) => load.into_mut(),
+                Entry::Vacant(entry) => {
+                    let load = ACCOUNT_LOADS.of_reads(reads, &job.account)?;
+                    entry.insert(load.unwrap_or_default())
+                }
             };
-            let mut load = load.unwrap_or_default();
             load.add(job);
-            writes.push(place(job, &mut load));
-            loads.insert(job.account, load);
+            writes.push(queue(job, load));
         }
         let loads = loads.iter();
         writes.extend(loads.map(|(account, load)| ACCOUNT_LOADS.put(account, load)));
@@ -114,7 +112,7 @@ impl Decision for AdoptJobs {
 }
 
 /// The write that makes a live job go on.
-fn place(job: &Job, load: &mut AccountLoad) -> (Key, Option<Vec<u8>>) {
+fn queue(job: &Job, load: &mut AccountLoad) -> Write {
     let class = match (&job.state, &job.origin) {
         (JobState::Queued, Origin::Synchronous) => {
             // Its caller's connection ended with its process. The job fails at once, as an expired one.
@@ -129,13 +127,13 @@ fn place(job: &Job, load: &mut AccountLoad) -> (Key, Option<Vec<u8>>) {
         class => turns.next(class, &Turns::default()),
     };
     turns.raise(class, turn);
-    let place = QueueEntry {
+    let entry = QueueEntry {
         tier: job.tier,
         class,
         turn,
         job: job.id,
     };
-    QUEUE.put(&place, &job.account)
+    QUEUE.put(&entry, &job.account)
 }
 
 /// Moves pending deliveries to the indexes of their shards. Holds their records, because a caller may redeliver them meanwhile.
@@ -168,7 +166,7 @@ impl Decision for AdoptDeliveries {
 
     fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<()>, StoreError> {
         if adoption(reads)? != Adoption::Deliveries {
-            return nothing();
+            return Ok(DecisionStep::unchanged(()));
         }
         let left = reads.pairs(&first_due()).ok_or(StoreError::NotRead)?;
         let mut writes = Writes::new();
@@ -184,8 +182,8 @@ impl Decision for AdoptDeliveries {
             writes.push((key, None));
             let delivery = DELIVERIES.of_reads(reads, &(entry.account, *id))?;
             if delivery.is_some_and(|it| it.state.due() == Some(*due)) {
-                let place = (Shard::of(entry.webhook), (*due, *id));
-                writes.push(DUE_BY_SHARD.put(&place, entry));
+                let key = (Shard::of(entry.webhook), (*due, *id));
+                writes.push(DUE_BY_SHARD.put(&key, entry));
             }
         }
         Ok(DecisionStep::Write(writes, ()))

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::{Node, NodeProcess};
 use tintype_storage::engine::{Key, ReadRequest, ReadResults};
+use tintype_storage::store::StoreError;
 use tintype_storage::store::tables::NODES;
-use tintype_storage::store::{StoreError, Writes};
 
 /// The first heartbeat of a node. From now on the others watch the node.
 pub struct Join {
@@ -64,10 +64,7 @@ impl Decision for Heartbeat {
     fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<HeartbeatOutcome>, StoreError> {
         let own = NODES.of_reads(reads, &self.node)?;
         let Some(own) = own.filter(|it| !it.has_ended) else {
-            return Ok(DecisionStep::Write(
-                Writes::new(),
-                HeartbeatOutcome::DeclaredDead,
-            ));
+            return Ok(DecisionStep::unchanged(HeartbeatOutcome::DeclaredDead));
         };
         let nodes = NODES.entries_of_reads(reads, &NODES.request_all())?;
         let updated = Node {

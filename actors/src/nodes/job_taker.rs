@@ -75,7 +75,7 @@ impl JobTaker {
             }
             for tier in Tier::ALL {
                 let full_scans = &mut full_scans[tier.index()];
-                if let Err(error) = self.take(*tier, takes_jobs, full_scans).await {
+                if let Err(error) = self.take(tier, takes_jobs, full_scans).await {
                     return self.dispatch.process.fail_stop.trip(error.to_string());
                 }
             }
@@ -214,7 +214,7 @@ impl Decision for Take {
         let own = NODES.of_reads(reads, &self.node)?;
         let pause = PAUSE.of_reads(reads, &())?;
         if own.is_none_or(|it| it.has_ended) {
-            return Ok(DecisionStep::Write(Writes::new(), TakeOutcome::default()));
+            return Ok(DecisionStep::unchanged(TakeOutcome::default()));
         }
         let takes_jobs = self.takes_jobs && !pause.is_some_and(|it| it.covers(self.tier));
         let mut slots = self.demands.settle(self.node, reads)?;

@@ -11,7 +11,7 @@ use tintype_storage::domain::node::Node;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Key, ReadRequest, ReadResults};
 use tintype_storage::store::tables::{LOCKS, NODES};
-use tintype_storage::store::{Store, StoreError, Write, Writes};
+use tintype_storage::store::{Store, StoreError, Write};
 
 /// The outcome of [`take`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,23 +63,21 @@ impl Decision for TakeLock {
     }
 
     fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<LockOutcome>, StoreError> {
-        let nothing = |outcome| Ok(DecisionStep::Write(Writes::new(), outcome));
         let is_alive = |node: Option<Node>| node.is_some_and(|it| !it.has_ended);
         if !is_alive(NODES.of_reads(reads, &self.node)?) {
-            return nothing(LockOutcome::NotJoined);
+            return Ok(DecisionStep::unchanged(LockOutcome::NotJoined));
         }
-        let lock = LOCKS.of_reads(reads, &self.name)?;
-        let lock = lock.unwrap_or_default();
+        let lock = LOCKS.of_reads(reads, &self.name)?.unwrap_or_default();
         let newest = lock.newest;
         if lock.holder == Some(self.node) {
-            return nothing(LockOutcome::Yes { newest });
+            return Ok(DecisionStep::unchanged(LockOutcome::Yes { newest }));
         }
         if let Some(holder) = lock.holder {
             if reads.value(&NODES.key(&holder)).is_none() {
                 return Ok(DecisionStep::Read(vec![NODES.request(&holder)]));
             }
             if is_alive(NODES.of_reads(reads, &holder)?) {
-                return nothing(LockOutcome::Held);
+                return Ok(DecisionStep::unchanged(LockOutcome::Held));
             }
         }
         let taken = Lock {

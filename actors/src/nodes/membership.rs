@@ -71,12 +71,12 @@ struct Suspects {
 impl Membership {
     /// Joins the nodes, and runs until it is aborted. Trips the fail-stop if another node has declared this one dead.
     pub async fn run(self) {
-        if let Err(error) = self.join().await {
+        if let Err(error) = self.participate().await {
             self.process.fail_stop.trip(error.to_string());
         }
     }
 
-    async fn join(&self) -> Result<(), StoreError> {
+    async fn participate(&self) -> Result<(), StoreError> {
         adopt(&self.process.store).await?;
         self.node.mark_adopted();
         let own = self.node.id;
@@ -124,7 +124,7 @@ impl Membership {
             self.node.confirm(sent);
             let dead = nodes.iter().filter(|(_, node)| node.has_ended);
             let dead = dead.map(|(id, _)| *id).collect();
-            let silent = others.silent(&nodes, own, self.node.dead_after);
+            let silent = others.observe(&nodes, own, self.node.dead_after);
             suspects.send_replace(Suspects { silent, dead });
             self.node.set_nodes(others.seen_nodes(nodes, sent));
             // Looks for jobs that another node has queued.
@@ -149,11 +149,8 @@ impl Membership {
         let by = self.node.id;
         if decide(&self.process.store, DeclareDead { dead, beat, by }).await? {
             tracing::warn!(node = %dead, "declared a node dead, because its heartbeats have stopped");
-            self.process
-                .stats
-                .nodes
-                .takeovers
-                .fetch_add(1, Ordering::Relaxed);
+            let takeovers = &self.process.stats.nodes.takeovers;
+            takeovers.fetch_add(1, Ordering::Relaxed);
             self.requeue_jobs(dead).await?;
         }
         Ok(())
@@ -212,7 +209,7 @@ impl OtherNodes {
     }
 
     /// Updates the heartbeats of the other nodes, and returns the nodes whose heartbeats have stopped for too long.
-    fn silent(
+    fn observe(
         &mut self,
         nodes: &[(NodeId, Node)],
         own: NodeId,
@@ -299,7 +296,7 @@ mod tests {
         let (own, other) = (node(1, 0), node(2, 7));
         let mut others = OtherNodes::since(Instant::now());
         let mut look = |nodes: &[(NodeId, Node)]| {
-            let silent = others.silent(nodes, own.0, DEAD_AFTER);
+            let silent = others.observe(nodes, own.0, DEAD_AFTER);
             let ages = others.seen_nodes(nodes.to_vec(), Instant::now());
             let ages: Vec<u64> = ages.iter().map(|it| it.since.elapsed().as_secs()).collect();
             (silent, ages)
@@ -353,7 +350,7 @@ mod tests {
         for gaps in [[1_600, 1_600], [1_600, 600], [4_000, 1_400]] {
             let mut others = OtherNodes::since(Instant::now());
             let nodes = [node(2, 7)];
-            let mut look = || others.silent(&nodes, node(1, 0).0, DEAD_AFTER);
+            let mut look = || others.observe(&nodes, node(1, 0).0, DEAD_AFTER);
             look();
             let mut looks = 0;
             loop {
@@ -383,7 +380,7 @@ mod tests {
             let mut others = OtherNodes::since(began);
             while began.elapsed() < self.ends + 2 * DEAD_AFTER {
                 let nodes = [node(2, self.beats(began.elapsed()))];
-                if !others.silent(&nodes, node(1, 0).0, DEAD_AFTER).is_empty() {
+                if !others.observe(&nodes, node(1, 0).0, DEAD_AFTER).is_empty() {
                     return Some(began.elapsed());
                 }
                 sleep(HEARTBEAT_INTERVAL).await;

@@ -125,10 +125,10 @@ impl Decision for Move {
 
     fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<()>, StoreError> {
         let living = living_nodes(reads)?;
-        let mut writes = Writes::new();
         if !living.contains(&self.node) {
-            return Ok(DecisionStep::Write(writes, ()));
+            return Ok(DecisionStep::unchanged(()));
         }
+        let mut writes = Writes::new();
         let holder = |shard: &Shard| {
             let holder = SHARD_HOLDERS.of_reads(reads, shard)?;
             Ok::<_, StoreError>(holder.unwrap_or_default().0)

@@ -17,7 +17,7 @@ pub struct GrantedSlots<'a> {
     demands: &'a [SlotDemand],
     node: NodeId,
     before: SharedSlots,
-    places: SharedSlots,
+    after: SharedSlots,
     /// One per demand.
     grants: Vec<SlotGrant>,
 }
@@ -55,16 +55,16 @@ impl SlotDemands {
             demands: &self.0,
             node,
             before: SharedSlots::default(),
-            places: SharedSlots::default(),
+            after: SharedSlots::default(),
             grants: Vec::new(),
         };
         if self.0.is_empty() {
             return Ok(slots);
         }
         let living = living_nodes(reads)?;
-        let places = SHARED_SLOTS.of_reads(reads, &())?;
-        slots.before = places.unwrap_or_default();
-        slots.places = slots.before.clone();
+        let found = SHARED_SLOTS.of_reads(reads, &())?;
+        slots.before = found.unwrap_or_default();
+        slots.after = slots.before.clone();
         for demand in &self.0 {
             let request = SlotRequest {
                 backend: &demand.name,
@@ -73,7 +73,7 @@ impl SlotDemands {
                 keeps: demand.keeps as u32,
                 needs: demand.needs as u32,
             };
-            let grant = slots.places.settle(request, |it| living.contains(&it));
+            let grant = slots.after.settle(request, |it| living.contains(&it));
             slots.grants.push(grant);
         }
         Ok(slots)
@@ -94,7 +94,7 @@ impl GrantedSlots<'_> {
         let grants = self.demands.iter().zip(&mut self.grants);
         for (demand, grant) in grants.filter(|(demand, _)| demand.may_begin) {
             let taken = left.min(grant.free);
-            self.places.take(&demand.name, self.node, taken);
+            self.after.take(&demand.name, self.node, taken);
             grant.granted += taken;
             grant.free -= taken;
             left -= taken;
@@ -109,9 +109,9 @@ impl GrantedSlots<'_> {
     }
 
     pub fn writes(&self) -> Writes {
-        match self.places == self.before {
+        match self.after == self.before {
             true => Writes::new(),
-            false => vec![SHARED_SLOTS.put(&(), &self.places)],
+            false => vec![SHARED_SLOTS.put(&(), &self.after)],
         }
     }
 }

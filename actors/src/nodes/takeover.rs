@@ -40,7 +40,7 @@ impl Decision for DeclareDead {
         let is_silent = |it: &Node| it.beat == self.beat && !it.has_ended;
         let dead = NODES.of_reads(reads, &self.dead)?.filter(is_silent);
         let (Some(dead), Some(_)) = (dead, by.filter(|it| !it.has_ended)) else {
-            return Ok(DecisionStep::Write(Writes::new(), false));
+            return Ok(DecisionStep::unchanged(false));
         };
         let ended = Node {
             has_ended: true,
@@ -93,19 +93,19 @@ impl Decision for Requeue {
     fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<RequeueOutcome>, StoreError> {
         let found = NODES.of_reads(reads, &self.node)?;
         if found.is_none_or(|it| it.has_ended == self.is_leaving) {
-            return Ok(DecisionStep::Write(Writes::new(), RequeueOutcome::None));
+            return Ok(DecisionStep::unchanged(RequeueOutcome::None));
         }
         let taken = TAKEN_JOBS.entries_of_reads(reads, &self.taken_request())?;
         let mut writes = Writes::new();
         for (key, taken) in &taken {
-            let place = QueueEntry {
+            let entry = QueueEntry {
                 tier: taken.tier,
                 class: QueueClass::Resumed,
                 turn: 0,
                 job: key.1,
             };
             writes.push(TAKEN_JOBS.delete(key));
-            writes.push(QUEUE.put(&place, &taken.account));
+            writes.push(QUEUE.put(&entry, &taken.account));
         }
         let is_last = taken.len() < STEP;
         let outcome = match is_last && self.is_leaving && locks::has_any(reads, self.node)? {

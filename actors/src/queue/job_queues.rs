@@ -187,8 +187,8 @@ impl JobQueues {
 
     /// The number of jobs that wait for a slot, by tier.
     pub fn waiting(&self) -> [usize; 3] {
-        std::array::from_fn(|at| {
-            let tier = self.of(Tier::ALL[at]).lock();
+        Tier::ALL.map(|tier| {
+            let tier = self.of(tier).lock();
             let held = tier.held().map(|account| tier.queue.batch_len_of(account));
             tier.queue.len() - held.sum::<usize>()
         })
@@ -231,10 +231,10 @@ impl JobQueues {
     }
 
     pub fn depths(&self) -> Depths {
-        let running = |tier: &Tier| self.of(*tier).lock().taken.len();
+        let running = |tier| self.of(tier).lock().taken.len();
         Depths {
-            queued: [Tier::Fast, Tier::Quality, Tier::Pro].map(|tier| self.len(tier)),
-            running: Tier::ALL.iter().map(running).sum(),
+            queued: Tier::ALL.map(|tier| self.len(tier)),
+            running: Tier::ALL.into_iter().map(running).sum(),
         }
     }
 
@@ -279,7 +279,7 @@ impl JobQueues {
     pub fn depths_of(&self, account: AccountId) -> Depths {
         let mut depths = Depths::default();
         for tier in Tier::ALL {
-            let queues = self.of(*tier).lock();
+            let queues = self.of(tier).lock();
             depths.queued[tier.index()] = queues.queue.len_of(account);
             depths.running += queues.taken.values().filter(|it| **it == account).count();
         }
@@ -301,7 +301,7 @@ impl JobQueues {
     }
 
     pub fn turns(&self) -> [TurnCounts; 3] {
-        [Tier::Fast, Tier::Quality, Tier::Pro].map(|tier| self.of(tier).lock().turns)
+        Tier::ALL.map(|tier| self.of(tier).lock().turns)
     }
 
     /// The job with the longest wait for its first run.
@@ -350,21 +350,18 @@ impl Turn {
     /// Ends the turn: the job is terminal, or goes on after a restart of the process.
     pub fn end(mut self) {
         self.has_ended = true;
-        let mut tier = self.queues.of(self.job.tier).lock();
-        tier.taken.remove(&self.job.job);
-        tier.turns.ended += 1;
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        if self.has_ended {
-            return;
-        }
         let job = self.job;
         let mut tier = self.queues.of(job.tier).lock();
         tier.taken.remove(&job.job);
         tier.turns.ended += 1;
+        if self.has_ended {
+            return;
+        }
         tier.queue.push_front(job.account, job.job, job.lane);
         tier.begun.insert(job.job);
         drop(tier);

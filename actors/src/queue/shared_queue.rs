@@ -216,7 +216,7 @@ impl SharedQueue {
     pub fn depths(&self) -> Depths {
         let state = self.state.lock();
         Depths {
-            queued: [Tier::Fast, Tier::Quality, Tier::Pro].map(|it| state.of(it).waiting()),
+            queued: Tier::ALL.map(|it| state.of(it).waiting()),
             running: state.taken.len(),
         }
     }
@@ -230,7 +230,7 @@ impl SharedQueue {
         };
         let taken = state.taken.values().filter(|it| it.account == account);
         Depths {
-            queued: [Tier::Fast, Tier::Quality, Tier::Pro].map(queued),
+            queued: Tier::ALL.map(queued),
             running: taken.count(),
         }
     }

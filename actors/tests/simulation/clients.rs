@@ -35,7 +35,7 @@ pub fn request(process: &Process) -> Option<usize> {
         key,
         price: rng.pick(&PRICES)? * i64::from(size.unwrap_or(1)),
         size,
-        tier: rng.pick(Tier::ALL)?,
+        tier: rng.pick(&Tier::ALL)?,
         synchronous: size.is_none() && rng.one_in(6),
         callback: named.map(|hook| (hook.id, hook.url)),
         name: rng

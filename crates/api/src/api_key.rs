@@ -165,7 +165,7 @@ impl ApiKey {
 }
 
 fn models(key: &api_key::ApiKey) -> Vec<TierWord> {
-    let allowed = Tier::ALL.iter().filter(|tier| key.allows(**tier));
+    let allowed = Tier::ALL.into_iter().filter(|tier| key.allows(*tier));
     allowed.map(|tier| tier.word().into()).collect()
 }
 

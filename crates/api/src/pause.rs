@@ -32,18 +32,21 @@ pub struct Switches {
 
 impl From<&Pause> for Switches {
     fn from(pause: &Pause) -> Self {
-        let word = |tier: &Tier| Cow::Borrowed(tier.word());
-        let tiers = Tier::ALL.iter();
+        let word = |tier: Tier| Cow::Borrowed(tier.word());
         let reasons = || {
-            let reason = |tier: &Tier| (word(tier), pause.reasons.tiers[tier.index()].clone());
+            let reason = |tier: Tier| (word(tier), pause.reasons.tiers[tier.index()].clone());
             let of_project = (Cow::Borrowed("project"), pause.reasons.project.clone());
-            Tier::ALL.iter().map(reason).chain([of_project]).collect()
+            Tier::ALL
+                .map(reason)
+                .into_iter()
+                .chain([of_project])
+                .collect()
         };
         Self {
             project: pause.project,
-            tiers: tiers
+            tiers: Tier::ALL
                 .map(|it| (word(it), pause.tiers[it.index()]))
-                .collect(),
+                .into(),
             reasons: (pause.reasons != PauseReasons::default()).then(reasons),
         }
     }

@@ -97,7 +97,7 @@ impl<T: JsonSchema> JsonSchema for PerTier<T> {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let words = Tier::ALL.iter().map(|tier| tier.word());
+        let words = Tier::words();
         let value = generator.subschema_for::<T>().to_value();
         let properties = words.clone().map(|word| (word.to_owned(), value.clone()));
         schema(json!({

@@ -9,8 +9,12 @@ use std::fmt::Display;
 use std::ops::Deref;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::audit_log::Action;
+use tintype_storage::domain::batch;
 use tintype_storage::domain::canonical::Encoding;
+use tintype_storage::domain::delivery::DeliveryKind;
+use tintype_storage::domain::ledger::EntryKind;
 use tintype_storage::domain::operator_event::EventSubject;
+use tintype_storage::domain::person::Role;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 
 /// The format of amounts in responses.
@@ -103,7 +107,7 @@ word_types!(
     /// A job's state.
     JobStatus => ["queued", "processing", "done", "failed"],
     /// A batch's state.
-    BatchStatus => ["in_progress", "canceling", "ended"],
+    BatchStatus => batch::BatchStatus::words(),
     /// The state of a new job.
     Queued => ["queued"],
     /// The status of the process.
@@ -111,19 +115,19 @@ word_types!(
     /// The status of the service.
     ServiceWord => ["up", "limited", "paused", "stopping"],
     /// A model.
-    TierWord => Tier::ALL.iter().map(|it| it.word()),
+    TierWord => Tier::words(),
     /// With input images or without.
-    ModeWord => Mode::ALL.iter().map(|it| it.word()),
+    ModeWord => Mode::words(),
     /// A resolution.
-    ResolutionWord => Resolution::ALL.iter().map(|it| it.word()),
+    ResolutionWord => Resolution::words(),
     /// A kind of ledger entry.
-    EntryWord => ["deposit", "charge", "adjustment"],
+    EntryWord => EntryKind::words(),
     /// The encoding of webhook bodies.
-    EncodingWord => Encoding::ALL.iter().map(|it| it.word()),
+    EncodingWord => Encoding::words(),
     /// A delivery's state.
     DeliveryStatus => ["pending", "delivered", "failed"],
     /// A kind of delivery.
-    DeliveryKindWord => ["event", "test", "batch", "operator"],
+    DeliveryKindWord => DeliveryKind::words(),
     /// A type of operator event.
     OperatorEventWord => EventSubject::WORDS,
     /// Why a delivery failed.
@@ -133,9 +137,9 @@ word_types!(
     /// The author of a change.
     ActorWord => ["operator", "service", "person"],
     /// The kind of a change.
-    ActionWord => Action::ALL.iter().map(|it| it.word()),
+    ActionWord => Action::words(),
     /// A person's role.
-    RoleWord => ["owner", "viewer"],
+    RoleWord => Role::words(),
     /// The state of a person's invitation.
     PersonStatus => ["active", "invited", "expired"],
     /// A node's state.

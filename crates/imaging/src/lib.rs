@@ -8,7 +8,7 @@ pub mod decoding;
 pub mod encoding;
 pub mod fit;
 pub mod image_header;
-pub mod jpeg_end;
+pub mod jpeg_segments;
 mod kind;
 pub mod metadata;
 pub mod pixels;

@@ -5,11 +5,11 @@
 //! same transaction deletes the marks of the predecessor's writers, so a predecessor that was only paused commits nothing
 //! afterwards. Advisory locks were refused: poolers and PostgreSQL-compatible databases lack them.
 
+use crate::backoff::Backoff;
 use crate::connector::Connector;
 use crate::engine_state::EngineState;
 use crate::fault::Fault;
 use crate::mark::{self, ABOVE_MARKS, MARKS};
-use crate::outage::Outage;
 use crate::session::{READ_WRITE, Session, bytes, explain};
 use std::sync::Arc;
 use std::time::Duration;
@@ -172,7 +172,7 @@ async fn take(
 /// Sends heartbeats until the task is aborted. Fails the engine if another process owns the claim.
 pub async fn beat(shared: Arc<EngineState>, process: Process) {
     let mut session: Option<Session> = None;
-    let mut outage = Outage::new(shared.options.outage, &shared.outages);
+    let mut backoff = Backoff::new(shared.options.outage, &shared.outages);
     for number in 1.. {
         sleep(HEARTBEAT).await;
         let claim = claim_value(&process, &shared.options.host, number);
@@ -181,14 +181,14 @@ pub async fn beat(shared: Arc<EngineState>, process: Process) {
                 Ok(is_ours) => break Ok(is_ours),
                 Err(fault) => {
                     session = None;
-                    if let Err(error) = outage.pause(&fault).await {
+                    if let Err(error) = backoff.pause(&fault).await {
                         break Err(error);
                     }
                 }
             }
         };
         match outcome {
-            Ok(true) => outage.record_response(),
+            Ok(true) => backoff.record_response(),
             Ok(false) => return shared.fail(&taken_over()),
             Err(error) => return shared.fail(&error),
         }

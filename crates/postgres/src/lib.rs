@@ -6,10 +6,11 @@
 //!
 //! - `url`, `tls`, `session`, `statements`, `connector`, `schema`: connections, statements and tables.
 //! - `start_wait`, `start_checks`, `claim`, `nodes`: the wait for a database, its requirements, and its exclusive or shared use.
-//! - `fault`, `outage`, `outages`: the retries of a connection, and how long the database has been unreachable.
-//! - `write_queue`, `writer`, `mark`: rounds and commits. `read_queue`, `reader`: reads. `snapshot`: point-in-time reads.
+//! - `fault`, `backoff`, `outages`: the retries of a connection, and how long the database has been unreachable.
+//! - `write_queue`, `writer`, `rounds`, `mark`: rounds and commits. `read_queue`, `reader`: reads. `snapshot`: point-in-time reads.
 //! - `engine`, `engine_thread`: the parts together.
 
+mod backoff;
 mod claim;
 mod connector;
 mod engine;
@@ -19,11 +20,11 @@ mod fault;
 mod mark;
 mod nodes;
 mod options;
-mod outage;
 mod outages;
 mod pacing;
 mod read_queue;
 mod reader;
+mod rounds;
 mod schema;
 mod session;
 mod snapshot;

@@ -1,8 +1,8 @@
 //! A reading connection: answers all waiting reads in one round trip.
 
+use crate::backoff::Backoff;
 use crate::engine_state::EngineState;
 use crate::fault::Fault;
-use crate::outage::Outage;
 use crate::read_queue::QueuedRead;
 use crate::schema::{Part, Relation, parts};
 use crate::session::{READ_ONLY, explain};
@@ -18,17 +18,17 @@ use tokio_postgres::{Error, Row};
 pub async fn run(shared: Arc<EngineState>) {
     let mut session: Option<PreparedSession> = None;
     while let Some(requests) = shared.reads.take().await {
-        let mut outage = Outage::new(shared.options.outage, &shared.outages);
+        let mut backoff = Backoff::new(shared.options.outage, &shared.outages);
         loop {
             let fault = match answers(&shared, &mut session, &requests).await {
                 Ok(answers) => {
-                    outage.record_response();
+                    backoff.record_response();
                     break reply(requests, &answers);
                 }
                 Err(fault) => fault,
             };
             session = None;
-            if let Err(error) = outage.pause(&fault).await {
+            if let Err(error) = backoff.pause(&fault).await {
                 shared.fail(&error);
                 requests.into_iter().for_each(|it| it.refuse(error.clone()));
                 break;
@@ -40,8 +40,8 @@ pub async fn run(shared: Arc<EngineState>) {
 /// Answers reads from one point in time, on a connection that cannot be replaced.
 pub async fn run_on_snapshot(shared: Arc<EngineState>, view: PreparedSession) {
     while let Some(requests) = shared.reads.take().await {
-        let questions = questions(&requests);
-        match view.read(&questions).await {
+        let batch = batch_of(&requests);
+        match view.read(&batch).await {
             Ok(answers) => reply(requests, &answers),
             Err(error) => {
                 let error = EngineError::Failed(explain(&error));
@@ -64,8 +64,8 @@ async fn answers(
             session.insert(shared.outages.response(prepared).await?)
         }
     };
-    let questions = questions(requests);
-    let answers = read_alone(prepared, &questions);
+    let batch = batch_of(requests);
+    let answers = read_alone(prepared, &batch);
     shared.outages.response(answers).await
 }
 
@@ -73,10 +73,10 @@ async fn answers(
 /// engine's settings.
 async fn read_alone(
     prepared: &PreparedSession,
-    questions: &ReadBatch<'_>,
+    batch: &ReadBatch<'_>,
 ) -> Result<BatchResults, Error> {
     let session = &prepared.session;
-    let answers = prepared.read(questions);
+    let answers = prepared.read(batch);
     if !session.is_pooled {
         return answers.await;
     }
@@ -104,7 +104,7 @@ impl<'a> ReadBatch<'a> {
     }
 }
 
-/// The results. Scans and counts are in the order of the questions.
+/// The results. Scans and counts are in the order of the batch.
 pub struct BatchResults {
     pub values: HashMap<Key, Value>,
     pub scans: Vec<Pairs>,
@@ -123,20 +123,20 @@ impl BatchResults {
     }
 }
 
-fn questions(requests: &[QueuedRead]) -> ReadBatch<'_> {
-    let mut questions = ReadBatch::default();
+fn batch_of(requests: &[QueuedRead]) -> ReadBatch<'_> {
+    let mut batch = ReadBatch::default();
     for it in requests {
         match it {
-            QueuedRead::Get(key, _) => drop(questions.keys.insert(key)),
-            QueuedRead::GetMany(keys, _) => questions.keys.extend(keys),
+            QueuedRead::Get(key, _) => drop(batch.keys.insert(key)),
+            QueuedRead::GetMany(keys, _) => batch.keys.extend(keys),
             QueuedRead::Scan(range, direction, limit, _) => {
-                questions.scans.push((range, *direction, *limit));
+                batch.scans.push((range, *direction, *limit));
             }
-            QueuedRead::Count(range, _) => questions.counts.push(range),
-            QueuedRead::Time(_) => questions.time = true,
+            QueuedRead::Count(range, _) => batch.counts.push(range),
+            QueuedRead::Time(_) => batch.time = true,
         }
     }
-    questions
+    batch
 }
 
 fn reply(requests: Vec<QueuedRead>, answers: &BatchResults) {
@@ -184,17 +184,17 @@ pub fn pairs(rows: &[Row]) -> Result<Pairs, Error> {
 
 impl PreparedSession {
     /// Reads in one round trip; a scan over several tables may take one per table.
-    pub async fn read(&self, questions: &ReadBatch<'_>) -> Result<BatchResults, Error> {
-        let gets = by_relation(questions.keys.iter().map(|key| key.as_slice()));
+    pub async fn read(&self, batch: &ReadBatch<'_>) -> Result<BatchResults, Error> {
+        let gets = by_relation(batch.keys.iter().map(|key| key.as_slice()));
         let gets = gets
             .into_iter()
             .map(|(relation, keys)| self.get(relation, keys));
-        let counts = questions.counts.iter().map(|range| self.count(range));
+        let counts = batch.counts.iter().map(|range| self.count(range));
         let (values, scans, counts, time) = tokio::try_join!(
             try_join_all(gets),
-            self.scan_all(&questions.scans),
+            self.scan_all(&batch.scans),
             try_join_all(counts),
-            self.time(questions.time)
+            self.time(batch.time)
         )?;
         Ok(BatchResults {
             values: values.into_iter().flatten().collect(),
@@ -235,26 +235,26 @@ impl PreparedSession {
     async fn scan_all(&self, scans: &[(&KeyRange, Direction, usize)]) -> Result<Vec<Pairs>, Error> {
         let mut alike: HashMap<(Relation, Direction), Vec<(usize, Part)>> = HashMap::new();
         let mut others = Vec::new();
-        for (place, (range, direction, _)) in scans.iter().enumerate() {
+        for (index, (range, direction, _)) in scans.iter().enumerate() {
             match <[Part; 1]>::try_from(parts(range)) {
                 Ok([part]) => {
                     let key = (part.relation, *direction);
-                    alike.entry(key).or_default().push((place, part));
+                    alike.entry(key).or_default().push((index, part));
                 }
-                Err(_) => others.push(place),
+                Err(_) => others.push(index),
             }
         }
-        let limit = |place: usize| i64::try_from(scans[place].2).unwrap_or(i64::MAX);
+        let limit = |index: usize| i64::try_from(scans[index].2).unwrap_or(i64::MAX);
         let alike = alike
             .into_iter()
             .map(async |((relation, direction), parts)| {
-                if let [(place, part)] = parts.as_slice() {
-                    let pairs = self.scan_part(part, direction, scans[*place].2).await?;
-                    return Ok(vec![(*place, pairs)]);
+                if let [(index, part)] = parts.as_slice() {
+                    let pairs = self.scan_part(part, direction, scans[*index].2).await?;
+                    return Ok(vec![(*index, pairs)]);
                 }
                 let from: Vec<&[u8]> = parts.iter().map(|(_, it)| it.from.as_slice()).collect();
                 let to: Vec<&[u8]> = parts.iter().map(|(_, it)| it.to.as_slice()).collect();
-                let limits: Vec<i64> = parts.iter().map(|(place, _)| limit(*place)).collect();
+                let limits: Vec<i64> = parts.iter().map(|(index, _)| limit(*index)).collect();
                 let statement = Statement::ScanMany(relation, direction);
                 let rows = self.rows(statement, &[&from, &to, &limits]).await?;
                 let mut pairs = vec![Pairs::new(); parts.len()];
@@ -265,17 +265,17 @@ impl PreparedSession {
                         pairs.push((row.try_get(1)?, row.try_get(2)?));
                     }
                 }
-                let places = parts.into_iter().map(|(place, _)| place);
-                Ok::<Vec<(usize, Pairs)>, Error>(places.zip(pairs).collect())
+                let indexes = parts.into_iter().map(|(index, _)| index);
+                Ok::<Vec<(usize, Pairs)>, Error>(indexes.zip(pairs).collect())
             });
-        let others = others.into_iter().map(async |place| {
-            let (range, direction, limit) = scans[place];
-            Ok((place, self.scan(range, direction, limit).await?))
+        let others = others.into_iter().map(async |index| {
+            let (range, direction, limit) = scans[index];
+            Ok((index, self.scan(range, direction, limit).await?))
         });
         let (alike, others) = tokio::try_join!(try_join_all(alike), try_join_all(others))?;
         let mut found = vec![Pairs::new(); scans.len()];
-        for (place, pairs) in alike.into_iter().flatten().chain(others) {
-            found[place] = pairs;
+        for (index, pairs) in alike.into_iter().flatten().chain(others) {
+            found[index] = pairs;
         }
         Ok(found)
     }

@@ -150,7 +150,7 @@ pub fn parts(range: &KeyRange) -> Vec<Part> {
 }
 
 /// The smallest key greater than `key`.
-fn just_above(key: &[u8]) -> Key {
+pub fn just_above(key: &[u8]) -> Key {
     [key, b"\0"].concat()
 }
 

@@ -1,7 +1,7 @@
 //! Point-in-time reads: a transaction that reads while others write.
 
 use crate::engine_state::EngineState;
-use crate::schema::{Part, parts};
+use crate::schema::{Part, just_above, parts};
 use crate::session::explain;
 use crate::statements::PreparedSession;
 use std::collections::VecDeque;
@@ -105,7 +105,7 @@ async fn page(
         let missing = limit - pairs.len();
         let found = prepared.scan_part(part, Direction::Rising, missing).await?;
         match found.last() {
-            Some((last, _)) if found.len() == missing => part.from = [last, &b"\0"[..]].concat(),
+            Some((last, _)) if found.len() == missing => part.from = just_above(last),
             _ => drop(rest.pop_front()),
         }
         pairs.extend(found);

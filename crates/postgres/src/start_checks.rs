@@ -2,7 +2,7 @@
 
 use crate::connector::{Connector, NAME_THE_POOLER};
 use crate::schema::{FORMAT, FORMAT_KEY, Relation, SCHEMA, ddl};
-use crate::session::{Session, bytes};
+use crate::session::Session;
 use crate::url::DIRECT;
 use tintype_storage::engine::EngineError;
 use tokio_postgres::Error;
@@ -114,14 +114,8 @@ async fn missing_tables(session: &Session) -> Result<bool, Error> {
 }
 
 async fn check_format(connector: &Connector, session: &Session) -> Result<(), EngineError> {
-    let select = format!(
-        "SELECT value FROM {} WHERE key = $1",
-        Relation::of(FORMAT_KEY).name()
-    );
-    let row = session.row(&select, &[bytes(&FORMAT_KEY)]).await;
-    let row = row.map_err(|error| connector.refused(&error))?;
-    let found: Option<Vec<u8>> = row.and_then(|row| row.try_get(0).ok());
-    match found {
+    let found = session.value(FORMAT_KEY, "").await;
+    match found.map_err(|error| connector.refused(&error))? {
         Some(found) if found == FORMAT => Ok(()),
         Some(found) => Err(connector.unusable(format!(
             "its tables have format `{}`, this version reads `{}`; use the version that wrote them",

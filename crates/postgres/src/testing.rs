@@ -20,6 +20,9 @@ const PORTS: u32 = 10_000;
 /// If set, tests that need PostgreSQL fail if it is not installed.
 const DEMAND: &str = "TINTYPE_TEST_POSTGRES";
 
+/// The user that PostgreSQL's package creates.
+const OWNER: &str = "postgres";
+
 /// The server's settings: fast, because no test cuts the machine's power.
 const SETTINGS: &str = "fsync = off\nfull_page_writes = off\nmax_connections = 200\nshared_buffers = 64MB\n\
      ssl = on\nssl_cert_file = 'server.crt'\nssl_key_file = 'server.key'\nautovacuum_naptime = 5s\n";
@@ -78,11 +81,7 @@ impl Server {
             eprintln!("not run: PostgreSQL's programs are not there");
             return None;
         };
-        let home = tempfile::Builder::new()
-            .prefix("tintype-postgres-")
-            .tempdir()
-            .expect("a directory");
-        let port = free_port();
+        let (home, port) = (new_home(), free_port());
         prepare(&programs, &home, port, settings);
         Some(Self::launch(programs, home, port))
     }
@@ -351,11 +350,10 @@ fn unprivileged(home: &TempDir, program: impl AsRef<std::ffi::OsStr>) -> Command
     let mut command = match is_root() {
         true => {
             let mut command = Command::new("setpriv");
-            let user = owner();
             command
                 .args([
-                    format!("--reuid={user}"),
-                    format!("--regid={user}"),
+                    format!("--reuid={OWNER}"),
+                    format!("--regid={OWNER}"),
                     "--clear-groups".into(),
                 ])
                 .arg(program);
@@ -372,9 +370,9 @@ fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0)
 }
 
-/// The user that the package creates.
-fn owner() -> &'static str {
-    "postgres"
+/// A new directory for a server.
+fn new_home() -> TempDir {
+    TempDir::with_prefix("tintype-postgres-").expect("a directory")
 }
 
 fn prepare(programs: &Path, home: &TempDir, port: u16, further: &str) {
@@ -401,15 +399,19 @@ fn prepare(programs: &Path, home: &TempDir, port: u16, further: &str) {
     fs::write(home.path().join("root.crt"), key.cert.pem()).expect("written");
     private(&data.join("server.key"), &key.signing_key.serialize_pem());
     fs::write(data.join("pg_hba.conf"), ACCESS).expect("written");
-    let settings = format!(
-        "{SETTINGS}{further}port = {port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = '{}'\n",
-        home.path().display()
-    );
-    let path = data.join("postgresql.conf");
-    let mut file = fs::OpenOptions::new().append(true).open(path);
-    let file = file.as_mut().expect("the settings");
-    file.write_all(settings.as_bytes()).expect("written");
+    let settings = format!("{SETTINGS}{further}listen_addresses = '127.0.0.1'\n");
+    append_settings(home, port, &settings);
     own(home);
+}
+
+/// Appends settings to those of the server. The last setting of a name counts.
+fn append_settings(home: &TempDir, port: u16, settings: &str) {
+    let path = home.path().join("data/postgresql.conf");
+    let file = fs::OpenOptions::new().append(true).open(path);
+    let socket = home.path().display();
+    let settings = format!("{settings}port = {port}\nunix_socket_directories = '{socket}'\n");
+    let written = file.and_then(|mut it| it.write_all(settings.as_bytes()));
+    written.expect("the settings");
 }
 
 fn private(path: &Path, text: &str) {
@@ -421,7 +423,7 @@ fn private(path: &Path, text: &str) {
 /// Gives the directory to the server's user.
 fn own(home: &TempDir) {
     if is_root() {
-        let owner = format!("{0}:{0}", owner());
+        let owner = format!("{OWNER}:{OWNER}");
         let given = Command::new("chown")
             .args(["-R", &owner])
             .arg(home.path())

@@ -3,31 +3,27 @@
 //! The first round trip locks the keys and reads; the decisions run in memory; the second round trip moves the writer's mark,
 //! writes and commits. If its response is lost, the mark shows the outcome.
 
+use crate::backoff::Backoff;
 use crate::engine_state::EngineState;
 use crate::fault::Fault;
 use crate::mark::{self, Mark, Outcome};
-use crate::outage::Outage;
-use crate::outages::Outages;
-use crate::reader::{BatchResults, ReadBatch, by_relation, pairs};
+use crate::reader::by_relation;
+use crate::rounds::{Decision, decide_all};
 use crate::session::READ_WRITE;
 use crate::statements::{PreparedSession, Statement};
 use crate::write_queue::{Group, HeldRound};
 use futures_util::future::try_join_all;
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::engine::{
-    Commit, EngineError, Key, Pairs, ReadRequest, ReadResults, RoundStep, Value, Writes, call_back,
-    deferred_wake, oversized, size,
+    Commit, EngineError, Key, Value, call_back, deferred_wake, write_size,
 };
 use tokio_postgres::Error;
 use tokio_postgres::types::ToSql;
 
 type MergedWrites<'a> = BTreeMap<&'a [u8], Option<&'a Value>>;
-
-type Decision = Result<Writes, EngineError>;
 
 pub struct Writer {
     shared: Arc<EngineState>,
@@ -81,14 +77,14 @@ impl Writer {
         group: &mut Group,
         again: &mut Vec<HeldRound>,
     ) -> Result<Vec<Decision>, EngineError> {
-        let mut outage = Outage::new(self.shared.options.outage, &self.shared.outages);
+        let mut backoff = Backoff::new(self.shared.options.outage, &self.shared.outages);
         loop {
             let fault = match self.attempt(group, again).await {
                 Ok(decisions) => return Ok(decisions),
                 Err(Interruption::Before(fault)) => fault,
                 Err(Interruption::Sent(fault, decisions)) => {
                     self.session = None;
-                    match self.resolve(&mut outage, &fault).await? {
+                    match self.resolve(&mut backoff, &fault).await? {
                         Outcome::Committed => return Ok(decisions),
                         Outcome::RolledBack => fault,
                         Outcome::Fenced => return Err(self.fenced()),
@@ -96,7 +92,7 @@ impl Writer {
                 }
             };
             self.session = None;
-            outage.pause(&fault).await?;
+            backoff.pause(&fault).await?;
         }
     }
 
@@ -109,7 +105,7 @@ impl Writer {
 
     async fn resolve(
         &mut self,
-        outage: &mut Outage,
+        backoff: &mut Backoff,
         fault: &Fault,
     ) -> Result<Outcome, EngineError> {
         tracing::debug!(
@@ -122,7 +118,7 @@ impl Writer {
             } = &*self.shared;
             match self.mark.resolve(connector, outages).await {
                 Ok(outcome) => return Ok(outcome),
-                Err(fault) => outage.pause(&fault).await?,
+                Err(fault) => backoff.pause(&fault).await?,
             }
         }
     }
@@ -161,7 +157,7 @@ impl Writer {
                 if !writes.is_empty() {
                     self.mark.number += 1;
                     let commits = group.commits.len() + decisions.iter().flatten().count();
-                    let sizes = writes.iter().map(|(key, value)| size(key, *value));
+                    let sizes = writes.iter().map(|(key, value)| write_size(key, *value));
                     let counters = &self.shared.counters;
                     counters.add_commits(commits);
                     counters.add_sync(began.elapsed(), commits, sizes.sum());
@@ -191,181 +187,6 @@ fn merge_writes<'a>(
     let writes = writes.map(|(key, value)| (key.as_slice(), value.as_ref()));
     let removed = reserved.iter().map(|key| (key.as_slice(), None));
     removed.chain(writes).collect()
-}
-
-/// Locks, reads and decides. Moves rounds that must wait for another process to `again`. Returns the decisions, and the keys
-/// whose rows exist only as locks.
-async fn decide_all(
-    session: &PreparedSession,
-    outages: &Outages,
-    group: &mut Group,
-    again: &mut Vec<HeldRound>,
-) -> Result<(Vec<Decision>, HashSet<Key>), Fault> {
-    let mut requests: Vec<Vec<ReadRequest>> =
-        group.rounds.iter().map(|it| it.round.needs()).collect();
-    let held: Vec<Key> = group.rounds.iter().flat_map(|it| it.keys.clone()).collect();
-    let begin = hold_and_read(session, &held, group.waits(), &requests);
-    let (locked, mut answers) = outages.response(begin).await?;
-    let unlocked = held.iter().filter(|key| !locked.contains(*key));
-    let unlocked: ReadBatch<'_> = ReadBatch::of_keys(unlocked);
-    if !unlocked.keys.is_empty() {
-        // An existing key that was not locked is locked by another process.
-        let found = outages.response(session.read(&unlocked)).await?;
-        answers.values.extend(found.values);
-    }
-    let absent = held.iter().filter(|key| !answers.values.contains_key(*key));
-    let absent: Vec<&[u8]> = absent.map(Vec::as_slice).collect();
-    let reserved = match absent.is_empty() {
-        true => HashSet::new(),
-        false => outages.response(reserve(session, absent)).await?,
-    };
-    // Another process has locked the key, or has inserted it since the read.
-    let is_elsewhere = |key: &Key| !locked.contains(key) && !reserved.contains(key);
-    let mut mine = group
-        .rounds
-        .iter()
-        .map(|it| !it.keys.iter().any(is_elsewhere))
-        .collect::<Vec<bool>>();
-    let mut reads: Vec<ReadResults> = group
-        .rounds
-        .iter()
-        .map(|_| ReadResults::default())
-        .collect();
-    let mut decisions: Vec<Option<Decision>> = group.rounds.iter().map(|_| None).collect();
-    loop {
-        distribute(&mut reads, &mut requests, &mut answers);
-        for (place, round) in group.rounds.iter_mut().enumerate() {
-            if !mine[place] || decisions[place].is_some() {
-                continue;
-            }
-            match catch_unwind(AssertUnwindSafe(|| round.round.decide(&reads[place]))) {
-                Ok(RoundStep::Read(more)) => requests[place] = more,
-                Ok(RoundStep::Write(writes)) => {
-                    decisions[place] = Some(oversized(&writes).map_or(Ok(writes), Err));
-                }
-                Err(_) => decisions[place] = Some(Err(EngineError::Panicked)),
-            }
-        }
-        let is_open = |place: usize| mine[place] && decisions[place].is_none();
-        if !(0..group.rounds.len()).any(is_open) {
-            break;
-        }
-        let questions = questions(&HashSet::new(), &requests);
-        answers = outages.response(session.read(&questions)).await?;
-        answers.remove_reserved(&reserved);
-    }
-    let mut decided = Vec::new();
-    let mut decisions = decisions.into_iter();
-    let mut mine = mine.drain(..);
-    let mut stays = Vec::new();
-    for mut round in group.rounds.drain(..) {
-        let decision = decisions.next().flatten();
-        if mine.next() == Some(true) {
-            decided.extend(decision);
-            stays.push(round);
-        } else {
-            round.waits = true;
-            again.push(round);
-        }
-    }
-    group.rounds = stays;
-    Ok((decided, reserved))
-}
-
-/// Inserts empty rows for held keys without a row, because only rows can be locked. The rows are never visible: the transaction
-/// sets or deletes them. Returns the inserted keys; other processes are inserting the rest.
-async fn reserve(session: &PreparedSession, mut absent: Vec<&[u8]>) -> Result<HashSet<Key>, Error> {
-    absent.sort_unstable();
-    let mut reserved = HashSet::new();
-    for (relation, keys) in by_relation(absent) {
-        let rows = session.rows(Statement::Reserve(relation), &[&keys]).await?;
-        for row in rows {
-            reserved.insert(row.try_get(0)?);
-        }
-    }
-    Ok(reserved)
-}
-
-/// The reads of rounds, without the keys that they hold.
-fn questions<'a>(held: &HashSet<&Key>, requests: &'a [Vec<ReadRequest>]) -> ReadBatch<'a> {
-    let mut questions = ReadBatch::default();
-    let mut known = HashSet::new();
-    for request in requests.iter().flatten() {
-        match request {
-            ReadRequest::Get(key) if held.contains(key) => {}
-            ReadRequest::Get(key) => drop(questions.keys.insert(key)),
-            ReadRequest::Scan(range, direction, limit) => {
-                if known.insert(request) {
-                    questions.scans.push((range, *direction, *limit));
-                }
-            }
-        }
-    }
-    questions
-}
-
-/// Starts a transaction, locks rows and reads, in one round trip. Returns the locked keys and the results, including the values
-/// of the locked rows.
-async fn hold_and_read(
-    session: &PreparedSession,
-    held: &[Key],
-    waits: bool,
-    requests: &[Vec<ReadRequest>],
-) -> Result<(HashSet<Key>, BatchResults), Error> {
-    let begin = session.session.begin(READ_WRITE);
-    let mut sorted: Vec<&[u8]> = held.iter().map(Vec::as_slice).collect();
-    sorted.sort_unstable();
-    let locks = by_relation(sorted);
-    let locks = locks.iter().map(|(relation, keys)| async move {
-        let lock = match waits {
-            true => Statement::Lock(*relation),
-            false => Statement::LockFree(*relation),
-        };
-        pairs(&session.rows(lock, &[keys]).await?)
-    });
-    let questions = questions(&held.iter().collect(), requests);
-    // The driver sends them in this order, and each statement sees what was committed before it.
-    let ((), locked, mut answers) = tokio::try_join!(
-        biased;
-        begin,
-        try_join_all(locks),
-        session.read(&questions)
-    )?;
-    let locked: Pairs = locked.into_iter().flatten().collect();
-    let keys = locked.iter().map(|(key, _)| key.clone()).collect();
-    answers.values.extend(locked);
-    Ok((keys, answers))
-}
-
-/// Distributes the results to the rounds that requested them.
-fn distribute(
-    reads: &mut [ReadResults],
-    requests: &mut [Vec<ReadRequest>],
-    answers: &mut BatchResults,
-) {
-    let mut scans: HashMap<ReadRequest, Pairs> = HashMap::new();
-    let mut in_order = answers.scans.drain(..);
-    for (reads, requests) in reads.iter_mut().zip(requests) {
-        for request in requests.drain(..) {
-            match request {
-                ReadRequest::Get(key) => {
-                    let value = answers.values.get(&key).cloned();
-                    reads.add_value(key, value);
-                }
-                ReadRequest::Scan(..) => {
-                    let pairs = match scans.get(&request) {
-                        Some(pairs) => pairs.clone(),
-                        None => {
-                            let pairs = in_order.next().unwrap_or_default();
-                            scans.insert(request.clone(), pairs.clone());
-                            pairs
-                        }
-                    };
-                    reads.add_pairs(request, pairs);
-                }
-            }
-        }
-    }
 }
 
 /// Writes and commits in one round trip. `is_begun`: the transaction is open already.

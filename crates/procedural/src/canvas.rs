@@ -74,18 +74,12 @@ impl Canvas {
             (right.ceil() as i32).min(self.width as i32),
             (bottom.ceil() as i32).min(self.height as i32),
         );
-        let mut y = area.1;
-        while y < area.3 {
-            let mut x = area.0;
-            while x < area.2 {
-                self.fill_tile(
-                    shape,
-                    fill,
-                    (x, y, (x + TILE).min(area.2), (y + TILE).min(area.3)),
-                );
-                x += TILE;
+        let (right, bottom) = (area.2, area.3);
+        for y in (area.1..bottom).step_by(TILE as usize) {
+            for x in (area.0..right).step_by(TILE as usize) {
+                let tile = (x, y, (x + TILE).min(right), (y + TILE).min(bottom));
+                self.fill_tile(shape, fill, tile);
             }
-            y += TILE;
         }
     }
 

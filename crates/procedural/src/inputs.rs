@@ -29,11 +29,11 @@ pub fn decode(
     inputs
         .iter()
         .enumerate()
-        .map(|(i, bytes)| one(bytes, i + 1, side, permit))
+        .map(|(i, bytes)| decode_one(bytes, i + 1, side, permit))
         .collect()
 }
 
-fn one(
+fn decode_one(
     bytes: &[u8],
     number: usize,
     side: u32,

@@ -40,7 +40,7 @@ mod tests {
     fn every_1k_size_is_generated_unchanged() {
         for tier in Tier::ALL {
             for ratio in AspectRatio::ALL {
-                let wanted = ratio.pixels(*tier, Resolution::K1);
+                let wanted = ratio.pixels(tier, Resolution::K1);
                 assert_eq!(native(wanted, SDXL), wanted, "{tier} {ratio}");
             }
         }

@@ -128,7 +128,7 @@ mod tests {
         for ratio in AspectRatio::ALL {
             for tier in Tier::ALL {
                 for resolution in Resolution::ALL {
-                    let pixels = ratio.pixels(*tier, *resolution);
+                    let pixels = ratio.pixels(tier, resolution);
                     let (width, height) = Family::Bounded.size(ratio, pixels);
                     let (long, short) = (width.max(height), width.min(height));
                     let case = format!("{ratio} {pixels:?} -> {width}x{height}");

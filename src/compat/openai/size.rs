@@ -55,7 +55,7 @@ mod tests {
         ] {
             table.push_str(size);
             for tier in Tier::ALL {
-                let (ratio, offer) = nearest(size, *tier, &catalog).unwrap();
+                let (ratio, offer) = nearest(size, tier, &catalog).unwrap();
                 table.push_str(&format!(" | {tier} {ratio} {}", offer.resolution()));
             }
             table.push('\n');

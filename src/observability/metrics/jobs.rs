@@ -66,7 +66,7 @@ fn life(out: &mut Exposition, sources: &Sources<'_>) {
     let mut family = out.counter("tintype_jobs_accepted_total", "Accepted jobs.");
     for tier in Tier::ALL {
         for mode in Mode::ALL {
-            let count = read(&stats.accepted[tier.index()][*mode as usize]);
+            let count = read(&stats.accepted[tier.index()][mode as usize]);
             family.value(&[("tier", tier.word()), ("mode", mode.word())], count);
         }
     }

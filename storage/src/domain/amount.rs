@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_40_decimals() {
+    fn hostile_40_amounts_are_exact_plain_decimals() {
         assert_eq!(amount("0.1").plus(amount("0.2")).unwrap(), amount("0.3"));
         for bad in [
             "", "-", ".", "1.", ".5", "1e3", "+1", " 1", "1 ", "1,000", "1_000", "NaN", "0x1",

@@ -246,14 +246,14 @@ fn checksum(body: &str) -> String {
 fn base62(bytes: &[u8], digits: usize) -> String {
     let mut number = bytes.to_vec();
     let mut text = vec![b'0'; digits];
-    for place in text.iter_mut().rev() {
+    for digit in text.iter_mut().rev() {
         let mut rest = 0u32;
         for byte in &mut number {
             let value = rest * 256 + u32::from(*byte);
             *byte = (value / 62) as u8;
             rest = value % 62;
         }
-        *place = ALPHABET[rest as usize];
+        *digit = ALPHABET[rest as usize];
     }
     text.into_iter().map(char::from).collect()
 }

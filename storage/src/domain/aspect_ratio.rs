@@ -207,11 +207,11 @@ mod tests {
     #[test]
     fn every_size_is_the_published_one() {
         let sizes: String = Tier::ALL
-            .iter()
+            .into_iter()
             .flat_map(|tier| AspectRatio::ALL.map(|it| (tier, it)))
             .map(|(tier, it)| {
                 let [one, four] =
-                    [Resolution::K1, Resolution::K4].map(|resolution| it.pixels(*tier, resolution));
+                    [Resolution::K1, Resolution::K4].map(|resolution| it.pixels(tier, resolution));
                 format!("{tier} {it} {}x{} {}x{}\n", one.0, one.1, four.0, four.1)
             })
             .collect();

@@ -1,8 +1,8 @@
 //! The audit log: who changed what in the operator API or the panel, when, and the values before and after.
 
 use super::ids::{AccountId, AuditId};
-use super::tier::words;
 use super::time::Timestamp;
+use super::words::words;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 

@@ -3,8 +3,8 @@
 use super::amount::Amount;
 use super::ids::{AccountId, BatchId, JobId, KeyId};
 use super::job::{Callback, JobState, PromptRef};
-use super::tier::words;
 use super::time::Timestamp;
+use super::words::words;
 use serde::{Deserialize, Serialize};
 
 /// The accepted batch. Immutable.

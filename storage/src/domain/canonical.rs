@@ -5,41 +5,18 @@
 //! JavaScript's.
 
 use super::json::Json;
-use super::tier::UnknownWord;
+use super::words::words;
 use serde::{Deserialize, Serialize};
-use std::str::FromStr;
 
-/// The serialiser whose output the text equals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Encoding {
-    /// Python's `json.dumps` with sorted keys and compact separators: ASCII only, keys by code point, integers exact.
-    Ascii,
-    /// RFC 8785: raw UTF-8, keys by UTF-16 code unit, every number as the double that `JSON.parse` reads.
-    Utf8,
-}
-
-impl Encoding {
-    pub const ALL: [Self; 2] = [Self::Ascii, Self::Utf8];
-
-    /// The name on the wire.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Ascii => "ascii",
-            Self::Utf8 => "utf8",
-        }
+words!(
+    /// The serialiser whose output the text equals.
+    Encoding {
+        /// Python's `json.dumps` with sorted keys and compact separators: ASCII only, keys by code point, integers exact.
+        Ascii = "ascii",
+        /// RFC 8785: raw UTF-8, keys by UTF-16 code unit, every number as the double that `JSON.parse` reads.
+        Utf8 = "utf8",
     }
-}
-
-impl FromStr for Encoding {
-    type Err = UnknownWord;
-
-    fn from_str(text: &str) -> Result<Self, UnknownWord> {
-        Self::ALL
-            .into_iter()
-            .find(|it| it.word() == text)
-            .ok_or(UnknownWord)
-    }
-}
+);
 
 /// Equal values give equal text, and reading the text gives the same text again.
 pub fn canonical(value: &Json, encoding: Encoding) -> String {

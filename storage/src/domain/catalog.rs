@@ -67,9 +67,9 @@ impl Catalog {
 
     /// `None` if the tier does not sell the size.
     pub fn offer(&self, tier: Tier, resolution: Resolution) -> Option<Offer> {
-        let prices = self.tier(tier).prices.iter();
-        let mut found = prices.filter(|(it, _)| *it == resolution);
-        found.next().map(|(_, price)| Offer {
+        let mut prices = self.tier(tier).prices.iter();
+        let (_, price) = prices.find(|(it, _)| *it == resolution)?;
+        Some(Offer {
             tier,
             resolution,
             price: *price,

@@ -42,6 +42,8 @@ macro_rules! id {
     };
 }
 
+pub(crate) use id;
+
 /// The account of records that concern the whole service.
 pub const SERVICE: AccountId = AccountId(Uuid::nil());
 

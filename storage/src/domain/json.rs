@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_19_depth() {
+    fn hostile_19_nesting_is_limited() {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         assert!(Json::parse(&nested(32), 32).is_ok());
         assert!(
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_22_strings() {
+    fn hostile_22_strings_are_valid_unicode() {
         assert!(Json::parse(r#""\ud83d""#, 32).is_err(), "lone surrogate");
         assert_eq!(compact(r#""\u0000\u2028é""#), "\"\\u0000\u{2028}é\"");
         assert!(

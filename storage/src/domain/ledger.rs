@@ -2,8 +2,8 @@
 
 use super::amount::{Amount, AmountError};
 use super::ids::{JobId, TransactionId};
-use super::tier::words;
 use super::time::Timestamp;
+use super::words::words;
 use serde::{Deserialize, Serialize};
 
 /// Every step keeps `0 <= reserved <= balance` and `deposited - charged = balance`.
@@ -157,19 +157,19 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn books(deposit: &str) -> Balances {
+    fn balances_of(deposit: &str) -> Balances {
         Balances::default().deposit(amount(deposit)).unwrap()
     }
 
     #[test]
-    fn hostile_39_exactly_the_price_and_one_unit_less() {
+    fn hostile_39_exactly_the_price_suffices_and_one_unit_less_does_not() {
         let price = amount("0.039");
         assert_eq!(
-            books("0.039").hold(price).unwrap().available(),
+            balances_of("0.039").hold(price).unwrap().available(),
             Amount::ZERO
         );
         assert!(matches!(
-            books("0.038999").hold(price),
+            balances_of("0.038999").hold(price),
             Err(LedgerError::Insufficient { .. })
         ));
     }
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn hostile_41_settled_or_released_twice_is_refused() {
         let price = amount("0.1");
-        let held = books("1").hold(price).unwrap();
+        let held = balances_of("1").hold(price).unwrap();
         for once in [held.settle(price).unwrap(), held.release(price).unwrap()] {
             assert!(matches!(
                 once.settle(price),
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn hostile_42_a_failed_job_releases_its_whole_hold() {
-        let before = books("0.3");
+        let before = balances_of("0.3");
         assert_eq!(
             before
                 .hold(amount("0.1"))
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_negative_price_is_rejected() {
-        let held = books("1").hold(amount("0.5")).unwrap();
+        let held = balances_of("1").hold(amount("0.5")).unwrap();
         let refused = Err(LedgerError::Range(AmountError::Negative));
         for price in [amount("-0.000001"), amount("-0.5")] {
             assert_eq!(held.hold(price), refused);
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_correction_never_takes_reserved_money() {
-        let held = books("1").hold(amount("0.4")).unwrap();
+        let held = balances_of("1").hold(amount("0.4")).unwrap();
         assert_eq!(
             held.deposit(amount("-0.6")).unwrap().available(),
             Amount::ZERO
@@ -233,23 +233,23 @@ mod tests {
         /// Hostile group 47: random steps agree with sums in plain integers.
         #[test]
         fn hostile_47_random_steps_agree_with_plain_integers(steps in prop::collection::vec((0u8..4, 0i64..500), 1..300)) {
-            let (mut books, mut balance, mut holds) = (Balances::default(), 0i64, Vec::new());
+            let (mut balances, mut balance, mut holds) = (Balances::default(), 0i64, Vec::new());
             for (step, size) in steps {
                 let units = amount(&format!("0.{size:06}"));
                 match step {
-                    0 => { books = books.deposit(units).unwrap(); balance += size; }
+                    0 => { balances = balances.deposit(units).unwrap(); balance += size; }
                     1 => {
                         let affordable = balance - holds.iter().sum::<i64>() >= size;
-                        prop_assert_eq!(books.hold(units).is_ok(), affordable);
-                        if affordable { books = books.hold(units).unwrap(); holds.push(size); }
+                        prop_assert_eq!(balances.hold(units).is_ok(), affordable);
+                        if affordable { balances = balances.hold(units).unwrap(); holds.push(size); }
                     }
                     _ => if let Some(held) = holds.pop() {
                         let price = amount(&format!("0.{held:06}"));
-                        if step == 2 { books = books.settle(price).unwrap(); balance -= held } else { books = books.release(price).unwrap() }
+                        if step == 2 { balances = balances.settle(price).unwrap(); balance -= held } else { balances = balances.release(price).unwrap() }
                     }
                 }
-                prop_assert_eq!(books.fault(), None);
-                prop_assert_eq!(books.balance, amount(&format!("{}.{:06}", balance / 1_000_000, balance % 1_000_000)));
+                prop_assert_eq!(balances.fault(), None);
+                prop_assert_eq!(balances.balance, amount(&format!("{}.{:06}", balance / 1_000_000, balance % 1_000_000)));
             }
         }
     }

@@ -1,9 +1,5 @@
 //! The pure rules of jobs, money, keys and webhooks.
 
-// First, because the modules below use its macro `id!`.
-#[macro_use]
-pub mod ids;
-
 pub mod account;
 pub mod account_limits;
 pub mod adoption;
@@ -21,6 +17,7 @@ pub mod delivery;
 pub mod file_batch;
 #[cfg(test)]
 mod golden;
+pub mod ids;
 pub mod job;
 pub mod json;
 pub mod json_length;
@@ -44,3 +41,4 @@ pub mod tier;
 pub mod time;
 pub mod verification;
 pub mod webhook;
+pub mod words;

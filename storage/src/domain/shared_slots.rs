@@ -111,7 +111,7 @@ mod tests {
     const TWO: NodeId = NodeId(Uuid::from_u128(2));
     const THREE: NodeId = NodeId(Uuid::from_u128(3));
 
-    fn settle(places: &mut SharedSlots, node: NodeId, keeps: u32, needs: u32) -> (u32, u32) {
+    fn settle(slots: &mut SharedSlots, node: NodeId, keeps: u32, needs: u32) -> (u32, u32) {
         let request = SlotRequest {
             backend: "gpu",
             slots: 2,
@@ -119,19 +119,19 @@ mod tests {
             keeps,
             needs,
         };
-        let grant = places.settle(request, |_| true);
+        let grant = slots.settle(request, |_| true);
         (grant.granted, grant.free)
     }
 
     #[test]
     fn all_nodes_together_use_at_most_the_slots_of_a_backend() {
-        let mut places = SharedSlots::default();
-        assert_eq!(settle(&mut places, ONE, 0, 1), (1, 1));
-        assert_eq!(settle(&mut places, TWO, 0, 0), (0, 1));
-        places.take("gpu", TWO, 1);
-        assert_eq!(settle(&mut places, ONE, 1, 0), (0, 0));
-        assert_eq!(settle(&mut places, THREE, 0, 0), (0, 0));
-        assert_eq!(settle(&mut places, ONE, 0, 0), (0, 1));
+        let mut slots = SharedSlots::default();
+        assert_eq!(settle(&mut slots, ONE, 0, 1), (1, 1));
+        assert_eq!(settle(&mut slots, TWO, 0, 0), (0, 1));
+        slots.take("gpu", TWO, 1);
+        assert_eq!(settle(&mut slots, ONE, 1, 0), (0, 0));
+        assert_eq!(settle(&mut slots, THREE, 0, 0), (0, 0));
+        assert_eq!(settle(&mut slots, ONE, 0, 0), (0, 1));
         let other = SlotRequest {
             backend: "other",
             slots: 1,
@@ -139,31 +139,31 @@ mod tests {
             keeps: 0,
             needs: 0,
         };
-        assert_eq!(places.settle(other, |_| true).free, 1);
+        assert_eq!(slots.settle(other, |_| true).free, 1);
     }
 
     #[test]
     fn waiting_nodes_get_slots_in_turn() {
-        let mut places = SharedSlots::default();
-        assert_eq!(settle(&mut places, ONE, 0, 2), (2, 0));
-        assert_eq!(settle(&mut places, TWO, 0, 1), (0, 0));
-        assert_eq!(settle(&mut places, THREE, 0, 1), (0, 0));
+        let mut slots = SharedSlots::default();
+        assert_eq!(settle(&mut slots, ONE, 0, 2), (2, 0));
+        assert_eq!(settle(&mut slots, TWO, 0, 1), (0, 0));
+        assert_eq!(settle(&mut slots, THREE, 0, 1), (0, 0));
         // The node that returns a slot takes none while others wait.
-        assert_eq!(settle(&mut places, ONE, 1, 1), (0, 0));
-        assert_eq!(settle(&mut places, THREE, 0, 1), (0, 0), "the second waits");
-        assert_eq!(settle(&mut places, TWO, 0, 1), (1, 0));
-        assert_eq!(settle(&mut places, ONE, 0, 1), (0, 0));
-        assert_eq!(settle(&mut places, THREE, 0, 1), (1, 0));
+        assert_eq!(settle(&mut slots, ONE, 1, 1), (0, 0));
+        assert_eq!(settle(&mut slots, THREE, 0, 1), (0, 0), "the second waits");
+        assert_eq!(settle(&mut slots, TWO, 0, 1), (1, 0));
+        assert_eq!(settle(&mut slots, ONE, 0, 1), (0, 0));
+        assert_eq!(settle(&mut slots, THREE, 0, 1), (1, 0));
         // A node that stopped waiting reserves no slot.
-        assert_eq!(settle(&mut places, ONE, 0, 0), (0, 0));
-        assert_eq!(settle(&mut places, TWO, 0, 0), (0, 1));
+        assert_eq!(settle(&mut slots, ONE, 0, 0), (0, 0));
+        assert_eq!(settle(&mut slots, TWO, 0, 0), (0, 1));
     }
 
     #[test]
     fn the_slots_of_a_dead_node_are_free() {
-        let mut places = SharedSlots::default();
-        settle(&mut places, ONE, 0, 2);
-        settle(&mut places, TWO, 0, 1);
+        let mut slots = SharedSlots::default();
+        settle(&mut slots, ONE, 0, 2);
+        settle(&mut slots, TWO, 0, 1);
         let request = SlotRequest {
             backend: "gpu",
             slots: 2,
@@ -171,7 +171,7 @@ mod tests {
             keeps: 0,
             needs: 3,
         };
-        let grant = places.settle(request, |it| it == THREE);
+        let grant = slots.settle(request, |it| it == THREE);
         assert_eq!((grant.granted, grant.free), (2, 0));
     }
 }

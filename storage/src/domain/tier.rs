@@ -1,45 +1,7 @@
 //! The three models, the two modes and the three image sizes.
 
+use super::words::words;
 use serde::{Deserialize, Serialize};
-
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        pub enum $name { $($(#[$vdoc])* $variant),+ }
-
-        impl $name {
-            /// In the order in which they are listed to people.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
-            /// The name on the wire and in the configuration.
-            pub fn word(self) -> &'static str {
-                match self { $(Self::$variant => $word),+ }
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(self.word())
-            }
-        }
-
-        impl std::str::FromStr for $name {
-            type Err = $crate::domain::tier::UnknownWord;
-
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
-                let found = Self::ALL.iter().find(|it| it.word() == text);
-                found.copied().ok_or($crate::domain::tier::UnknownWord)
-            }
-        }
-    };
-}
-
-pub(crate) use words;
-
-#[derive(Debug, thiserror::Error)]
-#[error("unknown word")]
-pub struct UnknownWord;
 
 words!(
     /// An image model on sale (specification, "Tiers").

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_written_in_utc_with_milliseconds_and_z() {
+    fn a_timestamp_is_written_in_utc_with_milliseconds_and_z() {
         assert_eq!(
             Timestamp::from_millis(0).to_string(),
             "1970-01-01T00:00:00.000Z"
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn is_written_as_the_library_writes_it() {
+    fn a_timestamp_is_written_as_the_library_writes_it() {
         let step = LAST / 9_973;
         for at in (0..=LAST).step_by(step as usize) {
             let moment = Timestamp::from_millis(at);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_any_offset() {
+    fn a_date_with_any_offset_is_read() {
         assert_eq!(
             Timestamp::parse("2026-11-18T13:06:40.0019+02:00"),
             Some(Timestamp(1_795_000_000_001))

@@ -73,7 +73,7 @@ impl<'a> Headers<'a> {
     pub fn pick(all: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut picked = Self::default();
         for (name, value) in all {
-            let place = match name.to_ascii_lowercase().as_str() {
+            let header = match name.to_ascii_lowercase().as_str() {
                 "x-signature" => &mut picked.x_signature,
                 "x-timestamp" => &mut picked.x_timestamp,
                 "webhook-id" => &mut picked.webhook_id,
@@ -81,7 +81,7 @@ impl<'a> Headers<'a> {
                 "webhook-signature" => &mut picked.webhook_signature,
                 _ => continue,
             };
-            place.get_or_insert(value.trim());
+            header.get_or_insert(value.trim());
         }
         picked
     }

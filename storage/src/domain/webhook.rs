@@ -1,7 +1,7 @@
 //! A registered webhook, and which webhook receives a job's event.
 
 use super::canonical::Encoding;
-use super::ids::AccountId;
+use super::ids::{AccountId, id};
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -52,13 +52,20 @@ pub type CommitCallback = Box<dyn FnOnce(Result<(), EngineError>) + Send>;
 impl Commit {
     /// The bytes of its keys and values.
     pub fn bytes(&self) -> usize {
-        let sizes = self.writes.iter();
-        sizes.map(|(key, value)| size(key, value.as_ref())).sum()
+        writes_size(&self.writes)
     }
 }
 
-/// The bytes of a change.
-pub fn size(key: &[u8], value: Option<&Value>) -> usize {
+/// The bytes of the keys and values of writes.
+pub fn writes_size(writes: &[Write]) -> usize {
+    let sizes = writes.iter();
+    sizes
+        .map(|(key, value)| write_size(key, value.as_ref()))
+        .sum()
+}
+
+/// The bytes of a key and its value.
+pub fn write_size(key: &[u8], value: Option<&Value>) -> usize {
     key.len() + value.map_or(0, Vec::len)
 }
 
@@ -168,6 +175,14 @@ impl KeyRange {
         Self {
             from: Bound::Excluded(key),
             ..self
+        }
+    }
+
+    /// Continues after a cursor: the last key read, or empty at the start.
+    pub fn after_cursor(self, cursor: &[u8]) -> Self {
+        match cursor {
+            [] => self,
+            key => self.above(key.to_vec()),
         }
     }
 

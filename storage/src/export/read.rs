@@ -30,7 +30,7 @@ pub struct Reader<R> {
     digest: Sha256,
     records: u64,
     last: Option<Key>,
-    whole: bool,
+    is_complete: bool,
 }
 
 impl<R: BufRead> Reader<R> {
@@ -47,16 +47,16 @@ impl<R: BufRead> Reader<R> {
             digest: Sha256::new(),
             records: 0,
             last: None,
-            whole: false,
+            is_complete: false,
         };
         if !reader.advance()? {
-            return Err(reader.wrong("it is empty"));
+            return Err(reader.fault("it is empty"));
         }
         let Ok(header) = serde_json::from_slice::<Header>(&reader.buffer) else {
-            return Err(reader.wrong("this is not an export of Tintype"));
+            return Err(reader.fault("this is not an export of Tintype"));
         };
         if header.tintype_export != VERSION {
-            return Err(reader.wrong(format!(
+            return Err(reader.fault(format!(
                 "it has format {}, written by {}; this version reads format {VERSION}, so use a newer one",
                 header.tintype_export,
                 header.written_by.escape_debug(),
@@ -71,22 +71,22 @@ impl<R: BufRead> Reader<R> {
     /// # Errors
     /// See [`ReadError`]; each fault of the content names its line.
     pub fn read(&mut self) -> Result<Option<Entry>, ReadError> {
-        if self.whole {
+        if self.is_complete {
             return Ok(None);
         }
         if !self.advance()? {
-            return Err(self.wrong("it ends here, before its last line: it was cut off"));
+            return Err(self.fault("it ends here, before its last line: it was cut off"));
         }
         // Take the buffer while its line is borrowed.
         let buffer = std::mem::take(&mut self.buffer);
-        let outcome = self.take_apart(&buffer);
+        let outcome = self.parse_line(&buffer);
         self.buffer = buffer;
         outcome
     }
 
     /// `None` before the end was read.
     pub fn summary(&self) -> Option<Summary> {
-        self.whole.then_some(Summary {
+        self.is_complete.then_some(Summary {
             records: self.records,
             bytes: self.bytes,
         })
@@ -97,9 +97,9 @@ impl<R: BufRead> Reader<R> {
         self.line
     }
 
-    fn take_apart(&mut self, buffer: &[u8]) -> Result<Option<Entry>, ReadError> {
+    fn parse_line(&mut self, buffer: &[u8]) -> Result<Option<Entry>, ReadError> {
         let Ok(line) = serde_json::from_slice::<Line<'_>>(buffer) else {
-            return self.ended(buffer).map(|()| None);
+            return self.check_end(buffer).map(|()| None);
         };
         let entry = self.entry(&line)?;
         self.digest.update(buffer);
@@ -110,32 +110,32 @@ impl<R: BufRead> Reader<R> {
 
     fn entry(&self, line: &Line<'_>) -> Result<Entry, ReadError> {
         let key = hex::decode(line.key.as_bytes())
-            .map_err(|_| self.wrong("its key is not hexadecimal"))?;
+            .map_err(|_| self.fault("its key is not hexadecimal"))?;
         let kind = table_of(&key)
             .filter(|kind| kind.name() == line.kind && kind.is_exported())
             .ok_or_else(|| {
                 let kind = line.kind.escape_debug();
-                self.wrong(format!("no record of the kind {kind} has such a key"))
+                self.fault(format!("no record of the kind {kind} has such a key"))
             })?;
         match &self.last {
             Some(last) if *last == key => {
-                return Err(self.wrong("it repeats the key of the line before"));
+                return Err(self.fault("it repeats the key of the line before"));
             }
             Some(last) if *last > key => {
-                return Err(self.wrong(
+                return Err(self.fault(
                     "its key comes before that of the line before: lines were moved or repeated",
                 ));
             }
             _ => {}
         }
         let value = kind.parse_json(line.record.get()).map_err(|error| {
-            self.wrong(format!(
+            self.fault(format!(
                 "its record is not a valid {}: {error}",
                 kind.name()
             ))
         })?;
         if value.len() > MAX_VALUE_BYTES {
-            return Err(self.wrong(format!(
+            return Err(self.fault(format!(
                 "its record is over the {MAX_VALUE_BYTES} bytes that a store takes"
             )));
         }
@@ -147,15 +147,15 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// Checks the last line and that nothing follows it.
-    fn ended(&mut self, buffer: &[u8]) -> Result<(), ReadError> {
+    fn check_end(&mut self, buffer: &[u8]) -> Result<(), ReadError> {
         if let Ok(given_up) = serde_json::from_slice::<GivenUp>(buffer) {
             let reason = given_up.given_up;
-            return Err(self.wrong(format!("the export was not completed: {reason}")));
+            return Err(self.fault(format!("the export was not completed: {reason}")));
         }
         let trailer: Trailer = serde_json::from_slice(buffer)
-            .map_err(|_| self.wrong("this is neither a record nor the last line: it is damaged"))?;
+            .map_err(|_| self.fault("this is neither a record nor the last line: it is damaged"))?;
         if trailer.records != self.records {
-            return Err(self.wrong(format!(
+            return Err(self.fault(format!(
                 "it says {} records, but {} precede it",
                 trailer.records, self.records
             )));
@@ -163,13 +163,13 @@ impl<R: BufRead> Reader<R> {
         let found = hex::encode(std::mem::take(&mut self.digest).finalize());
         if trailer.sha256 != found {
             return Err(
-                self.wrong("the checksum does not match the lines before: one of them was changed")
+                self.fault("the checksum does not match the lines before: one of them was changed")
             );
         }
         if !self.source.fill_buf()?.is_empty() {
-            return Err(self.wrong("more data follows the last line"));
+            return Err(self.fault("more data follows the last line"));
         }
-        self.whole = true;
+        self.is_complete = true;
         Ok(())
     }
 
@@ -189,12 +189,12 @@ impl<R: BufRead> Reader<R> {
             return Ok(true);
         }
         Err(match read as u64 == most {
-            true => self.wrong(format!("it is longer than {MAX_LINE_BYTES} bytes")),
-            false => self.wrong("it ends in the middle of this line: it was cut off"),
+            true => self.fault(format!("it is longer than {MAX_LINE_BYTES} bytes")),
+            false => self.fault("it ends in the middle of this line: it was cut off"),
         })
     }
 
-    fn wrong(&self, reason: impl Into<String>) -> ReadError {
+    fn fault(&self, reason: impl Into<String>) -> ReadError {
         ReadError::Line {
             line: self.line,
             reason: reason.into(),

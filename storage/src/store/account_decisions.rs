@@ -26,7 +26,7 @@ use super::tables::{
     LEDGER, LIVE_JOBS, WEBHOOKS,
 };
 use super::webhooks::webhooks_of;
-use super::{DailyUsageKey, IdempotencyRecord, IdempotentCall, StoreError, Write};
+use super::{DailyUsageKey, IdempotencyRecord, IdempotentCall, StoreError, Write, Writes};
 use crate::domain::account::{Account, AccountChange};
 use crate::domain::audit_log::AuditEntry;
 use crate::domain::batch::BatchProgress;
@@ -41,7 +41,7 @@ use crate::domain::spending::Spending;
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::Webhook;
-use crate::engine::{Key, ReadRequest, Value};
+use crate::engine::{Key, ReadRequest, Value, write_size};
 use admission::AdmissionRequest;
 use batches::BatchStep;
 use owed_delivery::of_job;
@@ -122,8 +122,12 @@ impl Decisions<'_> {
     }
 
     fn put(&mut self, (key, value): Write) {
-        self.bytes += key.len() + value.as_ref().map_or(0, Vec::len);
+        self.bytes += write_size(&key, value.as_ref());
         self.writes.insert(key, value);
+    }
+
+    fn put_all(&mut self, writes: Writes) {
+        writes.into_iter().for_each(|write| self.put(write));
     }
 
     /// Is the commit large enough? Later commands join the next round, so no commit delays other accounts for long.
@@ -280,26 +284,26 @@ impl Decisions<'_> {
         let job = &step.job;
         // Never before the time of acceptance, even if the clock was set back.
         let at = job.state.finished_at().unwrap_or(now);
-        let place = DailyUsageKey::of(job, at.day());
-        let (usage, webhooks) = (self.usage(place), self.webhooks_for(job));
+        let usage_key = DailyUsageKey::of(job, at.day());
+        let (usage, webhooks) = (self.usage(usage_key), self.webhooks_for(job));
         let mut usage = usage?;
         let counted = usage.count(job);
         self.or_inconsistent(counted)?;
         Ok(JobEnd {
             at,
-            place,
+            usage_key,
             usage,
             delivery: of_job(job, &webhooks?, at, now),
         })
     }
 
-    fn usage(&mut self, place: DailyUsageKey) -> Result<DailyUsage, StoreError> {
-        if let Some(usage) = self.usage.get(&place) {
+    fn usage(&mut self, key: DailyUsageKey) -> Result<DailyUsage, StoreError> {
+        if let Some(usage) = self.usage.get(&key) {
             return Ok(usage.clone());
         }
-        match &self.key(place.key).usage {
-            Some((day, usage)) if *day == place.day => Ok(usage.clone()),
-            _ => Ok(self.read(&DAILY_USAGE, &place)?.unwrap_or_default()),
+        match &self.key(key.key).usage {
+            Some((day, usage)) if *day == key.day => Ok(usage.clone()),
+            _ => Ok(self.read(&DAILY_USAGE, &key)?.unwrap_or_default()),
         }
     }
 
@@ -324,11 +328,11 @@ impl Decisions<'_> {
     fn end(&mut self, job: &Job, balances: Balances, end: JobEnd) {
         self.account.balances = balances;
         self.account_changed = true;
-        self.put(DAILY_USAGE.put(&end.place, &end.usage));
-        self.usage.insert(end.place, end.usage.clone());
+        self.put(DAILY_USAGE.put(&end.usage_key, &end.usage));
+        self.usage.insert(end.usage_key, end.usage.clone());
         self.live_jobs = self.live_jobs.saturating_sub(1);
         let key = self.key(job.key);
-        key.usage = Some((end.place.day, end.usage));
+        key.usage = Some((end.usage_key.day, end.usage));
         key.release(job.price);
         self.release_taken(job.id);
         self.forget_waiting_caller(job);
@@ -346,9 +350,7 @@ impl Decisions<'_> {
 
     fn owe(&mut self, delivery: Option<Delivery>) {
         if let Some(delivery) = delivery {
-            delivery_writes(self.due_index(), &delivery)
-                .into_iter()
-                .for_each(|write| self.put(write));
+            self.put_all(delivery_writes(self.due_index(), &delivery));
             self.deliveries.push(delivery);
         }
     }
@@ -479,8 +481,8 @@ impl Decisions<'_> {
 /// The effects of a job's end, except its money.
 struct JobEnd {
     at: Timestamp,
-    /// The day's usage, including this job.
-    place: DailyUsageKey,
+    usage_key: DailyUsageKey,
+    /// The key's usage of the day, including this job.
     usage: DailyUsage,
     delivery: Option<Delivery>,
 }

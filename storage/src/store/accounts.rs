@@ -35,10 +35,9 @@ impl Store {
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<Account>, StoreError> {
-        let page = ACCOUNTS
+        ACCOUNTS
             .page(self, &All, Direction::Rising, limit, after)
-            .await?;
-        Ok(page.records())
+            .await
     }
 
     pub async fn each_account(
@@ -62,10 +61,9 @@ impl Store {
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<LedgerEntry>, StoreError> {
-        let page = LEDGER
+        LEDGER
             .page(self, &account, Direction::Falling, limit, after)
-            .await?;
-        Ok(page.records())
+            .await
     }
 
     pub async fn ledger_entry(

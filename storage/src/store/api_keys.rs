@@ -126,7 +126,7 @@ impl Store {
         let direction = Direction::Rising;
         let page = API_KEYS_OF_ACCOUNT.page(self, &account, direction, limit, after);
         let page = page.await?;
-        let hashes: Vec<Key> = page.items.iter().map(|(_, it)| API_KEYS.key(it)).collect();
+        let hashes: Vec<Key> = page.items.iter().map(|it| API_KEYS.key(it)).collect();
         let found = self.engine().get_many(&hashes).await?;
         let items: Vec<ApiKey> = found
             .iter()

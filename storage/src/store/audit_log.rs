@@ -18,10 +18,9 @@ impl Store {
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<AuditEntry>, StoreError> {
-        let page = AUDIT_LOG
+        AUDIT_LOG
             .page(self, &All, Direction::Falling, limit, after)
-            .await?;
-        Ok(page.records())
+            .await
     }
 
     /// Deletes up to `limit` of the oldest entries that are older than a time.

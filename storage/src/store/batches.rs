@@ -52,10 +52,9 @@ impl Store {
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<Batch>, StoreError> {
-        let page = BATCHES
+        BATCHES
             .page(self, &account, Direction::Falling, limit, after)
-            .await?;
-        Ok(page.records())
+            .await
     }
 
     pub async fn each_batch(

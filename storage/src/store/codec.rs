@@ -22,19 +22,26 @@ pub fn version<R: 'static>(earlier: Earlier<R>) -> u8 {
         .map_or(FIRST_VERSION, |(version, _)| version + 1)
 }
 
-pub fn encode<R: Serialize>(version: u8, record: &R) -> Value {
+/// Builds a key or a value in a reusable buffer, so that the result is one allocation of exact size: memory holds very many of
+/// them.
+pub fn exact_bytes(write: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Vec<u8> {
     thread_local! {
-        /// A reusable buffer, so that each stored value is one allocation of exact size.
         static DRAFT: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
     }
     let mut draft = DRAFT.take();
     draft.clear();
-    draft.push(version);
-    // Writing to a vector cannot fail, and no record holds a type that postcard refuses.
-    let draft = postcard::to_extend(record, draft).unwrap_or_default();
-    let encoded = draft.as_slice().to_vec();
+    let draft = write(draft);
+    let exact = draft.as_slice().to_vec();
     DRAFT.set(draft);
-    encoded
+    exact
+}
+
+pub fn encode<R: Serialize>(version: u8, record: &R) -> Value {
+    exact_bytes(|mut bytes| {
+        bytes.push(version);
+        // Writing to a vector cannot fail, and no record holds a type that postcard refuses.
+        postcard::to_extend(record, bytes).unwrap_or_default()
+    })
 }
 
 /// Decodes the current version or an earlier one.

@@ -35,6 +35,36 @@ impl Limits {
     }
 }
 
+/// The live jobs of an account and of one of its keys, with their limits.
+#[derive(Clone, Copy, Debug)]
+pub struct LiveJobs {
+    pub of_account: usize,
+    pub max_of_account: usize,
+    pub of_key: usize,
+    /// `None` means unlimited.
+    pub max_of_key: Option<u32>,
+}
+
+impl LiveJobs {
+    /// Refuses `jobs` more jobs that would exceed a limit.
+    ///
+    /// # Errors
+    /// [`AcceptError::TooManyLive`], [`AcceptError::TooManyLiveOfKey`].
+    pub fn admit(&self, jobs: usize) -> Result<(), AcceptError> {
+        let (live, most) = (self.of_account, self.max_of_account);
+        if live + jobs > most {
+            return Err(AcceptError::TooManyLive { live, jobs, most });
+        }
+        let live = self.of_key;
+        match self.max_of_key.map(|most| most as usize) {
+            Some(most) if live + jobs > most => {
+                Err(AcceptError::TooManyLiveOfKey { live, jobs, most })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// A job to accept, without id and time.
 #[derive(Clone, Debug)]
 pub struct NewJob {

@@ -28,18 +28,17 @@ impl Store {
     pub(crate) async fn count_ended_jobs(
         &self,
     ) -> Result<HashMap<DailyUsageKey, DailyUsage>, StoreError> {
-        let mut tallies: HashMap<DailyUsageKey, DailyUsage> = HashMap::new();
+        let mut usage: HashMap<DailyUsageKey, DailyUsage> = HashMap::new();
         ENDED_JOBS
             .each(self, &All, |_, job| {
                 if let Some(ended) = job.state.finished_at() {
-                    let place = DailyUsageKey::of(&job, ended.day());
-                    let tally = tallies.entry(place).or_default();
+                    let of_day = usage.entry(DailyUsageKey::of(&job, ended.day()));
                     // A sum out of range is a fault that another check reports.
-                    let _ = tally.count(&job);
+                    let _ = of_day.or_default().count(&job);
                 }
                 Ok(())
             })
             .await?;
-        Ok(tallies)
+        Ok(usage)
     }
 }

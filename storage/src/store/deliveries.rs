@@ -1,5 +1,6 @@
 //! Deliveries and their attempts.
 
+use super::table::Scan;
 use super::tables::{
     ATTEMPTS, DELIVERIES, DELIVERIES_FORGOTTEN, DELIVERY_ACCOUNTS, OPERATOR_EVENTS,
 };
@@ -48,10 +49,9 @@ impl Store {
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<Delivery>, StoreError> {
-        let page = DELIVERIES
+        DELIVERIES
             .page(self, &account, Direction::Falling, limit, after)
-            .await?;
-        Ok(page.records())
+            .await
     }
 
     /// Newest first.
@@ -61,7 +61,7 @@ impl Store {
         after: Option<[u8; 16]>,
     ) -> Result<Page<Delivery>, StoreError> {
         let page = DELIVERY_ACCOUNTS
-            .page(self, &All, Direction::Falling, limit, after)
+            .page_of_entries(self, &All, Direction::Falling, limit, after)
             .await?;
         let mut items = Vec::with_capacity(page.items.len());
         for (id, account) in page.items {
@@ -75,14 +75,8 @@ impl Store {
 
     /// In order.
     pub async fn attempts(&self, delivery: DeliveryId) -> Result<Vec<Attempt>, StoreError> {
-        let mut attempts = Vec::new();
-        ATTEMPTS
-            .each(self, &delivery, |_, attempt| {
-                attempts.push(attempt);
-                Ok(())
-            })
-            .await?;
-        Ok(attempts)
+        let all = Scan(ATTEMPTS.range(&delivery), Direction::Rising, usize::MAX);
+        ATTEMPTS.read(self, all).await
     }
 
     pub fn add_delivery(&self, delivery: &Delivery) -> Writes {
@@ -116,12 +110,7 @@ impl Store {
         limit: usize,
         keep: impl Fn(DeliveryId) -> bool,
     ) -> Result<DeletionStep, StoreError> {
-        let range = DELIVERIES.range(&All);
-        let range = if cursor.is_empty() {
-            range
-        } else {
-            range.above(cursor.to_vec())
-        };
+        let range = DELIVERIES.range(&All).after_cursor(cursor);
         let pairs = self.engine().scan(&range, Direction::Rising, limit).await?;
         let mut step = DeletionStep::default();
         let (mut bytes, at_end) = (0, pairs.len() < limit);

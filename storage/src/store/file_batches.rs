@@ -24,10 +24,9 @@ impl Store {
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<UploadedFile>, StoreError> {
-        let page = UPLOADED_FILES
+        UPLOADED_FILES
             .page(self, &account, direction, limit, after)
-            .await?;
-        Ok(page.records())
+            .await
     }
 
     pub async fn each_uploaded_file(
@@ -72,10 +71,9 @@ impl Store {
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<FileBatch>, StoreError> {
-        let page = FILE_BATCHES
+        FILE_BATCHES
             .page(self, &account, direction, limit, after)
-            .await?;
-        Ok(page.records())
+            .await
     }
 
     /// Adds or changes a batch submitted as a file.

@@ -7,7 +7,6 @@ use crate::domain::job::Job;
 use crate::domain::time::Timestamp;
 use crate::engine::Direction;
 use itertools::Itertools as _;
-use std::cmp::Ordering;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
@@ -38,18 +37,8 @@ impl Store {
         from: Option<JobId>,
         limit: usize,
     ) -> Result<Vec<Job>, StoreError> {
-        let scan = async |other: Part, table: &JobTable| {
-            if part == other {
-                return Ok(Vec::new());
-            }
-            let key = |id| (account, id);
-            let range = table.between(&account, from.map(key), below.map(key));
-            table.scan(self, &range, Direction::Falling, limit).await
-        };
-        // Read live jobs first: a job that ends meanwhile is found twice instead of never. The ended record is newer.
-        let live = scan(Part::Ended, &LIVE_JOBS).await?;
-        let ended = scan(Part::Live, &ENDED_JOBS).await?;
-        Ok(merge(live, ended, |a, b| b.cmp(a), limit))
+        self.scan_jobs(account, part, from, below, Direction::Falling, limit)
+            .await
     }
 
     /// The live and ended jobs of an account in an inclusive range of ids, oldest first: at most `limit`, and at least one if
@@ -62,18 +51,32 @@ impl Store {
         to: JobId,
         limit: usize,
     ) -> Result<Vec<Job>, StoreError> {
+        let below = Some(to.next());
+        self.scan_jobs(account, part, Some(from), below, Direction::Rising, limit)
+            .await
+    }
+
+    async fn scan_jobs(
+        &self,
+        account: AccountId,
+        part: Part,
+        from: Option<JobId>,
+        below: Option<JobId>,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Job>, StoreError> {
         let scan = async |other: Part, table: &JobTable| {
             if part == other {
                 return Ok(Vec::new());
             }
-            let (from, below) = ((account, from), (account, to.next()));
-            let range = table.between(&account, Some(from), Some(below));
-            table.scan(self, &range, Direction::Rising, limit).await
+            let key = |id| (account, id);
+            let range = table.between(&account, from.map(key), below.map(key));
+            table.scan(self, &range, direction, limit).await
         };
-        // Live jobs first, as in `jobs_of`.
+        // Read live jobs first: a job that ends meanwhile is found twice instead of never. The ended record is newer.
         let live = scan(Part::Ended, &LIVE_JOBS).await?;
         let ended = scan(Part::Live, &ENDED_JOBS).await?;
-        Ok(merge(live, ended, JobId::cmp, limit))
+        Ok(merge(live, ended, direction, limit))
     }
 
     /// In the order of account and acceptance.
@@ -132,7 +135,7 @@ impl Store {
 fn merge(
     live: Vec<((AccountId, JobId), Job)>,
     ended: Vec<((AccountId, JobId), Job)>,
-    order: impl Fn(&JobId, &JobId) -> Ordering,
+    direction: Direction,
     limit: usize,
 ) -> Vec<Job> {
     let job = |(_, job): ((AccountId, JobId), Job)| job;
@@ -141,7 +144,10 @@ fn merge(
         return live.into_iter().chain(ended).map(job).collect();
     }
     let (live, ended) = (live.into_iter().map(job), ended.into_iter().map(job));
-    let merged = live.merge_join_by(ended, |a, b| order(&a.id, &b.id));
+    let merged = live.merge_join_by(ended, |a, b| match direction {
+        Direction::Rising => a.id.cmp(&b.id),
+        Direction::Falling => b.id.cmp(&a.id),
+    });
     merged
         .map(|it| it.reduce(|_, ended| ended))
         .take(limit)

@@ -33,7 +33,7 @@ pub use account_decisions::{
 pub use api_keys::{BeforeJobs, KeyName, KeyWithAccount};
 pub use commands::{
     AcceptError, AcceptedBatch, AcceptedJob, AccountChanged, BatchError, CommandError, Deposit,
-    DepositError, EventError, IdempotencyUse, Limits, NewBatch, NewBatchJob, NewJob,
+    DepositError, EventError, IdempotencyUse, Limits, LiveJobs, NewBatch, NewBatchJob, NewJob,
 };
 pub use deliveries::DeletionStep;
 pub use due_index::{DueIndex, DueList};

@@ -21,7 +21,7 @@ impl Store {
     /// The person of any account with this email address.
     pub async fn person_by_email(&self, email: &Email) -> Result<Option<Person>, StoreError> {
         match PEOPLE_BY_EMAIL.get(self, &email_hash(email)).await? {
-            Some(place) => self.person(place.account, place.person).await,
+            Some(found) => self.person(found.account, found.person).await,
             None => Ok(None),
         }
     }
@@ -39,21 +39,20 @@ impl Store {
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<Person>, StoreError> {
-        let page = PEOPLE
+        PEOPLE
             .page(self, &account, Direction::Rising, limit, after)
-            .await?;
-        Ok(page.records())
+            .await
     }
 
     /// Adds a person, or changes one whose email address stays the same.
     pub fn put_person(&self, person: &Person) -> Writes {
-        let place = PersonRef {
+        let person_ref = PersonRef {
             account: person.account,
             person: person.id,
         };
         vec![
             PEOPLE.put(&(person.account, person.id), person),
-            PEOPLE_BY_EMAIL.put(&email_hash(&person.email), &place),
+            PEOPLE_BY_EMAIL.put(&email_hash(&person.email), &person_ref),
         ]
     }
 

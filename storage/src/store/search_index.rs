@@ -19,7 +19,7 @@ pub enum SearchStep {
     /// Jobs from `from` on and below `below` may match.
     Read { from: JobId, below: Option<JobId> },
     /// No match yet; continue below this id.
-    GoOn { below: JobId },
+    Continue { below: JobId },
     /// No further match.
     End,
 }
@@ -82,7 +82,7 @@ impl Store {
                 below = block.first;
             }
             if looked_at >= most {
-                return Ok(SearchStep::GoOn { below });
+                return Ok(SearchStep::Continue { below });
             }
             let range = SEARCH_INDEX.between(&account, None, Some((account, below)));
             blocks = SEARCH_INDEX

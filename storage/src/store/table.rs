@@ -1,20 +1,13 @@
 //! A table: its keys, its name in exports, the encoding of its records, and the check of a record against its key.
 
-use super::codec::{self, Earlier};
+use super::codec::{self, Earlier, exact_bytes};
 use super::table_key::{All, KeyBytes, TableKey, Under};
 use super::{Store, StoreError, Write, Writes};
 use crate::engine::{Direction, Key, KeyRange, ReadRequest, ReadResults, Value};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::cell::RefCell;
-
 /// Records per read.
 const STEP: usize = 1_000;
-
-thread_local! {
-    /// The key that is being written.
-    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
 
 pub trait Record: Serialize + DeserializeOwned + 'static {}
 impl<R: Serialize + DeserializeOwned + 'static> Record for R {}
@@ -98,12 +91,10 @@ impl<K: TableKey, R: Record> Table<K, R> {
     }
 
     fn prefixed(&self, part: &impl KeyBytes) -> Key {
-        // Memory holds very many keys, so none may have spare capacity.
-        SCRATCH.with_borrow_mut(|bytes| {
-            bytes.clear();
+        exact_bytes(|mut bytes| {
             bytes.extend_from_slice(self.prefix);
-            part.write(bytes);
-            bytes.clone()
+            part.write(&mut bytes);
+            bytes
         })
     }
 
@@ -242,7 +233,7 @@ impl<K: TableKey, R: Record> Table<K, R> {
         Ok(found.into_iter().map(|(_, record)| record).collect())
     }
 
-    fn entry_of(&self, key: &[u8], value: &[u8]) -> Result<(K, R), StoreError> {
+    pub(super) fn entry_of(&self, key: &[u8], value: &[u8]) -> Result<(K, R), StoreError> {
         self.entry(key, value)?.ok_or_else(|| StoreError::Damaged {
             kind: self.name,
             reason: format!("its key {} is malformed", hex::encode(key)),
@@ -284,6 +275,24 @@ impl<K: TableKey, R: Record> Table<K, R> {
         direction: Direction,
         limit: usize,
         after: Option<[u8; 16]>,
+    ) -> Result<Page<R>, StoreError>
+    where
+        K: Under<P>,
+    {
+        let page = self.page_of_entries(store, part, direction, limit, after);
+        let Page { items, next } = page.await?;
+        let items = items.into_iter().map(|(_, record)| record).collect();
+        Ok(Page { items, next })
+    }
+
+    /// As [`Self::page`], with keys.
+    pub(super) async fn page_of_entries<P: KeyBytes>(
+        &self,
+        store: &Store,
+        part: &P,
+        direction: Direction,
+        limit: usize,
+        after: Option<[u8; 16]>,
     ) -> Result<Page<(K, R)>, StoreError>
     where
         K: Under<P>,
@@ -317,10 +326,7 @@ impl<K: TableKey, R: Record> Table<K, R> {
         limit: usize,
         is_over: impl Fn(&R) -> bool,
     ) -> Result<(Writes, Key), StoreError> {
-        let mut range = KeyRange::prefix(self.prefix);
-        if !cursor.is_empty() {
-            range = range.above(cursor.to_vec());
-        }
+        let range = KeyRange::prefix(self.prefix).after_cursor(cursor);
         let pairs = store
             .engine()
             .scan(&range, Direction::Rising, limit)
@@ -343,16 +349,6 @@ impl<T> Default for Page<T> {
         Self {
             items: Vec::new(),
             next: None,
-        }
-    }
-}
-
-impl<K, R> Page<(K, R)> {
-    /// Drops the keys.
-    pub fn records(self) -> Page<R> {
-        Page {
-            items: self.items.into_iter().map(|(_, record)| record).collect(),
-            next: self.next,
         }
     }
 }

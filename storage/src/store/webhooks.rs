@@ -24,10 +24,9 @@ impl Store {
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<Webhook>, StoreError> {
-        let page = WEBHOOKS
+        WEBHOOKS
             .page(self, &account, Direction::Rising, limit, after)
-            .await?;
-        Ok(page.records())
+            .await
     }
 
     pub async fn newest_webhook(&self, account: AccountId) -> Result<Option<Webhook>, StoreError> {

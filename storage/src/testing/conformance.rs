@@ -12,52 +12,37 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// A case: its name, and a function that panics on a violation.
 pub type Case = (&'static str, fn(&Arc<dyn Engine>));
 
+macro_rules! cases {
+    ($($case:path),* $(,)?) => {
+        &[$((stringify!($case), $case)),*]
+    };
+}
+
 /// Each case gets an empty engine.
-pub const CASES: &[Case] = &[
-    ("reads back what was written", reads_back),
-    ("removes", removes),
-    ("a commit is whole", a_commit_is_whole),
-    ("scans in order, both ways, within the range", scans),
-    ("a scan stops at its limit", scan_limit),
-    ("empty, crossed and open ranges", odd_ranges),
-    ("keys are bytes and sort as such", byte_keys),
-    ("commits appear in the order of submission", ordered),
-    ("every commit is answered, from many threads", many_threads),
-    ("an empty commit is answered", empty_commit),
-    (
-        "a value at the bound fits, one past it is refused and changes nothing",
-        value_bound,
-    ),
-    ("after close nothing is taken", closed),
-    ("closing twice, and reading after it", closed_twice),
-    ("many keys are read in their order", many_keys),
-    (
-        "a thousand increments by many rounds add up",
-        rounds::increments_add_up,
-    ),
-    (
-        "the reads of a round are current",
-        rounds::reads_are_current,
-    ),
-    (
-        "rounds whose keys overlap all end",
-        rounds::overlapping_holds_end,
-    ),
-    (
-        "a round is given what else it asks for",
-        rounds::asks_for_more,
-    ),
-    (
-        "a decision that panics changes nothing",
-        rounds::panic_changes_nothing,
-    ),
-    ("each round is done once", rounds::done_once),
-    ("a round without writes is done", rounds::no_writes),
-    (
-        "other reads see a round once it is done",
-        rounds::seen_once_done,
-    ),
-    ("after close no round writes", rounds::closed),
+pub const CASES: &[Case] = cases![
+    a_written_value_is_read_back,
+    a_removed_key_has_no_value,
+    a_commit_is_whole,
+    a_scan_returns_its_range_in_order_both_ways,
+    a_scan_stops_at_its_limit,
+    empty_crossed_and_open_ranges_are_scanned,
+    keys_are_bytes_and_sort_as_such,
+    commits_appear_in_the_order_of_submission,
+    every_commit_of_many_threads_is_answered,
+    an_empty_commit_is_answered,
+    a_value_above_the_bound_is_refused_and_changes_nothing,
+    a_closed_engine_refuses_commits,
+    a_closed_engine_can_be_read_and_closed_again,
+    many_keys_are_read_in_their_order,
+    rounds::the_increments_of_many_rounds_add_up,
+    rounds::the_reads_of_a_round_are_current,
+    rounds::rounds_with_overlapping_keys_all_end,
+    rounds::a_round_gets_the_further_reads_that_it_requests,
+    rounds::a_decision_that_panics_changes_nothing,
+    rounds::each_round_is_done_once,
+    rounds::a_round_without_writes_is_done,
+    rounds::other_reads_see_a_round_once_it_is_done,
+    rounds::a_closed_engine_refuses_rounds,
 ];
 
 fn put(key: &str, value: &str) -> (Key, Option<Value>) {
@@ -93,7 +78,7 @@ fn scan(
         .collect()
 }
 
-fn reads_back(engine: &Arc<dyn Engine>) {
+fn a_written_value_is_read_back(engine: &Arc<dyn Engine>) {
     assert_eq!(get(engine, "a"), None);
     write(engine, &[("a", "1")]);
     assert_eq!(get(engine, "a").as_deref(), Some("1"));
@@ -103,7 +88,7 @@ fn reads_back(engine: &Arc<dyn Engine>) {
     assert_eq!(get(engine, "b").as_deref(), Some(""));
 }
 
-fn removes(engine: &Arc<dyn Engine>) {
+fn a_removed_key_has_no_value(engine: &Arc<dyn Engine>) {
     write(engine, &[("a", "1"), ("b", "1")]);
     commit_and_wait(
         &**engine,
@@ -137,7 +122,7 @@ fn a_commit_is_whole(engine: &Arc<dyn Engine>) {
     );
 }
 
-fn scans(engine: &Arc<dyn Engine>) {
+fn a_scan_returns_its_range_in_order_both_ways(engine: &Arc<dyn Engine>) {
     write(
         engine,
         &[
@@ -196,7 +181,7 @@ fn scans(engine: &Arc<dyn Engine>) {
     );
 }
 
-fn scan_limit(engine: &Arc<dyn Engine>) {
+fn a_scan_stops_at_its_limit(engine: &Arc<dyn Engine>) {
     write(engine, &[("k1", ""), ("k2", ""), ("k3", "")]);
     assert_eq!(
         scan(engine, KeyRange::prefix(b"k"), Direction::Rising, 2),
@@ -214,7 +199,7 @@ fn scan_limit(engine: &Arc<dyn Engine>) {
     }
 }
 
-fn odd_ranges(engine: &Arc<dyn Engine>) {
+fn empty_crossed_and_open_ranges_are_scanned(engine: &Arc<dyn Engine>) {
     write(engine, &[("a", ""), ("b", ""), ("c", "")]);
     let bound = |key: &str| key.as_bytes().to_vec();
     let (a, b, c) = (bound("a"), bound("b"), bound("c"));
@@ -244,7 +229,7 @@ fn odd_ranges(engine: &Arc<dyn Engine>) {
     }
 }
 
-fn byte_keys(engine: &Arc<dyn Engine>) {
+fn keys_are_bytes_and_sort_as_such(engine: &Arc<dyn Engine>) {
     let keys: [&[u8]; 6] = [
         b"p",
         b"p\0",
@@ -285,7 +270,7 @@ fn byte_keys(engine: &Arc<dyn Engine>) {
     assert_eq!(falling, keys);
 }
 
-fn ordered(engine: &Arc<dyn Engine>) {
+fn commits_appear_in_the_order_of_submission(engine: &Arc<dyn Engine>) {
     let (sender, receiver) = crossbeam_channel::unbounded();
     for number in 0..500u32 {
         let sender = sender.clone();
@@ -307,7 +292,7 @@ fn ordered(engine: &Arc<dyn Engine>) {
     assert_eq!(get(engine, "last").as_deref(), Some("499"));
 }
 
-fn many_threads(engine: &Arc<dyn Engine>) {
+fn every_commit_of_many_threads_is_answered(engine: &Arc<dyn Engine>) {
     let answered = Arc::new(AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for thread in 0..8 {
@@ -330,11 +315,11 @@ fn many_threads(engine: &Arc<dyn Engine>) {
     assert!(engine.stats().commits >= 400);
 }
 
-fn empty_commit(engine: &Arc<dyn Engine>) {
+fn an_empty_commit_is_answered(engine: &Arc<dyn Engine>) {
     commit_and_wait(&**engine, Vec::new()).expect("commit");
 }
 
-fn value_bound(engine: &Arc<dyn Engine>) {
+fn a_value_above_the_bound_is_refused_and_changes_nothing(engine: &Arc<dyn Engine>) {
     let large = |bytes: usize| Some(vec![b'x'; bytes]);
     commit_and_wait(&**engine, vec![(b"fits".to_vec(), large(MAX_VALUE_BYTES))]).expect("commit");
     let refused = commit_and_wait(
@@ -352,7 +337,7 @@ fn value_bound(engine: &Arc<dyn Engine>) {
     write(engine, &[("next", "1")]);
 }
 
-fn closed(engine: &Arc<dyn Engine>) {
+fn a_closed_engine_refuses_commits(engine: &Arc<dyn Engine>) {
     write(engine, &[("a", "1")]);
     engine.close();
     assert!(matches!(
@@ -361,7 +346,7 @@ fn closed(engine: &Arc<dyn Engine>) {
     ));
 }
 
-fn closed_twice(engine: &Arc<dyn Engine>) {
+fn a_closed_engine_can_be_read_and_closed_again(engine: &Arc<dyn Engine>) {
     write(engine, &[("a", "1")]);
     std::thread::scope(|scope| {
         scope.spawn(|| engine.close());
@@ -371,7 +356,7 @@ fn closed_twice(engine: &Arc<dyn Engine>) {
     assert_eq!(get(engine, "a").as_deref(), Some("1"));
 }
 
-fn many_keys(engine: &Arc<dyn Engine>) {
+fn many_keys_are_read_in_their_order(engine: &Arc<dyn Engine>) {
     write(engine, &[("a", "1"), ("c", "3")]);
     let keys = ["c", "b", "a"].map(|key| key.as_bytes().to_vec());
     let values = engine.get_many(&keys).wait().expect("values");

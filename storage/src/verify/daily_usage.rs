@@ -7,14 +7,14 @@ use crate::store::{All, Store, StoreError};
 
 pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreError> {
     let mut counted = store.count_ended_jobs().wait()?;
-    DAILY_USAGE.each(store, &All, |place, recorded| {
-        let by_jobs = counted.remove(&place).unwrap_or_default();
+    DAILY_USAGE.each(store, &All, |key, recorded| {
+        let by_jobs = counted.remove(&key).unwrap_or_default();
         let [is, expected] = [&recorded, &by_jobs].map(|it| it.totals());
         if is != expected {
             report.fault(format!(
                 "the usage of key {} on day {} says {} done, {} failed, {} spent; by its jobs it is {}, {} and {}",
-                place.key,
-                place.day,
+                key.key,
+                key.day,
                 is.done,
                 is.failed,
                 is.spent,
@@ -25,15 +25,15 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
         } else if recorded != by_jobs {
             report.fault(format!(
                 "the usage of key {} on day {} counts other models or sizes than its jobs have",
-                place.key, place.day
+                key.key, key.day
             ));
         }
         Ok(())
     }).wait()?;
-    for place in counted.keys() {
+    for key in counted.keys() {
         report.fault(format!(
             "key {} has jobs that ended on day {} and no usage record",
-            place.key, place.day
+            key.key, key.day
         ));
     }
     Ok(())

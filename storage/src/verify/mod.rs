@@ -291,14 +291,14 @@ fn verify_entry(id: AccountId, entry: &LedgerEntry, sums: &mut Sums, report: &mu
 }
 
 fn verify_account(account: &Account, sums: &Sums, report: &mut Report) {
-    let (id, books) = (account.id, &account.balances);
-    if let Some(fault) = books.fault() {
+    let (id, balances) = (account.id, &account.balances);
+    if let Some(fault) = balances.fault() {
         report.fault(format!("account {id}: {fault}"));
     }
-    if books.reserved != sums.reserved {
+    if balances.reserved != sums.reserved {
         report.fault(format!(
             "account {id}: reserved is {}, the holds of its live jobs are {}",
-            books.reserved, sums.reserved
+            balances.reserved, sums.reserved
         ));
     }
     for job in sums.uncharged.keys() {
@@ -306,16 +306,16 @@ fn verify_account(account: &Account, sums: &Sums, report: &mut Report) {
             "account {id}: job {job} is done but was not charged"
         ));
     }
-    if books.balance != sums.balance {
+    if balances.balance != sums.balance {
         report.fault(format!(
             "account {id}: balance is {}, its entries give {}",
-            books.balance, sums.balance
+            balances.balance, sums.balance
         ));
     }
-    if books.charged != sums.charged || sums.charged != sums.done {
+    if balances.charged != sums.charged || sums.charged != sums.done {
         report.fault(format!(
             "account {id}: charged is {}, its charges are {}, its done jobs cost {}",
-            books.charged, sums.charged, sums.done
+            balances.charged, sums.charged, sums.done
         ));
     }
     if account.spending.is_some() != account.limits.spend_limits().any() {

@@ -44,19 +44,19 @@ fn fault_of(store: &Store, key: &[u8], value: &[u8]) -> Result<Option<String>, S
         )));
     }
     if let Some((key, record)) = IDEMPOTENCY.entry(key, value)? {
-        return refers_to_nothing(store, &key, &record);
+        return missing_reference(store, &key, &record);
     }
-    if leads_nowhere(store, key, value)? {
+    if is_dangling(store, key, value)? {
         let key = hex::encode(key);
         return Ok(Some(format!(
             "the index entry {key} points to a record that does not exist or does not match"
         )));
     }
-    is_not_found(store, key, value)
+    missing_index_entry(store, key, value)
 }
 
 /// Is this an index entry whose record is missing or does not refer back?
-fn leads_nowhere(store: &Store, key: &[u8], value: &[u8]) -> Result<bool, StoreError> {
+fn is_dangling(store: &Store, key: &[u8], value: &[u8]) -> Result<bool, StoreError> {
     if let Some((id, hash)) = API_KEYS_BY_ID.entry(key, value)? {
         return Ok(store
             .key_by_hash(&hash)
@@ -83,8 +83,8 @@ fn leads_nowhere(store: &Store, key: &[u8], value: &[u8]) -> Result<bool, StoreE
     if let Some((id, account)) = WEBHOOK_ACCOUNTS.entry(key, value)? {
         return Ok(store.webhook(account, id).wait()?.is_none());
     }
-    if let Some((hash, place)) = PEOPLE_BY_EMAIL.entry(key, value)? {
-        let found = store.person(place.account, place.person).wait()?;
+    if let Some((hash, person)) = PEOPLE_BY_EMAIL.entry(key, value)? {
+        let found = store.person(person.account, person.person).wait()?;
         return Ok(found.is_none_or(|it| email_hash(&it.email) != hash));
     }
     Ok(false)
@@ -92,7 +92,11 @@ fn leads_nowhere(store: &Store, key: &[u8], value: &[u8]) -> Result<bool, StoreE
 
 /// Reports an API key, a webhook or a favourite that an index lacks. Such a key works but cannot be revoked, and the image of
 /// such a favourite is deleted.
-fn is_not_found(store: &Store, key: &[u8], value: &[u8]) -> Result<Option<String>, StoreError> {
+fn missing_index_entry(
+    store: &Store,
+    key: &[u8],
+    value: &[u8],
+) -> Result<Option<String>, StoreError> {
     if let Some((hash, found)) = API_KEYS.entry(key, value)? {
         if API_KEYS_BY_ID.get(store, &found.id).wait()? != Some(hash) {
             return Ok(Some(format!("key {} is not found by its id", found.id)));
@@ -122,8 +126,8 @@ fn is_not_found(store: &Store, key: &[u8], value: &[u8]) -> Result<Option<String
     Ok(None)
 }
 
-/// Does an idempotency key refer to something that does not exist?
-fn refers_to_nothing(
+/// The fault of an idempotency key that refers to something that does not exist.
+fn missing_reference(
     store: &Store,
     key: &IdempotencyKey,
     record: &IdempotencyRecord,

@@ -139,11 +139,11 @@ fn origins() -> impl Strategy<Value = Origin> {
 pub fn jobs() -> impl Strategy<Value = Job> {
     let names = (ids(), ids(), ids(), moments(), amounts());
     let shape = (
-        any_of(Tier::ALL),
-        any_of(Mode::ALL),
+        any_of(&Tier::ALL),
+        any_of(&Mode::ALL),
         aspects(),
         ratios(),
-        any_of(Resolution::ALL),
+        any_of(&Resolution::ALL),
         origins(),
     );
     let callback = option::of((ids(), words()).prop_map(|(id, url)| Callback {
@@ -236,7 +236,7 @@ pub fn api_keys() -> impl Strategy<Value = ApiKey> {
         vec(range.prop_map(|text| text.parse().unwrap()), 0..4),
         vec(retired, 0..3),
     );
-    let models = option::of(vec(any_of(Tier::ALL), 0..4));
+    let models = option::of(vec(any_of(&Tier::ALL), 0..4));
     (
         ids(),
         ids(),
@@ -300,7 +300,7 @@ pub fn audit_entries() -> impl Strategy<Value = AuditEntry> {
         ids(),
         moments(),
         option::of(ids()),
-        any_of(Action::ALL),
+        any_of(&Action::ALL),
         option::of(ids()),
         texts,
     )

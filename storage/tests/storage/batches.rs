@@ -335,7 +335,7 @@ fn jobs_between_two_batches_belong_to_neither() {
 }
 
 #[test]
-fn verification_finds_faults_of_batches() {
+fn faults_of_batches_are_reported() {
     let mut till = Till::with("100");
     let batch = accepted(&mut till, 2);
     let key = (ACCOUNT, batch);

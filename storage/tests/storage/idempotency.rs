@@ -246,7 +246,7 @@ fn hostile_53_a_replay_after_a_restart_finds_the_job() {
 }
 
 #[test]
-fn hostile_54_the_edge_of_the_window() {
+fn hostile_54_a_key_is_replayed_until_the_end_of_its_window() {
     let mut till = Till::with("1");
     let day = i64::try_from(DAY.as_millis()).expect("millis");
     let start = till.now;

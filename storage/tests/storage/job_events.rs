@@ -57,7 +57,7 @@ fn hostile_41_a_job_is_settled_once_and_late_events_are_rejected() {
 }
 
 #[test]
-fn hostile_41_cancel_and_begin_in_one_batch() {
+fn hostile_41_of_cancel_and_begin_in_one_round_the_first_wins() {
     for cancel_first in [true, false] {
         let mut till = Till::with("1");
         let job = till.accept(new_job(amount("0.10"))).expect("accept").job;

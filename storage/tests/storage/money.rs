@@ -9,7 +9,7 @@ use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{AcceptError, DepositError, NewJob};
 
 #[test]
-fn hostile_37_ten_thousand_creates_with_funds_for_some() {
+fn hostile_37_of_ten_thousand_creates_exactly_those_with_funds_are_accepted() {
     for batch_size in [1, 7, 256, 10_000] {
         let mut till = Till::with("4.03899"); // 103 times 0.039 is 4.017; 104 times is 4.056
         let (mut accepted, mut refused, mut asked) = (0, 0, 0);
@@ -56,7 +56,7 @@ fn hostile_38_creates_with_eight_keys_of_one_account_spend_exactly_its_funds() {
 }
 
 #[test]
-fn hostile_39_exactly_the_price_and_one_unit_less() {
+fn hostile_39_exactly_the_price_suffices_and_one_unit_less_does_not() {
     let price = amount("0.039");
     let mut till = Till::with("0.039");
     till.accept(new_job(price)).expect("exactly the price");
@@ -84,7 +84,7 @@ fn hostile_40_a_price_change_between_hold_and_settle_changes_nothing() {
 }
 
 #[test]
-fn hostile_40_negative_deposits() {
+fn hostile_40_a_negative_deposit_leaves_the_reserved_amount() {
     let mut till = Till::with("1");
     till.running("0.40");
     let refused = till.deposit(deposit(amount("-0.600001")));
@@ -169,7 +169,7 @@ fn hostile_42_a_failed_job_releases_exactly_its_hold() {
 }
 
 #[test]
-fn hostile_43_deposits_between_creates() {
+fn hostile_43_deposits_between_creates_are_spent_exactly() {
     let mut till = Till::with("0");
     let mut accepted = 0;
     for _ in 0..100 {

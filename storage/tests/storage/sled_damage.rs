@@ -326,7 +326,7 @@ fn the_undamaged_history_opens_completely() {
 }
 
 #[test]
-fn hostile_80_flipped_bits() {
+fn hostile_80_flipped_bits_are_found_or_harmless() {
     try_damages(|length| {
         let mut random = Random(80);
         let count = if length > 10_000 { 40 } else { 16 };
@@ -341,7 +341,7 @@ fn hostile_80_flipped_bits() {
 }
 
 #[test]
-fn hostile_81_truncated_files() {
+fn hostile_81_truncated_files_are_found_or_harmless() {
     try_damages(|length| {
         let step = (length / 16).max(1);
         (0..length)
@@ -356,7 +356,7 @@ fn hostile_81_truncated_files() {
 }
 
 #[test]
-fn hostile_82_missing_files() {
+fn hostile_82_missing_files_are_found_or_harmless() {
     let mut bad = Vec::new();
     for backlog in [Backlog::Applied, Backlog::Waits] {
         let whole = history(backlog);
@@ -379,7 +379,7 @@ fn hostile_82_missing_files() {
 }
 
 #[test]
-fn hostile_80_overwritten_stretches() {
+fn hostile_80_overwritten_bytes_are_found_or_harmless() {
     try_damages(|length| {
         let mut random = Random(81);
         (0..16)

@@ -70,7 +70,7 @@ fn written_pairs_are_returned_in_order_after_a_reopen() {
 }
 
 #[test]
-fn hostile_84_two_engines_of_one_process_on_one_directory() {
+fn hostile_84_a_second_engine_of_the_process_is_refused_the_directory() {
     let directory = tempfile::tempdir().expect("directory");
     let first = open(directory.path()).expect("open");
     let refused = open(directory.path());
@@ -96,7 +96,7 @@ fn hostile_84_two_engines_of_one_process_on_one_directory() {
 }
 
 #[test]
-fn hostile_84_two_processes_on_one_directory() {
+fn hostile_84_a_second_process_is_refused_the_directory() {
     let directory = tempfile::tempdir().expect("directory");
     let half = directory.path().join("snap.0000000000000042.generating");
     let mut other = Running::start(child("hold", directory.path()), "open");

@@ -135,7 +135,7 @@ fn a_sound_store_has_no_fault() {
 }
 
 #[test]
-fn balance_below_reserved() {
+fn a_reserved_amount_above_the_balance_is_reported() {
     let sound = Sound::new();
     sound.account(|account| account.balances.reserved = amount("5"));
     sound.finds(&[
@@ -145,7 +145,7 @@ fn balance_below_reserved() {
 }
 
 #[test]
-fn negative_reserved() {
+fn a_negative_reserved_amount_is_reported() {
     let sound = Sound::new();
     sound.account(|account| account.balances.reserved = amount("-0.1"));
     sound.finds(&[
@@ -155,7 +155,7 @@ fn negative_reserved() {
 }
 
 #[test]
-fn a_hold_without_a_job_and_a_job_without_a_hold() {
+fn a_hold_without_a_job_and_a_job_without_a_hold_are_reported() {
     let sound = Sound::new();
     sound.write(live(sound.queued.id), None);
     sound.finds(&["ACCOUNT: reserved is 0.40, the holds of its live jobs are 0.20"]);
@@ -202,14 +202,14 @@ fn a_balance_that_differs_from_its_entries_is_reported() {
 }
 
 #[test]
-fn sums_that_do_not_add_up() {
+fn a_sum_of_deposits_that_is_wrong_is_reported() {
     let sound = Sound::new();
     sound.account(|account| account.balances.deposited = amount("6"));
     sound.finds(&["ACCOUNT: deposits 6.00 minus charges 0.10 do not equal balance 4.90"]);
 }
 
 #[test]
-fn a_sum_of_charges_that_is_wrong() {
+fn a_sum_of_charges_that_is_wrong_is_reported() {
     let sound = Sound::new();
     sound.account(|account| {
         account.balances.charged = amount("0.30");
@@ -219,7 +219,7 @@ fn a_sum_of_charges_that_is_wrong() {
 }
 
 #[test]
-fn an_entry_that_is_missing() {
+fn a_missing_ledger_entry_is_reported() {
     let sound = Sound::new();
     sound.write(entry_key(sound.charge.id), None);
     sound.finds(&[
@@ -230,14 +230,14 @@ fn an_entry_that_is_missing() {
 }
 
 #[test]
-fn an_entry_whose_balance_is_wrong() {
+fn a_ledger_entry_with_a_wrong_balance_is_reported() {
     let sound = Sound::new();
     sound.entry(|entry| entry.balance_after = amount("4.80"));
     sound.finds(&["ACCOUNT: entry CHARGE says balance 4.80, the entries so far give 4.90"]);
 }
 
 #[test]
-fn a_charge_of_another_price() {
+fn a_charge_of_another_price_is_reported() {
     let sound = Sound::new();
     sound.entry(|entry| {
         entry.amount = amount("-0.30");
@@ -251,7 +251,7 @@ fn a_charge_of_another_price() {
 }
 
 #[test]
-fn a_job_charged_twice() {
+fn a_second_charge_for_a_job_is_reported() {
     let sound = Sound::new();
     let again = TransactionId(uuid(u128::MAX));
     sound.entry(|entry| {
@@ -266,7 +266,7 @@ fn a_job_charged_twice() {
 }
 
 #[test]
-fn a_charge_for_a_failed_job_or_for_none() {
+fn a_charge_for_a_failed_job_or_for_none_is_reported() {
     for other in [true, false] {
         let sound = Sound::new();
         sound.entry(|entry| entry.job = other.then_some(sound.failed.id));
@@ -278,7 +278,7 @@ fn a_charge_for_a_failed_job_or_for_none() {
 }
 
 #[test]
-fn a_done_job_that_is_missing() {
+fn a_missing_done_job_is_reported() {
     let sound = Sound::new();
     sound.write(ended(sound.done.id), None);
     sound.finds(&[
@@ -335,7 +335,7 @@ fn verification_checks_the_spending_of_keys() {
 }
 
 #[test]
-fn jobs_entries_and_keys_of_no_account() {
+fn jobs_entries_and_keys_of_no_account_are_reported() {
     let other = AccountId(uuid(0xdead));
     let orphaned =
         format!("there are jobs or ledger entries of account {other}, which does not exist");

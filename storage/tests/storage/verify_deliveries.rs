@@ -128,7 +128,7 @@ fn a_delivery_of_a_missing_job_is_reported() {
 }
 
 #[test]
-fn a_delivery_of_a_job_that_has_not_ended() {
+fn a_delivery_of_a_job_that_has_not_ended_is_reported() {
     let mut sound = Sound::new();
     let running = sound.till.running("0.10");
     sound.change(&sound.delivered, |it| it.subject = running.0);
@@ -140,7 +140,7 @@ fn a_delivery_of_a_job_that_has_not_ended() {
 }
 
 #[test]
-fn a_job_that_named_a_callback_and_has_no_delivery() {
+fn a_job_with_a_callback_and_no_delivery_is_reported() {
     let sound = Sound::new();
     let id = JobId(uuid(0xca11));
     let callback = Callback {
@@ -205,7 +205,7 @@ fn a_job_that_named_a_callback_and_has_no_delivery() {
 }
 
 #[test]
-fn a_delivery_of_a_job_whose_caller_waited() {
+fn a_delivery_of_a_job_whose_caller_waited_is_reported() {
     let sound = Sound::new();
     let job = Job {
         origin: Origin::Synchronous,
@@ -242,7 +242,7 @@ fn a_pending_delivery_missing_or_wrong_in_the_due_index_is_reported() {
 }
 
 #[test]
-fn an_entry_of_the_due_index_without_a_pending_delivery() {
+fn an_entry_of_the_due_index_without_a_pending_delivery_is_reported() {
     let sound = Sound::new();
     let entry = DueDelivery {
         account: ACCOUNT,
@@ -282,7 +282,7 @@ fn different_due_times_in_record_and_index_are_reported() {
 }
 
 #[test]
-fn missing_extra_and_orphaned_attempts() {
+fn missing_extra_and_orphaned_attempts_are_reported() {
     let sound = Sound::new();
     let id = sound.delivered.id;
     sound.change(&sound.delivered, |it| it.attempts = 3);
@@ -332,7 +332,7 @@ fn a_delivery_that_is_not_found_by_its_id_is_reported() {
 }
 
 #[test]
-fn a_delivery_of_no_account() {
+fn a_delivery_of_no_account_is_reported() {
     let sound = Sound::new();
     let stray = Delivery {
         id: DeliveryId(uuid(0xbad)),

@@ -228,7 +228,7 @@ fn records_missing_from_an_index_are_reported() {
 }
 
 #[test]
-fn an_idempotency_key_that_refers_to_nothing() {
+fn an_idempotency_key_that_refers_to_nothing_is_reported() {
     let mut image = full();
     let other = AccountId(uuid(0xdead));
     let uses: Vec<Key> = image.keys().filter(|key| key[0] == b'i').cloned().collect();

@@ -77,7 +77,9 @@ pub fn run(input: &[u8]) {
             assert!((1..=GROUPS).contains(&missing), "{missing}");
             assert!(path.starts_with(PathBuf::from(directory.path())));
         }
-        Err(ReplayError::Head(path)) => assert!(path.starts_with(PathBuf::from(directory.path()))),
+        Err(ReplayError::Header(path)) => {
+            assert!(path.starts_with(PathBuf::from(directory.path())))
+        }
         Err(ReplayError::Gap { oldest, .. }) => assert!(oldest > 1),
         Err(ReplayError::Io(error)) => panic!("{error}"),
     }

@@ -1,7 +1,7 @@
 //! Strips texts from a JPEG.
 
 use super::xmp::is_provenance;
-use crate::jpeg_end::split_segment;
+use crate::jpeg_segments::split_segment;
 
 /// Exif or XMP, depending on the first bytes.
 const APP1: u8 = 0xe1;

@@ -84,10 +84,7 @@ impl Pooler {
     }
 
     fn start(server: u16, further: &str) -> Self {
-        let home = tempfile::Builder::new()
-            .prefix("tintype-pgbouncer-")
-            .tempdir()
-            .expect("a directory");
+        let home = TempDir::with_prefix("tintype-pgbouncer-").expect("a directory");
         let port = free_port();
         let settings = format!(
             "[databases]\n* = host=127.0.0.1 port={server} user=postgres\n\

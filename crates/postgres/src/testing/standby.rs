@@ -1,9 +1,8 @@
 //! A second server that follows the first one and can be promoted.
 
-use super::{Server, free_port, own, unprivileged};
-use std::io::Write as _;
+use super::{Server, append_settings, free_port, new_home, own, unprivileged};
 use std::process::Stdio;
-use std::{fs, time};
+use std::time::{Duration, Instant};
 
 /// The name in `synchronous_standby_names`.
 const NAME: &str = "standby";
@@ -14,12 +13,9 @@ impl Server {
     /// # Panics
     /// The standby does not start or does not follow.
     pub fn standby(&self) -> Server {
-        let home = tempfile::Builder::new()
-            .prefix("tintype-postgres-")
-            .tempdir()
-            .expect("a directory");
+        let (home, port) = (new_home(), free_port());
         own(&home);
-        let (primary, port) = (self.port, free_port());
+        let primary = self.port;
         let primary =
             format!("host=127.0.0.1 port={primary} user=postgres application_name={NAME}");
         let copied = unprivileged(&home, self.programs.join("pg_basebackup"))
@@ -36,22 +32,15 @@ impl Server {
             .stdout(Stdio::null())
             .status();
         assert!(copied.expect("pg_basebackup").success(), "pg_basebackup");
-        let path = home.path().join("data/postgresql.conf");
-        let file = fs::OpenOptions::new().append(true).open(path);
-        let settings = format!(
-            "port = {port}\nunix_socket_directories = '{}'\n",
-            home.path().display()
-        );
-        let written = file.and_then(|mut it| it.write_all(settings.as_bytes()));
-        written.expect("the settings");
+        append_settings(&home, port, "");
         let standby = Self::launch(self.programs.clone(), home, port);
         let set = format!("ALTER SYSTEM SET synchronous_standby_names = '{NAME}'");
         self.execute("postgres", &set);
         self.execute("postgres", "SELECT pg_reload_conf()");
         let follows = "SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'";
-        let deadline = time::Instant::now() + time::Duration::from_secs(60);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while self.query("postgres", follows).is_empty() {
-            assert!(time::Instant::now() < deadline, "it does not follow");
+            assert!(Instant::now() < deadline, "the standby does not follow");
         }
         standby
     }

@@ -13,7 +13,7 @@ fn assert_says(refusal: &str, parts: &[&str]) {
 }
 
 #[test]
-fn a_server_that_does_not_listen() {
+fn a_server_that_does_not_listen_is_refused_with_advice() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     drop(listener);
@@ -30,7 +30,7 @@ fn a_server_that_does_not_listen() {
 }
 
 #[test]
-fn a_database_that_is_missing() {
+fn a_missing_database_is_refused_with_advice() {
     let Some(server) = server() else { return };
     let refused = refusal(&server.url("postgres", "missing"));
     assert_says(
@@ -40,7 +40,7 @@ fn a_database_that_is_missing() {
 }
 
 #[test]
-fn a_password_that_is_wrong_or_missing() {
+fn a_wrong_or_missing_password_is_refused_with_advice() {
     let Some(server) = server() else { return };
     let database = server.database();
     let role = "DO $$ BEGIN CREATE ROLE guarded LOGIN SUPERUSER PASSWORD 'right'; EXCEPTION WHEN duplicate_object THEN NULL; END $$";

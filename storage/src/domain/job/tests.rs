@@ -25,7 +25,7 @@ fn image() -> ResultImage {
 }
 
 #[test]
-fn every_state_meets_every_event() {
+fn every_state_handles_every_event() {
     let states = [
         JobState::Queued,
         JobState::Processing {

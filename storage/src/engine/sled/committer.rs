@@ -7,14 +7,13 @@ use super::super::{
     call_back, deferred_wake,
 };
 use super::backlog::Backlog;
-use super::io_advice::with_advice;
+use super::io_advice::io_failed;
 use super::memtable::Memtable;
 use super::snapshot::Snapshots;
 use super::watchdog::Watchdog;
-use super::{SledOptions, SyncStep};
+use super::{SledOptions, SyncStep, spawn};
 use crossbeam_channel::{Receiver, Sender};
 use parking_lot::Mutex;
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::ThreadId;
@@ -49,9 +48,6 @@ impl Committer {
         let (sender, receiver) = crossbeam_channel::unbounded();
         let counters = Arc::new(EngineCounters::default());
         let ended = Arc::new(Latch::default());
-        let no_thread = |error: io::Error| {
-            EngineError::Failed(format!("could not start the committer thread: {error}"))
-        };
         let on_hang = when_it_hangs(
             Arc::clone(&failure),
             Arc::clone(&ended),
@@ -63,7 +59,7 @@ impl Committer {
             memtable,
             snapshots,
             backlog,
-            watchdog: Watchdog::start(options.commit_timeout, on_hang).map_err(no_thread)?,
+            watchdog: Watchdog::start(options.commit_timeout, on_hang)?,
             failure: Arc::clone(&failure),
             counters: Arc::clone(&counters),
         };
@@ -79,10 +75,7 @@ impl Committer {
                 refuse_all(&receiver, &error);
             }
         };
-        let thread = std::thread::Builder::new()
-            .name("committer".into())
-            .spawn(run)
-            .map_err(no_thread)?;
+        let thread = spawn("committer", run)?;
         Ok(Self {
             queue: Mutex::new(Some(sender)),
             thread: thread.thread().id(),
@@ -193,10 +186,9 @@ impl Writer {
         let group = self
             .journal
             .write()
-            .map_err(|error| journal_failed(&error))?;
+            .map_err(|error| io_failed("the journal", &error))?;
         let began = Instant::now();
-        (self.sync)(self.journal.file())
-            .map_err(|error| EngineError::Failed(format!("fdatasync: {}", with_advice(&error))))?;
+        (self.sync)(self.journal.file()).map_err(|error| io_failed("fdatasync", &error))?;
         self.counters
             .add_sync(began.elapsed(), commits.len(), bytes);
         let keys = commits.iter().flat_map(|commit| &commit.writes);
@@ -220,8 +212,4 @@ fn answer(commits: Vec<Commit>, outcome: &Result<(), EngineError>) -> Result<(),
         result = result.and(call_back(|| (commit.done)(outcome.clone())));
     }
     result
-}
-
-fn journal_failed(error: &io::Error) -> EngineError {
-    EngineError::Failed(format!("the journal: {}", with_advice(error)))
 }

@@ -5,31 +5,85 @@
 //! groups again.
 
 use super::super::wal::Segments;
-use super::super::{EngineError, Failure, OpensLatch};
+use super::super::{EngineError, Failure, Latch, OnFailure, OpensLatch};
 use super::backlog::Backlog;
 use super::format::checkpoint::Checkpoints;
-use super::io_advice::with_advice;
+use super::io_advice::io_failed;
 use super::memtable::Memtable;
 use super::sled_tree::SledTree;
+use super::spawn;
 use super::watchdog::Watchdog;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
-pub struct FlusherThread {
-    pub tree: SledTree,
-    pub memtable: Arc<Memtable>,
-    pub backlog: Arc<Backlog>,
-    pub segments: Segments,
-    pub checkpoints: Checkpoints,
-    pub watchdog: Watchdog,
-    pub failure: Arc<Failure>,
-    /// Opens after the thread has ended and dropped sled.
-    pub at_end: OpensLatch,
+/// The flusher thread.
+pub struct Flusher {
+    backlog: Arc<Backlog>,
+    /// Opens when the thread has ended and dropped sled, or hangs.
+    ended: Arc<Latch>,
+}
+
+impl Flusher {
+    /// Starts the thread and its watchdog.
+    pub fn start(
+        tree: SledTree,
+        segments: Segments,
+        checkpoints: Checkpoints,
+        memtable: Arc<Memtable>,
+        backlog: Arc<Backlog>,
+        failure: Arc<Failure>,
+        commit_timeout: Duration,
+    ) -> Result<Self, EngineError> {
+        let ended = Arc::new(Latch::default());
+        let on_hang = when_it_hangs(
+            Arc::clone(&failure),
+            Arc::clone(&backlog),
+            Arc::clone(&ended),
+        );
+        let work = FlusherThread {
+            tree,
+            memtable,
+            backlog: Arc::clone(&backlog),
+            segments,
+            checkpoints,
+            watchdog: Watchdog::start(commit_timeout, on_hang)?,
+            failure,
+            at_end: OpensLatch(Arc::clone(&ended)),
+        };
+        spawn("flusher", move || work.run())?;
+        Ok(Self { backlog, ended })
+    }
+
+    /// Has the thread flush the rest. Returns when it has ended or a flush hangs.
+    pub fn close(&self) {
+        self.backlog.close();
+        self.ended.wait();
+    }
+}
+
+fn when_it_hangs(failure: Arc<Failure>, backlog: Arc<Backlog>, ended: Arc<Latch>) -> OnFailure {
+    Arc::new(move |error| {
+        failure.report(error);
+        backlog.end();
+        ended.open();
+    })
+}
+
+struct FlusherThread {
+    tree: SledTree,
+    memtable: Arc<Memtable>,
+    backlog: Arc<Backlog>,
+    segments: Segments,
+    checkpoints: Checkpoints,
+    watchdog: Watchdog,
+    failure: Arc<Failure>,
+    at_end: OpensLatch,
 }
 
 impl FlusherThread {
     /// Flushes until the backlog is closed or a flush fails.
-    pub fn run(mut self) {
+    fn run(mut self) {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.flush_all()));
         let outcome = outcome.unwrap_or_else(|_| {
             // sled panics in some cases instead of returning an error; after either, nothing more may be written.
@@ -57,9 +111,8 @@ impl FlusherThread {
             self.backlog.flush_ended();
             // Deleting files can hang like any other call.
             self.watchdog.begin();
-            self.segments.release(last).map_err(|error| {
-                EngineError::Failed(format!("the journal: {}", with_advice(&error)))
-            })?;
+            let released = self.segments.release(last);
+            released.map_err(|error| io_failed("the journal", &error))?;
             let step = || self.watchdog.begin();
             self.checkpoints.advance(&self.tree, step)?;
             self.watchdog.end();

@@ -1,5 +1,6 @@
 //! Advice for the operator on file system errors.
 
+use super::super::EngineError;
 use std::io;
 
 /// Too many open files: in this process, in the whole system.
@@ -34,6 +35,11 @@ pub fn with_advice(error: &io::Error) -> String {
         },
     };
     format!("{error}; {advice}")
+}
+
+/// The failure of an operation on `what`, with advice.
+pub fn io_failed(what: &str, error: &io::Error) -> EngineError {
+    EngineError::Failed(format!("{what}: {}", with_advice(error)))
 }
 
 /// sled passes errors on as text in `{:?}` format.

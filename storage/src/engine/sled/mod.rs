@@ -24,14 +24,14 @@ mod watchdog;
 use super::snapshot::{Snapshot, SnapshotError};
 use super::wal::Layout;
 use super::{
-    Commit, Direction, Engine, EngineError, EngineStats, Failure, Holds, KeyRange, Latch,
-    OnFailure, OpensLatch, Pairs, Read, Round, Value, oversized,
+    Commit, Direction, Engine, EngineError, EngineStats, Failure, Holds, KeyRange, OnFailure,
+    Pairs, Read, Round, Value, oversized,
 };
 use backlog::Backlog;
 pub use backlog::FlushPolicy;
 use blocks::{BlockTree, ReadError};
 use committer::Committer;
-use flusher::FlusherThread;
+use flusher::Flusher;
 use format::checkpoint::Checkpoints;
 use io_advice::with_advice;
 use memtable::{Memtable, merge};
@@ -43,8 +43,8 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
-use watchdog::Watchdog;
 
 /// The key in sled's tree for the last applied group of the journal. Blocks begin with another byte.
 const APPLIED: &[u8] = b"\0applied";
@@ -94,11 +94,10 @@ pub struct SledEngine {
     memtable: Arc<Memtable>,
     snapshots: Arc<Snapshots>,
     committer: Committer,
+    flusher: Flusher,
     backlog: Arc<Backlog>,
     failure: Arc<Failure>,
     holds: Arc<Holds>,
-    /// Opens when the flusher has ended or hangs.
-    applied: Arc<Latch>,
     /// The copy behind a read-only engine, deleted when the engine is dropped.
     scratch_copy: Option<ScratchCopy>,
 }
@@ -142,36 +141,15 @@ impl SledEngine {
         let snapshots = Arc::new(Snapshots::default());
         let backlog = Arc::new(Backlog::new(options.flush));
         let failure = Arc::new(Failure::new(Arc::clone(&options.on_failure)));
-        let applied = Arc::new(Latch::default());
-        let on_hang: OnFailure = {
-            let (failure, applied, backlog) = (
-                Arc::clone(&failure),
-                Arc::clone(&applied),
-                Arc::clone(&backlog),
-            );
-            Arc::new(move |error| {
-                failure.report(error);
-                backlog.end();
-                applied.open();
-            })
-        };
-        let no_thread = |error: io::Error| {
-            EngineError::Failed(format!("could not start the flusher thread: {error}"))
-        };
-        let work = FlusherThread {
-            tree: sled,
-            memtable: Arc::clone(&memtable),
-            backlog: Arc::clone(&backlog),
+        let flusher = Flusher::start(
+            sled,
             segments,
             checkpoints,
-            watchdog: Watchdog::start(options.commit_timeout, on_hang).map_err(no_thread)?,
-            failure: Arc::clone(&failure),
-            at_end: OpensLatch(Arc::clone(&applied)),
-        };
-        std::thread::Builder::new()
-            .name("flusher".into())
-            .spawn(move || work.run())
-            .map_err(no_thread)?;
+            Arc::clone(&memtable),
+            Arc::clone(&backlog),
+            Arc::clone(&failure),
+            options.commit_timeout,
+        )?;
         let committer = Committer::start(
             journal,
             Arc::clone(&memtable),
@@ -187,8 +165,8 @@ impl SledEngine {
             snapshots,
             committer,
             backlog,
+            flusher,
             failure,
-            applied,
             holds: Arc::default(),
             scratch_copy: None,
         })
@@ -274,8 +252,7 @@ impl Engine for SledEngine {
 
     fn close(&self) {
         self.committer.close();
-        self.backlog.close();
-        self.applied.wait();
+        self.flusher.close();
     }
 }
 
@@ -285,14 +262,21 @@ impl Drop for SledEngine {
         // Dropping the last handle makes sled sync its log, which panics on a failing disk and waits for ever on a hanging one.
         // Every answered commit is in the journal, so neither loses data.
         let blocks = self.blocks.take();
-        let let_go = move |_: &watchdog::Steps| {
+        let close = move |_: &watchdog::Steps| {
             drop(blocks);
             Ok(())
         };
-        if watchdog::run_watched(watchdog::SHORTEST_LIMIT, let_go).is_err() {
+        if watchdog::run_watched(watchdog::SHORTEST_LIMIT, close).is_err() {
             tracing::warn!("could not sync the store while closing it; the next start repairs it");
         }
     }
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, EngineError> {
+    let thread = std::thread::Builder::new().name(name.into());
+    thread
+        .spawn(run)
+        .map_err(|error| EngineError::Failed(format!("could not start the {name} thread: {error}")))
 }
 
 fn damaged() -> EngineError {

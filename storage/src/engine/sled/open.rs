@@ -1,8 +1,8 @@
 //! Opens a directory: one process, one format, no half-written files, and sled brought up to the end of the journal.
 
 use super::super::EngineError;
-use super::super::size;
 use super::super::wal::{self, GroupNumber, Replay, Segments, Wal};
+use super::super::writes_size;
 use super::format::LOG;
 use super::format::preflight;
 use super::io_advice::with_advice;
@@ -41,112 +41,205 @@ pub fn open(
     options: &SledOptions,
     steps: &Steps,
 ) -> Result<OpenedStore, EngineError> {
-    let wrong = |reason: String| EngineError::directory(directory, reason);
-    let io_failed = |error: io::Error| wrong(with_advice(&error));
-    let outermost_new = outermost_missing(directory);
-    fs::create_dir_all(directory).map_err(io_failed)?;
-    let db = open_sled(directory, options, steps)?;
+    let opening = Opening {
+        directory,
+        journal: directory.join(JOURNAL),
+        outermost_new: outermost_missing(directory),
+        options,
+        steps,
+    };
+    fs::create_dir_all(directory).map_err(|error| opening.io_failed(&error))?;
+    let db = opening.open_sled()?;
     steps.begin();
-    let opened = catch_unwind(AssertUnwindSafe(|| -> Result<OpenedStore, EngineError> {
-        let tree = db.open_tree(b"records").map_err(super::failed)?;
-        let journal_directory = directory.join(JOURNAL);
-        if !is_current(&db, &tree)? {
-            // The order matters: sled's files are complete before the journal exists, and the journal exists before the header
-            // says so. From then on a missing journal is a fault.
-            db.flush().map_err(super::failed)?;
-            sync_directory(directory, outermost_new.as_deref()).map_err(io_failed)?;
-            fs::create_dir_all(&journal_directory)
-                .and_then(|()| File::open(directory)?.sync_all())
-                .and_then(|()| begin_first(&journal_directory, options))
-                .map_err(io_failed)?;
-            db.insert(FORMAT_KEY, FORMAT).map_err(super::failed)?;
+    let opened = catch_unwind(AssertUnwindSafe(|| opening.open_store(db)));
+    opened.unwrap_or_else(|_| Err(opening.wrong(damage_text())))
+}
+
+/// A store that is being opened.
+struct Opening<'a> {
+    directory: &'a Path,
+    /// The directory of the journal.
+    journal: PathBuf,
+    /// The topmost directory on the path that was missing.
+    outermost_new: Option<PathBuf>,
+    options: &'a SledOptions,
+    steps: &'a Steps,
+}
+
+impl Opening<'_> {
+    fn wrong(&self, reason: impl Into<String>) -> EngineError {
+        EngineError::directory(self.directory, reason)
+    }
+
+    fn io_failed(&self, error: &io::Error) -> EngineError {
+        self.wrong(with_advice(error))
+    }
+
+    fn journal_failed(&self, error: &io::Error) -> EngineError {
+        self.wrong(format!("its journal: {}", with_advice(error)))
+    }
+
+    /// sled tries the lock once and reports a failure as an ordinary I/O error. A predecessor may need a moment to exit.
+    fn open_sled(&self) -> Result<::sled::Db, EngineError> {
+        let Self {
+            directory, steps, ..
+        } = self;
+        let deadline = Instant::now() + self.options.lock_timeout;
+        let config = ::sled::Config::new()
+            .path(directory)
+            .cache_capacity(self.options.cache_bytes)
+            .flush_every_ms(None)
+            .use_compression(false)
+            .mode(::sled::Mode::HighThroughput);
+        loop {
+            let log = fs::metadata(directory.join(LOG)).map_or(0, |it| it.len());
+            steps.begin_read(log);
+            if preflight::prepare(directory).map_err(|error| self.io_failed(&error))? {
+                steps.begin_read(log);
+                // sled panics on some damaged files instead of returning an error.
+                let outcome = catch_unwind(AssertUnwindSafe(|| config.open()))
+                    .map_err(|_| self.wrong(damaged_at(directory)))?;
+                match outcome {
+                    Ok(db) => return Ok(db),
+                    Err(error) if is_locked(&error) => {}
+                    Err(::sled::Error::Io(error)) => return Err(self.io_failed(&error)),
+                    Err(::sled::Error::Corruption { .. }) => {
+                        return Err(self.wrong(damaged_at(directory)));
+                    }
+                    Err(error) => {
+                        return Err(self.wrong(format!("{error}; {}", damaged_at(directory))));
+                    }
+                }
+            }
+            if Instant::now() >= deadline {
+                return Err(EngineError::Locked(self.directory.to_owned()));
+            }
+            std::thread::sleep(LOCK_RETRY);
         }
-        steps.begin();
-        db.flush().map_err(super::failed)?;
-        let log_file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(directory.join(LOG))
-            .map_err(io_failed)?;
-        steps.begin();
-        sync_directory(directory, outermost_new.as_deref()).map_err(io_failed)?;
-        let sled = SledTree::new(db, tree, log_file);
-        let segments = Segments::new(options.wal);
-        let of_journal = |error: io::Error| wrong(format!("its journal: {}", with_advice(&error)));
-        let Replay { next, stale } =
-            catch_up(&sled, &journal_directory, &segments, directory, steps)?;
-        steps.begin();
-        let journal = Wal::begin(&journal_directory, options.wal, next, segments.clone())
-            .map_err(of_journal)?;
+    }
+
+    fn open_store(&self, db: ::sled::Db) -> Result<OpenedStore, EngineError> {
+        let journal_failed = |error: io::Error| self.journal_failed(&error);
+        let sled = self.prepare_sled(db)?;
+        let segments = Segments::new(self.options.wal);
+        let Replay { next, stale } = self.catch_up(&sled, &segments)?;
+        self.steps.begin();
+        let journal = Wal::begin(&self.journal, self.options.wal, next, segments.clone())
+            .map_err(journal_failed)?;
         for path in stale {
-            fs::remove_file(path).map_err(of_journal)?;
+            fs::remove_file(path).map_err(journal_failed)?;
         }
-        segments.release(next - 1).map_err(of_journal)?;
+        segments.release(next - 1).map_err(journal_failed)?;
         Ok(OpenedStore {
             sled,
             journal,
             segments,
         })
-    }));
-    opened.unwrap_or_else(|_| Err(wrong(damage_text())))
-}
-
-/// Creates the journal's first file, unless an earlier first start has done so.
-fn begin_first(journal: &Path, options: &SledOptions) -> io::Result<()> {
-    if wal::is_empty(journal)? {
-        Wal::begin(journal, options.wal, 1, Segments::new(options.wal))?;
     }
-    Ok(())
-}
 
-/// Applies the groups that only the journal holds to sled.
-fn catch_up(
-    sled: &SledTree,
-    journal: &Path,
-    segments: &Segments,
-    directory: &Path,
-    steps: &Steps,
-) -> Result<Replay, EngineError> {
-    let wrong = |reason: String| EngineError::directory(directory, reason);
-    let of_journal = |error: io::Error| wrong(format!("its journal: {}", with_advice(&error)));
-    let applied = sled.tree.get(APPLIED).map_err(super::failed)?;
-    let applied = match applied.as_deref().map(TryInto::try_into) {
-        Some(Ok(number)) => GroupNumber::from_be_bytes(number),
-        Some(Err(_)) => return Err(wrong(damage_text())),
-        None => 0,
-    };
-    if wal::is_empty(journal).map_err(of_journal)? {
-        let gone = "its journal: there is no file in it; restore a backup";
-        return Err(wrong(gone.into()));
-    }
-    let (mut changes, mut bytes, mut last) = (Changes::new(), 0, applied);
-    // The replay reads each file as a whole.
-    let read = |steps: &Steps| steps.begin_read(journal_bytes(journal));
-    read(steps);
-    let replayed = wal::replay(journal, applied, segments, |group, writes| {
-        bytes += writes
-            .iter()
-            .map(|(key, value)| size(key, value.as_ref()))
-            .sum::<usize>();
-        changes.extend(writes);
-        last = group;
-        if bytes > REPLAY_BYTES {
-            sled.apply(&std::mem::take(&mut changes), last, |_| steps.begin())?;
-            bytes = 0;
-            read(steps);
+    /// Initializes a new store, and makes sled's files durable.
+    fn prepare_sled(&self, db: ::sled::Db) -> Result<SledTree, EngineError> {
+        let io_failed = |error: io::Error| self.io_failed(&error);
+        let tree = db.open_tree(b"records").map_err(super::failed)?;
+        if !is_current(&db, &tree)? {
+            // The order matters: sled's files are complete before the journal exists, and the journal exists before the header
+            // says so. From then on a missing journal is a fault.
+            db.flush().map_err(super::failed)?;
+            self.sync().map_err(io_failed)?;
+            self.create_journal().map_err(io_failed)?;
+            db.insert(FORMAT_KEY, FORMAT).map_err(super::failed)?;
         }
-        Ok::<_, ReplayStop>(())
-    })
-    .map_err(|error| match error {
-        ReplayStop::Engine(error) => error,
-        ReplayStop::Wal(wal::ReplayError::Io(error)) => of_journal(error),
-        ReplayStop::Wal(fault) => wrong(format!("{fault}; restore a backup")),
-    })?;
-    if !changes.is_empty() {
-        steps.begin();
-        sled.apply(&changes, last, |_| steps.begin())?;
+        self.steps.begin();
+        db.flush().map_err(super::failed)?;
+        let log_file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(self.directory.join(LOG))
+            .map_err(io_failed)?;
+        self.steps.begin();
+        self.sync().map_err(io_failed)?;
+        Ok(SledTree::new(db, tree, log_file))
     }
-    Ok(replayed)
+
+    /// Creates the journal with its first file, unless an interrupted first start has done so.
+    fn create_journal(&self) -> io::Result<()> {
+        fs::create_dir_all(&self.journal)?;
+        File::open(self.directory)?.sync_all()?;
+        if wal::is_empty(&self.journal)? {
+            let layout = self.options.wal;
+            Wal::begin(&self.journal, layout, 1, Segments::new(layout))?;
+        }
+        Ok(())
+    }
+
+    /// Applies the groups that only the journal holds to sled.
+    fn catch_up(&self, sled: &SledTree, segments: &Segments) -> Result<Replay, EngineError> {
+        let Self { journal, steps, .. } = self;
+        let applied = sled.tree.get(APPLIED).map_err(super::failed)?;
+        let applied = match applied.as_deref().map(TryInto::try_into) {
+            Some(Ok(number)) => GroupNumber::from_be_bytes(number),
+            Some(Err(_)) => return Err(self.wrong(damage_text())),
+            None => 0,
+        };
+        if wal::is_empty(journal).map_err(|error| self.journal_failed(&error))? {
+            return Err(self.wrong("its journal: there is no file in it; restore a backup"));
+        }
+        let (mut changes, mut bytes, mut last) = (Changes::new(), 0, applied);
+        // The replay reads each file as a whole.
+        let begin_read = || steps.begin_read(journal_bytes(journal));
+        begin_read();
+        let replayed = wal::replay(journal, applied, segments, |group, writes| {
+            bytes += writes_size(&writes);
+            changes.extend(writes);
+            last = group;
+            if bytes > REPLAY_BYTES {
+                sled.apply(&std::mem::take(&mut changes), last, |_| steps.begin())?;
+                bytes = 0;
+                begin_read();
+            }
+            Ok::<_, ReplayStop>(())
+        })
+        .map_err(|error| match error {
+            ReplayStop::Engine(error) => error,
+            ReplayStop::Wal(wal::ReplayError::Io(error)) => self.journal_failed(&error),
+            ReplayStop::Wal(fault) => self.wrong(format!("{fault}; restore a backup")),
+        })?;
+        if !changes.is_empty() {
+            steps.begin();
+            sled.apply(&changes, last, |_| steps.begin())?;
+        }
+        Ok(replayed)
+    }
+
+    /// Makes sled's files and their names durable, up to the parent of the topmost created directory; later only the log
+    /// changes.
+    fn sync(&self) -> io::Result<()> {
+        for entry in fs::read_dir(self.directory)? {
+            let entry = entry?;
+            if entry.file_type()?.is_file() {
+                File::open(entry.path())?.sync_all()?;
+            }
+        }
+        File::open(self.directory)?.sync_all()?;
+        let last = self.outermost_new.as_deref().unwrap_or(self.directory);
+        for inner in self.directory.ancestors() {
+            let parent = match inner.parent() {
+                Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+                Some(parent) => parent,
+                None => break,
+            };
+            match File::open(parent).and_then(|parent| parent.sync_all()) {
+                Ok(()) => {}
+                // A parent without read permission, as home directories often are, cannot be synced.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+                Err(error) => return Err(error),
+            }
+            if inner == last {
+                break;
+            }
+        }
+        Ok(())
+    }
 }
 
 fn journal_bytes(journal: &Path) -> u64 {
@@ -164,45 +257,6 @@ enum ReplayStop {
     Wal(#[from] wal::ReplayError),
     #[error(transparent)]
     Engine(#[from] EngineError),
-}
-
-/// sled tries the lock once and reports a failure as an ordinary I/O error. A predecessor may need a moment to exit.
-fn open_sled(
-    directory: &Path,
-    options: &SledOptions,
-    steps: &Steps,
-) -> Result<::sled::Db, EngineError> {
-    let wrong = |reason: String| EngineError::directory(directory, reason);
-    let deadline = Instant::now() + options.lock_timeout;
-    let config = ::sled::Config::new()
-        .path(directory)
-        .cache_capacity(options.cache_bytes)
-        .flush_every_ms(None)
-        .use_compression(false)
-        .mode(::sled::Mode::HighThroughput);
-    loop {
-        let log = fs::metadata(directory.join(LOG)).map_or(0, |it| it.len());
-        steps.begin_read(log);
-        if preflight::prepare(directory).map_err(|error| wrong(with_advice(&error)))? {
-            steps.begin_read(log);
-            // sled panics on some damaged files instead of returning an error.
-            let outcome = catch_unwind(AssertUnwindSafe(|| config.open()))
-                .map_err(|_| wrong(damaged_at(directory)))?;
-            match outcome {
-                Ok(db) => return Ok(db),
-                Err(error) if is_locked(&error) => {}
-                Err(::sled::Error::Io(error)) => return Err(wrong(with_advice(&error))),
-                Err(::sled::Error::Corruption { .. }) => return Err(wrong(damaged_at(directory))),
-                Err(error) => {
-                    return Err(wrong(format!("{error}; {}", damaged_at(directory))));
-                }
-            }
-        }
-        if Instant::now() >= deadline {
-            return Err(EngineError::Locked(directory.to_owned()));
-        }
-        std::thread::sleep(LOCK_RETRY);
-    }
 }
 
 /// sled wraps the system's error in text. An error that does not mean another process, such as a file system without locks,
@@ -235,35 +289,6 @@ fn outermost_missing(directory: &Path) -> Option<PathBuf> {
         .take_while(|it| !it.as_os_str().is_empty() && !it.exists())
         .last()
         .map(Path::to_owned)
-}
-
-/// Makes sled's files and their names durable, up to the parent of the topmost created directory; later only the log changes.
-fn sync_directory(directory: &Path, outermost_new: Option<&Path>) -> io::Result<()> {
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        if entry.file_type()?.is_file() {
-            File::open(entry.path())?.sync_all()?;
-        }
-    }
-    File::open(directory)?.sync_all()?;
-    let last = outermost_new.unwrap_or(directory);
-    for inner in directory.ancestors() {
-        let parent = match inner.parent() {
-            Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
-            Some(parent) => parent,
-            None => break,
-        };
-        match File::open(parent).and_then(|parent| parent.sync_all()) {
-            Ok(()) => {}
-            // A parent without read permission, as home directories often are, cannot be synced.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
-            Err(error) => return Err(error),
-        }
-        if inner == last {
-            break;
-        }
-    }
-    Ok(())
 }
 
 /// Describes the damage. Without a journal no start has ever completed, so nothing was ever answered. A large log contradicts

@@ -3,7 +3,7 @@
 use super::super::EngineError;
 use super::super::wal::GroupNumber;
 use super::blocks::BlockTree;
-use super::io_advice::with_advice;
+use super::io_advice::io_failed;
 use super::memtable::Changes;
 use super::{APPLIED, failed};
 use std::fs::File;
@@ -72,6 +72,6 @@ impl SledTree {
         self.db.flush().map_err(failed)?;
         self.log_file
             .sync_data()
-            .map_err(|error| EngineError::Failed(format!("fdatasync: {}", with_advice(&error))))
+            .map_err(|error| io_failed("fdatasync", &error))
     }
 }

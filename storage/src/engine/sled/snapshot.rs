@@ -6,7 +6,7 @@
 //! the snapshot is abandoned.
 
 use super::super::snapshot::{Snapshot, SnapshotError};
-use super::super::{Direction, Engine as _, Key, KeyRange, Pairs, Value, size};
+use super::super::{Direction, Engine as _, Key, KeyRange, Pairs, Value, write_size};
 use super::SledEngine;
 use super::blocks::{BlockTree, ReadError};
 use super::memtable::{Changes, Memtable, merge};
@@ -113,7 +113,7 @@ fn above_of(changes: &mut Changes, range: (Bound<Key>, Bound<Key>)) -> Changes {
 }
 
 fn weight((key, value): (&Key, &Option<Value>)) -> usize {
-    size(key, value.as_ref()) + ENTRY_BYTES
+    write_size(key, value.as_ref()) + ENTRY_BYTES
 }
 
 impl SnapshotState {

@@ -1,10 +1,11 @@
 //! Detects a hanging disk. A [`Watchdog`] observes a thread's work (after an I/O error sled's `flush` can wait for ever);
-//! [`watched`] bounds opening and closing.
+//! [`run_watched`] bounds opening and closing.
 //!
 //! Opening and closing run on a separate thread, which announces before each step how long the step may take. If a step takes
 //! longer, the caller gets an error and the process ends; the thread may never return.
 
 use super::super::{EngineError, OnFailure};
+use super::spawn;
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -30,15 +31,13 @@ struct State {
 
 impl Watchdog {
     /// Reports work that takes longer than `limit`.
-    pub fn start(limit: Duration, on_failure: OnFailure) -> std::io::Result<Self> {
+    pub fn start(limit: Duration, on_failure: OnFailure) -> Result<Self, EngineError> {
         let shared = Arc::new(Shared::default());
         let watched = Arc::clone(&shared);
-        let thread = std::thread::Builder::new()
-            .name("storage-watchdog".into())
-            .spawn(move || watch(&watched, limit, &on_failure))?;
+        let run = move || watch(&watched, limit, &on_failure);
         Ok(Self {
             shared,
-            thread: Some(thread),
+            thread: Some(spawn("storage-watchdog", run)?),
         })
     }
 
@@ -125,15 +124,8 @@ pub fn run_watched<T: Send + 'static>(
     let steps = Steps::new(limit);
     let (sender, receiver) = crossbeam_channel::bounded(1);
     let of_work = steps.clone();
-    std::thread::Builder::new()
-        .name("opener".into())
-        // The receiver is gone after a late step.
-        .spawn(move || drop(sender.send(work(&of_work))))
-        .map_err(|error| {
-            EngineError::Failed(format!(
-                "could not start a thread to open the store: {error}"
-            ))
-        })?;
+    // The receiver is gone after a late step.
+    spawn("opener", move || drop(sender.send(work(&of_work))))?;
     loop {
         match receiver.recv_timeout(limit / CHECKS_PER_STEP) {
             Ok(outcome) => return outcome,
@@ -182,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_ends_in_time_is_not() {
+    fn work_that_ends_in_time_is_not_reported() {
         let (watchdog, failures) = watchdog(Duration::from_secs(600));
         for _ in 0..1_000 {
             watchdog.begin();

@@ -25,8 +25,8 @@ pub enum ReplayError {
         /// The first unreadable group.
         missing: GroupNumber,
     },
-    #[error("the journal is damaged: neither copy of the head of {} can be read, and so none of its changes", .0.display())]
-    Head(PathBuf),
+    #[error("the journal is damaged: neither copy of the header of {} can be read", .0.display())]
+    Header(PathBuf),
     /// The journal has deleted changes that the store lacks.
     #[error(
         "the store ends with change {applied}, but the journal begins only with change {oldest}"
@@ -79,7 +79,7 @@ pub fn replay<E: From<ReplayError>>(
                 reader.missing(path, *first, *next)?;
                 reader.expected = Some(*next);
             }
-            (None, None) => return Err(E::from(ReplayError::Head(path.clone()))),
+            (None, None) => return Err(E::from(ReplayError::Header(path.clone()))),
         }
         let last = reader.expected.map_or(applied, |expected| expected - 1);
         read.push((*first, path.clone(), last, bytes.len() as u64));

@@ -173,7 +173,7 @@ fn one_of_the_two_headers_of_a_file_may_be_damaged() {
 
 /// A file gets its name after its header is durable, so no crash leaves an unreadable header.
 #[test]
-fn a_last_file_whose_head_cannot_be_read_is_damage() {
+fn a_last_file_with_an_unreadable_header_is_damage() {
     let (directory, _) = written(12);
     let last = files(directory.path()).pop().expect("a file");
     let whole = fs::read(&last).expect("read");
@@ -188,7 +188,7 @@ fn a_last_file_whose_head_cannot_be_read_is_damage() {
         for applied in [0, 11] {
             let fault = read(directory.path(), applied).expect_err("a fault");
             assert!(
-                matches!(&fault, ReplayError::Head(path) if *path == last),
+                matches!(&fault, ReplayError::Header(path) if *path == last),
                 "{fault}"
             );
         }
@@ -267,7 +267,7 @@ fn a_wal_behind_the_store_starts_anew() {
 }
 
 #[test]
-fn files_that_are_needed_no_more_are_removed() {
+fn unneeded_files_are_deleted() {
     let directory = tempfile::tempdir().expect("directory");
     let segments = Segments::new(LAYOUT);
     let mut journal = Wal::begin(directory.path(), LAYOUT, 1, segments.clone()).expect("begin");
@@ -279,7 +279,7 @@ fn files_that_are_needed_no_more_are_removed() {
         // The current file and the two kept ones.
         assert!(names <= 3, "{names} files after {round} rounds");
         let oldest = list(directory.path()).expect("list")[0].0;
-        let (found, next) = read_keeping(directory.path(), last - 2);
+        let (found, next) = read_unchanged(directory.path(), last - 2);
         assert_eq!(found.len(), 2, "from {oldest}");
         assert_eq!(next, last + 1);
     }
@@ -292,7 +292,7 @@ fn files_that_are_needed_no_more_are_removed() {
 }
 
 /// Like [`read`], for directories without stale files.
-fn read_keeping(
+fn read_unchanged(
     directory: &Path,
     applied: GroupNumber,
 ) -> (Vec<(GroupNumber, Group)>, GroupNumber) {
@@ -323,7 +323,7 @@ fn a_group_inside_a_value_is_not_mistaken_for_a_group() {
 }
 
 #[test]
-fn a_group_larger_than_a_file_has_one_of_its_own() {
+fn a_group_larger_than_a_file_gets_its_own_file() {
     let directory = tempfile::tempdir().expect("directory");
     let segments = Segments::new(LAYOUT);
     let mut journal = Wal::begin(directory.path(), LAYOUT, 1, segments).expect("begin");
@@ -396,7 +396,7 @@ fn open(directory: &Path, applied: GroupNumber) -> (Vec<(GroupNumber, Group)>, W
 }
 
 /// Fills several files, releases applied ones at each step, and finds all others again.
-fn goes_on_for_several_files(directory: &Path, mut journal: Wal, segments: &Segments) {
+fn write_several_files(directory: &Path, mut journal: Wal, segments: &Segments) {
     // The store lags behind the journal by more than a file.
     const LAG: usize = 12;
     let mut written = Vec::new();
@@ -409,7 +409,7 @@ fn goes_on_for_several_files(directory: &Path, mut journal: Wal, segments: &Segm
         };
         segments.release(last).expect("release");
         let files_before = files(directory);
-        let (found, next) = read(directory, last).expect("nothing that is needed was let go of");
+        let (found, next) = read(directory, last).expect("every needed group");
         assert_eq!(found, written[applied..]);
         assert_eq!(next, written[written.len() - 1].0 + 1);
         assert_eq!(files(directory), files_before);
@@ -425,7 +425,7 @@ fn a_file_without_a_group_is_reused_and_never_counted_as_full() {
         drop(journal);
     }
     let (_, journal, segments) = open(directory.path(), 3);
-    goes_on_for_several_files(directory.path(), journal, &segments);
+    write_several_files(directory.path(), journal, &segments);
 }
 
 #[test]
@@ -441,7 +441,7 @@ fn a_file_whose_first_group_is_torn_is_reused_and_never_counted_as_full() {
     });
     let (found, journal, segments) = open(directory.path(), 0);
     assert_eq!(found, groups);
-    goes_on_for_several_files(directory.path(), journal, &segments);
+    write_several_files(directory.path(), journal, &segments);
 }
 
 /// Each run commits a little and dies: the store may have lost more than two runs.

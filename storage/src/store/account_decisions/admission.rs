@@ -1,5 +1,4 @@
-//! Admission of new jobs: the rules that the decision applies when it reserves the price. They check the key, the rate, the live jobs
-//! and the spending.
+//! Admission of new jobs: the rules of key, rate, live jobs and spending that a decision applies when it reserves the price.
 //!
 //! Only a decision of its account changes a key, so the cached key is valid until such a decision replaces it.
 
@@ -15,7 +14,7 @@ use crate::domain::spending::Spending;
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
 use crate::engine::{Direction, ReadRequest};
-use crate::store::commands::AcceptError;
+use crate::store::commands::{AcceptError, LiveJobs};
 use crate::store::tables::{API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID, DAILY_USAGE};
 use crate::store::{DailyUsageKey, StoreError, Writes};
 use std::collections::{BTreeMap, HashMap};
@@ -54,7 +53,14 @@ impl Decisions<'_> {
                 .try_for_each(|it| pause.admit(*it))?;
         }
         self.check_rate(admission)?;
-        self.check_live_jobs(key, admission.jobs)?;
+        let live = LiveJobs {
+            of_account: self.live_jobs,
+            max_of_account: self.limits.max_live(&self.account.limits),
+            of_key: self.key(key.id).live_jobs,
+            max_of_key: key.max_concurrent,
+        };
+        live.admit(admission.jobs)?;
+        self.check_keys_with_live_jobs(live.of_key)?;
         let balances = self.account.balances.hold(admission.price)?;
         // Reserved amounts count as spent, because each live job may be charged: so no day and no month is ever charged more than its
         // limit.
@@ -100,7 +106,7 @@ impl Decisions<'_> {
     /// the change.
     pub fn change_key(&mut self, id: KeyId, after: Option<(KeyHash, ApiKey)>, writes: Writes) {
         self.key(id).terms = Some(after.map(Arc::new));
-        writes.into_iter().for_each(|write| self.put(write));
+        self.put_all(writes);
     }
 
     fn terms(&mut self, id: KeyId) -> Result<KeyTerms, StoreError> {
@@ -121,21 +127,10 @@ impl Decisions<'_> {
         Ok(terms)
     }
 
-    /// Refuses `jobs` new jobs that would exceed the account's or the key's limit of live jobs, or the number of keys with live jobs.
-    fn check_live_jobs(&mut self, key: &ApiKey, jobs: usize) -> Result<(), AcceptError> {
-        let live = self.live_jobs;
-        let most = self.limits.max_live(&self.account.limits);
-        if live + jobs > most {
-            return Err(AcceptError::TooManyLive { live, jobs, most });
-        }
-        let live = self.key(key.id).live_jobs;
-        if let Some(most) = key.max_concurrent.map(|most| most as usize)
-            && live + jobs > most
-        {
-            return Err(AcceptError::TooManyLiveOfKey { live, jobs, most });
-        }
+    /// Refuses the first live job of a key if too many keys have live jobs.
+    fn check_keys_with_live_jobs(&self, live_of_key: usize) -> Result<(), AcceptError> {
         let most = MAX_KEYS_WITH_LIVE_JOBS;
-        match live == 0 && self.keys_with_live_jobs() >= most {
+        match live_of_key == 0 && self.keys_with_live_jobs() >= most {
             true => Err(AcceptError::TooManyKeys { most }),
             false => Ok(()),
         }
@@ -179,15 +174,12 @@ impl Decisions<'_> {
         let scan = ReadRequest::Scan(range, Direction::Rising, usize::MAX);
         let stored = self.scan_entries(&DAILY_USAGE, scan)?;
         let mut usage: HashMap<DailyUsageKey, DailyUsage> = stored.into_iter().collect();
-        usage.extend(
-            self.usage
-                .iter()
-                .map(|(place, usage)| (*place, usage.clone())),
-        );
+        let decided = self.usage.iter();
+        usage.extend(decided.map(|(key, usage)| (*key, usage.clone())));
         let mut days: BTreeMap<i64, Amount> = BTreeMap::new();
-        let totals = usage.into_iter().map(|(place, it)| (place, it.totals()));
-        for (place, totals) in totals.filter(|(_, it)| it.done > 0) {
-            let day = days.entry(place.day).or_default();
+        let totals = usage.into_iter().map(|(key, it)| (key, it.totals()));
+        for (key, totals) in totals.filter(|(_, it)| it.done > 0) {
+            let day = days.entry(key.day).or_default();
             let sum = day.plus(totals.spent);
             *day = self.or_inconsistent(sum)?;
         }

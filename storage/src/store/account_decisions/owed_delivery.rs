@@ -20,9 +20,7 @@ impl Decisions<'_> {
     ) {
         if let Some(subject) = EventSubject::of_account(&self.state.account, &self.account) {
             let delivery = Delivery::of_operator_event(id(), operator, now);
-            with_event(self.due_index(), &delivery, subject)
-                .into_iter()
-                .for_each(|write| self.put(write));
+            self.put_all(with_event(self.due_index(), &delivery, subject));
             self.deliveries.push(delivery);
         }
     }

@@ -27,7 +27,7 @@ impl ReadSet for ReadResults {
     }
 }
 
-impl Decisions<'_> {
+impl<'a> Decisions<'a> {
     /// The missing reads. If there are any, read them and decide again.
     pub fn unread(&mut self) -> Vec<ReadRequest> {
         std::mem::take(&mut self.unread)
@@ -53,16 +53,8 @@ impl Decisions<'_> {
         table: &Table<K, R>,
         scan: ReadRequest,
     ) -> Result<Vec<R>, StoreError> {
-        match self.read_set.pairs(&scan) {
-            Some(pairs) => pairs?
-                .iter()
-                .map(|(_, value)| table.decode(value))
-                .collect(),
-            None => {
-                self.unread.push(scan);
-                Err(StoreError::NotRead)
-            }
-        }
+        let pairs = self.pairs(scan)?;
+        pairs.iter().map(|(_, value)| table.decode(value)).collect()
     }
 
     /// Like [`Self::scan`], with keys.
@@ -71,11 +63,16 @@ impl Decisions<'_> {
         table: &Table<K, R>,
         scan: ReadRequest,
     ) -> Result<Vec<(K, R)>, StoreError> {
+        let pairs = self.pairs(scan)?;
+        pairs
+            .iter()
+            .map(|(key, value)| table.entry_of(key, value))
+            .collect()
+    }
+
+    fn pairs(&mut self, scan: ReadRequest) -> Result<Pairs<'a>, StoreError> {
         match self.read_set.pairs(&scan) {
-            Some(pairs) => pairs?
-                .iter()
-                .filter_map(|(key, value)| table.entry(key, value).transpose())
-                .collect(),
+            Some(pairs) => pairs,
             None => {
                 self.unread.push(scan);
                 Err(StoreError::NotRead)

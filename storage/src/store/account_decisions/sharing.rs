@@ -154,7 +154,7 @@ impl Decisions<'_> {
         let turns = &mut sharing.turns[tier.index()];
         let turn = turns.next(class, &served[tier.index()]);
         turns.raise(class, turn);
-        let place = QueueEntry {
+        let entry = QueueEntry {
             tier,
             class,
             turn,
@@ -164,7 +164,7 @@ impl Decisions<'_> {
             node: sharing.node,
             account: job.account,
         };
-        self.put(QUEUE.put(&place, &job.account));
+        self.put(QUEUE.put(&entry, &job.account));
         if job.origin == Origin::Synchronous {
             self.put(WAITING_CALLERS.put(&job.id, &caller));
         }

@@ -83,7 +83,7 @@ fn increment(keys: &'static [&'static str]) -> impl FnMut(&ReadResults) -> Round
     }
 }
 
-pub fn increments_add_up(engine: &Arc<dyn Engine>) {
+pub fn the_increments_of_many_rounds_add_up(engine: &Arc<dyn Engine>) {
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
@@ -99,7 +99,7 @@ pub fn increments_add_up(engine: &Arc<dyn Engine>) {
     assert_eq!(get(engine, "n").as_deref(), Some("1000"));
 }
 
-pub fn reads_are_current(engine: &Arc<dyn Engine>) {
+pub fn the_reads_of_a_round_are_current(engine: &Arc<dyn Engine>) {
     let log = || ReadRequest::Scan(KeyRange::prefix(b"log"), Direction::Falling, 1);
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -126,7 +126,7 @@ pub fn reads_are_current(engine: &Arc<dyn Engine>) {
     assert_eq!(lines.len(), 200);
 }
 
-pub fn overlapping_holds_end(engine: &Arc<dyn Engine>) {
+pub fn rounds_with_overlapping_keys_all_end(engine: &Arc<dyn Engine>) {
     const KEYS: [&[&str]; 5] = [&["a", "b"], &["b", "a"], &["c", "b"], &["a", "c"], &["b"]];
     std::thread::scope(|scope| {
         for keys in KEYS {
@@ -144,7 +144,7 @@ pub fn overlapping_holds_end(engine: &Arc<dyn Engine>) {
     assert_eq!(numbers.map(Option::unwrap_or_default), ["120", "160", "80"]);
 }
 
-pub fn asks_for_more(engine: &Arc<dyn Engine>) {
+pub fn a_round_gets_the_further_reads_that_it_requests(engine: &Arc<dyn Engine>) {
     write(engine, &[("a", "7"), ("b7", "3")]);
     let decide = |reads: &ReadResults| {
         let other = format!("b{}", number(reads, "a"));
@@ -157,7 +157,7 @@ pub fn asks_for_more(engine: &Arc<dyn Engine>) {
     assert_eq!(get(engine, "sum").as_deref(), Some("10"));
 }
 
-pub fn panic_changes_nothing(engine: &Arc<dyn Engine>) {
+pub fn a_decision_that_panics_changes_nothing(engine: &Arc<dyn Engine>) {
     write(engine, &[("n", "1")]);
     let refused = run(engine, &["n"], |_| panic!("on purpose"));
     assert!(matches!(refused, Err(EngineError::Panicked)), "{refused:?}");
@@ -166,7 +166,7 @@ pub fn panic_changes_nothing(engine: &Arc<dyn Engine>) {
     assert_eq!(get(engine, "n").as_deref(), Some("2"));
 }
 
-pub fn done_once(engine: &Arc<dyn Engine>) {
+pub fn each_round_is_done_once(engine: &Arc<dyn Engine>) {
     let large = |_: &ReadResults| {
         let value = vec![b'x'; crate::engine::MAX_VALUE_BYTES + 1];
         RoundStep::Write(vec![(b"n".to_vec(), Some(value))])
@@ -184,21 +184,21 @@ pub fn done_once(engine: &Arc<dyn Engine>) {
     assert_eq!(get(engine, "n").as_deref(), Some("2"));
 }
 
-pub fn no_writes(engine: &Arc<dyn Engine>) {
+pub fn a_round_without_writes_is_done(engine: &Arc<dyn Engine>) {
     write(engine, &[("n", "1")]);
     run(engine, &["n"], |_| RoundStep::Write(Vec::new())).expect("done");
     run(engine, &[], |_| RoundStep::Write(Vec::new())).expect("done");
     assert_eq!(get(engine, "n").as_deref(), Some("1"));
 }
 
-pub fn seen_once_done(engine: &Arc<dyn Engine>) {
+pub fn other_reads_see_a_round_once_it_is_done(engine: &Arc<dyn Engine>) {
     for expected in 1..=50 {
         run(engine, &["n"], increment(&["n"])).expect("a commit");
         assert_eq!(get(engine, "n"), Some(expected.to_string()));
     }
 }
 
-pub fn closed(engine: &Arc<dyn Engine>) {
+pub fn a_closed_engine_refuses_rounds(engine: &Arc<dyn Engine>) {
     engine.close();
     let refused = run(engine, &["n"], increment(&["n"]));
     assert!(matches!(refused, Err(EngineError::Stopped)), "{refused:?}");

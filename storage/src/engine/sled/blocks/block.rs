@@ -6,7 +6,7 @@ use super::large_value::LargeValue;
 use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 
-/// What a record's header takes at most, approximately.
+/// The approximate most bytes of a record's header.
 const HEADER_BYTES: usize = 6;
 
 /// A record in a block.

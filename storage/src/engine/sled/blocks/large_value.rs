@@ -1,4 +1,4 @@
-//! A value that is too large for a block, in pieces of its own.
+//! Values that are too large for a block are stored in pieces.
 //!
 //! sled writes a leaf of more than 128 KiB to a separate file that it never syncs. A leaf has up to 20 entries, so no entry may
 //! be larger than a twentieth of that.
@@ -32,7 +32,7 @@ impl LargeValue {
     }
 
     /// The keys of the pieces in sled.
-    fn places(self, key: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    fn piece_keys(self, key: &[u8]) -> impl Iterator<Item = Vec<u8>> {
         let pieces = (self.bytes as usize).div_ceil(piece_bytes(key));
         let before = [&[PIECES], key, &self.digest].concat();
         (0..pieces as u32).map(move |number| [&before[..], &number.to_be_bytes()].concat())
@@ -48,9 +48,9 @@ impl BlockTree {
     /// Writes the pieces of a value.
     pub(super) fn write_pieces(&self, key: &[u8], value: &[u8]) -> Result<LargeValue, EngineError> {
         let large = LargeValue::new(value);
-        for (place, piece) in large.places(key).zip(value.chunks(piece_bytes(key))) {
+        for (piece_key, piece) in large.piece_keys(key).zip(value.chunks(piece_bytes(key))) {
             self.tree
-                .insert(place, piece)
+                .insert(piece_key, piece)
                 .map_err(super::super::failed)?;
         }
         Ok(large)
@@ -63,8 +63,8 @@ impl BlockTree {
         large: LargeValue,
     ) -> Result<Option<Vec<u8>>, EngineError> {
         let mut value = Vec::with_capacity(large.bytes as usize);
-        for place in large.places(key) {
-            match self.tree.get(place).map_err(super::super::failed)? {
+        for piece_key in large.piece_keys(key) {
+            match self.tree.get(piece_key).map_err(super::super::failed)? {
                 Some(piece) => value.extend_from_slice(&piece),
                 None => return Ok(None),
             }
@@ -73,8 +73,8 @@ impl BlockTree {
     }
 
     pub(super) fn remove_pieces(&self, key: &[u8], large: LargeValue) -> Result<(), EngineError> {
-        for place in large.places(key) {
-            self.tree.remove(place).map_err(super::super::failed)?;
+        for piece_key in large.piece_keys(key) {
+            self.tree.remove(piece_key).map_err(super::super::failed)?;
         }
         Ok(())
     }

@@ -1,10 +1,10 @@
 //! Merging changes into blocks.
 
-use super::super::super::{EngineError, Key, Value, size};
+use super::super::super::{EngineError, Key, Value, write_size};
 use super::super::failed;
 use super::block::{self, Record, StoredValue};
 use super::large_value::{LargeValue, MAX_ENTRY_BYTES};
-use super::{AFTER_BLOCKS, Block, BlockTree, place};
+use super::{AFTER_BLOCKS, Block, BlockTree, sled_key};
 use std::borrow::Cow;
 use std::iter::Peekable;
 use std::ops::Bound;
@@ -49,7 +49,7 @@ impl BlockTree {
         while merged.changed < MERGE_BYTES
             && let Some((key, value)) = changes.next_if(|(key, _)| belongs(key))
         {
-            merged.changed += size(key, value.as_ref());
+            merged.changed += write_size(key, value.as_ref());
             while let Some(record) = old.next_if(|it| &*it.key < key.as_slice()) {
                 records.push(record);
             }
@@ -92,18 +92,18 @@ impl BlockTree {
 
     /// The block that `key` belongs into, if there is one of its table.
     fn block_for(&self, key: &[u8]) -> Result<Option<Block>, EngineError> {
-        let block = self.last_block(Bound::Included(place(key)))?;
+        let block = self.last_block(Bound::Included(sled_key(key)))?;
         Ok(block.filter(|it| it.key().first() == key.first()))
     }
 
     fn block_after(&self, key: &[u8]) -> Result<Option<Block>, EngineError> {
         let within = (
-            Bound::Excluded(place(key)),
+            Bound::Excluded(sled_key(key)),
             Bound::Excluded(vec![AFTER_BLOCKS]),
         );
         let found = self.tree.range(within).next().transpose();
         let found = found.map_err(failed)?;
-        Ok(found.map(|(place, bytes)| Block { place, bytes }))
+        Ok(found.map(|(sled_key, bytes)| Block { sled_key, bytes }))
     }
 
     /// Replaces a block by one with these records, or by several.
@@ -140,7 +140,7 @@ impl BlockTree {
         merged: &mut MergeTotals,
     ) -> Result<(), EngineError> {
         merged.written += key.len() + bytes.len();
-        self.tree.insert(place(key), bytes).map_err(failed)?;
+        self.tree.insert(sled_key(key), bytes).map_err(failed)?;
         Ok(())
     }
 
@@ -149,14 +149,14 @@ impl BlockTree {
     /// A crash during a cut leaves moved records in the block to the left as well. They would count again without this block, so
     /// they are removed first.
     fn remove(&self, block: &Block, merged: &mut MergeTotals) -> Result<(), EngineError> {
-        if let Some(left) = self.last_block(Bound::Excluded(block.place.to_vec()))? {
+        if let Some(left) = self.last_block(Bound::Excluded(block.sled_key.to_vec()))? {
             let records = left.records_below(Some(block.key()))?;
             let bytes = block::encode(left.key(), &records)?;
             if left.bytes != bytes {
                 self.insert(left.key(), bytes, merged)?;
             }
         }
-        self.tree.remove(&block.place).map_err(failed)?;
+        self.tree.remove(&block.sled_key).map_err(failed)?;
         Ok(())
     }
 }

@@ -36,8 +36,7 @@ pub struct BlockTree {
 
 /// A block as it was read.
 struct Block {
-    /// The key in sled.
-    place: ::sled::IVec,
+    sled_key: ::sled::IVec,
     bytes: ::sled::IVec,
 }
 
@@ -60,7 +59,7 @@ impl BlockTree {
             let found = self.tree.range(within).next_back().transpose();
             let found = found.map_err(super::failed)?;
             if self.cuts.load(Ordering::Acquire) == cuts {
-                return Ok(found.map(|(place, bytes)| Block { place, bytes }));
+                return Ok(found.map(|(sled_key, bytes)| Block { sled_key, bytes }));
             }
         }
     }
@@ -68,7 +67,7 @@ impl BlockTree {
 
 impl Block {
     fn key(&self) -> &[u8] {
-        &self.place[1..]
+        &self.sled_key[1..]
     }
 
     /// The records below `end`.
@@ -82,6 +81,6 @@ impl Block {
 }
 
 /// The key in sled of the block that begins at `key`.
-fn place(key: &[u8]) -> Key {
+fn sled_key(key: &[u8]) -> Key {
     [&[BLOCKS], key].concat()
 }

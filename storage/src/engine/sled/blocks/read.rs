@@ -2,7 +2,7 @@
 
 use super::super::super::{Direction, EngineError, Key, KeyRange, Value};
 use super::block::{self, Entries, StoredValue};
-use super::{AFTER_BLOCKS, BLOCKS, Block, BlockTree, place};
+use super::{AFTER_BLOCKS, BLOCKS, Block, BlockTree, sled_key};
 use std::iter;
 use std::ops::Bound;
 
@@ -24,7 +24,7 @@ impl From<EngineError> for ReadError {
 
 impl BlockTree {
     pub fn get(&self, key: &[u8]) -> Result<Option<Value>, ReadError> {
-        let Some(block) = self.last_block(Bound::Included(place(key)))? else {
+        let Some(block) = self.last_block(Bound::Included(sled_key(key)))? else {
             return Ok(None);
         };
         match block::find(block.key(), &block.bytes, key)? {
@@ -50,7 +50,7 @@ impl BlockTree {
         let first = match &range.from {
             Bound::Unbounded => Ok(None),
             Bound::Included(key) | Bound::Excluded(key) => {
-                self.last_block(Bound::Included(place(key)))
+                self.last_block(Bound::Included(sled_key(key)))
             }
         };
         let (failed, first) = match first {
@@ -58,20 +58,22 @@ impl BlockTree {
             Err(error) => (Some(Err(error.into())), None),
         };
         let from = match (first, &range.from) {
-            (Some(block), _) => Bound::Included(block.place.to_vec()),
+            (Some(block), _) => Bound::Included(block.sled_key.to_vec()),
             (None, bound) => in_sled(bound, Bound::Included(vec![BLOCKS])),
         };
         let until = in_sled(&range.to, Bound::Excluded(vec![AFTER_BLOCKS]));
         let mut blocks = self.tree.range::<Key, _>((from, until)).peekable();
         let mut passed: Option<Key> = None;
         let records = iter::from_fn(move || {
-            let next = blocks.next()?.map(|(place, bytes)| Block { place, bytes });
+            let next = blocks
+                .next()?
+                .map(|(sled_key, bytes)| Block { sled_key, bytes });
             let block = match next {
                 Ok(block) => block,
                 Err(error) => return Some(vec![Err(super::super::failed(error).into())]),
             };
             let end = match blocks.peek() {
-                Some(Ok((place, _))) => Some(&place[1..]),
+                Some(Ok((sled_key, _))) => Some(&sled_key[1..]),
                 Some(Err(_)) | None => None,
             };
             let after = passed.take();
@@ -101,7 +103,7 @@ impl BlockTree {
                 Bound::Included(from) | Bound::Excluded(from) => block.key() <= &**from,
                 Bound::Unbounded => false,
             };
-            until = (!is_first).then(|| Bound::Excluded(block.place.to_vec()));
+            until = (!is_first).then(|| Bound::Excluded(block.sled_key.to_vec()));
             end = Some(block);
             Some(records)
         });
@@ -148,8 +150,8 @@ impl BlockTree {
 /// A bound of records as a bound of the keys in sled.
 fn in_sled(bound: &Bound<Key>, unbounded: Bound<Key>) -> Bound<Key> {
     match bound {
-        Bound::Included(key) => Bound::Included(place(key)),
-        Bound::Excluded(key) => Bound::Excluded(place(key)),
+        Bound::Included(key) => Bound::Included(sled_key(key)),
+        Bound::Excluded(key) => Bound::Excluded(sled_key(key)),
         Bound::Unbounded => unbounded,
     }
 }

@@ -139,7 +139,7 @@ fn records_that_a_crash_left_in_two_blocks_count_once_and_stay_deleted() {
     let moved = left.records_below(None).expect("a block").split_off(2);
     let right = moved[0].key.to_vec();
     let bytes = block::encode(&right, &moved).expect("encode");
-    blocks.tree.insert(place(&right), bytes).expect("insert");
+    blocks.tree.insert(sled_key(&right), bytes).expect("insert");
     let expect = |changes: &Changes| {
         let expected: Vec<_> = changes
             .iter()
@@ -170,12 +170,12 @@ fn the_right_part_of_a_split_block_is_written_first() {
     apply(&blocks, &numbered((0..10).step_by(2), 1));
     let mut writes = blocks.tree.watch_prefix([BLOCKS]);
     apply(&blocks, &numbered((1..10).step_by(2), 2));
-    let mut places = Vec::new();
+    let mut sled_keys = Vec::new();
     while let Ok(event) = writes.next_timeout(Duration::ZERO) {
-        places.push(event.key().to_vec());
+        sled_keys.push(event.key().to_vec());
     }
-    assert_eq!(places.len(), entries(&blocks, BLOCKS));
-    assert!(places.is_sorted_by(|a, b| a > b), "{places:?}");
+    assert_eq!(sled_keys.len(), entries(&blocks, BLOCKS));
+    assert!(sled_keys.is_sorted_by(|a, b| a > b), "{sled_keys:?}");
 }
 
 #[test]

@@ -7,9 +7,10 @@
 //! previous one stays, which only costs the next start time.
 
 use super::super::super::EngineError;
-use super::super::io_advice::with_advice;
+use super::super::io_advice::io_failed;
 use super::super::sled_tree::SledTree;
-use super::preflight::{SEGMENT_BYTES, SNAPSHOT, UNFINISHED};
+use super::preflight::SEGMENT_BYTES;
+use super::{CHECKPOINT_PREFIX, UNFINISHED_SUFFIX, checkpoint_names};
 use ::sled::{DiskPtr, LogKind, Lsn, MAX_MSG_HEADER_LEN, PageId, SEG_HEADER_LEN, Serialize};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -25,7 +26,7 @@ const STEP_MESSAGES: usize = 4_096;
 /// Bytes written between syncs.
 const STEP_BYTES: usize = 4 << 20;
 /// The trailer after the pages: their length and a checksum.
-const END_BYTES: usize = 12;
+const TRAILER_BYTES: usize = 12;
 
 /// A part of a page: its position in the log's order, its location and its length.
 type Piece = (Lsn, DiskPtr, u64);
@@ -42,7 +43,7 @@ enum Change {
 /// How far the checkpoint on disk reaches.
 pub struct Checkpoints {
     directory: PathBuf,
-    least: u64,
+    min_growth: u64,
     /// The end of the log at the last attempt.
     reached: Lsn,
     /// The size of the last checkpoint.
@@ -50,13 +51,13 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Call it right after sled was opened, which writes a checkpoint. The next one is due when the log has grown by `least`
+    /// Call it right after sled was opened, which writes a checkpoint. The next one is due when the log has grown by `min_growth`
     /// bytes.
-    pub fn new(directory: PathBuf, least: u64, sled: &SledTree) -> Self {
+    pub fn new(directory: PathBuf, min_growth: u64, sled: &SledTree) -> Self {
         let reached = sled.db.context.pagecache.log.stable_offset();
         Self {
             directory,
-            least,
+            min_growth,
             reached,
             bytes: 0,
         }
@@ -70,19 +71,14 @@ impl Checkpoints {
     pub fn advance(&mut self, sled: &SledTree, each_step: impl Fn()) -> Result<(), EngineError> {
         let end = sled.db.context.pagecache.log.stable_offset();
         let grown = u64::try_from(end - self.reached).unwrap_or(0);
-        if grown < self.least.max(self.bytes * LOG_PER_CHECKPOINT) {
+        if grown < self.min_growth.max(self.bytes * LOG_PER_CHECKPOINT) {
             return Ok(());
         }
         self.reached = end;
         // The log is durable before the checkpoint that points into it.
         sled.sync()?;
         let written = self.write(sled, end, &each_step);
-        let written = written.map_err(|error| {
-            EngineError::Failed(format!(
-                "the checkpoint of the store: {}",
-                with_advice(&error)
-            ))
-        })?;
+        let written = written.map_err(|error| io_failed("the checkpoint of the store", &error))?;
         match written {
             Some(bytes) => self.bytes = bytes,
             None => tracing::warn!("could not advance the checkpoint of the store"),
@@ -92,17 +88,16 @@ impl Checkpoints {
 
     /// Returns the new size; `None` if the log or the previous checkpoint is not as expected.
     fn write(&self, sled: &SledTree, end: Lsn, each_step: &impl Fn()) -> io::Result<Option<u64>> {
-        let Some(before) = Previous::read(&self.directory)? else {
+        let Some(before) = PreviousCheckpoint::read(&self.directory)? else {
             return Ok(None);
         };
         each_step();
-        let Some((changes, tip)) = changes(sled, before.end, end, each_step) else {
+        let Some((changes, tip)) = read_changes(sled, before.end, end, each_step) else {
             return Ok(None);
         };
-        let name = self.directory.join(format!("{SNAPSHOT}{:016X}", tip.end));
-        let unfinished = self
-            .directory
-            .join(format!("{SNAPSHOT}{:016X}{UNFINISHED}", tip.end));
+        let name = format!("{CHECKPOINT_PREFIX}{:016X}", tip.end);
+        let unfinished = self.directory.join(format!("{name}{UNFINISHED_SUFFIX}"));
+        let finished = self.directory.join(name);
         let mut after = CheckpointWriter::begin(&unfinished, each_step)?;
         after.put(&Some(tip.end))?;
         after.put(&Some(tip.segment))?;
@@ -111,9 +106,9 @@ impl Checkpoints {
             return Ok(None);
         }
         let bytes = after.end()?;
-        fs::rename(unfinished, &name)?;
+        fs::rename(unfinished, &finished)?;
         File::open(&self.directory)?.sync_all()?;
-        if let Some(path) = before.path.filter(|path| *path != name) {
+        if let Some(path) = before.path.filter(|path| *path != finished) {
             fs::remove_file(path)?;
         }
         each_step();
@@ -128,7 +123,7 @@ struct LogEnd {
 }
 
 /// Reads the log from `from` to `last`, inclusive.
-fn changes(
+fn read_changes(
     sled: &SledTree,
     from: Lsn,
     last: Lsn,
@@ -170,7 +165,7 @@ fn changes(
 }
 
 /// The existing checkpoint, if any.
-struct Previous {
+struct PreviousCheckpoint {
     path: Option<PathBuf>,
     bytes: Vec<u8>,
     /// The offset of its pages.
@@ -178,18 +173,11 @@ struct Previous {
     end: Lsn,
 }
 
-impl Previous {
+impl PreviousCheckpoint {
     /// `None` if it is not trustworthy.
     fn read(directory: &Path) -> io::Result<Option<Self>> {
-        let mut newest = None;
-        for entry in fs::read_dir(directory)? {
-            let path = entry?.path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if name.starts_with(SNAPSHOT) && !name.ends_with(UNFINISHED) {
-                newest = newest.max(Some(path));
-            }
-        }
-        let Some(path) = newest else {
+        let (finished, _) = checkpoint_names(directory)?;
+        let Some(newest) = finished.into_iter().max() else {
             return Ok(Some(Self {
                 path: None,
                 bytes: Vec::new(),
@@ -197,12 +185,13 @@ impl Previous {
                 end: 0,
             }));
         };
+        let path = directory.join(newest);
         let mut bytes = fs::read(&path)?;
-        let Some(length) = bytes.len().checked_sub(END_BYTES) else {
+        let Some(length) = bytes.len().checked_sub(TRAILER_BYTES) else {
             return Ok(None);
         };
-        let end = bytes.split_off(length);
-        if end != end_of(bytes.len() as u64, crc32fast::hash(&bytes)) {
+        let found = bytes.split_off(length);
+        if found != trailer(bytes.len() as u64, crc32fast::hash(&bytes)) {
             return Ok(None);
         }
         let mut rest = bytes.as_slice();
@@ -326,14 +315,14 @@ impl<'a, F: Fn()> CheckpointWriter<'a, F> {
 
     /// Returns the size once it is durable.
     fn end(mut self) -> io::Result<u64> {
-        let end = end_of(self.bytes, self.checksum.finalize());
+        let end = trailer(self.bytes, self.checksum.finalize());
         self.file.write_all(&end)?;
         self.file.flush()?;
         self.file.get_ref().sync_all()?;
-        Ok(self.bytes + END_BYTES as u64)
+        Ok(self.bytes + TRAILER_BYTES as u64)
     }
 }
 
-fn end_of(bytes: u64, checksum: u32) -> Vec<u8> {
+fn trailer(bytes: u64, checksum: u32) -> Vec<u8> {
     [&bytes.to_le_bytes()[..], &checksum.to_le_bytes()].concat()
 }

@@ -4,7 +4,7 @@
 //! would cost the store. So the segments that sled will read are read first: a failing disk is an error here, and the data is
 //! cached when sled reads it.
 
-use super::LOG;
+use super::{CHECKPOINT_PREFIX, LOG, checkpoint_names};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -15,10 +15,6 @@ pub const SEGMENT_BYTES: usize = 512 * 1024;
 /// A segment starts with the CRC-32 of the rest of its header, then its position in the whole log. Both are inverted, the
 /// position except for its sign.
 const HEAD_BYTES: usize = 20;
-/// The name of a checkpoint ends with its position in the log.
-pub const SNAPSHOT: &str = "snap.";
-/// The suffix of an unfinished checkpoint.
-pub const UNFINISHED: &str = ".generating";
 
 /// Prepares a directory for sled. `false` if another process has it locked; then nothing was done.
 pub fn prepare(directory: &Path) -> io::Result<bool> {
@@ -28,10 +24,9 @@ pub fn prepare(directory: &Path) -> io::Result<bool> {
         options.read(true).write(true).create(create);
         options.open(&log)
     };
-    let is_unfinished = |name: &String| name.ends_with(UNFINISHED);
     let log = match open(false) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            if !snapshots(directory)?.iter().any(is_unfinished) {
+            if checkpoint_names(directory)?.1.is_empty() {
                 // The very first start.
                 return Ok(true);
             }
@@ -46,23 +41,23 @@ pub fn prepare(directory: &Path) -> io::Result<bool> {
         Err(TryLockError::WouldBlock) => return Ok(false),
         Err(TryLockError::Error(error)) => return Err(error),
     }
-    let snapshots = snapshots(directory)?;
-    let (unfinished, whole): (Vec<_>, Vec<_>) = snapshots.iter().partition(|it| is_unfinished(it));
+    let (finished, unfinished) = checkpoint_names(directory)?;
     // A crash while sled writes a checkpoint leaves a file that keeps sled from opening. A finished checkpoint is renamed.
     for name in unfinished {
         fs::remove_file(directory.join(name))?;
     }
     let mut segment = vec![0; SEGMENT_BYTES];
-    for at in uncheckpointed_segments(&log, checkpoint_position(&whole))? {
+    for at in uncheckpointed_segments(&log, checkpoint_position(&finished))? {
         read(&log, &mut segment, at)?;
     }
     Ok(true)
 }
 
 /// The log position of the last checkpoint. Names sort by position, and sled takes the last one too.
-fn checkpoint_position(snapshots: &[&String]) -> i64 {
-    let last = snapshots.iter().max();
-    let position = last.and_then(|name| i64::from_str_radix(name.strip_prefix(SNAPSHOT)?, 16).ok());
+fn checkpoint_position(names: &[String]) -> i64 {
+    let last = names.iter().max();
+    let position = last.and_then(|name| name.strip_prefix(CHECKPOINT_PREFIX));
+    let position = position.and_then(|it| i64::from_str_radix(it, 16).ok());
     position.unwrap_or(0)
 }
 
@@ -103,16 +98,6 @@ fn read(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     Ok(done)
 }
 
-/// The names of the checkpoints and unfinished checkpoints.
-fn snapshots(directory: &Path) -> io::Result<Vec<String>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(directory)? {
-        let name = entry?.file_name().into_string();
-        found.extend(name.ok().filter(|name| name.starts_with(SNAPSHOT)));
-    }
-    Ok(found)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,7 +110,7 @@ mod tests {
         until(|| config.open().ok())
     }
 
-    /// Tries until there is something.
+    /// Repeats `find` until it returns a value.
     fn until<T>(mut find: impl FnMut() -> Option<T>) -> T {
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {
@@ -148,8 +133,8 @@ mod tests {
     fn segments(directory: &Path) -> (Vec<u64>, u64) {
         let log = File::open(directory.join(LOG)).unwrap();
         let all = log.metadata().unwrap().len().div_ceil(SEGMENT_BYTES as u64);
-        let names = snapshots(directory).unwrap();
-        let position = checkpoint_position(&names.iter().collect::<Vec<_>>());
+        let (finished, _) = checkpoint_names(directory).unwrap();
+        let position = checkpoint_position(&finished);
         (uncheckpointed_segments(&log, position).unwrap(), all)
     }
 
@@ -159,18 +144,21 @@ mod tests {
         assert!(prepare(directory.path()).unwrap(), "a first start");
         let db = sled(directory.path());
         fill(&db, 0..400);
-        assert!(!prepare(directory.path()).unwrap(), "another has it");
+        assert!(
+            !prepare(directory.path()).unwrap(),
+            "another process has locked it"
+        );
         drop(db);
         let (read, all) = segments(directory.path());
         assert!(all > 6, "{all}");
-        assert_eq!(read.len() as u64, all, "there was no snapshot");
+        assert_eq!(read.len() as u64, all, "there was no checkpoint");
         // This start makes one.
         let db = sled(directory.path());
         let (read, _) = segments(directory.path());
-        assert!(read.len() < 2, "only where sled writes on: {read:?}");
+        assert!(read.len() < 2, "only the end of the log: {read:?}");
         fill(&db, 400..700);
         let (read, now) = segments(directory.path());
-        // Where the snapshot ends, and what came since: 300 values fill four segments, be they new or freed ones.
+        // The end of the checkpoint, and the log since: 300 values fill four segments, new or freed ones.
         assert!(read.len() >= 4, "{read:?}");
         assert!(read.len() as u64 >= now - all, "{read:?} of {now}");
         assert!((read.len() as u64) < now, "{read:?}");

@@ -1,4 +1,4 @@
-//! Outages of the database: attempts are repeated up to a limit.
+//! The waits between the attempts of one connection during an outage, up to a limit.
 
 use crate::fault::Fault;
 use crate::outages::Outages;
@@ -12,14 +12,14 @@ const SHORTEST_DELAY: Duration = Duration::from_millis(20);
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
 /// The failed attempts of one connection since it last worked.
-pub struct Outage {
+pub struct Backoff {
     limit: Duration,
     all: Arc<Outages>,
     began: Option<Instant>,
     delay: Duration,
 }
 
-impl Outage {
+impl Backoff {
     pub fn new(limit: Duration, all: &Arc<Outages>) -> Self {
         Self {
             limit,
@@ -70,7 +70,7 @@ impl Outage {
     }
 }
 
-impl Drop for Outage {
+impl Drop for Backoff {
     fn drop(&mut self) {
         if self.began.is_some() {
             self.all.end();

@@ -1,11 +1,12 @@
-//! The segments of a JPEG, and truncated JPEGs. Decoders silently fill the missing part with grey.
+//! The segments of a JPEG file.
 
 /// Start of scan: coded pixels follow.
 const SCAN: [u8; 2] = [0xff, 0xda];
 /// End of image.
 const END: [u8; 2] = [0xff, 0xd9];
 
-/// Is there an end marker after the coded pixels? One in a segment, such as that of a thumbnail, does not count.
+/// Is there an end marker after the coded pixels? Decoders silently fill the missing part of a truncated JPEG with grey. A marker in a
+/// segment, such as that of a thumbnail, does not count.
 pub fn has_end(jpeg: &[u8]) -> bool {
     let mut rest = jpeg.get(2..).unwrap_or_default();
     while let Some((_, after)) = split_segment(rest) {
@@ -35,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_counts_only_after_the_scan() {
+    fn an_end_marker_counts_only_after_the_scan() {
         let start = [0xff, 0xd8];
         let thumbnail = [0xff, 0xe1, 0, 6, 0xff, 0xd9, 0, 0];
         let scan = [0xff, 0xff, 0xda, 0, 2, 1, 2, 3];

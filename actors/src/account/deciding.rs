@@ -1,0 +1,203 @@
+//! Decides the commands of a round, each on the outcome of those before it, and collects their effects.
+
+use super::AccountContext;
+use super::command::{AccountCommand, KeyChange, Reply};
+use super::effects::Effects;
+use crate::queue::{Expiry, Lane, QueuedJob};
+use tintype_storage::domain::audit_log::Note;
+use tintype_storage::domain::ids::{BatchId, JobId, TransactionId};
+use tintype_storage::domain::job::{Job, JobEvent};
+use tintype_storage::domain::ledger::LedgerEntry;
+use tintype_storage::domain::tier::{Mode, Tier};
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::store::{
+    AcceptError, AcceptedBatch, AcceptedJob, Decisions, Deposit, DepositError, EventError,
+    NewBatch, NewJob, StoreError,
+};
+use uuid::Uuid;
+
+pub struct Deciding<'a, 'd> {
+    pub decisions: Decisions<'d>,
+    pub effects: &'a mut Effects,
+    pub context: &'a AccountContext,
+    pub now: Timestamp,
+}
+
+impl Deciding<'_, '_> {
+    pub fn decide(&mut self, command: &mut AccountCommand) -> Result<(), StoreError> {
+        match command {
+            AccountCommand::Accept { job, note, reply } => {
+                self.accept(job, note.as_ref(), reply)?
+            }
+            AccountCommand::AcceptBatch { batch, note, reply } => {
+                self.accept_batch(batch, note.as_ref(), reply)?;
+            }
+            AccountCommand::CancelBatch { batch, note, reply } => {
+                let outcome = self.decisions.cancel_batch(*batch, self.now);
+                let is_canceled = reply.decide(outcome)?.is_ok();
+                if let Some(note) = note.as_ref().filter(|_| is_canceled) {
+                    self.decisions.record(&note(batch));
+                }
+            }
+            AccountCommand::Begin { job, reply } => {
+                let max_runs = self.context.max_runs;
+                self.apply(*job, JobEvent::Begin { max_runs }, reply)?;
+                // The job ended before its turn came, perhaps on another node.
+                if let Some(Err(_)) = &reply.outcome {
+                    self.decisions.release_taken(*job);
+                }
+            }
+            AccountCommand::Apply {
+                job,
+                event,
+                note,
+                reply,
+            } => {
+                self.apply(*job, event.clone(), reply)?;
+                if let (Some(Ok(job)), Some(note)) = (&reply.outcome, note) {
+                    self.decisions.record(&note(job));
+                }
+            }
+            AccountCommand::Expire { job, due, reply } => {
+                let entry = TransactionId(self.next_id());
+                let outcome = self.decisions.expire(*job, *due, entry, self.now);
+                self.changed(*job, reply.decide(outcome)?, false);
+            }
+            AccountCommand::Deposit {
+                deposit,
+                note,
+                reply,
+            } => self.deposit(deposit, note.as_ref(), reply)?,
+            AccountCommand::Change {
+                change,
+                note,
+                reply,
+            } => {
+                let changed = self.decisions.change(change.clone())?;
+                if let (Some(changed), Some(note)) = (changed, note) {
+                    self.decisions.record(&note(&changed));
+                }
+                reply.decide(Ok(self.decisions.account().clone()))?;
+            }
+            AccountCommand::ChangeKey(change) => {
+                let KeyChange {
+                    key,
+                    after,
+                    writes,
+                    reply,
+                    ..
+                } = &mut **change;
+                self.decisions
+                    .change_key(*key, after.clone(), writes.clone());
+                reply.decide(Ok(()))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn next_id(&self) -> Uuid {
+        self.context.process.ids.next(self.now)
+    }
+
+    fn accept(
+        &mut self,
+        job: &NewJob,
+        note: Option<&Note<JobId>>,
+        reply: &mut Reply<AcceptedJob, AcceptError>,
+    ) -> Result<(), StoreError> {
+        let id = JobId(self.next_id());
+        match reply.decide(self.decisions.accept(id, job, self.now))? {
+            Ok(AcceptedJob { replayed: true, .. }) => self.effects.counts.count_replay(),
+            Ok(_) => {
+                self.queue(id, job.tier, job.mode, Lane::Single);
+                let expiry = job.cancel_after.map(|after| Expiry {
+                    due: self.now.plus(after),
+                    job: id,
+                    account: self.decisions.account().id,
+                });
+                self.effects.expiring.extend(expiry);
+                if let Some(note) = note {
+                    self.decisions.record(&note(&id));
+                }
+            }
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
+    fn accept_batch(
+        &mut self,
+        batch: &NewBatch,
+        note: Option<&Note<BatchId>>,
+        reply: &mut Reply<AcceptedBatch, AcceptError>,
+    ) -> Result<(), StoreError> {
+        let id = BatchId(self.next_id());
+        let jobs = batch.requests.iter().map(|_| JobId(self.next_id()));
+        let jobs: Vec<JobId> = jobs.collect();
+        let outcome = self.decisions.accept_batch(id, &jobs, batch, self.now);
+        match reply.decide(outcome)? {
+            Ok(AcceptedBatch { replayed: true, .. }) => self.effects.counts.count_replay(),
+            Ok(_) => {
+                for (job, request) in jobs.iter().zip(&batch.requests) {
+                    self.queue(*job, request.tier, request.mode, Lane::Batch);
+                }
+                if let Some(note) = note {
+                    self.decisions.record(&note(&id));
+                }
+            }
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
+    fn queue(&mut self, job: JobId, tier: Tier, mode: Mode, lane: Lane) {
+        self.effects.counts.accepted(tier, mode);
+        self.effects.queued.push(QueuedJob {
+            job,
+            account: self.decisions.account().id,
+            tier,
+            lane,
+        });
+    }
+
+    fn deposit(
+        &mut self,
+        deposit: &Deposit,
+        note: Option<&Note<LedgerEntry>>,
+        reply: &mut Reply<LedgerEntry, DepositError>,
+    ) -> Result<(), StoreError> {
+        let id = TransactionId(self.next_id());
+        let outcome = reply.decide(self.decisions.deposit(id, deposit, self.now))?;
+        // A replayed deposit has the id of the first one.
+        if let (Ok(entry), Some(note)) = (outcome, note)
+            && entry.id == id
+        {
+            self.decisions.record(&note(entry));
+        }
+        Ok(())
+    }
+
+    fn apply(
+        &mut self,
+        id: JobId,
+        event: JobEvent,
+        reply: &mut Reply<Job, EventError>,
+    ) -> Result<(), StoreError> {
+        let begins = matches!(event, JobEvent::Begin { .. });
+        let entry = TransactionId(self.next_id());
+        let outcome = reply.decide(self.decisions.apply(id, event, entry, self.now))?;
+        self.changed(id, outcome, begins);
+        Ok(())
+    }
+
+    /// Collects the effects of an event that changed a job.
+    fn changed(&mut self, id: JobId, outcome: &Result<Job, EventError>, begins: bool) {
+        let Ok(job) = outcome else {
+            return;
+        };
+        self.effects.changed.push(id);
+        self.effects.counts.changed(job, begins, self.now);
+        let is_observed = self.context.process.observer.is_some() && job.state.is_terminal();
+        self.effects.ended.extend(is_observed.then(|| job.clone()));
+    }
+}

@@ -1,0 +1,67 @@
+//! The effects of the decided commands, beside their writes and replies.
+
+use super::AccountContext;
+use super::command::AccountCommand;
+use crate::delivery::DeliveryCommand;
+use crate::queue::{Expiry, QueueChange, QueuedJob};
+use crate::stats::DecidedCounts;
+use tintype_storage::domain::delivery::Delivery;
+use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::job::Job;
+use tintype_storage::store::{StateChange, StoreError};
+
+#[derive(Default)]
+pub struct Effects {
+    /// The number of decided commands, from the first one on. The others go to the next round.
+    pub decided: usize,
+    pub change: Option<StateChange>,
+    pub error: Option<StoreError>,
+    pub queued: Vec<QueuedJob>,
+    pub expiring: Vec<Expiry>,
+    pub changed: Vec<JobId>,
+    /// Ended jobs, if there is an observer.
+    pub ended: Vec<Job>,
+    pub deliveries: Vec<Delivery>,
+    /// Changes of the shared queue.
+    pub queue_changes: Vec<QueueChange>,
+    pub counts: DecidedCounts,
+}
+
+impl Effects {
+    /// Announces the round, which is durable now.
+    pub fn announce(self, commands: Vec<AccountCommand>, context: &AccountContext) {
+        // Queues and counts first: a caller that reads them as soon as it has its answer finds its job there.
+        if let Some(queue) = &context.shared_queue {
+            queue.apply(self.queue_changes, context.queues.turns());
+        }
+        let was_empty = match &context.process.node {
+            None => {
+                if !self.expiring.is_empty() {
+                    context.expiries.add_all(self.expiring);
+                }
+                context.queues.push_all(self.queued)
+            }
+            Some(node) => {
+                if !self.queued.is_empty() {
+                    node.take.notify_one();
+                }
+                false
+            }
+        };
+        context.process.stats.jobs.add(&self.counts);
+        commands.into_iter().for_each(|it| it.answer(Ok(())));
+        if let Some(observer) = &context.process.observer {
+            self.ended.iter().for_each(|job| observer.job_ended(job));
+        }
+        for job in self.changed {
+            context.job_changes.notify(job);
+        }
+        if was_empty {
+            context.queues.wake();
+        }
+        if !self.deliveries.is_empty() {
+            let queued = DeliveryCommand::Queued(self.deliveries);
+            context.deliveries.do_send(queued);
+        }
+    }
+}

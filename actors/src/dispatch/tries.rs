@@ -1,0 +1,216 @@
+//! The tries of a run on one backend.
+
+use super::backoff;
+use super::context::DispatchContext;
+use super::failures::FailedTry;
+use super::run_deadline::RunDeadline;
+use super::run_log::RunLog;
+use crate::backends::{Backend, BackendError, BackendLease, BreakerEvent, Route};
+use crate::ports::{
+    BreakerEffect, GenerateError, GeneratedImage, GenerationTask, TryOutcome, with_cause,
+};
+use crate::stats::BackendStats;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tintype_storage::domain::job::{Job, ResultImage};
+use tintype_storage::domain::time::Timestamp;
+use tokio::time::{Instant, timeout};
+
+/// The tries on one backend.
+pub struct Tries<'a> {
+    pub task: GenerationTask,
+    pub route: &'a Route,
+    /// The routes of the other backends that the run has not tried.
+    pub untried: &'a [usize],
+    pub context: &'a DispatchContext,
+    pub log: &'a RunLog,
+}
+
+impl Tries<'_> {
+    /// Tries the backend, and repeats the try after transient failures.
+    ///
+    /// If another backend is up, the run leaves this one early: when its breaker opens, or when it asks for a wait longer than the
+    /// longest backoff.
+    pub async fn generate(
+        &self,
+        lease: &mut BackendLease,
+        deadline: &mut RunDeadline,
+    ) -> Result<GeneratedImage, GenerateError> {
+        let mut repeats = 0;
+        loop {
+            let error = match self.try_once(lease, deadline).await {
+                Some(Ok(image)) => return Ok(image),
+                Some(Err(error)) => error,
+                None => return Err(deadline.exceeded()),
+            };
+            let jitter = (self.context.jitter)();
+            let wait = backoff::wait(repeats + 1, error.retry_after(), jitter);
+            let is_up = self.context.pool.admits(self.route, Instant::now());
+            let leaves = (!is_up || wait > backoff::LONGEST) && self.is_another_up();
+            let retries = error.is_retryable() && repeats < self.backend().retries && !leaves;
+            if !retries || !deadline.wait(wait).await {
+                return Err(error);
+            }
+            repeats += 1;
+            self.stats().retries.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// One try; `None` if the deadline of the run has passed, which does not count against the backend.
+    async fn try_once(
+        &self,
+        lease: &mut BackendLease,
+        deadline: &mut RunDeadline,
+    ) -> Option<Result<GeneratedImage, GenerateError>> {
+        let (job, backend) = (&self.task.job, self.backend());
+        self.task.progress.forget();
+        let began = Instant::now();
+        // A timeout drops the future, so a late answer cannot arrive.
+        let answer = timeout(
+            backend.timeout,
+            backend.generator.generate(self.task.clone()),
+        );
+        let (answer, cause) = with_cause(deadline.work(answer)).await;
+        let Some(answer) = answer else {
+            let error = deadline.exceeded();
+            tracing::warn!(%job, backend = backend.name, %error, "the run used up its time");
+            return None;
+        };
+        let (error, cause) = match answer {
+            Ok(Ok(image)) => {
+                if let Some(cause) = cause {
+                    tracing::warn!(%job, backend = backend.name, cause, "the try succeeded despite a fault");
+                }
+                self.answered();
+                self.record(began, TryOutcome::Image);
+                lease.pass.record(BreakerEvent::Succeeded, Instant::now());
+                return Some(Ok(image));
+            }
+            Ok(Err(error)) => {
+                let cause = cause.unwrap_or_else(|| error.to_string());
+                (error, cause)
+            }
+            Err(_) => timed_out(backend.timeout, cause),
+        };
+        let outcome = error.outcome();
+        self.record(began, outcome);
+        if !outcome.is_failure() && outcome != TryOutcome::NotAsked {
+            self.answered();
+        }
+        self.failed(&error, cause);
+        let event = match error.breaker_effect() {
+            BreakerEffect::Success => Some(BreakerEvent::Succeeded),
+            BreakerEffect::Failure => Some(BreakerEvent::Failed(error.retry_after())),
+            BreakerEffect::None => None,
+        };
+        if let Some(event) = event {
+            lease.pass.record(event, Instant::now());
+        }
+        Some(Err(error))
+    }
+
+    /// Stores the backend's image.
+    pub async fn store(
+        &self,
+        image: GeneratedImage,
+        job: &Job,
+        deadline: &mut RunDeadline,
+    ) -> Result<ResultImage, GenerateError> {
+        let stored = deadline.work(self.context.image_store.keep(job, image));
+        let stored = stored.await.unwrap_or_else(|| Err(deadline.exceeded()));
+        match stored {
+            Ok(image) => {
+                let backend = Some(self.backend().name.clone());
+                warn_if_small(job, backend.as_deref(), &image, self.task.pixels);
+                Ok(ResultImage { backend, ..image })
+            }
+            Err(error) => {
+                self.stats().unusable.fetch_add(1, Ordering::Relaxed);
+                // The backend's image is unusable, unless the store failed.
+                if error.outcome() == TryOutcome::Broken {
+                    self.failed(&error, error.to_string());
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn backend(&self) -> &Backend {
+        self.context.pool.backend(self.route)
+    }
+
+    pub fn stats(&self) -> &BackendStats {
+        &self.context.process.stats.backends[self.route.backend]
+    }
+
+    fn now(&self) -> Timestamp {
+        self.context.accounts.now()
+    }
+
+    /// Does the breaker of an untried backend admit runs?
+    fn is_another_up(&self) -> bool {
+        let (pool, now) = (&self.context.pool, Instant::now());
+        let routes = pool.routes(self.task.tier);
+        self.untried.iter().any(|at| pool.admits(&routes[*at], now))
+    }
+
+    fn answered(&self) {
+        self.context.pool.contact(self.route).answered(self.now());
+    }
+
+    /// Logs a failed try, and records it for the operator.
+    fn failed(&self, error: &GenerateError, cause: String) {
+        let (job, outcome) = (&self.task.job, error.outcome());
+        let (backend, word) = (&self.backend().name, outcome.word());
+        match outcome {
+            // Without the cause, which may contain the caller's text. The job's error has it.
+            TryOutcome::Blocked => tracing::info!(%job, backend, "the backend blocked the content"),
+            TryOutcome::NotAsked => {
+                tracing::info!(%job, backend, cause, "the backend was not asked");
+            }
+            _ => tracing::warn!(%job, backend, outcome = word, cause, "a try failed"),
+        }
+        if matches!(outcome, TryOutcome::Blocked | TryOutcome::NotAsked) {
+            return;
+        }
+        let at = self.now();
+        let error = BackendError { at, cause };
+        self.log.fail(FailedTry {
+            backend: backend.clone(),
+            error: error.clone(),
+        });
+        if outcome.is_failure() {
+            self.context.pool.contact(self.route).failed(error);
+        }
+    }
+
+    fn record(&self, began: Instant, outcome: TryOutcome) {
+        let stats = self.stats();
+        stats.tries[outcome as usize].add_duration(began.elapsed());
+        stats.recent.add(self.now(), began.elapsed(), outcome);
+        if self.context.process.observer.is_some() {
+            self.log.add(&self.backend().name, began.elapsed(), outcome);
+        }
+    }
+}
+
+/// The caller pays for a resolution. The operator must know if a backend generates less than half of its pixels.
+fn warn_if_small(job: &Job, backend: Option<&str>, image: &ResultImage, wanted: (u32, u32)) {
+    let area = |(width, height): (u32, u32)| u64::from(width) * u64::from(height);
+    if area((image.width, image.height)) < area(wanted) / 2 {
+        let stored = format!("{}x{}", image.width, image.height);
+        let wanted = format!("{}x{}", wanted.0, wanted.1);
+        tracing::warn!(job = %job.id, backend, stored, wanted, "the image is much smaller than requested");
+    }
+}
+
+/// The error of a try without an answer, and its cause, with an earlier fault of the try.
+fn timed_out(after: Duration, fault: Option<String>) -> (GenerateError, String) {
+    let seconds = after.as_secs();
+    let error = format!("the image generator gave no answer within {seconds} s");
+    let cause = match fault {
+        Some(fault) => format!("no answer within {seconds} s; before that: {fault}"),
+        None => format!("no answer within {seconds} s"),
+    };
+    (GenerateError::TimedOut(error), cause)
+}

@@ -1,0 +1,201 @@
+//! The rounds of a transaction: locks their keys, reads, and lets them decide.
+
+use crate::fault::Fault;
+use crate::outages::Outages;
+use crate::reader::{BatchResults, ReadBatch, by_relation, pairs};
+use crate::session::READ_WRITE;
+use crate::statements::{PreparedSession, Statement};
+use crate::write_queue::{Group, HeldRound};
+use futures_util::future::try_join_all;
+use std::collections::{HashMap, HashSet};
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use tintype_storage::engine::{
+    EngineError, Key, Pairs, ReadRequest, ReadResults, RoundStep, Writes, oversized,
+};
+use tokio_postgres::Error;
+
+pub type Decision = Result<Writes, EngineError>;
+
+/// A round that decides in this transaction.
+struct OpenRound<'a> {
+    held: &'a mut HeldRound,
+    /// Not read yet.
+    requests: Vec<ReadRequest>,
+    reads: ReadResults,
+    /// Another process has locked one of the keys.
+    must_wait: bool,
+    decision: Option<Decision>,
+}
+
+impl<'a> OpenRound<'a> {
+    fn new(held: &'a mut HeldRound) -> Self {
+        Self {
+            requests: held.round.needs(),
+            held,
+            reads: ReadResults::default(),
+            must_wait: false,
+            decision: None,
+        }
+    }
+
+    fn is_undecided(&self) -> bool {
+        !self.must_wait && self.decision.is_none()
+    }
+
+    /// Decides, or requests more reads.
+    fn decide(&mut self) {
+        let step = catch_unwind(AssertUnwindSafe(|| self.held.round.decide(&self.reads)));
+        match step {
+            Ok(RoundStep::Read(more)) => self.requests = more,
+            Ok(RoundStep::Write(writes)) => {
+                self.decision = Some(oversized(&writes).map_or(Ok(writes), Err));
+            }
+            Err(_) => self.decision = Some(Err(EngineError::Panicked)),
+        }
+    }
+}
+
+/// Locks, reads and decides. Moves rounds that must wait for another process to `again`. Returns the decisions, and the keys
+/// whose rows exist only as locks.
+pub async fn decide_all(
+    session: &PreparedSession,
+    outages: &Outages,
+    group: &mut Group,
+    again: &mut Vec<HeldRound>,
+) -> Result<(Vec<Decision>, HashSet<Key>), Fault> {
+    let keys: Vec<Key> = group.rounds.iter().flat_map(|it| it.keys.clone()).collect();
+    let waits = group.waits();
+    let mut rounds: Vec<OpenRound<'_>> = group.rounds.iter_mut().map(OpenRound::new).collect();
+    let batch = batch_of(&rounds, &keys.iter().collect());
+    let begin = lock_and_read(session, &keys, waits, &batch);
+    let (locked, mut results) = outages.response(begin).await?;
+    let unlocked = keys.iter().filter(|key| !locked.contains(*key));
+    let unlocked = ReadBatch::of_keys(unlocked);
+    if !unlocked.keys.is_empty() {
+        // An existing key that was not locked is locked by another process.
+        let found = outages.response(session.read(&unlocked)).await?;
+        results.values.extend(found.values);
+    }
+    let absent = keys.iter().filter(|key| !results.values.contains_key(*key));
+    let absent: Vec<&[u8]> = absent.map(Vec::as_slice).collect();
+    let reserved = match absent.is_empty() {
+        true => HashSet::new(),
+        false => outages.response(reserve(session, absent)).await?,
+    };
+    // Another process has locked the key, or has inserted it since the read.
+    let is_elsewhere = |key: &Key| !locked.contains(key) && !reserved.contains(key);
+    for round in &mut rounds {
+        round.must_wait = round.held.keys.iter().any(is_elsewhere);
+    }
+    loop {
+        distribute(&mut rounds, results);
+        let undecided = rounds.iter_mut().filter(|it| it.is_undecided());
+        undecided.for_each(OpenRound::decide);
+        if !rounds.iter().any(OpenRound::is_undecided) {
+            break;
+        }
+        let batch = batch_of(&rounds, &HashSet::new());
+        results = outages.response(session.read(&batch)).await?;
+        results.remove_reserved(&reserved);
+    }
+    let decisions: Vec<Option<Decision>> = rounds.into_iter().map(|it| it.decision).collect();
+    let mut decided = Vec::new();
+    for (mut round, decision) in mem::take(&mut group.rounds).into_iter().zip(decisions) {
+        match decision {
+            Some(decision) => {
+                group.rounds.push(round);
+                decided.push(decision);
+            }
+            None => {
+                round.waits = true;
+                again.push(round);
+            }
+        }
+    }
+    Ok((decided, reserved))
+}
+
+/// The requested reads of rounds, without these keys.
+fn batch_of<'a>(rounds: &'a [OpenRound<'_>], without: &HashSet<&Key>) -> ReadBatch<'a> {
+    let mut batch = ReadBatch::default();
+    let mut known = HashSet::new();
+    for request in rounds.iter().flat_map(|it| &it.requests) {
+        match request {
+            ReadRequest::Get(key) if without.contains(key) => {}
+            ReadRequest::Get(key) => drop(batch.keys.insert(key)),
+            ReadRequest::Scan(range, direction, limit) => {
+                if known.insert(request) {
+                    batch.scans.push((range, *direction, *limit));
+                }
+            }
+        }
+    }
+    batch
+}
+
+/// Starts a transaction, locks rows and reads, in one round trip. Returns the locked keys and the results, including the values
+/// of the locked rows.
+async fn lock_and_read(
+    session: &PreparedSession,
+    keys: &[Key],
+    waits: bool,
+    batch: &ReadBatch<'_>,
+) -> Result<(HashSet<Key>, BatchResults), Error> {
+    let mut sorted: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+    sorted.sort_unstable();
+    let locks = by_relation(sorted);
+    let locks = locks.iter().map(|(relation, keys)| async move {
+        let lock = match waits {
+            true => Statement::Lock(*relation),
+            false => Statement::LockFree(*relation),
+        };
+        pairs(&session.rows(lock, &[keys]).await?)
+    });
+    // The driver sends them in this order, and each statement sees what was committed before it.
+    let ((), locked, mut results) = tokio::try_join!(
+        biased;
+        session.session.begin(READ_WRITE),
+        try_join_all(locks),
+        session.read(batch)
+    )?;
+    let locked: Pairs = locked.into_iter().flatten().collect();
+    let keys = locked.iter().map(|(key, _)| key.clone()).collect();
+    results.values.extend(locked);
+    Ok((keys, results))
+}
+
+/// Inserts empty rows for held keys without a row, because only rows can be locked. The rows are never visible: the transaction
+/// sets or deletes them. Returns the inserted keys; other processes are inserting the rest.
+async fn reserve(session: &PreparedSession, mut absent: Vec<&[u8]>) -> Result<HashSet<Key>, Error> {
+    absent.sort_unstable();
+    let mut reserved = HashSet::new();
+    for (relation, keys) in by_relation(absent) {
+        let rows = session.rows(Statement::Reserve(relation), &[&keys]).await?;
+        for row in rows {
+            reserved.insert(row.try_get(0)?);
+        }
+    }
+    Ok(reserved)
+}
+
+/// Distributes the results of a batch to the rounds that requested them.
+fn distribute(rounds: &mut [OpenRound<'_>], results: BatchResults) {
+    let mut scans: HashMap<ReadRequest, Pairs> = HashMap::new();
+    let mut in_order = results.scans.into_iter();
+    for round in rounds {
+        for request in mem::take(&mut round.requests) {
+            match request {
+                ReadRequest::Get(key) => {
+                    let value = results.values.get(&key).cloned();
+                    round.reads.add_value(key, value);
+                }
+                ReadRequest::Scan(..) => {
+                    let next = || in_order.next().unwrap_or_default();
+                    let pairs = scans.entry(request.clone()).or_insert_with(next);
+                    round.reads.add_pairs(request, pairs.clone());
+                }
+            }
+        }
+    }
+}
