@@ -10,7 +10,6 @@ use crate::application::batch_request::{BatchEntry, BatchRequest};
 use crate::application::generation_request::GenerationRequest;
 use crate::inputs;
 use elements::Elements;
-use serde_json::value::RawValue;
 use std::collections::{HashMap, HashSet};
 use tintype_api::fields::{FieldFault, Fields, kind};
 use tintype_storage::domain::catalog::Catalog;

@@ -5,7 +5,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use std::collections::{BTreeMap, HashSet};
 use tintype_imaging::metadata::png;
-use tintype_imaging::{DecodePermits, ImageKind, decoding, jpeg_end};
+use tintype_imaging::{DecodePermits, ImageKind, decoding, jpeg_segments};
 use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, JobState, PromptRef};
@@ -164,7 +164,7 @@ async fn damage(images: &Images, key: &str) -> Option<String> {
 fn is_intact(bytes: &[u8]) -> bool {
     match ImageKind::from_bytes(bytes) {
         Some(ImageKind::Png) => png::is_intact(bytes),
-        Some(ImageKind::Jpeg) if !jpeg_end::has_end(bytes) => false,
+        Some(ImageKind::Jpeg) if !jpeg_segments::has_end(bytes) => false,
         Some(_) => DecodePermits::unshared(|permit| {
             decoding::open_any(permit, bytes)
                 .and_then(|it| it.inspect())
