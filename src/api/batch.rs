@@ -1,11 +1,15 @@
 //! Parses the body of a batch into a valid request.
 
+mod elements;
+#[cfg(test)]
+mod tests;
+
 use super::batch_form::{self, Form, REQUESTS};
 use super::generation::{self, Endpoint};
 use crate::application::batch_request::{BatchEntry, BatchRequest};
 use crate::application::generation_request::GenerationRequest;
 use crate::inputs;
-use serde_json::value::RawValue;
+use elements::Elements;
 use std::collections::{HashMap, HashSet};
 use tintype_api::fields::{FieldFault, Fields, kind};
 use tintype_storage::domain::catalog::Catalog;
@@ -16,6 +20,8 @@ pub struct Bounds<'a> {
     pub catalog: &'a Catalog,
     pub max_prompt_chars: usize,
     pub max_requests: usize,
+    /// Of one request, as of the body of a single call: a parsed request takes many times the memory of its text.
+    pub max_request_bytes: usize,
 }
 
 pub struct ParsedBatch {
@@ -32,6 +38,7 @@ const MAX_CUSTOM_ID_CHARS: usize = 64;
 const MAX_FAULTS: usize = 100;
 
 pub fn parse(body: &[u8], form: Form, bounds: Bounds<'_>) -> ParsedBatch {
+    let body = batch_form::without_byte_order_mark(body);
     let mut entries = Entries::new(bounds);
     let batch = match form {
         Form::Json => read_object(body, &mut entries),
@@ -68,13 +75,15 @@ fn read_object(body: &[u8], entries: &mut Entries<'_>) -> BatchFields {
     };
     match fields.raw(REQUESTS) {
         None => fields.fault(REQUESTS, "is required"),
-        Some(raw) => match serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
-            Ok(requests) if entries.bounds.allows(requests.len()) => {
-                for (at, request) in requests.into_iter().enumerate() {
+        Some(raw) => match Elements::read(raw, entries.bounds.max_requests) {
+            Ok(Elements { first, count }) if entries.bounds.allows(count) => {
+                for (at, request) in first.into_iter().enumerate() {
                     entries.read(at, request.get().as_bytes());
                 }
             }
-            Ok(requests) => fields.fault(REQUESTS, entries.bounds.count_message(requests.len())),
+            Ok(Elements { count, .. }) => {
+                fields.fault(REQUESTS, entries.bounds.count_message(count));
+            }
             Err(_) => {
                 let message = format!("must be an array of objects, not {}", kind(raw));
                 fields.fault(REQUESTS, message);
@@ -94,9 +103,14 @@ fn read_object(body: &[u8], entries: &mut Entries<'_>) -> BatchFields {
 fn read_lines(body: &[u8], rows: Option<Vec<usize>>, entries: &mut Entries<'_>) -> BatchFields {
     // One fault for the whole body: an image that was sent by mistake has thousands of such lines.
     if let Err(error) = std::str::from_utf8(body) {
-        let valid = body.iter().take(error.valid_up_to());
-        let line = valid.filter(|byte| **byte == b'\n').count() + 1;
-        let message = format!("is not JSON Lines: line {line} is not UTF-8 text");
+        let message = match batch_form::is_utf_16(body) {
+            true => "is not JSON Lines: it is UTF-16, but must be UTF-8".to_owned(),
+            false => {
+                let valid = body.iter().take(error.valid_up_to());
+                let line = valid.filter(|byte| **byte == b'\n').count() + 1;
+                format!("is not JSON Lines: line {line} is not UTF-8 text")
+            }
+        };
         entries.faults.add(FieldFault::new("body", message));
         return (None, None);
     }
@@ -142,7 +156,8 @@ struct Entries<'a> {
     read: Vec<BatchEntry>,
     /// The given custom ids, with the positions of their requests.
     custom_ids: Vec<(usize, String)>,
-    count: usize,
+    /// The positions of the requests without a custom id, whose default is the position.
+    unnamed: HashSet<usize>,
     /// The line of each request, counted from 1. Empty if requests have no lines.
     lines: Vec<usize>,
     faults: Faults,
@@ -157,7 +172,7 @@ impl<'a> Entries<'a> {
             models: Vec::new(),
             read: Vec::new(),
             custom_ids: Vec::new(),
-            count: 0,
+            unnamed: HashSet::new(),
             lines: Vec::new(),
             faults: Faults::default(),
             known: Tier::ALL.iter().map(known_of).collect(),
@@ -165,7 +180,6 @@ impl<'a> Entries<'a> {
     }
 
     fn read(&mut self, at: usize, text: &[u8]) {
-        self.count += 1;
         match self.entry(at, text) {
             Ok(entry) => self.read.push(entry),
             Err(faults) => {
@@ -177,7 +191,15 @@ impl<'a> Entries<'a> {
     }
 
     fn entry(&mut self, at: usize, text: &[u8]) -> Result<BatchEntry, Vec<FieldFault>> {
+        let most = self.bounds.max_request_bytes;
+        if text.len() > most {
+            let message = format!("has {} bytes; at most {most} are allowed", text.len());
+            return Err(vec![FieldFault::new("body", message)]);
+        }
         let mut fields = Fields::parse(text)?;
+        if !fields.is_given(CUSTOM_ID) {
+            self.unnamed.insert(at);
+        }
         let custom_id = custom_id(&mut fields);
         if let Some(custom_id) = &custom_id {
             self.custom_ids.push((at, custom_id.clone()));
@@ -227,13 +249,11 @@ impl<'a> Entries<'a> {
     /// A custom id must be unique and must not equal the default (the position) of another request.
     fn check_custom_ids(&mut self) {
         let mut taken: HashMap<&str, usize> = HashMap::with_capacity(self.custom_ids.len());
-        let named: HashSet<usize> = self.custom_ids.iter().map(|(at, _)| *at).collect();
         for (at, custom_id) in &self.custom_ids {
             let default = custom_id.parse::<usize>().ok();
             let default = default.filter(|it| it.to_string() == *custom_id);
-            let has_default = |index: &usize| *index < self.count && !named.contains(index);
             let other = default
-                .filter(has_default)
+                .filter(|it| self.unnamed.contains(it))
                 .or_else(|| taken.get(custom_id.as_str()).copied());
             match other {
                 Some(other) => {
@@ -332,131 +352,5 @@ impl Faults {
             true => Ok(()),
             false => Err(self.listed),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::catalog::catalog;
-    use crate::config::{Config, Sources};
-
-    fn parsed(body: impl AsRef<[u8]>, form: Form) -> Result<Vec<Option<String>>, Vec<String>> {
-        let config = Config::load(&Sources::default()).unwrap();
-        let bounds = Bounds {
-            catalog: &catalog(&config.tiers),
-            max_prompt_chars: 100,
-            max_requests: 200,
-        };
-        match parse(body.as_ref(), form, bounds).request {
-            Ok(batch) => Ok(batch.entries.into_iter().map(|it| it.custom_id).collect()),
-            Err(faults) => Err(faults
-                .into_iter()
-                .map(|it| format!("{}: {}", it.field, it.message))
-                .collect()),
-        }
-    }
-
-    fn batch(requests: &str) -> Result<Vec<Option<String>>, Vec<String>> {
-        parsed(format!("{{\"requests\": [{requests}]}}"), Form::Json)
-    }
-
-    fn fox(custom_id: &str) -> String {
-        format!(
-            r#"{{"custom_id": {custom_id}, "model": "fast", "prompt": "a fox", "aspect_ratio": "1:1"}}"#
-        )
-    }
-
-    #[test]
-    fn the_default_custom_id_is_the_position() {
-        let read = batch(&[fox("null"), fox("\"1\""), fox("\"x\"")].join(","));
-        assert_eq!(read, Ok(vec![None, None, Some("x".into())]));
-    }
-
-    #[test]
-    fn a_custom_id_is_unique() {
-        let read = batch(&[fox("\"1\""), fox("null"), fox("\"x\""), fox("\"x\"")].join(","));
-        assert_eq!(
-            read,
-            Err(vec![
-                "requests[0].custom_id: is also that of requests[1]".into(),
-                "requests[3].custom_id: is also that of requests[2]".into(),
-            ])
-        );
-        let exchanged = batch(&[fox("\"1\""), fox("\"0\"")].join(","));
-        assert_eq!(exchanged, Ok(vec![Some("1".into()), Some("0".into())]));
-        let not_a_position = batch(&[fox("\"01\""), fox("null")].join(","));
-        assert_eq!(not_a_position, Ok(vec![Some("01".into()), None]));
-    }
-
-    #[test]
-    fn lines_may_be_blank_and_end_with_lf_or_crlf() {
-        let body = format!("{}\r\n\n  \n{}", fox("null"), fox("\"b\""));
-        assert_eq!(parsed(&body, Form::Lines), Ok(vec![None, Some("b".into())]));
-        let body = format!("{}\n\n[1]\n", fox("null"));
-        let faults = parsed(&body, Form::Lines).unwrap_err();
-        assert_eq!(faults.len(), 1);
-        assert!(
-            faults[0].starts_with("requests[1]: on line 3: is not a well-formed JSON object"),
-            "{faults:?}"
-        );
-    }
-
-    #[test]
-    fn a_syntax_error_has_one_line_number() {
-        let body = format!("{}\n{{\"model\": \"fast\",}}\n", fox("null"));
-        let expected =
-            "requests[1]: on line 2: is not a well-formed JSON object: trailing comma at column 18";
-        assert_eq!(parsed(&body, Form::Lines), Err(vec![expected.into()]));
-    }
-
-    #[test]
-    fn each_fault_names_the_line_of_its_request() {
-        let body = format!(
-            "{}\n\n{}\n \n{{\"model\": \"pro\"}}\n",
-            fox("\"a\""),
-            fox("\"a\"")
-        );
-        let faults = |lines: [u8; 3]| {
-            let [first, second, third] = lines;
-            Err(vec![
-                format!("requests[2].prompt: on line {third}: is required"),
-                format!("requests[2].aspect_ratio: on line {third}: is required"),
-                format!(
-                    "requests[1].custom_id: on line {second}: is also that of requests[0] (line {first})"
-                ),
-            ])
-        };
-        assert_eq!(parsed(&body, Form::Lines), faults([1, 3, 5]));
-        let table = Form::Table(vec![2, 4, 7]);
-        assert_eq!(parsed(&body, table), faults([2, 4, 7]));
-    }
-
-    #[test]
-    fn a_document_that_is_sent_as_lines_has_one_fault() {
-        let document = format!("{{\n  \"requests\": [\n    {}\n  ]\n}}\n", fox("null"));
-        for body in [document.clone(), document.replace(']', "")] {
-            let faults = parsed(&body, Form::Lines).unwrap_err();
-            assert_eq!(faults.len(), 1, "{faults:?}");
-            assert!(faults[0].contains("one JSON document"), "{faults:?}");
-        }
-    }
-
-    #[test]
-    fn a_body_that_is_not_text_has_one_fault() {
-        let body = [fox("null").as_bytes(), b"\n\xff\n\xfe\n\xff"].concat();
-        let expected = "body: is not JSON Lines: line 2 is not UTF-8 text";
-        assert_eq!(parsed(&body, Form::Lines), Err(vec![expected.into()]));
-    }
-
-    #[test]
-    fn faults_are_listed_up_to_a_bound() {
-        let body: Vec<&str> = (0..150).map(|_| "{}").collect();
-        let faults = batch(&body.join(",")).unwrap_err();
-        assert_eq!(faults.len(), MAX_FAULTS + 1);
-        assert_eq!(
-            faults.last().unwrap(),
-            "body: has 350 more errors that are not listed"
-        );
     }
 }

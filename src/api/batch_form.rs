@@ -36,6 +36,7 @@ pub enum FormFault {
 /// # Errors
 /// The file is one JSON document, faulty or without requests. Read as JSON Lines, each of its lines would be an error.
 pub fn detect(bytes: &[u8]) -> Result<Form, FormFault> {
+    let bytes = without_byte_order_mark(bytes);
     let text = bytes.trim_ascii();
     let is_object = text.starts_with(b"{");
     // A batch is parsed once here.
@@ -51,6 +52,16 @@ pub fn detect(bytes: &[u8]) -> Result<Form, FormFault> {
         Err(error) if begins_document(text) => Err(FormFault::Syntax(error)),
         Ok(_) | Err(_) => Ok(Form::Lines),
     }
+}
+
+/// The text after the mark with which some editors and shells begin UTF-8 text.
+pub fn without_byte_order_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
+}
+
+/// Does the text begin with the byte order mark of UTF-16? Some shells write this encoding into files.
+pub fn is_utf_16(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff")
 }
 
 /// Is a body that was sent as JSON Lines one document over several lines?
@@ -126,6 +137,8 @@ mod tests {
             ("{\"prompt\": ", Form::Lines),
             ("prompt: a\nmodel: b\n", Form::Lines),
             ("", Form::Lines),
+            ("\u{feff}{\"requests\": []}", Form::Json),
+            ("\u{feff}{\"prompt\": \"a\"}\n", Form::Lines),
         ] {
             assert_eq!(detect(file.as_bytes()).unwrap(), form, "{file}");
             assert_eq!(

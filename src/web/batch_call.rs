@@ -71,6 +71,7 @@ pub async fn parse(
             catalog: &shared.settings.catalog,
             max_prompt_chars: shared.settings.config.jobs.max_prompt_chars,
             max_requests: shared.settings.config.batches.max_requests,
+            max_request_bytes: shared.settings.config.server.max_body_bytes,
         };
         Ok(batch::parse(&body, form(&body)?, bounds))
     };

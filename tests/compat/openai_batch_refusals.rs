@@ -152,6 +152,28 @@ fn empty_files_and_files_with_too_many_requests_fail_as_a_whole() {
     assert_eq!(batch["status"], "in_progress");
 }
 
+#[test]
+fn a_line_has_as_many_bytes_as_the_body_of_a_single_request() {
+    let server = Server::with(Options::new().set("server.max_body_bytes", 2_048));
+    let customer = server.customer("1.00");
+    let fox = fox("a").to_string();
+    let content =
+        |bytes: usize| fox.replacen('{', &format!("{{{}", " ".repeat(bytes - fox.len())), 1);
+    let submit = |content: &str| {
+        let file = server.upload(&customer, content);
+        let call = server.file_batch_call(&customer, &file, json!({}));
+        call.expect(200).json()
+    };
+    assert_eq!(submit(&content(2_048))["status"], "in_progress");
+    let failed = submit(&format!("\n{}", content(2_049)));
+    let expected = json!([{
+        "code": "invalid_value", "line": 2, "param": null,
+        "message": "This line has 2049 bytes, and may have 2048.",
+    }]);
+    assert_eq!(failed["errors"]["data"], expected);
+    server.assert_settled();
+}
+
 /// The record has at most 16 KiB for any file.
 #[test]
 fn faults_are_listed_up_to_the_size_of_the_record() {

@@ -77,6 +77,18 @@ fn a_file_becomes_a_batch_whose_results_are_a_file() {
 }
 
 #[test]
+fn a_file_may_begin_with_a_byte_order_mark_and_have_windows_line_ends() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let content = format!("\u{feff}{}\r\n\r\n{}", fox("one"), fox("two"));
+    let file = server.upload(&customer, &content);
+    let call = server.file_batch_call(&customer, &file, json!({}));
+    let batch = server.file_batch_once(&customer, &call.expect(200).json(), "completed");
+    assert_eq!(batch["request_counts"]["completed"], 2);
+    server.assert_settled();
+}
+
+#[test]
 fn results_contain_urls_if_the_requests_ask_for_them() {
     let server = Server::start();
     let customer = server.customer("1.00");

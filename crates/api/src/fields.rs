@@ -50,7 +50,8 @@ impl<'a> Fields<'a> {
         let mut fields = Self {
             members: object.members,
             faults: Vec::new(),
-            found: 0,
+            // No body has so many fields, so each unread one is a fault.
+            found: object.unread,
             required: &[],
         };
         for name in &object.repeated {
@@ -309,6 +310,17 @@ mod tests {
         assert_eq!(faults.len(), MAX_FAULTS + 1);
         let last = faults.last().unwrap();
         assert_eq!(last.message, "has 50 more errors that are not listed");
+    }
+
+    #[test]
+    fn members_beyond_a_thousand_are_counted_and_not_stored() {
+        let members: Vec<String> = (0..2_500).map(|at| format!("\"{at}\": 1")).collect();
+        let body = format!("{{{}}}", members.join(", "));
+        let fields = Fields::parse(body.as_bytes()).unwrap();
+        assert_eq!(fields.members.len(), 1_000);
+        let faults = fields.finish(&[]).unwrap_err();
+        let last = faults.last().unwrap();
+        assert_eq!(last.message, "has 2400 more errors that are not listed");
     }
 
     #[test]

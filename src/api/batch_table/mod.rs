@@ -2,7 +2,7 @@
 
 mod csv;
 
-use super::batch;
+use super::{batch, batch_form};
 use csv::Rows;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -120,7 +120,7 @@ pub fn lines(bytes: &[u8], max_bytes: usize) -> Result<Lines, Vec<TableFault>> {
 /// Spreadsheets write UTF-16 or the code page of the system, unless the user asks for UTF-8.
 fn text_of(bytes: &[u8]) -> Result<&str, TableFault> {
     let advice = "in a spreadsheet, save the file as CSV UTF-8";
-    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+    if batch_form::is_utf_16(bytes) {
         let message = format!("the file is UTF-16, but must be UTF-8; {advice}");
         return Err(TableFault::on(1, message));
     }

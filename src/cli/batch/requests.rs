@@ -59,6 +59,12 @@ impl Requests {
     }
 
     fn from_json(name: String, bytes: Vec<u8>) -> anyhow::Result<Self> {
+        ensure!(
+            !batch_form::is_utf_16(&bytes),
+            "{name} is UTF-16, but must be UTF-8"
+        );
+        let bytes = Bytes::from(bytes);
+        let bytes = bytes.slice_ref(batch_form::without_byte_order_mark(&bytes));
         let form = batch_form::detect(&bytes).map_err(|fault| anyhow!("{name} {fault}"))?;
         let (media_type, lines) = match form {
             Form::Json => ("application/json", Vec::new()),
@@ -79,7 +85,7 @@ impl Requests {
         Ok(Self {
             name,
             media_type,
-            bytes: bytes.into(),
+            bytes,
             lines,
         })
     }
@@ -113,6 +119,8 @@ impl Requests {
         match self.find(field) {
             Some((line, "")) => format!("{}, line {line} {message}", self.name),
             Some((line, field)) => format!("{}, line {line}: {field} {message}", self.name),
+            // Not about the file.
+            None if field.eq_ignore_ascii_case("idempotency-key") => message,
             None => format!("{}: {field} {message}", self.name),
         }
     }
@@ -161,11 +169,26 @@ mod tests {
             described(table, "requests[1].prompt", "is new"),
             "a.csv, line 4: prompt is new"
         );
+        let used = "the Idempotency-Key was used before with a different request";
+        assert_eq!(described(lines(), "Idempotency-Key", used), used);
         let object = Requests::from_json("a.json".into(), b"{\"requests\": [{}]}".into());
         assert_eq!(
             described(object, "requests[0].model", "is required"),
             "a.json: requests[0].model is required"
         );
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_not_part_of_the_first_line() {
+        let marked = Requests::from_json("a.jsonl".into(), b"\xef\xbb\xbf\n{}\n".into()).unwrap();
+        assert_eq!(&*marked.bytes, b"\n{}\n");
+        assert_eq!(
+            described(Ok(marked), "requests[0].model", "is required"),
+            "a.jsonl, line 2: model is required"
+        );
+        let utf_16 = Requests::from_json("a.jsonl".into(), b"\xff\xfe{\0}\0".into());
+        let expected = "a.jsonl is UTF-16, but must be UTF-8";
+        assert_eq!(utf_16.err().unwrap().to_string(), expected);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! `serde_json::Value` was refused: it rounds integers past 64 bits and lets the last of two equal names win. `serde_json`
 //! checks the syntax and reads strings; one pass over the checked text builds the tree.
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::collections::HashSet;
 use std::fmt::{self, Write as _};
@@ -48,7 +48,12 @@ pub struct Members<'a> {
     pub members: Vec<(String, &'a RawValue)>,
     /// Duplicate names.
     pub repeated: Vec<String>,
+    /// Members beyond [`MAX_MEMBERS`].
+    pub unread: usize,
 }
+
+/// A read member takes many times the memory of its text, and a body may have millions of them.
+const MAX_MEMBERS: usize = 1_000;
 
 impl<'de> Deserialize<'de> for Members<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -63,15 +68,25 @@ impl<'de> Deserialize<'de> for Members<'de> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let (mut members, mut repeated) = (Vec::<(String, &RawValue)>::new(), Vec::new());
-                let mut names = Names::default();
-                while let Some((name, value)) = map.next_entry::<String, &RawValue>()? {
+                let (mut names, mut unread) = (Names::default(), 0);
+                while let Some(name) = map.next_key::<String>()? {
+                    if members.len() + repeated.len() == MAX_MEMBERS {
+                        map.next_value::<IgnoredAny>()?;
+                        unread += 1;
+                        continue;
+                    }
+                    let value = map.next_value()?;
                     if names.insert(&name, members.iter().map(|(it, _)| it)) {
                         members.push((name, value));
                     } else {
                         repeated.push(name);
                     }
                 }
-                Ok(Members { members, repeated })
+                Ok(Members {
+                    members,
+                    repeated,
+                    unread,
+                })
             }
         }
 

@@ -1,6 +1,7 @@
 //! Parses a file of requests: one JSON object per line with `custom_id`, `method`, `url` and `body`.
 
 use super::batch_body::ENDPOINT;
+use crate::api::batch_form::without_byte_order_mark;
 use crate::application::batch_request::BatchEntry;
 use crate::application::payer::Payer;
 use crate::application::settings::Settings;
@@ -30,6 +31,7 @@ pub type InputResult = Result<Input, Vec<LineFault>>;
 /// # Errors
 /// The first errors, each with its line.
 pub fn read(content: &[u8], caller: &Payer, settings: &Settings) -> InputResult {
+    let content = without_byte_order_mark(content);
     let lines = content.split(|byte| *byte == b'\n').zip(1..);
     let is_blank = |line: &[u8]| line.iter().all(u8::is_ascii_whitespace);
     let lines = lines.filter(|(line, _)| !is_blank(line));
@@ -81,6 +83,12 @@ struct File<'a> {
 
 impl File<'_> {
     fn add(&mut self, line: &[u8], number: u32) -> Result<(), Fault> {
+        let most = self.settings.config.server.max_body_bytes;
+        if line.len() > most {
+            // As for a single request: a parsed line takes many times the memory of its text.
+            let message = format!("This line has {} bytes, and may have {most}.", line.len());
+            return Err(Fault::new(INVALID, message));
+        }
         let mut line = Line::parse(line)?;
         let custom_id = line.custom_id()?;
         line.check_call()?;
