@@ -1,7 +1,7 @@
 //! HTTP client of the commands that call a server.
 
 use crate::outgoing_http::USER_AGENT;
-use anyhow::{bail, ensure};
+use anyhow::ensure;
 use bytes::Bytes;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde_json::Value;
@@ -66,11 +66,14 @@ impl HttpClient {
     pub async fn stream(
         &self,
         url: &str,
-        key: &str,
+        key: Option<&str>,
         mut each: impl FnMut(&[u8]) -> anyhow::Result<()>,
     ) -> anyhow::Result<Option<Response>> {
         let url = parse(url)?;
-        let headers = HeaderMap::from_iter([(header::AUTHORIZATION, bearer(key)?)]);
+        let mut headers = HeaderMap::new();
+        if let Some(key) = key {
+            headers.insert(header::AUTHORIZATION, bearer(key)?);
+        }
         let sent = self.client.send(Method::GET, &url, headers, Bytes::new());
         let mut response = with_timeout(sent).await?;
         let mut error_body = Vec::new();
@@ -134,7 +137,10 @@ impl HttpClient {
             })
         };
         let exchange = timeout(TIMEOUT, exchange).await;
-        exchange.unwrap_or_else(|_| bail!("no complete response within {} s", TIMEOUT.as_secs()))
+        exchange.unwrap_or_else(|_| {
+            let text = format!("no complete response within {} s", TIMEOUT.as_secs());
+            Err(anyhow::Error::new(Error::TimedOut).context(text))
+        })
     }
 }
 
@@ -147,6 +153,14 @@ pub fn did_not_arrive(error: &anyhow::Error) -> bool {
         Some(Error::NotPublic | Error::Unreachable(_) | Error::Tls(_) | Error::Unsendable) => true,
         Some(Error::TimedOut | Error::Broken) | None => false,
     }
+}
+
+/// Whether the server did not respond, although it may respond to the same request later.
+pub fn is_unanswered(error: &anyhow::Error) -> bool {
+    matches!(
+        error.downcast_ref(),
+        Some(Error::NotPublic | Error::Unreachable(_) | Error::TimedOut | Error::Broken)
+    )
 }
 
 fn parse(url: &str) -> Result<Url, NotSent> {
@@ -170,6 +184,9 @@ fn header_value(name: &str, text: &str) -> Result<HeaderValue, NotSent> {
 async fn with_timeout<T>(step: impl Future<Output = Result<T, Error>>) -> anyhow::Result<T> {
     match timeout(TIMEOUT, step).await {
         Ok(outcome) => Ok(outcome?),
-        Err(_) => bail!("no data for {} s", TIMEOUT.as_secs()),
+        Err(_) => {
+            let text = format!("no data for {} s", TIMEOUT.as_secs());
+            Err(anyhow::Error::new(Error::TimedOut).context(text))
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! Client of the native API (`/api/v1`), authenticated by an API key.
 
-use super::http_client::{Body, HttpClient, NotSent, Response, did_not_arrive};
+use super::http_client::{Body, HttpClient, NotSent, Response, did_not_arrive, is_unanswered};
 use super::problem_text::ErrorResponse;
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -13,7 +13,13 @@ use tintype_storage::domain::ids::BatchId;
 const NOT_TINTYPE: &str = "the response is not from Tintype; check --server";
 /// Maximum bytes of an image. A 4K PNG of noise has about 60 MB.
 const MAX_IMAGE: usize = 256 * 1024 * 1024;
-const MAX_RESPONSE: usize = 1024 * 1024;
+/// Maximum bytes of another response. The longest is a page of 100 batches with 16 KiB of metadata each.
+const MAX_RESPONSE: usize = 4 * 1024 * 1024;
+
+/// The image is no longer stored, so that another attempt at its download would fail too.
+#[derive(Debug, thiserror::Error)]
+#[error("the image is no longer stored (the response is {0})")]
+pub struct ImageGone(StatusCode);
 
 pub struct NativeClient {
     http: HttpClient,
@@ -114,7 +120,7 @@ impl NativeClient {
                 false => each(line),
             })
         };
-        let streamed = self.http.stream(&url, &self.key, lines).await;
+        let streamed = self.http.stream(&url, Some(&self.key), lines).await;
         let error_response =
             streamed.with_context(|| format!("cannot read the results from {}", self.base))?;
         match error_response {
@@ -130,16 +136,28 @@ impl NativeClient {
         Ok(result.image_url.into())
     }
 
+    /// Downloads an image of any length that keeps arriving: on a slow connection, a large image takes minutes.
+    ///
+    /// # Errors
+    /// [`ImageGone`], and faults that another attempt may not have
     pub async fn download(&self, url: &str) -> anyhow::Result<Bytes> {
-        let response = self
-            .http
-            .send(Method::GET, url, None, None, None, MAX_IMAGE)
-            .await
-            .context("cannot download the image")?;
-        if !response.status.is_success() {
-            bail!("cannot download the image: {}", response.status);
+        let mut image = Vec::new();
+        let append = |chunk: &[u8]| {
+            image.extend_from_slice(chunk);
+            ensure!(
+                image.len() <= MAX_IMAGE,
+                "it is larger than {MAX_IMAGE} bytes"
+            );
+            Ok(())
+        };
+        let streamed = self.http.stream(url, None, append).await;
+        match streamed.context("cannot download the image")? {
+            None => Ok(image.into()),
+            Some(Response { status, .. }) => match status {
+                StatusCode::NOT_FOUND | StatusCode::GONE => bail!(ImageGone(status)),
+                _ => bail!("cannot download the image: {status}"),
+            },
         }
-        Ok(response.body)
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
@@ -195,9 +213,22 @@ fn lost_response(error: anyhow::Error, idempotency_key: &str, what: &str) -> any
         true => anyhow::anyhow!(
             "{error:#}; the request did not arrive, and nothing is charged: check that the server runs and that --server is correct"
         ),
-        false => anyhow::anyhow!(
-            "{error:#}; the request may have arrived: repeat the command with --idempotency-key {idempotency_key}, which creates and charges the {what} once"
-        ),
+        false => anyhow::anyhow!("{error:#}; {}", repeat_advice(idempotency_key, what)),
+    }
+}
+
+/// What to do without a response to a submission: `what` may exist.
+pub fn repeat_advice(idempotency_key: &str, what: &str) -> String {
+    format!(
+        "the request may have arrived: repeat the command with --idempotency-key {idempotency_key}, which creates and charges the {what} once"
+    )
+}
+
+/// Whether the same request may succeed later, such as after a restart of the server.
+pub fn is_transient(error: &anyhow::Error) -> bool {
+    match error.downcast_ref::<ErrorResponse>() {
+        Some(response) => response.is_transient(),
+        None => is_unanswered(error),
     }
 }
 
@@ -206,4 +237,36 @@ fn read<T: DeserializeOwned>(response: &Response, expected: StatusCode) -> anyho
         bail!(ErrorResponse::new(response.status, &response.body));
     }
     serde_json::from_slice(&response.body).context(NOT_TINTYPE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+    use tokio::time::{pause, sleep};
+
+    /// Half of the time limit of a request.
+    const PAUSE: Duration = Duration::from_secs(30);
+
+    #[tokio::test]
+    async fn a_download_takes_as_long_as_the_image_keeps_arriving() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let serve = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            assert_ne!(stream.read(&mut [0; 1024]).await.unwrap(), 0);
+            pause();
+            let head = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n";
+            stream.write_all(head).await.unwrap();
+            for byte in b"fox" {
+                sleep(PAUSE).await;
+                stream.write_all(&[*byte]).await.unwrap();
+            }
+        };
+        let client = NativeClient::new("http://127.0.0.1:9", "tt_key").unwrap();
+        let (image, ()) = tokio::join!(client.download(&url), serve);
+        assert_eq!(image.unwrap(), "fox");
+    }
 }

@@ -223,7 +223,10 @@ impl Operator {
         each: impl FnMut(&[u8]) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let url = format!("{}/admin/v1{path}", self.base);
-        let streamed = self.http.stream(&url, self.token.expose(), each).await;
+        let streamed = self
+            .http
+            .stream(&url, Some(self.token.expose()), each)
+            .await;
         match streamed.map_err(|error| self.no_response(error))? {
             Some(response) => self.check_status(&response),
             None => Ok(()),

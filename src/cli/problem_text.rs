@@ -23,6 +23,13 @@ impl ErrorResponse {
         self.status == StatusCode::NOT_FOUND
     }
 
+    /// Whether the same request may succeed later.
+    pub fn is_transient(&self) -> bool {
+        let status = self.status;
+        status.is_server_error()
+            || [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS].contains(&status)
+    }
+
     /// `describe` formats a field and its message. An error that several requests of a batch share is listed once.
     pub fn text(&self, describe: &dyn Fn(&str, &str) -> String) -> String {
         let Some(problem) = &self.problem else {

@@ -16,6 +16,19 @@ pub fn restrict_to_owner() {
     INHERITED.get_or_init(|| inherited);
 }
 
+/// Creates a directory that the user requested, with its missing parents. They get the mode of the inherited umask.
+pub fn create_directories_for_user(path: &Path) -> io::Result<()> {
+    let is_missing = |it: &&Path| !it.as_os_str().is_empty() && !it.exists();
+    let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
+    fs::create_dir_all(path)?;
+    let Some(inherited) = INHERITED.get() else {
+        return Ok(());
+    };
+    let mode = 0o777 & !inherited.bits();
+    let mut created = missing.into_iter();
+    created.try_for_each(|it| fs::set_permissions(it, Permissions::from_mode(mode)))
+}
+
 /// Writes a file that the user requested. A new file gets the mode of the inherited umask.
 pub fn write_for_user(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let is_new = !path.exists();

@@ -1,9 +1,12 @@
 //! `tintype batch` against a real server: submit, follow, cancel and download.
 
-use crate::support::{CommandOutput, Running, Service, run, tintype};
+use crate::support::{CommandOutput, Running, Service, run, tintype, wait_for};
 use serde_json::{Value, json};
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
 use std::path::Path;
+use std::thread;
 
 impl Service {
     /// Runs a command with the API key of the service.
@@ -24,10 +27,15 @@ fn field(printed: &str, name: &str) -> String {
     line[name.len()..].trim().to_owned()
 }
 
+/// The record of the downloaded images in their directory.
+const RECORD: &str = ".tintype-images";
+
+/// The images in a directory.
 fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();
     let name = |entry: fs::DirEntry| entry.file_name().into_string().unwrap();
-    let mut names: Vec<String> = entries.map(|it| name(it.unwrap())).collect();
+    let names = entries.map(|it| name(it.unwrap()));
+    let mut names: Vec<String> = names.filter(|it| it != RECORD).collect();
     names.sort();
     names
 }
@@ -111,6 +119,189 @@ fn a_batch_is_submitted_followed_and_downloaded() {
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["custom_id"].clone())
         .collect();
     assert_eq!(ids, ["fox", "a/b", "a_b"]);
+    service.stop();
+}
+
+/// A server that answers the calls on a path with a body, or never if there is none. Returns its URL.
+fn answering(answer: impl Fn(&str) -> Option<String> + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        let mut stalled = Vec::new();
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = BufReader::new(&stream).lines().map_while(Result::ok);
+            let request = head.next().unwrap();
+            // A connection that is closed before its request is read loses the response.
+            head.find(String::is_empty);
+            let Some(body) = answer(request.split(' ').nth(1).unwrap()) else {
+                stalled.push(stream);
+                continue;
+            };
+            let length = body.len();
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
+            stream
+                .write_all(format!("{head}{body}").as_bytes())
+                .unwrap();
+        }
+    });
+    url
+}
+
+const ID: &str = "01a1ee56-5e02-7114-b20e-867347a4b375";
+
+/// An ended batch with one image.
+fn ended_batch(metadata: Value) -> Value {
+    let counts = json!({"total": 1, "queued": 0, "processing": 0, "done": 1, "failed": 0});
+    json!({"batch_id": ID, "status": "ended", "created_at": "2026-11-20T20:10:58.140Z", "ended_at": null, "counts": counts,
+        "price": "0.00", "charged": "0.00", "metadata": metadata, "results_url": "/"})
+}
+
+#[test]
+fn a_page_of_batches_with_long_metadata_is_listed() {
+    let batch = ended_batch(json!({"text": "x".repeat(16_000)}));
+    let page = json!({"data": vec![batch; 100], "next_cursor": null}).to_string();
+    let url = answering(move |_| Some(page.clone()));
+    let directory = tempfile::tempdir().unwrap();
+    let arguments = ["batch", "list", "--limit", "100", "--server", &url];
+    let mut command = tintype(directory.path(), &arguments);
+    command.env("TINTYPE_KEY", "tt_key");
+    let listed = run(command, b"").success();
+    assert_eq!(listed.lines().count(), 101);
+}
+
+#[test]
+fn a_download_after_a_wait_can_be_interrupted() {
+    let image_url = format!("{}/fox.png", answering(|_| None));
+    let result = json!({"custom_id": "fox", "job_id": ID, "status": "done", "result": {"image_url": image_url}, "error": null});
+    let url = answering(move |path| match path.ends_with("/results") {
+        true => Some(format!("{result}\n")),
+        false => Some(ended_batch(Value::Null).to_string()),
+    });
+    let directory = tempfile::tempdir().unwrap();
+    let arguments = [
+        "batch", "results", ID, "--wait", "-o", "images", "--server", &url,
+    ];
+    let mut command = tintype(directory.path(), &arguments);
+    command.env("TINTYPE_KEY", "tt_key");
+    let running = Running::start(command);
+    wait_for("the download begins", || {
+        directory.path().join("images").exists().then_some(())
+    });
+    let (code, lines) = running.interrupt_and_read();
+    assert_eq!(code, Some(130), "{lines:#?}");
+    assert!(
+        lines.join("\n").contains("repeat the command to continue"),
+        "{lines:#?}"
+    );
+}
+
+#[test]
+fn an_interrupted_submission_says_how_to_repeat_it() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("one.jsonl"), request("fox", "a fox")).unwrap();
+    let arguments = ["batch", "submit", "one.jsonl", "--server", &url];
+    let mut command = tintype(directory.path(), &arguments);
+    command.env("TINTYPE_KEY", "tt_key");
+    let running = Running::start(command);
+    let (stream, _) = listener.accept().unwrap();
+    let mut head = BufReader::new(&stream).lines().map_while(Result::ok);
+    let key = head.find_map(|line| line.strip_prefix("idempotency-key: ").map(str::to_owned));
+    let (code, lines) = running.interrupt_and_read();
+    assert_eq!(code, Some(130), "{lines:#?}");
+    let advice = format!(
+        "may have arrived: repeat the command with --idempotency-key {}",
+        key.unwrap()
+    );
+    assert!(lines.join("\n").contains(&advice), "{lines:#?}");
+}
+
+#[test]
+fn images_of_two_batches_in_one_directory_are_not_confused() {
+    let service = Service::start();
+    let submit = |prompt: &str| {
+        service.write("one.jsonl", &request("fox", prompt));
+        let ended = service.batch(&["submit", "one.jsonl", "--wait"], b"");
+        field(&ended.success(), "batch")
+    };
+    let (first, second) = (submit("a red fox"), submit("a blue fox"));
+    let download =
+        |id: &str, directory: &str| service.batch(&["results", id, "-o", directory], b"");
+    let images = service.directory.path().join("in/images");
+    download(&first, "in/images").success();
+    let red = fs::read(images.join("fox.png")).unwrap();
+    let output = download(&second, "in/images");
+    assert!(output.err.contains("0 of 1 images are in"), "{output:?}");
+    let reason = "failed: fox: in/images/fox.png is the image of another job; move it, or choose another directory";
+    assert!(output.failure().contains(reason));
+    assert_eq!(fs::read(images.join("fox.png")).unwrap(), red);
+    download(&first, "in/images").success();
+    fs::rename(images.join("fox.png"), images.join("red.png")).unwrap();
+    download(&second, "in/images").success();
+    assert_ne!(fs::read(images.join("fox.png")).unwrap(), red);
+    assert_eq!(names(&images), ["fox.png", "red.png"]);
+    // A file of the user is neither replaced nor reported as an image of the batch.
+    fs::create_dir(service.directory.path().join("mine")).unwrap();
+    service.write("mine/fox.png", "mine");
+    let output = download(&first, "mine");
+    let unknown =
+        "1 of the existing files were not downloaded by this command, such as mine/fox.png";
+    assert!(output.err.contains(unknown), "{output:?}");
+    output.success();
+    service.stop();
+}
+
+#[test]
+fn a_deleted_image_is_reported_without_further_attempts() {
+    let service = Service::start_alone();
+    service.write("one.jsonl", &request("fox", "a fox"));
+    let ended = service.batch(&["submit", "one.jsonl", "--wait"], b"");
+    let id = field(&ended.success(), "batch");
+    fs::remove_dir_all(service.directory.path().join("data/objects/results")).unwrap();
+    let output = service
+        .batch(&["results", &id, "-o", "images"], b"")
+        .failure();
+    assert!(
+        output.contains("failed: fox: the image is no longer stored"),
+        "{output}"
+    );
+    service.stop();
+}
+
+#[test]
+fn a_wait_survives_a_crash_of_the_server() {
+    let mut service = Service::start_alone();
+    let lines: String = (0..20)
+        .map(|at| request(&format!("r{at}"), "a fox"))
+        .collect();
+    service.write("prompts.jsonl", &lines);
+    let mut command = service.command(&["batch", "submit", "prompts.jsonl", "--wait"]);
+    command.env("TINTYPE_KEY", &service.key);
+    let waiting = Running::start(command);
+    waiting.after("batch ");
+    service.kill();
+    waiting.line("the outage", |line| {
+        line.ends_with("the command keeps trying").then_some(())
+    });
+    service.start_again();
+    let (code, lines) = waiting.wait_and_read();
+    assert_eq!(code, Some(0), "{lines:#?}");
+    let printed = lines.join("\n");
+    assert_eq!(field(&printed, "status"), "ended");
+    assert_eq!(field(&printed, "done"), "20");
+    // A wrong server fails at once.
+    let id = field(&printed, "batch  ");
+    let mut command = tintype(
+        service.directory.path(),
+        &["batch", "results", &id, "--wait"],
+    );
+    command
+        .args(["--server", "http://127.0.0.1:9"])
+        .env("TINTYPE_KEY", &service.key);
+    let output = run(command, b"").failure();
+    assert!(output.contains("could not be reached"), "{output}");
     service.stop();
 }
 

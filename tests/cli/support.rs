@@ -133,13 +133,20 @@ impl Running {
 
     /// Sends SIGTERM and waits; returns the exit code.
     pub fn stop(self) -> Option<i32> {
-        self.end("-TERM")
+        self.send("-TERM");
+        self.wait()
     }
 
     /// Sends SIGINT, as Ctrl+C does, and waits; returns the exit code and the lines.
     pub fn interrupt_and_read(self) -> (Option<i32>, Vec<String>) {
+        self.send("-INT");
+        self.wait_and_read()
+    }
+
+    /// Waits until the command ends; returns the exit code and the lines.
+    pub fn wait_and_read(self) -> (Option<i32>, Vec<String>) {
         let lines = Arc::clone(&self.lines);
-        let code = self.end("-INT");
+        let code = self.wait();
         // The lines are complete once both readers have released them.
         wait_for("the output has ended", || {
             (Arc::strong_count(&lines) == 1).then_some(())
@@ -148,10 +155,13 @@ impl Running {
         (code, lines)
     }
 
-    fn end(mut self, signal: &str) -> Option<i32> {
+    fn send(&self, signal: &str) {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args([signal, &id]).status().unwrap();
         assert!(sent.success());
+    }
+
+    fn wait(mut self) -> Option<i32> {
         wait_for("it has ended", || self.child.try_wait().unwrap()).code()
     }
 }
@@ -279,6 +289,23 @@ impl Service {
             let seen = self.json(&["delivery", "show", delivery]);
             (seen["status"] == status).then_some(seen)
         })
+    }
+
+    /// Kills the processes, as a crash does.
+    pub fn kill(&mut self) {
+        for process in self.processes.drain(..) {
+            process.send("-KILL");
+            assert_eq!(process.wait(), None);
+        }
+    }
+
+    /// Starts a single process again after [`Service::kill`], at the same address.
+    pub fn start_again(&mut self) {
+        let listen = self.url.trim_start_matches("http://");
+        let arguments = ["serve", "--listen", listen, "--data-dir", "data"];
+        let process = Running::start(tintype(self.directory.path(), &arguments));
+        process.after("is ready at");
+        self.processes.push(process);
     }
 
     /// Stops the server gracefully.

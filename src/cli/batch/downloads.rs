@@ -1,7 +1,8 @@
 //! `tintype batch results -o DIR`: downloads the images of a batch. Resumes an interrupted download.
 
+use super::download_record::{DownloadRecord, Existing};
 use crate::api::file_names::FileNames;
-use crate::cli::native_client::NativeClient;
+use crate::cli::native_client::{ImageGone, NativeClient};
 use crate::cli::output::{escape_control_chars, exit_code, note};
 use crate::cli::{progress, umask};
 use anyhow::Context as _;
@@ -38,10 +39,16 @@ struct Results {
     unfinished: usize,
 }
 
-/// Downloads the missing images. Exits with code 1 if a request has failed or not ended, or if a download fails.
+/// Downloads the missing images. Exits with code 1 if a request has failed or not ended, or if an image is not in the directory.
 pub async fn run(client: &NativeClient, id: BatchId, directory: &Path) -> anyhow::Result<ExitCode> {
-    fs::create_dir_all(directory)
+    umask::create_directories_for_user(directory)
         .with_context(|| format!("cannot create {}", directory.display()))?;
+    let record = DownloadRecord::open(directory).with_context(|| {
+        format!(
+            "cannot read the record of images in {}",
+            directory.display()
+        )
+    })?;
     let Results {
         images,
         mut failed,
@@ -49,32 +56,57 @@ pub async fn run(client: &NativeClient, id: BatchId, directory: &Path) -> anyhow
     } = list(client, id, directory).await?;
     let total = images.len();
     let bar = progress::bar(total as u64, "downloading");
-    let missing = images.into_iter().filter(|it| {
-        let exists = it.path.exists();
-        bar.inc(u64::from(exists));
-        !exists
-    });
-    let missing: Vec<Image> = missing.collect();
-    let present = total - missing.len();
+    let (mut missing, mut not_downloaded) = (Vec::new(), Vec::new());
+    let (mut present, mut unknown) = (0, Vec::new());
+    for image in images {
+        match record.existing(&image.path, &image.job) {
+            Existing::Nothing => {
+                missing.push(image);
+                continue;
+            }
+            Existing::Image => present += 1,
+            Existing::Unknown => {
+                present += 1;
+                unknown.push(image.path);
+            }
+            Existing::OtherImage => {
+                let reason = format!(
+                    "{} is the image of another job; move it, or choose another directory",
+                    image.path.display()
+                );
+                not_downloaded.push((image.custom_id, reason));
+            }
+        }
+        bar.inc(1);
+    }
     let outcomes = stream::iter(missing)
         .map(|image| async {
-            let outcome = download(client, &image).await;
+            let outcome = download(client, &image, &record).await;
             bar.inc(1);
             (image, outcome)
         })
         .buffered(CONCURRENT_DOWNLOADS);
-    let not_downloaded: Vec<(String, String)> = outcomes
+    let faults: Vec<(String, String)> = outcomes
         .filter_map(|(image, outcome)| async move {
             Some((image.custom_id, format!("{:#}", outcome.err()?)))
         })
         .collect()
         .await;
+    not_downloaded.extend(faults);
     bar.finish_and_clear();
     note(&format!(
         "{} of {total} images are in {}; {present} already existed",
         total - not_downloaded.len(),
         directory.display(),
     ));
+    if let Some(example) = unknown.first() {
+        note(&format!(
+            "{} of the existing files were not downloaded by this command, such as {}; if they are not images of the batch, move them and \
+             repeat the command",
+            unknown.len(),
+            example.display()
+        ));
+    }
     failed.extend(not_downloaded);
     for (custom_id, reason) in &failed {
         note(&format!(
@@ -135,14 +167,18 @@ fn extension(url: &str) -> String {
 }
 
 /// Downloads to a partial file and renames it, so that a file under the final name is complete.
-async fn download(client: &NativeClient, image: &Image) -> anyhow::Result<()> {
+async fn download(
+    client: &NativeClient,
+    image: &Image,
+    record: &DownloadRecord,
+) -> anyhow::Result<()> {
     let mut url = image.url.clone();
     let mut delay = FIRST_RETRY_DELAY;
     let mut attempt = 1;
     let bytes = loop {
         match client.download(&url).await {
             Ok(bytes) => break bytes,
-            Err(error) if attempt == MAX_ATTEMPTS => return Err(error),
+            Err(error) if attempt == MAX_ATTEMPTS || error.is::<ImageGone>() => return Err(error),
             Err(_) => {}
         }
         tokio::time::sleep(delay).await;
@@ -155,6 +191,8 @@ async fn download(client: &NativeClient, image: &Image) -> anyhow::Result<()> {
     partial.push(format!(".{PARTIAL}"));
     let partial = PathBuf::from(partial);
     umask::write_for_user(&partial, &bytes)
+        // Recorded first: without a file, a line of the record means nothing.
+        .and_then(|()| record.add(&image.path, &image.job))
         .and_then(|()| fs::rename(&partial, &image.path))
         .with_context(|| format!("cannot write {}", image.path.display()))
 }

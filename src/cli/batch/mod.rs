@@ -1,14 +1,16 @@
 //! `tintype batch`: batches of requests to a running server, with an API key.
 
+mod download_record;
 mod downloads;
 mod requests;
 
-use super::native_client::NativeClient;
+use super::native_client::{NativeClient, is_transient, repeat_advice};
 use super::output::{Column, field_lines, note, print_as, print_json, print_page};
 use super::progress;
 use super::server_url;
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
+use indicatif::ProgressBar;
 use requests::Requests;
 use serde_json::json;
 use std::io::{self, Write as _};
@@ -22,6 +24,8 @@ use uuid::Uuid;
 
 /// Seconds that one request waits for the batch to end. The progress bar advances after each request.
 const LONG_POLL_SECONDS: u64 = 1;
+/// A wait ends if the server does not respond for so long: enough for a server that finishes its images, stops and starts again.
+const MAX_OUTAGE: Duration = Duration::from_secs(600);
 /// Exit code after SIGINT: 128 and the number of the signal.
 const INTERRUPTED: u8 = 130;
 /// Minimum time between two requests.
@@ -171,7 +175,14 @@ async fn submit(arguments: Submit) -> anyhow::Result<ExitCode> {
     }
     let key = arguments.idempotency_key;
     let key = key.unwrap_or_else(|| Uuid::new_v4().to_string());
-    let submitted = client.submit_batch(body, &key).await;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let submitted = tokio::select! {
+        submitted = client.submit_batch(body, &key) => submitted,
+        _ = interrupt.recv() => {
+            note(&format!("interrupted; {}", repeat_advice(&key, "batch")));
+            return Ok(ExitCode::from(INTERRUPTED));
+        }
+    };
     let (mut batch, is_replay) = submitted.map_err(|error| requests.locate(error))?;
     if is_replay {
         note(&format!(
@@ -181,7 +192,6 @@ async fn submit(arguments: Submit) -> anyhow::Result<ExitCode> {
     }
     if arguments.wait {
         let id = parse_id(&batch)?;
-        let interrupt = signal(SignalKind::interrupt())?;
         // Printed first, because the user needs the id to find the images if the command ends early.
         note(&format!("batch {id}"));
         batch = match wait_until_ended(&client, id, interrupt).await? {
@@ -217,28 +227,57 @@ async fn wait_until_ended(
     mut interrupt: Signal,
 ) -> anyhow::Result<Option<Batch>> {
     tokio::select! {
-        ended = poll_until_ended(client, id) => ended.map(Some),
+        ended = poll_until_ended(client, id) => match ended {
+            Ok(batch) => Ok(Some(batch)),
+            Err(error) => Err(anyhow!("{error:#}; {}", continuation(id))),
+        },
         _ = interrupt.recv() => {
-            note(&format!(
-                "interrupted; the batch continues on the server: follow it with `tintype batch show {id}`, get its results with \
-                 `tintype batch results {id} --wait`, or cancel it with `tintype batch cancel {id}`"
-            ));
+            note(&format!("interrupted; {}", continuation(id)));
             Ok(None)
         }
     }
 }
 
+/// What becomes of a batch whose command has ended early.
+fn continuation(id: BatchId) -> String {
+    format!(
+        "the batch continues on the server: follow it with `tintype batch show {id}`, get its results with \
+         `tintype batch results {id} --wait`, or cancel it with `tintype batch cancel {id}`"
+    )
+}
+
+/// Survives a restart of the server.
 async fn poll_until_ended(client: &NativeClient, id: BatchId) -> anyhow::Result<Batch> {
-    let mut bar = None;
+    let mut bar: Option<ProgressBar> = None;
+    let mut failing_since = None;
     loop {
         let requested_at = Instant::now();
-        let batch = client.get_batch(id, LONG_POLL_SECONDS).await?;
-        let counts = batch.counts;
-        let bar = bar.get_or_insert_with(|| progress::bar(counts.total.into(), "generating"));
-        bar.set_position(u64::from(counts.done) + u64::from(counts.failed));
-        if &*batch.status == "ended" {
-            bar.finish_and_clear();
-            return Ok(batch);
+        match client.get_batch(id, LONG_POLL_SECONDS).await {
+            Ok(batch) => {
+                failing_since = None;
+                let counts = batch.counts;
+                let new_bar = || progress::bar(counts.total.into(), "generating");
+                let bar = bar.get_or_insert_with(new_bar);
+                bar.set_position(u64::from(counts.done) + u64::from(counts.failed));
+                if &*batch.status == "ended" {
+                    bar.finish_and_clear();
+                    return Ok(batch);
+                }
+            }
+            Err(error) if is_transient(&error) => {
+                let text = || note(&format!("{error:#}; the command keeps trying"));
+                let since = *failing_since.get_or_insert_with(|| {
+                    match &bar {
+                        Some(bar) => bar.suspend(text),
+                        None => text(),
+                    }
+                    requested_at
+                });
+                if since.elapsed() > MAX_OUTAGE {
+                    return Err(error);
+                }
+            }
+            Err(error) => return Err(error),
         }
         tokio::time::sleep(POLL_INTERVAL.saturating_sub(requested_at.elapsed())).await;
     }
@@ -285,11 +324,25 @@ async fn results(arguments: &Results) -> anyhow::Result<ExitCode> {
     let client = arguments.access.client()?;
     if arguments.wait {
         let interrupt = signal(SignalKind::interrupt())?;
+        // Fails at once if the server or the key is wrong.
+        client.get_batch(arguments.id, 0).await?;
         let ended = wait_until_ended(&client, arguments.id, interrupt).await?;
         if ended.is_none() {
             return Ok(ExitCode::from(INTERRUPTED));
         }
     }
+    // From the first use of the signal on, the process handles it, also after the wait.
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        written = write_results(&client, arguments) => written,
+        _ = interrupt.recv() => {
+            note("interrupted; repeat the command to continue");
+            Ok(ExitCode::from(INTERRUPTED))
+        }
+    }
+}
+
+async fn write_results(client: &NativeClient, arguments: &Results) -> anyhow::Result<ExitCode> {
     let Some(directory) = &arguments.output else {
         let mut out = io::stdout().lock();
         let write = |line: &[u8]| Ok(out.write_all(line).and_then(|()| out.write_all(b"\n"))?);
@@ -299,7 +352,7 @@ async fn results(arguments: &Results) -> anyhow::Result<ExitCode> {
             outcome => outcome.map(|()| ExitCode::SUCCESS),
         };
     };
-    downloads::run(&client, arguments.id, directory).await
+    downloads::run(client, arguments.id, directory).await
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
