@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 
 /// Chunks that are buffered for a slow receiver.
 const BUFFERED_CHUNKS: usize = 2;
-/// The file that lists images that retention has deleted.
+/// The file that lists images that retention has deleted. No image has this extension.
 const MISSING: &str = "missing.txt";
 
 /// Why an archive is incomplete.
@@ -57,8 +57,6 @@ async fn write(service: Data<JobService>, batch: Batch, pieces: &Pieces) -> Resu
     let failed = |error| Stop::Failed(io::Error::other(error));
     let mut archive = ZipArchive::default();
     let (mut names, mut missing) = (FileNames::default(), String::new());
-    // Reserves the name of the list.
-    names.assign("missing", 0);
     let (created, mut position) = (batch.created_at, 0);
     let mut jobs = Jobs::of(service.clone(), batch);
     loop {

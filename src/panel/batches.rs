@@ -26,7 +26,7 @@ use tintype_api::{Batch, Delivery};
 use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::job::{Job, JobState};
-use tintype_storage::domain::tier::Tier;
+use tintype_storage::domain::tier::{Mode, Tier};
 
 async fn find(
     of: &OfAccount,
@@ -195,8 +195,10 @@ struct RequestLine<'a> {
     aspect_ratio: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     resolution: Option<&'a str>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    input_images_urls: Vec<String>,
+    /// `None` for text-to-image. Empty if their object was deleted: such a request is refused, because without the images it would be
+    /// another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_images_urls: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     metadata: Option<&'a RawValue>,
 }
@@ -225,7 +227,10 @@ async fn request_line(jobs: &JobService, job: &Job) -> Result<Vec<u8>, Error> {
     let text = request_text::of(&jobs.images, &job.prompt).await;
     let text = text.map_err(unreadable)?;
     let metadata = text.as_ref().and_then(|it| it.metadata.as_deref());
-    let urls = input_urls(jobs, job).await.map_err(unreadable)?;
+    let urls = match job.mode {
+        Mode::TextToImage => None,
+        Mode::ImageToImage => Some(input_urls(jobs, job).await.map_err(unreadable)?),
+    };
     let line = RequestLine {
         custom_id: job.member().map(|it| it.custom_id()).unwrap_or_default(),
         model: job.tier.word(),

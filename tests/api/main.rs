@@ -68,6 +68,7 @@ mod nodes_changes;
 mod nodes_keys;
 mod nodes_slots;
 mod panel_audit;
+mod panel_batches;
 mod panel_favourites;
 mod panel_guard;
 mod panel_hourly;

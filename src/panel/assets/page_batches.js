@@ -45,9 +45,10 @@ function positionOf(field) {
   return `request ${Number(index) + 1}${rest ? `, ${rest}` : ""}`;
 }
 
-/** Splits an API error into position and text: the API puts the line at the start of the message. */
+/** Splits an API error into position and text: the API puts the line at the start of the message, and may name another request in it. */
 function located({ field, message }) {
-  const [, line, text] = message.match(/^on line (\d+): (.+)$/s) ?? [null, null, message];
+  const [, line, words] = message.match(/^on line (\d+): (.+)$/s) ?? [null, null, message];
+  const text = words.replace(/\brequests\[(\d+)\]/g, (_, index) => `request ${Number(index) + 1}`);
   return { where: line ? `line ${line}, ${positionOf(field)}` : positionOf(field), text: text === "is required" ? "Is missing." : sentence(text) };
 }
 
@@ -56,10 +57,13 @@ const faults = (errors) => h("div", { class: "sheet" }, h("div", { class: "scrol
   { title: "Error", kind: "wide", cell: (it) => h("span", { class: "wrap" }, it.text) },
 ], errors.map((it, at) => ({ ...located(it), at })), "Errors", (it) => String(it.at))));
 
-/** The failed requests of a batch as a file, without requests whose prompt was deleted. */
+/** Whether all parts of a request are still stored: of a deleted prompt and of deleted input URLs, only their absence is left. */
+const isWhole = ({ prompt, input_images_urls: urls }) => prompt !== null && urls?.length !== 0;
+
+/** The failed requests of a batch as a file, without requests of which a part was deleted. */
 async function failedOf(id, context) {
   const all = await lines(`${context.base}/batches/${encodeURIComponent(id)}/failed`, context.signal);
-  const whole = all.filter((line) => JSON.parse(line).prompt !== null);
+  const whole = all.filter((line) => isWhole(JSON.parse(line)));
   return { name: `failed-requests-of-${id.slice(-8)}.jsonl`, blob: new Blob([whole.join("\n")]), type: LINES, left: all.length - whole.length };
 }
 
@@ -144,7 +148,7 @@ function submitter(context) {
     const reload = h("button", { class: "button slim", type: "button", onclick: check }, "Check again");
     fill(shown,
       file ? chosen(file, checking || estimate ? null : reload) : null,
-      file?.left ? notice("warn", `${many(file.left, "failed request")} left out: the prompt was too long to store and is no longer available.`) : null,
+      file?.left ? notice("warn", `${many(file.left, "failed request")} left out: the prompt or the input URLs were too long for the record and are no longer stored.`) : null,
       checking ? h("p", { class: "muted" }, "Checking…") : null,
       error ? notice("bad", count ? "Nothing was submitted. Correct these errors in the file, and choose it again." : error.message) : null,
       count ? faults(error.errors) : null,

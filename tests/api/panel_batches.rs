@@ -1,0 +1,67 @@
+//! The batch pages of the panel: the file of the failed requests, and the archive of the images.
+
+use crate::support::Server;
+use crate::support::batches::{entry, entry_with};
+use serde_json::{Value, json};
+use std::io::Cursor;
+use zip::ZipArchive;
+
+/// The failed requests of a batch, as the panel submits them again.
+fn failed(server: &Server, account: &str, batch: &Value) -> Vec<Value> {
+    let id = batch["batch_id"].as_str().unwrap();
+    let path = format!("/accounts/{account}/batches/{id}/failed");
+    let call = server.operators_browser().call(server, "GET", &path);
+    let text = call.expect(200).text();
+    let line = |line: &str| serde_json::from_str(line).unwrap();
+    text.lines().map(line).collect()
+}
+
+#[test]
+fn a_request_whose_input_urls_were_deleted_does_not_become_text_to_image() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    // Too long for the record of the job.
+    let urls: Vec<String> = (0..14)
+        .map(|at| format!("http://127.0.0.1:1/{at}/{}", "z".repeat(1_900)))
+        .collect();
+    let long = entry_with(json!({"custom_id": "long", "input_images_urls": urls}));
+    let short = json!(["http://127.0.0.1:1/x.png"]);
+    let short = entry_with(json!({"custom_id": "short", "input_images_urls": short}));
+    let batch = server.submit(&customer, &[long.clone(), short.clone(), entry()]);
+    let ended = server.batch_ended(&customer, &batch);
+    assert_eq!(ended["counts"]["failed"], 2);
+    server.assert_settled();
+    assert_eq!(
+        failed(&server, &customer.account, &batch),
+        [long, short.clone()]
+    );
+    std::fs::remove_dir_all(server.objects().join("words")).unwrap();
+    let incomplete = entry_with(json!({"custom_id": "long", "input_images_urls": []}));
+    let found = failed(&server, &customer.account, &batch);
+    assert_eq!(found, [incomplete, short]);
+    let again = server.batch_call(&customer, &json!({ "requests": found }));
+    again.invalid(&["requests[0].input_images_urls"]);
+}
+
+#[test]
+fn images_have_the_same_names_in_the_archive_as_in_a_directory() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let named = |name: &str| entry_with(json!({ "custom_id": name }));
+    let requests = ["missing", "../a", "a_b", "A/B"].map(named);
+    let batch = server.submit(&customer, &requests);
+    server.batch_ended(&customer, &batch);
+    let id = batch["batch_id"].as_str().unwrap();
+    let path = format!("/accounts/{}/batches/{id}/pictures", customer.account);
+    let call = server.operators_browser().call(&server, "GET", &path);
+    let archive = call.expect(200).body;
+    let archive = ZipArchive::new(Cursor::new(archive)).unwrap();
+    let names: Vec<String> = archive
+        .file_names()
+        .map(|it| it.unwrap().into_owned())
+        .collect();
+    for name in ["missing.png", "_.._a.png", "a_b.png", "A_B-3.png"] {
+        assert!(names.iter().any(|it| it == name), "{name}: {names:?}");
+    }
+    server.assert_settled();
+}
