@@ -156,6 +156,12 @@ fn the_faults_of_a_file_are_listed_with_their_lines_and_the_file_stays_selected(
         browser
             .see("td", "cell begins with a quote that is never closed")
             .await;
+        let named = "{\"custom_id\": \"a\", \"model\": \"fast\", \"prompt\": \"a fox\", \"aspect_ratio\": \"1:1\"}\n";
+        choose(&browser, &file(".jsonl", &named.repeat(2))).await;
+        browser.see("td", "line 2, request 2, custom_id").await;
+        browser
+            .see("td", "Is also that of request 1 (line 1)")
+            .await;
         choose(
             &browser,
             &file(
