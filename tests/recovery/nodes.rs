@@ -5,7 +5,7 @@ mod account;
 #[path = "../../actors/tests/simulation/nodes/ports.rs"]
 mod ports;
 
-use account::{fox, only_backend, opened};
+use account::{fox, only_backend, opened, with_balance};
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use parking_lot::Mutex;
@@ -149,7 +149,10 @@ impl Node {
 }
 
 async fn open_account(store: &Store) {
-    let writes = opened(store, ACCOUNT, "100", Timestamp::from_millis(0));
+    let writes = opened(
+        store,
+        with_balance(ACCOUNT, "100", Timestamp::from_millis(0)),
+    );
     let (sender, durable) = oneshot::channel();
     store.commit(writes, |outcome| drop(sender.send(outcome)));
     durable.await.expect("an outcome").expect("an account");

@@ -1,6 +1,5 @@
 //! Samples: an account with one key, its jobs, and the route to the only backend.
 
-use super::limits::{limited, opening_balance};
 use tintype_actors::backends::{Route, Routes};
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
@@ -16,24 +15,28 @@ pub fn amount(text: &str) -> Amount {
     text.parse().expect("an amount")
 }
 
-/// The writes that open an account with a key of the same id, and with its limits.
-pub fn opened(store: &Store, id: AccountId, at: Timestamp) -> Writes {
-    let balance = amount(opening_balance(id));
-    let opening = LedgerEntry {
-        id: TransactionId(id.0),
-        kind: EntryKind::Deposit,
-        amount: balance,
-        balance_after: balance,
-        job: None,
-        reference: None,
-        created_at: at,
-    };
+/// An account with this balance, and its key of the same id.
+pub fn with_balance(id: AccountId, balance: &str, at: Timestamp) -> (Account, ApiKey) {
+    let balance = amount(balance);
     let account = Account {
         balances: Balances::default().deposit(balance).expect("a deposit"),
         ..Account::new(id, "an account".into(), at)
     };
-    let key = ApiKey::with_all_rights(KeyId(id.0), id, at);
-    let (account, key) = limited(account, key);
+    (account, ApiKey::with_all_rights(KeyId(id.0), id, at))
+}
+
+/// The writes that open this account with this key.
+pub fn opened(store: &Store, (account, key): (Account, ApiKey)) -> Writes {
+    let Account { id, balances, .. } = account;
+    let opening = LedgerEntry {
+        id: TransactionId(id.0),
+        kind: EntryKind::Deposit,
+        amount: balances.balance,
+        balance_after: balances.balance,
+        job: None,
+        reference: None,
+        created_at: account.created_at,
+    };
     let mut writes = store.open_account(&account, Some(&opening));
     writes.extend(store.put_key(&KeyHash([id.0.as_bytes()[15]; 32]), &key));
     writes

@@ -1,12 +1,13 @@
 //! The limits of a key and of an account. They hold over all nodes together, whichever of them decides.
 
-use super::account::amount;
+use super::account::{amount, with_balance};
 use super::scenario::ACCOUNTS;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::account_limits::AccountLimits;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::ledger::LedgerError;
+use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Key, Value};
 use tintype_storage::store::AcceptError;
 use tintype_storage::store::tables::{ACCOUNT_LOADS, ACCOUNTS as ACCOUNT_RECORDS};
@@ -19,15 +20,13 @@ const MAX_LIVE_OF_KEY: u32 = 6;
 const SCARCE: &str = "0.60";
 const MAX_LIVE_OF_ACCOUNT: u32 = 8;
 
-pub fn opening_balance(account: AccountId) -> &'static str {
-    match account == ACCOUNTS[2] {
+/// An account and its key with their limits.
+pub fn limited_account(id: AccountId, at: Timestamp) -> (Account, ApiKey) {
+    let balance = match id == ACCOUNTS[2] {
         true => SCARCE,
         false => UNLIMITED,
-    }
-}
-
-/// Gives an account and its key their limits.
-pub fn limited(account: Account, key: ApiKey) -> (Account, ApiKey) {
+    };
+    let (account, key) = with_balance(id, balance, at);
     if account.id == ACCOUNTS[1] {
         let key = ApiKey {
             spend_limit: Some(amount(SPEND_LIMIT)),

@@ -4,7 +4,7 @@ use super::account::{amount, fox, only_backend, opened};
 use super::deliveries::{NodeTransport, callback, registered, retry_delays};
 use super::engine::{NodeEngine, Stall};
 use super::generators::NodeGenerator;
-use super::limits::refusal;
+use super::limits::{limited_account, refusal};
 use super::ports::NoopPorts;
 use super::shared::{SLOTS, SharedState};
 use crate::rng::Rng;
@@ -432,7 +432,7 @@ fn open_accounts(memory: &Arc<MemoryEngine>) {
     let store = Store::new(Arc::clone(memory) as Arc<dyn Engine>);
     let at = Timestamp::from_millis(BEGIN - 1);
     for id in ACCOUNTS {
-        let mut writes = opened(&store, id, at);
+        let mut writes = opened(&store, limited_account(id, at));
         writes.extend(registered(&store, id, at));
         commit_and_wait(&**memory, writes).expect("an account");
     }
