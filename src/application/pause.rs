@@ -16,11 +16,16 @@ use tintype_actors::dispatch::DispatcherCommand;
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::pause::{Pause, PauseChange, PauseReasons, UnnamedPauses};
 use tintype_storage::domain::tier::Tier;
+use tintype_storage::engine::{EngineError, Read, TransactionNumbers};
 use tintype_storage::store::StoreError;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 /// How often a node reads switches that another node may have changed.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
+
+/// A decision takes some milliseconds. A longer transaction is that of another program.
+const MAX_DECISION_WAIT: Duration = Duration::from_secs(1);
+const DECISION_POLL: Duration = Duration::from_millis(2);
 
 /// The current switches. With several nodes they are read from the store, because another node may have changed them.
 ///
@@ -88,8 +93,30 @@ pub async fn change(
         let change =
             Change::under_lock(guard, writes).then(move || publish(&here, &dispatcher, known));
         core.commit_pause(pause.clone(), change).await?;
+        wait_for_decisions(|| core.store.engine().transactions()).await?;
     }
     Ok(pause)
+}
+
+/// Waits until every decision of a node that may have read the previous switches has ended, so that no call is accepted on them after
+/// the answer. A single process decides under the lock of the switches, and has no transactions.
+///
+/// # Errors
+/// The engine fails.
+async fn wait_for_decisions(
+    mut look: impl FnMut() -> Read<Option<TransactionNumbers>>,
+) -> Result<(), EngineError> {
+    let Some(TransactionNumbers { newest, .. }) = look().await? else {
+        return Ok(());
+    };
+    let deadline = Instant::now() + MAX_DECISION_WAIT;
+    while let Some(TransactionNumbers { oldest, .. }) = look().await?
+        && oldest <= newest
+        && Instant::now() < deadline
+    {
+        sleep(DECISION_POLL).await;
+    }
+    Ok(())
 }
 
 /// Publishes new switches to the interfaces and the dispatcher, under the lock so that both end with the same version.
@@ -116,4 +143,44 @@ fn facts(pause: &Pause) -> Value {
         facts["reasons"] = Value::Object(reasons.chain([project]).collect());
     }
     facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the looks in order, then the last one again.
+    fn looks(numbers: &[[i64; 2]]) -> impl FnMut() -> Read<Option<TransactionNumbers>> {
+        let mut numbers = numbers.iter().copied().peekable();
+        move || {
+            let found = match numbers.len() {
+                1 => numbers.peek().copied(),
+                _ => numbers.next(),
+            };
+            Ok(found.map(|[oldest, newest]| TransactionNumbers { oldest, newest })).into()
+        }
+    }
+
+    async fn waited(numbers: &[[i64; 2]]) -> Duration {
+        let began = Instant::now();
+        wait_for_decisions(looks(numbers)).await.unwrap();
+        began.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn earlier_transactions_are_waited_for_and_later_ones_are_not() {
+        assert_eq!(waited(&[]).await, Duration::ZERO, "a single process");
+        assert_eq!(waited(&[[9, 9], [10, 10]]).await, Duration::ZERO);
+        let later = [[5, 9], [5, 10], [9, 11], [10, 12]];
+        assert_eq!(waited(&later).await, DECISION_POLL * 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_transaction_that_another_program_keeps_open_delays_the_answer_by_a_second() {
+        let waited = waited(&[[5, 9]]).await;
+        assert!(
+            (MAX_DECISION_WAIT..MAX_DECISION_WAIT * 2).contains(&waited),
+            "{waited:?}"
+        );
+    }
 }

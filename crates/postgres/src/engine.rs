@@ -13,7 +13,7 @@ use std::time::Duration;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{
     Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, Latch, Pairs, Read, Round,
-    Snapshot, SnapshotError, Value, Wait as _, oversized,
+    Snapshot, SnapshotError, TransactionNumbers, Value, Wait as _, oversized,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::unconstrained;
@@ -117,6 +117,10 @@ impl Engine for PostgresEngine {
 
     fn time(&self) -> Read<Option<Timestamp>> {
         self.read(QueuedRead::Time)
+    }
+
+    fn transactions(&self) -> Read<Option<TransactionNumbers>> {
+        self.read(QueuedRead::Transactions)
     }
 
     fn round(self: Arc<Self>, round: Box<dyn Round>) {

@@ -3,7 +3,9 @@
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::{Direction, EngineError, Key, KeyRange, Pairs, Value};
+use tintype_storage::engine::{
+    Direction, EngineError, Key, KeyRange, Pairs, TransactionNumbers, Value,
+};
 use tokio::sync::{Notify, oneshot};
 
 /// The most reads per round trip.
@@ -19,6 +21,7 @@ pub enum QueuedRead {
     Count(KeyRange, Reply<usize>),
     /// The database's clock.
     Time(Reply<Option<Timestamp>>),
+    Transactions(Reply<Option<TransactionNumbers>>),
 }
 
 impl QueuedRead {
@@ -30,6 +33,7 @@ impl QueuedRead {
             Self::Scan(_, _, _, reply) => drop(reply.send(Err(error))),
             Self::Count(_, reply) => drop(reply.send(Err(error))),
             Self::Time(reply) => drop(reply.send(Err(error))),
+            Self::Transactions(reply) => drop(reply.send(Err(error))),
         }
     }
 
@@ -41,6 +45,7 @@ impl QueuedRead {
             Self::Scan(_, _, _, reply) => reply.is_closed(),
             Self::Count(_, reply) => reply.is_closed(),
             Self::Time(reply) => reply.is_closed(),
+            Self::Transactions(reply) => reply.is_closed(),
         }
     }
 }

@@ -5,13 +5,16 @@ use crate::engine_state::EngineState;
 use crate::fault::Fault;
 use crate::read_queue::QueuedRead;
 use crate::schema::{Part, Relation, parts};
-use crate::session::{READ_ONLY, explain};
+use crate::session::{READ_ONLY, Session, explain};
 use crate::statements::{PreparedSession, Statement};
 use futures_util::future::try_join_all;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::{Direction, EngineError, Key, KeyRange, Pairs, Value};
+use tintype_storage::engine::{
+    Direction, EngineError, Key, KeyRange, Pairs, TransactionNumbers, Value,
+};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Error, Row};
 
 /// Answers reads until the engine ends.
@@ -66,7 +69,29 @@ async fn answers(
     };
     let batch = batch_of(requests);
     let answers = read_alone(prepared, &batch);
-    shared.outages.response(answers).await
+    let mut answers = shared.outages.response(answers).await?;
+    let is_transactions = |it: &QueuedRead| matches!(it, QueuedRead::Transactions(_));
+    if requests.iter().any(is_transactions) {
+        let numbers = transactions(&prepared.session);
+        answers.transactions = shared.outages.response(numbers).await?;
+    }
+    Ok(answers)
+}
+
+/// Takes a number as the newest transaction. A snapshot alone would not show a transaction that is newer than all that have ended.
+async fn transactions(session: &Session) -> Result<Option<TransactionNumbers>, Error> {
+    let look = "SELECT txid_current(), txid_snapshot_xmin(txid_current_snapshot())";
+    let row = match session.row(look, &[]).await {
+        Err(error) if error.code() == Some(&SqlState::UNDEFINED_FUNCTION) => None,
+        row => row?,
+    };
+    row.map(|row| {
+        Ok(TransactionNumbers {
+            newest: row.try_get(0)?,
+            oldest: row.try_get(1)?,
+        })
+    })
+    .transpose()
 }
 
 /// Reads outside of a transaction. With a pooler, a transaction keeps one round trip's reads on one connection with this
@@ -111,6 +136,8 @@ pub struct BatchResults {
     pub counts: Vec<usize>,
     /// The database's clock, if requested.
     pub time: Option<Timestamp>,
+    /// If requested, and not from a snapshot.
+    pub transactions: Option<TransactionNumbers>,
 }
 
 impl BatchResults {
@@ -134,6 +161,7 @@ fn batch_of(requests: &[QueuedRead]) -> ReadBatch<'_> {
             }
             QueuedRead::Count(range, _) => batch.counts.push(range),
             QueuedRead::Time(_) => batch.time = true,
+            QueuedRead::Transactions(_) => {}
         }
     }
     batch
@@ -159,6 +187,7 @@ fn reply(requests: Vec<QueuedRead>, answers: &BatchResults) {
                 drop(reply.send(count.ok_or(EngineError::Stopped)));
             }
             QueuedRead::Time(reply) => drop(reply.send(Ok(answers.time))),
+            QueuedRead::Transactions(reply) => drop(reply.send(Ok(answers.transactions))),
         }
     }
 }
@@ -201,6 +230,7 @@ impl PreparedSession {
             scans,
             counts,
             time,
+            transactions: None,
         })
     }
 

@@ -4,7 +4,7 @@
 //! Days and months are UTC. A price counts on the day on which its job ends. Reserved prices always count, because they may be
 //! charged at any time: so no day and no month is ever charged more than its limit.
 //!
-//! If the clock is set back after the first charge of a day, later charges count in that day, whatever their date. So the earlier day
+//! If the clock is set back after the first charge of a day, later charges count in that day, even with an earlier date. So the earlier day
 //! may get more charges than its limit by date, but both days together never get more than two limits.
 
 use super::amount::{Amount, AmountError};

@@ -222,6 +222,15 @@ pub enum Direction {
 
 /// Stores keys and values in order.
 ///
+/// A look at the transactions of a database. Their numbers rise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransactionNumbers {
+    /// Every transaction with a smaller number has ended. Only transactions that lock or change records have numbers.
+    pub oldest: i64,
+    /// The number of this look. Transactions in progress have smaller numbers.
+    pub newest: i64,
+}
+
 /// Reads show only durable data: a commit becomes visible when its `done` is called, not before, so callers may be shown what
 /// was read. Commits become visible in the order of submission. `get` never sees a part of a commit; a concurrent scan may see
 /// some keys of a commit and miss others.
@@ -258,6 +267,11 @@ pub trait Engine: Send + Sync {
 
     /// The database's clock; `None` for an engine without a database. Nodes that share a database use its time.
     fn time(&self) -> Read<Option<Timestamp>> {
+        Ok(None).into()
+    }
+
+    /// The transactions of the database; `None` for an engine without a database, and for a database that does not number them.
+    fn transactions(&self) -> Read<Option<TransactionNumbers>> {
         Ok(None).into()
     }
 

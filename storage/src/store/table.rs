@@ -6,6 +6,7 @@ use super::{Store, StoreError, Write, Writes};
 use crate::engine::{Direction, Key, KeyRange, ReadRequest, ReadResults, Value};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
 /// Records per read.
 const STEP: usize = 1_000;
 

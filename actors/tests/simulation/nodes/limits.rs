@@ -1,4 +1,4 @@
-//! The limits of a key and of an account. They hold over all nodes together, whichever of them decides.
+//! The limits of a key and of an account. They hold over all nodes together.
 
 use super::account::{amount, with_balance};
 use super::scenario::ACCOUNTS;

@@ -98,6 +98,33 @@ impl Round for Look {
     }
 }
 
+/// Stays in its decision until the test lets it go on.
+struct Decide {
+    has_begun: std::sync::mpsc::Sender<()>,
+    may_end: Receiver<()>,
+    sender: std::sync::mpsc::Sender<Result<(), EngineError>>,
+}
+
+impl Round for Decide {
+    fn holds(&self) -> Vec<Key> {
+        vec![KEY.to_vec()]
+    }
+
+    fn needs(&self) -> Vec<ReadRequest> {
+        Vec::new()
+    }
+
+    fn decide(&mut self, _: &ReadResults) -> RoundStep {
+        self.has_begun.send(()).expect("the test listens");
+        self.may_end.recv().expect("the test goes on");
+        RoundStep::Write(vec![put("another", "1")])
+    }
+
+    fn done(self: Box<Self>, outcome: Result<(), EngineError>) {
+        self.sender.send(outcome).expect("the test listens");
+    }
+}
+
 fn increment(
     engine: &Arc<PostgresEngine>,
     fences: Option<NodeId>,
@@ -120,6 +147,34 @@ fn rounds_of_several_nodes_on_one_key_are_serialized() {
         outcome.recv().expect("an outcome").expect("a commit");
     }
     assert_eq!(get(&*nodes[1], "a number").as_deref(), Some("180"));
+}
+
+#[test]
+fn a_decision_in_progress_at_another_node_is_seen_until_it_ends() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    let [one, other] = [1, 2].map(|number| join(&database, number));
+    commit_and_wait(&*one, vec![put("a number", "0")]).expect("a commit");
+    let ((has_begun, begun), (end, may_end)) = (channel(), channel());
+    let (sender, outcome) = channel();
+    Arc::clone(&one).round(Box::new(Decide {
+        has_begun,
+        may_end,
+        sender,
+    }));
+    begun.recv().expect("a decision");
+    let look = || {
+        let look = other.transactions().wait().expect("a read");
+        look.expect("PostgreSQL numbers its transactions")
+    };
+    let first = look();
+    assert!(look().oldest < first.newest);
+    end.send(()).expect("the decision waits");
+    outcome.recv().expect("an outcome").expect("a commit");
+    // Other tests have short transactions on the same server.
+    while look().oldest <= first.newest {
+        std::thread::yield_now();
+    }
 }
 
 #[test]
