@@ -1,18 +1,20 @@
 //! A change at one node holds at all nodes from its answer on, and concurrent changes do not overwrite each other.
 
 use crate::support::http::{Answer, Request, all_at_once};
-use crate::support::nodes::two_nodes;
+use crate::support::nodes::{SharedRecords, two_nodes};
 use crate::support::{Options, Server, fox, until};
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 use tintype::application::pause;
 use tintype::server::bootstrap;
 use tintype_storage::domain::pause::Pause;
-use tintype_storage::engine::{Engine, commit_and_wait};
+use tintype_storage::engine::{Engine, Holds, Read, TransactionNumbers, commit_and_wait};
 use tintype_storage::store::tables::PAUSE;
 use tintype_storage::testing::failing::FailingEngine;
+use tintype_storage::testing::layer::Layer;
 use tintype_storage::testing::memory::MemoryEngine;
 
 const FAST: &str = "/nb/text-generations";
@@ -145,6 +147,51 @@ fn a_pause_at_one_node_applies_at_the_other() {
         let job = one.generation(&customer, FAST, &fox()).expect(202).job_id();
         other.job_once(&customer, &job, "done");
     }
+}
+
+/// Records of a database in which a decision at another node is in progress.
+#[derive(Default)]
+struct BusyDatabase {
+    records: SharedRecords,
+    looks: AtomicI64,
+    has_ended: AtomicBool,
+}
+
+impl Layer for BusyDatabase {
+    fn inner(&self) -> Arc<dyn Engine> {
+        self.records.inner()
+    }
+
+    fn holds(&self) -> &Arc<Holds> {
+        self.records.holds()
+    }
+
+    fn transactions(&self) -> Read<Option<TransactionNumbers>> {
+        let newest = 10 + self.looks.fetch_add(1, Ordering::Relaxed);
+        let oldest = match self.has_ended.load(Ordering::Relaxed) {
+            true => newest,
+            false => 1,
+        };
+        Ok(Some(TransactionNumbers { oldest, newest })).into()
+    }
+}
+
+#[test]
+fn decisions_10_a_pause_is_answered_after_the_decisions_that_may_not_have_seen_it() {
+    let database = Arc::new(BusyDatabase::default());
+    let server = Server::with(Options::new().behind(&database));
+    let paused = json!({"tiers": {"fast": true}});
+    thread::scope(|scope| {
+        let pause = scope.spawn(|| server.admin("PUT", "/pause").json(&paused).expect(200));
+        until("the pause waits", || {
+            database.looks.load(Ordering::Relaxed) > 5
+        });
+        assert!(!pause.is_finished());
+        let known = server.admin("GET", "/pause").expect(200).json();
+        assert_eq!(known["tiers"]["fast"], true, "it holds already");
+        database.has_ended.store(true, Ordering::Relaxed);
+        pause.join().unwrap();
+    });
 }
 
 #[test]

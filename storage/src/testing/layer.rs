@@ -3,7 +3,7 @@
 use crate::domain::ids::NodeId;
 use crate::engine::{
     Commit, Direction, Engine, EngineError, EngineStats, Holds, Key, KeyRange, Read, ReadRequest,
-    ReadResults, Round, RoundStep, Snapshot, SnapshotError, Value,
+    ReadResults, Round, RoundStep, Snapshot, SnapshotError, TransactionNumbers, Value,
 };
 use std::sync::Arc;
 
@@ -38,6 +38,11 @@ pub trait Layer: Send + Sync + 'static {
     /// Called after each scan.
     fn after_scan(&self) -> Result<(), EngineError> {
         Ok(())
+    }
+
+    /// See [`Engine::transactions`].
+    fn transactions(&self) -> Read<Option<TransactionNumbers>> {
+        self.inner().transactions()
     }
 
     /// See [`Engine::close`].
@@ -86,6 +91,10 @@ impl<L: Layer> Engine for L {
 
     fn stats(&self) -> EngineStats {
         self.inner().stats()
+    }
+
+    fn transactions(&self) -> Read<Option<TransactionNumbers>> {
+        Layer::transactions(self)
     }
 
     fn room_for_bulk(&self) -> Read<()> {
