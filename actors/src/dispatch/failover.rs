@@ -1,9 +1,9 @@
 //! The tries of a run: on its first backend, then on the tier's other backends in order, until one returns an image that can be stored.
 
+use super::backend_tries::Tries;
 use super::context::DispatchContext;
 use super::run_deadline::RunDeadline;
 use super::run_log::RunLog;
-use super::tries::Tries;
 use crate::backends::{BackendLease, Route};
 use crate::ports::{GenerateError, GenerationTask, Progress};
 use std::sync::atomic::Ordering;

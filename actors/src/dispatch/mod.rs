@@ -1,6 +1,7 @@
 //! Running jobs: the dispatcher decides which job is next, and a job actor runs one job to its end.
 
 pub(crate) mod abandoned_jobs;
+mod backend_tries;
 pub mod backoff;
 mod context;
 mod cut_off;
@@ -14,7 +15,6 @@ mod progress;
 mod run;
 mod run_deadline;
 mod run_log;
-mod tries;
 
 pub(crate) use context::DispatchContext;
 pub(crate) use cut_off::CutOff;

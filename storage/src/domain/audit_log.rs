@@ -1,8 +1,8 @@
 //! The audit log: who changed what in the operator API or the panel, when, and the values before and after.
 
+use super::enum_words::words;
 use super::ids::{AccountId, AuditId};
 use super::time::Timestamp;
-use super::words::words;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 

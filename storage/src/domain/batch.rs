@@ -1,10 +1,10 @@
 //! A batch: many requests in one call, accepted all or none.
 
 use super::amount::Amount;
+use super::enum_words::words;
 use super::ids::{AccountId, BatchId, JobId, KeyId};
 use super::job::{Callback, JobState, PromptRef};
 use super::time::Timestamp;
-use super::words::words;
 use serde::{Deserialize, Serialize};
 
 /// The accepted batch. Immutable.

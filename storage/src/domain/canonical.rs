@@ -4,8 +4,8 @@
 //! the text equals the output of the receiver's own serialiser. Serialisers differ, so there are two encodings: Python's and
 //! JavaScript's.
 
+use super::enum_words::words;
 use super::json::Json;
-use super::words::words;
 use serde::{Deserialize, Serialize};
 
 words!(

@@ -2,11 +2,11 @@
 //!
 //! Each attempt builds the body anew, with a fresh download URL.
 
+use super::enum_words::words;
 use super::ids::{AccountId, BatchId, JobId, id};
 use super::job::Callback;
 use super::time::Timestamp;
 use super::webhook::{Webhook, WebhookId};
-use super::words::words;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use uuid::Uuid;

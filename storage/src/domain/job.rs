@@ -3,11 +3,11 @@
 use super::amount::Amount;
 use super::aspect_ratio::{AspectChoice, AspectRatio};
 use super::batch_member::{BatchMember, InputUrls};
+use super::enum_words::words;
 use super::ids::{AccountId, JobId, KeyId};
 use super::tier::{Mode, Resolution, Tier};
 use super::time::Timestamp;
 use super::webhook::WebhookId;
-use super::words::words;
 use serde::{Deserialize, Serialize};
 
 /// The `error` of a canceled job.

@@ -1,9 +1,9 @@
 //! The balances of an account: hold, settle, release, deposit, and their invariants.
 
 use super::amount::{Amount, AmountError};
+use super::enum_words::words;
 use super::ids::{JobId, TransactionId};
 use super::time::Timestamp;
-use super::words::words;
 use serde::{Deserialize, Serialize};
 
 /// Every step keeps `0 <= reserved <= balance` and `deposited - charged = balance`.

@@ -14,6 +14,7 @@ pub mod canonical;
 pub mod catalog;
 pub mod daily_usage;
 pub mod delivery;
+pub mod enum_words;
 pub mod file_batch;
 #[cfg(test)]
 mod golden;
@@ -41,4 +42,3 @@ pub mod tier;
 pub mod time;
 pub mod verification;
 pub mod webhook;
-pub mod words;

@@ -1,8 +1,8 @@
 //! The people of an account, their invitations and their panel sessions.
 
+use super::enum_words::words;
 use super::ids::{AccountId, id};
 use super::time::Timestamp;
-use super::words::words;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;

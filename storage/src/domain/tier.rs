@@ -1,6 +1,6 @@
 //! The three models, the two modes and the three image sizes.
 
-use super::words::words;
+use super::enum_words::words;
 use serde::{Deserialize, Serialize};
 
 words!(

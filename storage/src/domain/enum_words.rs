@@ -28,11 +28,11 @@ macro_rules! words {
         }
 
         impl std::str::FromStr for $name {
-            type Err = $crate::domain::words::UnknownWord;
+            type Err = $crate::domain::enum_words::UnknownWord;
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 let mut all = Self::ALL.into_iter();
-                all.find(|it| it.word() == text).ok_or($crate::domain::words::UnknownWord)
+                all.find(|it| it.word() == text).ok_or($crate::domain::enum_words::UnknownWord)
             }
         }
     };
