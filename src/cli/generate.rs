@@ -2,7 +2,7 @@
 //!
 //! The embedded server keeps its data in a temporary directory, or in `--data-dir`, and listens on a free loopback port.
 
-use super::native_client::NativeClient;
+use super::native_client::{NativeClient, repeat_advice};
 use super::option_names;
 use super::output::{note, print};
 use super::output_file;
@@ -312,18 +312,16 @@ async fn generate_on_server(client: &NativeClient, arguments: &Arguments) -> any
     let progress = progress::spinner("sending");
     let key = arguments.idempotency_key.clone();
     let key = key.unwrap_or_else(|| Uuid::new_v4().to_string());
-    let repeat = format!("repeat the command with --idempotency-key {key}");
     let status_url = tokio::select! {
         created = submit(client, arguments, &arguments.input, &key) => created?,
-        _ = stop_signals.next() => bail!(
-            "interrupted; the request may have arrived: {repeat}, which creates one job"
-        ),
+        _ = stop_signals.next() => bail!("interrupted; {}", repeat_advice(&key, "job")),
     };
-    let advice = format!("the server accepted the job; {repeat} to get its image");
+    let repeat = format!("repeat the command with --idempotency-key {key} to get its image");
+    let advice = format!("the server accepted the job; {repeat}");
     tokio::select! {
         image = receive(client, &status_url, &progress, &advice) => image,
         _ = stop_signals.next() => bail!(
-            "interrupted; the server accepted the job and continues: {repeat} to get its image"
+            "interrupted; the server accepted the job and continues: {repeat}"
         ),
     }
 }

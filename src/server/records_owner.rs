@@ -1,17 +1,16 @@
 //! The owner of the records. Another user, such as root, must not open them: the server could not open the files that this user would
 //! create there, and would not start any more.
 
+use nix::unistd::{Uid, User};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-const USERS: &str = "/etc/passwd";
-
 /// Why this process must not write to a directory that exists, and what to do.
 pub fn fault(directory: &Path) -> Option<String> {
     let owner = fs::metadata(directory).ok()?.uid();
-    if fs::metadata("/proc/self").is_ok_and(|it| it.uid() == owner) {
+    if Uid::effective().as_raw() == owner {
         return None;
     }
     // On some file systems, such as those shared with a virtual machine, every file belongs to the same user. If no file can be created,
@@ -33,13 +32,8 @@ fn owner_of_new_file(directory: &Path) -> io::Result<u32> {
 
 /// The name of a user, or `#` and the number, which `sudo` accepts too.
 fn user_name(uid: u32) -> String {
-    let users = fs::read_to_string(USERS).unwrap_or_default();
-    let name = users.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)?.parse() == Ok(uid)).then_some(name)
-    });
-    name.map_or_else(|| format!("#{uid}"), str::to_owned)
+    let user = User::from_uid(Uid::from_raw(uid)).ok().flatten();
+    user.map_or_else(|| format!("#{uid}"), |it| it.name)
 }
 
 #[cfg(test)]
