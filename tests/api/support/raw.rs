@@ -164,6 +164,8 @@ impl Wire {
     fn more(&mut self) -> bool {
         let mut buffer = [0; 16_384];
         match self.stream.read(&mut buffer) {
+            // A signal, such as that of a debugger, is no answer.
+            Err(error) if error.kind() == ErrorKind::Interrupted => self.more(),
             Ok(0) => false,
             Ok(count) => {
                 self.read.extend(&buffer[..count]);
