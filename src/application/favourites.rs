@@ -32,10 +32,11 @@ pub async fn add(
     id: &str,
 ) -> Result<(), Error> {
     let core = &jobs.core;
-    let job = jobs::find(core, account, id).await?;
+    jobs::find(core, account, id).await?;
     caller.change(core, account).await?;
-    // Retention takes the same lock, so it cannot remove the image meanwhile.
+    // Retention takes the same lock, so it cannot remove the job or its image meanwhile.
     let guard = core.locks.favourites.lock().await?;
+    let job = jobs::find(core, account, id).await?;
     if core.store.is_favourite(account, job.id).await? {
         return Ok(());
     }

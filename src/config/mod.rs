@@ -103,6 +103,9 @@ impl Config {
         let mut root = reader::Section::root(&tree, &context);
         let backends = backends::read(root.section("backends"));
         let storage = sections::storage(root.section("storage"));
+        let webhooks = Webhooks::read(root.section("webhooks"));
+        let results = Results::read(root.section("results"));
+        let idempotency = Idempotency::read(root.section("idempotency"));
         let config = Self {
             server: Server::read(root.section("server")),
             cluster: sections::cluster(root.section("cluster"), storage.url.is_some()),
@@ -111,13 +114,13 @@ impl Config {
             operator: sections::operator(root.section("operator")),
             audit: Audit::read(root.section("audit")),
             egress: Egress::read(root.section("egress")),
-            webhooks: Webhooks::read(root.section("webhooks")),
             inputs: Inputs::read(root.section("inputs")),
-            results: Results::read(root.section("results")),
-            jobs: Jobs::read(root.section("jobs")),
+            jobs: sections::jobs(root.section("jobs"), &results, &webhooks, &idempotency),
+            webhooks,
+            results,
+            idempotency,
             batches: Batches::read(root.section("batches")),
             compat: Compat::read(root.section("compat")),
-            idempotency: Idempotency::read(root.section("idempotency")),
             limits: Limits::read(root.section("limits")),
             billing: Billing::read(root.section("billing")),
             first_run: FirstRun::read(root.section("first_run")),

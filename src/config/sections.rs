@@ -259,7 +259,51 @@ section! {
         pub max_creations_under_way: usize = integer(2..=1_000_000),
         /// Of a whole run, with all attempts and backends.
         timeout_seconds: u64 = integer(1..=86_400) => timeout: Duration = Duration::from_secs,
+        /// 0: ended jobs are kept for ever.
+        pub(super) retention_days: u64 = integer(0..=36_500)
+            => retention: Option<Duration> = days,
     }
+}
+
+/// Reads `[jobs]`. A job must not be deleted before its image, its delivery and the use of its idempotency key.
+pub(super) fn jobs(
+    section: Section<'_>,
+    results: &Results,
+    webhooks: &Webhooks,
+    idempotency: &Idempotency,
+) -> Jobs {
+    let (context, location) = (
+        section.context,
+        section.location_of("retention_days").clone(),
+    );
+    let jobs = Jobs::read(section);
+    let days = jobs.retention_days;
+    let dependents = [
+        ("results.retention_days", results.retention_days, "images"),
+        (
+            "webhooks.delivery_retention_days",
+            webhooks.delivery_retention_days,
+            "deliveries",
+        ),
+    ];
+    let too_short = dependents
+        .into_iter()
+        .find_map(|(key, kept, what)| match kept {
+            0 => Some(format!("`{key} = 0` keeps {what} forever")),
+            _ => (kept > days).then(|| format!("`{key} = {kept}` keeps {what} for longer")),
+        });
+    let hours = idempotency.retention_hours;
+    let too_short = too_short.or_else(|| {
+        (hours > days * 24)
+            .then(|| format!("`idempotency.retention_hours = {hours}` keeps their keys for longer"))
+    });
+    if let Some(reason) = too_short.filter(|_| days > 0) {
+        let message = format!("{days} days would delete jobs too early, because {reason}");
+        context
+            .faults
+            .push(&location, "jobs.retention_days", message);
+    }
+    jobs
 }
 
 section! {

@@ -1,6 +1,7 @@
 //! Sweeps remove expired records and images, step by step, so that each commit stays small.
 
 use super::orphaned_objects::{self, ObjectKind};
+use crate::application::commit::Change;
 use crate::application::core::Core;
 use crate::application::services::JobService;
 use crate::application::settings::Settings;
@@ -39,6 +40,10 @@ pub struct Sweeps {
     deliveries: Key,
     uploaded_files: Key,
     failed_batches: Key,
+    old_batches: Key,
+    old_jobs: Key,
+    /// All jobs that ended before this day are deleted.
+    first_kept_day: Option<i64>,
 }
 
 impl Default for Sweeps {
@@ -55,6 +60,9 @@ impl Sweeps {
             deliveries: Key::new(),
             uploaded_files: Key::new(),
             failed_batches: Key::new(),
+            old_batches: Key::new(),
+            old_jobs: Key::new(),
+            first_kept_day: None,
         }
     }
 
@@ -67,6 +75,7 @@ impl Sweeps {
         remove_old_thumbnails(jobs).await;
         remove_orphans(jobs, &orphaned_objects::INPUTS).await;
         self.forget_old_deliveries(core, settings).await;
+        self.forget_old_jobs(core, settings).await;
         self.forget_old_files(core, settings).await;
         remove_orphans(jobs, &orphaned_objects::UPLOADED_FILES).await;
         sessions::forget_old(core).await;
@@ -103,6 +112,29 @@ impl Sweeps {
         sweep(steps, &mut self.failed_batches, forget_batches).await;
     }
 
+    /// Deletes jobs and batches that ended before the retention period. Retention counts whole days, so this happens once a day.
+    pub async fn forget_old_jobs(&mut self, core: &Core, settings: &Settings) {
+        let Some(age) = settings.config.jobs.retention() else {
+            return;
+        };
+        let first_kept = core.now().minus(age).day();
+        if self.first_kept_day == Some(first_kept) {
+            return;
+        }
+        let steps = self.limits.steps;
+        let forget_batches = async |cursor: &[u8]| {
+            let found = core.store.forget_batches(first_kept, cursor).await;
+            commit_step(core, found, "batches").await
+        };
+        let forget_jobs = async |cursor: &[u8]| forget_jobs(core, first_kept, cursor).await;
+        // The jobs of a batch are deleted after the batch.
+        if sweep(steps, &mut self.old_batches, forget_batches).await
+            && sweep(steps, &mut self.old_jobs, forget_jobs).await
+        {
+            self.first_kept_day = Some(first_kept);
+        }
+    }
+
     /// Removes deliveries that ended before the retention period.
     pub async fn forget_old_deliveries(&mut self, core: &Core, settings: &Settings) {
         let Some(age) = settings.config.webhooks.delivery_retention() else {
@@ -126,17 +158,18 @@ impl Sweeps {
     }
 }
 
-/// Repeats a step until it fails or the cursor, which each step advances, is empty.
-async fn sweep(steps: usize, cursor: &mut Key, step: impl AsyncFn(&[u8]) -> Option<Key>) {
+/// Repeats a step until it fails or the cursor, which each step advances, is empty. Returns whether it reached that end.
+async fn sweep(steps: usize, cursor: &mut Key, step: impl AsyncFn(&[u8]) -> Option<Key>) -> bool {
     for _ in 0..steps {
         let Some(next) = step(cursor).await else {
-            return;
+            return false;
         };
         *cursor = next;
         if cursor.is_empty() {
-            return;
+            return true;
         }
     }
+    false
 }
 
 /// Commits the writes of a sweep step and returns the cursor of the next step. `None` if the step failed.
@@ -155,6 +188,28 @@ async fn commit_step(
             None
         }
     }
+}
+
+/// Deletes old jobs from the cursor on, and returns the cursor of the next step. `None` if the step failed.
+async fn forget_jobs(core: &Core, first_kept: i64, cursor: &[u8]) -> Option<Key> {
+    let find = async || {
+        let found = core.store.forget_jobs(first_kept, cursor).await;
+        found
+            .inspect_err(|error| tracing::error!(%error, "could not remove old jobs"))
+            .ok()
+    };
+    let (writes, next) = find().await?;
+    if writes.is_empty() {
+        return Some(next);
+    }
+    // A person may mark a favourite meanwhile, so the deletion reads again under the lock of favourites.
+    let guard = core.locks.favourites.lock().await;
+    let guard = guard
+        .inspect_err(|error| tracing::warn!(%error, "could not continue to remove old jobs"))
+        .ok()?;
+    let (writes, next) = find().await?;
+    core.commit(Change::under_lock(guard, writes)).await.ok()?;
+    Some(next)
 }
 
 async fn forget_audit_log(core: &Core, settings: &Settings) {

@@ -196,7 +196,9 @@ fn jobs_of_a_batch_wait_behind_the_single_ones() {
     single["prompt"] = json!("single");
     let call = server.generation(&customer, "/nb/text-generations", &single);
     let job = call.expect(202).job_id();
-    assert_eq!(server.job(&customer, &job)["queue_position"], 1);
+    server.assert_visible("the single job is next", || {
+        server.job(&customer, &job)["queue_position"] == 1
+    });
     server.generator.release_all();
     server.batch_ended(&customer, &batch);
     server.job_once(&customer, &job, "done");
@@ -286,7 +288,9 @@ fn delete_cancels_the_queued_jobs() {
     assert!(results[1..].iter().all(|it| it["error"] == "canceled"));
     // The canceled jobs have freed their slots in the queue.
     let job = server.create(&customer);
-    assert_eq!(server.job(&customer, &job)["queue_position"], 1);
+    server.assert_visible("the new job is next", || {
+        server.job(&customer, &job)["queue_position"] == 1
+    });
     server.generator.release_all();
     let ended = server.batch_ended(&customer, &batch);
     assert_eq!(ended["counts"]["done"], 1);

@@ -222,4 +222,30 @@ fn a_retention_of_zero_days_never_expires() {
         .config();
     assert_eq!(c.results.retention(), None);
     assert_eq!(c.webhooks.delivery_retention(), None);
+    assert_eq!(c.jobs.retention(), None, "the default");
+}
+
+#[test]
+fn jobs_are_kept_at_least_as_long_as_what_refers_to_them() {
+    let in_file = |days: &str, others: &str| {
+        let text = format!("jobs.retention_days = {days}\n{others}");
+        TestConfig::file(&text).faults().join("\n")
+    };
+    let config = TestConfig::file("jobs.retention_days = 30").config();
+    assert_eq!(
+        config.jobs.retention(),
+        Some(Duration::from_secs(30 * 86_400))
+    );
+    assert_eq!(
+        in_file("7", ""),
+        "config.toml:1: jobs.retention_days: 7 days would delete jobs too early, because `results.retention_days = 30` keeps \
+         images for longer"
+    );
+    let fault = in_file("7", "results.retention_days = 7");
+    assert!(fault.ends_with("`webhooks.delivery_retention_days = 30` keeps deliveries for longer"));
+    let fault = in_file("90", "webhooks.delivery_retention_days = 0");
+    assert!(fault.ends_with("`webhooks.delivery_retention_days = 0` keeps deliveries forever"));
+    let fault = in_file("30", "idempotency.retention_hours = 721");
+    assert!(fault.ends_with("`idempotency.retention_hours = 721` keeps their keys for longer"));
+    assert_eq!(in_file("0", "idempotency.retention_hours = 721"), "");
 }

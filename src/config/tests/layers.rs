@@ -42,6 +42,9 @@ const KEYS: [(&str, [&str; 3], Read); 20] = [
     ("results.retention_days", ["1", "2", "0"], |c| {
         c.results.retention_days.to_string()
     }),
+    ("jobs.retention_days", ["31", "32", "0"], |c| {
+        c.jobs.retention_days.to_string()
+    }),
     ("jobs.max_runs", ["1", "2", "4"], |c| {
         c.jobs.max_runs.to_string()
     }),

@@ -44,6 +44,13 @@ impl SearchBlock {
         None
     }
 
+    /// Builds the block of exactly these jobs and returns it with the last one; `None` if there are none.
+    pub fn of(jobs: &[Job]) -> Option<(JobId, Self)> {
+        let (first, last) = (jobs.first()?.id, jobs.last()?.id);
+        let words = join_words(jobs.iter().flat_map(words_of).collect());
+        Some((last, Self { first, words }))
+    }
+
     /// Can one of the block's jobs have a prompt with all of these words? `words` are in lower case and without white space.
     pub fn may_hold(&self, words: &[String]) -> bool {
         let Some(own) = &self.words else {
@@ -54,8 +61,7 @@ impl SearchBlock {
 
     /// Are the block's words those of `jobs`, which are all of its jobs?
     pub fn is_of(&self, jobs: &[Job]) -> bool {
-        let words = jobs.iter().flat_map(words_of).collect();
-        jobs.first().is_some_and(|job| job.id == self.first) && self.words == join_words(words)
+        Self::of(jobs).is_some_and(|(_, of_jobs)| of_jobs == *self)
     }
 }
 

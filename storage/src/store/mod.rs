@@ -17,6 +17,7 @@ mod idempotency;
 mod job_lists;
 mod jobs;
 mod last_export;
+mod old_jobs;
 mod operator_events;
 mod people;
 mod records;

@@ -115,6 +115,8 @@ tables! {
     OPERATOR_SESSIONS: () => Generation = b"soperator sessions" "operator_sessions";
     /// Deliveries of earlier ends may have been deleted: verification distinguishes a deleted delivery from a lost one.
     DELIVERIES_FORGOTTEN: () => Timestamp = b"sdeliveries forgotten before" "deliveries_forgotten";
+    /// Jobs that ended before this time may have been deleted: verification then relies on the daily usage.
+    JOBS_FORGOTTEN: () => Timestamp = b"sjobs forgotten before" "jobs_forgotten";
     /// The service has had a first key: if the operator removes all keys, it creates no other.
     FIRST_KEY: () => Mark = b"sfirst key" "first_key";
     /// A load into a database is in progress: the records are incomplete.

@@ -7,6 +7,7 @@ use crate::domain::delivery::{Delivery, DeliveryId};
 use crate::domain::file_batch::Validation;
 use crate::domain::ids::{AccountId, BatchId};
 use crate::domain::job::{Job, JobState};
+use crate::domain::time::Timestamp;
 use crate::engine::Wait as _;
 use crate::store::tables::{BATCH_PROGRESS, BATCHES, ENDED_JOBS, FILE_BATCHES, LIVE_JOBS};
 use crate::store::{All, Store, StoreError};
@@ -34,10 +35,11 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
             Ok(())
         })
         .wait()?;
+    let jobs_forgotten = store.jobs_forgotten().wait()?;
     for table in [&LIVE_JOBS, &ENDED_JOBS] {
         table
             .each(store, &All, |_, job| {
-                add(&job, &mut sums, report);
+                add(&job, &mut sums, jobs_forgotten, report);
                 Ok(())
             })
             .wait()?;
@@ -86,11 +88,24 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
         .wait()
 }
 
-fn add(job: &Job, sums: &mut HashMap<(AccountId, BatchId), Sums>, report: &mut Report) {
+/// `jobs_forgotten`: batches that ended before this time may have been deleted, and some of their jobs not.
+fn add(
+    job: &Job,
+    sums: &mut HashMap<(AccountId, BatchId), Sums>,
+    jobs_forgotten: Timestamp,
+    report: &mut Report,
+) {
     let Some(member) = job.member() else {
         return;
     };
     let Some(of_batch) = sums.get_mut(&(job.account, member.batch)) else {
+        if job
+            .state
+            .finished_at()
+            .is_some_and(|at| at < jobs_forgotten)
+        {
+            return;
+        }
         report.fault(format!(
             "job {} is of batch {}, which account {} does not have",
             job.id, member.batch, job.account
@@ -176,6 +191,7 @@ pub(super) fn verify_batch_delivery(
         ));
     }
     match store.batch(account, batch).wait()? {
+        None if delivery.created_at < store.jobs_forgotten().wait()? => {}
         None => report.fault(format!(
             "delivery {id} is of batch {batch}, which account {account} does not have"
         )),

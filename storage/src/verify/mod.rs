@@ -12,6 +12,7 @@ use crate::domain::account::Account;
 use crate::domain::amount::Amount;
 use crate::domain::api_key::ApiKey;
 use crate::domain::audit_log::AuditEntry;
+use crate::domain::daily_usage::DailyUsage;
 use crate::domain::ids::{AccountId, JobId, KeyId};
 use crate::domain::job::{Job, JobState};
 use crate::domain::ledger::{EntryKind, LedgerEntry};
@@ -19,9 +20,10 @@ use crate::domain::spending::Spending;
 use crate::domain::time::Timestamp;
 use crate::engine::Wait as _;
 use crate::store::tables::{
-    API_KEY_SPENDING, API_KEYS, AUDIT_LOG, ENDED_JOBS, LEDGER, LIVE_JOBS, RETIRED_API_KEYS,
+    API_KEY_SPENDING, API_KEYS, AUDIT_LOG, DAILY_USAGE, ENDED_JOBS, LEDGER, LIVE_JOBS,
+    RETIRED_API_KEYS,
 };
-use crate::store::{All, Store, StoreError};
+use crate::store::{All, DailyUsageKey, Store, StoreError};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What a verification has read, and the faults that it has found.
@@ -60,6 +62,23 @@ struct Sums {
     charged: Amount,
 }
 
+impl Totals {
+    /// Adds done jobs that ended on a day.
+    fn add_done(
+        &mut self,
+        account: AccountId,
+        key: KeyId,
+        day: i64,
+        price: Amount,
+        report: &mut Report,
+    ) {
+        let of_account = self.accounts.entry(account).or_default();
+        add(report, &mut of_account.done, price);
+        add(report, of_account.days.entry(day).or_default(), price);
+        add(report, self.spent.entry(key).or_default(), price);
+    }
+}
+
 impl Report {
     fn fault(&mut self, text: String) {
         if self.faults.len() < MAX_FAULTS {
@@ -69,8 +88,9 @@ impl Report {
 }
 
 /// What the records so far add up to.
-#[derive(Default)]
 struct Totals {
+    /// Jobs that ended before this time may have been deleted. The daily usage has their prices.
+    jobs_forgotten: Timestamp,
     /// Of the accounts whose own record has not been read.
     accounts: HashMap<AccountId, Sums>,
     /// The prices of the done jobs of each key.
@@ -80,9 +100,14 @@ struct Totals {
 /// Verifies a store without other users. `visit_job` receives each job, to check its objects elsewhere.
 pub fn verify(store: &Store, mut visit_job: impl FnMut(&Job)) -> Result<Report, StoreError> {
     let mut report = Report::default();
-    let mut totals = Totals::default();
+    let mut totals = Totals {
+        jobs_forgotten: store.jobs_forgotten().wait()?,
+        accounts: HashMap::new(),
+        spent: HashMap::new(),
+    };
     verify_live_jobs(store, &mut visit_job, &mut totals, &mut report)?;
     verify_ended_jobs(store, &mut visit_job, &mut totals, &mut report)?;
+    add_forgotten_jobs(store, &mut totals, &mut report)?;
     verify_ledger(store, &mut totals, &mut report)?;
     let accounts = verify_accounts(store, totals.accounts, &mut report)?;
     verify_api_keys(store, &accounts, &mut report)?;
@@ -134,13 +159,13 @@ fn verify_ended_jobs(
         }
         match &job.state {
             JobState::Done { finished_at, .. } => {
-                let of_account = totals.accounts.entry(job.account).or_default();
-                add(report, &mut of_account.done, job.price);
-                let day = of_account.days.entry(finished_at.day()).or_default();
-                add(report, day, job.price);
                 let ended = (job.price, *finished_at);
+                let of_account = totals.accounts.entry(job.account).or_default();
                 of_account.uncharged.insert(job.id, ended);
-                add(report, totals.spent.entry(job.key).or_default(), job.price);
+                if *finished_at >= totals.jobs_forgotten {
+                    let (account, day) = (job.account, finished_at.day());
+                    totals.add_done(account, job.key, day, job.price, report);
+                }
             }
             JobState::Failed { .. } => {}
             JobState::Queued | JobState::Processing { .. } => {
@@ -157,15 +182,33 @@ fn verify_ended_jobs(
     ENDED_JOBS.each(store, &All, visit).wait()
 }
 
+/// Adds the prices of all jobs of the days whose jobs may have been deleted.
+fn add_forgotten_jobs(
+    store: &Store,
+    totals: &mut Totals,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    let first_kept = totals.jobs_forgotten.day();
+    let visit = |key: DailyUsageKey, usage: DailyUsage| {
+        let spent = usage.totals().spent;
+        if key.day < first_kept && spent != Amount::ZERO {
+            totals.add_done(key.account, key.key, key.day, spent, report);
+        }
+        Ok(())
+    };
+    DAILY_USAGE.each(store, &All, visit).wait()
+}
+
 fn verify_ledger(
     store: &Store,
     totals: &mut Totals,
     report: &mut Report,
 ) -> Result<(), StoreError> {
-    let visit = |(account, _), entry| {
+    let visit = |(account, _), entry: LedgerEntry| {
         report.entries += 1;
         let of_account = totals.accounts.entry(account).or_default();
-        verify_entry(account, &entry, of_account, report);
+        let is_forgotten = entry.created_at < totals.jobs_forgotten;
+        verify_entry(account, &entry, of_account, is_forgotten, report);
         Ok(())
     };
     LEDGER.each(store, &All, visit).wait()
@@ -266,8 +309,14 @@ fn verify_spending(
     Ok(())
 }
 
-/// Checks one ledger entry, after all older ones and after all jobs.
-fn verify_entry(id: AccountId, entry: &LedgerEntry, sums: &mut Sums, report: &mut Report) {
+/// Checks one ledger entry, after all older ones and after all jobs. `is_forgotten`: the job of a charge may have been deleted.
+fn verify_entry(
+    id: AccountId,
+    entry: &LedgerEntry,
+    sums: &mut Sums,
+    is_forgotten: bool,
+    report: &mut Report,
+) {
     add(report, &mut sums.balance, entry.amount);
     if entry.balance_after != sums.balance {
         report.fault(format!(
@@ -278,6 +327,8 @@ fn verify_entry(id: AccountId, entry: &LedgerEntry, sums: &mut Sums, report: &mu
     if entry.kind == EntryKind::Charge {
         add(report, &mut sums.charged, entry.amount.negated());
         let job = entry.job.and_then(|job| sums.uncharged.remove(&job));
+        let forgotten = is_forgotten.then(|| (entry.amount.negated(), entry.created_at));
+        let job = job.or(forgotten);
         if let Some((price, ended)) = job {
             sums.spending = sums.spending.charge(price, ended).unwrap_or(sums.spending);
         }

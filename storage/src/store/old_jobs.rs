@@ -1,0 +1,163 @@
+//! Deletes ended jobs and batches whose retention is over. The ledger and the daily usage keep what they cost.
+//!
+//! Retention counts UTC days, because the daily usage then replaces all jobs of a day in [`verify`](crate::verify).
+
+use super::tables::{
+    BATCH_PROGRESS, BATCHES, ENDED_JOBS, FILE_BATCHES, JOBS_FORGOTTEN, SEARCH_INDEX,
+};
+use super::{All, Part, Store, StoreError, Writes};
+use crate::domain::ids::{AccountId, BatchId, JobId};
+use crate::domain::job::Job;
+use crate::domain::search_block::{MAX_JOBS, SearchBlock};
+use crate::domain::time::Timestamp;
+use crate::engine::{Direction, Key};
+use uuid::Uuid;
+
+/// Batches per step. Their keys must fit a small commit, because only small commits are guaranteed to be atomic.
+const BATCH_STEP: usize = 250;
+
+impl Store {
+    /// Jobs and batches that ended before this time may have been deleted; later ones have not.
+    pub(crate) async fn jobs_forgotten(&self) -> Result<Timestamp, StoreError> {
+        let mark = JOBS_FORGOTTEN.get(self, &()).await?;
+        Ok(mark.unwrap_or(Timestamp::EPOCH))
+    }
+
+    /// Deletes the batches that ended before the day `first_kept` among the next ones from `cursor` on. Returns the next cursor,
+    /// empty at the end. [`Self::forget_jobs`] deletes the jobs of deleted batches only.
+    pub async fn forget_batches(
+        &self,
+        first_kept: i64,
+        cursor: &[u8],
+    ) -> Result<(Writes, Key), StoreError> {
+        let range = BATCHES.range(&All).after_cursor(cursor);
+        let found = BATCHES
+            .scan(self, &range, Direction::Rising, BATCH_STEP)
+            .await?;
+        let at_end = found.len() < BATCH_STEP;
+        let last = found.last().filter(|_| !at_end);
+        let cursor = last.map(|(key, _)| BATCHES.key(key)).unwrap_or_default();
+        let mut step = Deletion::default();
+        for (key, batch) in &found {
+            let ended = self.progress_of(batch).await?.ended_at;
+            let ended = ended.map(Timestamp::day);
+            if let Some(day) = ended.filter(|day| *day < first_kept) {
+                step.writes.extend([
+                    BATCHES.delete(key),
+                    BATCH_PROGRESS.delete(key),
+                    FILE_BATCHES.delete(key),
+                ]);
+                step.ended_on(day);
+            }
+        }
+        Ok((step.finish(self).await?, cursor))
+    }
+
+    /// Deletes jobs of one account that ended before the day `first_kept`: those of the next block of the search index from
+    /// `cursor` on, with their words in the block. Keeps favourites, and jobs whose batch exists. Returns the next cursor, empty
+    /// at the end.
+    pub async fn forget_jobs(
+        &self,
+        first_kept: i64,
+        cursor: &[u8],
+    ) -> Result<(Writes, Key), StoreError> {
+        let range = ENDED_JOBS.range(&All).after_cursor(cursor);
+        let first = ENDED_JOBS.scan(self, &range, Direction::Rising, 1).await?;
+        let Some(&((account, first), _)) = first.first() else {
+            return Ok((Writes::new(), Key::new()));
+        };
+        let bound = JobId::first_of(Timestamp::of_day(first_kept));
+        if first >= bound {
+            // No older job follows in this account.
+            let cursor = ENDED_JOBS.key(&(account, JobId(Uuid::max())));
+            return Ok((Writes::new(), cursor));
+        }
+        let blocks = SEARCH_INDEX.between(&account, Some((account, first)), None);
+        let blocks = SEARCH_INDEX
+            .scan(self, &blocks, Direction::Rising, 1)
+            .await?;
+        let block = blocks.first().filter(|(_, block)| block.first <= first);
+        let (from, to) = match block {
+            Some(((_, last), block)) => (block.first, *last),
+            // The newest jobs of an account fill no block.
+            None => (first, bound),
+        };
+        let jobs = self
+            .rising_jobs_of(account, Part::All, from, to, MAX_JOBS)
+            .await?;
+        let last = jobs.last().map_or(first, |job| job.id.max(first));
+        let cursor = ENDED_JOBS.key(&(account, last));
+        let mut step = Deletion::default();
+        let mut kept = Vec::new();
+        let mut batch = None;
+        for job in jobs {
+            match self.is_deletable(&job, first_kept, &mut batch).await? {
+                Some(day) => {
+                    step.writes.push(ENDED_JOBS.delete(&(account, job.id)));
+                    step.ended_on(day);
+                }
+                None => kept.push(job),
+            }
+        }
+        if let Some((key, _)) = block.filter(|_| step.newest.is_some()) {
+            step.writes.push(SEARCH_INDEX.delete(key));
+            let rest = SearchBlock::of(&kept);
+            step.writes
+                .extend(rest.map(|(last, block)| SEARCH_INDEX.put(&(account, last), &block)));
+        }
+        Ok((step.finish(self).await?, cursor))
+    }
+
+    /// The day on which a job ended, if it can be deleted. `batch` remembers whether the last batch exists.
+    async fn is_deletable(
+        &self,
+        job: &Job,
+        first_kept: i64,
+        batch: &mut Option<(BatchId, bool)>,
+    ) -> Result<Option<i64>, StoreError> {
+        let ended = job.state.finished_at().map(Timestamp::day);
+        let Some(day) = ended.filter(|day| *day < first_kept) else {
+            return Ok(None);
+        };
+        if let Some(member) = job.member() {
+            let exists = match *batch {
+                Some((id, exists)) if id == member.batch => exists,
+                _ => self.has_batch(job.account, member.batch).await?,
+            };
+            *batch = Some((member.batch, exists));
+            if exists {
+                return Ok(None);
+            }
+        }
+        let is_favourite = self.is_anyones_favourite(job.id).await?;
+        Ok((!is_favourite).then_some(day))
+    }
+
+    async fn has_batch(&self, account: AccountId, id: BatchId) -> Result<bool, StoreError> {
+        Ok(BATCHES.get(self, &(account, id)).await?.is_some())
+    }
+}
+
+/// One commit that deletes jobs or batches.
+#[derive(Default)]
+struct Deletion {
+    writes: Writes,
+    /// The newest day on which one of them ended.
+    newest: Option<i64>,
+}
+
+impl Deletion {
+    fn ended_on(&mut self, day: i64) {
+        self.newest = self.newest.max(Some(day));
+    }
+
+    /// Adds the mark. It derives from what is deleted: a sweep under a clock far ahead would otherwise blind verification for as
+    /// long.
+    async fn finish(mut self, store: &Store) -> Result<Writes, StoreError> {
+        if let Some(newest) = self.newest {
+            let mark = Timestamp::of_day(newest + 1).max(store.jobs_forgotten().await?);
+            self.writes.push(JOBS_FORGOTTEN.put(&(), &mark));
+        }
+        Ok(self.writes)
+    }
+}

@@ -1,0 +1,197 @@
+//! Deleting jobs whose retention is over: what remains is exact, and verification still finds faults.
+
+use crate::support::*;
+use tintype_storage::domain::batch::BatchStatus;
+use tintype_storage::domain::ids::{BatchId, JobId};
+use tintype_storage::domain::job::JobEvent;
+use tintype_storage::domain::time::DAY_MILLIS;
+use tintype_storage::engine::Wait as _;
+use tintype_storage::engine::commit_and_wait;
+use tintype_storage::store::tables::{DAILY_USAGE, ENDED_JOBS, SEARCH_INDEX};
+use tintype_storage::store::{NewJob, Part, Store, Writes};
+use tintype_storage::testing::samples;
+
+fn commit(store: &Store, writes: Writes) {
+    commit_and_wait(&**store.engine(), writes).expect("commit");
+}
+
+/// Deletes everything that ended before a day. Returns the number of commits.
+fn forget(store: &Store, first_kept: i64) -> usize {
+    let mut commits = 0;
+    let mut cursor = Vec::new();
+    loop {
+        let step = store.forget_batches(first_kept, &cursor).wait();
+        let (writes, next) = step.expect("batches");
+        commits += usize::from(!writes.is_empty());
+        commit(store, writes);
+        cursor = next;
+        if cursor.is_empty() {
+            break;
+        }
+    }
+    loop {
+        let step = store.forget_jobs(first_kept, &cursor).wait();
+        let (writes, next) = step.expect("jobs");
+        commits += usize::from(!writes.is_empty());
+        commit(store, writes);
+        cursor = next;
+        if cursor.is_empty() {
+            return commits;
+        }
+    }
+}
+
+fn on_day(day: i64) -> i64 {
+    day * DAY_MILLIS + 5_000
+}
+
+fn all_ids(till: &Till) -> Vec<JobId> {
+    let jobs = till.store.jobs_of(ACCOUNT, Part::All, None, None, 99);
+    let mut ids: Vec<JobId> = jobs.wait().expect("jobs").iter().map(|it| it.id).collect();
+    ids.reverse();
+    ids
+}
+
+fn prompted(prompt: &str) -> NewJob {
+    NewJob {
+        prompt: samples::prompt(prompt.to_owned()),
+        ..new_job(amount("0.20"))
+    }
+}
+
+/// Accepts a job and ends it on a day.
+fn done_on(till: &mut Till, day: i64, new: NewJob) -> JobId {
+    till.now = on_day(day);
+    let job = till.accept(new).expect("accept").job;
+    complete(till, job);
+    job
+}
+
+/// A batch of two jobs.
+fn accept_batch(till: &mut Till) -> (BatchId, [JobId; 2]) {
+    let accepted = till.accept_batch(&new_batch(2, "0.10"));
+    let id = accepted.expect("batch").batch;
+    let found = till.store.batch(ACCOUNT, id).wait();
+    let (batch, _) = found.expect("read").expect("the batch");
+    (id, [batch.first, batch.last])
+}
+
+fn complete(till: &mut Till, job: JobId) {
+    till.apply(job, begin()).expect("begin");
+    till.apply(job, finish()).expect("finish");
+}
+
+#[test]
+fn jobs_are_deleted_a_whole_day_after_their_retention_and_the_money_stays_exact() {
+    let mut till = Till::with("100");
+    let old = done_on(&mut till, 1, prompted("an old fox"));
+    let failed = till.running("0.20");
+    till.apply(failed, fail()).expect("fail");
+    let live = till.running("0.20");
+    let (batch, members) = accept_batch(&mut till);
+    members.into_iter().for_each(|job| complete(&mut till, job));
+    let favourite = done_on(&mut till, 1, prompted("a favourite"));
+    commit(
+        &till.store,
+        till.store.put_favourite(ACCOUNT, favourite, at(1)),
+    );
+    let on_the_day = done_on(&mut till, 2, prompted("a day later"));
+    let recent = done_on(&mut till, 3, prompted("recent"));
+    till.check();
+    let figures = till.figures();
+
+    assert_eq!(forget(&till.store, 1), 0, "all ended on day 1 or later");
+    assert!(forget(&till.store, 2) > 0);
+    assert_eq!(all_ids(&till), [live, favourite, on_the_day, recent]);
+    for gone in [old, failed, members[0], members[1]] {
+        assert_eq!(till.store.job(ACCOUNT, gone).wait().expect("read"), None);
+    }
+    assert_eq!(till.store.batch(ACCOUNT, batch).wait().expect("read"), None);
+    assert_eq!(till.figures(), figures);
+    till.check();
+
+    assert_eq!(forget(&till.store, 2), 0, "nothing is left to delete");
+    commit(&till.store, till.store.remove_favourite(ACCOUNT, favourite));
+    assert_eq!(forget(&till.store, 2), 1);
+    assert_eq!(all_ids(&till), [live, on_the_day, recent]);
+    till.check();
+    // The account continues as before.
+    till.apply(live, finish()).expect("finish");
+    done_on(&mut till, 4, prompted("another"));
+    till.check();
+}
+
+#[test]
+fn the_jobs_of_a_batch_stay_until_the_whole_batch_is_old() {
+    let mut till = Till::with("100");
+    till.now = on_day(1);
+    let (batch, [first, last]) = accept_batch(&mut till);
+    complete(&mut till, first);
+    assert_eq!(forget(&till.store, 9), 0, "a job of the batch is queued");
+    till.now = on_day(3);
+    till.apply(last, JobEvent::Cancel).expect("cancel");
+    assert_eq!(forget(&till.store, 3), 0, "the batch ended on day 3");
+    let found = till.store.batch(ACCOUNT, batch).wait();
+    let (_, progress) = found.expect("read").expect("the batch");
+    assert_eq!(progress.status(), BatchStatus::Ended);
+    till.check();
+    assert_eq!(
+        forget(&till.store, 4),
+        2,
+        "one for the batch, one for its jobs"
+    );
+    assert_eq!(all_ids(&till), []);
+    till.check();
+}
+
+#[test]
+fn the_search_index_loses_the_words_of_deleted_prompts() {
+    let mut till = Till::with("100");
+    let secret = done_on(&mut till, 1, prompted("confidential fox"));
+    let words = |from: usize| (from..from + 2_000).map(|word| format!("w{word}"));
+    // Enough words to fill a block.
+    let long = words(0).collect::<Vec<_>>().join(" ");
+    let kept = done_on(&mut till, 3, prompted(&long));
+    let block = till.store.next_search_block(ACCOUNT, kept.next()).wait();
+    let store = till.store.clone();
+    commit(&store, block.expect("read").into_iter().collect());
+    let may_hold = |word: &str| {
+        let blocks = SEARCH_INDEX.all(&store).wait().expect("blocks");
+        let words = [word.to_owned()];
+        blocks.iter().any(|(_, block)| block.may_hold(&words))
+    };
+    assert!(may_hold("confidential") && may_hold("w1999"));
+    assert_eq!(forget(&store, 2), 1);
+    assert_eq!(store.job(ACCOUNT, secret).wait().expect("read"), None);
+    assert!(!may_hold("confidential") && may_hold("w1999"));
+    assert_eq!(forget(&store, 4), 1);
+    assert!(SEARCH_INDEX.all(&store).wait().expect("blocks").is_empty());
+    till.check();
+}
+
+#[test]
+fn verification_still_finds_faults_of_kept_and_of_deleted_jobs() {
+    let faults_after = |damage: fn(&Till, JobId) -> Writes| {
+        let mut till = Till::with("100");
+        done_on(&mut till, 1, prompted("old"));
+        let recent = done_on(&mut till, 3, prompted("recent"));
+        forget(&till.store, 2);
+        till.check();
+        let writes = damage(&till, recent);
+        commit(&till.store, writes);
+        till.faults()
+    };
+    let lost = faults_after(|_, recent| vec![ENDED_JOBS.delete(&(ACCOUNT, recent))]);
+    let lost = lost.join("\n");
+    assert!(
+        lost.contains("does not belong to exactly one done job"),
+        "{lost}"
+    );
+    let unpaid = faults_after(|till, _| {
+        let usage = DAILY_USAGE.all(&till.store).wait().expect("usage");
+        let of_day = usage.iter().find(|(key, _)| key.day == 1);
+        vec![DAILY_USAGE.delete(&of_day.expect("the usage of day 1").0)]
+    });
+    let unpaid = unpaid.join("\n");
+    assert!(unpaid.contains("its done jobs cost"), "{unpaid}");
+}
