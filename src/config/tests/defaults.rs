@@ -247,5 +247,6 @@ fn jobs_are_kept_at_least_as_long_as_what_refers_to_them() {
     assert!(fault.ends_with("`webhooks.delivery_retention_days = 0` keeps deliveries forever"));
     let fault = in_file("30", "idempotency.retention_hours = 721");
     assert!(fault.ends_with("`idempotency.retention_hours = 721` keeps their keys for longer"));
-    assert_eq!(in_file("0", "idempotency.retention_hours = 721"), "");
+    let forever = TestConfig::file("idempotency.retention_hours = 721").config();
+    assert_eq!(forever.jobs.retention(), None);
 }

@@ -7,7 +7,7 @@ use super::{TestConfig, defaults};
 type Read = fn(&Config) -> String;
 
 /// For each section, a key with a value per layer, and how to read the effective value.
-const KEYS: [(&str, [&str; 3], Read); 20] = [
+const KEYS: [(&str, [&str; 3], Read); 21] = [
     ("server.listen", ["'a:1'", "'b:2'", "'c:3'"], |c| {
         format!("'{}'", c.server.listen)
     }),

@@ -195,3 +195,110 @@ fn verification_still_finds_faults_of_kept_and_of_deleted_jobs() {
     let unpaid = unpaid.join("\n");
     assert!(unpaid.contains("its done jobs cost"), "{unpaid}");
 }
+
+/// Each block of the search index has exactly the words of its remaining jobs.
+fn assert_index(store: &Store) {
+    for ((_, last), block) in SEARCH_INDEX.all(store).wait().expect("blocks") {
+        let jobs = store.rising_jobs_of(ACCOUNT, Part::All, block.first, last, 999);
+        let jobs = jobs.wait().expect("jobs");
+        assert_eq!(jobs.last().map(|job| job.id), Some(last));
+        assert!(block.is_of(&jobs), "the block up to {last}");
+    }
+}
+
+/// What a random walk knows of a job.
+struct Known {
+    id: JobId,
+    batch: Option<BatchId>,
+    ended: Option<i64>,
+    is_favourite: bool,
+}
+
+/// Is this job deleted by a retention that keeps everything from a day on?
+fn is_deletable(all: &[Known], job: &Known, first_kept: i64) -> bool {
+    let is_old = |it: &Known| it.ended.is_some_and(|day| day < first_kept);
+    let mut batch = all.iter().filter(|it| it.batch == job.batch);
+    is_old(job) && !job.is_favourite && (job.batch.is_none() || batch.all(is_old))
+}
+
+/// Accepts, ends, marks and deletes jobs at random, and compares what is left after each deletion.
+fn walk(seed: u64) {
+    let mut random = Random(seed);
+    let mut till = Till::with("100");
+    let mut jobs: Vec<Known> = Vec::new();
+    let mut deleted = 0;
+    for step in 0..150 {
+        till.now += random.below(6 * 3_600_000) as i64;
+        let today = at(till.now).day();
+        match random.below(8) {
+            0 | 1 => {
+                // Three of these fill a block of the search index.
+                let words = (0..400).map(|word| format!("{seed}word{step}of{word}"));
+                let words = words.collect::<Vec<_>>().join(" ");
+                let id = till.accept(prompted(&words)).expect("accept").job;
+                jobs.push(Known::new(id, None));
+            }
+            2 => {
+                let (batch, ids) = accept_batch(&mut till);
+                jobs.extend(ids.map(|id| Known::new(id, Some(batch))));
+            }
+            3 | 4 => {
+                let mut live = jobs.iter_mut().filter(|it| it.ended.is_none());
+                if let Some(job) = live.next() {
+                    job.ended = Some(today);
+                    match random.below(3) {
+                        0 => drop(till.apply(job.id, JobEvent::Cancel).expect("cancel")),
+                        _ => complete(&mut till, job.id),
+                    }
+                }
+            }
+            5 => {
+                let ended = jobs.iter_mut().filter(|it| it.ended.is_some());
+                if let Some(job) = ended.last() {
+                    job.is_favourite = !job.is_favourite;
+                    let writes = match job.is_favourite {
+                        true => till.store.put_favourite(ACCOUNT, job.id, at(till.now)),
+                        false => till.store.remove_favourite(ACCOUNT, job.id),
+                    };
+                    commit(&till.store, writes);
+                }
+            }
+            6 => {
+                if let Some(newest) = jobs.last() {
+                    let block = till.store.next_search_block(ACCOUNT, newest.id.next());
+                    let block = block.wait().expect("read");
+                    commit(&till.store, block.into_iter().collect());
+                }
+            }
+            _ => {
+                let first_kept = today - random.below(3) as i64;
+                forget(&till.store, first_kept);
+                let (gone, left): (Vec<_>, Vec<_>) =
+                    (0..jobs.len()).partition(|at| is_deletable(&jobs, &jobs[*at], first_kept));
+                let left: Vec<JobId> = left.into_iter().map(|at| jobs[at].id).collect();
+                jobs.retain(|job| left.contains(&job.id));
+                deleted += gone.len();
+                assert_eq!(all_ids(&till), left, "seed {seed}, step {step}");
+                till.check();
+                assert_index(&till.store);
+            }
+        }
+    }
+    assert!(deleted > 0, "seed {seed} deletes nothing");
+}
+
+impl Known {
+    fn new(id: JobId, batch: Option<BatchId>) -> Self {
+        Self {
+            id,
+            batch,
+            ended: None,
+            is_favourite: false,
+        }
+    }
+}
+
+#[test]
+fn exactly_the_old_jobs_are_deleted_in_any_order_of_events() {
+    (0..30).for_each(walk);
+}
