@@ -94,6 +94,9 @@ fn a_body_at_fault_is_400_and_names_the_option() {
         assert!(!said.contains(": :"), "{said}");
     }
     send(r#"{"prompt":"a","prompt":"b"}"#).assert_openai_field("prompt");
+    // Half an emoji, as JavaScript programs send it after cutting a prompt.
+    let said = send(r#"{"prompt":"a \ud83d"}"#).assert_openai_field("prompt");
+    assert!(said.contains("lone surrogate"), "{said}");
     assert_eq!(server.generator.runs(), 0);
 }
 
