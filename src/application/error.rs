@@ -70,7 +70,7 @@ impl Error {
     pub fn invalid(faults: Vec<FieldFault>) -> Self {
         let detail = match faults.as_slice() {
             [one] => format!("{}: {}", one.field, one.message),
-            many => format!("{} fields are faulty; see `errors`", many.len()),
+            many => format!("{} fields are invalid; see `errors`", many.len()),
         };
         Self {
             faults,

@@ -11,6 +11,8 @@ use tintype_storage::store::AcceptError;
 /// Seconds before a retry if no job has ended lately.
 const DEFAULT_RETRY_AFTER: u32 = 5;
 const MAX_RETRY_AFTER: u32 = 60;
+/// For a request that never fits. Clients that wait for at most a minute or two give up at once.
+const NO_RETRY_AFTER: u32 = 3_600;
 
 pub fn error(core: &Core, refusal: AcceptError) -> Error {
     match refusal {
@@ -22,9 +24,9 @@ pub fn error(core: &Core, refusal: AcceptError) -> Error {
         | AcceptError::TooManyLiveOfKey { live, jobs, most } => {
             let (advice, seconds) = if jobs > most {
                 let advice = format!(
-                    ", but the request has {jobs}; split it, or ask the operator for a higher limit"
+                    ", and the request has {jobs}; split it, or ask the operator for a higher limit"
                 );
-                (advice, MAX_RETRY_AFTER)
+                (advice, NO_RETRY_AFTER)
             } else {
                 let excess = (live + jobs).saturating_sub(most);
                 let wait = queue_estimate::until_ended(core, live, excess);

@@ -19,7 +19,9 @@ pub enum Dialect {
 fn gemini(kind: Kind) -> (u16, &'static str) {
     match kind {
         Kind::MissingKey | Kind::NotAllowed | Kind::WrongAddress => (403, "PERMISSION_DENIED"),
-        Kind::InvalidKey | Kind::Invalid | Kind::Blocked => (400, "INVALID_ARGUMENT"),
+        Kind::InvalidKey | Kind::Invalid | Kind::MissingField | Kind::KeyReused | Kind::Blocked => {
+            (400, "INVALID_ARGUMENT")
+        }
         // Google routes by method and path, so a wrong method is an unknown path.
         Kind::UnknownModel | Kind::NotFound | Kind::NoSuchObject | Kind::WrongMethod => {
             (404, "NOT_FOUND")
@@ -47,6 +49,8 @@ fn openai(kind: Kind) -> (u16, &'static str, Option<&'static str>) {
         Kind::Conflict => (409, invalid, None),
         Kind::WrongMethod => (405, invalid, Some("method_not_supported")),
         Kind::Invalid => (400, invalid, None),
+        Kind::MissingField => (400, invalid, Some("missing_required_parameter")),
+        Kind::KeyReused => (400, invalid, Some("idempotency_key_reused")),
         Kind::Blocked => (
             400,
             "image_generation_user_error",
@@ -63,10 +67,11 @@ fn openai(kind: Kind) -> (u16, &'static str, Option<&'static str>) {
 
 impl Dialect {
     /// The error code, if the dialect has one.
-    pub fn code(self, kind: Kind) -> Option<&'static str> {
-        match self {
-            Self::Gemini => Some(gemini(kind).1),
-            Self::OpenAi => openai(kind).2,
+    pub fn code(self, refusal: &Refusal) -> Option<&'static str> {
+        match (self, refusal.kind, &refusal.field) {
+            (Self::Gemini, kind, _) => Some(gemini(kind).1),
+            (Self::OpenAi, Kind::Invalid, Some(_)) => Some("invalid_value"),
+            (Self::OpenAi, kind, _) => openai(kind).2,
         }
     }
 
@@ -90,12 +95,11 @@ impl Dialect {
                 json!({ "error": error })
             }
             Self::OpenAi => {
-                let (_, kind, code) = openai(refusal.kind);
                 json!({"error": {
                     "message": refusal.message,
-                    "type": kind,
+                    "type": openai(refusal.kind).1,
                     "param": refusal.field,
-                    "code": code,
+                    "code": self.code(refusal),
                 }})
             }
         }
@@ -131,10 +135,12 @@ fn details(refusal: &Refusal) -> Vec<Value> {
             "domain": "googleapis.com",
             "metadata": {"service": "generativelanguage.googleapis.com"},
         })),
-        (Kind::Invalid, Some(field)) => details.push(json!({
-            "@type": "type.googleapis.com/google.rpc.BadRequest",
-            "fieldViolations": [{"field": field, "description": refusal.message}],
-        })),
+        (Kind::Invalid | Kind::MissingField | Kind::KeyReused, Some(field)) => {
+            details.push(json!({
+                "@type": "type.googleapis.com/google.rpc.BadRequest",
+                "fieldViolations": [{"field": field, "description": refusal.message}],
+            }))
+        }
         _ => {}
     }
     if let Some(seconds) = refusal.retry_after {
@@ -171,6 +177,8 @@ mod tests {
             Kind::Conflict,
             Kind::WrongMethod,
             Kind::Invalid,
+            Kind::MissingField,
+            Kind::KeyReused,
             Kind::NoFunds,
             Kind::TooMany,
             Kind::Unavailable,

@@ -26,6 +26,7 @@ mod request_identity;
 mod routes;
 pub(crate) mod scanner;
 mod state;
+mod stray_sdk;
 mod submission;
 mod usage;
 
@@ -33,3 +34,4 @@ pub use dialect::Dialect;
 pub use disconnect::{DisconnectReceiver, DisconnectSender, run as cancel_disconnected};
 pub use routes::{configure, dialect_of};
 pub use state::CompatState;
+pub use stray_sdk::response as response_to_stray_sdk;

@@ -1,11 +1,12 @@
 //! Errors of the synchronous APIs, independent of the dialect that formats them.
 
-use crate::application::error::{Error, ErrorKind, FieldFault};
+use crate::application::error::{Error, ErrorKind, FieldFault, IDEMPOTENCY_KEY};
 use crate::application::input_ingestion::ALL_INPUTS;
 use crate::images::FAULT_TARGET;
 use crate::inputs::UploadFault;
 use crate::web::body::BodyFault;
 use crate::web::problem::Problem;
+use tintype_storage::domain::json::JsonFault;
 use tintype_storage::engine::EngineError;
 use tintype_storage::store::StoreError;
 
@@ -32,6 +33,10 @@ pub enum Kind {
     WrongMethod,
     /// The request is malformed, too large, or refused by the backend.
     Invalid,
+    /// A required field is missing.
+    MissingField,
+    /// The idempotency key belongs to another request.
+    KeyReused,
     /// The balance or a spend limit does not cover the price.
     NoFunds,
     /// A rate limit or a limit of live jobs is exceeded.
@@ -82,6 +87,15 @@ impl Refusal {
         }
     }
 
+    /// A required field is missing. `advice` says how to send it, and may be empty.
+    pub fn missing(field: impl Into<String>, advice: &str) -> Self {
+        let separator = if advice.is_empty() { "" } else { "; " };
+        Self {
+            kind: Kind::MissingField,
+            ..Self::field(field, format_args!("is required{separator}{advice}"))
+        }
+    }
+
     /// An invalid request without an invalid field.
     pub fn body(message: impl Into<String>) -> Self {
         Self::new(Kind::Invalid, message)
@@ -98,9 +112,8 @@ impl From<Error> for Refusal {
             ErrorKind::AddressNotAllowed => Kind::WrongAddress,
             ErrorKind::ModelNotAllowed | ErrorKind::Forbidden => Kind::NotAllowed,
             ErrorKind::NotFound | ErrorKind::Gone => Kind::NotFound,
-            ErrorKind::Conflict | ErrorKind::Invalid | ErrorKind::IdempotencyKeyReused => {
-                Kind::Invalid
-            }
+            ErrorKind::Conflict | ErrorKind::Invalid => Kind::Invalid,
+            ErrorKind::IdempotencyKeyReused => Kind::KeyReused,
             ErrorKind::RateLimited => Kind::TooMany,
             ErrorKind::Internal => Kind::Internal,
             ErrorKind::DeadlineExceeded => Kind::Deadline,
@@ -116,11 +129,24 @@ impl From<Error> for Refusal {
                 Self::body(format!("{} {}", fault.field, fault.message))
             }
             Some(fault) => fault.into(),
-            None => Self::new(kind, error.detail),
+            None => Self {
+                field: (kind == Kind::KeyReused).then(|| IDEMPOTENCY_KEY.to_owned()),
+                ..Self::new(kind, error.detail)
+            },
         };
         Self {
             retry_after: error.retry_after.or(refusal.retry_after),
             ..refusal
+        }
+    }
+}
+
+impl From<JsonFault> for Refusal {
+    /// A body that is not JSON, or a fault of one of its members.
+    fn from(fault: JsonFault) -> Self {
+        match fault.path.trim_start_matches('.') {
+            "" => Self::body(format!("the request body is not JSON: {}", fault.message)),
+            path => Self::field(path, fault.message),
         }
     }
 }

@@ -5,6 +5,7 @@ use super::dialect::Dialect;
 use super::gemini;
 use super::models;
 use super::openai;
+use super::stray_sdk;
 use crate::web::catch_panic::GuardedResource;
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 
@@ -66,8 +67,9 @@ fn versioned_resource(path: &str) -> Resource {
 }
 
 async fn unknown(request: HttpRequest) -> HttpResponse {
-    if models::dialect(&request, &request.match_info()["version"]) == Dialect::OpenAi {
-        return openai::unknown_paths::not_found(request).await;
+    let of_path = || models::dialect(&request, &request.match_info()["version"]);
+    match stray_sdk::sdk_of(request.headers()).unwrap_or_else(of_path) {
+        Dialect::OpenAi => openai::unknown_paths::not_found(request).await,
+        Dialect::Gemini => gemini::unknown_paths::not_found(request).await,
     }
-    gemini::unknown_paths::not_found(request).await
 }

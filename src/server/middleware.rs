@@ -97,7 +97,12 @@ async fn handle<B: MessageBody + 'static>(
     let problem = response.response_mut().extensions_mut().remove::<Problem>();
     if let Some(problem) = problem {
         tracing::debug!(request_id = %id.as_str(), %problem, "refused");
-        response = response.into_response(render(&problem, dialect, id.as_str()));
+        let to_sdk = match dialect {
+            None => compat::response_to_stray_sdk(response.request(), &problem),
+            Some(_) => None,
+        };
+        let rendered = to_sdk.unwrap_or_else(|| render(&problem, dialect, id.as_str()));
+        response = response.into_response(rendered);
     }
     if let Some(unread) = unread {
         let (request, sent) = response.into_parts();

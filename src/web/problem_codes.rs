@@ -95,13 +95,13 @@ codes!(
         "the range lies outside the file, which has 1048576 bytes";
     ValidationFailed = 422, "validation_failed", "Validation failed",
         "the request is invalid; `errors` lists every faulty field.",
-        "body: is not a well-formed JSON object: EOF while parsing an object at line 1 column 1";
+        "prompt: must have at least 1 character";
     IdempotencyKeyReused = 422, "idempotency_key_reused", "Idempotency key reused",
         "the idempotency key belongs to another request.",
-        "this idempotency key was used for another request";
+        "the Idempotency-Key was used before with a different request";
     RateLimited = 429, "rate_limited", "Too many requests",
         "too many calls or unfinished jobs of this key or account, or a second test delivery within a minute. Wait for `Retry-After` seconds.",
-        "too many calls with this API key";
+        "this API key may make 5 requests per second, and up to 10 at once after a pause; try again in 1 second";
     Internal = 500, "internal", "Internal error",
         "an internal error. Report the `request_id` to the operator.",
         "the service failed to process the call; report the request id to its operator";

@@ -152,7 +152,7 @@ fn too_many(answer: Answer, who: &str, most: usize) {
     assert_eq!(
         detail,
         format!(
-            "{who} has {most} jobs that are not finished, and may have {most} of them; wait for some of them to finish"
+            "{who} has {most} of at most {most} unfinished jobs; wait for some of them to finish"
         )
     );
 }
@@ -203,7 +203,12 @@ fn retry_after_is_the_estimated_time_until_a_live_job_ends() {
     let too_large = json!({"requests": vec![request; 3]});
     let too_large = server.generation(&keys[0], "/batches", &too_large);
     let refused = too_large.refused(429, "rate_limited");
-    assert_eq!(refused.header("retry-after"), Some("60"));
+    // Longer than the packages and the SDKs wait: a retry would be refused too.
+    assert_eq!(refused.header("retry-after"), Some("3600"));
+    assert_eq!(
+        refused.json()["detail"],
+        "the account has 2 of at most 2 unfinished jobs, and the request has 3; split it, or ask the operator for a higher limit"
+    );
     server.generator.release_all();
     server.assert_settled();
 }

@@ -2,8 +2,9 @@
 
 use crate::support::contract::{Contract, resolve_ref, validator};
 use crate::support::{Options, Server};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
+use uuid::Uuid;
 
 /// Calls `visit` with every value of a document and its path.
 fn each(value: &Value, place: &str, visit: &mut impl FnMut(&str, &Value)) {
@@ -160,6 +161,80 @@ fn every_schema_is_an_object_and_every_field_has_a_schema() {
                 assert!(schema.is_object(), "{place}/{name} is not described");
             }
         });
+        for (name, schema) in members(&document["components"]["schemas"]) {
+            for (field, described) in members(&schema["properties"]) {
+                let is_described = described["description"].is_string();
+                assert!(is_described, "{name}.{field} has no description");
+            }
+        }
+    }
+}
+
+/// Otherwise generators create several types for the same errors.
+#[test]
+fn no_two_responses_have_the_same_codes() {
+    let server = Server::start();
+    let contract = Contract::of(server.address).unwrap();
+    for document in contract.documents() {
+        let mut seen = BTreeSet::new();
+        for (name, response) in members(&document["components"]["responses"]) {
+            let schema = &response["content"]["application/problem+json"]["schema"];
+            let codes = schema["properties"]["code"]["enum"].as_array().unwrap();
+            let codes: BTreeSet<String> = codes.iter().map(Value::to_string).collect();
+            // Calls with an API key have more headers.
+            let response = (name.starts_with("Client"), codes);
+            assert!(seen.insert(response), "{name} is there in another order");
+        }
+    }
+}
+
+#[test]
+fn the_examples_of_errors_are_what_the_server_answers() {
+    let server = Server::start();
+    let customer = server.customer_with("1.00", json!({"models": ["fast"]}));
+    let document = server.get("/api/v1/openapi.json").expect(200).json();
+    let mut examples = Map::new();
+    each(
+        &document["components"]["responses"],
+        "#",
+        &mut |_, value| {
+            examples.extend(members(&value["examples"]));
+        },
+    );
+    let create = |path: &str, prompt: &str| {
+        let body = json!({"prompt": prompt, "aspect_ratio": "1:1"});
+        let call = server.post(&format!("/api/v1{path}"));
+        call.bearer(&customer.key).json(&body)
+    };
+    let fast = |prompt: &str| create("/nb/text-generations", prompt);
+    let job = fast("a red fox").idempotent("k").expect(202).job_id();
+    server.job_once(&customer, &job, "done");
+    let job_path = format!("/api/v1/jobs/{job}");
+    let call = |method: &str, path: &str| server.call(method, path).bearer(&customer.key);
+    for (code, request) in [
+        ("unauthorized", server.get("/api/v1/balance")),
+        (
+            "model_not_allowed",
+            create("/text-generations", "a red fox"),
+        ),
+        (
+            "not_found",
+            call("GET", &format!("/api/v1/jobs/{}", Uuid::nil())),
+        ),
+        ("conflict", call("DELETE", &job_path)),
+        ("payload_too_large", fast(&"x".repeat(1 << 20))),
+        (
+            "unsupported_media_type",
+            call("POST", "/api/v1/nb/text-generations").bytes("text/plain", b"{}"),
+        ),
+        ("validation_failed", fast("")),
+        ("idempotency_key_reused", fast("an owl").idempotent("k")),
+    ] {
+        let served = request.send().json();
+        let example = &examples[code]["value"];
+        for member in ["code", "status", "title", "detail", "errors"] {
+            assert_eq!(served[member], example[member], "{code}");
+        }
     }
 }
 

@@ -86,6 +86,8 @@ pub trait ResponseAssertions {
     fn assert_google_error(&self, code: u16, status: &str) -> String;
     /// Checks OpenAI's error format; returns the message.
     fn assert_openai_error(&self, status: u16, kind: &str, code: Option<&str>) -> String;
+    /// Checks OpenAI's error format for a missing or invalid field; returns the message.
+    fn assert_openai_field(&self, field: &str) -> String;
     /// The image of a response that both SDKs can read.
     fn image(&self) -> Vec<u8>;
 }
@@ -120,6 +122,20 @@ impl ResponseAssertions for Answer {
         assert_eq!(error["code"], json!(code), "{body}");
         assert!(error.contains_key("param"));
         error["message"].as_str().expect("a message").to_owned()
+    }
+
+    #[track_caller]
+    fn assert_openai_field(&self, field: &str) -> String {
+        let body = self.json();
+        let error = &body["error"];
+        assert_eq!(error["param"], field, "{body}");
+        let message = error["message"].as_str().expect("a message");
+        let is_missing = message.starts_with(&format!("{field} is required"));
+        let code = match is_missing {
+            true => "missing_required_parameter",
+            false => "invalid_value",
+        };
+        self.assert_openai_error(400, "invalid_request_error", Some(code))
     }
 
     #[track_caller]

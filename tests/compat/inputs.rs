@@ -45,7 +45,7 @@ fn a_truncated_image_is_refused_before_a_job_is_created() {
         assert!(said.ends_with("that is cut off before its end"), "{said}");
         let form = form(&[("prompt", "make it blue")], &[("image", &bytes)]);
         let answer = call(&server, &customer, &form).send();
-        let said = answer.assert_openai_error(400, "invalid_request_error", None);
+        let said = answer.assert_openai_field("image[0]");
         assert!(said.ends_with("that is cut off before its end"), "{said}");
     }
     assert_eq!(server.generator.runs(), 0);

@@ -27,6 +27,7 @@ mod recorded;
 mod responses;
 mod sdk_retries;
 mod spec_errors;
+mod stray_sdks;
 mod streams;
 #[allow(
     dead_code,

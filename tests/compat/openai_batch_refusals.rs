@@ -207,8 +207,7 @@ fn invalid_bodies_are_rejected() {
     let file = server.upload(&customer, &lines(&[fox("a")]));
     let refused = |extra: Value, field: &str| {
         let answer = server.file_batch_call(&customer, &file, extra).send();
-        let said = answer.assert_openai_error(400, INVALID, None);
-        assert_eq!(answer.json()["error"]["param"], field, "{said}");
+        answer.assert_openai_field(field);
     };
     refused(json!({"endpoint": "/v1/responses"}), "endpoint");
     refused(json!({"endpoint": "/v1/images/edits"}), "endpoint");
@@ -267,7 +266,7 @@ fn a_call_that_is_repeated_makes_one_batch() {
     assert_eq!(again.json()["id"], first.json()["id"]);
     let other = server.file_batch_call(&customer, &file, json!({"metadata": {"a": "b"}}));
     let other = other.idempotent("k").send();
-    let said = other.assert_openai_error(400, INVALID, None);
+    let said = other.assert_openai_error(400, INVALID, Some("idempotency_key_reused"));
     assert!(said.contains("Idempotency-Key"), "{said}");
     let native = json!({"requests": [{"custom_id": "a", "model": "fast", "prompt": "a red fox in the snow", "aspect_ratio": "1:1"}]});
     let native = server.batch_call(&customer, &native).idempotent("k");
@@ -296,7 +295,10 @@ fn a_repeated_call_for_an_invalid_file_finds_its_failed_batch() {
         call(&file, json!({"metadata": {"a": "b"}})),
         call(&valid, json!({})),
     ] {
-        let message = other.send().assert_openai_error(400, INVALID, None);
+        let message =
+            other
+                .send()
+                .assert_openai_error(400, INVALID, Some("idempotency_key_reused"));
         assert!(message.contains("Idempotency-Key"), "{message}");
     }
     let batches = server.v1(&customer, "GET", "/batches").expect(200);
@@ -354,7 +356,7 @@ fn a_repeated_call_finds_its_batch_after_the_file_was_deleted() {
     assert_eq!(again.header("idempotent-replayed"), Some("true"));
     assert_eq!(again.json()["id"], first["id"]);
     let other = call(json!({"metadata": {"a": "b"}})).send();
-    let message = other.assert_openai_error(400, INVALID, None);
+    let message = other.assert_openai_error(400, INVALID, Some("idempotency_key_reused"));
     assert!(message.contains("Idempotency-Key"), "{message}");
     let without_key = server.file_batch_call(&customer, &file, json!({}));
     without_key.expect(404);
@@ -466,10 +468,11 @@ fn lists_continue_after_the_last_batch_and_omit_native_batches() {
         let answer = server
             .v1(&customer, "GET", &format!("/batches{bad}"))
             .send();
-        answer.assert_openai_error(400, INVALID, None);
+        answer.assert_openai_field("limit");
     }
     let answer = server.v1(&customer, "GET", "/batches?after=x").send();
     answer.assert_openai_error(404, INVALID, None);
+    assert_eq!(answer.json()["error"]["param"], "after");
     let path = format!("/batches/batch_{}", native["batch_id"].as_str().unwrap());
     let answer = server.v1(&customer, "GET", &path).send();
     answer.assert_openai_error(404, INVALID, None);

@@ -3,7 +3,7 @@
 use crate::fixture::ResponseAssertions;
 use crate::openai_edits::{call, form};
 use crate::support::raw::Wire;
-use crate::support::{Behaviour, Customer, OneNode, Options, Server, sample_images, until};
+use crate::support::{Answer, Behaviour, Customer, OneNode, Options, Server, sample_images, until};
 use serde_json::json;
 
 const INVALID: &str = "invalid_request_error";
@@ -32,7 +32,7 @@ fn a_repeat_gets_the_same_image_and_is_charged_once() {
     server.pause(&["project"]);
     named(&blue("fast")).expect(200);
     let said = named(&blue("pro")).send();
-    let said = said.assert_openai_error(400, INVALID, None);
+    let said = said.assert_openai_error(400, INVALID, Some("idempotency_key_reused"));
     assert!(said.contains("Idempotency-Key"), "{said}");
     server.assert_money(&customer, "0.961", "0.00", "0.961");
     server.generator.behave(Behaviour::Transient("nobody"));
@@ -53,7 +53,7 @@ fn the_api_key_is_checked_before_the_idempotency_key() {
     stranger.assert_openai_error(401, INVALID, Some("invalid_api_key"));
     let customer = server.customer("1.00");
     let bad = call(&server, &customer, &blue("fast")).idempotent("a b");
-    let said = bad.send().assert_openai_error(400, INVALID, None);
+    let said = bad.send().assert_openai_field("Idempotency-Key");
     assert!(said.starts_with("Idempotency-Key"), "{said}");
 }
 
@@ -100,10 +100,9 @@ fn a_disconnect_before_the_job_starts_cancels_it() {
     assert_nothing_left(&server);
 }
 
-fn refused(server: &Server, customer: &Customer, texts: &[(&str, &str)]) -> String {
+fn send_texts(server: &Server, customer: &Customer, texts: &[(&str, &str)]) -> Answer {
     let body = form(texts, &[("image", &sample_images::png(9, 9))]);
-    let answer = call(server, customer, &body).send();
-    answer.assert_openai_error(400, INVALID, None)
+    call(server, customer, &body).send()
 }
 
 #[test]
@@ -112,7 +111,7 @@ fn a_repeated_field_is_refused() {
     let customer = server.customer("1.00");
     for name in ["prompt", "model", "size"] {
         let texts = [("prompt", "a"), (name, "fast"), (name, "pro")];
-        let said = refused(&server, &customer, &texts);
+        let said = send_texts(&server, &customer, &texts).assert_openai_field(name);
         assert!(said.contains("given twice"), "{said}");
     }
     assert_eq!(server.generator.runs(), 0);
@@ -126,14 +125,16 @@ fn many_tiny_parts_are_bounded() {
     let names: Vec<String> = (0..20_000).map(|number| format!("x{number}")).collect();
     let mut texts: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
     texts.push(("prompt", "a"));
-    let said = refused(&server, &customer, &texts);
+    let answer = send_texts(&server, &customer, &texts);
+    let said = answer.assert_openai_error(400, INVALID, None);
     assert!(said.contains("too much text"), "{said}");
     let long = "x".repeat(300_000);
-    let said = refused(
+    let answer = send_texts(
         &server,
         &customer,
         &[(&long, ""), (&long, ""), (&long, ""), (&long, "")],
     );
+    let said = answer.assert_openai_error(400, INVALID, None);
     assert!(
         said.contains("too much text") || said.contains("is not a valid form"),
         "{said}"

@@ -73,6 +73,7 @@ fn a_body_at_fault_is_400_and_names_the_option() {
         (json!({"n": "many"}), "n"),
         (json!({"size": "large"}), "size"),
         (json!({"size": "0x0"}), "size"),
+        (json!({"size": "99999x1"}), "size"),
         (json!({"stream": true}), "stream"),
         (json!({"partial_images": 2}), "partial_images"),
         (json!({"background": "transparent"}), "background"),
@@ -82,15 +83,20 @@ fn a_body_at_fault_is_400_and_names_the_option() {
         let mut body = fox();
         merge(&mut body, extra);
         let answer = server.openai(&customer, &body).send();
-        answer.assert_openai_error(400, INVALID, None);
-        assert_eq!(answer.json()["error"]["param"], field);
+        answer.assert_openai_field(field);
     }
-    for text in ["", "[]", "{", "7", r#"{"prompt":"a","prompt":"b"}"#] {
+    let send = |text: &str| {
         let call = server.post("/v1/images/generations").bearer(&customer.key);
-        call.text(text)
-            .send()
-            .assert_openai_error(400, INVALID, None);
+        call.text(text).send()
+    };
+    for text in ["", "[]", "{", "7"] {
+        let said = send(text).assert_openai_error(400, INVALID, None);
+        assert!(!said.contains(": :"), "{said}");
     }
+    send(r#"{"prompt":"a","prompt":"b"}"#).assert_openai_field("prompt");
+    // Half an emoji, as JavaScript programs send it after cutting a prompt.
+    let said = send(r#"{"prompt":"a \ud83d"}"#).assert_openai_field("prompt");
+    assert!(said.contains("lone surrogate"), "{said}");
     assert_eq!(server.generator.runs(), 0);
 }
 

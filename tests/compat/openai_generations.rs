@@ -130,7 +130,8 @@ fn the_number_of_images_is_part_of_the_idempotent_request() {
     call(2).expect(200);
     for other in [1, 3] {
         let said = call(other).send();
-        let said = said.assert_openai_error(400, "invalid_request_error", None);
+        let said =
+            said.assert_openai_error(400, "invalid_request_error", Some("idempotency_key_reused"));
         assert!(said.contains("Idempotency-Key"), "{said}");
     }
     let again = call(2).expect(200);

@@ -78,7 +78,7 @@ fn every_recorded_request_is_answered_as_its_sdk_expects() {
             }
             "openai_generate_stream" | "openai_edit_many" => {
                 assert_eq!(answer.status, 400, "{said}");
-                answer.assert_openai_error(400, "invalid_request_error", None);
+                answer.assert_openai_error(400, "invalid_request_error", Some("invalid_value"));
             }
             "models_list" | "models_list_page" => {
                 let models = answer.json()["models"].as_array().map(Vec::len);

@@ -114,6 +114,8 @@ async function refusals() {
   await pause(true);
   await refused("paused", 503, "UNAVAILABLE", () => make(gemini()));
   await pause(false);
+  const stray = gemini(key, { baseUrl: `${url}/api` });
+  await refused("a path in the base URL", 404, "NOT_FOUND", () => make(stray));
 }
 
 async function images() {
@@ -189,13 +191,18 @@ async function refusalsOfOpenAi() {
     }
   };
   await refused("a bad key", OpenAI.AuthenticationError, "invalid_api_key", () => make(client("bad")));
-  await refused("a size", OpenAI.BadRequestError, null, () => make(client(), { size: "large" }));
+  await refused("a size", OpenAI.BadRequestError, "invalid_value", () => make(client(), { size: "large" }));
   await refused("a scope", OpenAI.PermissionDeniedError, "model_not_allowed", () => make(client(scoped), { model: "pro" }));
   await refused("a model", OpenAI.NotFoundError, "model_not_found", () => make(client(), { model: "dall-e-3" }));
   await refused("no money", OpenAI.RateLimitError, "insufficient_quota", () => make(client(poor)));
   await pause(true);
   await refused("paused", OpenAI.InternalServerError, "unavailable", () => make(client()));
   await pause(false);
+  for (const path of ["", "/api/v1", "/v1beta/openai"]) {
+    const stray = new OpenAI({ baseURL: `${url}${path}`, apiKey: key, maxRetries: 0 });
+    const said = await make(stray).catch((error) => error.message);
+    check(`a base URL that ends with "${path}": ${said}`, String(said).includes("with /v1 at its end"));
+  }
 }
 
 async function batches() {

@@ -134,6 +134,9 @@ def refusals() -> None:
     stream = lambda: list(gemini().models.generate_content_stream(model="fast", contents="a fox"))
     refused("a paused stream", server, 503, "UNAVAILABLE", stream)
     pause(False)
+    for path in ("/api", "/api/v1", "/v1beta"):
+        clients.append(genai.Client(api_key=KEY, http_options=types.HttpOptions(base_url=URL + path)))
+        refused(f"a base URL with {path}", client, 404, "NOT_FOUND", lambda: make(clients[-1]))
 
 
 def images() -> None:
@@ -219,13 +222,20 @@ def refusals_of_openai() -> None:
     scoped, poor = os.environ["TINTYPE_KEY_FAST"], os.environ["TINTYPE_KEY_POOR"]
     refused("a bad key", openai.AuthenticationError, "invalid_api_key", lambda: make(client("bad")))
     refused("a bad key of a list", openai.AuthenticationError, "invalid_api_key", lambda: client("bad").models.list())
-    refused("a size", openai.BadRequestError, None, lambda: make(client(), size="large"))
+    refused("a size", openai.BadRequestError, "invalid_value", lambda: make(client(), size="large"))
     refused("a scope", openai.PermissionDeniedError, "model_not_allowed", lambda: make(client(scoped), model="pro"))
     refused("a model", openai.NotFoundError, "model_not_found", lambda: make(client(), model="dall-e-3"))
     refused("no money", openai.RateLimitError, "insufficient_quota", lambda: make(client(poor)))
     pause(True)
     refused("paused", openai.InternalServerError, "unavailable", lambda: make(client()))
     pause(False)
+    for path in ("", "/api/v1", "/v1beta/openai"):
+        stray = openai.OpenAI(base_url=URL + path, api_key=KEY, max_retries=0)
+        try:
+            make(stray)
+            check("a wrong base URL is refused", False)
+        except openai.NotFoundError as error:
+            check(f"a base URL that ends with {path!r}: {error}", "with /v1 at its end" in str(error))
 
 
 def batches() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 
 import pytest
 
@@ -42,7 +43,8 @@ def state(number: int, status: str) -> str:
     return f"id: {number}\nevent: status\ndata: {json.dumps(told)}\n\n"
 
 
-PLACE = f'event: queue\ndata: {{"job_id":"{JOB_ID}","queue_position":36}}\n\n'
+START = "2026-11-20T20:12:40.000Z"
+PLACE = f'event: queue\ndata: {{"job_id":"{JOB_ID}","queue_position":36,"estimated_start_at":"{START}"}}\n\n'
 PROGRESS = f'event: progress\ndata: {{"job_id":"{JOB_ID}","progress":0.42}}\n\n'
 
 
@@ -66,7 +68,9 @@ def test_a_job_is_followed_to_its_end(variant: Variant, peer: Peer) -> None:
     )
     heard = list(following(variant, peer).jobs.events(JOB_ID))
     assert [it.job.status for it in heard if isinstance(it, StatusEvent)] == ["queued", "processing", "done"]
-    assert [it.queue_position for it in heard if isinstance(it, QueueEvent)] == [36]
+    start = datetime.fromisoformat(START)
+    expected = QueueEvent(job_id=JOB_ID, queue_position=36, estimated_start_at=start)
+    assert [it for it in heard if isinstance(it, QueueEvent)] == [expected]
     assert [it.progress for it in heard if isinstance(it, ProgressEvent)] == [0.42]
     assert variant.pauses == []
     assert len(peer.requests) == 1

@@ -135,7 +135,13 @@ function eventOf(message: Message, attempts: number): JobEvent | null {
   if (value === null || !("job_id" in value)) throw malformed("has an event without a job", attempts);
   if (message.name === "status") return { type: "status", job: value as unknown as Job };
   if (message.name === "queue") {
-    return { type: "queue", job_id: String(value["job_id"]), queue_position: Number(value["queue_position"]) };
+    const { job_id, queue_position, estimated_start_at = null } = value;
+    return {
+      type: "queue",
+      job_id: String(job_id),
+      queue_position: Number(queue_position),
+      estimated_start_at: typeof estimated_start_at === "string" ? estimated_start_at : null,
+    };
   }
   return { type: "progress", job_id: String(value["job_id"]), progress: Number(value["progress"]) };
 }

@@ -75,5 +75,5 @@ function detailOfProxy(response: Response): string {
     return `redirected${where === null ? "" : ` to ${where}`}; set baseUrl to the address of the service itself`;
   }
   const kind = response.headers.get("content-type") ?? "no content type";
-  return `the answer is not from the service (${kind}), but perhaps from a proxy in front of it`;
+  return `the answer is not in the format of the service (${kind}): baseUrl is wrong, or a proxy in front of it answered`;
 }

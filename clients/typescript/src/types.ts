@@ -196,12 +196,17 @@ export type BatchRef = string | { readonly batch_id: string };
 export type JobRef = string | { readonly job_id: string };
 
 /**
- * The job entered another state; its queue position changed, where 1 is the next to start; or its progress, from 0 to 1, if its backend
- * reports it.
+ * The job entered another state; its queue position changed, where 1 is the next to start, with its estimated start, `null` without data;
+ * or its progress, from 0 to 1, if its backend reports it.
  */
 export type JobEvent =
   | { readonly type: "status"; readonly job: Job }
-  | { readonly type: "queue"; readonly job_id: string; readonly queue_position: number }
+  | {
+      readonly type: "queue";
+      readonly job_id: string;
+      readonly queue_position: number;
+      readonly estimated_start_at: string | null;
+    }
   | { readonly type: "progress"; readonly job_id: string; readonly progress: number };
 
 /** The balance of the account. `reserved` is for jobs that have not ended, `available` is the rest of `balance`. */

@@ -31,7 +31,8 @@ test("events are the same however the bytes are cut", () => {
 /** A stream that ends where the parts do. */
 const stream = (...parts: string[]): Reply => ({ status: 200, body: parts.join(""), headers: { "content-type": "text/event-stream" } });
 const state = (number: number, status: string): string => `id: ${number}\nevent: status\ndata: ${JSON.stringify(job(status))}\n\n`;
-const PLACE = `event: queue\ndata: {"job_id":"${JOB_ID}","queue_position":36}\n\n`;
+const START = "2026-11-20T20:12:40.000Z";
+const PLACE = `event: queue\ndata: {"job_id":"${JOB_ID}","queue_position":36,"estimated_start_at":"${START}"}\n\n`;
 const PROGRESS = `event: progress\ndata: {"job_id":"${JOB_ID}","progress":0.42}\n\n`;
 
 async function all(client: Tintype): Promise<JobEvent[]> {
@@ -49,7 +50,7 @@ test("a job is followed to its end", async (t) => {
   const { client, pauses } = calling(peer.url);
   const heard = await all(client);
   assert.deepEqual(states(heard), ["queued", "processing", "done"]);
-  assert.deepEqual(heard.filter((it) => it.type === "queue"), [{ type: "queue", job_id: JOB_ID, queue_position: 36 }]);
+  assert.deepEqual(heard.filter((it) => it.type === "queue"), [{ type: "queue", job_id: JOB_ID, queue_position: 36, estimated_start_at: START }]);
   assert.deepEqual(heard.filter((it) => it.type === "progress"), [{ type: "progress", job_id: JOB_ID, progress: 0.42 }]);
   assert.deepEqual(pauses, []);
   assert.equal(peer.heard.length, 1);

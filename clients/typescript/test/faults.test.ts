@@ -99,7 +99,7 @@ test("an error of a proxy has no code", async (t) => {
     peer.will(reply);
     await assert.rejects(calling(peer.url).client.balance(), (error: ApiError) => {
       assert.deepEqual([error.status, error.code, error.attempts], [502, null, 3]);
-      assert.match(error.detail, /not from the service/);
+      assert.match(error.detail, /not in the format of the service \(.*\): baseUrl is wrong/);
       return true;
     });
   }

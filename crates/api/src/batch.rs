@@ -43,12 +43,16 @@ pub struct BatchCounts {
     /// All jobs.
     #[schemars(with = "Count")]
     pub total: u32,
+    /// Jobs that wait for their start.
     #[schemars(with = "Count")]
     pub queued: u32,
+    /// Running jobs.
     #[schemars(with = "Count")]
     pub processing: u32,
+    /// Jobs with an image.
     #[schemars(with = "Count")]
     pub done: u32,
+    /// Failed and canceled jobs.
     #[schemars(with = "Count")]
     pub failed: u32,
 }

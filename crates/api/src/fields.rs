@@ -1,7 +1,7 @@
 //! Reads a JSON object field by field and collects all faults, so that the response reports them all at once.
 
 use serde_json::value::RawValue;
-use tintype_storage::domain::json::Members;
+use tintype_storage::domain::json::{LONE_SURROGATE, Members};
 
 /// Faults in a response. A body of 1 MiB can contain half a million, and the response must not be many times its size.
 const MAX_FAULTS: usize = 100;
@@ -151,8 +151,7 @@ impl<'a> Fields<'a> {
         }
         let read = serde_json::from_str(raw.get()).ok();
         if read.is_none() {
-            let message = "must be a string of Unicode characters; it holds a lone surrogate";
-            self.fault_with(|| FieldFault::new(path(), message));
+            self.fault_with(|| FieldFault::new(path(), LONE_SURROGATE));
         }
         read
     }

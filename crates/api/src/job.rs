@@ -209,6 +209,7 @@ pub struct JobRecord<'a> {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct InputImage {
+    /// The size of the file.
     #[schemars(with = "Count")]
     pub bytes: u64,
     /// In pixels. 0 if unknown.
@@ -222,6 +223,7 @@ pub struct InputImage {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Picture {
+    /// The size of the file.
     #[schemars(with = "Count")]
     pub bytes: u64,
     /// In pixels.

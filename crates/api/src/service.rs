@@ -177,6 +177,7 @@ pub struct ServiceStatus {
     pub status: ServiceWord,
     /// The time of this status.
     pub at: Moment,
+    /// The status of each model.
     pub models: Vec<ModelStatus>,
 }
 

@@ -43,9 +43,14 @@ struct Turn {
 /// # Errors
 /// A field has the wrong type, there is no prompt, or the last turn has too many images.
 pub fn read(body: &Object<'_>, max_prompt_chars: usize) -> Result<Content, Refusal> {
+    // Without it, the image would show something else, and be charged.
+    if let Some(cached) = body.get("cachedContent")? {
+        let message = "is not supported; send all contents in each request";
+        return Err(Refusal::field(cached.path, message));
+    }
     let contents = body
         .get("contents")?
-        .ok_or_else(|| Refusal::field("contents", "is required"))?;
+        .ok_or_else(|| Refusal::missing("contents", ""))?;
     if matches!(contents.value, Json::String(_)) {
         return Err(Refusal::field("contents", "must be an array of objects"));
     }
@@ -145,7 +150,7 @@ fn parse_inline(found: &Field<'_>) -> Result<InputImage, Refusal> {
     let (field, number) = found
         .object()?
         .text("data")?
-        .ok_or_else(|| Refusal::field(format!("{}.data", found.path), "is required"))?;
+        .ok_or_else(|| Refusal::missing(format!("{}.data", found.path), ""))?;
     // The scanner has replaced the data with this number.
     let number = number
         .parse()
@@ -160,7 +165,7 @@ fn parse_file(found: &Field<'_>) -> Result<InputImage, Refusal> {
     let (field, uri) = found
         .object()?
         .text("fileUri")?
-        .ok_or_else(|| Refusal::field(format!("{}.fileUri", found.path), "is required"))?;
+        .ok_or_else(|| Refusal::missing(format!("{}.fileUri", found.path), ""))?;
     if !uri.starts_with("http://") && !uri.starts_with("https://") {
         let message = if uri.starts_with("data:") {
             "must start with http:// or https://; send the data itself as inlineData"

@@ -41,8 +41,8 @@ pub fn read(body: &Object<'_>, tier: Tier, catalog: &Catalog) -> Result<Options,
     let offer = match read.offer {
         Some(offer) => offer,
         None => catalog.offer(tier, Resolution::K1).ok_or_else(|| {
-            let message = format!("is required; {}", sizes(tier, catalog));
-            Refusal::field("generationConfig.imageConfig.imageSize", message)
+            let field = "generationConfig.imageConfig.imageSize";
+            Refusal::missing(field, &sizes(tier, catalog))
         })?,
     };
     Ok(Options {

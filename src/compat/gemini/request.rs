@@ -23,14 +23,7 @@ pub struct ParsedBody {
 /// # Errors
 /// The text is not JSON, or a field is invalid.
 pub fn parse(text: &str, tier: Tier, settings: &Settings) -> Result<ParsedBody, Refusal> {
-    let json = Json::parse(text, MAX_DEPTH).map_err(|fault| {
-        let path = fault.path.trim_start_matches('.');
-        if path.is_empty() {
-            Refusal::body(format!("the request body is not JSON: {}", fault.message))
-        } else {
-            Refusal::field(path, fault.message)
-        }
-    })?;
+    let json = Json::parse(text, MAX_DEPTH)?;
     let body = Object::of("", &json)?;
     let content = content::read(&body, settings.config.jobs.max_prompt_chars)?;
     Ok(ParsedBody {

@@ -2,6 +2,7 @@
 
 use crate::compat::dialect::Dialect;
 use crate::compat::refusal::{Kind, Refusal};
+use crate::compat::stray_sdk::base_url_advice;
 use actix_web::{HttpRequest, HttpResponse};
 
 const SERVED: &str = "this interface serves generateContent, streamGenerateContent and countTokens of /v1beta/models/{model}, and the list at /v1beta/models";
@@ -43,6 +44,9 @@ pub fn refusal(request: &HttpRequest) -> Refusal {
 }
 
 fn alternative(path: &str) -> &'static str {
+    if let Some(advice) = base_url_advice(Dialect::Gemini, path) {
+        return advice;
+    }
     let mut words = path.split(['/', ':']);
     words
         .find_map(|word| ALTERNATIVES.iter().find(|(name, _)| *name == word))

@@ -55,8 +55,10 @@ async fn respond(
     load_shedding::check(&state.generations, account).await?;
     let options = form.options.read(caller, &state.settings)?;
     if form.images.is_empty() {
-        let message = "is required: send at least one part of this name";
-        return Err(Refusal::field("image", message));
+        return Err(Refusal::missing(
+            "image",
+            "send at least one part of this name",
+        ));
     }
     if options.count > 1 {
         // A job owns its input images, which are deleted when it ends.

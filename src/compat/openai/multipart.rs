@@ -88,8 +88,9 @@ impl FormReader {
                 "image" | "image[]" => {
                     let number = form.images.len();
                     if number == MAX_INPUTS {
-                        let message =
-                            format!("has too many images; at most {MAX_INPUTS} are allowed");
+                        let message = format!(
+                            "is sent more than {MAX_INPUTS} times; send at most {MAX_INPUTS} images"
+                        );
                         return Err(Refusal::field("image", message));
                     }
                     let stem = inputs::upload_stem(&prefix, number);

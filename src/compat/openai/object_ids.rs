@@ -64,11 +64,9 @@ pub fn no_such_file(id: &str, param: &str) -> Refusal {
 }
 
 /// The same message for an unknown id, an invalid id, and the batch of another account.
-pub fn no_such_batch(id: &str) -> Refusal {
-    no_object(
-        format!("No batch found with id '{}'", printable_id(id)),
-        "id",
-    )
+pub fn no_such_batch(id: &str, param: &str) -> Refusal {
+    let message = format!("No batch found with id '{}'", printable_id(id));
+    no_object(message, param)
 }
 
 fn no_object(message: String, param: &str) -> Refusal {

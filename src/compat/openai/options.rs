@@ -6,6 +6,7 @@ use crate::application::payer::Payer;
 use crate::application::settings::Settings;
 use crate::compat::models;
 use crate::compat::refusal::{Kind, Refusal};
+use crate::compat::scanner::MAX_DEPTH;
 use crate::compat::submission;
 use std::collections::BTreeMap;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
@@ -74,8 +75,7 @@ impl RawOptions {
     pub fn of_json(body: &[u8]) -> Result<Self, Refusal> {
         let text = std::str::from_utf8(body)
             .map_err(|_| Refusal::body("the request body is not JSON: it is not UTF-8"))?;
-        let json = Json::parse(text, crate::compat::scanner::MAX_DEPTH)
-            .map_err(|fault| Refusal::body(format!("the request body is not JSON: {fault}")))?;
+        let json = Json::parse(text, MAX_DEPTH)?;
         let Json::Object(members) = json else {
             return Err(Refusal::body("the request body must be a JSON object"));
         };
@@ -168,7 +168,11 @@ impl RawOptions {
             Some(text) => {
                 let (ratio, offer) =
                     size::nearest(text, tier, &settings.catalog).ok_or_else(|| {
-                        Refusal::field("size", "must be `auto` or a size such as `1024x1024`")
+                        let message = format!(
+                            "must be `auto` or a size such as `1024x1024`, with at most {} pixels on a side",
+                            size::MAX_SIDE
+                        );
+                        Refusal::field("size", message)
                     })?;
                 (Some(ratio), Some(offer))
             }
@@ -189,7 +193,7 @@ impl RawOptions {
     fn prompt(&self, max_chars: usize) -> Result<String, Refusal> {
         let prompt = self
             .get("prompt")
-            .ok_or_else(|| Refusal::field("prompt", "is required"))?
+            .ok_or_else(|| Refusal::missing("prompt", ""))?
             .replace('\0', "");
         match prompt.chars().count() {
             0 => Err(Refusal::field("prompt", "must not be empty")),

@@ -5,7 +5,7 @@ use tintype_storage::domain::catalog::{Catalog, Offer};
 use tintype_storage::domain::tier::{Resolution, Tier};
 
 /// Maximum side length in pixels.
-const MAX_SIDE: u32 = 16_384;
+pub const MAX_SIDE: u32 = 16_384;
 
 /// The offered aspect ratio nearest to a size such as `1536x1024`, and the resolution with the nearest area, both in log space.
 /// `None` if the text is not a size.

@@ -3,9 +3,12 @@
 use crate::compat::auth;
 use crate::compat::dialect::Dialect;
 use crate::compat::refusal::{Kind, Refusal};
+use crate::compat::stray_sdk::base_url_advice;
 use actix_web::guard::fn_guard;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
+
+const SERVED: &str = "generate images at /v1/images/generations and /v1/images/edits; files are at /v1/files, and batches at /v1/batches";
 
 /// A path that the Gemini API has too. It does not match requests with a key in the way of Google's SDKs.
 pub fn shared_path(path: &str) -> Resource {
@@ -13,11 +16,9 @@ pub fn shared_path(path: &str) -> Resource {
 }
 
 pub async fn not_found(request: HttpRequest) -> HttpResponse {
-    let message = format!(
-        "unknown path: {} {}; generate images at /v1/images/generations and /v1/images/edits; files are at /v1/files, and batches at /v1/batches",
-        request.method(),
-        request.path()
-    );
+    let (method, path) = (request.method(), request.path());
+    let advice = base_url_advice(Dialect::OpenAi, path).unwrap_or(SERVED);
+    let message = format!("unknown path: {method} {path}; {advice}");
     Dialect::OpenAi.response(&Refusal::new(Kind::NotFound, message))
 }
 

@@ -2,6 +2,7 @@
 
 use super::headers::{Header, component_reference};
 use super::required_auth::RequiredAuth;
+use crate::web::idempotency_key;
 use crate::web::problem::Code;
 use serde_json::{Map, Value, json};
 use tintype_api::schema::words;
@@ -84,7 +85,7 @@ pub fn problem() -> Value {
         "type": "object",
         "description": "An error (RFC 9457). Distinguish errors by `code`, which never changes, not by `detail`, which is for people.",
         "properties": {
-            "type": {"type": "string", "const": "about:blank"},
+            "type": {"type": "string", "const": "about:blank", "description": "Always the same; distinguish errors by `code`."},
             "title": {"type": "string", "description": "The kind of error, for people."},
             "status": {"type": "integer", "description": "The HTTP status."},
             "detail": {"type": "string", "description": "What failed and what to do."},
@@ -95,7 +96,7 @@ pub fn problem() -> Value {
             "request_id": {"type": "string", "description": "Include it when you ask the operator for help."},
             "errors": {
                 "type": "array",
-                "description": "Only with `validation_failed`: all faulty fields.",
+                "description": "Only with `validation_failed`, all invalid fields, and with `idempotency_key_reused`.",
                 "minItems": 1,
                 "items": {
                     "type": "object",
@@ -123,8 +124,17 @@ fn example(code: Code) -> Value {
         "code": code.word(),
         "request_id": "80a496c0-53a5-4b0e-8f9d-0c7f2a6d1e3b",
     });
-    if code == Code::ValidationFailed {
-        body["errors"] = json!([{"field": "body", "message": "is not a well-formed JSON object: EOF while parsing an object at line 1 column 1"}]);
+    let fault = match code {
+        Code::ValidationFailed => {
+            Some(json!({"field": "prompt", "message": "must have at least 1 character"}))
+        }
+        Code::IdempotencyKeyReused => {
+            Some(json!({"field": idempotency_key::HEADER, "message": code.row().example}))
+        }
+        _ => None,
+    };
+    if let Some(fault) = fault {
+        body["errors"] = json!([fault]);
     }
     body
 }

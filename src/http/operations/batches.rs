@@ -7,6 +7,7 @@ use crate::http::openapi::{
 };
 use crate::web::batch_call::MAX_BODY_BYTES;
 use crate::web::problem::Code;
+use rust_decimal::Decimal;
 use serde_json::{Value, json};
 use tintype_api::schema::{or_null, words};
 use tintype_api::{Batch, BatchEstimate, BatchResult};
@@ -65,13 +66,19 @@ pub fn create(builder: &mut DocumentBuilder<'_>) -> Operation {
         .not_stored();
     let request = request(builder);
     let lines = "{\"custom_id\":\"fox\",\"model\":\"fast\",\"prompt\":\"a red fox in the snow\",\"aspect_ratio\":\"1:1\"}\n{\"model\":\"pro\",\"prompt\":\"an owl at night\",\"aspect_ratio\":\"1:1\"}\n";
+    let factor = builder.config.batches.price_factor;
+    let price = if factor == Decimal::ONE {
+        "An image costs as much as a single one.".to_owned()
+    } else {
+        format!("An image costs {factor} times as much as a single one, rounded up to 6 decimals.")
+    };
     Operation::new("createBatch", "Batches", "Submit a batch")
         .text(format!(
             "Accepts 1 to {} requests as jobs, whole or not at all: every fault is reported with its path, such as `requests[17].prompt`, and the sum of the prices is reserved in the same step. \
-             The body may have {MAX_BODY_BYTES} bytes: one JSON object, or, as `application/x-ndjson`, one request per line. The price of an image is {} times that of a single one, rounded up to 6 decimals.\n\n\
+             The body may have {MAX_BODY_BYTES} bytes: one JSON object, or, as `application/x-ndjson`, one request per line. {price}\n\n\
              A request with `input_images_urls` is image-to-image. Its images are fetched when the job starts; if that fails, the job fails and is not charged. \
              The jobs run after the account's single jobs and send no webhooks: when the last job has ended, one delivery reports the batch.",
-            builder.config.batches.max_requests, builder.config.batches.price_factor,
+            builder.config.batches.max_requests,
         ))
         .query(
             "dry_run",
@@ -88,8 +95,8 @@ pub fn create(builder: &mut DocumentBuilder<'_>) -> Operation {
         .response(estimated)
         .refuses([
             Code::InsufficientBalance,
-            Code::AccountLimitReached,
             Code::KeyLimitReached,
+            Code::AccountLimitReached,
             Code::ModelNotAllowed,
             Code::StorageUnavailable,
             Code::Paused,

@@ -7,7 +7,7 @@ use serde_json::json;
 
 /// `GET /files/...`
 pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
-    let operation = Operation::new("fetchPicture", "Files", "Download an image").path(
+    let operation = Operation::new("downloadImage", "Files", "Download an image").path(
         "file",
         "The file name of the image.",
         json!({"type": "string"}),

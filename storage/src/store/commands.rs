@@ -171,13 +171,13 @@ pub enum AcceptError {
         "the rate limit of this API key or its account was lowered while the request was on its way; send the request again"
     )]
     RateLowered,
-    #[error("the account has {live} jobs that are not finished, and may have {most} of them")]
+    #[error("the account has {live} of at most {most} unfinished jobs")]
     TooManyLive {
         live: usize,
         jobs: usize,
         most: usize,
     },
-    #[error("this API key has {live} jobs that are not finished, and may have {most} of them")]
+    #[error("this API key has {live} of at most {most} unfinished jobs")]
     TooManyLiveOfKey {
         live: usize,
         jobs: usize,

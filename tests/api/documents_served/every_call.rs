@@ -145,7 +145,7 @@ pub fn documented_examples(tour: &mut Tour<'_>) {
     {
         let operation = &call.operation["operationId"];
         // The preconditions of these calls no longer hold after the steps above.
-        if ["fetchPicture", "redeliver"]
+        if ["downloadImage", "redeliver"]
             .iter()
             .any(|it| operation == it)
         {

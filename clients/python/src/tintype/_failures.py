@@ -75,4 +75,4 @@ def _of_a_proxy(answer: Answer) -> str:
     if 300 <= answer.status < 400 and "location" in answer.headers:
         return f"redirected to {answer.headers['location']}; set base_url to the address of the service itself"
     kind = answer.headers.get("content-type", "no content type")
-    return f"the answer is not from the service ({kind}), but perhaps from a proxy in front of it"
+    return f"the answer is not in the format of the service ({kind}): base_url is wrong, or a proxy in front of it answered"

@@ -163,7 +163,11 @@ def batch_result(value: Json) -> BatchResult:
 
 def queue(value: Json) -> QueueEvent:
     """The queue position of a job."""
-    return QueueEvent(job_id=value["job_id"], queue_position=int(value["queue_position"]))
+    return QueueEvent(
+        job_id=value["job_id"],
+        queue_position=int(value["queue_position"]),
+        estimated_start_at=_optional(value.get("estimated_start_at"), _moment),
+    )
 
 
 def progress(value: Json) -> ProgressEvent:

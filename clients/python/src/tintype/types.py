@@ -213,6 +213,8 @@ class QueueEvent:
 
     job_id: str
     queue_position: int
+    estimated_start_at: datetime | None = None
+    """The estimated start of the job; `None` without data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,6 +35,15 @@ fn texts_of_the_last_turn_are_lines_of_the_prompt() {
 }
 
 #[test]
+fn cached_content_is_refused_because_the_prompt_would_lack_it() {
+    for name in ["cachedContent", "cached_content"] {
+        let body = json!({"contents": [{"parts": [{"text": "a fox"}]}], name: "cachedContents/a"});
+        let said = refused(body);
+        assert!(said.starts_with("cachedContent is not supported"), "{said}");
+    }
+}
+
+#[test]
 fn the_system_instruction_goes_before_the_prompt() {
     for instruction in [
         json!({"parts": [{"text": "in ink"}], "role": "user"}),

@@ -31,8 +31,7 @@ impl BatchBody {
     /// The first missing or invalid member.
     pub fn read(body: &[u8]) -> Result<Self, Refusal> {
         let text = std::str::from_utf8(body).unwrap_or_default();
-        let json = Json::parse(text, MAX_DEPTH)
-            .map_err(|fault| Refusal::body(format!("the request body is not JSON: {fault}")))?;
+        let json = Json::parse(text, MAX_DEPTH)?;
         let Json::Object(members) = json else {
             return Err(Refusal::body("the request body must be a JSON object"));
         };
@@ -78,7 +77,7 @@ impl Fields {
         match self.take(name) {
             Some(Json::String(text)) => Ok(text),
             Some(_) => Err(Refusal::field(name, "must be a string")),
-            None => Err(Refusal::field(name, "is required")),
+            None => Err(Refusal::missing(name, "")),
         }
     }
 

@@ -171,7 +171,7 @@ impl From<Refusal> for Fault {
     /// An invalid option in `body`.
     fn from(refusal: Refusal) -> Self {
         Self {
-            code: Dialect::OpenAi.code(refusal.kind).unwrap_or(INVALID),
+            code: Dialect::OpenAi.code(&refusal).unwrap_or(INVALID),
             message: refusal.message,
             param: refusal.field.map(|field| format!("body.{field}")),
         }

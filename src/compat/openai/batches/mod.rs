@@ -59,7 +59,7 @@ async fn list_batches(request: &HttpRequest, state: &CompatState) -> Result<Valu
         None => None,
         Some(id) => Some(
             *parse_batch_id(id)
-                .ok_or_else(|| no_such_batch(id))?
+                .ok_or_else(|| no_such_batch(id, "after"))?
                 .as_bytes(),
         ),
     };
@@ -119,5 +119,5 @@ async fn find(caller: &Payer, id: &str, state: &CompatState) -> Result<FileBatch
         Some(batch) => file_batches::find(&state.core, caller.account(), batch).await?,
         None => None,
     };
-    found.ok_or_else(|| no_such_batch(id))
+    found.ok_or_else(|| no_such_batch(id, "id"))
 }

@@ -152,12 +152,12 @@ impl Form {
         match self.texts.get("purpose").map(String::as_str) {
             Some(BATCH) => {}
             Some(_) => return Err(Refusal::field("purpose", "must be `batch`")),
-            None => return Err(Refusal::field("purpose", "is required: send `batch`")),
+            None => return Err(Refusal::missing("purpose", "send `batch`")),
         }
         let lifetime = self.lifetime()?;
         let (name, content) = self
             .file
-            .ok_or_else(|| Refusal::field("file", "is required: send a part of this name"))?;
+            .ok_or_else(|| Refusal::missing("file", "send a part of this name"))?;
         Ok(NewFile {
             name,
             content,

@@ -1,0 +1,67 @@
+//! Requests of SDKs whose base URL is wrong. They miss the paths of the synchronous APIs, and their SDKs show nothing of an error in the
+//! format of the native one: the response has the format of the SDK, and says what the base URL should be.
+
+use super::dialect::Dialect;
+use super::refusal::{Kind, Refusal};
+use crate::web::problem::{Code, Problem};
+use actix_web::http::header::{self, HeaderMap};
+use actix_web::{HttpRequest, HttpResponse};
+
+const GOOGLE_CLIENT: &str = "x-goog-api-client";
+const VERSIONS: [&str; 3] = ["v1", "v1beta", "v1alpha"];
+
+/// The SDK that sent a request, if it says so.
+pub fn sdk_of(headers: &HeaderMap) -> Option<Dialect> {
+    let has = |name: &str, product: &str| {
+        let value = headers.get(name).and_then(|it| it.to_str().ok());
+        value.is_some_and(|it| it.contains(product))
+    };
+    // The Python SDK with asyncio calls itself `AsyncOpenAI/Python`.
+    if has(header::USER_AGENT.as_str(), "OpenAI/") {
+        return Some(Dialect::OpenAi);
+    }
+    has(GOOGLE_CLIENT, "google-genai-sdk/").then_some(Dialect::Gemini)
+}
+
+/// The base URL to use, if the path shows that another one is configured.
+pub fn base_url_advice(dialect: Dialect, path: &str) -> Option<&'static str> {
+    let mut segments = path.trim_start_matches('/').split('/');
+    let (first, second) = (segments.next()?, segments.next().unwrap_or_default());
+    let is_right = match dialect {
+        Dialect::OpenAi => first == "v1" && second != "v1",
+        Dialect::Gemini => {
+            first == "upload" || VERSIONS.contains(&first) && !VERSIONS.contains(&second)
+        }
+    };
+    if is_right {
+        return None;
+    }
+    Some(match (dialect, first) {
+        (Dialect::OpenAi, _) => {
+            "set the base URL of the SDK to the address of this service with /v1 at its end, such as https://pictures.example/v1"
+        }
+        (Dialect::Gemini, "v1beta1") => {
+            "Vertex AI is not supported; create the client without `vertexai`"
+        }
+        (Dialect::Gemini, _) => {
+            "set the base URL of the SDK to the address of this service without /api and without a version, such as https://pictures.example; the SDK appends the version"
+        }
+    })
+}
+
+/// The response to an SDK that called a path outside of the synchronous APIs.
+pub fn response(request: &HttpRequest, problem: &Problem) -> Option<HttpResponse> {
+    let (method, path) = (request.method(), request.path());
+    let is_unknown = matches!(
+        problem.code,
+        // Below `/api/v1`, a request with a key in the way of Google's SDKs lacks credentials.
+        Code::NotFound | Code::MethodNotAllowed | Code::Unauthorized
+    );
+    if !is_unknown {
+        return None;
+    }
+    let dialect = sdk_of(request.headers())?;
+    let advice = base_url_advice(dialect, path)?;
+    let message = format!("unknown path: {method} {path}; {advice}");
+    Some(dialect.response(&Refusal::new(Kind::NotFound, message)))
+}
