@@ -34,4 +34,4 @@ pub use dialect::Dialect;
 pub use disconnect::{DisconnectReceiver, DisconnectSender, run as cancel_disconnected};
 pub use routes::{configure, dialect_of};
 pub use state::CompatState;
-pub use stray_sdk::response as response_to_stray_sdk;
+pub use stray_sdk::error as error_for_stray_sdk;

@@ -1,11 +1,12 @@
 //! Requests of SDKs whose base URL is wrong. They miss the paths of the synchronous APIs, and their SDKs show nothing of an error in the
-//! format of the native one: the response has the format of the SDK, and says what the base URL should be.
+//! format of the native one: so the response also has a member `error` in the format of the SDK, which says what the base URL should be.
 
 use super::dialect::Dialect;
 use super::refusal::{Kind, Refusal};
 use crate::web::problem::{Code, Problem};
+use actix_web::HttpRequest;
 use actix_web::http::header::{self, HeaderMap};
-use actix_web::{HttpRequest, HttpResponse};
+use serde_json::{Value, json};
 
 const GOOGLE_CLIENT: &str = "x-goog-api-client";
 const VERSIONS: [&str; 3] = ["v1", "v1beta", "v1alpha"];
@@ -49,19 +50,23 @@ pub fn base_url_advice(dialect: Dialect, path: &str) -> Option<&'static str> {
     })
 }
 
-/// The response to an SDK that called a path outside of the synchronous APIs.
-pub fn response(request: &HttpRequest, problem: &Problem) -> Option<HttpResponse> {
+/// The error for an SDK that called a path outside of the synchronous APIs, in its format.
+pub fn error(request: &HttpRequest, problem: &Problem) -> Option<Value> {
     let (method, path) = (request.method(), request.path());
-    let is_unknown = matches!(
-        problem.code,
+    let status = match problem.code {
+        Code::NotFound => "NOT_FOUND",
+        Code::MethodNotAllowed => "UNIMPLEMENTED",
         // Below `/api/v1`, a request with a key in the way of Google's SDKs lacks credentials.
-        Code::NotFound | Code::MethodNotAllowed | Code::Unauthorized
-    );
-    if !is_unknown {
-        return None;
-    }
+        Code::Unauthorized => "UNAUTHENTICATED",
+        _ => return None,
+    };
     let dialect = sdk_of(request.headers())?;
     let advice = base_url_advice(dialect, path)?;
     let message = format!("unknown path: {method} {path}; {advice}");
-    Some(dialect.response(&Refusal::new(Kind::NotFound, message)))
+    Some(match dialect {
+        Dialect::OpenAi => dialect.body(&Refusal::new(Kind::NotFound, message))["error"].take(),
+        Dialect::Gemini => {
+            json!({"code": problem.code.status().as_u16(), "message": message, "status": status})
+        }
+    })
 }

@@ -97,11 +97,13 @@ async fn handle<B: MessageBody + 'static>(
     let problem = response.response_mut().extensions_mut().remove::<Problem>();
     if let Some(problem) = problem {
         tracing::debug!(request_id = %id.as_str(), %problem, "refused");
-        let to_sdk = match dialect {
-            None => compat::response_to_stray_sdk(response.request(), &problem),
-            Some(_) => None,
+        let rendered = match dialect {
+            Some(_) => render(&problem, dialect, id.as_str()),
+            None => {
+                let error = compat::error_for_stray_sdk(response.request(), &problem);
+                problem.render_with(id.as_str(), error)
+            }
         };
-        let rendered = to_sdk.unwrap_or_else(|| render(&problem, dialect, id.as_str()));
         response = response.into_response(rendered);
     }
     if let Some(unread) = unread {

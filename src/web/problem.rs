@@ -5,6 +5,7 @@ use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::{HttpResponse, ResponseError};
+use serde_json::Value;
 
 pub use super::problem_codes::Code;
 pub use crate::application::error::FieldFault;
@@ -74,6 +75,11 @@ impl Problem {
     }
 
     pub fn render(&self, request_id: &str) -> HttpResponse<BoxBody> {
+        self.render_with(request_id, None)
+    }
+
+    /// `error` is the same error in the format of another API.
+    pub fn render_with(&self, request_id: &str, error: Option<Value>) -> HttpResponse<BoxBody> {
         let fault = |it: &'_ FieldFault| tintype_api::Fault {
             field: it.field.clone().into(),
             message: it.message.clone().into(),
@@ -87,6 +93,7 @@ impl Problem {
             code: row.word.into(),
             request_id: request_id.into(),
             errors: self.errors.iter().map(fault).collect(),
+            error,
         };
         let mut response = HttpResponse::build(self.code.status());
         response.content_type("application/problem+json");

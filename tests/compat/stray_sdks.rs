@@ -43,17 +43,22 @@ fn openai_is_told_to_end_the_base_url_with_v1() {
 fn google_is_told_to_leave_the_path_out_of_the_base_url() {
     let server = Server::start();
     let customer = server.customer("1.00");
-    for (prefix, advice) in [
-        ("/api/v1", "without /api"),
-        ("/api/v1/v1beta", "without /api"),
-        ("/v1beta/v1", "without /api"),
-        ("/v1beta1/publishers/google", "`vertexai`"),
+    for (prefix, status, code, advice) in [
+        ("/api/v1", 401, "UNAUTHENTICATED", "without /api"),
+        ("/api/v1/v1beta", 401, "UNAUTHENTICATED", "without /api"),
+        ("/v1beta/v1", 404, "NOT_FOUND", "without /api"),
+        ("/v1beta1/publishers/google", 404, "NOT_FOUND", "`vertexai`"),
     ] {
         let call = server.post(&format!("{prefix}/models/fast:generateContent"));
         let call = call.header("x-goog-api-key", &customer.key).json(&fox());
-        let said = from(call, GOOGLE).send();
-        let said = said.assert_google_error(404, "NOT_FOUND");
-        assert!(said.contains(advice), "{said}");
+        let said = from(call, GOOGLE).send().json();
+        let error = &said["error"];
+        assert_eq!(error["code"], status, "{said}");
+        assert_eq!(error["status"], code, "{said}");
+        assert!(
+            error["message"].as_str().unwrap().contains(advice),
+            "{said}"
+        );
     }
 }
 
@@ -62,7 +67,16 @@ fn other_callers_and_right_base_urls_get_the_usual_errors() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let call = || server.get("/api/v1/images").bearer(&customer.key);
-    call().refused(404, "not_found");
+    let said = call().refused(404, "not_found").json();
+    assert!(said.get("error").is_none(), "{said}");
+    // The usual error keeps its format, with a member more.
+    let said = from(call(), OPENAI).refused(404, "not_found").json();
+    assert_eq!(said["error"]["code"], "unknown_url");
+    let said = from(server.get("/api/v1/images"), GOOGLE);
+    assert_eq!(
+        said.refused(401, "unauthorized").json()["error"]["code"],
+        401
+    );
     // Clients of the native interface call its paths, whatever their names are.
     let found = from(server.get("/api/v1/balance").bearer(&customer.key), OPENAI);
     found.expect(200);

@@ -1,6 +1,7 @@
 //! Error responses in the format of RFC 9457.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::borrow::Cow;
 
 /// An error response. A client needs only `title` and `detail`: a proxy may send no more.
@@ -18,6 +19,9 @@ pub struct Problem<'a> {
     pub request_id: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<Fault<'a>>,
+    /// The same error in the format of another API, for an SDK of that API with a wrong base URL. Such SDKs show no other member.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Value>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
