@@ -208,6 +208,13 @@ impl SharedQueue {
         matching.map(next).take(limit).collect()
     }
 
+    /// Does a listed job belong to an account other than this one?
+    pub fn has_other(&self, tier: Tier, account: AccountId) -> bool {
+        let state = self.state.lock();
+        let mut listed = state.of(tier).listed.iter();
+        listed.any(|(_, of)| *of != account)
+    }
+
     /// The number of jobs that wait for their first run.
     pub fn len(&self, tier: Tier) -> usize {
         self.state.lock().of(tier).waiting()
