@@ -171,13 +171,13 @@ pub enum AcceptError {
         "the rate limit of this API key or its account was lowered while the request was on its way; send the request again"
     )]
     RateLowered,
-    #[error("the account has {live} jobs that are not finished, and may have {most} of them")]
+    #[error("the account has {}, and may have {most} of them", unfinished(*.live))]
     TooManyLive {
         live: usize,
         jobs: usize,
         most: usize,
     },
-    #[error("this API key has {live} jobs that are not finished, and may have {most} of them")]
+    #[error("this API key has {}, and may have {most} of them", unfinished(*.live))]
     TooManyLiveOfKey {
         live: usize,
         jobs: usize,
@@ -261,5 +261,12 @@ command_errors! { AcceptError BatchError EventError DepositError }
 impl CommandError for StoreError {
     fn store_error(&self) -> Option<&StoreError> {
         Some(self)
+    }
+}
+
+fn unfinished(live: usize) -> String {
+    match live {
+        1 => "1 job that is not finished".to_owned(),
+        _ => format!("{live} jobs that are not finished"),
     }
 }
