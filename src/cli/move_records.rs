@@ -136,8 +136,8 @@ async fn move_all(
         && !even_with_faults
     {
         bail!(
-            "{} of done jobs not in the object store: {}; list them with `tintype verify`, or move without them with --even-with-faults",
-            missing.len(),
+            "the object store lacks {} of done jobs: {}; list them with `tintype verify`, or move without them with --even-with-faults",
+            counted(missing.len(), "image"),
             missing[..missing.len().min(MAX_LISTED)].join(", ")
         );
     }
