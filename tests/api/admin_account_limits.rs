@@ -149,11 +149,13 @@ fn a_new_daily_limit_counts_earlier_spending_of_the_day() {
 fn too_many(answer: Answer, who: &str, most: usize) {
     assert_eq!(answer.header("retry-after"), Some("5"));
     let detail = answer.json()["detail"].as_str().unwrap().to_owned();
+    let jobs = match most {
+        1 => "1 job that is not finished".to_owned(),
+        _ => format!("{most} jobs that are not finished"),
+    };
     assert_eq!(
         detail,
-        format!(
-            "{who} has {most} jobs that are not finished, and may have {most} of them; wait for some of them to finish"
-        )
+        format!("{who} has {jobs}, and may have {most} of them; wait for some of them to finish")
     );
 }
 
