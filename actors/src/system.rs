@@ -328,6 +328,15 @@ impl System {
     pub async fn leave(&self) {
         if let Some(node) = self.node() {
             self.tasks.iter().for_each(JoinHandle::abort);
+            // While a change of a run is in progress, no other node may continue the job: the late change would miscount its runs. The
+            // others declare this node dead, which fences it, and then take over its jobs.
+            let runs = self.dispatch.queues.depths().running;
+            if runs > 0 {
+                return tracing::warn!(
+                    runs,
+                    "runs could not record their end in time; the other nodes take over when they have declared this node dead"
+                );
+            }
             // The others declare a node dead that cannot leave.
             if let Err(error) = nodes::leave(self.store(), node.id).await {
                 tracing::warn!(%error, "this node could not leave the others; they take over its jobs");

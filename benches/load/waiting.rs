@@ -1,6 +1,6 @@
 //! Memory of ten thousand clients that wait for their jobs, compared with as many idle keep-alive connections.
 
-use crate::server::{self, ChildServer};
+use crate::server::{self, ChildServer, Generator};
 use crate::sizes::settled_memory;
 use anyhow::{Context as _, ensure};
 use std::io::{Read as _, Write as _};
@@ -79,7 +79,8 @@ pub fn memory_of_listeners(count: usize) -> anyhow::Result<u64> {
 
 /// A service with waiting jobs, and their key.
 fn with_jobs(data_dir: &Path) -> anyhow::Result<(ChildServer, String, Vec<String>)> {
-    let server = ChildServer::tintype(data_dir, 1)?;
+    let unlimited = [("TINTYPE__LIMITS__WAITING_CALLS_PER_ACCOUNT", "1000000")];
+    let server = ChildServer::tintype_in(data_dir, 1, Generator::Never, None, &unlimited)?;
     let key = server.key().context("no key")?.to_owned();
     let create = |_| server::create_one(server.address, &key);
     let jobs = (0..JOBS).map(create).collect::<Result<Vec<_>, _>>()?;

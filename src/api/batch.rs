@@ -345,7 +345,11 @@ impl Faults {
     fn finish(mut self) -> Result<(), Vec<FieldFault>> {
         let unlisted = self.found - self.listed.len();
         if unlisted > 0 {
-            let message = format!("has {unlisted} more errors that are not listed");
+            let errors = match unlisted {
+                1 => "1 more error that is".to_owned(),
+                _ => format!("{unlisted} more errors that are"),
+            };
+            let message = format!("has {errors} not listed");
             self.listed.push(FieldFault::new("body", message));
         }
         match self.listed.is_empty() {

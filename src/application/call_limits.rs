@@ -4,6 +4,7 @@ use super::batch_permits::BatchPermits;
 use super::damaged_inputs::DamagedInputs;
 use super::error::{Error, ErrorKind};
 use super::rate_limit::{self, Elapsed, Limiters, Rates};
+use super::waiting_calls::WaitingCalls;
 use crate::config::Limits;
 use crate::inputs::MemoryBudget;
 use std::sync::Arc;
@@ -35,6 +36,8 @@ pub struct CallLimits {
     damaged_inputs: Arc<DamagedInputs>,
     changes: Limiters<PersonId>,
     event_streams: FairSemaphore<Option<PersonId>>,
+    /// Long polls and streams of job events, by account.
+    pub waiting: WaitingCalls,
     /// Slots for delayed refusals of creations.
     pub held_refusals: Semaphore,
     pub batches: BatchPermits,
@@ -57,6 +60,7 @@ impl CallLimits {
             damaged_inputs,
             changes: Limiters::new(elapsed()),
             event_streams: FairSemaphore::new(Semaphore::MAX_PERMITS as u64, MAX_EVENT_STREAMS),
+            waiting: WaitingCalls::new(limits.waiting_calls_per_account),
             held_refusals: Semaphore::new(MAX_HELD_REFUSALS),
             batches: BatchPermits::default(),
             memory,

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tintype_storage::domain::api_key::{ApiKey, RateLimit};
+use tintype_storage::domain::counted::counted;
 use tintype_storage::domain::ids::{AccountId, KeyId};
 
 /// Monotonic time since an arbitrary start.
@@ -226,10 +227,7 @@ impl RateState {
             1 => String::new(),
             _ => format!(", and up to {burst} at once after a pause"),
         };
-        let wait = match seconds {
-            1 => "1 second".to_owned(),
-            _ => format!("{seconds} seconds"),
-        };
+        let wait = counted(seconds, "second");
         let detail =
             format!("{who} may make {per_second} {what} per second{burst}; try again in {wait}");
         Err(Error::new(ErrorKind::RateLimited, detail).retry_after(seconds))

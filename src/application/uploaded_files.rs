@@ -10,6 +10,7 @@ use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use std::sync::Arc;
 use std::time::Duration;
+use tintype_storage::domain::counted::counted;
 use tintype_storage::domain::file_batch::UploadedFile;
 use tintype_storage::domain::ids::{AccountId, FileId};
 use tintype_storage::domain::request::Fingerprint;
@@ -84,23 +85,28 @@ pub async fn add(
 
 /// Refuses a file that exceeds the account's limits.
 async fn check_room(jobs: &JobService, file: &UploadedFile) -> Result<(), Error> {
-    let limits = &jobs.settings.config.batches;
+    let (limits, store) = (&jobs.settings.config.batches, &jobs.core.store);
     let max_files = limits.max_files_per_account;
-    let page = jobs
-        .core
-        .store
-        .uploaded_files(file.account, Direction::Falling, max_files + 1, None)
-        .await?;
     let now = jobs.core.now();
-    let unexpired = page.items.iter().filter(|it| !it.is_expired(now));
-    let (mut count, mut bytes) = (0, file.bytes);
-    for other in unexpired {
-        count += 1;
-        bytes += other.bytes;
+    let (mut count, mut bytes, mut after) = (0, file.bytes, None);
+    // Expired files stay until the next sweep, in front of older ones that have not expired.
+    loop {
+        let page = store
+            .uploaded_files(file.account, Direction::Falling, max_files + 1, after)
+            .await?;
+        for other in page.items.iter().filter(|it| !it.is_expired(now)) {
+            count += 1;
+            bytes += other.bytes;
+        }
+        after = page.next;
+        if after.is_none() || count >= max_files {
+            break;
+        }
     }
     if count >= max_files {
         return Err(Error::conflict(format!(
-            "the account has {count} files, the most it may have; delete those that are no longer needed"
+            "the account has {}, the most it may have; delete those that are no longer needed",
+            counted(count, "file")
         )));
     }
     let max_bytes = limits.max_file_bytes_per_account;
@@ -125,25 +131,40 @@ pub async fn find(
     Ok(found.filter(|file| !file.is_expired(core.now())))
 }
 
-/// Streams the content of a file.
+/// Streams the content of a file. `None` if it was deleted meanwhile.
 ///
 /// # Errors
 /// `StorageUnavailable`
 pub async fn content(
     jobs: &JobService,
     file: &UploadedFile,
-) -> Result<BoxStream<'static, Result<Bytes, ImagesError>>, Error> {
+) -> Result<Option<BoxStream<'static, Result<Bytes, ImagesError>>>, Error> {
     let opened = jobs.images.chunks(&upload_key(file)).await;
-    opened.map_err(|error| unavailable(&error))
+    unless_deleted(jobs, file, opened).await
 }
 
-/// Reads the whole content of a file. The caller must have reserved the memory.
+/// Reads the whole content of a file. `None` if it was deleted meanwhile. The caller must have reserved the memory.
 ///
 /// # Errors
 /// `StorageUnavailable`
-pub async fn read(jobs: &JobService, file: &UploadedFile) -> Result<Bytes, Error> {
+pub async fn read(jobs: &JobService, file: &UploadedFile) -> Result<Option<Bytes>, Error> {
     let content = jobs.images.get(&upload_key(file)).await;
-    content.map_err(|error| unavailable(&error))
+    unless_deleted(jobs, file, content).await
+}
+
+/// The outcome of a read. If it failed because the file was deleted after its record was read, that is no fault of the store.
+async fn unless_deleted<T>(
+    jobs: &JobService,
+    file: &UploadedFile,
+    outcome: Result<T, ImagesError>,
+) -> Result<Option<T>, Error> {
+    match outcome {
+        Ok(content) => Ok(Some(content)),
+        Err(error) => match find(&jobs.core, file.account, file.id).await? {
+            Some(_) => Err(unavailable(&error)),
+            None => Ok(None),
+        },
+    }
 }
 
 /// # Errors

@@ -5,6 +5,7 @@ use super::object_list::{ObjectRef, References};
 use crate::images::{Images, ImagesError, media_type};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use std::fs::File;
+use tintype_storage::domain::counted::counted;
 use tintype_storage::domain::time::Timestamp;
 
 /// The totals of a copy.
@@ -53,7 +54,7 @@ pub async fn copy_objects(
             Outcome::Expired => all.expired += 1,
             Outcome::Missing(key) => all.missing.push(key),
         }
-        say(format!("{} images copied", all.copied));
+        say(format!("{} copied", counted(all.copied, "image")));
     }
     Ok(all)
 }

@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
+use tintype_storage::domain::counted::counted;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::export::Reader;
 
@@ -126,10 +127,10 @@ async fn copy_objects(
         totals.add(&listed, outcome);
         match outcome {
             Outcome::Copied | Outcome::Repaired => {
-                (contents.say)(format!("{} images copied", totals.copied));
+                (contents.say)(format!("{} copied", counted(totals.copied, "image")));
             }
             Outcome::There if contents.repair => {
-                (contents.say)(format!("{} images checked", totals.count));
+                (contents.say)(format!("{} checked", counted(totals.count, "image")));
             }
             Outcome::There | Outcome::Omitted => {}
         }

@@ -8,6 +8,7 @@ use futures_util::TryStreamExt as _;
 use serde::Serialize;
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
+use tintype_storage::domain::counted::counted;
 
 /// A younger object may belong to a backup that is being created.
 const MIN_AGE: Duration = Duration::from_secs(86_400);
@@ -63,7 +64,7 @@ pub async fn prune(
         }
         images += 1;
         bytes += size;
-        say(format!("{images} images"));
+        say(counted(images, "image"));
     }
     Ok(Pruned {
         removed,

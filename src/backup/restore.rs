@@ -10,6 +10,7 @@ use anyhow::{Context as _, bail};
 use futures_util::TryStreamExt as _;
 use std::path::Path;
 use std::sync::Arc;
+use tintype_storage::domain::counted::counted;
 use tintype_storage::engine::Engine;
 use tintype_storage::export::{LoadOutcome, load};
 use tintype_storage::store::Store;
@@ -122,7 +123,7 @@ pub async fn restore(
                         restored => restored?,
                     }
                     count += 1;
-                    say(format!("{count} images"));
+                    say(counted(count, "image"));
                 }
             }
         }

@@ -11,6 +11,7 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use serde_json::{json, to_value};
 use std::process::ExitCode;
+use tintype_storage::domain::counted::counted;
 
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -33,6 +34,9 @@ pub struct Arguments {
     /// Read every image in the repository that the backup needs, and copy damaged ones again.
     #[arg(long, conflicts_with = "without_images")]
     repair: bool,
+    /// Exit with code 0 even if images of done jobs are missing in the object store.
+    #[arg(long, conflicts_with = "without_images")]
+    even_with_faults: bool,
     /// Print the manifest of the backup as JSON.
     #[arg(long)]
     json: bool,
@@ -48,6 +52,7 @@ enum Command {
     Prune(Prune),
 }
 
+/// Exits with code 1 if the backup lacks images.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match &arguments.command {
         Some(Command::List(list)) => return run_list(list),
@@ -93,31 +98,38 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         true => print_json(&to_value(&manifest)?)?,
         false => print(&summary(&manifest, &place, is_database))?,
     }
-    Ok(ExitCode::SUCCESS)
+    let missing = manifest.images.as_ref().map_or(0, |it| it.missing);
+    if missing > 0 {
+        note(&format!(
+            "MISSING: the object store lacks {} of done jobs, so the backup does too; list them with `tintype verify --backup {place}`",
+            counted(missing, "image")
+        ));
+    }
+    Ok(exit_code(missing == 0 || arguments.even_with_faults))
 }
 
 fn summary(manifest: &Manifest, place: &str, is_database: bool) -> String {
     let mut text = format!(
-        "backup {} completed in {place}: {} records as of {}\n",
-        manifest.id, manifest.record_count, manifest.taken_at
+        "backup {} completed in {place}: {} as of {}\n",
+        manifest.id,
+        counted(manifest.record_count, "record"),
+        manifest.taken_at
     );
     match &manifest.images {
         Some(it) => {
             text += &format!(
-                "images: {} ({} bytes), {} newly copied\n",
-                it.count, it.bytes, it.copied
+                "images: {} ({}), {} newly copied\n",
+                it.count,
+                counted(it.bytes, "byte"),
+                it.copied
             );
             if it.repaired > 0 {
-                text += &format!("repaired: {} damaged images in {place}\n", it.repaired);
+                let images = counted(it.repaired, "damaged image");
+                text += &format!("repaired: {images} in {place}\n");
             }
             if it.expired > 0 {
-                text += &format!("omitted: {} images deleted by retention\n", it.expired);
-            }
-            if it.missing > 0 {
-                text += &format!(
-                    "MISSING: {} images of done jobs are not in the object store; to list them, stop the server and run `tintype verify`\n",
-                    it.missing
-                );
+                let images = counted(it.expired, "image");
+                text += &format!("omitted: {images} deleted by retention\n");
             }
         }
         None => text += "omitted: images\n",
@@ -229,14 +241,19 @@ fn run_prune(arguments: &Prune) -> anyhow::Result<ExitCode> {
             true => "would remove",
             false => "removed",
         };
-        let (removed, kept) = (pruned.removed.len(), pruned.kept.len());
+        let kept = match pruned.kept.len() {
+            1 => "1 backup remains".to_owned(),
+            kept => format!("{kept} backups remain"),
+        };
         let ids = pruned.removed.iter();
         let ids: String = ids
             .map(|id| format!("{verb} {}\n", escape_control_chars(id)))
             .collect();
         format!(
-            "{ids}{verb} {removed} backups and {} images ({} bytes); {kept} backups remain\n",
-            pruned.images, pruned.bytes
+            "{ids}{verb} {} and {} ({}); {kept}\n",
+            counted(pruned.removed.len(), "backup"),
+            counted(pruned.images, "image"),
+            counted(pruned.bytes, "byte")
         )
     })?;
     Ok(ExitCode::SUCCESS)

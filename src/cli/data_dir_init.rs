@@ -10,6 +10,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tintype_storage::domain::counted::counted;
 use tintype_storage::engine::Engine;
 use tintype_storage::export::LoadOutcome;
 use tintype_storage::store::{Store, StoreError};
@@ -115,8 +116,8 @@ pub fn check_faults(faults: &[String], even_with_faults: bool) -> anyhow::Result
     }
     let shown: Vec<&str> = faults.iter().take(MAX_LISTED).map(String::as_str).collect();
     bail!(
-        "the ledger is inconsistent, as it was in the source ({} faults): {}; use an earlier backup, or accept the faults with --even-with-faults",
-        faults.len(),
+        "the ledger is inconsistent, as it was in the source ({}): {}; use an earlier backup, or accept the faults with --even-with-faults",
+        counted(faults.len(), "fault"),
         shown.join("; ")
     )
 }

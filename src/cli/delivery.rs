@@ -6,6 +6,7 @@ use super::output::{Column, field_lines, print, print_json, table, truncate};
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Map, Value, json};
 use tintype_api::{Attempt, Delivery};
+use tintype_storage::domain::counted::counted;
 use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::time::Timestamp;
@@ -216,8 +217,7 @@ async fn redeliver(arguments: Redeliver) -> anyhow::Result<()> {
         return print_json(&response);
     }
     let text = match response["redelivered"].as_u64() {
-        Some(1) => "1 delivery queued for redelivery".to_owned(),
-        Some(count) => format!("{count} deliveries queued for redelivery"),
+        Some(count) => format!("{} queued for redelivery", counted(count, "delivery")),
         None => {
             let delivery: Delivery = read(response)?;
             format!("{} queued for redelivery", &*delivery.delivery_id)

@@ -8,6 +8,7 @@ use clap::Args;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tintype_storage::domain::counted::counted;
 
 #[derive(Args)]
 pub struct Arguments {
@@ -64,6 +65,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
     }
     progress.finish_and_clear();
-    note(&format!("{} records exported", records.summary.records));
+    let count = counted(records.summary.records, "record");
+    note(&format!("{count} exported"));
     Ok(ExitCode::SUCCESS)
 }

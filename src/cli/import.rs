@@ -13,6 +13,7 @@ use std::io::{self, BufRead, BufReader, Seek as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use tintype_storage::domain::counted::counted;
 use tintype_storage::export::{Reader, load};
 use tintype_storage::store::Store;
 use tintype_storage::verify::verify;
@@ -56,8 +57,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     data_dir_init::check_faults(&report.faults, arguments.even_with_faults)?;
     init.finish()?;
     print(&format!(
-        "{} records imported and verified\n{}{}\n",
-        loaded.summary.records,
+        "{} imported and verified\n{}{}\n",
+        counted(loaded.summary.records, "record"),
         data_dir_init::pending_work(&loaded),
         missing_parts(&config, vault_key)
     ))?;

@@ -1,5 +1,6 @@
 //! `tintype job`: jobs of all accounts of a running server.
 
+use super::batch_id::parse_batch_id;
 use super::common::{Common, or_dash, parse_time};
 use super::key_ref::KeyRef;
 use super::operator::{Operator, PageOptions, only_set};
@@ -52,7 +53,7 @@ pub struct List {
     #[arg(long, value_name = "ID_OR_NAME")]
     key: Option<KeyRef>,
     /// Filter by batch.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = parse_batch_id)]
     batch: Option<BatchId>,
     /// Filter by a member of metadata, such as order=4711. Repeat it for up to 10 members.
     #[arg(long, value_name = "NAME=VALUE", value_parser = member)]

@@ -8,6 +8,7 @@ mod audit_log;
 mod backend;
 mod backup;
 mod batch;
+mod batch_id;
 mod check_config;
 mod common;
 mod completions;

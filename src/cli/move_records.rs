@@ -17,6 +17,7 @@ use std::io::{self, BufRead};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use tintype_storage::domain::counted::counted;
 use tintype_storage::engine::{Direction, Engine, KeyRange};
 use tintype_storage::export::{LoadOutcome, load, write};
 use tintype_storage::store::Store;
@@ -135,8 +136,8 @@ async fn move_all(
         && !even_with_faults
     {
         bail!(
-            "{} images of done jobs are not in the object store: {}; list them with `tintype verify`, or move without them with --even-with-faults",
-            missing.len(),
+            "the object store lacks {} of done jobs: {}; list them with `tintype verify`, or move without them with --even-with-faults",
+            counted(missing.len(), "image"),
             missing[..missing.len().min(MAX_LISTED)].join(", ")
         );
     }
@@ -289,7 +290,8 @@ impl ExportDigest {
 fn outcome_text(source: &Config, target: &Config, moved: &MoveOutcome) -> String {
     let records = moved.loaded.summary.records;
     let mut text = format!(
-        "{records} records moved, compared with the source, and verified: {}\n",
+        "{} moved, compared with the source, and verified: {}\n",
+        counted(records, "record"),
         moved.counts.trim_end()
     );
     match &moved.copied {
@@ -301,7 +303,8 @@ fn outcome_text(source: &Config, target: &Config, moved: &MoveOutcome) -> String
             missing,
         }) => {
             text += &format!(
-                "images: {copied} copied ({bytes} bytes), {there} already in the target, {expired} deleted by retention\n"
+                "images: {copied} copied ({}), {there} already in the target, {expired} deleted by retention\n",
+                counted(*bytes, "byte")
             );
             for key in missing {
                 text += &format!("MISSING: {}\n", escape_control_chars(key));

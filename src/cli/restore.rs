@@ -10,6 +10,7 @@ use crate::server::object_store;
 use clap::Args;
 use std::process::ExitCode;
 use std::sync::Arc;
+use tintype_storage::domain::counted::counted;
 use tintype_storage::store::Store;
 
 #[derive(Args)]
@@ -73,11 +74,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         None => data_dir.display().to_string(),
     };
     let mut text = format!(
-        "restored backup {} of {} into {target}: {} records and {} images, all verified\n",
+        "restored backup {} of {} into {target}: {} and {}, all verified\n",
         escape_control_chars(&manifest.id),
         escape_control_chars(&manifest.taken_at),
-        restored.loaded.summary.records,
-        restored.images
+        counted(restored.loaded.summary.records, "record"),
+        counted(restored.images, "image")
     );
     if manifest.images.is_none() {
         text +=

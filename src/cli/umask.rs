@@ -2,8 +2,8 @@
 //! image that the user requested gets the mode of the user's umask.
 
 use nix::sys::stat::{Mode, umask};
-use std::fs::{self, Permissions};
-use std::io;
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -39,11 +39,28 @@ pub fn write_for_user(path: &Path, bytes: &[u8]) -> io::Result<()> {
         }
         return Err(error);
     }
-    match INHERITED.get() {
-        Some(inherited) if is_new => {
-            let mode = 0o666 & !inherited.bits();
-            fs::set_permissions(path, Permissions::from_mode(mode))
-        }
-        _ => Ok(()),
+    match is_new {
+        true => set_mode_for_user(path),
+        false => Ok(()),
     }
+}
+
+/// Appends to a file that the user requested, in one write, so that an interrupted command leaves no part of `bytes`. A new file gets
+/// the mode of the inherited umask.
+pub fn append_for_user(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let is_new = !path.exists();
+    let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+    file.write_all(bytes)?;
+    match is_new {
+        true => set_mode_for_user(path),
+        false => Ok(()),
+    }
+}
+
+fn set_mode_for_user(path: &Path) -> io::Result<()> {
+    let Some(inherited) = INHERITED.get() else {
+        return Ok(());
+    };
+    let mode = 0o666 & !inherited.bits();
+    fs::set_permissions(path, Permissions::from_mode(mode))
 }

@@ -12,11 +12,14 @@ use crate::config::Config;
 use crate::images::{FileSigningKey, Images};
 use crate::server::instance_secrets::InstanceSecrets;
 use crate::server::{StartError, engine, object_store};
+use crate::webhooks::Vault;
 use anyhow::Context as _;
 use clap::Args;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
+use tintype_storage::domain::counted::counted;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::store::Store;
 use tintype_storage::verify::{MAX_FAULTS, verify};
 
@@ -50,15 +53,16 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let system = actix_web::rt::System::new();
     let report = check(&config, &store, images.as_ref(), arguments.read_images);
     let Report { counts, mut faults } = system.block_on(report)?;
-    if config.storage.url.is_none() {
-        faults.extend(system.block_on(key_file_faults(&config, &store))?);
-    }
+    faults.extend(system.block_on(secret_faults(&config, &store))?);
     if faults.is_empty() {
         print(&(counts + "all invariants hold\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
     let listed = fault_lines(&faults);
-    print(&format!("{counts}{listed}{} faults\n", faults.len()))?;
+    print(&format!(
+        "{counts}{listed}{}\n",
+        counted(faults.len(), "fault")
+    ))?;
     Ok(ExitCode::FAILURE)
 }
 
@@ -88,34 +92,39 @@ pub async fn check(
     let room = MAX_FAULTS.saturating_sub(report.faults.len());
     let missing = objects.faults(images, reads_images).await;
     report.faults.extend(missing.into_iter().take(room));
-    let counts = format!(
-        "{} accounts, {} live jobs, {} ended jobs, {} ledger entries, {} deliveries, {} audit log entries, {image_count} images\n",
-        report.accounts,
-        report.live_jobs,
-        report.ended_jobs,
-        report.entries,
-        report.deliveries,
-        report.audit_entries
-    );
+    let counts = [
+        counted(report.accounts, "account"),
+        counted(report.live_jobs, "live job"),
+        counted(report.ended_jobs, "ended job"),
+        counted(report.entries, "ledger entry"),
+        counted(report.deliveries, "delivery"),
+        counted(report.audit_entries, "audit log entry"),
+        counted(image_count, "image"),
+    ];
     Ok(Report {
-        counts,
+        counts: format!("{}\n", counts.join(", ")),
         faults: report.faults,
     })
 }
 
-/// Key files with which the server does not start. It creates a missing one, but the key that decrypts the webhook secrets on record.
-async fn key_file_faults(config: &Config, store: &Store) -> anyhow::Result<Vec<String>> {
+/// Key files with which the server does not start, and webhook secrets that do not decrypt. The server creates a missing key file, but
+/// not the key that decrypts the webhook secrets on record. Nodes have no key files.
+async fn secret_faults(config: &Config, store: &Store) -> anyhow::Result<Vec<String>> {
     let data_dir = &config.storage.data_dir;
-    let exists = |name: &str| data_dir.join(name).exists();
+    let has_key_files = config.storage.url.is_none();
+    let exists = |name: &str| has_key_files && data_dir.join(name).exists();
     let secrets = InstanceSecrets::DataDir;
-    let mut faults: Vec<StartError> = Vec::new();
-    let needs_file = match VaultKeySource::of(store).await? {
-        VaultKeySource::KeyFile => true,
+    let (mut faults, mut unreadable): (Vec<StartError>, _) = (Vec::new(), Vec::new());
+    let opens_vault = match VaultKeySource::of(store).await? {
+        VaultKeySource::KeyFile => has_key_files,
         VaultKeySource::Unused => exists(SECRETS_KEY),
-        VaultKeySource::ClusterSecret => false,
+        VaultKeySource::ClusterSecret => config.cluster.secret.is_some(),
     };
-    if needs_file {
-        faults.extend(secrets.open_vault(config, store).await.err());
+    if opens_vault {
+        match secrets.open_vault(config, store).await {
+            Ok(vault) => unreadable = unreadable_secrets(&vault, store).await?,
+            Err(error) => faults.push(error),
+        }
     }
     if exists(FILE_SIGNING_KEY) {
         let key = FileSigningKey::load_or_create(data_dir);
@@ -124,7 +133,27 @@ async fn key_file_faults(config: &Config, store: &Store) -> anyhow::Result<Vec<S
     if exists(ADMIN_TOKEN) {
         faults.extend(secrets.admin_token(config).err());
     }
-    Ok(faults.iter().map(ToString::to_string).collect())
+    let faults = faults.iter().map(ToString::to_string);
+    Ok(faults.chain(unreadable).collect())
+}
+
+/// The webhooks with a secret that does not decrypt: their deliveries fail.
+async fn unreadable_secrets(vault: &Vault, store: &Store) -> anyhow::Result<Vec<String>> {
+    let (mut faults, now) = (Vec::new(), Timestamp::now());
+    store
+        .each_webhook(|webhook| {
+            let mut secrets = webhook.signing_secrets(now).into_iter();
+            let is_unreadable = secrets.any(|it| vault.open(webhook.id, it).is_err());
+            if is_unreadable && faults.len() < MAX_FAULTS {
+                let Webhook { id, account, .. } = webhook;
+                faults.push(format!(
+                    "webhook {id} of account {account}: a secret cannot be decrypted; give it a new one with `tintype webhook rotate {id}`"
+                ));
+            }
+            Ok(())
+        })
+        .await?;
+    Ok(faults)
 }
 
 /// Retention may have deleted the images of jobs that finished before this time.
@@ -169,12 +198,12 @@ fn run_on_backup(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
     })?;
     progress.finish_and_clear();
     let mut text = format!(
-        "backup {} of {}: {} records, {} images, {} key files\n",
+        "backup {} of {}: {}, {}, {}\n",
         escape_control_chars(&manifest.id),
         escape_control_chars(&manifest.taken_at),
-        restored.loaded.summary.records,
-        restored.images,
-        manifest.keys.iter().flatten().count()
+        counted(restored.loaded.summary.records, "record"),
+        counted(restored.images, "image"),
+        counted(manifest.keys.iter().flatten().count(), "key file")
     );
     let missing = restored.missing.iter().map(|key| {
         format!("{key} is the image of a done job, and was missing at the time of the backup")
@@ -189,7 +218,11 @@ fn run_on_backup(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
         let backups = affected.get(&key).map_or(String::new(), |it| it.join(", "));
         format!("{fault}; needed by the backups {backups}")
     });
-    let omitted = (omitted > 0).then(|| format!("{omitted} more images are damaged or missing"));
+    let omitted = match omitted {
+        0 => None,
+        1 => Some("1 more image is damaged or missing".to_owned()),
+        _ => Some(format!("{omitted} more images are damaged or missing")),
+    };
     let faults = restored.report.faults.into_iter().chain(missing);
     let faults = faults.chain(key_files).chain(damaged).chain(omitted);
     let faults: Vec<String> = faults.collect();
@@ -197,7 +230,11 @@ fn run_on_backup(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
         print(&(text + "the backup is complete; all invariants hold\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    text += &format!("{}{} faults\n", fault_lines(&faults), faults.len());
+    text += &format!(
+        "{}{}\n",
+        fault_lines(&faults),
+        counted(faults.len(), "fault")
+    );
     if is_repairable {
         text += "to repair the images, run `tintype backup` to this repository with --repair: it checks all images that the service \
                  still has, and copies damaged ones again\n";

@@ -339,7 +339,7 @@ section! {
 }
 
 section! {
-    /// `[limits]`: the default rate limits of API keys, and the memory for input images.
+    /// `[limits]`: the default rate limits of API keys, the memory for input images, and the calls that wait.
     pub struct Limits {
         /// Requests per second of one key. 0: no limit.
         pub requests_per_second: u32 = integer(0..=1_000_000),
@@ -352,6 +352,8 @@ section! {
         /// Buffer memory for input images, of all requests together.
         // One account may hold half of it, which must fit an image.
         pub ingest_bytes: u64 = integer(16 << 20..=1 << 40),
+        /// Requests of one account that wait for jobs or batches at a time.
+        pub waiting_calls_per_account: usize = integer(1..=1_000_000),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::api::batch_form::Form;
 use crate::application::batches::{self, BatchWithProgress};
 use crate::application::caller::Caller;
 use crate::application::core::Core;
-use crate::application::services::{GenerationService, JobService};
+use crate::application::services::{AccountService, GenerationService, JobService};
 use crate::application::submit_batch;
 use crate::web::auth::Principal;
 use crate::web::body::{self, BodyFault, MediaType};
@@ -63,12 +63,18 @@ pub async fn show(
     request: HttpRequest,
     path: web::Path<String>,
     jobs: web::Data<JobService>,
+    accounts: web::Data<AccountService>,
 ) -> HttpResult {
     let (batch, progress) = find(&principal, &path, &jobs.core).await?;
     let wait = long_poll::requested_wait(&request)?;
     principal.admit()?;
-    let progress = match wait.filter(|_| progress.status() != BatchStatus::Ended) {
-        Some(wait) => batches::wait_until_ended(&jobs.core, &batch, wait.duration()).await?,
+    let progress = match wait
+        .filter(|it| !it.duration().is_zero() && progress.status() != BatchStatus::Ended)
+    {
+        Some(wait) => {
+            let _waiting = accounts.limits.waiting.admit(batch.account)?;
+            batches::wait_until_ended(&jobs.core, &batch, wait.duration()).await?
+        }
         None => progress,
     };
     let mut response = respond(&jobs, &(batch, progress)).await?;

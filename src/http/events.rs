@@ -7,7 +7,8 @@
 
 use super::jobs;
 use crate::application::queue_estimate::waiting;
-use crate::application::services::JobService;
+use crate::application::services::{AccountService, JobService};
+use crate::application::waiting_calls::WaitingCall;
 use crate::web::auth::Principal;
 use crate::web::problem::{HttpResult, Problem};
 use crate::web::{no_store, streaming};
@@ -51,6 +52,7 @@ pub async fn follow(
     request: HttpRequest,
     path: web::Path<String>,
     jobs: web::Data<JobService>,
+    accounts: web::Data<AccountService>,
 ) -> HttpResult {
     let core = &jobs.core;
     let job = jobs::find(&principal, &path, core).await?;
@@ -65,6 +67,7 @@ pub async fn follow(
         return Ok(response.finish());
     }
     let listener = Listener {
+        _waiting: accounts.limits.waiting.admit(job.account)?,
         watch: core.system.watch(job.id),
         stopping: core.stopping.subscribe(),
         jobs,
@@ -92,6 +95,7 @@ fn last_event_id(request: &HttpRequest) -> Option<u8> {
 }
 
 struct Listener {
+    _waiting: WaitingCall,
     jobs: web::Data<JobService>,
     account: AccountId,
     job: JobId,

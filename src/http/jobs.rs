@@ -5,7 +5,7 @@ use crate::application::caller::Caller;
 use crate::application::core::Core;
 use crate::application::jobs;
 use crate::application::queue_estimate::QueueEstimates;
-use crate::application::services::JobService;
+use crate::application::services::{AccountService, JobService};
 use crate::web::auth::Principal;
 use crate::web::no_store;
 use crate::web::problem::{HttpResult, Problem};
@@ -18,12 +18,16 @@ pub async fn show(
     request: HttpRequest,
     path: web::Path<String>,
     jobs: web::Data<JobService>,
+    accounts: web::Data<AccountService>,
 ) -> HttpResult {
     let found = find(&principal, &path, &jobs.core).await?;
     let wait = long_poll::requested_wait(&request)?;
     principal.admit()?;
-    let job = match wait.filter(|_| !found.state.is_terminal()) {
-        Some(wait) => jobs::wait_until_terminal(&jobs.core, found, wait.duration()).await?,
+    let job = match wait.filter(|it| !it.duration().is_zero() && !found.state.is_terminal()) {
+        Some(wait) => {
+            let _waiting = accounts.limits.waiting.admit(found.account)?;
+            jobs::wait_until_terminal(&jobs.core, found, wait.duration()).await?
+        }
         None => found,
     };
     let mut response = respond(&jobs, &job).await?;

@@ -2,6 +2,7 @@
 
 use crate::support::raw::Wire;
 use crate::support::{Customer, Server, options::Options, until};
+use serde_json::json;
 
 fn one_at_a_time() -> Server {
     let server = Server::with(Options::new().slots(1));
@@ -139,6 +140,49 @@ fn a_client_that_disconnects_leaves_no_watcher() {
     until_waiting(&server, &job, 0);
     server.generator.release_all();
     server.assert_settled();
+}
+
+#[test]
+fn the_waiting_calls_of_an_account_are_bounded() {
+    let options = Options::new().slots(1);
+    let server = Server::with(options.set("limits.waiting_calls_per_account", 3));
+    server.generator.hold();
+    let customer = server.customer("1.00");
+    let job = processing_job(&server, &customer);
+    let request =
+        json!({"requests": [{"model": "fast", "prompt": "a fox", "aspect_ratio": "1:1"}]});
+    let batch = server.native(&customer, "POST", "/batches").json(&request);
+    let batch = batch.expect(202).json()["batch_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let lookup = format!("/jobs/{job}?wait=60");
+    let events = format!("/jobs/{job}/events");
+    let call = |path: &str| server.native(&customer, "GET", path);
+    let open = |path: &&String| {
+        let mut wire = Wire::open(server.address);
+        wire.send(&call(path).wire());
+        wire
+    };
+    let mut wires: Vec<Wire> = [&lookup, &lookup, &events].iter().map(open).collect();
+    until_waiting(&server, &job, 3);
+    for path in [&lookup, &events, &format!("/batches/{batch}?wait=60")] {
+        let refused = call(path).refused(429, "rate_limited");
+        assert_eq!(refused.header("retry-after"), Some("5"));
+    }
+    // Calls that do not wait, and other accounts, are not bounded.
+    call(&format!("/jobs/{job}")).expect(200);
+    call(&format!("/jobs/{job}?wait=0")).expect(200);
+    let other = server.customer("1.00");
+    let theirs = server.create(&other);
+    server
+        .native(&other, "GET", &format!("/jobs/{theirs}?wait=1"))
+        .expect(200);
+    wires.remove(0).reset();
+    until("the first call has ended", || {
+        call(&format!("/jobs/{job}?wait=1")).send().status == 200
+    });
+    server.generator.release_all();
 }
 
 #[test]

@@ -300,6 +300,39 @@ fn a_backend_is_tested_on_demand_without_generating_an_image() {
 }
 
 #[test]
+fn one_customers_failing_requests_keep_no_backend_from_the_others() {
+    let failure = Reply::typed("500 Internal Server Error", "text/plain", "no");
+    let limited = Reply::typed("429 Too Many Requests", "text/plain", "wait");
+    let mut replies = vec![image_of("openai")];
+    replies.extend(vec![failure; 7]);
+    replies.extend([image_of("openai"), limited]);
+    let stub = Stub::answering(replies);
+    let options = Options::new().one_node(OneNode::Figures);
+    let options = backend(options, "only", "openai", &stub).set("backends.only.retries", 0);
+    let server = Server::with(pro(options, &["only"]));
+    let [customer, other] = [(); 2].map(|()| server.customer("10.00"));
+    let run = |customer: &Customer, end: &str| {
+        let answer = server.generation(customer, "/text-generations", &fox());
+        server.job_once(customer, &answer.expect(202).job_id(), end);
+    };
+    run(&other, "done");
+    for _ in 0..7 {
+        run(&customer, "failed");
+    }
+    let stats = backend_stats(&server, "only");
+    assert_eq!(
+        (&stats["health"], &stats["faults"]),
+        (&json!("degraded"), &json!(7))
+    );
+    run(&other, "done");
+    // A rate limit says nothing about the request.
+    for _ in 0..5 {
+        run(&customer, "failed");
+    }
+    assert_eq!(backend_stats(&server, "only")["health"], "down");
+}
+
+#[test]
 fn a_rejected_key_costs_a_few_jobs_and_not_the_whole_queue() {
     let unauthorized = Reply::typed("401 Unauthorized", "text/plain", "bad key");
     let quota = json!({"error": {"message": "No credit.", "code": "insufficient_quota"}});

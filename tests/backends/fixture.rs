@@ -140,7 +140,9 @@ pub fn describe(outcome: Result<GeneratedImage, GenerateError>) -> String {
         Ok(image) => format!("image {:?}", size(&image.bytes)),
         Err(GenerateError::Refused(text)) => format!("refused: {text}"),
         Err(GenerateError::Blocked(text)) => format!("blocked: {text}"),
-        Err(GenerateError::Transient { reason, .. }) => format!("transient: {reason}"),
+        Err(
+            GenerateError::Transient { reason, .. } | GenerateError::Unavailable { reason, .. },
+        ) => format!("transient: {reason}"),
         Err(GenerateError::NoImage(text)) => format!("no image: {text}"),
         Err(GenerateError::TimedOut(text)) => format!("timed out: {text}"),
         Err(GenerateError::Broken(text)) => format!("broken: {text}"),

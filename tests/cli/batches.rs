@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::thread;
 
@@ -95,6 +96,8 @@ fn a_batch_is_submitted_followed_and_downloaded() {
     let images = service.directory.path().join("images");
     let results = ["results", &id, "-o", "images"];
     let ended = service.batch(&results, b"");
+    let mode = |name: &str| fs::metadata(images.join(name)).unwrap().mode();
+    assert_eq!(mode(RECORD), mode("fox.png"), "both follow the umask");
     assert!(
         ended
             .err
@@ -113,7 +116,12 @@ fn a_batch_is_submitted_followed_and_downloaded() {
     assert_eq!(names(&images), ["a_b-2.png", "a_b.png", "fox.png"]);
     assert_eq!(fs::read(images.join("fox.png")).unwrap(), fox);
     assert_eq!(fs::read(images.join("a_b.png")).unwrap(), b"mine");
-    let printed = service.batch(&["results", &id], b"").success();
+    let of_openai = format!("batch_{id}");
+    let shown = service.batch(&["show", &of_openai], b"").success();
+    assert_eq!(field(&shown, "batch"), id);
+    let wrong = service.batch(&["show", "batch_7"], b"");
+    assert!(wrong.err.contains("`tintype batch list`"), "{wrong:?}");
+    let printed = service.batch(&["results", &of_openai], b"").success();
     let ids: Vec<Value> = printed
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["custom_id"].clone())

@@ -3,11 +3,13 @@
 use crate::file_batches::{fox, ids, lines, upload_form};
 use crate::fixture::ResponseAssertions;
 use crate::object_store::age;
-use crate::support::{Options, Server, until};
+use crate::support::{Options, Server, Wire, until};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tintype::server::orphaned_objects;
 use tintype::server::sweeps::{SweepLimits, Sweeps};
+use tintype_storage::domain::ids::AccountId;
+use uuid::Uuid;
 
 const INVALID: &str = "invalid_request_error";
 
@@ -251,6 +253,56 @@ fn the_files_and_bytes_of_an_account_are_limited() {
 }
 
 #[test]
+fn expired_files_do_not_hide_older_ones_from_the_limits() {
+    let server = Server::with(Options::new().set("batches.max_files_per_account", 2));
+    let customer = server.customer("1.00");
+    let texts = [
+        ("purpose", "batch"),
+        ("expires_after[anchor]", "created_at"),
+        ("expires_after[seconds]", "3600"),
+    ];
+    let form = upload_form(&texts, "a.jsonl", b"x");
+    let first = server.upload(&customer, "x");
+    for _ in 0..3 {
+        server.upload_call(&customer, &form).expect(200);
+        server.clock.advance(Duration::from_secs(3_600));
+    }
+    let second = server.upload(&customer, "x");
+    let refused = server.upload_call(&customer, &form).send();
+    let said = refused.assert_openai_error(400, INVALID, None);
+    assert!(said.contains("2 files"), "{said}");
+    let listed = ids(&server.v1(&customer, "GET", "/files?limit=2").expect(200));
+    assert_eq!(listed, [&second, &first].map(|it| it["id"].clone()));
+}
+
+#[test]
+fn a_file_that_is_deleted_before_it_is_read_is_not_found() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let file = server.upload(&customer, &lines(&[fox("a")]));
+    let memory = &server.instance().accounts.limits.memory;
+    let [one, two, other] = [1, 2, 3].map(|it| AccountId(Uuid::from_u128(it)));
+    let reserve = |account, bytes| {
+        let memory = memory.of(account, Duration::ZERO);
+        block_on(memory.reserve_whole(bytes)).ok()
+    };
+    let half = memory.free() / 2;
+    let held = [reserve(one, half).unwrap(), reserve(two, half - 8).unwrap()];
+    assert!(reserve(other, 1).is_some());
+    let mut wire = Wire::open(server.address);
+    wire.send(&server.file_batch_call(&customer, &file, json!({})).wire());
+    // A smaller request does not overtake the one that waits.
+    until("the batch waits for memory", || reserve(other, 1).is_none());
+    let path = format!("/files/{}", file["id"].as_str().unwrap());
+    server.v1(&customer, "DELETE", &path).expect(200);
+    drop(held);
+    let answer = wire.answer_to("POST").unwrap();
+    let said = answer.assert_openai_error(404, INVALID, None);
+    assert!(said.contains("No such File object"), "{said}");
+    server.assert_money(&customer, "1.00", "0.00", "1.00");
+}
+
+#[test]
 fn files_expire_and_are_deleted_completely() {
     let server = Server::start();
     let customer = server.customer("1.00");
@@ -387,7 +439,7 @@ fn an_interrupted_upload_leaves_no_file() {
     let customer = server.customer("1.00");
     let form = upload_form(&[("purpose", "batch")], "a", &vec![b' '; 1 << 20]);
     let whole = server.upload_call(&customer, &form).wire();
-    let mut wire = crate::support::Wire::open(server.address);
+    let mut wire = Wire::open(server.address);
     wire.send(&whole[..whole.len() / 2]);
     let accounts = &server.instance().accounts;
     let ingest_bytes = accounts.settings.config.limits.ingest_bytes;

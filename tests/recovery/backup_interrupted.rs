@@ -115,7 +115,7 @@ fn a_restore_interrupted_at_any_call_is_complete_or_unusable() {
             let verified = there.run(&["verify"]);
             if verified.code == Some(0) {
                 assert!(
-                    verified.out.contains("1 images"),
+                    verified.out.contains("1 image\n"),
                     "{fault} at {at}: {verified:?}"
                 );
             } else {

@@ -186,5 +186,5 @@ fn hostile_090_kills_in_a_row_lose_nothing() {
     }
     let verified = place.run(&["verify"]);
     assert_eq!(verified.code, Some(0), "{verified:?}");
-    assert!(verified.out.contains("1 live jobs"), "{verified:?}");
+    assert!(verified.out.contains("1 live job,"), "{verified:?}");
 }

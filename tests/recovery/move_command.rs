@@ -138,7 +138,7 @@ fn a_rejected_move_leaves_source_and_target_unchanged() {
     let image = place.objects("results").pop().expect("an image");
     let aside = place.path("aside");
     fs::rename(&image, &aside).expect("moved");
-    moving(&place, &url, &here).assert_fault(&["1 images", "--even-with-faults"]);
+    moving(&place, &url, &here).assert_fault(&["lacks 1 image of", "--even-with-faults"]);
     fs::rename(&aside, &image).expect("moved");
     good(place.run(&["verify"]));
     good(moving(&place, &url, &here));

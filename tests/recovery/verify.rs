@@ -2,7 +2,8 @@
 
 use crate::client::Client;
 use crate::test_directory::TestDirectory;
-use serde_json::json;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -16,7 +17,7 @@ fn a_missing_or_truncated_image_is_a_fault() {
     assert_eq!(made.code, Some(0), "{made:?}");
     let clean = place.run(&["verify"]);
     assert_eq!(clean.code, Some(0), "{clean:?}");
-    assert!(clean.out.contains("1 images"), "{clean:?}");
+    assert!(clean.out.contains("1 image\n"), "{clean:?}");
 
     let image = place.objects("results").remove(0);
     let name = image
@@ -33,7 +34,7 @@ fn a_missing_or_truncated_image_is_a_fault() {
     assert_eq!(place.run(&["verify"]).code, Some(0), "it is not read");
     let read = place.run(&["verify", "--read-images"]);
     assert_eq!(read.code, Some(1), "{read:?}");
-    let line = format!("{name} is damaged\n1 faults\n");
+    let line = format!("{name} is damaged\n1 fault\n");
     assert!(read.out.ends_with(&line), "{read:?}");
     fs::write(&image, &bytes[1..]).expect("cut");
     let cut = place.run(&["verify"]);
@@ -45,7 +46,7 @@ fn a_missing_or_truncated_image_is_a_fault() {
     let gone = place.run(&["verify"]);
     assert_eq!(gone.code, Some(1), "{gone:?}");
     assert_eq!(gone.out.lines().filter(fault).count(), 1, "{gone:?}");
-    assert!(gone.out.ends_with("1 faults\n"), "{gone:?}");
+    assert!(gone.out.ends_with("1 fault\n"), "{gone:?}");
 }
 
 #[test]
@@ -83,6 +84,64 @@ fn a_missing_text_of_a_job_and_a_missing_key_of_secrets_are_faults() {
     let found = place.run(&["verify"]);
     for part in ["file-signing-key", "admin-token: it is empty", "4 faults"] {
         assert!(found.out.contains(part), "{part}: {found:?}");
+    }
+}
+
+#[test]
+fn each_webhook_secret_must_decrypt() {
+    let place = TestDirectory::with(&[("EGRESS__ALLOW", "[\"127.0.0.0/8\"]")]);
+    let service = place.serve();
+    let operator = Client::new(&service.address(), &place.token());
+    let accounts = operator.get("/admin/v1/accounts").json();
+    let account = accounts["data"][0]["account_id"].as_str().expect("an id");
+    let path = format!("/admin/v1/accounts/{account}/webhooks");
+    let add = |number| {
+        let body = json!({"url": format!("http://127.0.0.1:9/{number}")});
+        let added = operator.call("POST", &path, Some(&body));
+        assert_eq!(added.status, 201);
+        let id = added.json()["webhook_id"]
+            .as_str()
+            .expect("an id")
+            .to_owned();
+        let rotate = format!("/admin/v1/webhooks/{id}/rotate-secret");
+        assert_eq!(operator.call("POST", &rotate, None).status, 200);
+        id
+    };
+    let [first, second, third] = [1, 2, 3].map(add);
+    service.stop();
+    let exported = place.run(&["export"]).out;
+    let read = |line: &str| serde_json::from_str::<Value>(line).expect("JSON");
+    let is_of = |line: &str, id: &str| line.contains("\"kind\":\"webhook\"") && line.contains(id);
+    let own = exported.lines().find(|line| is_of(line, &first));
+    let foreign = read(own.expect("a webhook"))["record"]["secret"].clone();
+    // The secret of one webhook, and a replaced secret of another one, now belong to a third webhook.
+    let mut damaged = String::new();
+    for line in exported.lines() {
+        let mut value = read(line);
+        if is_of(line, &second) {
+            value["record"]["secret"] = foreign.clone();
+        } else if is_of(line, &third) {
+            value["record"]["retired"][0]["secret"] = foreign.clone();
+        } else if let Some(digest) = value.get_mut("sha256") {
+            *digest = hex::encode(Sha256::digest(&damaged)).into();
+        }
+        damaged += &format!("{value}\n");
+    }
+    let there = TestDirectory::new();
+    fs::write(there.path("records.jsonl"), damaged).expect("a file");
+    let imported = there.run(&["import", "records.jsonl"]);
+    assert_eq!(imported.code, Some(0), "{imported:?}");
+    for name in ["secrets-key", "file-signing-key", "admin-token"] {
+        fs::rename(place.data().join(name), there.data().join(name)).expect("moved");
+    }
+    let found = there.run(&["verify"]);
+    assert_eq!(found.code, Some(1), "{found:?}");
+    let faults = found.out.lines().filter(|it| it.starts_with("FAULT "));
+    let faults: Vec<&str> = faults.collect();
+    assert_eq!(faults.len(), 2, "{found:?}");
+    for (fault, id) in faults.iter().zip([&second, &third]) {
+        assert!(fault.contains(id.as_str()), "{found:?}");
+        assert!(fault.contains("cannot be decrypted"), "{found:?}");
     }
 }
 

@@ -1,11 +1,16 @@
 //! The circuit breaker of a backend: it opens after repeated failures, and after a cool-down one probe decides.
 //!
 //! Only the backend's health counts. A refusal, a block and an answer without an image are successes: the backend answered.
+//!
+//! A backend may fail because of the request: a prompt or an input image that crashes it. So failures that one account's requests may
+//! have caused do not keep other accounts from the backend. They do not open the breaker while requests of another account succeed. If
+//! they open it, its cool-down ends when a job of another account waits.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use tintype_storage::domain::ids::AccountId;
 use tokio::time::Instant;
 
 /// Consecutive failures, over all jobs, that open the breaker.
@@ -14,29 +19,78 @@ const THRESHOLD: u32 = 5;
 const FIRST_COOL_DOWN: Duration = Duration::from_secs(10);
 /// The limit of the cool-down, even if the backend asks for more.
 const LONGEST_COOL_DOWN: Duration = Duration::from_secs(120);
+/// So long after a success of another account, one account's failures do not open the breaker.
+const RECENT: Duration = Duration::from_secs(60);
+
+/// Consecutive failures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Streak {
+    pub faults: u32,
+    /// The account whose requests may have caused all of them.
+    pub suspect: Option<AccountId>,
+}
+
+impl Streak {
+    fn and(self, failure: Failure) -> Self {
+        Self {
+            faults: self.faults.saturating_add(1),
+            suspect: failure
+                .suspect
+                .filter(|it| self.faults == 0 || self.suspect == Some(*it)),
+        }
+    }
+
+    fn opens(self, successes: &RecentSuccesses, at: Instant) -> bool {
+        let is_isolated = |suspect| successes.has_other(suspect, at);
+        self.faults >= THRESHOLD && !self.suspect.is_some_and(is_isolated)
+    }
+}
+
+/// A failed try.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Failure {
+    /// How long the backend asks callers to wait.
+    pub retry_after: Option<Duration>,
+    /// The account of the request, if the request may be the cause.
+    pub suspect: Option<AccountId>,
+}
+
+/// The latest successes of the last two accounts: enough to know whether an account other than a given one succeeds.
+#[derive(Clone, Debug, Default)]
+pub struct RecentSuccesses(Vec<(AccountId, Instant)>);
+
+impl RecentSuccesses {
+    fn add(&mut self, account: AccountId, at: Instant) {
+        self.0.retain(|(it, _)| *it != account);
+        self.0.insert(0, (account, at));
+        self.0.truncate(2);
+    }
+
+    fn has_other(&self, account: AccountId, at: Instant) -> bool {
+        let is_other = |(it, since): &(AccountId, Instant)| {
+            *it != account && at.saturating_duration_since(*since) < RECENT
+        };
+        self.0.iter().any(is_other)
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerState {
     /// Admits runs.
-    Closed {
-        /// Consecutive failures.
-        faults: u32,
-    },
+    Closed { streak: Streak },
     /// Admits no run.
     Open {
         /// When a probe is admitted.
         until: Instant,
         /// How often the breaker has opened since the last success.
         times: u32,
-        /// Consecutive failures.
-        faults: u32,
+        streak: Streak,
     },
     /// One run probes the backend; no other run is admitted.
     HalfOpen {
         /// How often the breaker has opened since the last success.
         times: u32,
-        /// Consecutive failures.
-        faults: u32,
+        streak: Streak,
     },
 }
 
@@ -44,23 +98,28 @@ pub enum BreakerState {
 pub enum BreakerEvent {
     /// A run asks for the backend.
     Requested,
-    /// The backend answered, if only with a refusal.
-    Succeeded,
-    /// The backend did not answer, or is temporarily unavailable. It may ask callers to wait before they retry.
-    Failed(Option<Duration>),
+    /// The backend answered, if only with a refusal, to a request of this account.
+    Succeeded(AccountId),
+    /// The backend did not answer, or is temporarily unavailable.
+    Failed(Failure),
     /// The probing run ended without a try.
     Abandoned,
-    /// A test that generates no image found that the backend works.
-    Tested,
+    /// A test that generates no image found that the backend works, or a job waits whose account has caused none of the failures.
+    CoolDownEnded,
 }
 
 impl BreakerState {
     /// The next state, and whether the run that asked may use the backend.
-    pub fn after(self, event: BreakerEvent, at: Instant) -> (Self, bool) {
-        let opened = |times: u32, faults: u32, asked: Option<Duration>| Self::Open {
-            until: at + cool_down(times, asked),
+    pub fn after(
+        self,
+        event: BreakerEvent,
+        at: Instant,
+        successes: &RecentSuccesses,
+    ) -> (Self, bool) {
+        let opened = |times: u32, streak: Streak, failure: Failure| Self::Open {
+            until: at + cool_down(times, failure.retry_after),
             times,
-            faults,
+            streak,
         };
         match (self, event) {
             (Self::Closed { .. }, BreakerEvent::Requested) => (self, true),
@@ -68,51 +127,57 @@ impl BreakerState {
                 Self::Open {
                     until,
                     times,
-                    faults,
+                    streak,
                 },
                 BreakerEvent::Requested,
-            ) if at >= until => (Self::HalfOpen { times, faults }, true),
+            ) if at >= until => (Self::HalfOpen { times, streak }, true),
             (Self::Open { .. } | Self::HalfOpen { .. }, BreakerEvent::Requested) => (self, false),
-            (_, BreakerEvent::Succeeded) => (Self::Closed { faults: 0 }, true),
-            (Self::Closed { faults }, BreakerEvent::Failed(asked)) if faults + 1 >= THRESHOLD => {
-                (opened(1, faults + 1, asked), false)
+            (_, BreakerEvent::Succeeded(_)) => {
+                let streak = Streak::default();
+                (Self::Closed { streak }, true)
             }
-            (Self::Closed { faults }, BreakerEvent::Failed(_)) => {
-                (Self::Closed { faults: faults + 1 }, true)
+            (Self::Closed { streak }, BreakerEvent::Failed(failure)) => {
+                let streak = streak.and(failure);
+                match streak.opens(successes, at) {
+                    true => (opened(1, streak, failure), false),
+                    false => (Self::Closed { streak }, true),
+                }
             }
-            (Self::HalfOpen { times, faults }, BreakerEvent::Failed(asked)) => {
-                let (times, faults) = (times.saturating_add(1), faults.saturating_add(1));
-                (opened(times, faults, asked), false)
+            (Self::HalfOpen { times, streak }, BreakerEvent::Failed(failure)) => {
+                let times = times.saturating_add(1);
+                (opened(times, streak.and(failure), failure), false)
             }
             // Failures of tries that were in flight when the breaker opened count, but do not change `until`.
             (
                 Self::Open {
                     until,
                     times,
-                    faults,
+                    streak,
                 },
-                BreakerEvent::Failed(_),
+                BreakerEvent::Failed(failure),
             ) => {
-                let faults = faults.saturating_add(1);
+                let streak = streak.and(failure);
                 let still = Self::Open {
                     until,
                     times,
-                    faults,
+                    streak,
                 };
                 (still, false)
             }
             // The next run is the probe.
-            (Self::HalfOpen { times, faults }, BreakerEvent::Abandoned)
-            | (Self::Open { times, faults, .. }, BreakerEvent::Tested) => {
+            (Self::HalfOpen { times, streak }, BreakerEvent::Abandoned)
+            | (Self::Open { times, streak, .. }, BreakerEvent::CoolDownEnded) => {
                 let next = Self::Open {
                     until: at,
                     times,
-                    faults,
+                    streak,
                 };
                 (next, false)
             }
             (Self::Closed { .. } | Self::Open { .. }, BreakerEvent::Abandoned)
-            | (Self::Closed { .. } | Self::HalfOpen { .. }, BreakerEvent::Tested) => (self, false),
+            | (Self::Closed { .. } | Self::HalfOpen { .. }, BreakerEvent::CoolDownEnded) => {
+                (self, false)
+            }
         }
     }
 }
@@ -128,15 +193,26 @@ fn cool_down(times: u32, asked: Option<Duration>) -> Duration {
 #[derive(Clone, Debug)]
 pub struct Breaker {
     name: Arc<str>,
-    state: Arc<Mutex<BreakerState>>,
+    memory: Arc<Mutex<Memory>>,
     opened: Arc<AtomicU64>,
+}
+
+#[derive(Debug)]
+struct Memory {
+    state: BreakerState,
+    successes: RecentSuccesses,
 }
 
 impl Breaker {
     pub fn new(name: &str) -> Self {
         Self {
             name: name.into(),
-            state: Arc::new(Mutex::new(BreakerState::Closed { faults: 0 })),
+            memory: Arc::new(Mutex::new(Memory {
+                state: BreakerState::Closed {
+                    streak: Streak::default(),
+                },
+                successes: RecentSuccesses::default(),
+            })),
             opened: Arc::default(),
         }
     }
@@ -147,12 +223,24 @@ impl Breaker {
     }
 
     pub fn state(&self) -> BreakerState {
-        *self.state.lock()
+        self.memory.lock().state
     }
 
     /// Would a run be admitted now? Does not change the state.
     pub fn admits(&self, at: Instant) -> bool {
-        self.state().after(BreakerEvent::Requested, at).1
+        match self.state() {
+            BreakerState::Closed { .. } => true,
+            BreakerState::Open { until, .. } => at >= until,
+            BreakerState::HalfOpen { .. } => false,
+        }
+    }
+
+    /// The account whose requests may have caused all failures of an open breaker, during its cool-down.
+    pub fn suspect(&self, at: Instant) -> Option<AccountId> {
+        match self.state() {
+            BreakerState::Open { until, streak, .. } if until > at => streak.suspect,
+            _ => None,
+        }
     }
 
     /// When an open breaker admits a probe.
@@ -177,11 +265,14 @@ impl Breaker {
     }
 
     fn step(&self, event: BreakerEvent, at: Instant) -> (BreakerState, bool) {
-        let mut state = self.state.lock();
-        let before = *state;
-        let (after, admitted) = before.after(event, at);
-        *state = after;
-        drop(state);
+        let mut memory = self.memory.lock();
+        if let BreakerEvent::Succeeded(account) = event {
+            memory.successes.add(account, at);
+        }
+        let before = memory.state;
+        let (after, admitted) = before.after(event, at, &memory.successes);
+        memory.state = after;
+        drop(memory);
         let backend = &self.name;
         match (before, after) {
             (
@@ -189,7 +280,7 @@ impl Breaker {
                 BreakerState::Open {
                     until,
                     times,
-                    faults,
+                    streak: Streak { faults, .. },
                 },
             ) => {
                 let failed = matches!(event, BreakerEvent::Failed(_));
@@ -235,8 +326,28 @@ impl Drop for BreakerPass {
 mod tests {
     use super::*;
 
+    const fn streak(faults: u32) -> Streak {
+        Streak {
+            faults,
+            suspect: None,
+        }
+    }
+
     const fn closed(faults: u32) -> BreakerState {
-        BreakerState::Closed { faults }
+        BreakerState::Closed {
+            streak: streak(faults),
+        }
+    }
+
+    const fn account(number: u128) -> AccountId {
+        AccountId(uuid::Uuid::from_u128(number))
+    }
+
+    fn failure_of(number: u128) -> BreakerEvent {
+        BreakerEvent::Failed(Failure {
+            suspect: Some(account(number)),
+            ..Failure::default()
+        })
     }
 
     #[tokio::test(start_paused = true)]
@@ -246,11 +357,20 @@ mod tests {
         let open = |after: u64, times, faults| BreakerState::Open {
             until: now + seconds(after),
             times,
-            faults,
+            streak: streak(faults),
         };
-        let half = |times, faults| BreakerState::HalfOpen { times, faults };
-        let failed = BreakerEvent::Failed(None);
-        let asking = |after: u64| BreakerEvent::Failed(Some(seconds(after)));
+        let half = |times, faults| BreakerState::HalfOpen {
+            times,
+            streak: streak(faults),
+        };
+        let failed = BreakerEvent::Failed(Failure::default());
+        let asking = |after: u64| {
+            BreakerEvent::Failed(Failure {
+                retry_after: Some(seconds(after)),
+                suspect: None,
+            })
+        };
+        let succeeded = BreakerEvent::Succeeded(account(1));
         const MOST: u32 = u32::MAX;
         for (state, event, next, admitted) in [
             (closed(0), BreakerEvent::Requested, closed(0), true),
@@ -261,26 +381,31 @@ mod tests {
             (closed(4), asking(45), open(45, 1, 5), false),
             (closed(4), asking(1), open(10, 1, 5), false),
             (closed(4), asking(9_999), open(120, 1, 5), false),
-            (closed(4), BreakerEvent::Succeeded, closed(0), true),
+            (closed(4), succeeded, closed(0), true),
             (closed(4), BreakerEvent::Abandoned, closed(4), false),
             (open(1, 1, 5), BreakerEvent::Requested, open(1, 1, 5), false),
             (open(0, 1, 5), BreakerEvent::Requested, half(1, 5), true),
             (open(1, 2, 6), failed, open(1, 2, 7), false),
-            (open(1, 2, 6), BreakerEvent::Succeeded, closed(0), true),
+            (open(1, 2, 6), succeeded, closed(0), true),
             (open(1, 2, 6), BreakerEvent::Abandoned, open(1, 2, 6), false),
             (half(1, 5), BreakerEvent::Requested, half(1, 5), false),
             (half(1, 5), failed, open(20, 2, 6), false),
             (half(2, 6), failed, open(40, 3, 7), false),
             (half(40, 44), failed, open(120, 41, 45), false),
             (half(MOST, MOST), failed, open(120, MOST, MOST), false),
-            (half(3, 7), BreakerEvent::Succeeded, closed(0), true),
+            (half(3, 7), succeeded, closed(0), true),
             (half(3, 7), BreakerEvent::Abandoned, open(0, 3, 7), false),
-            (closed(4), BreakerEvent::Tested, closed(4), false),
-            (open(90, 3, 7), BreakerEvent::Tested, open(0, 3, 7), false),
-            (half(3, 7), BreakerEvent::Tested, half(3, 7), false),
+            (closed(4), BreakerEvent::CoolDownEnded, closed(4), false),
+            (
+                open(90, 3, 7),
+                BreakerEvent::CoolDownEnded,
+                open(0, 3, 7),
+                false,
+            ),
+            (half(3, 7), BreakerEvent::CoolDownEnded, half(3, 7), false),
         ] {
             assert_eq!(
-                state.after(event, now),
+                state.after(event, now, &RecentSuccesses::default()),
                 (next, admitted),
                 "{state:?} {event:?}"
             );
@@ -291,7 +416,7 @@ mod tests {
     async fn after_the_cool_down_one_run_at_a_time_is_the_probe() {
         let breaker = Breaker::new("it");
         for _ in 0..THRESHOLD {
-            breaker.record(BreakerEvent::Failed(None), Instant::now());
+            breaker.record(failure_of(1), Instant::now());
         }
         assert!(breaker.admit(Instant::now()).is_none());
         tokio::time::advance(FIRST_COOL_DOWN).await;
@@ -301,7 +426,7 @@ mod tests {
         drop(probe);
         let mut next = breaker.admit(Instant::now()).expect("the next probe");
         assert_eq!(breaker.until(), None, "a probe is due at once");
-        next.record(BreakerEvent::Succeeded, Instant::now());
+        next.record(BreakerEvent::Succeeded(account(1)), Instant::now());
         drop(next);
         assert_eq!(breaker.state(), closed(0));
     }
@@ -311,13 +436,53 @@ mod tests {
         let breaker = Breaker::new("it");
         let before = breaker.admit(Instant::now()).expect("closed");
         for _ in 0..THRESHOLD {
-            breaker.record(BreakerEvent::Failed(None), Instant::now());
+            breaker.record(failure_of(1), Instant::now());
         }
         assert!(breaker.until().is_some_and(|it| it > Instant::now()));
         tokio::time::advance(FIRST_COOL_DOWN).await;
         let _probe = breaker.admit(Instant::now()).expect("the probe");
         drop(before);
-        let faults = THRESHOLD;
-        assert_eq!(breaker.state(), BreakerState::HalfOpen { times: 1, faults });
+        assert!(matches!(
+            breaker.state(),
+            BreakerState::HalfOpen { times: 1, .. }
+        ));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_accounts_failures_open_the_breaker_only_if_no_other_account_succeeds() {
+        let breaker = Breaker::new("it");
+        let is_open = || breaker.until().is_some();
+        let record = |event| breaker.record(event, Instant::now());
+        record(BreakerEvent::Succeeded(account(2)));
+        record(BreakerEvent::Succeeded(account(1)));
+        for _ in 0..20 {
+            record(failure_of(1));
+        }
+        assert!(!is_open(), "another account succeeds");
+        record(failure_of(2));
+        assert!(is_open(), "a second account fails too");
+        assert_eq!(breaker.suspect(Instant::now()), None);
+
+        record(BreakerEvent::Succeeded(account(2)));
+        for _ in 0..THRESHOLD - 1 {
+            record(failure_of(1));
+        }
+        record(BreakerEvent::Failed(Failure::default()));
+        assert!(is_open(), "the last failure was not due to the request");
+
+        record(BreakerEvent::Succeeded(account(2)));
+        tokio::time::advance(RECENT).await;
+        for _ in 0..THRESHOLD {
+            assert!(!is_open());
+            record(failure_of(1));
+        }
+        assert!(is_open(), "no other account uses the backend");
+        assert_eq!(breaker.suspect(Instant::now()), Some(account(1)));
+        record(BreakerEvent::CoolDownEnded);
+        assert_eq!(breaker.suspect(Instant::now()), None, "a probe is due");
+        let mut probe = breaker.admit(Instant::now()).expect("the probe");
+        probe.record(failure_of(2), Instant::now());
+        assert!(is_open());
+        assert_eq!(breaker.suspect(Instant::now()), None, "two accounts failed");
     }
 }

@@ -5,10 +5,12 @@
 
 use super::lease::BackendLease;
 use std::collections::VecDeque;
+use tintype_storage::domain::ids::AccountId;
 use tokio::sync::oneshot;
 
 /// A run's request for a lease on the first of its routes whose breaker admits runs.
 pub struct LeaseRequest {
+    pub account: AccountId,
     /// Indices into the tier's routes, in order of preference.
     pub routes: Vec<usize>,
     /// Closed if the run has ended meanwhile.
@@ -38,6 +40,12 @@ impl FailoverQueue {
         waiting.filter(|it| matches(&it.routes)).count()
     }
 
+    /// Does a run of another account wait for one of the routes that match?
+    pub fn has_other(&self, account: AccountId, matches: impl Fn(&[usize]) -> bool) -> bool {
+        let mut waiting = self.0.iter().filter(|it| !it.reply.is_closed());
+        waiting.any(|it| it.account != account && matches(&it.routes))
+    }
+
     /// Takes the first request for which `lease` returns a lease. Drops the requests of ended runs.
     pub fn next<L>(
         &mut self,
@@ -62,9 +70,18 @@ mod tests {
         let mut receivers = Vec::new();
         for routes in [vec![1], vec![2, 1], vec![2]] {
             let (reply, receiver) = oneshot::channel();
-            queue.push(LeaseRequest { routes, reply });
+            let account = AccountId(uuid::Uuid::from_u128(1));
+            queue.push(LeaseRequest {
+                account,
+                routes,
+                reply,
+            });
             receivers.push(receiver);
         }
+        let [own, other] = [1, 2].map(|it| AccountId(uuid::Uuid::from_u128(it)));
+        assert!(queue.has_other(other, |routes| routes.contains(&2)));
+        assert!(!queue.has_other(other, |routes| routes.contains(&3)));
+        assert!(!queue.has_other(own, |_| true));
         let first = |routes: &[usize]| (routes[0] == 2).then_some("lease");
         let (request, lease) = queue.next(first).expect("the second request");
         assert_eq!((request.routes, lease), (vec![2, 1], "lease"));

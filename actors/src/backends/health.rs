@@ -54,12 +54,12 @@ impl BackendHealth {
         running: usize,
     ) -> Self {
         let (health, faults, probe_in) = match breaker.state() {
-            BreakerState::Closed { faults } => (while_closed(&last), faults, None),
-            BreakerState::Open { until, faults, .. } => {
+            BreakerState::Closed { streak } => (while_closed(&last), streak.faults, None),
+            BreakerState::Open { until, streak, .. } => {
                 let wait = until.saturating_duration_since(now);
-                (Health::Down, faults, Some(wait))
+                (Health::Down, streak.faults, Some(wait))
             }
-            BreakerState::HalfOpen { faults, .. } => (Health::Probing, faults, None),
+            BreakerState::HalfOpen { streak, .. } => (Health::Probing, streak.faults, None),
         };
         Self {
             name: name.to_owned(),

@@ -8,7 +8,7 @@ mod pool;
 mod selection;
 mod weighted_round_robin;
 
-pub(crate) use breaker::BreakerEvent;
+pub(crate) use breaker::{BreakerEvent, Failure};
 pub(crate) use failover_queue::LeaseRequest;
 pub use health::{BackendError, BackendHealth, Health};
 pub(crate) use lease::BackendLease;

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 use tokio::sync::{Notify, Semaphore, oneshot};
@@ -244,10 +245,19 @@ impl BackendPool {
         ))
     }
 
-    /// Queues a run for a lease on one of these routes.
-    pub fn request_lease(&self, tier: Tier, routes: Vec<usize>) -> oneshot::Receiver<BackendLease> {
+    /// Queues a run of an account for a lease on one of these routes.
+    pub fn request_lease(
+        &self,
+        account: AccountId,
+        tier: Tier,
+        routes: Vec<usize>,
+    ) -> oneshot::Receiver<BackendLease> {
         let (reply, lease) = oneshot::channel();
-        let request = LeaseRequest { routes, reply };
+        let request = LeaseRequest {
+            account,
+            routes,
+            reply,
+        };
         self.failover_queue(tier).lock().push(request);
         self.wake.notify_one();
         lease
@@ -264,6 +274,29 @@ impl BackendPool {
         all.filter(|until| *until > now).min()
     }
 
+    /// Ends each cool-down that only one account's requests may have caused, if a job of another account waits for the backend.
+    /// `has_other` tells whether a queued job of the tier belongs to an account other than this one.
+    pub fn end_cool_downs_for_others(
+        &self,
+        now: Instant,
+        has_other: impl Fn(Tier, AccountId) -> bool,
+    ) {
+        for tier in Tier::ALL {
+            for (at, route) in self.routes(tier).iter().enumerate() {
+                let breaker = &self.backends[route.backend].breaker;
+                let Some(suspect) = breaker.suspect(now) else {
+                    continue;
+                };
+                let failover = self.failover_queue(tier).lock();
+                let fails_over = failover.has_other(suspect, |routes| routes.contains(&at));
+                drop(failover);
+                if fails_over || has_other(tier, suspect) {
+                    breaker.record(BreakerEvent::CoolDownEnded, now);
+                }
+            }
+        }
+    }
+
     /// Records a test that generates no image. A passed test ends the breaker's cool-down, so the backend gets the next run at once.
     /// It marks only an untried backend as up, because no test shows that a backend can generate images.
     pub fn tested(&self, backend: usize, outcome: Result<Timestamp, BackendError>, now: Instant) {
@@ -276,7 +309,7 @@ impl BackendPool {
                 if !tested.contact.last().has_any() {
                     tested.contact.answered(at);
                 }
-                tested.breaker.record(BreakerEvent::Tested, now);
+                tested.breaker.record(BreakerEvent::CoolDownEnded, now);
                 self.wake.notify_one();
             }
         }

@@ -5,7 +5,7 @@ use super::context::DispatchContext;
 use super::failures::FailedTry;
 use super::run_deadline::RunDeadline;
 use super::run_log::RunLog;
-use crate::backends::{Backend, BackendError, BackendLease, BreakerEvent, Route};
+use crate::backends::{Backend, BackendError, BackendLease, BreakerEvent, Failure, Route};
 use crate::ports::{
     BreakerEffect, GenerateError, GeneratedImage, GenerationTask, TryOutcome, with_cause,
 };
@@ -62,7 +62,7 @@ impl Tries<'_> {
         lease: &mut BackendLease,
         deadline: &mut RunDeadline,
     ) -> Option<Result<GeneratedImage, GenerateError>> {
-        let (job, backend) = (&self.task.job, self.backend());
+        let (job, account, backend) = (&self.task.job, self.task.account, self.backend());
         self.task.progress.forget();
         let began = Instant::now();
         // A timeout drops the future, so a late answer cannot arrive.
@@ -83,7 +83,9 @@ impl Tries<'_> {
                 }
                 self.answered();
                 self.record(began, TryOutcome::Image);
-                lease.pass.record(BreakerEvent::Succeeded, Instant::now());
+                lease
+                    .pass
+                    .record(BreakerEvent::Succeeded(account), Instant::now());
                 return Some(Ok(image));
             }
             Ok(Err(error)) => {
@@ -98,9 +100,16 @@ impl Tries<'_> {
             self.answered();
         }
         self.failed(&error, cause);
+        let failed = |suspect| {
+            BreakerEvent::Failed(Failure {
+                retry_after: error.retry_after(),
+                suspect,
+            })
+        };
         let event = match error.breaker_effect() {
-            BreakerEffect::Success => Some(BreakerEvent::Succeeded),
-            BreakerEffect::Failure => Some(BreakerEvent::Failed(error.retry_after())),
+            BreakerEffect::Success => Some(BreakerEvent::Succeeded(account)),
+            BreakerEffect::Failure => Some(failed(None)),
+            BreakerEffect::DoubtfulFailure => Some(failed(Some(account))),
             BreakerEffect::None => None,
         };
         if let Some(event) = event {

@@ -12,6 +12,7 @@ use crate::queue::JobQueues;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::ids::AccountId;
+use tokio::time::Instant;
 
 pub struct DispatchContext {
     pub process: Arc<ProcessContext>,
@@ -38,6 +39,16 @@ impl DispatchContext {
                 None
             }
         }
+    }
+
+    /// Lets a job of another account probe a backend that only one account's requests may have brought down.
+    pub fn end_cool_downs_for_others(&self, now: Instant) {
+        let shared = self.accounts.context().shared_queue.as_ref();
+        let has_other = |tier, account| {
+            self.queues.has_other(tier, account)
+                || shared.is_some_and(|it| it.has_other(tier, account))
+        };
+        self.pool.end_cool_downs_for_others(now, has_other);
     }
 
     /// Is the process about to end after a failure? The log has the reason, so later errors are not worth a line each.

@@ -61,6 +61,7 @@ impl Dispatcher {
 
     fn dispatch(&mut self, ctx: &mut Context<Self>) {
         let now = Instant::now();
+        self.context.end_cool_downs_for_others(now);
         // Tiers take turns, so that tiers that share a backend do not starve each other.
         while let Some((at, grant)) = self.next(now) {
             let tier = self.turns.remove(at);

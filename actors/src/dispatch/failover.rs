@@ -8,6 +8,7 @@ use crate::backends::{BackendLease, Route};
 use crate::ports::{GenerateError, GenerationTask, Progress};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::job::{Job, PromptRef, ResultImage};
 use tintype_storage::domain::tier::Tier;
 use tokio::time::timeout;
@@ -41,7 +42,7 @@ pub async fn generate(
         // Dropped before the other lease is awaited: no run holds one slot and waits for another.
         drop(lease);
         untried.sort_by_key(|at| *at != holder);
-        lease = next_lease(context, job.tier, &untried).await;
+        lease = next_lease(context, job.account, job.tier, &untried).await;
     }
     loop {
         untried.retain(|at| *at != lease.route);
@@ -74,13 +75,19 @@ pub async fn generate(
         let backend = &context.pool.backend(route).name;
         tracing::info!(job = %job.id, %backend, "the run fails over");
         drop(lease);
-        lease = next_lease(context, job.tier, &untried).await;
+        lease = next_lease(context, job.account, job.tier, &untried).await;
     }
 }
 
 /// Waits for a lease on the first of these routes whose breaker admits it.
-pub async fn next_lease(context: &DispatchContext, tier: Tier, routes: &[usize]) -> BackendLease {
-    match context.pool.request_lease(tier, routes.to_vec()).await {
+async fn next_lease(
+    context: &DispatchContext,
+    account: AccountId,
+    tier: Tier,
+    routes: &[usize],
+) -> BackendLease {
+    let lease = context.pool.request_lease(account, tier, routes.to_vec());
+    match lease.await {
         Ok(lease) => lease,
         // The dispatcher has stopped with the process. The job runs again after the restart.
         Err(_) => std::future::pending().await,
@@ -88,9 +95,13 @@ pub async fn next_lease(context: &DispatchContext, tier: Tier, routes: &[usize])
 }
 
 /// Waits for a lease on any of the tier's backends.
-pub async fn first_lease(context: &DispatchContext, tier: Tier) -> BackendLease {
+pub async fn first_lease(
+    context: &DispatchContext,
+    account: AccountId,
+    tier: Tier,
+) -> BackendLease {
     let routes: Vec<usize> = (0..context.pool.routes(tier).len()).collect();
-    next_lease(context, tier, &routes).await
+    next_lease(context, account, tier, &routes).await
 }
 
 /// The route whose backend holds the work of an earlier run.

@@ -25,7 +25,7 @@ pub async fn with_inputs(
     let recorded = record(job, JobEvent::InputsFetched { inputs, ratio }, context).await;
     let error = || "the input images could not be recorded; try again".to_owned();
     *job = recorded.ok_or_else(|| GenerateError::Storage(error()))?;
-    Ok(first_lease(context, job.tier).await)
+    Ok(first_lease(context, job.account, job.tier).await)
 }
 
 /// The job after the event; `None` if the event was not applied.

@@ -184,7 +184,7 @@ async fn begin(job: QueuedJob, lease: Option<BackendLease>, context: &DispatchCo
         None => {
             // The lease comes before the delay, while the slot that the restart has released is still free.
             let lease = async {
-                let lease = first_lease(context, job.tier).await;
+                let lease = first_lease(context, job.account, job.tier).await;
                 sleep(RESTART_DELAY).await;
                 lease
             };

@@ -93,6 +93,7 @@ impl JobTaker {
         loop {
             let DispatchContext { queues, pool, .. } = &*self.dispatch;
             let now = Instant::now();
+            self.dispatch.end_cool_downs_for_others(now);
             let waiting = if takes_jobs { queues.waiting() } else { [0; 3] };
             let own_slots = match takes_jobs {
                 true => pool.own_slots(tier, now),

@@ -19,14 +19,21 @@ pub enum GenerateError {
     /// The backend is healthy but returned no image. Another try may succeed.
     #[error("{0}")]
     NoImage(String),
-    /// The request may succeed later, or on another backend.
+    /// The request may succeed later, or on another backend. The request itself may be the cause.
     #[error("{reason}")]
     Transient {
         reason: String,
         /// How long the backend asks callers to wait.
         retry_after: Option<Duration>,
     },
-    /// The backend took too long. The request may succeed later, or on another backend.
+    /// The backend accepts no request at the moment. The request may succeed later, or on another backend.
+    #[error("{reason}")]
+    Unavailable {
+        reason: String,
+        /// How long the backend asks callers to wait.
+        retry_after: Option<Duration>,
+    },
+    /// The backend took too long. The request may succeed later, or on another backend. The request itself may be the cause.
     #[error("{0}")]
     TimedOut(String),
     /// The backend cannot serve this request. Another one may.
@@ -48,7 +55,10 @@ pub enum GenerateError {
 pub(crate) enum BreakerEffect {
     /// The backend answered, if only with a refusal.
     Success,
+    /// The backend would have failed any request.
     Failure,
+    /// The backend failed, perhaps because of this request.
+    DoubtfulFailure,
     /// The backend was not asked.
     None,
 }
@@ -72,8 +82,9 @@ impl GenerateError {
             Self::Unsound(_)        => (K::Refused,     O::NotAsked,  false, false,    B::None),
             Self::Blocked(_)        => (K::Blocked,     O::Blocked,   false, false,    B::Success),
             Self::NoImage(_)        => (K::Broken,      O::NoImage,   true,  true,     B::Success),
-            Self::Transient { .. }  => (K::Unavailable, O::Transient, true,  true,     B::Failure),
-            Self::TimedOut(_)       => (K::TimedOut,    O::TimedOut,  true,  true,     B::Failure),
+            Self::Transient { .. }  => (K::Unavailable, O::Transient, true,  true,     B::DoubtfulFailure),
+            Self::Unavailable { .. } => (K::Unavailable, O::Transient, true, true,     B::Failure),
+            Self::TimedOut(_)       => (K::TimedOut,    O::TimedOut,  true,  true,     B::DoubtfulFailure),
             Self::Broken(_)         => (K::Broken,      O::Broken,    false, true,     B::Success),
             Self::Unusable(_)       => (K::Broken,      O::Broken,    false, true,     B::Failure),
             Self::NotAsked(_)       => (K::Broken,      O::NotAsked,  false, true,     B::None),
@@ -115,7 +126,9 @@ impl GenerateError {
 
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::Transient { retry_after, .. } => *retry_after,
+            Self::Transient { retry_after, .. } | Self::Unavailable { retry_after, .. } => {
+                *retry_after
+            }
             _ => None,
         }
     }

@@ -127,13 +127,13 @@ impl JobQueues {
         self.wake.notify_one();
     }
 
-    /// Appends jobs to their accounts. Returns true if no job of one of the queues could begin before: the caller must then wake the
-    /// dispatcher. Otherwise the dispatcher waits for a slot, and a slot that becomes free wakes it.
+    /// Appends jobs to their accounts. Returns true if no job of one of the queues could begin before, or none of one of the accounts
+    /// waited: the caller must then wake the dispatcher. Otherwise the dispatcher waits for a slot, and a slot that becomes free wakes it.
     pub fn push_all(&self, jobs: impl IntoIterator<Item = QueuedJob>) -> bool {
         let mut was_idle = false;
         for job in jobs {
             let mut tier = self.of(job.tier).lock();
-            was_idle |= !tier.has_next();
+            was_idle |= !tier.has_next() || tier.queue.len_of(job.account) == 0;
             tier.push(job);
         }
         was_idle
@@ -207,6 +207,12 @@ impl JobQueues {
     /// May a job begin as soon as it gets a slot?
     pub fn has_next(&self, tier: Tier) -> bool {
         self.of(tier).lock().has_next()
+    }
+
+    /// Does a job of an account other than this one wait?
+    pub fn has_other(&self, tier: Tier, account: AccountId) -> bool {
+        let tier = self.of(tier).lock();
+        tier.queue.len() > tier.queue.len_of(account)
     }
 
     /// The accounts that fetch as many input images as they may: none of their batch jobs begins.

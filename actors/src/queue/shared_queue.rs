@@ -208,6 +208,13 @@ impl SharedQueue {
         matching.map(next).take(limit).collect()
     }
 
+    /// Does a listed job belong to an account other than this one?
+    pub fn has_other(&self, tier: Tier, account: AccountId) -> bool {
+        let state = self.state.lock();
+        let mut listed = state.of(tier).listed.iter();
+        listed.any(|(_, of)| *of != account)
+    }
+
     /// The number of jobs that wait for their first run.
     pub fn len(&self, tier: Tier) -> usize {
         self.state.lock().of(tier).waiting()
@@ -371,124 +378,4 @@ async fn count_behind(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use tintype_storage::domain::ids::NodeId;
-    use uuid::Uuid;
-
-    const TURNS: [TurnCounts; 3] = [TurnCounts { begun: 0, ended: 0 }; 3];
-
-    fn account(number: u128) -> AccountId {
-        AccountId(Uuid::from_u128(number))
-    }
-
-    fn place(turn: u64, number: u128) -> QueueEntry {
-        QueueEntry {
-            tier: Tier::Pro,
-            class: QueueClass::Single,
-            turn,
-            job: JobId(Uuid::from_u128(number)),
-        }
-    }
-
-    fn position(queue: &SharedQueue, number: u128) -> usize {
-        queue.position(&QueuedJob {
-            job: JobId(Uuid::from_u128(number)),
-            account: account(1),
-            tier: Tier::Pro,
-            lane: super::super::Lane::Single,
-        })
-    }
-
-    fn queued(turn: u64, number: u128) -> Writes {
-        vec![QUEUE.put(&place(turn, number), &account(1))]
-    }
-
-    fn taken(number: u128) -> Writes {
-        let job = TakenJob {
-            account: account(1),
-            tier: Tier::Pro,
-            class: QueueClass::Single,
-        };
-        let node = NodeId(Uuid::from_u128(9));
-        let key = (node, JobId(Uuid::from_u128(number)));
-        vec![QUEUE.delete(&place(1, number)), TAKEN_JOBS.put(&key, &job)]
-    }
-
-    fn read(places: &[QueueEntry]) -> QueueRead {
-        let listed = places.iter().map(|it| (*it, account(1))).collect();
-        QueueRead {
-            tiers: [(Vec::new(), 0), (Vec::new(), 0), (listed, 0)],
-            taken: HashMap::new(),
-        }
-    }
-
-    #[test]
-    fn own_commits_are_visible_at_once_and_those_of_other_nodes_after_a_refresh() {
-        let queue = SharedQueue::default();
-        let own = |writes: Writes| queue.apply(QueueChange::of(&writes).expect("sound"), TURNS);
-        own(queued(1, 1));
-        assert_eq!(position(&queue, 3), 2, "an unknown job is last");
-        queue.begin_refresh();
-        // The read contains another node's job; an own commit during the read is not lost.
-        own(queued(2, 2));
-        queue.end_refresh(read(&[place(1, 1), place(1, 3)]), &TURNS);
-        assert_eq!([1, 3, 2].map(|it| position(&queue, it)), [1, 2, 3]);
-        own(taken(1));
-        assert_eq!([1, 3, 2].map(|it| position(&queue, it)), [1, 1, 2]);
-        assert_eq!((queue.len(Tier::Pro), queue.begun(Tier::Pro)), (2, 1));
-        assert_eq!((queue.live(), queue.depths().running), (3, 1));
-        let next = queue.next(Tier::Pro, None, 5, |_| true);
-        assert_eq!(
-            next.iter().map(|it| it.position).collect::<Vec<_>>(),
-            [1, 2]
-        );
-        let depths = queue.depths_of(account(1));
-        assert_eq!((depths.queued, depths.running), ([0, 0, 2], 1));
-        assert_eq!(queue.oldest(Tier::Pro), Some(place(2, 2).job));
-    }
-
-    fn remove(number: u128, queue: &SharedQueue, reads: &ReadResults) -> (Removal, Writes) {
-        let mut writes = Writes::new();
-        let jobs = [(Tier::Pro, place(0, number).job)];
-        let removal = queue.remove_ended(&jobs, reads, &mut writes);
-        (removal.expect("sound"), writes)
-    }
-
-    #[test]
-    fn the_entry_of_a_job_that_ends_is_removed_from_the_queue() {
-        let queue = SharedQueue::default();
-        let changes = QueueChange::of(&queued(4, 1)).expect("sound");
-        queue.apply(changes, TURNS);
-        let (Removal::Changes(changes), writes) = remove(1, &queue, &ReadResults::default()) else {
-            panic!("the job is listed");
-        };
-        assert_eq!(writes, [QUEUE.delete(&place(4, 1))]);
-        queue.apply(changes, TURNS);
-        assert_eq!((queue.live(), queue.listed()), (0, 0));
-    }
-
-    #[test]
-    fn an_entry_that_another_node_has_just_added_is_read() {
-        let queue = SharedQueue::default();
-        let mut reads = ReadResults::default();
-        let (Removal::Unread(requests), writes) = remove(2, &queue, &reads) else {
-            panic!("the job is unknown");
-        };
-        assert_eq!((requests.len(), writes), (1, Writes::new()));
-        let of_others = [queued(3, 1), queued(4, 2)].concat();
-        let pairs = of_others
-            .into_iter()
-            .map(|(key, value)| (key, value.expect("put")));
-        reads.add_pairs(requests[0].clone(), pairs.collect());
-        let (Removal::Changes(_), writes) = remove(2, &queue, &reads) else {
-            panic!("the place was read");
-        };
-        assert_eq!(writes, [QUEUE.delete(&place(4, 2))]);
-        // A node has taken job 5.
-        let (Removal::Changes(changes), writes) = remove(5, &queue, &reads) else {
-            panic!("the queue was read");
-        };
-        assert!(changes.is_empty() && writes.is_empty());
-    }
-}
+mod tests;

@@ -1,7 +1,7 @@
 //! Failing backends are skipped, probed, and used again; weights distribute the runs.
 
 use crate::generators::{Act, ScriptedGenerator};
-use crate::world::{A, Plan, World, quick, run, until};
+use crate::world::{A, B, Plan, World, quick, run, until};
 use std::time::Duration;
 use tintype_actors::backends::Health;
 use tintype_storage::domain::tier::Tier;
@@ -46,6 +46,52 @@ fn a_failing_backend_is_not_used_until_a_probe_succeeds() {
         one_after_the_other(&world, 3).await;
         assert_eq!((first.seen().len(), second.seen().len()), (8, 8));
         assert_eq!(healths(&world), [Health::Up, Health::Up]);
+        world.check();
+    });
+}
+
+#[test]
+fn an_account_whose_requests_fail_does_not_keep_other_accounts_from_a_backend() {
+    run(async {
+        let first = ScriptedGenerator::new(vec![Act::Transient(None); 6], Act::Image);
+        let mut plan = Plan::with(first.clone(), 1);
+        plan.retries = 0;
+        let world = plan.start();
+        for _ in 0..5 {
+            let id = world.accept(A, Tier::Fast, "a poisoned request").await;
+            world.failure(id).await;
+        }
+        assert_eq!(healths(&world), [Health::Down]);
+        let waiting = world.accept(A, Tier::Fast, "another one").await;
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(world.state(waiting).word(), "queued");
+        let id = world.accept(B, Tier::Fast, "a fox").await;
+        world.done(id).await;
+        let seen = first.seen();
+        assert_eq!(seen.len(), 7, "the job that waited is the first probe");
+        assert!(seen[6].at - seen[4].at < Duration::from_secs(2));
+        assert_eq!(healths(&world), [Health::Up]);
+        world.check();
+    });
+}
+
+#[test]
+fn failures_of_one_account_do_not_open_the_breaker_while_another_account_succeeds() {
+    run(async {
+        let mut acts = vec![Act::Image];
+        acts.extend(vec![Act::Transient(None); 8]);
+        let first = ScriptedGenerator::new(acts, Act::Image);
+        let mut plan = Plan::with(first.clone(), 1);
+        plan.retries = 0;
+        let world = plan.start();
+        let id = world.accept(B, Tier::Fast, "a fox").await;
+        world.done(id).await;
+        for _ in 0..8 {
+            let id = world.accept(A, Tier::Fast, "a poisoned request").await;
+            world.failure(id).await;
+        }
+        let first = &world.system.backends()[0];
+        assert_eq!((first.health, first.faults), (Health::Degraded, 8));
         world.check();
     });
 }

@@ -192,7 +192,11 @@ impl<'a> Fields<'a> {
         }
         let unlisted = self.found - self.faults.len();
         if unlisted > 0 {
-            let message = format!("has {unlisted} more errors that are not listed");
+            let errors = match unlisted {
+                1 => "1 more error that is".to_owned(),
+                _ => format!("{unlisted} more errors that are"),
+            };
+            let message = format!("has {errors} not listed");
             self.faults.push(FieldFault::new("body", message));
         }
         if self.faults.is_empty() {

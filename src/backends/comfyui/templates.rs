@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tintype_actors::ports::GenerateError;
+use tintype_storage::domain::counted::counted;
 use tintype_storage::domain::request::MAX_INPUTS;
 
 /// Of a workflow file; usual graphs have some kilobytes.
@@ -97,8 +98,8 @@ impl Templates {
         };
         workflow.cloned().ok_or_else(|| {
             GenerateError::NotAsked(format!(
-                "the image generator takes at most {most} input image{}, not {inputs}",
-                if most == 1 { "" } else { "s" }
+                "the image generator takes at most {}, not {inputs}",
+                counted(most, "input image")
             ))
         })
     }

@@ -121,7 +121,10 @@ impl From<Fault> for GenerateError {
             retry_after: None,
         };
         match fault {
-            Fault::Unreachable(_) => transient("the image generator could not be reached"),
+            Fault::Unreachable(_) => Self::Unavailable {
+                reason: "the image generator could not be reached".into(),
+                retry_after: None,
+            },
             Fault::BrokenOff(_) => transient(
                 "the image generator closed the connection before its answer was complete",
             ),
@@ -136,14 +139,20 @@ impl From<Fault> for GenerateError {
                 status,
                 retry_after,
                 ..
-            } if is_transient(status) => Self::Transient {
-                reason: match status.as_u16() {
-                    429 => "the image generator limits its rate at the moment".into(),
-                    503 => "the image generator is overloaded at the moment".into(),
-                    code => format!("the image generator failed temporarily (status {code})"),
-                },
-                retry_after,
-            },
+            } if is_transient(status) => {
+                let unavailable = |reason: &str| Self::Unavailable {
+                    reason: reason.to_owned(),
+                    retry_after,
+                };
+                match status.as_u16() {
+                    429 => unavailable("the image generator limits its rate at the moment"),
+                    503 => unavailable("the image generator is overloaded at the moment"),
+                    code => Self::Transient {
+                        reason: format!("the image generator failed temporarily (status {code})"),
+                        retry_after,
+                    },
+                }
+            }
             Fault::Status { status, .. } if rejects_all(status) => {
                 Self::Unusable(MISCONFIGURED.into())
             }
@@ -185,6 +194,10 @@ mod tests {
                 assert_eq!(retry_after, Some(Duration::from_secs(2)), "{code}");
                 "transient"
             }
+            GenerateError::Unavailable { retry_after, .. } => {
+                assert_eq!(retry_after, Some(Duration::from_secs(2)), "{code}");
+                "unavailable"
+            }
             GenerateError::Broken(_) => "broken",
             GenerateError::Unusable(_) => "unusable",
             GenerateError::Refused(_) => "refused",
@@ -195,8 +208,11 @@ mod tests {
                 panic!("it was asked")
             }
         };
-        for code in [408, 409, 425, 429, 500, 502, 503, 504, 520, 524, 529] {
+        for code in [408, 409, 425, 500, 502, 504, 520, 524, 529] {
             assert_eq!(class(code), "transient", "{code}");
+        }
+        for code in [429, 503] {
+            assert_eq!(class(code), "unavailable", "{code}");
         }
         for code in [301, 302, 304, 307, 401, 402, 407] {
             assert_eq!(class(code), "unusable", "{code}");

@@ -1,9 +1,10 @@
 //! Records in a directory which of its files is the image of which job. Batches may use the same custom ids, which give their images
 //! the same names.
 
+use crate::cli::umask;
 use std::collections::HashMap;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 const FILE_NAME: &str = ".tintype-images";
@@ -61,11 +62,8 @@ impl DownloadRecord {
     /// # Errors
     /// The record cannot be written.
     pub fn add(&self, image: &Path, job: &str) -> io::Result<()> {
-        let mut options = OpenOptions::new();
-        let mut file = options.append(true).create(true).open(&self.path)?;
         let name = name_of(image).unwrap_or_default();
-        // One write, so that an interrupted command leaves no part of a line.
-        file.write_all(format!("{job} {name}\n").as_bytes())
+        umask::append_for_user(&self.path, format!("{job} {name}\n").as_bytes())
     }
 }
 

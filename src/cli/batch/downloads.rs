@@ -116,8 +116,12 @@ pub async fn run(client: &NativeClient, id: BatchId, directory: &Path) -> anyhow
         ));
     }
     if unfinished > 0 {
+        let requests = match unfinished {
+            1 => "1 request has".to_owned(),
+            _ => format!("{unfinished} requests have"),
+        };
         note(&format!(
-            "{unfinished} requests have not ended; repeat the command later, or use --wait"
+            "{requests} not ended; repeat the command later, or use --wait"
         ));
     }
     Ok(exit_code(failed.is_empty() && unfinished == 0))

@@ -4,6 +4,7 @@ mod download_record;
 mod downloads;
 mod requests;
 
+use super::batch_id::parse_batch_id;
 use super::native_client::{NativeClient, is_transient, repeat_advice};
 use super::output::{Column, field_lines, note, print_as, print_json, print_page};
 use super::progress;
@@ -111,7 +112,8 @@ pub struct List {
 
 #[derive(Args)]
 pub struct Target {
-    /// Id of the batch.
+    /// Id of the batch, also with the prefix batch_ of the OpenAI interface.
+    #[arg(value_parser = parse_batch_id)]
     id: BatchId,
     #[command(flatten)]
     output: Output,
@@ -128,7 +130,8 @@ struct Output {
 
 #[derive(Args)]
 pub struct Results {
-    /// Id of the batch.
+    /// Id of the batch, also with the prefix batch_ of the OpenAI interface.
+    #[arg(value_parser = parse_batch_id)]
     id: BatchId,
     /// Download the images to this directory, named after their custom_id. Existing files are not downloaded again.
     #[arg(short, long, value_name = "DIR")]

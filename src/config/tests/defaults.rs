@@ -76,6 +76,7 @@ fn every_default_is_the_documented_value() {
     assert_eq!((c.limits.requests_per_second, c.limits.burst), (0, 0));
     assert_eq!((c.limits.fetches_per_second, c.limits.fetch_burst), (5, 20));
     assert_eq!(c.limits.ingest_bytes, 256 << 20);
+    assert_eq!(c.limits.waiting_calls_per_account, 4_000);
     assert_eq!(c.billing.currency, "USD");
     assert_eq!(c.first_run.balance.to_string(), "100.00");
     assert_eq!(

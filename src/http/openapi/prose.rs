@@ -2,6 +2,7 @@
 
 use crate::application::settings::Settings;
 use serde_json::{Value, json};
+use tintype_storage::domain::counted::counted;
 
 /// The tags of the client document, in display order.
 pub const NATIVE: &[(&str, &str)] = &[
@@ -113,9 +114,7 @@ pub fn span(seconds: u64) -> String {
     ];
     let fits = |(unit, min, _): &(u64, u64, &str)| seconds >= *min && seconds.is_multiple_of(*unit);
     let (unit, _, name) = units.into_iter().find(fits).unwrap_or((1, 1, "second"));
-    let count = seconds / unit;
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {name}{plural}")
+    counted(seconds / unit, name)
 }
 
 pub const OPERATOR: &str = "\

@@ -12,6 +12,7 @@ pub mod batch_member;
 pub mod caller;
 pub mod canonical;
 pub mod catalog;
+pub mod counted;
 pub mod daily_usage;
 pub mod delivery;
 pub mod enum_words;

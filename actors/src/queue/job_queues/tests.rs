@@ -24,6 +24,17 @@ fn a_push_reports_whether_a_queue_was_empty() {
     assert!(queues.push_all([job(4), fast(5)]));
     queues.pop(Tier::Fast).expect("a job").end();
     assert!(queues.push_all([fast(6)]));
+    let other = |id| QueuedJob {
+        account: AccountId(Uuid::from_u128(2)),
+        ..job(id)
+    };
+    assert!(!queues.has_other(Tier::Pro, job(1).account));
+    assert!(
+        queues.push_all([other(7)]),
+        "the first job of another account"
+    );
+    assert!(!queues.push_all([other(8)]));
+    assert!(queues.has_other(Tier::Pro, job(1).account));
 }
 
 #[test]

@@ -240,7 +240,12 @@ impl World {
             match self.rng.below(31) {
                 0 if step > 3 => self.die(at),
                 1 if step > 3 => self.stall(at),
-                2 if self.healthy().len() > 1 => self.leave(at).await,
+                2 if self.healthy().len() > 1 => {
+                    self.leave(at);
+                    if step > 3 && self.rng.one_in(2) {
+                        self.lose_database().await;
+                    }
+                }
                 3 if self.healthy().len() < 4 => self.join(),
                 4..=6 => self.cancel(at),
                 7 => self.deposit(at),
@@ -301,11 +306,11 @@ impl World {
         sleep(lasts).await;
     }
 
-    async fn leave(&mut self, at: usize) {
+    fn leave(&mut self, at: usize) {
         self.nodes[at].is_doubtful = true;
         let (id, system) = (self.nodes[at].id, Arc::clone(&self.nodes[at].system));
         self.shared.trace(format!("{id} leaves"));
-        let grace = self.rng.millis(0, 4_000);
+        let (grace, end) = (self.rng.millis(0, 4_000), self.rng.millis(0, 5_000));
         let (shared, engine) = (Arc::clone(&self.shared), Arc::clone(&self.nodes[at].engine));
         actix::spawn(async move {
             system.drain(grace).await;
@@ -313,6 +318,8 @@ impl World {
             shared.count("nodes left");
             shared.trace(format!("{id} has left"));
             shared.died(id);
+            // The process ends a moment later.
+            sleep(end).await;
             engine.cut();
         });
     }

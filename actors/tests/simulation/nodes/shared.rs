@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::ids::{JobId, NodeId};
+use tintype_storage::domain::job::JobState;
 use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
 use tintype_storage::domain::webhook::WebhookId;
-use tintype_storage::engine::{Engine, Holds, Key, Value};
+use tintype_storage::engine::{Engine, Holds, Key, Value, Wait as _};
 use tintype_storage::store::Store;
-use tintype_storage::store::tables::{ENDED_JOBS, QUEUE, TAKEN_JOBS};
+use tintype_storage::store::tables::{ENDED_JOBS, LIVE_JOBS, NODES, QUEUE, TAKEN_JOBS};
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::verify::verify;
 use tokio::time::Instant;
@@ -170,6 +171,28 @@ impl SharedState {
         report.faults.into_iter().for_each(|it| self.fault(it));
     }
 
+    /// Only the node that has taken a job may change its run: after another node has taken the job, the change would miscount its runs.
+    fn check_runs(&self, node: NodeId, writes: &[(Key, Option<Value>)]) {
+        let store = Store::new(Arc::clone(&self.memory) as Arc<dyn Engine>);
+        if NODES.all(&store).wait().expect("readable").is_empty() {
+            return;
+        }
+        for (key, value) in writes {
+            let Some(value) = value else { continue };
+            let Some((_, job)) = LIVE_JOBS.entry(key, value).expect("readable") else {
+                continue;
+            };
+            let is_run = matches!(job.state, JobState::Processing { .. });
+            let taken = TAKEN_JOBS.get(&store, &(node, job.id)).wait();
+            if is_run && taken.expect("readable").is_none() {
+                let id = job.id;
+                self.fault(format!(
+                    "{node} changes a run of job {id}, which it does not have"
+                ));
+            }
+        }
+    }
+
     /// Checks a commit that becomes durable now.
     pub fn committed(&self, node: NodeId, writes: &[(Key, Option<Value>)]) {
         let now = Instant::now();
@@ -179,6 +202,7 @@ impl SharedState {
         limits::faults(writes)
             .into_iter()
             .for_each(|it| self.fault(it));
+        self.check_runs(node, writes);
         let mut state = self.state.lock();
         let state = &mut *state;
         let takes = writes.iter().filter(|(_, value)| value.is_some());

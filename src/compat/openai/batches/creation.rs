@@ -19,7 +19,6 @@ use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
 use crate::web::{body, idempotency_key};
 use actix_web::{HttpRequest, HttpResponse, web};
-use bytes::Bytes;
 use tintype_storage::domain::file_batch::UploadedFile;
 
 /// Memory of a file with its requests and records, relative to its length.
@@ -93,15 +92,18 @@ impl Call {
                 return Ok((batch, true));
             }
         }
-        let file = uploaded_files::find(&state.core, caller.account(), input).await?;
-        let Some(file) = file else {
+        let lines = match uploaded_files::find(&state.core, caller.account(), input).await? {
+            Some(file) => read_lines(state, caller, &file).await?,
+            None => None,
+        };
+        let Some(lines) = lines else {
             if let Some(first) = self.find_first().await? {
                 return Ok((first, true));
             }
             let id = WireFileId::Uploaded(input).to_string();
             return Err(no_such_file(&id, "input_file_id"));
         };
-        match read_lines(state, caller, &file).await? {
+        match lines {
             Ok(Input { entries, as_urls }) => {
                 self.batch_body.terms.as_urls = as_urls;
                 let batch = BatchRequest {
@@ -136,17 +138,19 @@ impl Call {
     }
 }
 
-/// Parses the file on the blocking pool, because a large file takes long.
+/// Parses the file on the blocking pool, because a large file takes long. `None` if the file was deleted meanwhile.
 async fn read_lines(
     state: &web::Data<CompatState>,
     caller: &Payer,
     file: &UploadedFile,
-) -> Result<input_lines::InputResult, Refusal> {
+) -> Result<Option<input_lines::InputResult>, Refusal> {
     let memory = state.generations.input_limits(caller.account()).memory;
     let reservation = memory.reserve_whole(file.bytes * MEMORY_FACTOR).await;
     let _reservation = reservation.map_err(Error::from)?;
-    let content: Bytes = uploaded_files::read(&state.jobs, file).await?;
+    let Some(content) = uploaded_files::read(&state.jobs, file).await? else {
+        return Ok(None);
+    };
     let (shared, caller) = (state.clone(), caller.clone());
     let read = move || Ok::<_, Error>(input_lines::read(&content, &caller, &shared.settings));
-    Ok(blocking(read).await?)
+    Ok(Some(blocking(read).await?))
 }

@@ -194,6 +194,7 @@ async fn open_content(
     Ok(match file {
         File::Uploaded(file) => {
             let pieces = uploaded_files::content(&state.jobs, &file).await?;
+            let pieces = pieces.ok_or_else(|| no_such_file(id, "id"))?;
             response.no_chunking(file.bytes);
             response.streaming(pieces)
         }
