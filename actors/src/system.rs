@@ -127,7 +127,7 @@ impl System {
             ),
             queues,
             accounts: Arc::clone(&accounts),
-            image_store: Arc::clone(&jobs.image_store),
+            job_objects: Arc::clone(&jobs.job_objects),
             input_fetcher: jobs.input_fetcher,
             progress: ProgressBoard::default(),
             failures: FailureBoard::default(),
@@ -142,7 +142,7 @@ impl System {
             tasks.extend(nodes::start(node, &dispatch, &deliveries));
         }
         actix::spawn(async move {
-            abandoned_jobs::cancel(abandoned, &accounts, &jobs.image_store).await;
+            abandoned_jobs::cancel(abandoned, &accounts, &jobs.job_objects).await;
         });
         Ok(Self {
             dispatch,

@@ -3,7 +3,7 @@
 use super::inputs::read_back;
 use super::upstream::{blocking, decoding};
 use crate::image_decoding::INPUT_DECODING;
-use crate::images::Images;
+use crate::objects::ObjectStorage;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -14,12 +14,12 @@ use tintype_procedural::{DrawError, DrawRequest};
 
 /// Draws from the words of the prompt. The backend's concurrency bounds the number of blocking threads in use.
 pub struct Builtin {
-    images: Images,
+    objects: ObjectStorage,
 }
 
 impl Builtin {
-    pub fn new(images: Images) -> Self {
-        Self { images }
+    pub fn new(objects: ObjectStorage) -> Self {
+        Self { objects }
     }
 }
 
@@ -28,14 +28,17 @@ impl Generator for Builtin {
         &self,
         task: GenerationTask,
     ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
-        draw(self.images.clone(), task).boxed_local()
+        draw(self.objects.clone(), task).boxed_local()
     }
 }
 
-async fn draw(images: Images, task: GenerationTask) -> Result<GeneratedImage, GenerateError> {
+async fn draw(
+    objects: ObjectStorage,
+    task: GenerationTask,
+) -> Result<GeneratedImage, GenerateError> {
     let mut inputs: Vec<Bytes> = Vec::with_capacity(task.inputs.len());
     for input in &task.inputs {
-        inputs.push(read_back(&images, &task, input).await?);
+        inputs.push(read_back(&objects, &task, input).await?);
     }
     let task = Arc::new((task, inputs));
     let photos = match task.1.is_empty() {

@@ -36,22 +36,22 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let (manifest, restored, vault_key) = actix_web::rt::System::new().block_on(async {
         let repository = Repository::open_existing(&arguments.place)?;
         let manifest = repository.manifest(arguments.id.as_deref()).await?;
-        let open_images = |is_bucket: bool| {
+        let open_objects = |is_bucket: bool| {
             let opens = manifest.images.is_some() && config.storage.objects.is_some() == is_bucket;
-            let open = || object_store::open_images_unsigned(&config);
+            let open = || object_store::open_unsigned(&config);
             opens.then(open).transpose()
         };
         // Wrong settings of a bucket must leave nothing behind. A local directory is inside the data directory.
-        let bucket = open_images(true)?;
+        let bucket = open_objects(true)?;
         let init = DataDirInit::begin(&config)?;
         restore_keys(data_dir, &repository, &manifest).await?;
-        let images = bucket.or(open_images(false)?);
+        let objects = bucket.or(open_objects(false)?);
         let restored = restore(
             &repository,
             &manifest,
             Arc::clone(&init.engine),
             data_dir,
-            images.as_ref(),
+            objects.as_ref(),
             &say,
         )
         .await?;

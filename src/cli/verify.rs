@@ -9,7 +9,7 @@ use crate::backup::{
     ADMIN_TOKEN, DamagedParts, FILE_SIGNING_KEY, Repository, SECRETS_KEY, affected_backups, restore,
 };
 use crate::config::Config;
-use crate::images::{FileSigningKey, Images};
+use crate::objects::{FileSigningKey, ObjectStorage};
 use crate::server::instance_secrets::InstanceSecrets;
 use crate::server::{StartError, engine, object_store};
 use anyhow::Context as _;
@@ -46,9 +46,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let config = arguments.settings.load_for_records()?;
     record_source::require_store(&config)?;
     let store = Store::new(engine::inspect_engine(&config)?);
-    let images = object_store::inspect_images(&config)?;
+    let objects = object_store::inspect(&config)?;
     let system = actix_web::rt::System::new();
-    let report = check(&config, &store, images.as_ref(), arguments.read_images);
+    let report = check(&config, &store, objects.as_ref(), arguments.read_images);
     let Report { counts, mut faults } = system.block_on(report)?;
     if config.storage.url.is_none() {
         faults.extend(system.block_on(key_file_faults(&config, &store))?);
@@ -75,18 +75,18 @@ pub struct Report {
 pub async fn check(
     config: &Config,
     store: &Store,
-    images: Option<&Images>,
+    objects: Option<&ObjectStorage>,
     reads_images: bool,
 ) -> anyhow::Result<Report> {
-    let mut objects = NamedObjects::new(store, kept_since(config)).await?;
-    let mut report = verify(store, |job| objects.add_job(job))?;
+    let mut named = NamedObjects::new(store, kept_since(config)).await?;
+    let mut report = verify(store, |job| named.add_job(job))?;
     // A running server may delete an uploaded file at any moment.
     if config.storage.url.is_none() {
-        objects.add_batches_and_uploads(store).await?;
+        named.add_batches_and_uploads(store).await?;
     }
-    let image_count = objects.images;
+    let image_count = named.images;
     let room = MAX_FAULTS.saturating_sub(report.faults.len());
-    let missing = objects.faults(images, reads_images).await;
+    let missing = named.faults(objects, reads_images).await;
     report.faults.extend(missing.into_iter().take(room));
     let counts = format!(
         "{} accounts, {} live jobs, {} ended jobs, {} ledger entries, {} deliveries, {} audit log entries, {image_count} images\n",

@@ -10,7 +10,7 @@ use crate::application::core::Core;
 use crate::application::error::{Error, ErrorKind};
 use crate::application::services::{AccountService, GenerationService, JobService};
 use crate::application::submit_batch;
-use crate::images::FAULT_TARGET;
+use crate::objects::FAULT_TARGET;
 use crate::request_text::{self, RequestTextError};
 use crate::web::access::{OfAccount, path_segment};
 use crate::web::batch_call::{self, MAX_BODY_BYTES};
@@ -211,7 +211,7 @@ pub(super) async fn input_urls(
     match job.member().map(|it| &it.input_urls) {
         None => Ok(Vec::new()),
         Some(InputUrls::Inline(urls)) => Ok(urls.clone()),
-        Some(InputUrls::Stored(key)) => match request_text::load_urls(&jobs.images, key).await {
+        Some(InputUrls::Stored(key)) => match request_text::load_urls(&jobs.objects, key).await {
             Err(error) if error.is_gone() => Ok(Vec::new()),
             loaded => loaded,
         },
@@ -224,7 +224,7 @@ async fn request_line(jobs: &JobService, job: &Job) -> Result<Vec<u8>, Error> {
         let detail = "a request of the batch could not be read from the object store; try again";
         Error::new(ErrorKind::StorageUnavailable, detail)
     };
-    let text = request_text::of(&jobs.images, &job.prompt).await;
+    let text = request_text::of(&jobs.objects, &job.prompt).await;
     let text = text.map_err(unreadable)?;
     let metadata = text.as_ref().and_then(|it| it.metadata.as_deref());
     let urls = match job.mode {

@@ -109,7 +109,7 @@ impl Node {
                     retries: 0,
                 }],
                 routes: only_backend(),
-                image_store: Arc::new(NoopPorts),
+                job_objects: Arc::new(NoopPorts),
                 input_fetcher: Arc::new(NoopPorts),
             },
             deliveries: DeliveryOptions {

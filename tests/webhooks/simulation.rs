@@ -16,7 +16,7 @@ use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::delivery::{DeliveryCommand, DeliveryError};
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::ports::{
-    AttemptOutcome, FetchedInputs, GenerateError, GeneratedImage, ImageStore, InputFetcher,
+    AttemptOutcome, FetchedInputs, GenerateError, GeneratedImage, InputFetcher, JobObjects,
     Transport,
 };
 use tintype_actors::system::{
@@ -165,8 +165,8 @@ impl Transport for ScriptedTransport {
 
 struct NullImages;
 
-impl ImageStore for NullImages {
-    fn keep(
+impl JobObjects for NullImages {
+    fn store_image(
         &self,
         job: &Job,
         _: GeneratedImage,
@@ -186,7 +186,7 @@ impl ImageStore for NullImages {
         async { Err(GenerateError::Broken("no prompt is stored here".into())) }.boxed_local()
     }
 
-    fn forget_inputs(&self, _: &Job) -> LocalBoxFuture<'static, ()> {
+    fn delete_inputs(&self, _: &Job) -> LocalBoxFuture<'static, ()> {
         async {}.boxed_local()
     }
 }
@@ -281,7 +281,7 @@ impl Simulation {
                     retries: 0,
                 }],
                 routes: Routes([route.clone(), route.clone(), route]),
-                image_store: Arc::new(NullImages),
+                job_objects: Arc::new(NullImages),
                 input_fetcher: Arc::new(NullImages),
             },
             deliveries: DeliveryOptions {

@@ -116,7 +116,7 @@ impl Tries<'_> {
         job: &Job,
         deadline: &mut RunDeadline,
     ) -> Result<ResultImage, GenerateError> {
-        let stored = deadline.work(self.context.image_store.keep(job, image));
+        let stored = deadline.work(self.context.job_objects.store_image(job, image));
         let stored = stored.await.unwrap_or_else(|| Err(deadline.exceeded()));
         match stored {
             Ok(image) => {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::ports::{
-    GenerateError, GeneratedImage, GenerationTask, Generator, ImageStore, note_cause,
+    GenerateError, GeneratedImage, GenerationTask, Generator, JobObjects, note_cause,
 };
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, PromptText, ResultImage};
@@ -238,8 +238,8 @@ impl Shelf {
     }
 }
 
-impl ImageStore for Shelf {
-    fn keep(
+impl JobObjects for Shelf {
+    fn store_image(
         &self,
         job: &Job,
         image: GeneratedImage,
@@ -273,7 +273,7 @@ impl ImageStore for Shelf {
         async move { Ok(text) }.boxed_local()
     }
 
-    fn forget_inputs(&self, job: &Job) -> LocalBoxFuture<'static, ()> {
+    fn delete_inputs(&self, job: &Job) -> LocalBoxFuture<'static, ()> {
         self.state.lock().forgotten.push(job.id);
         async {}.boxed_local()
     }

@@ -212,7 +212,7 @@ impl Plan {
                     })
                     .collect(),
                 routes,
-                image_store: Arc::new(shelf.clone()),
+                job_objects: Arc::new(shelf.clone()),
                 input_fetcher: Arc::new(ScriptedFetcher),
             },
             deliveries: DeliveryOptions {

@@ -6,8 +6,8 @@ use futures_util::future::LocalBoxFuture;
 use parking_lot::Mutex;
 use std::time::Duration;
 use tintype_actors::ports::{
-    FetchedInputs, GenerateError, GeneratedImage, GenerationTask, Generator, ImageStore,
-    InputFetcher,
+    FetchedInputs, GenerateError, GeneratedImage, GenerationTask, Generator, InputFetcher,
+    JobObjects,
 };
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{FailureKind, InputImage, Job, PromptText, ResultImage};
@@ -216,8 +216,8 @@ pub struct Shelf {
     pub world: World,
 }
 
-impl ImageStore for Shelf {
-    fn keep(
+impl JobObjects for Shelf {
+    fn store_image(
         &self,
         job: &Job,
         _: GeneratedImage,
@@ -280,7 +280,7 @@ impl ImageStore for Shelf {
         .boxed_local()
     }
 
-    fn forget_inputs(&self, _: &Job) -> LocalBoxFuture<'static, ()> {
+    fn delete_inputs(&self, _: &Job) -> LocalBoxFuture<'static, ()> {
         let world = self.world.clone();
         let panics = !world.is_calm() && world.rng.one_in(30);
         // A store that does not answer for minutes.

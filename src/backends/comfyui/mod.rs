@@ -26,7 +26,7 @@ pub use templates::TemplateError;
 use super::local::{finish::finish, originals, out_of_memory, size};
 use super::upstream::{Auth, Fault, Upstream, misconfigured, without_refusal};
 use crate::config::{ComfyUiSettings, Remote};
-use crate::images::Images;
+use crate::objects::ObjectStorage;
 use cancel_on_drop::CancelOnDrop;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -58,7 +58,7 @@ struct Inner {
     server: Server,
     templates: Templates,
     settings: ComfyUiSettings,
-    images: Images,
+    objects: ObjectStorage,
 }
 
 impl ComfyUi {
@@ -70,7 +70,7 @@ impl ComfyUi {
         name: &str,
         remote: &Remote,
         settings: ComfyUiSettings,
-        images: Images,
+        objects: ObjectStorage,
     ) -> Result<Self, ComfyUiSetupError> {
         let templates = Templates::read(&settings).map_err(|source| {
             let name = name.to_owned();
@@ -80,7 +80,7 @@ impl ComfyUi {
             server: Server::new(Upstream::new(name, remote, Auth::None)?),
             templates,
             settings,
-            images,
+            objects,
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -251,7 +251,7 @@ impl Inner {
             false => String::new(),
         };
         let mut files = Vec::with_capacity(task.inputs.len());
-        for original in originals::load(&self.images, task).await? {
+        for original in originals::load(&self.objects, task).await? {
             files.push(
                 self.server
                     .upload(original)

@@ -9,7 +9,7 @@ mod request;
 use super::inputs::{self, Accepts};
 use super::upstream::{Auth, Fault, Upstream, UpstreamSetupError, blocking, for_caller};
 use crate::config::Remote;
-use crate::images::Images;
+use crate::objects::ObjectStorage;
 use answer::{GenerateContent, Outcome};
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -38,16 +38,20 @@ const AUTH: Auth = Auth::Header("x-goog-api-key");
 #[derive(Clone)]
 pub struct Gemini {
     upstream: Upstream,
-    images: Images,
+    objects: ObjectStorage,
 }
 
 impl Gemini {
     /// # Errors
     /// See [`UpstreamSetupError`].
-    pub fn new(name: &str, remote: &Remote, images: Images) -> Result<Self, UpstreamSetupError> {
+    pub fn new(
+        name: &str,
+        remote: &Remote,
+        objects: ObjectStorage,
+    ) -> Result<Self, UpstreamSetupError> {
         Ok(Self {
             upstream: Upstream::new(name, remote, AUTH)?,
-            images,
+            objects,
         })
     }
 
@@ -64,7 +68,7 @@ impl Gemini {
             max_count: model.max_inputs,
             ..ACCEPTS
         };
-        let inputs = inputs::load(&self.images, &task, accepts).await?;
+        let inputs = inputs::load(&self.objects, &task, accepts).await?;
         let path = path(
             &self.upstream,
             &format!("{}:generateContent", model.segment()),

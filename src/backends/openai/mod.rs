@@ -9,7 +9,7 @@ mod size;
 use super::inputs::{self, Accepts};
 use super::upstream::{Answer, Auth, Fault, Upstream, UpstreamSetupError, blocking};
 use crate::config::{ImageField, OpenAiDialect, Remote};
-use crate::images::Images;
+use crate::objects::ObjectStorage;
 use answer::{Images as ImagesAnswer, Item};
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -40,7 +40,7 @@ const COMMON_ACCEPTS: Accepts = Accepts {
 pub struct OpenAi {
     upstream: Upstream,
     dialect: Arc<OpenAiDialect>,
-    images: Images,
+    objects: ObjectStorage,
 }
 
 impl OpenAi {
@@ -50,12 +50,12 @@ impl OpenAi {
         name: &str,
         remote: &Remote,
         dialect: OpenAiDialect,
-        images: Images,
+        objects: ObjectStorage,
     ) -> Result<Self, UpstreamSetupError> {
         Ok(Self {
             upstream: Upstream::new(name, remote, Auth::Bearer)?,
             dialect: Arc::new(dialect),
-            images,
+            objects,
         })
     }
 
@@ -69,7 +69,7 @@ impl OpenAi {
             (Family::Any, _) => COMMON_ACCEPTS,
             _ => OPENAI_ACCEPTS,
         };
-        let inputs = inputs::load(&self.images, &task, accepts).await?;
+        let inputs = inputs::load(&self.objects, &task, accepts).await?;
         let fields = Fields::of(&task, family, &self.dialect);
         let answer = self.ask(fields, inputs).await?;
         if !answer.status.is_success() {

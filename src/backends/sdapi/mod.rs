@@ -17,7 +17,7 @@ use super::upstream::{
     Answer, Auth, Fault, Upstream, UpstreamSetupError, blocking, without_refusal,
 };
 use crate::config::{Remote, SdApiSettings};
-use crate::images::Images;
+use crate::objects::ObjectStorage;
 use answer::{GenerationAnswer, ImageAnswer, NoImage, UpscaleAnswer};
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -37,7 +37,7 @@ struct Inner {
     settings: SdApiSettings,
     /// Is the concurrency 1? Then the server-wide progress and flags belong to this backend's only task.
     alone: bool,
-    images: Images,
+    objects: ObjectStorage,
 }
 
 impl SdApi {
@@ -50,13 +50,13 @@ impl SdApi {
         remote: &Remote,
         settings: SdApiSettings,
         concurrency: usize,
-        images: Images,
+        objects: ObjectStorage,
     ) -> Result<Self, UpstreamSetupError> {
         let inner = Inner {
             upstream: Upstream::new(name, remote, Auth::Basic)?,
             settings,
             alone: concurrency == 1,
-            images,
+            objects,
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -82,7 +82,7 @@ impl Inner {
                 "the image generator takes one input image, not {count}"
             )));
         }
-        let originals = originals::load(&self.images, &task).await?;
+        let originals = originals::load(&self.objects, &task).await?;
         let wanted = task.pixels;
         let native = size::native(wanted, self.settings.max_pixels);
         let task_id = format!("tintype-{}-{:08x}", task.job, rand::random::<u32>());

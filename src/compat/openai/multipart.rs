@@ -93,7 +93,7 @@ impl FormReader {
                         return Err(Refusal::field("image", message));
                     }
                     let stem = inputs::upload_stem(&prefix, number);
-                    let upload = StagedUpload::begin(jobs.images.store(), stem, &self.limits);
+                    let upload = StagedUpload::begin(jobs.objects.store(), stem, &self.limits);
                     let name = format!("image[{number}]");
                     form.images.push(self.image(field, upload, &name).await?);
                 }

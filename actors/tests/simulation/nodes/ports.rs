@@ -4,7 +4,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use std::future::ready;
 use tintype_actors::ports::{
-    AttemptOutcome, FetchedInputs, GenerateError, GeneratedImage, ImageStore, InputFetcher,
+    AttemptOutcome, FetchedInputs, GenerateError, GeneratedImage, InputFetcher, JobObjects,
     Transport,
 };
 use tintype_storage::domain::delivery::Delivery;
@@ -14,8 +14,8 @@ use tintype_storage::domain::webhook::Webhook;
 /// Stores every image, and panics for inputs and deliveries.
 pub struct NoopPorts;
 
-impl ImageStore for NoopPorts {
-    fn keep(
+impl JobObjects for NoopPorts {
+    fn store_image(
         &self,
         job: &Job,
         _: GeneratedImage,
@@ -34,7 +34,7 @@ impl ImageStore for NoopPorts {
         ready(Ok(PromptText::default())).boxed_local()
     }
 
-    fn forget_inputs(&self, _: &Job) -> LocalBoxFuture<'static, ()> {
+    fn delete_inputs(&self, _: &Job) -> LocalBoxFuture<'static, ()> {
         ready(()).boxed_local()
     }
 }

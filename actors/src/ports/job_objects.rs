@@ -1,17 +1,17 @@
-//! The port of the image store.
+//! The port of the object store.
 
 use super::failure::GenerateError;
 use super::generator::GeneratedImage;
 use futures_util::future::LocalBoxFuture;
 use tintype_storage::domain::job::{Job, PromptText, ResultImage};
 
-/// Stores images, and reads prompts that are too large for a record.
-pub trait ImageStore: Send + Sync {
+/// The objects of a job: its image, its prompt if that is too large for a record, and its input images.
+pub trait JobObjects: Send + Sync {
     /// Checks an image, crops it to the job's aspect ratio if it has another, and stores it durably as the result of the job.
     ///
     /// An image that fails the check is the backend's fault, and another backend may do better. The store returns
     /// [`GenerateError::Storage`] only after it has retried for a while, because the image may have cost money.
-    fn keep(
+    fn store_image(
         &self,
         job: &Job,
         image: GeneratedImage,
@@ -23,5 +23,5 @@ pub trait ImageStore: Send + Sync {
     ) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>>;
 
     /// Deletes the input images of an ended job. Its prompt stays, because its event needs it.
-    fn forget_inputs(&self, job: &Job) -> LocalBoxFuture<'static, ()>;
+    fn delete_inputs(&self, job: &Job) -> LocalBoxFuture<'static, ()>;
 }

@@ -10,7 +10,7 @@
 //! and within 30 s when it accepts and stays silent. The clouds' usual variables change these times,
 //! such as `AWS_TIMEOUT=10s` or `AZURE_CONNECT_TIMEOUT=1s`.
 
-use super::ImagesError;
+use super::ObjectError;
 use super::address::{Address, Scheme};
 use super::local_writer::LocalWriter;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
@@ -52,8 +52,8 @@ pub(super) enum StoreKind {
 /// once its job is `done`: the [`LocalWriter`] syncs whole objects, and the store itself
 /// (`with_fsync`) syncs multipart writes. Deletions also remove directories that become empty, because
 /// each job has its own input directory.
-pub(super) fn local(root: &FilePath) -> Result<Backend, ImagesError> {
-    let files = |action| ImagesError::files(action, root);
+pub(super) fn local(root: &FilePath) -> Result<Backend, ObjectError> {
+    let files = |action| ObjectError::files(action, root);
     std::fs::create_dir_all(root).map_err(files("cannot create the object directory"))?;
     if let Some(parent) = root.parent() {
         std::fs::File::open(parent)
@@ -80,7 +80,7 @@ pub(super) fn local(root: &FilePath) -> Result<Backend, ImagesError> {
 pub(super) fn cloud(
     address: &Address,
     variables: &[(String, String)],
-) -> Result<Backend, ImagesError> {
+) -> Result<Backend, ObjectError> {
     match address.scheme {
         Scheme::S3 => s3(address, variables),
         Scheme::Gs => gs(address, variables),
@@ -88,7 +88,7 @@ pub(super) fn cloud(
     }
 }
 
-fn s3(address: &Address, variables: &[(String, String)]) -> Result<Backend, ImagesError> {
+fn s3(address: &Address, variables: &[(String, String)]) -> Result<Backend, ObjectError> {
     let mut builder = AmazonS3Builder::new()
         .with_client_options(client_options())
         .with_retry(retries());
@@ -128,7 +128,7 @@ fn s3(address: &Address, variables: &[(String, String)]) -> Result<Backend, Imag
     Ok(backend(store, address, hint))
 }
 
-fn gs(address: &Address, variables: &[(String, String)]) -> Result<Backend, ImagesError> {
+fn gs(address: &Address, variables: &[(String, String)]) -> Result<Backend, ObjectError> {
     let mut builder = GoogleCloudStorageBuilder::new()
         .with_client_options(client_options())
         .with_retry(retries());
@@ -151,7 +151,7 @@ fn gs(address: &Address, variables: &[(String, String)]) -> Result<Backend, Imag
     Ok(backend(store, address, hint))
 }
 
-fn az(address: &Address, variables: &[(String, String)]) -> Result<Backend, ImagesError> {
+fn az(address: &Address, variables: &[(String, String)]) -> Result<Backend, ObjectError> {
     let mut builder = MicrosoftAzureBuilder::new()
         .with_client_options(client_options())
         .with_retry(retries());
