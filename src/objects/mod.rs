@@ -342,7 +342,7 @@ impl ObjectStorage {
             let files = ObjectError::files("cannot write to the object directory", root);
             return Err(files(source));
         }
-        // A prefix without objects keeps the answer short for every bucket.
+        // A prefix without objects keeps the response short for every bucket.
         let mut nothing = self.list(PROBE_PREFIX);
         match tokio::time::timeout(PROBE_TIMEOUT, nothing.next()).await {
             Ok(None | Some(Ok(_))) => Ok(()),

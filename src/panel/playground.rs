@@ -1,8 +1,8 @@
 //! Generates images from the panel: the same checks as a native call, charged to the account's panel key.
 
 use super::payer;
-use crate::api::answers::models_on_sale;
 use crate::api::generation::Endpoint;
+use crate::api::responses::models_on_sale;
 use crate::application::caller::check_active;
 use crate::application::core::Core;
 use crate::application::error::Error;

@@ -110,7 +110,7 @@ async fn attempt(sender: Sender, delivery: Delivery, webhook: Webhook) -> Attemp
     let (round, took, error) = (delivery.round, began.elapsed(), outcome.err());
     let attempt = match exchange.status {
         Some(status) => {
-            Attempt::answered(round, at, took, status, &exchange.body, error.as_deref())
+            Attempt::responded(round, at, took, status, &exchange.body, error.as_deref())
         }
         None => Attempt::broken(round, at, took, error.as_deref().unwrap_or("no answer")),
     };

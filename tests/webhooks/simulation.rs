@@ -154,7 +154,7 @@ impl Transport for ScriptedTransport {
                     if (200..300).contains(&status) {
                         transport.taken.lock().push(delivery.id);
                     }
-                    Attempt::answered(round, at, took, status, b"", None)
+                    Attempt::responded(round, at, took, status, b"", None)
                 }
                 None => Attempt::broken(round, at, took, "no answer"),
             })

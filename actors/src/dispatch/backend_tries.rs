@@ -65,23 +65,23 @@ impl Tries<'_> {
         let (job, backend) = (&self.task.job, self.backend());
         self.task.progress.forget();
         let began = Instant::now();
-        // A timeout drops the future, so a late answer cannot arrive.
-        let answer = timeout(
+        // A timeout drops the future, so a late image cannot arrive.
+        let generated = timeout(
             backend.timeout,
             backend.generator.generate(self.task.clone()),
         );
-        let (answer, cause) = with_cause(deadline.work(answer)).await;
-        let Some(answer) = answer else {
+        let (generated, cause) = with_cause(deadline.work(generated)).await;
+        let Some(generated) = generated else {
             let error = deadline.exceeded();
             tracing::warn!(%job, backend = backend.name, %error, "the run used up its time");
             return None;
         };
-        let (error, cause) = match answer {
+        let (error, cause) = match generated {
             Ok(Ok(image)) => {
                 if let Some(cause) = cause {
                     tracing::warn!(%job, backend = backend.name, cause, "the try succeeded despite a fault");
                 }
-                self.answered();
+                self.record_contact();
                 self.record(began, TryOutcome::Image);
                 lease.pass.record(BreakerEvent::Succeeded, Instant::now());
                 return Some(Ok(image));
@@ -95,7 +95,7 @@ impl Tries<'_> {
         let outcome = error.outcome();
         self.record(began, outcome);
         if !outcome.is_failure() && outcome != TryOutcome::NotAsked {
-            self.answered();
+            self.record_contact();
         }
         self.failed(&error, cause);
         let event = match error.breaker_effect() {
@@ -154,8 +154,8 @@ impl Tries<'_> {
         self.untried.iter().any(|at| pool.admits(&routes[*at], now))
     }
 
-    fn answered(&self) {
-        self.context.pool.contact(self.route).answered(self.now());
+    fn record_contact(&self) {
+        self.context.pool.contact(self.route).responded(self.now());
     }
 
     /// Logs a failed try, and records it for the operator.
@@ -204,7 +204,7 @@ fn warn_if_small(job: &Job, backend: Option<&str>, image: &ResultImage, wanted: 
     }
 }
 
-/// The error of a try without an answer, and its cause, with an earlier fault of the try.
+/// The error of a try without an image, and its cause, with an earlier fault of the try.
 fn timed_out(after: Duration, fault: Option<String>) -> (GenerateError, String) {
     let seconds = after.as_secs();
     let error = format!("the image generator gave no answer within {seconds} s");

@@ -1,20 +1,20 @@
 //! The Gemini API as a backend: `generateContent`, one image per call.
 
-mod answer;
 mod fault;
 mod model;
 mod probe;
 mod request;
+mod response;
 
 use super::inputs::{self, Accepts};
 use super::upstream::{Auth, Fault, Upstream, UpstreamSetupError, blocking, for_caller};
 use crate::config::Remote;
 use crate::objects::ObjectStorage;
-use answer::{GenerateContent, Outcome};
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use model::Model;
 pub use probe::GeminiProbe;
+use response::{GenerateContent, Outcome};
 use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator, note_cause};
 use tintype_imaging::ImageKind;
 use tintype_storage::domain::tier::Resolution;
@@ -74,12 +74,12 @@ impl Gemini {
             &format!("{}:generateContent", model.segment()),
         );
         let body = blocking(move || request::body(&task, &model, &inputs)).await;
-        let answer = self.upstream.post_json(&path, body).await?;
-        if !answer.status.is_success() {
-            return Err(fault::to_fault(&self.upstream, &answer).into());
+        let response = self.upstream.post_json(&path, body).await?;
+        if !response.status.is_success() {
+            return Err(fault::to_fault(&self.upstream, &response).into());
         }
-        let message = answer.message();
-        let content: GenerateContent = self.upstream.json(answer).await?;
+        let message = response.message();
+        let content: GenerateContent = self.upstream.json(response).await?;
         match content.outcome() {
             Outcome::Image(data) => {
                 let image = self.upstream.decode_image(data).await?;
