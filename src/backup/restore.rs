@@ -6,8 +6,9 @@ use super::manifest::Manifest;
 use super::object_list::{ListEntry, ObjectList, OmitReason, referenced_objects};
 use super::repository::{Repository, check_integrity, digest, image_path, rewind};
 use crate::objects::{ObjectStorage, media_type};
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, ensure};
 use futures_util::TryStreamExt as _;
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use tintype_storage::engine::Engine;
@@ -76,29 +77,7 @@ pub async fn restore(
         ),
         None => None,
     };
-    let mut expected = list.as_ref().map(ObjectList::new).transpose()?;
-    let mut unlisted = None;
-    let loaded = load(&*engine, rewind(&records)?, |entry| {
-        let Some(list) = &mut expected else { return };
-        let outcome = referenced_objects(entry)
-            .map_err(anyhow::Error::new)
-            .and_then(|objects| objects.iter().try_for_each(|it| list.expect(it)));
-        if let Err(error) = outcome {
-            unlisted.get_or_insert(error);
-        }
-    })
-    .with_context(|| format!("the records of the backup {}", manifest.id))?;
-    if let Some(error) = unlisted {
-        return Err(error);
-    }
-    if loaded.summary.records != manifest.record_count {
-        bail!(
-            "the backup {} holds {} records, but its manifest says {}",
-            manifest.id,
-            loaded.summary.records,
-            manifest.record_count
-        );
-    }
+    let loaded = load_records(manifest, &records, list.as_ref(), &*engine)?;
     say("verifying the records".into());
     let report = verify(&Store::new(engine), |_| {})?;
     let is_check = objects.is_none();
@@ -134,6 +113,38 @@ pub async fn restore(
         missing,
         damaged,
     })
+}
+
+/// Loads the records into `engine`. Checks that `list` contains each object that they reference.
+fn load_records(
+    manifest: &Manifest,
+    records: &File,
+    list: Option<&File>,
+    engine: &dyn Engine,
+) -> anyhow::Result<LoadOutcome> {
+    let mut expected = list.map(ObjectList::new).transpose()?;
+    let mut unlisted = None;
+    let loaded = load(engine, rewind(records)?, |entry| {
+        let Some(list) = &mut expected else { return };
+        let outcome = referenced_objects(entry)
+            .map_err(anyhow::Error::new)
+            .and_then(|objects| objects.iter().try_for_each(|it| list.expect(it)));
+        if let Err(error) = outcome {
+            unlisted.get_or_insert(error);
+        }
+    })
+    .with_context(|| format!("the records of the backup {}", manifest.id))?;
+    if let Some(error) = unlisted {
+        return Err(error);
+    }
+    ensure!(
+        loaded.summary.records == manifest.record_count,
+        "the backup {} holds {} records, but its manifest says {}",
+        manifest.id,
+        loaded.summary.records,
+        manifest.record_count
+    );
+    Ok(loaded)
 }
 
 /// Restores an object into `objects`, or else only checks it.

@@ -6,7 +6,8 @@ use super::output::{escape_control_chars, fault_lines, print};
 use super::settings::Settings;
 use super::{progress, record_source};
 use crate::backup::{
-    ADMIN_TOKEN, DamagedParts, FILE_SIGNING_KEY, Repository, SECRETS_KEY, affected_backups, restore,
+    ADMIN_TOKEN, DamagedParts, FILE_SIGNING_KEY, Manifest, Repository, RestoreOutcome, SECRETS_KEY,
+    affected_backups, restore,
 };
 use crate::config::Config;
 use crate::objects::{FileSigningKey, ObjectStorage};
@@ -137,36 +138,8 @@ pub fn kept_since(config: &Config) -> Timestamp {
 fn run_on_backup(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
     let progress = progress::spinner("reading the manifest");
     let say = |message: String| progress.set_message(message);
-    let temp_dir = tempfile::tempdir().context(NO_TEMP_DIR)?;
-    let (manifest, restored, affected) = actix_web::rt::System::new().block_on(async {
-        let repository = Repository::open_existing(place)?;
-        let manifest = repository.manifest(id).await?;
-        let engine = engine::open_temporary_engine(&temp_dir.path().join("store"));
-        let engine = engine.context(NO_TEMP_DIR)?;
-        let restored = restore(
-            &repository,
-            &manifest,
-            engine.clone(),
-            temp_dir.path(),
-            None,
-            &say,
-        )
-        .await;
-        engine.close();
-        let restored = restored.with_context(|| {
-            format!(
-                "the backup {} cannot be restored; create another with `tintype backup`, and see the others with `tintype backup list`",
-                manifest.id
-            )
-        })?;
-        let keys = restored.damaged.objects.iter().map(|(key, _)| key.as_str());
-        let keys: BTreeSet<&str> = keys.collect();
-        let affected = match keys.is_empty() {
-            true => BTreeMap::new(),
-            false => affected_backups(&repository, &keys, temp_dir.path()).await?,
-        };
-        anyhow::Ok((manifest, restored, affected))
-    })?;
+    let checked = check_backup(place, id, &say);
+    let (manifest, restored, affected) = actix_web::rt::System::new().block_on(checked)?;
     progress.finish_and_clear();
     let mut text = format!(
         "backup {} of {}: {} records, {} images, {} key files\n",
@@ -204,4 +177,40 @@ fn run_on_backup(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
     }
     print(&text)?;
     Ok(ExitCode::FAILURE)
+}
+
+/// Also returns which other backups need each damaged object.
+async fn check_backup(
+    place: &str,
+    id: Option<&str>,
+    say: &dyn Fn(String),
+) -> anyhow::Result<(Manifest, RestoreOutcome, BTreeMap<String, Vec<String>>)> {
+    let temp_dir = tempfile::tempdir().context(NO_TEMP_DIR)?;
+    let repository = Repository::open_existing(place)?;
+    let manifest = repository.manifest(id).await?;
+    let engine = engine::open_temporary_engine(&temp_dir.path().join("store"));
+    let engine = engine.context(NO_TEMP_DIR)?;
+    let restored = restore(
+        &repository,
+        &manifest,
+        engine.clone(),
+        temp_dir.path(),
+        None,
+        say,
+    )
+    .await;
+    engine.close();
+    let restored = restored.with_context(|| {
+        format!(
+            "the backup {} cannot be restored; create another with `tintype backup`, and see the others with `tintype backup list`",
+            manifest.id
+        )
+    })?;
+    let keys = restored.damaged.objects.iter().map(|(key, _)| key.as_str());
+    let keys: BTreeSet<&str> = keys.collect();
+    let affected = match keys.is_empty() {
+        true => BTreeMap::new(),
+        false => affected_backups(&repository, &keys, temp_dir.path()).await?,
+    };
+    Ok((manifest, restored, affected))
 }

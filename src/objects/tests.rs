@@ -254,7 +254,7 @@ async fn s3_addresses_carry_the_prefix_and_no_secret() {
     assert!(url.starts_with(expected), "{url}");
     assert!(url.contains("X-Amz-Expires=86400"), "{url}");
     assert!(!url.contains("hush"), "{url}");
-    assert!(!format!("{images:?}").contains("hush"));
+    assert!(!format!("{objects:?}").contains("hush"));
     let long = Duration::from_secs(MAX_CLOUD_LIFETIME_SECONDS + 1);
     let error = objects.presign("a", Utc::now(), long).await.unwrap_err();
     assert!(error.to_string().contains("results.url_lifetime_seconds"));

@@ -69,13 +69,13 @@ async fn keys(objects: &ObjectStorage, prefix: &str) -> Vec<String> {
 #[tokio::test]
 async fn objects_are_written_read_listed_and_deleted_below_the_prefix() {
     let s3 = S3::start().await;
-    for (objects, prefix) in [("s3://pictures", ""), ("s3://pictures/a/b/", "a/b/")] {
-        let objects = s3.open(objects);
+    for (address, prefix) in [("s3://pictures", ""), ("s3://pictures/a/b/", "a/b/")] {
+        let objects = s3.open(address);
         objects.probe().await.unwrap();
         let image = Bytes::from_static(b"image");
         for key in [KEY, "results/b c.png", "inputs/größe/0"] {
             objects.put(key, image.clone(), "image/png").await.unwrap();
-            assert!(s3.has(&format!("{prefix}{key}")), "{objects} {key}");
+            assert!(s3.has(&format!("{prefix}{key}")), "{address} {key}");
             assert_eq!(objects.get(key).await.unwrap(), image);
             assert_eq!(objects.head(key).await.unwrap().size, 5);
         }

@@ -22,11 +22,11 @@ struct Server {
 }
 
 impl Server {
-    async fn with(objects: &[(&str, &[u8])]) -> Self {
+    async fn with(stored: &[(&str, &[u8])]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let signing_key = FileSigningKey::from_bytes(&[7; 32]);
         let objects = ObjectStorage::open("", dir.path(), "", signing_key).unwrap();
-        for (key, bytes) in objects {
+        for (key, bytes) in stored {
             let bytes = Bytes::copy_from_slice(bytes);
             objects.put(key, bytes, "image/png").await.unwrap();
         }

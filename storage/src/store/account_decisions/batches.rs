@@ -6,7 +6,7 @@ use super::owed_delivery::OwedDelivery;
 use crate::domain::batch::{Batch, BatchProgress};
 use crate::domain::batch_member::BatchMember;
 use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
-use crate::domain::file_batch::{DeletedResults, FileBatch, Validation};
+use crate::domain::file_batch::{DeletedResults, FileBatch, FileBatchTerms, Validation};
 use crate::domain::ids::{BatchId, JobId};
 use crate::domain::job::{Job, JobEvent, JobState, Origin, Step};
 use crate::domain::tier::Tier;
@@ -75,22 +75,12 @@ impl Decisions<'_> {
         self.note_id(id.0);
         self.records.put(BATCHES.put(&(batch.account, id), &batch));
         if let Some(terms) = &new.file {
-            let of_file = FileBatch {
-                id,
-                account: batch.account,
-                key: new.key,
-                terms: terms.clone(),
-                created_at: now,
-                outcome: Validation::Accepted {
-                    deleted: DeletedResults::default(),
-                },
-            };
-            self.records
-                .put(FILE_BATCHES.put(&(batch.account, id), &of_file));
+            let of_file = file_batch_of(&batch, terms.clone());
+            let key = (batch.account, id);
+            self.records.put(FILE_BATCHES.put(&key, &of_file));
         }
-        self.next
-            .progress
-            .insert(id, BatchProgress::of_new(batch.total));
+        let progress = BatchProgress::of_new(batch.total);
+        self.next.progress.insert(id, progress);
         self.remember(call, new.idempotency.as_ref(), id.0, now);
         Ok(AcceptedBatch {
             batch: id,
@@ -190,6 +180,19 @@ impl Decisions<'_> {
         }
         self.records
             .read(&BATCH_PROGRESS, &(self.next.account.id, id))
+    }
+}
+
+fn file_batch_of(batch: &Batch, terms: FileBatchTerms) -> FileBatch {
+    FileBatch {
+        id: batch.id,
+        account: batch.account,
+        key: batch.key,
+        terms,
+        created_at: batch.created_at,
+        outcome: Validation::Accepted {
+            deleted: DeletedResults::default(),
+        },
     }
 }
 
