@@ -410,7 +410,9 @@ fn names_the_bucket(message: &str) -> bool {
 /// Shows the store's address and no key.
 impl std::fmt::Debug for ObjectStorage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("ObjectStorage").field(&self.inner.name).finish()
+        f.debug_tuple("ObjectStorage")
+            .field(&self.inner.name)
+            .finish()
     }
 }
 
