@@ -5,8 +5,7 @@ use crate::inputs::{self, IngestError, InputFaults, InputLimits, MemoryBudget};
 use crate::objects::ObjectStorage;
 use crate::request_text::{self, RequestTextError};
 use futures_util::FutureExt as _;
-use futures_util::future::LocalBoxFuture;
-use tintype_actors::ports::{FetchedInputs, GenerateError, InputFetcher};
+use tintype_actors::ports::{FetchedInputs, GenerateError, InputFetcher, PortFuture};
 use tintype_egress::Client;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::batch_member::InputUrls;
@@ -24,7 +23,7 @@ pub struct BatchInputs {
 }
 
 impl InputFetcher for BatchInputs {
-    fn fetch(&self, job: &Job) -> LocalBoxFuture<'static, Result<FetchedInputs, GenerateError>> {
+    fn fetch(&self, job: &Job) -> PortFuture<FetchedInputs> {
         fetch(self.clone(), job.clone()).boxed_local()
     }
 }

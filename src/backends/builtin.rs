@@ -6,9 +6,8 @@ use crate::image_decoding::INPUT_DECODING;
 use crate::objects::ObjectStorage;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use futures_util::future::LocalBoxFuture;
 use std::sync::Arc;
-use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator};
+use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture};
 use tintype_imaging::DecodePermit;
 use tintype_procedural::{DrawError, DrawRequest};
 
@@ -24,10 +23,7 @@ impl Builtin {
 }
 
 impl Generator for Builtin {
-    fn generate(
-        &self,
-        task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
+    fn generate(&self, task: GenerationTask) -> PortFuture<GeneratedImage> {
         draw(self.objects.clone(), task).boxed_local()
     }
 }

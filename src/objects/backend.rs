@@ -121,11 +121,8 @@ fn s3(address: &Address, variables: &[(String, String)]) -> Result<Backend, Obje
     } else {
         "neither AWS_ACCESS_KEY_ID nor AWS_SECRET_ACCESS_KEY is set, so the store uses the role of the machine or container"
     };
-    let store = builder
-        .with_bucket_name(&address.bucket)
-        .build()
-        .map_err(|error| address.refused(&error))?;
-    Ok(backend(store, address, hint))
+    let store = builder.with_bucket_name(&address.bucket).build();
+    backend(store, address, hint)
 }
 
 fn gs(address: &Address, variables: &[(String, String)]) -> Result<Backend, ObjectError> {
@@ -144,11 +141,8 @@ fn gs(address: &Address, variables: &[(String, String)]) -> Result<Backend, Obje
     } else {
         "none of GOOGLE_SERVICE_ACCOUNT, GOOGLE_SERVICE_ACCOUNT_KEY and GOOGLE_APPLICATION_CREDENTIALS is set, so the store uses the credentials of the machine"
     };
-    let store = builder
-        .with_bucket_name(&address.bucket)
-        .build()
-        .map_err(|error| address.refused(&error))?;
-    Ok(backend(store, address, hint))
+    let store = builder.with_bucket_name(&address.bucket).build();
+    backend(store, address, hint)
 }
 
 fn az(address: &Address, variables: &[(String, String)]) -> Result<Backend, ObjectError> {
@@ -170,17 +164,16 @@ fn az(address: &Address, variables: &[(String, String)]) -> Result<Backend, Obje
     } else {
         "AZURE_STORAGE_ACCOUNT_KEY is not set, so the store tries the other kinds of credentials"
     };
-    let store = builder
-        .with_container_name(&address.bucket)
-        .build()
-        .map_err(|error| address.refused(&error))?;
-    Ok(backend(store, address, hint))
+    let store = builder.with_container_name(&address.bucket).build();
+    backend(store, address, hint)
 }
 
-fn backend<S>(store: S, address: &Address, hint: &'static str) -> Backend
-where
-    S: ObjectStore + Signer + Clone,
-{
+fn backend<S: ObjectStore + Signer + Clone>(
+    built: object_store::Result<S>,
+    address: &Address,
+    hint: &'static str,
+) -> Result<Backend, ObjectError> {
+    let store = built.map_err(|error| address.refused(&error))?;
     let kind = StoreKind::Cloud {
         signer: Arc::new(store.clone()),
         prefix: address.prefix.clone(),
@@ -190,7 +183,7 @@ where
     } else {
         Arc::new(PrefixStore::new(store, address.prefix.clone()))
     };
-    Backend { store, kind, hint }
+    Ok(Backend { store, kind, hint })
 }
 
 /// The variables that a builder understands, as its keys, in the given order.

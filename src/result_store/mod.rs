@@ -16,7 +16,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 use std::time::Instant;
 use tintype_actors::dispatch::backoff;
-use tintype_actors::ports::{GenerateError, GeneratedImage, JobObjects};
+use tintype_actors::ports::{GenerateError, GeneratedImage, JobObjects, PortFuture};
 use tintype_imaging::ImageKind;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, JobState, PromptText, ResultImage};
@@ -189,18 +189,11 @@ async fn put(
 }
 
 impl JobObjects for ResultStore {
-    fn store_image(
-        &self,
-        job: &Job,
-        image: GeneratedImage,
-    ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>> {
+    fn store_image(&self, job: &Job, image: GeneratedImage) -> PortFuture<ResultImage> {
         store_image(self.objects.clone(), self.writers, job.clone(), image).boxed_local()
     }
 
-    fn read_prompt(
-        &self,
-        key: String,
-    ) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
+    fn read_prompt(&self, key: String) -> PortFuture<PromptText> {
         let objects = self.objects.clone();
         async move {
             request_text::load(&objects, &key).await.map_err(|error| {

@@ -17,7 +17,7 @@ use tintype_actors::delivery::{DeliveryCommand, DeliveryError};
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::ports::{
     AttemptOutcome, FetchedInputs, GenerateError, GeneratedImage, InputFetcher, JobObjects,
-    Transport,
+    PortFuture, Transport,
 };
 use tintype_actors::system::{
     DeliveryOptions, JobOptions, ProcessOptions, System, SystemOptions, Threads,
@@ -166,11 +166,7 @@ impl Transport for ScriptedTransport {
 struct NullImages;
 
 impl JobObjects for NullImages {
-    fn store_image(
-        &self,
-        job: &Job,
-        _: GeneratedImage,
-    ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>> {
+    fn store_image(&self, job: &Job, _: GeneratedImage) -> PortFuture<ResultImage> {
         let key = format!("results/{}.png", job.id);
         let image = ResultImage {
             key,
@@ -182,7 +178,7 @@ impl JobObjects for NullImages {
         async move { Ok(image) }.boxed_local()
     }
 
-    fn read_prompt(&self, _: String) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
+    fn read_prompt(&self, _: String) -> PortFuture<PromptText> {
         async { Err(GenerateError::Broken("no prompt is stored here".into())) }.boxed_local()
     }
 
@@ -192,7 +188,7 @@ impl JobObjects for NullImages {
 }
 
 impl InputFetcher for NullImages {
-    fn fetch(&self, _: &Job) -> LocalBoxFuture<'static, Result<FetchedInputs, GenerateError>> {
+    fn fetch(&self, _: &Job) -> PortFuture<FetchedInputs> {
         async { Err(GenerateError::Refused("no images are found here".into())) }.boxed_local()
     }
 }

@@ -14,7 +14,7 @@ mod transport;
 pub use cause::note_cause;
 pub(crate) use cause::with_cause;
 pub(crate) use failure::BreakerEffect;
-pub use failure::GenerateError;
+pub use failure::{GenerateError, PortFuture};
 pub use generator::{GeneratedImage, GenerationTask, Generator};
 pub use input_fetcher::{FetchedInputs, InputFetcher};
 pub use job_objects::JobObjects;

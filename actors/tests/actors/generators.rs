@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::ports::{
-    GenerateError, GeneratedImage, GenerationTask, Generator, JobObjects, note_cause,
+    GenerateError, GeneratedImage, GenerationTask, Generator, JobObjects, PortFuture, note_cause,
 };
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, PromptText, ResultImage};
@@ -146,10 +146,7 @@ impl ScriptedGenerator {
 }
 
 impl Generator for ScriptedGenerator {
-    fn generate(
-        &self,
-        task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
+    fn generate(&self, task: GenerationTask) -> PortFuture<GeneratedImage> {
         let this = self.clone();
         async move {
             let (act, _running) = this.begin(&task);
@@ -239,11 +236,7 @@ impl Shelf {
 }
 
 impl JobObjects for Shelf {
-    fn store_image(
-        &self,
-        job: &Job,
-        image: GeneratedImage,
-    ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>> {
+    fn store_image(&self, job: &Job, image: GeneratedImage) -> PortFuture<ResultImage> {
         let mut state = self.state.lock();
         let outcome = if state.refuses {
             Err(GenerateError::Broken("it is not an image".into()))
@@ -262,10 +255,7 @@ impl JobObjects for Shelf {
         async move { outcome }.boxed_local()
     }
 
-    fn read_prompt(
-        &self,
-        key: String,
-    ) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
+    fn read_prompt(&self, key: String) -> PortFuture<PromptText> {
         let text = PromptText {
             prompt: format!("the prompt at {key}"),
             metadata: None,

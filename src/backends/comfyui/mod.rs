@@ -39,7 +39,9 @@ use server::Server;
 use std::sync::Arc;
 use std::time::Duration;
 use templates::Templates;
-use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator, note_cause};
+use tintype_actors::ports::{
+    GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture, note_cause,
+};
 use tokio::time::sleep;
 use uuid::Uuid;
 use workflow::{Graph, Workflow};
@@ -89,10 +91,7 @@ impl ComfyUi {
 }
 
 impl Generator for ComfyUi {
-    fn generate(
-        &self,
-        task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
+    fn generate(&self, task: GenerationTask) -> PortFuture<GeneratedImage> {
         let inner = Arc::clone(&self.inner);
         async move { inner.run(task).await }.boxed_local()
     }

@@ -2,7 +2,7 @@
 
 use super::prompt_status::{self, PromptStatus, StoredFile};
 use super::workflow::Graph;
-use crate::backends::upstream::{Fault, Form, Part, Socket, Upstream, UpstreamResponse};
+use crate::backends::upstream::{Fault, Form, Part, Response, Socket, Upstream};
 use percent_encoding::NON_ALPHANUMERIC;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -269,7 +269,7 @@ impl Server {
 }
 
 /// Parses a body on the arbiter: its size is limited, and small compared to an image.
-fn json_body(response: &UpstreamResponse) -> Option<Value> {
+fn json_body(response: &Response) -> Option<Value> {
     serde_json::from_slice(&response.body).ok()
 }
 

@@ -1,10 +1,10 @@
 //! Maps error responses of the Gemini API. Their `details` are more specific than the status.
 
-use super::super::upstream::{Fault, Upstream, UpstreamResponse};
+use super::super::upstream::{Fault, Response, Upstream};
 use serde_json::Value;
 use std::time::Duration;
 
-pub fn to_fault(upstream: &Upstream, response: &UpstreamResponse) -> Fault {
+pub fn to_fault(upstream: &Upstream, response: &Response) -> Fault {
     let body: Value = serde_json::from_slice(&response.body).unwrap_or_default();
     // Some servers wrap the envelope in a list of one.
     let error = body.get(0).unwrap_or(&body).get("error");
@@ -21,7 +21,7 @@ pub fn to_fault(upstream: &Upstream, response: &UpstreamResponse) -> Fault {
 }
 
 /// The fault in a success: some gateways wrap the error response of the API in one. `body` is that of a response without an image.
-pub fn in_success(upstream: &Upstream, mut response: UpstreamResponse) -> Option<Fault> {
+pub fn in_success(upstream: &Upstream, mut response: Response) -> Option<Fault> {
     let body: Value = serde_json::from_slice(&response.body).ok()?;
     let code = body.pointer("/error/code")?.as_u64()?;
     response.status = u16::try_from(code).ok()?.try_into().ok()?;

@@ -11,11 +11,12 @@ use super::upstream::{Auth, Fault, Upstream, UpstreamSetupError, blocking, for_c
 use crate::config::Remote;
 use crate::objects::ObjectStorage;
 use futures_util::FutureExt as _;
-use futures_util::future::LocalBoxFuture;
 use model::Model;
 pub use probe::GeminiProbe;
 use response::{GenerateContent, Outcome};
-use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator, note_cause};
+use tintype_actors::ports::{
+    GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture, note_cause,
+};
 use tintype_imaging::ImageKind;
 use tintype_storage::domain::tier::Resolution;
 
@@ -134,10 +135,7 @@ fn path(upstream: &Upstream, model: &str) -> String {
 }
 
 impl Generator for Gemini {
-    fn generate(
-        &self,
-        task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
+    fn generate(&self, task: GenerationTask) -> PortFuture<GeneratedImage> {
         self.clone().run(task).boxed_local()
     }
 }

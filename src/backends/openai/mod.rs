@@ -7,17 +7,16 @@ mod response;
 mod size;
 
 use super::inputs::{self, Accepts};
-use super::upstream::{Auth, Fault, Upstream, UpstreamResponse, UpstreamSetupError, blocking};
+use super::upstream::{Auth, Fault, Response, Upstream, UpstreamSetupError, blocking};
 use crate::config::{ImageField, OpenAiDialect, Remote};
 use crate::objects::ObjectStorage;
 use futures_util::FutureExt as _;
-use futures_util::future::LocalBoxFuture;
 pub use probe::OpenAiProbe;
 use request::Fields;
 use response::{Images as ImagesResponse, Item};
 use size::Family;
 use std::sync::Arc;
-use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator};
+use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture};
 use tintype_imaging::ImageKind;
 use tintype_imaging::fit::FittedImage;
 use tintype_storage::domain::tier::Resolution;
@@ -84,11 +83,7 @@ impl OpenAi {
         self.image(item).await
     }
 
-    async fn ask(
-        &self,
-        fields: Fields,
-        inputs: Vec<FittedImage>,
-    ) -> Result<UpstreamResponse, Fault> {
+    async fn ask(&self, fields: Fields, inputs: Vec<FittedImage>) -> Result<Response, Fault> {
         let generation = inputs.is_empty() || self.dialect.image_field == ImageField::File;
         if generation {
             let body = blocking(move || fields.json(inputs.first())).await;
@@ -122,10 +117,7 @@ pub fn largest(model: &str) -> Option<Resolution> {
 }
 
 impl Generator for OpenAi {
-    fn generate(
-        &self,
-        task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
+    fn generate(&self, task: GenerationTask) -> PortFuture<GeneratedImage> {
         self.clone().run(task).boxed_local()
     }
 }

@@ -14,17 +14,18 @@ pub use probe::SdApiProbe;
 
 use super::local::{finish::finish, originals, out_of_memory, size};
 use super::upstream::{
-    Auth, Fault, Upstream, UpstreamResponse, UpstreamSetupError, blocking, without_refusal,
+    Auth, Fault, Response, Upstream, UpstreamSetupError, blocking, without_refusal,
 };
 use crate::config::{Remote, SdApiSettings};
 use crate::objects::ObjectStorage;
 use futures_util::FutureExt as _;
-use futures_util::future::LocalBoxFuture;
 use interrupt::Interrupt;
 use request::Request;
 use response::{GenerationResponse, ImageResponse, NoImage, UpscaleResponse};
 use std::sync::Arc;
-use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator, note_cause};
+use tintype_actors::ports::{
+    GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture, note_cause,
+};
 
 /// A server that speaks `/sdapi/v1`.
 #[derive(Clone)]
@@ -65,10 +66,7 @@ impl SdApi {
 }
 
 impl Generator for SdApi {
-    fn generate(
-        &self,
-        task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
+    fn generate(&self, task: GenerationTask) -> PortFuture<GeneratedImage> {
         let inner = Arc::clone(&self.inner);
         async move { inner.run(task).await }.boxed_local()
     }
@@ -114,7 +112,7 @@ impl Inner {
         finish(task.account, made, wanted).await
     }
 
-    async fn ask(&self, request: Request) -> Result<UpstreamResponse, GenerateError> {
+    async fn ask(&self, request: Request) -> Result<Response, GenerateError> {
         let response = self.upstream.post(request.path, request.body).await?;
         match response.status.is_success() {
             true => Ok(response),
@@ -124,7 +122,7 @@ impl Inner {
 
     /// Maps an error response. These servers take the caller's prompt as a plain string, so a refused request always means that the
     /// backend is misconfigured.
-    fn refusal(&self, response: &UpstreamResponse) -> GenerateError {
+    fn refusal(&self, response: &Response) -> GenerateError {
         let body = String::from_utf8_lossy(&response.body[..response.body.len().min(65_536)]);
         if body.contains("OutOfMemory") || body.to_ascii_lowercase().contains("out of memory") {
             self.upstream.refusal(response, None);
@@ -152,7 +150,7 @@ impl Inner {
     /// The image, and the name of its checkpoint.
     async fn read<T: ImageResponse>(
         &self,
-        response: UpstreamResponse,
+        response: Response,
     ) -> Result<(Vec<u8>, Option<String>), GenerateError> {
         let message = response.message();
         let read: T = self.upstream.json(response).await?;

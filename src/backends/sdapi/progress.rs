@@ -1,7 +1,7 @@
 //! Polls the progress and preview of a task: by task id (A1111 from 1.8, Forge), else for the whole server.
 
 use crate::backends::preview::preview_of_text;
-use crate::backends::upstream::{Upstream, UpstreamResponse, blocking};
+use crate::backends::upstream::{Response, Upstream, blocking};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -120,9 +120,7 @@ async fn whole(upstream: &Upstream, with_preview: bool) -> Option<Whole> {
     poll(async { words.get(path).await.ok() }).await
 }
 
-async fn poll<T: DeserializeOwned>(
-    question: impl Future<Output = Option<UpstreamResponse>>,
-) -> Option<T> {
+async fn poll<T: DeserializeOwned>(question: impl Future<Output = Option<Response>>) -> Option<T> {
     let response = timeout(TIMEOUT, question).await.ok()??;
     let reported = serde_json::from_slice(&response.body).ok()?;
     response.status.is_success().then_some(reported)

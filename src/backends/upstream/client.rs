@@ -4,7 +4,7 @@ use super::super::image_bytes;
 use super::error_message::sanitize;
 use super::fault::refuses_request;
 use super::redaction::{redact, redactions};
-use super::{Fault, UpstreamResponse, blocking, error_message};
+use super::{Fault, Response, blocking, error_message};
 use crate::config::Remote;
 use crate::outgoing_http;
 use base64::Engine as _;
@@ -12,7 +12,7 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::{Bytes, BytesMut};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::multipart::Form;
-use reqwest::{Client, Method, RequestBuilder, Response};
+use reqwest::{Client, Method, RequestBuilder};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::error::Error as _;
@@ -128,7 +128,7 @@ impl Upstream {
     ///
     /// # Errors
     /// When no complete response arrives. A response of any status is `Ok`; see [`expect_success`](Self::expect_success).
-    pub async fn get(&self, path: &str) -> Result<UpstreamResponse, Fault> {
+    pub async fn get(&self, path: &str) -> Result<Response, Fault> {
         self.exchange(self.request(Method::GET, path)).await
     }
 
@@ -136,7 +136,7 @@ impl Upstream {
     ///
     /// # Errors
     /// As [`get`](Self::get).
-    pub async fn post_json(&self, path: &str, json: Bytes) -> Result<UpstreamResponse, Fault> {
+    pub async fn post_json(&self, path: &str, json: Bytes) -> Result<Response, Fault> {
         let request = self.request(Method::POST, path);
         let request = request.header(CONTENT_TYPE, "application/json").body(json);
         self.exchange(request).await
@@ -146,7 +146,7 @@ impl Upstream {
     ///
     /// # Errors
     /// As [`get`](Self::get).
-    pub async fn post<T>(&self, path: &str, value: T) -> Result<UpstreamResponse, Fault>
+    pub async fn post<T>(&self, path: &str, value: T) -> Result<Response, Fault>
     where
         T: Serialize + Send + 'static,
     {
@@ -160,7 +160,7 @@ impl Upstream {
     ///
     /// # Errors
     /// As [`get`](Self::get).
-    pub async fn post_form(&self, path: &str, form: Form) -> Result<UpstreamResponse, Fault> {
+    pub async fn post_form(&self, path: &str, form: Form) -> Result<Response, Fault> {
         let request = self.request(Method::POST, path).multipart(form);
         self.exchange(request).await
     }
@@ -169,7 +169,7 @@ impl Upstream {
     ///
     /// # Errors
     /// [`Fault::OtherOrigin`] for another scheme, host or port; else as [`get`](Self::get).
-    pub async fn get_same_origin(&self, address: &str) -> Result<UpstreamResponse, Fault> {
+    pub async fn get_same_origin(&self, address: &str) -> Result<Response, Fault> {
         let mut below = self.inner.base.clone();
         below.set_path(&format!("{}/", below.path().trim_end_matches('/')));
         let url = below.join(address).ok();
@@ -185,7 +185,7 @@ impl Upstream {
     ///
     /// # Errors
     /// [`Fault::Status`], with the backend's own message.
-    pub fn expect_success(&self, response: UpstreamResponse) -> Result<UpstreamResponse, Fault> {
+    pub fn expect_success(&self, response: Response) -> Result<Response, Fault> {
         if response.status.is_success() {
             return Ok(response);
         }
@@ -193,7 +193,7 @@ impl Upstream {
     }
 
     /// The fault for an error response, also noted. `retry_after` is the delay from the body; it takes precedence over the headers.
-    pub fn refusal(&self, response: &UpstreamResponse, retry_after: Option<Duration>) -> Fault {
+    pub fn refusal(&self, response: &Response, retry_after: Option<Duration>) -> Fault {
         let path = redact(&response.path, &self.inner.redactions);
         let path = path.chars().take(MAX_PATH_CHARS).collect();
         let status = response.status;
@@ -238,7 +238,7 @@ impl Upstream {
     ///
     /// # Errors
     /// [`Fault::Garbage`], or [`Fault::BrokenOff`] when the JSON is truncated.
-    pub async fn json<T>(&self, response: UpstreamResponse) -> Result<T, Fault>
+    pub async fn json<T>(&self, response: Response) -> Result<T, Fault>
     where
         T: DeserializeOwned + Send + 'static,
     {
@@ -281,7 +281,7 @@ impl Upstream {
         self.inner.http.request(method, format!("{base}{path}"))
     }
 
-    async fn exchange(&self, request: RequestBuilder) -> Result<UpstreamResponse, Fault> {
+    async fn exchange(&self, request: RequestBuilder) -> Result<Response, Fault> {
         let fault = match request.send().await {
             Ok(response) => match read_response(response, self.limit).await {
                 Ok(response) => return Ok(response),
@@ -301,9 +301,9 @@ impl fmt::Debug for Upstream {
 }
 
 async fn read_response(
-    mut response: Response,
+    mut response: reqwest::Response,
     success_limit: usize,
-) -> Result<UpstreamResponse, Fault> {
+) -> Result<Response, Fault> {
     let success = response.status().is_success();
     let limit = if success { success_limit } else { MAX_ERROR };
     let announced = response.content_length().unwrap_or_default();
@@ -322,7 +322,7 @@ async fn read_response(
             Err(error) => return Err(to_fault(&error)),
         }
     }
-    Ok(UpstreamResponse {
+    Ok(Response {
         // Without the query, which may hold secrets.
         path: response.url().path().to_owned(),
         status: response.status(),

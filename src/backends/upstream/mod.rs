@@ -28,5 +28,5 @@ pub use client::{Auth, MAX_RESPONSE, Upstream, UpstreamSetupError};
 pub use error_message::{error_message, for_caller};
 pub use fault::{Fault, misconfigured, without_refusal};
 pub use reqwest::multipart::{Form, Part};
-pub use response::UpstreamResponse;
+pub use response::Response;
 pub use socket::Socket;

@@ -10,7 +10,7 @@ const MAX_MESSAGE_BODY: usize = 64 * 1024;
 
 /// A status of any class with a complete body. A truncated or oversized response is a [`Fault`](super::Fault) instead.
 #[derive(Clone, Debug)]
-pub struct UpstreamResponse {
+pub struct Response {
     /// The path of the request, for the operator.
     pub path: String,
     pub status: StatusCode,
@@ -19,7 +19,7 @@ pub struct UpstreamResponse {
     pub body: Bytes,
 }
 
-impl UpstreamResponse {
+impl Response {
     /// The media type without its parameters, in lower case; empty without a `Content-Type`.
     pub fn media_type(&self) -> String {
         let value = self.headers.get(CONTENT_TYPE);
