@@ -121,7 +121,7 @@ impl JobActor {
         self.address = None;
         if let Some(job) = terminal {
             let job_objects = Arc::clone(&self.context.job_objects);
-            // A separate task, so that a slow or failing image store neither delays a stop nor harms this actor. Maintenance deletes
+            // A separate task, so that a slow or failing object store neither delays a stop nor harms this actor. Maintenance deletes
             // orphaned inputs.
             tokio::task::spawn_local(async move { job_objects.delete_inputs(&job).await });
         }

@@ -39,12 +39,12 @@ pub struct GenerationTask {
 #[derive(Clone, Debug)]
 pub struct GeneratedImage {
     pub bytes: Vec<u8>,
-    /// True if this process drew the image. The image store then skips its checks of format and size.
+    /// True if this process drew the image. [`JobObjects`](super::JobObjects) then skips its checks of format and size.
     pub own: bool,
 }
 
 impl GeneratedImage {
-    /// An image of a remote backend, which the image store checks.
+    /// An image of a remote backend, which [`JobObjects`](super::JobObjects) checks.
     pub fn foreign(bytes: Vec<u8>) -> Self {
         Self { bytes, own: false }
     }

@@ -1,4 +1,4 @@
-//! A scripted generator, and an image store that records its calls.
+//! A scripted generator, and an object store that records its calls.
 
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
