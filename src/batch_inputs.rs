@@ -1,12 +1,11 @@
 //! Fetches the input images of a batch job when the dispatcher starts it, by the rules for the images of a single request.
 
 use crate::config::Inputs;
-use crate::images::Images;
 use crate::inputs::{self, IngestError, InputFaults, InputLimits, MemoryBudget};
+use crate::objects::ObjectStorage;
 use crate::request_text::{self, RequestTextError};
 use futures_util::FutureExt as _;
-use futures_util::future::LocalBoxFuture;
-use tintype_actors::ports::{FetchedInputs, GenerateError, InputFetcher};
+use tintype_actors::ports::{FetchedInputs, GenerateError, InputFetcher, PortFuture};
 use tintype_egress::Client;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::batch_member::InputUrls;
@@ -16,7 +15,7 @@ use tintype_storage::domain::job::Job;
 #[derive(Clone)]
 pub struct BatchInputs {
     pub egress: Client,
-    pub images: Images,
+    pub objects: ObjectStorage,
     pub catalog: Catalog,
     pub limits: Inputs,
     /// Shared with all requests.
@@ -24,7 +23,7 @@ pub struct BatchInputs {
 }
 
 impl InputFetcher for BatchInputs {
-    fn fetch(&self, job: &Job) -> LocalBoxFuture<'static, Result<FetchedInputs, GenerateError>> {
+    fn fetch(&self, job: &Job) -> PortFuture<FetchedInputs> {
         fetch(self.clone(), job.clone()).boxed_local()
     }
 }
@@ -33,14 +32,14 @@ async fn fetch(fetcher: BatchInputs, job: Job) -> Result<FetchedInputs, Generate
     let urls = match job.input_urls() {
         None => Vec::new(),
         Some(InputUrls::Inline(urls)) => urls.clone(),
-        Some(InputUrls::Stored(key)) => request_text::load_urls(&fetcher.images, key)
+        Some(InputUrls::Stored(key)) => request_text::load_urls(&fetcher.objects, key)
             .await
             .map_err(unreadable)?,
     };
     let timeout = fetcher.limits.timeout();
     let limits = InputLimits::new(&fetcher.limits, fetcher.memory.of(job.account, timeout));
     let prefix = inputs::new_prefix();
-    let store = fetcher.images.store();
+    let store = fetcher.objects.store();
     let fetched = inputs::ingest(&fetcher.egress, store, &prefix, &urls, &limits);
     let fetched = fetched.await.map_err(|error| match error {
         IngestError::Invalid(faults) => {

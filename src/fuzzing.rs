@@ -1,8 +1,6 @@
 //! Exposes private parsers of untrusted bytes to the fuzz targets in `tests/fuzz`.
 
-use crate::images::FileError;
-use crate::images::FileSigningKey;
-use crate::images::signed_url;
+use crate::objects::{FileSigningKey, UrlFault, signed_url};
 use chrono::{DateTime, Utc};
 
 pub use crate::api::generation::{Endpoint, parse as parse_generation};
@@ -28,7 +26,7 @@ pub fn open_url(
     raw_key: &str,
     query: &str,
     now: DateTime<Utc>,
-) -> Result<(String, u64), FileError> {
+) -> Result<(String, u64), UrlFault> {
     let grant = signed_url::read(signing_key, raw_key, query, now)?;
     Ok((grant.key, grant.remaining_seconds))
 }

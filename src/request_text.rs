@@ -1,6 +1,6 @@
 //! Stores request texts that are too large for a record in the object store. The record holds their key.
 
-use crate::images::{Images, ImagesError};
+use crate::objects::{ObjectError, ObjectStorage};
 use bytes::Bytes;
 use tintype_storage::domain::job::{PromptRef, PromptText};
 use uuid::Uuid;
@@ -18,9 +18,9 @@ pub fn is_too_large(text: &PromptText) -> bool {
 }
 
 /// Stores a text and returns its key.
-pub async fn store(images: &Images, text: &PromptText) -> Result<String, ImagesError> {
+pub async fn store(objects: &ObjectStorage, text: &PromptText) -> Result<String, ObjectError> {
     // Two strings always encode.
-    put(images, serde_json::to_vec(text).unwrap_or_default()).await
+    put(objects, serde_json::to_vec(text).unwrap_or_default()).await
 }
 
 /// Are the URLs too large for a record that also holds the text?
@@ -31,32 +31,38 @@ pub fn are_too_large(urls: &[String], text: &PromptText) -> bool {
 }
 
 /// Stores the URLs of input images and returns their key.
-pub async fn store_urls(images: &Images, urls: &[String]) -> Result<String, ImagesError> {
+pub async fn store_urls(objects: &ObjectStorage, urls: &[String]) -> Result<String, ObjectError> {
     // Strings always encode.
-    put(images, serde_json::to_vec(urls).unwrap_or_default()).await
+    put(objects, serde_json::to_vec(urls).unwrap_or_default()).await
 }
 
 /// Loads the URLs of input images.
-pub async fn load_urls(images: &Images, key: &str) -> Result<Vec<String>, RequestTextError> {
-    let bytes = images.get(key).await?;
+pub async fn load_urls(
+    objects: &ObjectStorage,
+    key: &str,
+) -> Result<Vec<String>, RequestTextError> {
+    let bytes = objects.get(key).await?;
     Ok(serde_json::from_slice(&bytes)?)
 }
 
-async fn put(images: &Images, text: Vec<u8>) -> Result<String, ImagesError> {
+async fn put(objects: &ObjectStorage, text: Vec<u8>) -> Result<String, ObjectError> {
     let key = format!("{PREFIX}/{}.json", Uuid::new_v4());
-    images
+    objects
         .put(&key, Bytes::from(text), "application/json")
         .await?;
     Ok(key)
 }
 
 /// The text of a record; `None` if its object no longer exists.
-pub async fn of(images: &Images, text: &PromptRef) -> Result<Option<PromptText>, RequestTextError> {
+pub async fn of(
+    objects: &ObjectStorage,
+    text: &PromptRef,
+) -> Result<Option<PromptText>, RequestTextError> {
     let key = match text {
         PromptRef::Inline(text) => return Ok(Some(text.clone())),
         PromptRef::Stored(key) => key,
     };
-    match load(images, key).await {
+    match load(objects, key).await {
         Err(error) if error.is_gone() => {
             tracing::warn!(%key, "a text is missing from the object store");
             Ok(None)
@@ -66,15 +72,15 @@ pub async fn of(images: &Images, text: &PromptRef) -> Result<Option<PromptText>,
 }
 
 /// Loads a text.
-pub async fn load(images: &Images, key: &str) -> Result<PromptText, RequestTextError> {
-    let bytes = images.get(key).await?;
+pub async fn load(objects: &ObjectStorage, key: &str) -> Result<PromptText, RequestTextError> {
+    let bytes = objects.get(key).await?;
     Ok(serde_json::from_slice(&bytes)?)
 }
 
 impl RequestTextError {
     /// Does the object no longer exist? Tintype never removes the text of a job, but an operator or a bucket rule may.
     pub fn is_gone(&self) -> bool {
-        matches!(self, Self::Images(ImagesError::NotFound { .. }))
+        matches!(self, Self::Objects(ObjectError::NotFound { .. }))
     }
 }
 
@@ -82,7 +88,7 @@ impl RequestTextError {
 #[derive(Debug, thiserror::Error)]
 pub enum RequestTextError {
     #[error(transparent)]
-    Images(#[from] ImagesError),
+    Objects(#[from] ObjectError),
     #[error("the stored request text is damaged: {0}")]
     Damaged(#[from] serde_json::Error),
 }

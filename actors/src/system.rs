@@ -2,6 +2,7 @@
 
 use crate::account::{AccountContext, AccountRegistry};
 use crate::backends::{BackendError, BackendHealth, BackendPool};
+use crate::clock::Jitter;
 use crate::delivery::{DeliveryActor, DeliveryContext, DeliveryDepths};
 use crate::dispatch::{
     CutOff, DispatchContext, Dispatcher, DispatcherCommand, FailedTry, FailureBoard, ProgressBoard,
@@ -13,7 +14,7 @@ use crate::nodes;
 use crate::ports::Preview;
 use crate::process_context::ProcessContext;
 pub use crate::queue::{Backlog, Depths, NextJob};
-use crate::queue::{Expiries, JobQueues, SharedQueue, WaitingJobs};
+use crate::queue::{Expiries, WaitingJobs};
 use crate::recovery;
 use crate::shutdown::Drain;
 use crate::stats::Stats;
@@ -64,76 +65,35 @@ impl System {
             store,
             jobs,
             deliveries,
-            process: options,
+            process,
         } = options;
-        let (threads, jitter) = (options.threads, Arc::clone(&options.jitter));
-        let operator = deliveries.operator_webhook;
-        let process = process_context(options, store, operator, jobs.backends.len());
+        let (threads, jitter) = (process.threads, Arc::clone(&process.jitter));
+        let operator = deliveries.operator_webhook.clone();
+        let process = process_context(process, store, operator, jobs.backends.len());
         let pause = process.store.pause().wait()?;
         let arbiters = match threads {
             Threads::Own => vec![Arbiter::new(), Arbiter::new(), Arbiter::new()],
             Threads::Callers => Vec::new(),
         };
-        let on = |at: usize| -> ArbiterHandle {
+        let on = |at: usize| {
             arbiters
                 .get(at)
                 .map_or_else(Arbiter::current, Arbiter::handle)
         };
-        let queues = Arc::new(JobQueues::default());
-        let delivery_context = Arc::new(DeliveryContext {
-            process: Arc::clone(&process),
-            retry_delays: deliveries.retry_delays,
-            limits: deliveries.limits,
-            transport: deliveries.transport,
-        });
-        let deliveries = DeliveryActor::start_in_arbiter(&on(DELIVERIES), move |ctx| {
-            DeliveryActor::new(delivery_context, ctx.address())
-        });
-        let shared_queue = process
-            .node
-            .as_ref()
-            .map(|_| Arc::new(SharedQueue::default()));
+        let deliveries = start_deliveries(&process, deliveries, &on(DELIVERIES));
         let waiting_jobs = WaitingJobs {
-            own: Arc::clone(&queues),
-            shared: shared_queue.clone(),
+            own: Arc::default(),
+            shared: process.node.as_ref().map(|_| Arc::default()),
         };
-        let account_context = Arc::new(AccountContext {
-            process: Arc::clone(&process),
-            limits: jobs.limits,
-            pause: RwLock::new(pause.clone()),
-            max_runs: jobs.max_runs,
-            live_jobs: AtomicUsize::default(),
-            queues: Arc::clone(&queues),
-            shared_queue,
-            expiries: Expiries::default(),
-            deliveries: deliveries.clone().recipient(),
-            job_changes: Arc::new(JobChanges::default()),
-        });
-        let accounts = Arc::new(AccountRegistry::new(on(DECISIONS), account_context));
+        let context = account_context(&process, &jobs, &pause, &waiting_jobs, &deliveries);
+        let accounts = Arc::new(AccountRegistry::new(on(DECISIONS), context));
         let abandoned = match &process.node {
             None => recovery::recover(&process.store, &accounts)?,
             // All jobs are in the shared queue, or at other nodes.
             Some(_) => Vec::new(),
         };
-        let is_one_of_several = process.node.is_some();
-        let dispatch = Arc::new(DispatchContext {
-            process: Arc::clone(&process),
-            run_timeout: jobs.run_timeout,
-            pool: BackendPool::new(
-                jobs.backends,
-                jobs.routes,
-                queues.waker(),
-                is_one_of_several,
-            ),
-            queues,
-            accounts: Arc::clone(&accounts),
-            image_store: Arc::clone(&jobs.image_store),
-            input_fetcher: jobs.input_fetcher,
-            progress: ProgressBoard::default(),
-            failures: FailureBoard::default(),
-            jitter,
-            cut_off: CutOff::default(),
-        });
+        let job_objects = Arc::clone(&jobs.job_objects);
+        let dispatch = dispatch_context(&process, jobs, jitter, &accounts);
         let context = Arc::clone(&dispatch);
         let dispatcher =
             Dispatcher::start_in_arbiter(&on(JOBS), move |_| Dispatcher::new(context, pause));
@@ -142,7 +102,7 @@ impl System {
             tasks.extend(nodes::start(node, &dispatch, &deliveries));
         }
         actix::spawn(async move {
-            abandoned_jobs::cancel(abandoned, &accounts, &jobs.image_store).await;
+            abandoned_jobs::cancel(abandoned, &accounts, &job_objects).await;
         });
         Ok(Self {
             dispatch,
@@ -381,6 +341,67 @@ fn process_context(
         observer,
         fail_stop,
         node,
+    })
+}
+
+fn start_deliveries(
+    process: &Arc<ProcessContext>,
+    options: DeliveryOptions,
+    arbiter: &ArbiterHandle,
+) -> Addr<DeliveryActor> {
+    let context = Arc::new(DeliveryContext {
+        process: Arc::clone(process),
+        retry_delays: options.retry_delays,
+        limits: options.limits,
+        transport: options.transport,
+    });
+    DeliveryActor::start_in_arbiter(arbiter, move |ctx| {
+        DeliveryActor::new(context, ctx.address())
+    })
+}
+
+fn account_context(
+    process: &Arc<ProcessContext>,
+    jobs: &JobOptions,
+    pause: &Pause,
+    waiting_jobs: &WaitingJobs,
+    deliveries: &Addr<DeliveryActor>,
+) -> Arc<AccountContext> {
+    Arc::new(AccountContext {
+        process: Arc::clone(process),
+        limits: jobs.limits,
+        pause: RwLock::new(pause.clone()),
+        max_runs: jobs.max_runs,
+        live_jobs: AtomicUsize::default(),
+        queues: Arc::clone(&waiting_jobs.own),
+        shared_queue: waiting_jobs.shared.clone(),
+        expiries: Expiries::default(),
+        deliveries: deliveries.clone().recipient(),
+        job_changes: Arc::new(JobChanges::default()),
+    })
+}
+
+fn dispatch_context(
+    process: &Arc<ProcessContext>,
+    jobs: JobOptions,
+    jitter: Jitter,
+    accounts: &Arc<AccountRegistry>,
+) -> Arc<DispatchContext> {
+    let queues = Arc::clone(&accounts.context().queues);
+    let is_one_of_several = process.node.is_some();
+    let waker = queues.waker();
+    Arc::new(DispatchContext {
+        process: Arc::clone(process),
+        run_timeout: jobs.run_timeout,
+        queues,
+        pool: BackendPool::new(jobs.backends, jobs.routes, waker, is_one_of_several),
+        accounts: Arc::clone(accounts),
+        job_objects: jobs.job_objects,
+        input_fetcher: jobs.input_fetcher,
+        progress: ProgressBoard::default(),
+        failures: FailureBoard::default(),
+        jitter,
+        cut_off: CutOff::default(),
     })
 }
 

@@ -5,7 +5,7 @@ use crate::clock::{Clock, Jitter, random_jitter, system_clock};
 use crate::delivery::DeliveryLimits;
 use crate::fail_stop::FailStop;
 use crate::node::NodeContext;
-use crate::ports::{ImageStore, InputFetcher, Observer, Transport};
+use crate::ports::{InputFetcher, JobObjects, Observer, Transport};
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::webhook::Webhook;
@@ -26,7 +26,7 @@ pub struct JobOptions {
     pub run_timeout: Duration,
     pub backends: Vec<Backend>,
     pub routes: Routes,
-    pub image_store: Arc<dyn ImageStore>,
+    pub job_objects: Arc<dyn JobObjects>,
     pub input_fetcher: Arc<dyn InputFetcher>,
 }
 

@@ -6,7 +6,6 @@ use crate::{fill, preload, receiver, stdin};
 use actix_web::{App, HttpResponse, HttpServer, web};
 use anyhow::Context as _;
 use futures_util::FutureExt as _;
-use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::io::Cursor;
 use std::net::SocketAddr;
@@ -18,7 +17,7 @@ use tintype::application::accounts;
 use tintype::application::api_keys;
 use tintype::config::{Config, Sources};
 use tintype::server::{self, Instance, Setup};
-use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator};
+use tintype_actors::ports::{GeneratedImage, GenerationTask, Generator, PortFuture};
 use tintype_storage::domain::account::NewAccount;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
@@ -122,10 +121,7 @@ fn ceiling() -> anyhow::Result<()> {
 struct NeverEndingGenerator;
 
 impl Generator for NeverEndingGenerator {
-    fn generate(
-        &self,
-        _: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
+    fn generate(&self, _: GenerationTask) -> PortFuture<GeneratedImage> {
         std::future::pending().boxed_local()
     }
 }
@@ -145,10 +141,7 @@ impl InstantGenerator {
 }
 
 impl Generator for InstantGenerator {
-    fn generate(
-        &self,
-        _: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
+    fn generate(&self, _: GenerationTask) -> PortFuture<GeneratedImage> {
         let image = GeneratedImage::own(self.image.clone());
         std::future::ready(Ok(image)).boxed_local()
     }

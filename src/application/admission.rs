@@ -83,9 +83,9 @@ async fn callback_of(
 /// The account refuses, or the process stops.
 pub async fn await_decision<T>(
     core: &Core,
-    answer: oneshot::Receiver<Result<T, AcceptError>>,
+    decision: oneshot::Receiver<Result<T, AcceptError>>,
 ) -> Result<T, Error> {
-    match DeferredWake::new(answer).await {
+    match DeferredWake::new(decision).await {
         Ok(outcome) => outcome.map_err(|refusal| job_refusal::error(core, refusal)),
         Err(_) if core.fail_stop.has_tripped() => Err(error::stopping()),
         Err(_) => Err(error::busy()),

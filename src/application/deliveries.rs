@@ -88,8 +88,8 @@ pub async fn redeliver_range(
         // Sent together, so that they share one fsync.
         let send = |id: &DeliveryId| redeliver_one(core, context, *id);
         let mut refused = None;
-        for answer in join_all(step.iter().map(send)).await {
-            match answer {
+        for outcome in join_all(step.iter().map(send)).await {
+            match outcome {
                 Ok(Ok(_)) => count += 1,
                 // Retention removed the delivery, its webhook has a new URL, or it has been sent too often.
                 Ok(Err(

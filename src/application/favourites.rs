@@ -8,7 +8,7 @@ use super::image_views;
 use super::jobs;
 use super::services::JobService;
 use super::settings::Settings;
-use crate::images::{ImagesError, RESULTS};
+use crate::objects::{ObjectError, RESULTS};
 use chrono::{DateTime, Utc};
 use object_store::path::Path;
 use std::str::FromStr as _;
@@ -93,11 +93,11 @@ pub async fn remove_old_images(
     jobs: &JobService,
     older_than: DateTime<Utc>,
     limit: usize,
-) -> Result<usize, ImagesError> {
+) -> Result<usize, ObjectError> {
     let core = &jobs.core;
     let keeps = async |image: &Path| is_kept(core, image).await;
     let found = jobs
-        .images
+        .objects
         .list_expired(RESULTS, older_than, limit, keeps)
         .await?;
     // The listing may take long, so it ran without the lock. The check under the lock sees new favourites.
@@ -119,7 +119,7 @@ pub async fn remove_old_images(
         if guard.may_be_lost() {
             return Ok(0);
         }
-        jobs.images.remove(RESULTS, removable).await?;
+        jobs.objects.remove(RESULTS, removable).await?;
     }
     Ok(found.len())
 }

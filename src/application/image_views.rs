@@ -4,7 +4,7 @@ use super::commit::detached;
 use super::error::{self, Error, ErrorKind};
 use super::services::JobService;
 use crate::image_decoding::VIEW_DECODING;
-use crate::images::{FAULT_TARGET, ImagesError, media_type, view_key};
+use crate::objects::{FAULT_TARGET, ObjectError, media_type, view_key};
 use bytes::Bytes;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -71,7 +71,7 @@ impl View {
 /// # Errors
 /// `Gone`; `StorageUnavailable`
 pub async fn check_exists(jobs: &JobService, image: &str) -> Result<(), Error> {
-    jobs.images.head(image).await.map(drop).map_err(to_error)
+    jobs.objects.head(image).await.map(drop).map_err(to_error)
 }
 
 /// Finds the stored view of an image.
@@ -81,9 +81,9 @@ pub async fn check_exists(jobs: &JobService, image: &str) -> Result<(), Error> {
 pub async fn find(jobs: &JobService, image: &str, view: View) -> Result<Option<Bytes>, Error> {
     // A view must not outlive its image.
     check_exists(jobs, image).await?;
-    match jobs.images.get(&view.key(image)).await {
+    match jobs.objects.get(&view.key(image)).await {
         Ok(bytes) => Ok(Some(bytes)),
-        Err(ImagesError::NotFound { .. }) => Ok(None),
+        Err(ObjectError::NotFound { .. }) => Ok(None),
         Err(error) => Err(to_error(error)),
     }
 }
@@ -103,17 +103,20 @@ pub async fn create(
     detached(async move {
         let _permit = permit;
         // Another call may have created it meanwhile.
-        if let Ok(bytes) = jobs.images.get(&key).await {
+        if let Ok(bytes) = jobs.objects.get(&key).await {
             return Ok(bytes);
         }
-        let whole = jobs.images.get(&image).await.map_err(to_error)?;
+        let whole = jobs.objects.get(&image).await.map_err(to_error)?;
         let encoded = VIEW_DECODING
             .run(account, move |permit| shrink(permit, &whole, view))
             .await;
         let unreadable =
             || Error::not_found("the service cannot decode this image, so it has no smaller view");
         let bytes = Bytes::from(encoded.ok().flatten().ok_or_else(unreadable)?);
-        let stored = jobs.images.put(&key, bytes.clone(), media_type(&key)).await;
+        let stored = jobs
+            .objects
+            .put(&key, bytes.clone(), media_type(&key))
+            .await;
         if let Err(error) = stored {
             tracing::warn!(%key, %error, "could not store a scaled-down view");
         }
@@ -140,9 +143,9 @@ fn shrink(permit: &DecodePermit, bytes: &[u8], view: View) -> Option<Vec<u8>> {
     written.ok()
 }
 
-fn to_error(error: ImagesError) -> Error {
+fn to_error(error: ObjectError) -> Error {
     match error {
-        ImagesError::NotFound { .. } => Error::new(
+        ObjectError::NotFound { .. } => Error::new(
             ErrorKind::Gone,
             "the image was removed when its retention ended",
         ),

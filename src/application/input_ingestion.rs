@@ -3,8 +3,8 @@
 use super::error::{Error, ErrorKind, FieldFault};
 use super::generation_request::Input;
 use super::services::GenerationService;
-use crate::images::{FAULT_TARGET, ImagesError};
 use crate::inputs::{self, IngestError, InputFaults, InputImage, StoredUpload};
+use crate::objects::{FAULT_TARGET, ObjectError};
 use crate::request_text;
 use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::ids::AccountId;
@@ -70,7 +70,7 @@ impl Objects {
         let mut fetched = Vec::new();
         if !urls.is_empty() {
             let prefix = inputs::new_prefix();
-            let store = generations.images.store();
+            let store = generations.objects.store();
             let outcome = inputs::ingest(&generations.egress, store, &prefix, &urls, &limits).await;
             fetched = outcome.map_err(|error| match error {
                 IngestError::Invalid(faults) => to_error(faults, &fields, max_bytes, origin),
@@ -104,7 +104,7 @@ impl Objects {
         if !request_text::is_too_large(&text) {
             return Ok(PromptRef::Inline(text));
         }
-        let key = request_text::store(&generations.images, &text).await;
+        let key = request_text::store(&generations.objects, &text).await;
         Ok(PromptRef::Stored(self.record_key(key)?))
     }
 
@@ -125,11 +125,11 @@ impl Objects {
         if !is_too_large {
             return Ok(InputUrls::Inline(urls));
         }
-        let key = request_text::store_urls(&generations.images, &urls).await;
+        let key = request_text::store_urls(&generations.objects, &urls).await;
         Ok(InputUrls::Stored(self.record_key(key)?))
     }
 
-    fn record_key(&mut self, key: Result<String, ImagesError>) -> Result<String, Error> {
+    fn record_key(&mut self, key: Result<String, ObjectError>) -> Result<String, Error> {
         let key = key.map_err(|error| {
             tracing::error!(target: FAULT_TARGET, %error, "could not store the text of a request");
             storage_unavailable("the request could not be stored; try again")
@@ -185,11 +185,11 @@ impl Objects {
     pub async fn discard(self, generations: &GenerationService) {
         for input in self.inputs {
             if let IngestedInput::Fetched(image) = input {
-                inputs::discard(generations.images.store().as_ref(), &[image]).await;
+                inputs::discard(generations.objects.store().as_ref(), &[image]).await;
             }
         }
         for key in &self.texts {
-            if let Err(error) = generations.images.delete(key).await {
+            if let Err(error) = generations.objects.delete(key).await {
                 tracing::warn!(%key, %error, "could not delete an object of a refused call");
             }
         }

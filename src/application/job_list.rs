@@ -10,7 +10,7 @@ use super::error::{Error, ErrorKind};
 use super::job_filter::JobFilter;
 use super::list::Window;
 use super::services::JobService;
-use crate::images::FAULT_TARGET;
+use crate::objects::FAULT_TARGET;
 use crate::request_text::{self, RequestTextError};
 use futures_util::future::try_join_all;
 use std::cell::RefCell;
@@ -231,7 +231,7 @@ async fn has_metadata(
 
 /// The metadata of a job. A lost object has none: it must not make every list fail.
 async fn metadata_of(jobs: &JobService, job: &Job) -> Result<Option<String>, Error> {
-    let text = request_text::of(&jobs.images, &job.prompt).await;
+    let text = request_text::of(&jobs.objects, &job.prompt).await;
     Ok(text.map_err(unreadable)?.and_then(|it| it.metadata))
 }
 

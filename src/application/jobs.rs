@@ -7,11 +7,11 @@ use super::commit::detached;
 use super::core::Core;
 use super::error::{self, Error, ErrorKind};
 use super::services::JobService;
-use crate::images::FAULT_TARGET;
+use crate::objects::FAULT_TARGET;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_actors::ports::ImageStore as _;
+use tintype_actors::ports::JobObjects as _;
 use tintype_storage::domain::audit_log::{Action, Note};
 use tintype_storage::domain::ids::{AccountId, JobId, moment_of};
 use tintype_storage::domain::job::Job;
@@ -109,7 +109,7 @@ pub async fn end_queued(
     match actor.cancel(id, note).await? {
         Ok(job) => {
             jobs.core.system.job_canceled(&job);
-            jobs.result_store.forget_inputs(&job).await;
+            jobs.result_store.delete_inputs(&job).await;
             Ok(job)
         }
         Err(EventError::NotFound) => Err(no_job()),
@@ -140,7 +140,7 @@ pub async fn image_url(jobs: &JobService, job: &Job) -> Result<Option<String>, E
 
 pub async fn presign(jobs: &JobService, key: &str) -> Result<String, Error> {
     let signed = jobs
-        .images
+        .objects
         .presign(
             key,
             jobs.core.now().to_datetime(),

@@ -4,8 +4,8 @@ use super::authentication::Authentication;
 use super::call_limits::CallLimits;
 use super::core::Core;
 use super::settings::Settings;
-use crate::images::Images;
 use crate::inputs::InputLimits;
+use crate::objects::ObjectStorage;
 use crate::result_store::ResultStore;
 use crate::webhooks::Vault;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub struct GenerationService {
     /// Fetches input images.
     pub egress: Client,
     /// The object store of input images and long texts.
-    pub images: Images,
+    pub objects: ObjectStorage,
 }
 
 /// Jobs and batches that exist, with their objects.
@@ -36,7 +36,7 @@ pub struct JobService {
     pub core: Arc<Core>,
     pub settings: Arc<Settings>,
     /// The object store of results and input images.
-    pub images: Images,
+    pub objects: ObjectStorage,
     /// Deletes the input images of ended jobs.
     pub result_store: ResultStore,
 }

@@ -193,12 +193,12 @@ impl Submission {
         if let Some(person) = &self.caller.person {
             person.check(&self.generations.core).await?;
         }
-        let (reply, answer) = oneshot::channel();
+        let (reply, decision) = oneshot::channel();
         let _counted = self
             .account
             .accept_batch(batch, note, reply)
             .map_err(|_| error::busy())?;
-        await_decision(&self.generations.core, answer).await
+        await_decision(&self.generations.core, decision).await
     }
 
     /// Builds the batch record and takes the entries.

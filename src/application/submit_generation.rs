@@ -311,12 +311,12 @@ impl Submission {
             .audit
             .as_ref()
             .map(|audit| self.note(audit, &job));
-        let (reply, answer) = oneshot::channel();
+        let (reply, decision) = oneshot::channel();
         let _counted = self
             .account
             .accept(job, note, reply)
             .map_err(|_| error::busy())?;
-        await_decision(&self.generations.core, answer).await
+        await_decision(&self.generations.core, decision).await
     }
 
     async fn estimate(mut self) -> Result<Estimate, Error> {

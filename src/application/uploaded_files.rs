@@ -5,7 +5,7 @@ use super::core::Core;
 use super::error::{Error, ErrorKind};
 use super::generation_request::Parts;
 use super::services::JobService;
-use crate::images::{FAULT_TARGET, ImagesError, upload_key};
+use crate::objects::{FAULT_TARGET, ObjectError, upload_key};
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ pub async fn add(
         };
         check_room(&jobs, &file).await?;
         let key = upload_key(&file);
-        let stored = jobs.images.put(&key, new.content, MEDIA_TYPE).await;
+        let stored = jobs.objects.put(&key, new.content, MEDIA_TYPE).await;
         stored.map_err(|error| unavailable(&error))?;
         let guard = jobs.core.locks.operator.lock().await?;
         // Check again under the lock.
@@ -138,8 +138,8 @@ pub async fn find(
 pub async fn content(
     jobs: &JobService,
     file: &UploadedFile,
-) -> Result<Option<BoxStream<'static, Result<Bytes, ImagesError>>>, Error> {
-    let opened = jobs.images.chunks(&upload_key(file)).await;
+) -> Result<Option<BoxStream<'static, Result<Bytes, ObjectError>>>, Error> {
+    let opened = jobs.objects.chunks(&upload_key(file)).await;
     unless_deleted(jobs, file, opened).await
 }
 
@@ -148,7 +148,7 @@ pub async fn content(
 /// # Errors
 /// `StorageUnavailable`
 pub async fn read(jobs: &JobService, file: &UploadedFile) -> Result<Option<Bytes>, Error> {
-    let content = jobs.images.get(&upload_key(file)).await;
+    let content = jobs.objects.get(&upload_key(file)).await;
     unless_deleted(jobs, file, content).await
 }
 
@@ -156,7 +156,7 @@ pub async fn read(jobs: &JobService, file: &UploadedFile) -> Result<Option<Bytes
 async fn unless_deleted<T>(
     jobs: &JobService,
     file: &UploadedFile,
-    outcome: Result<T, ImagesError>,
+    outcome: Result<T, ObjectError>,
 ) -> Result<Option<T>, Error> {
     match outcome {
         Ok(content) => Ok(Some(content)),
@@ -183,12 +183,12 @@ pub async fn delete(jobs: &Arc<JobService>, file: UploadedFile) -> Result<(), Er
 /// If this fails, the sweep of orphaned objects removes the content later.
 async fn remove_content(jobs: &JobService, file: &UploadedFile) {
     let key = upload_key(file);
-    if let Err(error) = jobs.images.delete(&key).await {
+    if let Err(error) = jobs.objects.delete(&key).await {
         tracing::warn!(key, %error, "could not delete an uploaded file");
     }
 }
 
-fn unavailable(error: &ImagesError) -> Error {
+fn unavailable(error: &ObjectError) -> Error {
     tracing::error!(target: FAULT_TARGET, %error, "could not store or read an uploaded file");
     let detail = "the file could not be stored or read; try again";
     Error::new(ErrorKind::StorageUnavailable, detail)

@@ -3,39 +3,38 @@
 use super::inputs::read_back;
 use super::upstream::{blocking, decoding};
 use crate::image_decoding::INPUT_DECODING;
-use crate::images::Images;
+use crate::objects::ObjectStorage;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use futures_util::future::LocalBoxFuture;
 use std::sync::Arc;
-use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator};
+use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture};
 use tintype_imaging::DecodePermit;
 use tintype_procedural::{DrawError, DrawRequest};
 
 /// Draws from the words of the prompt. The backend's concurrency bounds the number of blocking threads in use.
 pub struct Builtin {
-    images: Images,
+    objects: ObjectStorage,
 }
 
 impl Builtin {
-    pub fn new(images: Images) -> Self {
-        Self { images }
+    pub fn new(objects: ObjectStorage) -> Self {
+        Self { objects }
     }
 }
 
 impl Generator for Builtin {
-    fn generate(
-        &self,
-        task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
-        draw(self.images.clone(), task).boxed_local()
+    fn generate(&self, task: GenerationTask) -> PortFuture<GeneratedImage> {
+        draw(self.objects.clone(), task).boxed_local()
     }
 }
 
-async fn draw(images: Images, task: GenerationTask) -> Result<GeneratedImage, GenerateError> {
+async fn draw(
+    objects: ObjectStorage,
+    task: GenerationTask,
+) -> Result<GeneratedImage, GenerateError> {
     let mut inputs: Vec<Bytes> = Vec::with_capacity(task.inputs.len());
     for input in &task.inputs {
-        inputs.push(read_back(&images, &task, input).await?);
+        inputs.push(read_back(&objects, &task, input).await?);
     }
     let task = Arc::new((task, inputs));
     let photos = match task.1.is_empty() {

@@ -3,7 +3,7 @@
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use std::sync::Arc;
-use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator};
+use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture};
 use tintype_storage::domain::ids::KeyId;
 
 pub type OnDamagedInput = Arc<dyn Fn(KeyId) + Send + Sync>;
@@ -18,10 +18,7 @@ pub struct ReportsDamagedInputs {
 }
 
 impl Generator for ReportsDamagedInputs {
-    fn generate(
-        &self,
-        task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
+    fn generate(&self, task: GenerationTask) -> PortFuture<GeneratedImage> {
         let (key, report) = (task.key, Arc::clone(&self.report));
         let image = self.inner.generate(task);
         async move {

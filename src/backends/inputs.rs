@@ -2,7 +2,7 @@
 
 use super::upstream::decoding;
 use crate::image_decoding::INPUT_DECODING;
-use crate::images::Images;
+use crate::objects::ObjectStorage;
 use bytes::Bytes;
 use tintype_actors::ports::{GenerateError, GenerationTask};
 use tintype_imaging::ImageKind;
@@ -44,7 +44,7 @@ pub fn file_name(input: &FittedImage, number: usize) -> String {
 /// # Errors
 /// `Storage`, which may recover; `NotAsked` for images that this backend does not accept; `Unsound` for a damaged one.
 pub async fn load(
-    images: &Images,
+    objects: &ObjectStorage,
     task: &GenerationTask,
     accepts: Accepts,
 ) -> Result<Vec<FittedImage>, GenerateError> {
@@ -59,7 +59,7 @@ pub async fn load(
     }
     let mut inputs = Vec::with_capacity(task.inputs.len());
     for (index, input) in task.inputs.iter().enumerate() {
-        let bytes = read_back(images, task, input).await?;
+        let bytes = read_back(objects, task, input).await?;
         inputs.push(fit_one(task.account, bytes, index + 1, accepts).await?);
     }
     // The sum counts the files as sent: a small GIF may have become a large PNG.
@@ -85,11 +85,11 @@ pub async fn load(
 /// # Errors
 /// `Storage`, which may recover.
 pub async fn read_back(
-    images: &Images,
+    objects: &ObjectStorage,
     task: &GenerationTask,
     input: &InputImage,
 ) -> Result<Bytes, GenerateError> {
-    images.get(&input.key).await.map_err(|error| {
+    objects.get(&input.key).await.map_err(|error| {
         tracing::error!(job = %task.job, %error, "could not read an input image");
         GenerateError::Storage("an input image could not be read back; try again".into())
     })

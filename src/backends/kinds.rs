@@ -8,7 +8,7 @@ use super::probe::Probe;
 use super::sdapi::{SdApi, SdApiProbe};
 use super::upstream::UpstreamSetupError;
 use crate::config::{Backend, BackendKind};
-use crate::images::Images;
+use crate::objects::ObjectStorage;
 use std::sync::Arc;
 use tintype_actors::ports::Generator;
 use tintype_storage::domain::tier::Resolution;
@@ -30,21 +30,21 @@ pub enum BackendSetupError {
 pub fn generator(
     name: &str,
     backend: &Backend,
-    images: &Images,
+    objects: &ObjectStorage,
 ) -> Result<Arc<dyn Generator>, BackendSetupError> {
-    let images = images.clone();
+    let objects = objects.clone();
     Ok(match &backend.kind {
-        BackendKind::Procedural => Arc::new(Builtin::new(images)),
-        BackendKind::Gemini { remote, .. } => Arc::new(Gemini::new(name, remote, images)?),
+        BackendKind::Procedural => Arc::new(Builtin::new(objects)),
+        BackendKind::Gemini { remote, .. } => Arc::new(Gemini::new(name, remote, objects)?),
         BackendKind::OpenAi {
             remote, dialect, ..
-        } => Arc::new(OpenAi::new(name, remote, dialect.clone(), images)?),
+        } => Arc::new(OpenAi::new(name, remote, dialect.clone(), objects)?),
         BackendKind::SdApi { remote, settings } => {
             let (settings, concurrency) = (settings.clone(), backend.concurrency);
-            Arc::new(SdApi::new(name, remote, settings, concurrency, images)?)
+            Arc::new(SdApi::new(name, remote, settings, concurrency, objects)?)
         }
         BackendKind::ComfyUi { remote, settings } => {
-            Arc::new(ComfyUi::new(name, remote, settings.clone(), images)?)
+            Arc::new(ComfyUi::new(name, remote, settings.clone(), objects)?)
         }
     })
 }

@@ -2,7 +2,7 @@
 
 use super::create::CONCURRENCY;
 use super::object_list::{ObjectRef, References};
-use crate::images::{Images, ImagesError, media_type};
+use crate::objects::{ObjectError, ObjectStorage, media_type};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use std::fs::File;
 use tintype_storage::domain::counted::counted;
@@ -36,8 +36,8 @@ enum Outcome {
 pub async fn copy_objects(
     records: &File,
     kept_since: Timestamp,
-    from: &Images,
-    to: &Images,
+    from: &ObjectStorage,
+    to: &ObjectStorage,
     say: &dyn Fn(String),
 ) -> anyhow::Result<CopyTotals> {
     let mut copies = stream::iter(References::of(records)?)
@@ -62,13 +62,13 @@ pub async fn copy_objects(
 async fn copy(
     object: ObjectRef,
     kept_since: Timestamp,
-    from: &Images,
-    to: &Images,
+    from: &ObjectStorage,
+    to: &ObjectStorage,
 ) -> anyhow::Result<Outcome> {
     let key = object.key;
     let found = match from.head(&key).await {
         Ok(found) => found,
-        Err(ImagesError::NotFound { .. }) => {
+        Err(ObjectError::NotFound { .. }) => {
             return Ok(match object.ended.is_some_and(|at| at < kept_since) {
                 true => Outcome::Expired,
                 false => Outcome::Missing(key),

@@ -6,7 +6,7 @@ use super::object_list::{
     ListEntry, ObjectList, ObjectRef, OmitReason, References, referenced_objects,
 };
 use super::repository::{Repository, image_path, path, rewind};
-use crate::images::{Images, ImagesError, ObjectDigest, media_type};
+use crate::objects::{ObjectDigest, ObjectError, ObjectStorage, media_type};
 use anyhow::Context as _;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
@@ -26,7 +26,7 @@ pub struct Contents<'a> {
     /// The directory of the key files. `None` omits them.
     pub data_dir: Option<&'a Path>,
     /// The service's objects. `None` omits them.
-    pub images: Option<&'a Images>,
+    pub objects: Option<&'a ObjectStorage>,
     /// Retention may have removed the results of jobs that ended before this.
     pub kept_since: Timestamp,
     /// A complete export.
@@ -77,7 +77,7 @@ async fn write(
     let text = serde_json::to_vec_pretty(&manifest)?;
     let key = path(id, "manifest.json");
     repository
-        .images
+        .objects
         .put(&key, Bytes::from(text), "application/json")
         .await?;
     Ok(manifest)
@@ -89,7 +89,7 @@ async fn copy_objects(
     repository: &Repository,
     id: &str,
 ) -> anyhow::Result<(Option<ObjectTotals>, u64)> {
-    let Some(images) = contents.images else {
+    let Some(objects) = contents.objects else {
         let mut reader = Reader::new(rewind(contents.records)?)?;
         while reader.read()?.is_some() {}
         return Ok((None, reader.summary().map_or(0, |it| it.records)));
@@ -103,13 +103,13 @@ async fn copy_objects(
     };
     // The inputs of live jobs first: a running service keeps them for at most an hour after their job has ended.
     let (mut first, mut totals) = match contents.running {
-        true => copy_live_objects(contents, images, repository, earlier.as_ref()).await?,
+        true => copy_live_objects(contents, objects, repository, earlier.as_ref()).await?,
         false => (HashMap::new(), ObjectTotals::default()),
     };
     let mut earlier = earlier.as_ref().map(ObjectList::new).transpose()?;
     let mut references = References::of(contents.records)?;
     // Each object with its entry in the previous backup.
-    let objects = references.by_ref().map(|object| {
+    let referenced = references.by_ref().map(|object| {
         let object = object?;
         let known = previous_entry(&mut earlier, &object)?;
         let known = first.remove(&object.key).or(known);
@@ -117,10 +117,10 @@ async fn copy_objects(
     });
     let list = tempfile::tempfile_in(repository.temp_dir())?;
     let mut lines = BufWriter::new(list.try_clone()?);
-    let mut copies = stream::iter(objects)
+    let mut copies = stream::iter(referenced)
         .map(|object| async {
             let (object, known) = object?;
-            copy(contents, images, repository, object, known).await
+            copy(contents, objects, repository, object, known).await
         })
         .buffered(CONCURRENCY);
     while let Some((listed, outcome)) = copies.try_next().await? {
@@ -147,7 +147,7 @@ async fn copy_objects(
 /// of copies.
 async fn copy_live_objects(
     contents: &Contents<'_>,
-    images: &Images,
+    objects: &ObjectStorage,
     repository: &Repository,
     earlier: Option<&File>,
 ) -> anyhow::Result<(HashMap<String, ListEntry>, ObjectTotals)> {
@@ -160,7 +160,7 @@ async fn copy_live_objects(
         }
         for object in referenced_objects(&entry)? {
             let known = previous_entry(&mut earlier, &object)?;
-            let (listed, outcome) = copy(contents, images, repository, object, known).await?;
+            let (listed, outcome) = copy(contents, objects, repository, object, known).await?;
             totals.add_copy(outcome);
             if listed.left_out.is_none() {
                 there.insert(listed.key.clone(), listed);
@@ -226,7 +226,7 @@ async fn previous_list(repository: &Repository) -> anyhow::Result<Option<File>> 
 /// Copies one object, unless the repository holds it.
 async fn copy(
     contents: &Contents<'_>,
-    images: &Images,
+    objects: &ObjectStorage,
     repository: &Repository,
     object: ObjectRef,
     known: Option<ListEntry>,
@@ -235,7 +235,7 @@ async fn copy(
     let mut outcome = Outcome::Copied;
     if let Some(known) = known
         && let Some(written) = &known.digest
-        && repository.images.head(&to).await.is_ok()
+        && repository.objects.head(&to).await.is_ok()
     {
         match is_intact(repository, &to, written, contents.repair).await {
             true => return Ok((known, Outcome::There)),
@@ -248,9 +248,9 @@ async fn copy(
         digest: None,
         left_out: None,
     };
-    let chunks = match images.chunks(&listed.key).await {
+    let chunks = match objects.chunks(&listed.key).await {
         Ok(chunks) => chunks.map_err(anyhow::Error::new),
-        Err(ImagesError::NotFound { .. }) => {
+        Err(ObjectError::NotFound { .. }) => {
             let expired = object.ended.is_some_and(|at| at < contents.kept_since);
             listed.left_out = Some(match expired {
                 true => OmitReason::Expired,
@@ -261,7 +261,7 @@ async fn copy(
         Err(error) => return Err(error.into()),
     };
     let kind = media_type(&listed.key);
-    listed.digest = Some(repository.images.put_stream(&to, kind, chunks).await?);
+    listed.digest = Some(repository.objects.put_stream(&to, kind, chunks).await?);
     Ok((listed, outcome))
 }
 
@@ -275,6 +275,6 @@ async fn is_intact(
     if reads_it {
         return repository.read(key, written, |_| Ok(())).await.is_ok();
     }
-    let found = repository.images.head(key).await;
+    let found = repository.objects.head(key).await;
     found.is_ok_and(|it| it.size == written.bytes)
 }

@@ -45,7 +45,7 @@ pub async fn copy_in(
         let content = futures_util::stream::iter([Ok::<_, anyhow::Error>(Bytes::from(bytes))]);
         let media_type = "application/octet-stream";
         let written = repository
-            .images
+            .objects
             .put_stream(&key, media_type, content)
             .await?;
         copied.push(Part {

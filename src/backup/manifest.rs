@@ -1,6 +1,6 @@
 //! The manifest of a backup: its files, with checksums. A backup without a manifest is incomplete.
 
-use crate::images::ObjectDigest;
+use crate::objects::ObjectDigest;
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! The objects that a record references, and the list of them in a backup, in the order of the records.
 
 use super::repository::rewind;
-use crate::images::{ObjectDigest, upload_key};
+use crate::objects::{ObjectDigest, upload_key};
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashSet, VecDeque};

@@ -47,7 +47,10 @@ pub async fn prune(
         for id in &removed {
             say(format!("removing the backup {id}"));
             // First, so that an interruption leaves no backup that seems complete.
-            repository.images.delete(&path(id, "manifest.json")).await?;
+            repository
+                .objects
+                .delete(&path(id, "manifest.json"))
+                .await?;
             repository.remove(id).await?;
         }
         remove_interrupted(repository, &kept).await?;
@@ -60,7 +63,7 @@ pub async fn prune(
             continue;
         }
         if !is_dry_run {
-            repository.images.delete(&key).await?;
+            repository.objects.delete(&key).await?;
         }
         images += 1;
         bytes += size;
@@ -110,7 +113,7 @@ async fn remove_interrupted(repository: &Repository, kept: &[String]) -> anyhow:
     for (key, _) in old_objects(repository, "backups", older_than).await? {
         let id = key.split('/').nth(1).unwrap_or_default();
         if !kept.contains(id) {
-            repository.images.delete(&key).await?;
+            repository.objects.delete(&key).await?;
         }
     }
     Ok(())
@@ -122,7 +125,7 @@ async fn old_objects(
     prefix: &str,
     older_than: DateTime<Utc>,
 ) -> anyhow::Result<Vec<(String, u64)>> {
-    let mut objects = repository.images.list(prefix);
+    let mut objects = repository.objects.list(prefix);
     let mut found = Vec::new();
     while let Some(object) = objects.try_next().await? {
         if object.last_modified < older_than {

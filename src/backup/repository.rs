@@ -1,7 +1,7 @@
 //! A repository of backups: a directory or a bucket.
 
 use super::manifest::{Manifest, Part};
-use crate::images::{FileSigningKey, Images, ImagesError, ObjectDigest};
+use crate::objects::{FileSigningKey, ObjectDigest, ObjectError, ObjectStorage};
 use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
@@ -16,7 +16,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 pub const IMAGES: &str = "pictures";
 
 pub struct Repository {
-    pub images: Images,
+    pub objects: ObjectStorage,
     name: String,
 }
 
@@ -26,16 +26,16 @@ impl Repository {
     /// # Errors
     /// The directory or bucket cannot be used.
     pub fn open(place: &str) -> anyhow::Result<Self> {
-        let images = match place.contains("://") {
+        let objects = match place.contains("://") {
             true => {
                 // Readers of backups have the bucket's credentials, so no URL is signed.
                 let unused = FileSigningKey::from_bytes(&[0; 32]);
-                Images::open(place, Path::new(""), "", unused)
+                ObjectStorage::open(place, Path::new(""), "", unused)
             }
-            false => Images::open_directory(Path::new(place)),
+            false => ObjectStorage::open_directory(Path::new(place)),
         };
         Ok(Self {
-            images: images.map_err(in_location)?,
+            objects: objects.map_err(in_location)?,
             name: place.to_owned(),
         })
     }
@@ -58,7 +58,7 @@ impl Repository {
 
     /// The directory of a local repository, which also has room for temporary files.
     pub fn directory(&self) -> Option<&Path> {
-        self.images.is_local().then(|| Path::new(&self.name))
+        self.objects.is_local().then(|| Path::new(&self.name))
     }
 
     /// The directory for unnamed temporary files.
@@ -71,8 +71,8 @@ impl Repository {
     ///
     /// # Errors
     /// The repository does not answer.
-    pub async fn ids(&self) -> Result<BTreeSet<String>, ImagesError> {
-        let mut objects = self.images.list("backups");
+    pub async fn ids(&self) -> Result<BTreeSet<String>, ObjectError> {
+        let mut objects = self.objects.list("backups");
         let mut ids = BTreeSet::new();
         while let Some(object) = objects.try_next().await? {
             let parts: Vec<_> = object.location.parts().collect();
@@ -108,7 +108,7 @@ impl Repository {
                 ),
             }
         };
-        let bytes = self.images.get(&path(found, "manifest.json")).await?;
+        let bytes = self.objects.get(&path(found, "manifest.json")).await?;
         Manifest::read(found, &bytes).with_context(|| format!("the backup {found}"))
     }
 
@@ -130,7 +130,9 @@ impl Repository {
             }
         }));
         let key = path(id, name);
-        let written = self.images.put_stream(&key, "application/x-ndjson", chunks);
+        let written = self
+            .objects
+            .put_stream(&key, "application/x-ndjson", chunks);
         Ok(Part {
             name: name.to_owned(),
             digest: written.await?,
@@ -160,7 +162,7 @@ impl Repository {
         expected: &ObjectDigest,
         each: impl FnMut(&[u8]) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        let found = digest(&self.images, key, each).await?;
+        let found = digest(&self.objects, key, each).await?;
         check_integrity(key, expected, &found)
     }
 
@@ -168,26 +170,26 @@ impl Repository {
     ///
     /// # Errors
     /// The repository does not answer.
-    pub async fn remove(&self, id: &str) -> Result<(), ImagesError> {
+    pub async fn remove(&self, id: &str) -> Result<(), ObjectError> {
         let objects: Vec<_> = self
-            .images
+            .objects
             .list(&format!("backups/{id}"))
             .try_collect()
             .await?;
         for object in objects {
-            self.images.delete(object.location.as_ref()).await?;
+            self.objects.delete(object.location.as_ref()).await?;
         }
         Ok(())
     }
 }
 
 /// Names the location instead of the configuration key, which other callers of the object store set. The value has no credentials.
-fn in_location(error: ImagesError) -> anyhow::Error {
+fn in_location(error: ObjectError) -> anyhow::Error {
     match error {
-        ImagesError::Setting { value, reason } => {
+        ObjectError::Setting { value, reason } => {
             anyhow!("the backup location `{value}`: {reason}, or name a directory")
         }
-        ImagesError::MissingVariable {
+        ObjectError::MissingVariable {
             value,
             variable,
             reason,
@@ -220,11 +222,11 @@ pub fn rewind(file: &File) -> io::Result<BufReader<File>> {
 /// # Errors
 /// The object does not exist or cannot be read, or `each` fails.
 pub async fn digest(
-    images: &Images,
+    objects: &ObjectStorage,
     key: &str,
     mut each: impl FnMut(&[u8]) -> anyhow::Result<()>,
 ) -> anyhow::Result<ObjectDigest> {
-    let mut chunks = images.chunks(key).await?;
+    let mut chunks = objects.chunks(key).await?;
     let (mut digest, mut bytes) = (Sha256::new(), 0);
     while let Some(chunk) = chunks.try_next().await? {
         digest.update(&chunk);

@@ -5,9 +5,10 @@ use super::keys;
 use super::manifest::Manifest;
 use super::object_list::{ListEntry, ObjectList, OmitReason, referenced_objects};
 use super::repository::{Repository, check_integrity, digest, image_path, rewind};
-use crate::images::{Images, media_type};
-use anyhow::{Context as _, bail};
+use crate::objects::{ObjectStorage, media_type};
+use anyhow::{Context as _, ensure};
 use futures_util::TryStreamExt as _;
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use tintype_storage::domain::counted::counted;
@@ -52,7 +53,7 @@ impl DamagedParts {
     }
 }
 
-/// Restores a backup into `engine`, which must be empty, and its objects into `images`. Without `images` it only checks the objects
+/// Restores a backup into `engine`, which must be empty, and its objects into `objects`. Without `objects` it only checks the objects
 /// and key files, and collects the damaged ones. `temp_dir` takes unnamed temporary files.
 ///
 /// # Errors
@@ -62,7 +63,7 @@ pub async fn restore(
     manifest: &Manifest,
     engine: Arc<dyn Engine>,
     temp_dir: &Path,
-    images: Option<&Images>,
+    objects: Option<&ObjectStorage>,
     say: &dyn Fn(String),
 ) -> anyhow::Result<RestoreOutcome> {
     say("reading the records".into());
@@ -77,32 +78,10 @@ pub async fn restore(
         ),
         None => None,
     };
-    let mut expected = list.as_ref().map(ObjectList::new).transpose()?;
-    let mut unlisted = None;
-    let loaded = load(&*engine, rewind(&records)?, |entry| {
-        let Some(list) = &mut expected else { return };
-        let outcome = referenced_objects(entry)
-            .map_err(anyhow::Error::new)
-            .and_then(|objects| objects.iter().try_for_each(|it| list.expect(it)));
-        if let Err(error) = outcome {
-            unlisted.get_or_insert(error);
-        }
-    })
-    .with_context(|| format!("the records of the backup {}", manifest.id))?;
-    if let Some(error) = unlisted {
-        return Err(error);
-    }
-    if loaded.summary.records != manifest.record_count {
-        bail!(
-            "the backup {} holds {} records, but its manifest says {}",
-            manifest.id,
-            loaded.summary.records,
-            manifest.record_count
-        );
-    }
+    let loaded = load_records(manifest, &records, list.as_ref(), &*engine)?;
     say("verifying the records".into());
     let report = verify(&Store::new(engine), |_| {})?;
-    let is_check = images.is_none();
+    let is_check = objects.is_none();
     let mut damaged = DamagedParts::default();
     for part in manifest.keys.iter().flatten() {
         match keys::read(repository, &manifest.id, part).await {
@@ -118,7 +97,7 @@ pub async fn restore(
                 Some(OmitReason::Expired) => {}
                 Some(OmitReason::Missing) => missing.push(listed.key),
                 None => {
-                    match restore_object(repository, &listed, images).await {
+                    match restore_object(repository, &listed, objects).await {
                         Err(error) if is_check => damaged.add_object(listed.key, &error),
                         restored => restored?,
                     }
@@ -137,31 +116,63 @@ pub async fn restore(
     })
 }
 
-/// Restores an object into `images`, or else only checks it.
+/// Loads the records into `engine`. Checks that `list` contains each object that they reference.
+fn load_records(
+    manifest: &Manifest,
+    records: &File,
+    list: Option<&File>,
+    engine: &dyn Engine,
+) -> anyhow::Result<LoadOutcome> {
+    let mut expected = list.map(ObjectList::new).transpose()?;
+    let mut unlisted = None;
+    let loaded = load(engine, rewind(records)?, |entry| {
+        let Some(list) = &mut expected else { return };
+        let outcome = referenced_objects(entry)
+            .map_err(anyhow::Error::new)
+            .and_then(|objects| objects.iter().try_for_each(|it| list.expect(it)));
+        if let Err(error) = outcome {
+            unlisted.get_or_insert(error);
+        }
+    })
+    .with_context(|| format!("the records of the backup {}", manifest.id))?;
+    if let Some(error) = unlisted {
+        return Err(error);
+    }
+    ensure!(
+        loaded.summary.records == manifest.record_count,
+        "the backup {} holds {} records, but its manifest says {}",
+        manifest.id,
+        loaded.summary.records,
+        manifest.record_count
+    );
+    Ok(loaded)
+}
+
+/// Restores an object into `objects`, or else only checks it.
 async fn restore_object(
     repository: &Repository,
     listed: &ListEntry,
-    images: Option<&Images>,
+    objects: Option<&ObjectStorage>,
 ) -> anyhow::Result<()> {
     let from = image_path(&listed.key);
     let expected = listed
         .digest
         .as_ref()
         .with_context(|| format!("the list of images has no checksum of {}", listed.key))?;
-    let Some(images) = images else {
+    let Some(objects) = objects else {
         return repository.read(&from, expected, |_| Ok(())).await;
     };
     // A bucket may still hold the object, if only the data directory was lost. It is read, because it may be damaged.
-    let there = images.head(&listed.key).await;
+    let there = objects.head(&listed.key).await;
     if there.is_ok_and(|there| there.size == expected.bytes) {
-        let found = digest(images, &listed.key, |_| Ok(())).await;
+        let found = digest(objects, &listed.key, |_| Ok(())).await;
         if found.is_ok_and(|found| check_integrity(&listed.key, expected, &found).is_ok()) {
             return Ok(());
         }
     }
-    let chunks = repository.images.chunks(&from).await?;
+    let chunks = repository.objects.chunks(&from).await?;
     let kind = media_type(&listed.key);
-    let found = images
+    let found = objects
         .put_stream(&listed.key, kind, chunks.map_err(anyhow::Error::new))
         .await?;
     check_integrity(&from, expected, &found)

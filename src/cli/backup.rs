@@ -72,9 +72,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let temp_dir = repository.temp_dir();
         let records =
             record_source::from_data_dir(&config, &arguments.access, &temp_dir, &say).await?;
-        let images = match arguments.without_images {
+        let objects = match arguments.without_images {
             true => None,
-            false => Some(object_store::open_images_unsigned(&config)?),
+            false => Some(object_store::open_unsigned(&config)?),
         };
         // By default a bucket does not get both the encrypted secrets and their key, because others may read the bucket.
         let is_directory = repository.directory().is_some();
@@ -83,7 +83,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let has_keys = wants_keys && !is_database;
         let contents = Contents {
             data_dir: has_keys.then_some(data_dir.as_path()),
-            images: images.as_ref(),
+            objects: objects.as_ref(),
             kept_since: verify::kept_since(&config),
             records: &records.file,
             taken_at: records.taken_at,

@@ -257,7 +257,7 @@ async fn with_temporary_key(
         _ = stop_signals.next() => Err(anyhow!(interrupted_message(arguments))),
     };
     for upload in uploads {
-        jobs.images.delete(&upload).await?;
+        jobs.objects.delete(&upload).await?;
     }
     api_keys::delete(accounts, &Caller::service(), key.id).await?;
     outcome
@@ -289,11 +289,11 @@ async fn input_urls(
             format!("--input {input} is not a PNG, JPEG, WebP, GIF, HEIC or AVIF image")
         })?;
         let key = format!("uploads/{}.{}", Uuid::new_v4(), kind.extension());
-        jobs.images
+        jobs.objects
             .put(&key, Bytes::from(bytes), kind.mime())
             .await?;
         urls.push(
-            jobs.images
+            jobs.objects
                 .presign(
                     &key,
                     jobs.core.now().to_datetime(),

@@ -19,6 +19,7 @@ const MAX_ERROR_BODY: usize = 64 * 1024;
 
 pub struct HttpClient {
     client: Client,
+    max_bytes: usize,
 }
 
 pub struct Response {
@@ -48,15 +49,15 @@ impl Body {
 }
 
 impl HttpClient {
-    /// Allows every address, because the user chooses the server.
-    pub fn new() -> Result<Self, SetupError> {
+    /// Allows every address, because the user chooses the server. [`send`](Self::send) accepts responses of at most `max_bytes`.
+    pub fn new(max_bytes: usize) -> Result<Self, SetupError> {
         let everywhere = [IpNet::V4(Ipv4Net::default()), IpNet::V6(Ipv6Net::default())];
         let client = Client::new(ClientOptions {
             allow: everywhere.into(),
             user_agent: Some(HeaderValue::from_static(USER_AGENT)),
             ..ClientOptions::default()
         })?;
-        Ok(Self { client })
+        Ok(Self { client, max_bytes })
     }
 
     /// `GET` a body of any length, and pass each chunk to `each`. Returns an error response.
@@ -91,7 +92,7 @@ impl HttpClient {
         }))
     }
 
-    /// Sends a request and reads a response of at most `max_bytes`.
+    /// Sends a request and reads the whole response.
     ///
     /// # Errors
     /// There is no complete response. The error contains neither key nor body. See [`did_not_arrive`].
@@ -102,7 +103,6 @@ impl HttpClient {
         key: Option<&str>,
         body: Option<Body>,
         idempotency_key: Option<&str>,
-        max_bytes: usize,
     ) -> anyhow::Result<Response> {
         let url = parse(url)?;
         let mut headers = HeaderMap::new();
@@ -126,8 +126,9 @@ impl HttpClient {
             while let Some(chunk) = response.chunk().await? {
                 body.extend_from_slice(&chunk);
                 ensure!(
-                    body.len() <= max_bytes,
-                    "the response is larger than {max_bytes} bytes"
+                    body.len() <= self.max_bytes,
+                    "the response is larger than {} bytes",
+                    self.max_bytes
                 );
             }
             Ok(Response {

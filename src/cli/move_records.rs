@@ -147,8 +147,8 @@ async fn move_all(
     let loaded = load(&*new_store.engine, rewind(&records.file)?, |_| {})?;
     verify_copy(&records, &new_store.engine)?;
     say("verifying the ledger".into());
-    let images = object_store::inspect_images(target)?;
-    let report = verify::check(target, &store, images.as_ref(), false).await?;
+    let objects = object_store::inspect(target)?;
+    let report = verify::check(target, &store, objects.as_ref(), false).await?;
     data_dir_init::check_faults(&report.faults, even_with_faults)?;
     if target.storage.url.is_some() {
         // The nodes read the key that encrypts webhook secrets from the database.
@@ -192,7 +192,7 @@ async fn check_secrets(source: &Config, store: &Store) -> anyhow::Result<()> {
 
 /// Refuses a bucket that cannot be written.
 async fn check_bucket(target: &Config) -> anyhow::Result<()> {
-    let bucket = object_store::open_images_unsigned(target)?;
+    let bucket = object_store::open_unsigned(target)?;
     let written = async {
         let probe = Bytes::from_static(b"tintype");
         bucket.put(PROBE_KEY, probe, "text/plain").await?;
@@ -210,10 +210,10 @@ async fn copy_images(
     say: &dyn Fn(String),
 ) -> anyhow::Result<CopyTotals> {
     // The server creates the directory with the first image.
-    let Some(from) = object_store::inspect_images(source)? else {
+    let Some(from) = object_store::inspect(source)? else {
         return Ok(CopyTotals::default());
     };
-    let to = object_store::open_images_unsigned(target)?;
+    let to = object_store::open_unsigned(target)?;
     let kept_since = verify::kept_since(source);
     copy_objects(&records.file, kept_since, &from, &to, say).await
 }

@@ -31,7 +31,7 @@ impl NativeClient {
     /// `base` is the URL without `/api/v1` and without a trailing slash.
     pub fn new(base: &str, key: &str) -> anyhow::Result<Self> {
         Ok(Self {
-            http: HttpClient::new()?,
+            http: HttpClient::new(MAX_RESPONSE)?,
             base: base.to_owned(),
             key: key.to_owned(),
         })
@@ -189,14 +189,7 @@ impl NativeClient {
     ) -> anyhow::Result<Response> {
         let url = format!("{}{path}", self.base);
         self.http
-            .send(
-                method,
-                &url,
-                Some(&self.key),
-                body,
-                idempotency_key,
-                MAX_RESPONSE,
-            )
+            .send(method, &url, Some(&self.key), body, idempotency_key)
             .await
             .map_err(|error| match error.is::<NotSent>() {
                 true => error,

@@ -1,6 +1,6 @@
 //! Checks that the objects that records name exist in the object store, and that images are not damaged.
 
-use crate::images::{Images, upload_key};
+use crate::objects::{ObjectStorage, upload_key};
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use std::collections::{BTreeMap, HashSet};
@@ -112,21 +112,21 @@ impl NamedObjects {
         finished_at >= self.kept_since || self.favourites.contains(&job)
     }
 
-    /// One sentence for each object that is missing or has another length, in the order of the keys. `images`: `None` if there is no
+    /// One sentence for each object that is missing or has another length, in the order of the keys. `objects`: `None` if there is no
     /// object directory. `reads`: also read the images of done jobs, and find damaged ones.
-    pub async fn faults(self, images: Option<&Images>, reads: bool) -> Vec<String> {
+    pub async fn faults(self, objects: Option<&ObjectStorage>, reads: bool) -> Vec<String> {
         let concurrency = if reads { READS } else { LOOKUPS };
         stream::iter(self.objects)
             .map(|(key, object)| async move {
-                let Some(images) = images else {
+                let Some(objects) = objects else {
                     let what = object.what;
                     return Some(format!(
                         "{what}: {key} is missing: there is no object directory"
                     ));
                 };
-                let found = fault(images, &key, &object).await;
+                let found = fault(objects, &key, &object).await;
                 match found.is_none() && reads && object.what == DONE_IMAGE {
-                    true => damage(images, &key).await,
+                    true => damage(objects, &key).await,
                     false => found,
                 }
             })
@@ -137,9 +137,9 @@ impl NamedObjects {
     }
 }
 
-async fn fault(images: &Images, key: &str, object: &NamedObject) -> Option<String> {
+async fn fault(objects: &ObjectStorage, key: &str, object: &NamedObject) -> Option<String> {
     let what = object.what;
-    match (images.head(key).await, object.bytes) {
+    match (objects.head(key).await, object.bytes) {
         (Ok(found), Some(bytes)) if found.size != bytes => Some(format!(
             "{what}: {key} has {} bytes, but its job recorded {bytes}",
             found.size
@@ -149,8 +149,8 @@ async fn fault(images: &Images, key: &str, object: &NamedObject) -> Option<Strin
     }
 }
 
-async fn damage(images: &Images, key: &str) -> Option<String> {
-    let bytes = match images.get(key).await {
+async fn damage(objects: &ObjectStorage, key: &str) -> Option<String> {
+    let bytes = match objects.get(key).await {
         Ok(bytes) => bytes,
         Err(error) => return Some(format!("{DONE_IMAGE}: {error}")),
     };

@@ -78,7 +78,7 @@ impl Operator {
             );
         }
         Ok(Self {
-            http: HttpClient::new()?,
+            http: HttpClient::new(MAX_RESPONSE)?,
             base: base.to_owned(),
             token,
             token_source: token_source.to_owned(),
@@ -271,7 +271,7 @@ impl Operator {
         let body = (!request.is_null()).then(|| Body::json(&request));
         let response = self
             .http
-            .send(method, &url, token, body, idempotency_key, MAX_RESPONSE)
+            .send(method, &url, token, body, idempotency_key)
             .await
             .map_err(|error| self.no_response(error))?;
         self.check_status(&response)

@@ -4,7 +4,8 @@ use super::data_dir_init::{self, DataDirInit, VaultKeySource};
 use super::output::{escape_control_chars, print};
 use super::progress;
 use super::settings::Settings;
-use crate::backup::{Manifest, Repository, SECRETS_KEY, restore, restore_keys};
+use crate::backup::{Manifest, Repository, RestoreOutcome, SECRETS_KEY, restore, restore_keys};
+use crate::config::Config;
 use crate::server::instance_secrets::InstanceSecrets;
 use crate::server::object_store;
 use clap::Args;
@@ -30,45 +31,66 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let config = arguments.settings.load_for_records()?;
-    let data_dir = &config.storage.data_dir;
     let progress = progress::spinner("reading the manifest");
     let say = |message: String| progress.set_message(message);
-    let is_database = config.storage.url.is_some();
-    let (manifest, restored, vault_key) = actix_web::rt::System::new().block_on(async {
-        let repository = Repository::open_existing(&arguments.place)?;
-        let manifest = repository.manifest(arguments.id.as_deref()).await?;
-        let open_images = |is_bucket: bool| {
-            let opens = manifest.images.is_some() && config.storage.objects.is_some() == is_bucket;
-            let open = || object_store::open_images_unsigned(&config);
-            opens.then(open).transpose()
-        };
-        // Wrong settings of a bucket must leave nothing behind. A local directory is inside the data directory.
-        let bucket = open_images(true)?;
-        let init = DataDirInit::begin(&config)?;
-        restore_keys(data_dir, &repository, &manifest).await?;
-        let images = bucket.or(open_images(false)?);
-        let restored = restore(
-            &repository,
-            &manifest,
-            Arc::clone(&init.engine),
-            data_dir,
-            images.as_ref(),
-            &say,
-        )
-        .await?;
-        data_dir_init::check_faults(&restored.report.faults, arguments.even_with_faults)?;
-        let store = Store::new(Arc::clone(&init.engine));
-        let vault_key = VaultKeySource::of(&store).await?;
-        if is_database && vault_key == VaultKeySource::KeyFile && has_secrets_key(&manifest) {
-            // The nodes read the key that encrypts webhook secrets from the database.
-            let secrets = InstanceSecrets::new(&config, true)?;
-            secrets.open_vault(&config, &store).await?;
-        }
-        drop(store);
-        init.finish()?;
-        anyhow::Ok((manifest, restored, vault_key))
-    })?;
+    let restored = restore_all(&arguments, &config, &say);
+    let (manifest, restored, vault_key) = actix_web::rt::System::new().block_on(restored)?;
     progress.finish_and_clear();
+    let text = summary(&config, &manifest, &restored, &vault_key);
+    print(&(text + &data_dir_init::pending_work(&restored.loaded)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn restore_all(
+    arguments: &Arguments,
+    config: &Config,
+    say: &dyn Fn(String),
+) -> anyhow::Result<(Manifest, RestoreOutcome, VaultKeySource)> {
+    let data_dir = &config.storage.data_dir;
+    let repository = Repository::open_existing(&arguments.place)?;
+    let manifest = repository.manifest(arguments.id.as_deref()).await?;
+    let open_objects = |is_bucket: bool| {
+        let opens = manifest.images.is_some() && config.storage.objects.is_some() == is_bucket;
+        let open = || object_store::open_unsigned(config);
+        opens.then(open).transpose()
+    };
+    // Wrong settings of a bucket must leave nothing behind. A local directory is inside the data directory.
+    let bucket = open_objects(true)?;
+    let init = DataDirInit::begin(config)?;
+    restore_keys(data_dir, &repository, &manifest).await?;
+    let objects = bucket.or(open_objects(false)?);
+    let restored = restore(
+        &repository,
+        &manifest,
+        Arc::clone(&init.engine),
+        data_dir,
+        objects.as_ref(),
+        say,
+    )
+    .await?;
+    data_dir_init::check_faults(&restored.report.faults, arguments.even_with_faults)?;
+    let store = Store::new(Arc::clone(&init.engine));
+    let vault_key = VaultKeySource::of(&store).await?;
+    if config.storage.url.is_some()
+        && vault_key == VaultKeySource::KeyFile
+        && has_secrets_key(&manifest)
+    {
+        // The nodes read the key that encrypts webhook secrets from the database.
+        let secrets = InstanceSecrets::new(config, true)?;
+        secrets.open_vault(config, &store).await?;
+    }
+    drop(store);
+    init.finish()?;
+    Ok((manifest, restored, vault_key))
+}
+
+fn summary(
+    config: &Config,
+    manifest: &Manifest,
+    restored: &RestoreOutcome,
+    vault_key: &VaultKeySource,
+) -> String {
+    let (data_dir, is_database) = (&config.storage.data_dir, config.storage.url.is_some());
     let target = match &config.storage.url {
         Some(url) => url.to_string(),
         None => data_dir.display().to_string(),
@@ -88,21 +110,20 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let key = escape_control_chars(key);
         text += &format!("MISSING: {key} was already missing at the time of the backup\n");
     }
-    text += &match vault_key {
+    let advice = match vault_key {
         VaultKeySource::ClusterSecret => format!("{}\n", data_dir_init::CLUSTER_SECRET_ADVICE),
-        VaultKeySource::KeyFile if is_database && !has_secrets_key(&manifest) => format!(
+        VaultKeySource::KeyFile if is_database && !has_secrets_key(manifest) => format!(
             "the backup contains no {SECRETS_KEY}, which decrypts the webhook secrets; copy it to {0}, and start the first node with \
              --data-dir {0}\n",
             data_dir.display()
         ),
-        _ if !is_database && !has_secrets_key(&manifest) => format!(
+        _ if !is_database && !has_secrets_key(manifest) => format!(
             "the backup contains no {SECRETS_KEY}; if there are webhooks, copy it to {} before you start the server\n",
             data_dir.display()
         ),
         VaultKeySource::KeyFile | VaultKeySource::Unused => String::new(),
     };
-    print(&(text + &data_dir_init::pending_work(&restored.loaded)))?;
-    Ok(ExitCode::SUCCESS)
+    text + &advice
 }
 
 fn has_secrets_key(manifest: &Manifest) -> bool {

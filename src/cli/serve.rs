@@ -5,7 +5,7 @@ use super::stop_signal::StopSignals;
 use crate::admin_token::token_file;
 use crate::application::services::AccountService;
 use crate::config::{Config, Listen};
-use crate::images::ImagesError;
+use crate::objects::ObjectError;
 use crate::observability::log;
 use crate::server::{self, Instance, Setup};
 use crate::server::{bootstrap, fd_limits};
@@ -161,12 +161,12 @@ async fn second_signal(stop_signals: &mut StopSignals) {
 }
 
 /// Why the bucket of the images cannot be used now. The start continues, because the bucket may come back.
-async fn probe_bucket(instance: &Instance) -> Option<ImagesError> {
-    let images = &instance.jobs.images;
-    if images.is_local() {
+async fn probe_bucket(instance: &Instance) -> Option<ObjectError> {
+    let objects = &instance.jobs.objects;
+    if objects.is_local() {
         return None;
     }
-    let error = images.probe().await.err()?;
+    let error = objects.probe().await.err()?;
     tracing::warn!(%error, "the bucket cannot be used; /readyz answers 503 until it can");
     Some(error)
 }
@@ -175,7 +175,7 @@ async fn probe_bucket(instance: &Instance) -> Option<ImagesError> {
 async fn print_startup_message(
     accounts: &AccountService,
     metrics: Option<SocketAddr>,
-    bucket_fault: Option<&ImagesError>,
+    bucket_fault: Option<&ObjectError>,
 ) -> anyhow::Result<()> {
     let url = &accounts.settings.public_url;
     let mut text = format!("Tintype {} ", env!("CARGO_PKG_VERSION"));

@@ -6,10 +6,11 @@ use super::output::{escape_control_chars, fault_lines, print};
 use super::settings::Settings;
 use super::{progress, record_source};
 use crate::backup::{
-    ADMIN_TOKEN, DamagedParts, FILE_SIGNING_KEY, Repository, SECRETS_KEY, affected_backups, restore,
+    ADMIN_TOKEN, DamagedParts, FILE_SIGNING_KEY, Manifest, Repository, RestoreOutcome, SECRETS_KEY,
+    affected_backups, restore,
 };
 use crate::config::Config;
-use crate::images::{FileSigningKey, Images};
+use crate::objects::{FileSigningKey, ObjectStorage};
 use crate::server::instance_secrets::InstanceSecrets;
 use crate::server::{StartError, engine, object_store};
 use crate::webhooks::Vault;
@@ -49,9 +50,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let config = arguments.settings.load_for_records()?;
     record_source::require_store(&config)?;
     let store = Store::new(engine::inspect_engine(&config)?);
-    let images = object_store::inspect_images(&config)?;
+    let objects = object_store::inspect(&config)?;
     let system = actix_web::rt::System::new();
-    let report = check(&config, &store, images.as_ref(), arguments.read_images);
+    let report = check(&config, &store, objects.as_ref(), arguments.read_images);
     let Report { counts, mut faults } = system.block_on(report)?;
     faults.extend(system.block_on(secret_faults(&config, &store))?);
     if faults.is_empty() {
@@ -79,18 +80,18 @@ pub struct Report {
 pub async fn check(
     config: &Config,
     store: &Store,
-    images: Option<&Images>,
+    objects: Option<&ObjectStorage>,
     reads_images: bool,
 ) -> anyhow::Result<Report> {
-    let mut objects = NamedObjects::new(store, kept_since(config)).await?;
-    let mut report = verify(store, |job| objects.add_job(job))?;
+    let mut named = NamedObjects::new(store, kept_since(config)).await?;
+    let mut report = verify(store, |job| named.add_job(job))?;
     // A running server may delete an uploaded file at any moment.
     if config.storage.url.is_none() {
-        objects.add_batches_and_uploads(store).await?;
+        named.add_batches_and_uploads(store).await?;
     }
-    let image_count = objects.images;
+    let image_count = named.images;
     let room = MAX_FAULTS.saturating_sub(report.faults.len());
-    let missing = objects.faults(images, reads_images).await;
+    let missing = named.faults(objects, reads_images).await;
     report.faults.extend(missing.into_iter().take(room));
     let counts = [
         counted(report.accounts, "account"),
@@ -166,36 +167,8 @@ pub fn kept_since(config: &Config) -> Timestamp {
 fn run_on_backup(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
     let progress = progress::spinner("reading the manifest");
     let say = |message: String| progress.set_message(message);
-    let temp_dir = tempfile::tempdir().context(NO_TEMP_DIR)?;
-    let (manifest, restored, affected) = actix_web::rt::System::new().block_on(async {
-        let repository = Repository::open_existing(place)?;
-        let manifest = repository.manifest(id).await?;
-        let engine = engine::open_temporary_engine(&temp_dir.path().join("store"));
-        let engine = engine.context(NO_TEMP_DIR)?;
-        let restored = restore(
-            &repository,
-            &manifest,
-            engine.clone(),
-            temp_dir.path(),
-            None,
-            &say,
-        )
-        .await;
-        engine.close();
-        let restored = restored.with_context(|| {
-            format!(
-                "the backup {} cannot be restored; create another with `tintype backup`, and see the others with `tintype backup list`",
-                manifest.id
-            )
-        })?;
-        let keys = restored.damaged.objects.iter().map(|(key, _)| key.as_str());
-        let keys: BTreeSet<&str> = keys.collect();
-        let affected = match keys.is_empty() {
-            true => BTreeMap::new(),
-            false => affected_backups(&repository, &keys, temp_dir.path()).await?,
-        };
-        anyhow::Ok((manifest, restored, affected))
-    })?;
+    let checked = check_backup(place, id, &say);
+    let (manifest, restored, affected) = actix_web::rt::System::new().block_on(checked)?;
     progress.finish_and_clear();
     let mut text = format!(
         "backup {} of {}: {}, {}, {}\n",
@@ -241,4 +214,40 @@ fn run_on_backup(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
     }
     print(&text)?;
     Ok(ExitCode::FAILURE)
+}
+
+/// Also returns which other backups need each damaged object.
+async fn check_backup(
+    place: &str,
+    id: Option<&str>,
+    say: &dyn Fn(String),
+) -> anyhow::Result<(Manifest, RestoreOutcome, BTreeMap<String, Vec<String>>)> {
+    let temp_dir = tempfile::tempdir().context(NO_TEMP_DIR)?;
+    let repository = Repository::open_existing(place)?;
+    let manifest = repository.manifest(id).await?;
+    let engine = engine::open_temporary_engine(&temp_dir.path().join("store"));
+    let engine = engine.context(NO_TEMP_DIR)?;
+    let restored = restore(
+        &repository,
+        &manifest,
+        engine.clone(),
+        temp_dir.path(),
+        None,
+        say,
+    )
+    .await;
+    engine.close();
+    let restored = restored.with_context(|| {
+        format!(
+            "the backup {} cannot be restored; create another with `tintype backup`, and see the others with `tintype backup list`",
+            manifest.id
+        )
+    })?;
+    let keys = restored.damaged.objects.iter().map(|(key, _)| key.as_str());
+    let keys: BTreeSet<&str> = keys.collect();
+    let affected = match keys.is_empty() {
+        true => BTreeMap::new(),
+        false => affected_backups(&repository, &keys, temp_dir.path()).await?,
+    };
+    Ok((manifest, restored, affected))
 }

@@ -2,7 +2,7 @@
 //! does not depend on their size.
 
 use crate::application::services::JobService;
-use crate::images::ImagesError;
+use crate::objects::ObjectError;
 use actix_web::body::{BodyStream, BoxBody, SizedStream};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -21,8 +21,8 @@ pub struct StoredImage(GetResult);
 impl StoredImage {
     /// # Errors
     /// The image is no longer stored, or the object store fails.
-    pub async fn open(jobs: &JobService, key: &str) -> Result<Self, ImagesError> {
-        jobs.images.reader(key).await.map(Self)
+    pub async fn open(jobs: &JobService, key: &str) -> Result<Self, ObjectError> {
+        jobs.objects.reader(key).await.map(Self)
     }
 
     fn base64_length(&self) -> u64 {

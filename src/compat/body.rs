@@ -194,7 +194,7 @@ impl ImageCollector<'_> {
             )));
         }
         let stem = inputs::upload_stem(&self.prefix, number);
-        let upload = StagedUpload::begin(self.generations.images.store(), stem, self.limits);
+        let upload = StagedUpload::begin(self.generations.objects.store(), stem, self.limits);
         self.current = Current::Uploading(Box::new(upload));
         Ok(())
     }

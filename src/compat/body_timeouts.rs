@@ -2,7 +2,7 @@
 
 use super::refusal::{Kind, Refusal};
 use crate::application::settings::Settings;
-use crate::images::FAULT_TARGET;
+use crate::objects::FAULT_TARGET;
 use std::future::Future;
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};

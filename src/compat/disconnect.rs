@@ -4,7 +4,7 @@ use crate::application::services::JobService;
 use actix_web::web::Data;
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use tintype_actors::ports::ImageStore as _;
+use tintype_actors::ports::JobObjects as _;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Job, TransitionError};
 use tintype_storage::store::{EventError, StoreError};
@@ -92,7 +92,7 @@ async fn cancel_unless_ended(
         Ok(Ok(canceled)) => {
             core.system.job_canceled(&canceled);
             // Spawned, so that a hanging object store does not delay the next cancellation.
-            actix_web::rt::spawn(jobs.result_store.forget_inputs(&canceled));
+            actix_web::rt::spawn(jobs.result_store.delete_inputs(&canceled));
             tracing::debug!(%job, "canceled because its caller disconnected");
             Some(CancelOutcome::Canceled)
         }

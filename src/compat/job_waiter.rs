@@ -7,7 +7,7 @@ use super::request_identity::RequestIdentity;
 use crate::application::error;
 use crate::application::jobs::presign;
 use crate::compat::state::CompatState;
-use crate::images::{FAULT_TARGET, ImagesError};
+use crate::objects::{FAULT_TARGET, ObjectError};
 use actix_web::web;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{FailureKind, Job, JobState, ResultImage};
@@ -159,7 +159,7 @@ impl JobWaiter {
     pub async fn open(&mut self, image: &ResultImage) -> Result<StoredImage, Refusal> {
         let opened = StoredImage::open(&self.state.jobs, &image.key).await;
         opened.map_err(|error| {
-            if let ImagesError::NotFound { .. } = error {
+            if let ObjectError::NotFound { .. } = error {
                 // A repeated request must create a new job.
                 self.on_drop = OnDrop::Nothing;
                 let message = "the image of this request is no longer stored";

@@ -2,8 +2,8 @@
 
 use crate::application::error::{Error, ErrorKind, FieldFault, IDEMPOTENCY_KEY};
 use crate::application::input_ingestion::ALL_INPUTS;
-use crate::images::FAULT_TARGET;
 use crate::inputs::UploadFault;
+use crate::objects::FAULT_TARGET;
 use crate::web::body::BodyFault;
 use crate::web::problem::Problem;
 use tintype_storage::domain::json::JsonFault;

@@ -12,7 +12,7 @@ use actix_web::web::Data;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::JobState;
 use tintype_storage::domain::tier::Tier;
-use tintype_storage::store::IdempotentCall;
+use tintype_storage::store::{AcceptedJob, IdempotentCall};
 use tokio::time::Instant;
 
 /// # Errors
@@ -24,83 +24,82 @@ pub fn check_scope(caller: &Payer, tier: Tier, model: &str) -> Result<(), Refusa
     })
 }
 
-/// # Errors
-/// The request is refused. Nothing is stored and nothing is reserved.
-pub async fn submit(
-    state: &Data<CompatState>,
-    caller: &Payer,
-    request: GenerationRequest,
-    attempt: Option<u32>,
-    deadline: Instant,
-) -> Result<JobWaiter, Refusal> {
-    match find_existing(state, caller, &request, attempt).await? {
-        Some(waiter) => Ok(waiter),
-        None => submit_new(state, caller, request, attempt, deadline).await,
-    }
+/// A call whose caller waits for its images.
+pub struct Call<'a> {
+    pub state: &'a Data<CompatState>,
+    pub caller: &'a Payer,
+    /// The attempt of an SDK that numbers them.
+    pub attempt: Option<u32>,
+    pub deadline: Instant,
 }
 
-/// Finds an existing job by idempotency key, a detached job of an identical request, or the job of an earlier attempt.
-///
-/// # Errors
-/// The idempotency key belongs to a different request.
-pub async fn find_existing(
-    state: &Data<CompatState>,
-    caller: &Payer,
-    request: &GenerationRequest,
-    attempt: Option<u32>,
-) -> Result<Option<JobWaiter>, Refusal> {
-    let account = caller.account();
-    let waiter = |job| JobWaiter::new(state, account, job, true);
-    if let Some(used) = request.idempotency() {
-        let call = IdempotentCall::Generation;
-        let first = idempotency::first_use(&state.core, call, account, &used).await?;
-        return Ok(first.map(|id| waiter(JobId(id))));
-    }
-    let Some(identity) = request_identity(caller, request) else {
-        return Ok(None);
-    };
-    let now = state.core.now();
-    let next = || {
-        let detached = state.detached_jobs.take(now, |job| job.key == identity);
-        detached.or_else(|| state.answered_calls.take(identity, attempt?, now))
-    };
-    while let Some(id) = next() {
-        let job = state.core.store.job(account, id).await?;
-        // A failed, canceled or queued job is not reused: a queued one is about to be canceled.
-        let is_usable = job.is_some_and(|job| {
-            matches!(
-                job.state,
-                JobState::Processing { .. } | JobState::Done { .. }
-            )
-        });
-        if is_usable {
-            let mut waiter = waiter(id);
-            waiter.request = Some(identity);
-            waiter.attempt = attempt;
-            return Ok(Some(waiter));
+impl Call<'_> {
+    /// # Errors
+    /// The request is refused. Nothing is stored and nothing is reserved.
+    pub async fn submit(&self, request: GenerationRequest) -> Result<JobWaiter, Refusal> {
+        match self.find_existing(&request).await? {
+            Some(waiter) => Ok(waiter),
+            None => self.submit_new(request).await,
         }
     }
-    Ok(None)
-}
 
-/// # Errors
-/// The request is refused, or an input image is not available.
-pub async fn submit_new(
-    state: &Data<CompatState>,
-    caller: &Payer,
-    request: GenerationRequest,
-    attempt: Option<u32>,
-    deadline: Instant,
-) -> Result<JobWaiter, Refusal> {
-    let identity = request_identity(caller, &request);
-    let (shared, account) = (state.clone(), caller.account());
-    let watch = move |accepted: tintype_storage::store::AcceptedJob| {
-        let mut waiter = JobWaiter::new(&shared, account, accepted.job, accepted.replayed);
-        waiter.request = identity;
-        waiter.attempt = attempt;
-        waiter
-    };
-    Ok(submit_and_watch(&state.generations, caller, request, deadline, watch).await?)
+    /// Finds an existing job by idempotency key, a detached job of an identical request, or the job of an earlier attempt.
+    ///
+    /// # Errors
+    /// The idempotency key belongs to a different request.
+    pub async fn find_existing(
+        &self,
+        request: &GenerationRequest,
+    ) -> Result<Option<JobWaiter>, Refusal> {
+        let (state, account, attempt) = (self.state, self.caller.account(), self.attempt);
+        let waiter = |job| JobWaiter::new(state, account, job, true);
+        if let Some(used) = request.idempotency() {
+            let call = IdempotentCall::Generation;
+            let first = idempotency::first_use(&state.core, call, account, &used).await?;
+            return Ok(first.map(|id| waiter(JobId(id))));
+        }
+        let Some(identity) = request_identity(self.caller, request) else {
+            return Ok(None);
+        };
+        let now = state.core.now();
+        let next = || {
+            let detached = state.detached_jobs.take(now, |job| job.key == identity);
+            detached.or_else(|| state.answered_calls.take(identity, attempt?, now))
+        };
+        while let Some(id) = next() {
+            let job = state.core.store.job(account, id).await?;
+            // A failed, canceled or queued job is not reused: a queued one is about to be canceled.
+            let is_usable = job.is_some_and(|job| {
+                matches!(
+                    job.state,
+                    JobState::Processing { .. } | JobState::Done { .. }
+                )
+            });
+            if is_usable {
+                let mut waiter = waiter(id);
+                waiter.request = Some(identity);
+                waiter.attempt = attempt;
+                return Ok(Some(waiter));
+            }
+        }
+        Ok(None)
+    }
+
+    /// # Errors
+    /// The request is refused, or an input image is not available.
+    pub async fn submit_new(&self, request: GenerationRequest) -> Result<JobWaiter, Refusal> {
+        let identity = request_identity(self.caller, &request);
+        let (shared, account) = (self.state.clone(), self.caller.account());
+        let attempt = self.attempt;
+        let watch = move |accepted: AcceptedJob| {
+            let mut waiter = JobWaiter::new(&shared, account, accepted.job, accepted.replayed);
+            waiter.request = identity;
+            waiter.attempt = attempt;
+            waiter
+        };
+        let generations = &self.state.generations;
+        Ok(submit_and_watch(generations, self.caller, request, self.deadline, watch).await?)
+    }
 }
 
 fn request_identity(caller: &Payer, request: &GenerationRequest) -> Option<RequestIdentity> {

@@ -42,9 +42,8 @@ macro_rules! documented_methods {
     ($($name:ident: $method:ident),+ $(,)?) => {$(
         pub fn $name<F, Args>(self, handler: F, describe: impl Describe) -> Self
         where
-            F: Handler<Args>,
+            F: Handler<Args, Output: Responder + 'static>,
             Args: FromRequest + 'static,
-            F::Output: Responder + 'static,
         {
             self.with(Method::$method, handler, describe)
         }
@@ -72,9 +71,8 @@ impl ApiPath {
     /// `GET`, and `HEAD` except on the operator's paths.
     pub fn get<F, Args>(self, handler: F, describe: impl Describe) -> Self
     where
-        F: Handler<Args>,
+        F: Handler<Args, Output: Responder + 'static>,
         Args: FromRequest + 'static,
-        F::Output: Responder + 'static,
     {
         let path = match self.auth {
             RequiredAuth::None | RequiredAuth::ApiKey => self.route(Method::HEAD, handler.clone()),
@@ -87,9 +85,8 @@ impl ApiPath {
 
     fn with<F, Args>(mut self, method: Method, handler: F, describe: impl Describe) -> Self
     where
-        F: Handler<Args>,
+        F: Handler<Args, Output: Responder + 'static>,
         Args: FromRequest + 'static,
-        F::Output: Responder + 'static,
     {
         self.calls.push(Call {
             method: method.clone(),
@@ -102,9 +99,8 @@ impl ApiPath {
 
     fn route<F, Args>(mut self, method: Method, handler: F) -> Self
     where
-        F: Handler<Args>,
+        F: Handler<Args, Output: Responder + 'static>,
         Args: FromRequest + 'static,
-        F::Output: Responder + 'static,
     {
         self.methods.push(method.clone());
         self.resource = self.resource.on(method, handler);

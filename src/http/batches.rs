@@ -1,8 +1,8 @@
 //! Batches: many requests in one call.
 
 use super::long_poll;
-use crate::api::answers;
 use crate::api::batch_form::Form;
+use crate::api::responses;
 use crate::application::batches::{self, BatchWithProgress};
 use crate::application::caller::Caller;
 use crate::application::core::Core;
@@ -54,7 +54,7 @@ pub async fn list(
     let window = paging::window(&request)?;
     principal.admit()?;
     let page = batches::page_of(&jobs.core, principal.caller.account(), window).await?;
-    Ok(no_store::json(answers::batches(&jobs, page).await))
+    Ok(no_store::json(responses::batches(&jobs, page).await))
 }
 
 /// `GET /batches/{batch_id}`: responds at once, or waits for the end of the batch if the caller asks for it.
@@ -107,7 +107,7 @@ async fn find(
 }
 
 async fn respond(jobs: &JobService, batch: &BatchWithProgress) -> HttpResult {
-    Ok(no_store::json(answers::batch(jobs, batch).await?))
+    Ok(no_store::json(responses::batch(jobs, batch).await?))
 }
 
 /// `GET /batches/{batch_id}/results`: one line per request, in their order.

@@ -3,9 +3,10 @@
 use crate::application::image_views;
 use crate::application::jobs;
 use crate::application::services::JobService;
-use crate::images::{RESULTS, serve};
+use crate::objects::RESULTS;
+use crate::web::file_download::{self, no_such_file};
 use crate::web::image_view::{self, ViewQuery};
-use crate::web::problem::{Code, HttpResult, Problem};
+use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, web};
 use tintype_storage::domain::ids::JobId;
 
@@ -14,13 +15,12 @@ pub async fn show(request: HttpRequest, jobs: web::Data<JobService>) -> HttpResu
     let now = jobs.core.now().to_datetime();
     let ViewQuery { view, rest } = image_view::parse(request.query_string());
     let Some(view) = view else {
-        return Ok(serve::respond(&request, &jobs.images, now).await?);
+        return file_download::respond(&request, &jobs.objects, now).await;
     };
-    let grant = serve::grant(&request, &rest, &jobs.images, now)?;
+    let grant = file_download::grant(&request, &rest, &jobs.objects, now)?;
     // Checked after the signature, so that an unsigned URL reveals nothing.
     let view = view?;
-    let no_image = || Problem::new(Code::NotFound, "there is no such file");
-    let id = job_of(&grant.key).ok_or_else(no_image)?;
+    let id = job_of(&grant.key).ok_or_else(no_such_file)?;
     let bytes = match image_views::find(&jobs, &grant.key, view).await? {
         Some(bytes) => bytes,
         None => {

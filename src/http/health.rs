@@ -40,7 +40,7 @@ pub async fn readyz(jobs: web::Data<JobService>) -> HttpResult {
             ));
         }
     }
-    match jobs.images.probe().await {
+    match jobs.objects.probe().await {
         Ok(()) => Ok(HttpResponse::Ok().json(ProcessStatus {
             status: "ready".into(),
         })),

@@ -1,6 +1,6 @@
 //! The account of the caller: its balance, its ledger, the models it may use, and the key of the call.
 
-use crate::api::answers::models_on_sale;
+use crate::api::responses::models_on_sale;
 use crate::application::core::Core;
 use crate::application::error;
 use crate::application::pause;

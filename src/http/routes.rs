@@ -11,8 +11,8 @@ use super::{
     own_account, status,
 };
 use crate::api::generation::Endpoint;
-use crate::images::serve;
 use crate::web::auth::{Operator, Principal};
+use crate::web::file_download;
 use crate::web::problem::{Code, HttpResult, Problem};
 use crate::web::read_only::read_only;
 use actix_web::http::header;
@@ -89,7 +89,7 @@ pub fn native() -> ApiRouter {
 /// Paths outside both interfaces, which need no credentials.
 pub fn public() -> ApiRouter {
     let paths = [
-        ApiPath::new(RequiredAuth::None, serve::ROUTE)
+        ApiPath::new(RequiredAuth::None, file_download::ROUTE)
             .documented_as("/files/results/{file}")
             .get(files::show, of_files::show),
         ApiPath::new(RequiredAuth::None, "/healthz").get(health::healthz, of_service::healthz),

@@ -1,4 +1,4 @@
-//! Fetches one input image: follows redirects, checks the answer, and streams the body to the object store.
+//! Fetches one input image: follows redirects, checks the response, and streams the body to the object store.
 
 use super::{
     InputImage,
@@ -31,13 +31,13 @@ pub(super) async fn fetch(
 ) -> Result<FetchedImage, Failure> {
     let permit = ingestion.limits.memory.begin_fetch();
     let _permit = ingestion.during(index, Stage::Waiting, permit).await;
-    let answer = follow(ingestion, url).await?;
+    let response = follow(ingestion, url).await?;
     let encoded = |value: &HeaderValue| {
         let value = value.as_bytes().trim_ascii();
         !value.is_empty() && !value.eq_ignore_ascii_case(b"identity")
     };
     // The request asks for no compression. Decoding a compressed body would bypass the byte limit.
-    if answer
+    if response
         .headers
         .get_all(header::CONTENT_ENCODING)
         .iter()
@@ -45,26 +45,26 @@ pub(super) async fn fetch(
     {
         return fault("answered with a compressed body, although the request does not accept one");
     }
-    if let Some(declared) = declared_length(&answer) {
+    if let Some(declared) = declared_length(&response) {
         ingestion.expect(index, declared)?;
     }
-    store_body(ingestion, index, answer).await
+    store_body(ingestion, index, response).await
 }
 
 /// Follows redirects to a `200`. Each target must pass the rules for the first URL, and may not downgrade https to http, because
 /// the caller asked for a fetch that cannot be tampered with.
 async fn follow(ingestion: &Ingestion<'_>, mut url: Url) -> Result<Response, Failure> {
     for hop in 0..=MAX_REDIRECTS {
-        let answer = send(ingestion, &url, hop).await?;
-        let status = answer.status;
+        let response = send(ingestion, &url, hop).await?;
+        let status = response.status;
         if !is_redirect(status) {
             return if status == StatusCode::OK {
-                Ok(answer)
+                Ok(response)
             } else {
                 fault(format!("answered {status}"))
             };
         }
-        let location = answer
+        let location = response
             .headers
             .get(header::LOCATION)
             .map(HeaderValue::as_bytes);
@@ -98,11 +98,11 @@ async fn send(ingestion: &Ingestion<'_>, url: &Url, hop: usize) -> Result<Respon
         header::ACCEPT_ENCODING,
         HeaderValue::from_static("identity"),
     );
-    let answer = ingestion
+    let response = ingestion
         .egress
         .send(Method::GET, url, headers, Bytes::new())
         .await;
-    answer.map_err(|wrong| {
+    response.map_err(|wrong| {
         let when = if hop > 0 { " after a redirect" } else { "" };
         Failure::Entry(format!("could not be fetched{when}: {wrong}"))
     })
@@ -112,8 +112,8 @@ fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
-fn declared_length(answer: &Response) -> Option<u64> {
-    answer
+fn declared_length(response: &Response) -> Option<u64> {
+    response
         .headers
         .get(header::CONTENT_LENGTH)?
         .to_str()
@@ -127,11 +127,11 @@ fn declared_length(answer: &Response) -> Option<u64> {
 async fn store_body(
     ingestion: &Ingestion<'_>,
     index: usize,
-    mut answer: Response,
+    mut response: Response,
 ) -> Result<FetchedImage, Failure> {
-    let memory = ingestion.limits.memory.reserve(declared_length(&answer));
+    let memory = ingestion.limits.memory.reserve(declared_length(&response));
     let _memory = ingestion.during(index, Stage::Waiting, memory).await;
-    let first = sniff(ingestion, index, &mut answer).await?;
+    let first = sniff(ingestion, index, &mut response).await?;
     let Some(kind) = ImageKind::from_bytes(&first) else {
         return fault(if first.is_empty() {
             "is empty"
@@ -155,7 +155,7 @@ async fn store_body(
         upload = ingestion
             .during(index, Stage::Storing, upload.write(chunk))
             .await?;
-        next = read(ingestion, index, &mut answer).await?;
+        next = read(ingestion, index, &mut response).await?;
     }
     let size = header.finish().map_err(damaged)?;
     let size = size
@@ -178,11 +178,11 @@ async fn store_body(
 async fn sniff(
     ingestion: &Ingestion<'_>,
     index: usize,
-    answer: &mut Response,
+    response: &mut Response,
 ) -> Result<BytesMut, Failure> {
     let mut first = BytesMut::new();
     while first.len() < SNIFFED_BYTES
-        && let Some(chunk) = read(ingestion, index, answer).await?
+        && let Some(chunk) = read(ingestion, index, response).await?
     {
         first.extend_from_slice(&chunk);
     }
@@ -192,9 +192,9 @@ async fn sniff(
 async fn read(
     ingestion: &Ingestion<'_>,
     index: usize,
-    answer: &mut Response,
+    response: &mut Response,
 ) -> Result<Option<Bytes>, Failure> {
-    match answer.chunk().await {
+    match response.chunk().await {
         Ok(Some(chunk)) => {
             ingestion.record_bytes(index, chunk.len())?;
             Ok(Some(chunk))

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 const IMAGE_BYTES: u64 = PART_BYTES as u64 + (1 << 20);
 /// The connection buffers of a small image.
 const TRANSIT_BYTES: u64 = 64 * 1024;
-/// Concurrent fetches over all calls. The memory of an image is known only after the answer, so memory does not limit connections
+/// Concurrent fetches over all calls. The memory of an image is known only after the response, so memory does not limit connections
 /// that wait for one; thousands of them would slow down every other call.
 const MAX_FETCHES: u64 = 256;
 

@@ -1,7 +1,7 @@
 //! Opens, lists and changes accounts, deposits money into them, and lists their ledgers and batches.
 
-use crate::api::answers;
 use crate::api::requests::{read, read_once};
+use crate::api::responses;
 use crate::application::accounts;
 use crate::application::batches::page_of;
 use crate::application::core::Core;
@@ -27,7 +27,7 @@ pub async fn open(
     let body = body::read_json(&request, payload, &accounts.settings).await?;
     let (new, key): (NewAccount, _) = read_once(&body, idempotency_key::key(request.headers()))?;
     let opened = accounts::open(&accounts, &caller, new.into(), key).await?;
-    let account = answers::account(&accounts.core, opened.account)?;
+    let account = responses::account(&accounts.core, opened.account)?;
     Ok(creation_response(opened.is_replay).json(account))
 }
 
@@ -35,13 +35,13 @@ pub async fn open(
 pub async fn list(_: OperatorCall, request: HttpRequest, core: Data<Core>) -> HttpResult {
     let window = paging::window(&request)?;
     let page = core.store.accounts(window.limit, window.after).await?;
-    let view = |account| answers::account(&core, account);
+    let view = |account| responses::account(&core, account);
     Ok(HttpResponse::Ok().json(try_listing(page, view)?))
 }
 
 /// `GET /accounts/{account_id}`
 pub async fn show(of: OfAccount, core: Data<Core>) -> HttpResult {
-    Ok(HttpResponse::Ok().json(answers::account(&core, of.account)?))
+    Ok(HttpResponse::Ok().json(responses::account(&core, of.account)?))
 }
 
 /// `PATCH /accounts/{account_id}`
@@ -53,7 +53,7 @@ pub async fn change(
 ) -> HttpResult {
     let body = body::read_json(&request, payload, &accounts.settings).await?;
     let account = accounts::change(&accounts, &caller, of.account.id, read(&body)?).await?;
-    Ok(HttpResponse::Ok().json(answers::account(&accounts.core, account)?))
+    Ok(HttpResponse::Ok().json(responses::account(&accounts.core, account)?))
 }
 
 /// `GET /accounts/{account_id}/transactions`
@@ -80,5 +80,5 @@ pub async fn deposit(
 pub async fn batches(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let window = paging::window(&request)?;
     let page = page_of(&jobs.core, of.account.id, window).await?;
-    Ok(HttpResponse::Ok().json(answers::batches(&jobs, page).await))
+    Ok(HttpResponse::Ok().json(responses::batches(&jobs, page).await))
 }

@@ -1,6 +1,6 @@
 //! The delivery log: lists deliveries with their attempts, and redelivers.
 
-use crate::api::{answers, requests};
+use crate::api::{requests, responses};
 use crate::application::core::Core;
 use crate::application::deliveries;
 use crate::application::settings::Settings;
@@ -22,13 +22,13 @@ pub async fn list_of_account(of: OfAccount, request: HttpRequest, core: Data<Cor
 
 /// `GET /deliveries/{delivery_id}`
 pub async fn show(of: OfDelivery, core: Data<Core>) -> HttpResult {
-    Ok(HttpResponse::Ok().json(answers::delivery(&core, of.delivery).await?))
+    Ok(HttpResponse::Ok().json(responses::delivery(&core, of.delivery).await?))
 }
 
 /// `POST /deliveries/{delivery_id}/redeliver`
 pub async fn redeliver(of: OfDelivery, core: Data<Core>) -> HttpResult {
     let delivery = deliveries::redeliver(&core, &of.caller, of.delivery.id).await?;
-    Ok(HttpResponse::Accepted().json(answers::delivery(&core, delivery).await?))
+    Ok(HttpResponse::Accepted().json(responses::delivery(&core, delivery).await?))
 }
 
 /// `POST /webhooks/{webhook_id}/redeliver`: redelivers failed deliveries created in a time range, newest first. One call scans a bounded

@@ -1,6 +1,6 @@
 //! Lists the jobs of all accounts.
 
-use crate::api::answers;
+use crate::api::responses;
 use crate::application::job_filter::JobFilter;
 use crate::application::job_list;
 use crate::application::services::JobService;
@@ -36,7 +36,10 @@ pub async fn list(
     jobs: web::Data<JobService>,
 ) -> HttpResult {
     let page = page(&request, &jobs).await?;
-    let records = page.items.iter().map(|job| answers::listed_job(&jobs, job));
+    let records = page
+        .items
+        .iter()
+        .map(|job| responses::listed_job(&jobs, job));
     let data = join_all(records)
         .await
         .into_iter()

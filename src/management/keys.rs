@@ -1,7 +1,7 @@
 //! Creates, lists, changes, rotates and deletes API keys.
 
-use crate::api::answers;
 use crate::api::requests::{read, read_optional, read_requiring};
+use crate::api::responses;
 use crate::application::api_keys;
 use crate::application::services::AccountService;
 use crate::web::access::{OfAccount, OfKey};
@@ -27,7 +27,7 @@ pub async fn create(
     let guard = core.locks.operator.lock().await?;
     let issued = api_keys::issue(core, guard, &of.caller, account, shape, |_| Vec::new());
     let (text, key) = issued.await?;
-    Ok(HttpResponse::Created().json(answers::api_key(&accounts, key, Some(text)).await?))
+    Ok(HttpResponse::Created().json(responses::api_key(&accounts, key, Some(text)).await?))
 }
 
 /// `GET /accounts/{account_id}/keys`
@@ -41,13 +41,13 @@ pub async fn list(
     let page = store
         .keys_of(of.account.id, window.limit, window.after)
         .await?;
-    let keys = answers::api_keys(&accounts, of.account.id, page).await?;
+    let keys = responses::api_keys(&accounts, of.account.id, page).await?;
     Ok(HttpResponse::Ok().json(keys))
 }
 
 /// `GET /keys/{key_id}`
 pub async fn show(of: OfKey, accounts: Data<AccountService>) -> HttpResult {
-    Ok(HttpResponse::Ok().json(answers::api_key(&accounts, of.key, None).await?))
+    Ok(HttpResponse::Ok().json(responses::api_key(&accounts, of.key, None).await?))
 }
 
 /// `PATCH /keys/{key_id}`
@@ -59,7 +59,7 @@ pub async fn change(
 ) -> HttpResult {
     let body = body::read_json(&request, payload, &accounts.settings).await?;
     let key = api_keys::change(&accounts, &of.caller, of.key.id, read(&body)?).await?;
-    Ok(HttpResponse::Ok().json(answers::api_key(&accounts, key, None).await?))
+    Ok(HttpResponse::Ok().json(responses::api_key(&accounts, key, None).await?))
 }
 
 /// `POST /keys/{key_id}/rotate`: issues a new text for the key. The old text stays valid for some hours.
@@ -73,7 +73,7 @@ pub async fn rotate(
     let rotation: Rotation = read_optional(body.as_deref())?;
     let rotated = api_keys::rotate(&accounts, &of.caller, of.key.id, rotation.overlap());
     let (text, key) = rotated.await?;
-    Ok(HttpResponse::Ok().json(answers::api_key(&accounts, key, Some(text)).await?))
+    Ok(HttpResponse::Ok().json(responses::api_key(&accounts, key, Some(text)).await?))
 }
 
 /// `DELETE /keys/{key_id}`

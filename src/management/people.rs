@@ -1,7 +1,7 @@
 //! Invites, changes, signs out and removes the people of an account, who sign in to the panel.
 
-use crate::api::answers;
 use crate::api::requests::{read, read_optional};
+use crate::api::responses;
 use crate::application::core::Core;
 use crate::application::people;
 use crate::application::settings::Settings;
@@ -25,7 +25,7 @@ pub async fn list(
     let page = store
         .people_of(of.account.id, window.limit, window.after)
         .await?;
-    let view = |person| answers::person(&core, &settings, &person, None);
+    let view = |person| responses::person(&core, &settings, &person, None);
     Ok(HttpResponse::Ok().json(listing(page, view)))
 }
 
@@ -35,7 +35,7 @@ pub async fn show(
     core: Data<Core>,
     settings: Data<Settings>,
 ) -> HttpResult {
-    Ok(HttpResponse::Ok().json(answers::person(&core, &settings, &person, None)))
+    Ok(HttpResponse::Ok().json(responses::person(&core, &settings, &person, None)))
 }
 
 /// `POST /accounts/{account_id}/people`
@@ -49,7 +49,7 @@ pub async fn invite(
     let body = body::read_json(&request, payload, &settings).await?;
     let InvitePerson { email, role } = read(&body)?;
     let invited = people::invite(&core, &of.caller, of.account.id, email, role).await?;
-    let view = answers::person(&core, &settings, &invited.person, Some(&invited.token));
+    let view = responses::person(&core, &settings, &invited.person, Some(&invited.token));
     Ok(HttpResponse::Created().json(view))
 }
 
@@ -68,7 +68,7 @@ pub async fn invite_again(
     let (account, id) = (person.account, person.id);
     let revoke = again.revoke.unwrap_or(false);
     let invited = people::invite_again(&core, &of.caller, account, id, revoke).await?;
-    let view = answers::person(&core, &settings, &invited.person, Some(&invited.token));
+    let view = responses::person(&core, &settings, &invited.person, Some(&invited.token));
     Ok(HttpResponse::Ok().json(view))
 }
 
@@ -87,7 +87,7 @@ pub async fn change(
     let PersonChange { role } = read(&body)?;
     let (account, id) = (person.account, person.id);
     let person = people::change_role(&core, &caller, account, id, role).await?;
-    Ok(HttpResponse::Ok().json(answers::person(&core, &settings, &person, None)))
+    Ok(HttpResponse::Ok().json(responses::person(&core, &settings, &person, None)))
 }
 
 /// `DELETE /accounts/{account_id}/people/{person_id}`: also ends their sessions at once.

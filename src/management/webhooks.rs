@@ -1,6 +1,6 @@
 //! Registers, lists, changes, deletes and tests webhooks, and rotates their secrets.
 
-use crate::api::{answers, requests};
+use crate::api::{requests, responses};
 use crate::application::core::Core;
 use crate::application::services::WebhookService;
 use crate::application::settings::Settings;
@@ -25,7 +25,7 @@ pub async fn register(
     let body = body::read_json(&request, payload, &settings).await?;
     let new = requests::new_webhook(&webhooks, &body)?;
     let webhook = webhooks::register(&webhooks, &of.caller, of.account.id, new).await?;
-    Ok(HttpResponse::Created().json(answers::webhook(&webhooks, webhook)?))
+    Ok(HttpResponse::Created().json(responses::webhook(&webhooks, webhook)?))
 }
 
 /// `GET /accounts/{account_id}/webhooks`, with their secrets
@@ -39,7 +39,7 @@ pub async fn list(
     let page = store
         .webhook_page(of.account.id, window.limit, window.after)
         .await?;
-    let view = |webhook| answers::webhook(&webhooks, webhook);
+    let view = |webhook| responses::webhook(&webhooks, webhook);
     Ok(HttpResponse::Ok().json(try_listing(page, view)?))
 }
 
@@ -59,7 +59,7 @@ pub async fn list_without_secrets(
 
 /// `GET /webhooks/{webhook_id}`, with its secret
 pub async fn show(of: OfWebhook, webhooks: Data<WebhookService>) -> HttpResult {
-    Ok(HttpResponse::Ok().json(answers::webhook(&webhooks, of.webhook)?))
+    Ok(HttpResponse::Ok().json(responses::webhook(&webhooks, of.webhook)?))
 }
 
 /// `PATCH /webhooks/{webhook_id}`
@@ -73,7 +73,7 @@ pub async fn change(
     let body = body::read_json(&request, payload, &settings).await?;
     let change = requests::webhook_change(&webhooks, &body)?;
     let webhook = webhooks::change(&webhooks, &of.caller, of.webhook.id, change).await?;
-    Ok(HttpResponse::Ok().json(answers::webhook(&webhooks, webhook)?))
+    Ok(HttpResponse::Ok().json(responses::webhook(&webhooks, webhook)?))
 }
 
 /// `DELETE /webhooks/{webhook_id}`
@@ -85,7 +85,7 @@ pub async fn remove(of: OfWebhook, core: Data<Core>) -> HttpResult {
 /// `POST /webhooks/{webhook_id}/rotate-secret`
 pub async fn rotate(of: OfWebhook, webhooks: Data<WebhookService>) -> HttpResult {
     let webhook = webhooks::rotate_secret(&webhooks, &of.caller, of.webhook.id).await?;
-    Ok(HttpResponse::Ok().json(answers::webhook(&webhooks, webhook)?))
+    Ok(HttpResponse::Ok().json(responses::webhook(&webhooks, webhook)?))
 }
 
 /// `POST /webhooks/{webhook_id}/test`: sends a test delivery.
@@ -97,6 +97,6 @@ pub async fn test(of: OfWebhook, core: Data<Core>) -> HttpResult {
 /// `POST /operator-webhook/test`: sends a test event to the webhook of the configuration.
 pub async fn test_operator(OperatorCall(caller): OperatorCall, core: Data<Core>) -> HttpResult {
     let delivery = operator_events::test(&core, &caller).await?;
-    let answer = Delivery::new(delivery, Vec::new()).with_event(Some(&EventSubject::Test));
-    Ok(HttpResponse::Accepted().json(answer))
+    let response = Delivery::new(delivery, Vec::new()).with_event(Some(&EventSubject::Test));
+    Ok(HttpResponse::Accepted().json(response))
 }

@@ -3,7 +3,7 @@
 //! The HTTP library logs an error for each malformed request; this layer counts these and logs the count once a second. Of the object
 //! store's errors it logs the first of each second and counts the others.
 
-use crate::images::FAULT_TARGET;
+use crate::objects::FAULT_TARGET;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tracing::field::{Field, Visit};

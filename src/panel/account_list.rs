@@ -1,7 +1,7 @@
 //! The accounts of the operator's pages: searched, sorted, and with the names that are not unique.
 
 use super::overview::is_low;
-use crate::api::answers;
+use crate::api::responses;
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
 use crate::application::settings::Settings;
@@ -81,7 +81,7 @@ pub async fn list(
         data.push(AccountListItem {
             shares_name: names.get(&account.name).is_some_and(|count| *count > 1),
             low: account.active && is_low(&settings, &account),
-            account: answers::account(&core, account)?,
+            account: responses::account(&core, account)?,
         });
     }
     Ok(HttpResponse::Ok().json(Listing::of(data, next)))

@@ -3,7 +3,7 @@
 use super::zip_archive::ZipArchive;
 use crate::api::file_names::FileNames;
 use crate::application::services::JobService;
-use crate::images::{FAULT_TARGET, ImagesError};
+use crate::objects::{FAULT_TARGET, ObjectError};
 use crate::web::batch_lines::Jobs;
 use actix_web::HttpResponse;
 use actix_web::rt;
@@ -98,13 +98,13 @@ async fn add(
     let Some(image) = job.result_image() else {
         return Ok(true);
     };
-    let unreadable = |error: ImagesError| {
+    let unreadable = |error: ObjectError| {
         tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "could not read an image");
         Stop::Failed(io::Error::other(error.to_string()))
     };
-    let mut chunks = match jobs.images.chunks(&image.key).await {
+    let mut chunks = match jobs.objects.chunks(&image.key).await {
         Ok(chunks) => chunks,
-        Err(ImagesError::NotFound { .. }) => return Ok(false),
+        Err(ObjectError::NotFound { .. }) => return Ok(false),
         Err(error) => return Err(unreadable(error)),
     };
     let extension = image.key.rsplit_once('.').map_or("png", |(_, it)| it);

@@ -1,16 +1,16 @@
 //! Batches: list, show, cancel, submit from a file, and download.
 
 use super::{batch_images, payer};
-use crate::api::answers;
 use crate::api::batch_form::{self, Form};
 use crate::api::batch_table::{self, Lines, TableFault};
+use crate::api::responses;
 use crate::application::batches::{self, BatchWithProgress};
 use crate::application::caller::check_active;
 use crate::application::core::Core;
 use crate::application::error::{Error, ErrorKind};
 use crate::application::services::{AccountService, GenerationService, JobService};
 use crate::application::submit_batch;
-use crate::images::FAULT_TARGET;
+use crate::objects::FAULT_TARGET;
 use crate::request_text::{self, RequestTextError};
 use crate::web::access::{OfAccount, path_segment};
 use crate::web::batch_call::{self, MAX_BODY_BYTES};
@@ -49,7 +49,7 @@ pub async fn list(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -
     let page = batches::page_of(&jobs.core, of.account.id, window).await?;
     let canceled = page.items.iter().map(|(_, it)| it.canceled_at.is_some());
     let canceled: Vec<bool> = canceled.collect();
-    let listing = answers::batches(&jobs, page).await;
+    let listing = responses::batches(&jobs, page).await;
     let batches = listing.data.into_iter().zip(canceled);
     Ok(HttpResponse::Ok().json(Listing {
         data: batches
@@ -75,10 +75,10 @@ pub async fn show(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -
     // A delivery has the id of its job or batch.
     let delivery = core.store.delivery(DeliveryId(found.0.id.0)).await?;
     Ok(HttpResponse::Ok().json(BatchWithDelivery {
-        batch: answers::batch(&jobs, &found).await?,
+        batch: responses::batch(&jobs, &found).await?,
         is_canceled: found.1.canceled_at.is_some(),
         delivery: match delivery {
-            Some(delivery) => Some(answers::delivery(core, delivery).await?),
+            Some(delivery) => Some(responses::delivery(core, delivery).await?),
             None => None,
         },
     }))
@@ -88,7 +88,7 @@ pub async fn show(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -
 pub async fn cancel(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (batch, _) = find(&of, &request, &jobs.core).await?;
     let canceled = batches::cancel(&jobs, &of.caller, batch).await?;
-    Ok(HttpResponse::Ok().json(answers::batch(&jobs, &canceled).await?))
+    Ok(HttpResponse::Ok().json(responses::batch(&jobs, &canceled).await?))
 }
 
 /// `POST /batches`: the body is the file, CSV if its type is `text/csv`. With `?dry_run=true` the file is only checked.
@@ -211,7 +211,7 @@ pub(super) async fn input_urls(
     match job.member().map(|it| &it.input_urls) {
         None => Ok(Vec::new()),
         Some(InputUrls::Inline(urls)) => Ok(urls.clone()),
-        Some(InputUrls::Stored(key)) => match request_text::load_urls(&jobs.images, key).await {
+        Some(InputUrls::Stored(key)) => match request_text::load_urls(&jobs.objects, key).await {
             Err(error) if error.is_gone() => Ok(Vec::new()),
             loaded => loaded,
         },
@@ -224,7 +224,7 @@ async fn request_line(jobs: &JobService, job: &Job) -> Result<Vec<u8>, Error> {
         let detail = "a request of the batch could not be read from the object store; try again";
         Error::new(ErrorKind::StorageUnavailable, detail)
     };
-    let text = request_text::of(&jobs.images, &job.prompt).await;
+    let text = request_text::of(&jobs.objects, &job.prompt).await;
     let text = text.map_err(unreadable)?;
     let metadata = text.as_ref().and_then(|it| it.metadata.as_deref());
     let urls = match job.mode {

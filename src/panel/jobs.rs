@@ -2,14 +2,14 @@
 
 use super::batches;
 use super::names::Names;
-use crate::api::answers;
+use crate::api::responses;
 use crate::application::core::Core;
 use crate::application::favourites;
 use crate::application::job_list;
 use crate::application::jobs;
 use crate::application::services::JobService;
-use crate::images::FAULT_TARGET;
 use crate::management;
+use crate::objects::FAULT_TARGET;
 use crate::web::access::{OfAccount, OperatorCall, path_segment};
 use crate::web::job_query;
 use crate::web::paging::Listing;
@@ -27,7 +27,7 @@ pub async fn list_jobs(of: OfAccount, request: HttpRequest, jobs: Data<JobServic
     let mut data = Vec::with_capacity(found.jobs.len());
     for job in &found.jobs {
         data.push(JobListItem {
-            record: answers::listed_job(&jobs, job).await?,
+            record: responses::listed_job(&jobs, job).await?,
             favourite: jobs.core.store.is_favourite(job.account, job.id).await?,
         });
     }
@@ -73,7 +73,7 @@ pub async fn list_all(_: OperatorCall, request: HttpRequest, jobs: Data<JobServi
     let mut data = Vec::with_capacity(page.items.len());
     for job in &page.items {
         data.push(JobWithAccount {
-            record: answers::listed_job(&jobs, job).await?,
+            record: responses::listed_job(&jobs, job).await?,
             account_name: names.account(&jobs.core, job.account)?,
         });
     }
@@ -96,7 +96,7 @@ pub async fn find(of: &OfAccount, request: &HttpRequest, core: &Core) -> Result<
 pub async fn show_job(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let core = &jobs.core;
     let job = find(&of, &request, core).await?;
-    let record = answers::job_record(&jobs, &job).await?;
+    let record = responses::job_record(&jobs, &job).await?;
     let key = core.store.key(job.key).await?;
     let favourite = core.store.is_favourite(job.account, job.id).await?;
     let input_urls = batches::input_urls(&jobs, &job).await.unwrap_or_else(|error| {
@@ -105,7 +105,7 @@ pub async fn show_job(of: OfAccount, request: HttpRequest, jobs: Data<JobService
     });
     Ok(HttpResponse::Ok().json(JobDetails {
         record: match of.caller.is_operator() {
-            true => answers::for_operator(core, &job, record),
+            true => responses::for_operator(core, &job, record),
             false => record,
         },
         key: key.map(|(_, key)| NamedKey {
@@ -143,7 +143,7 @@ struct NamedKey {
 pub async fn cancel(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let id = find(&of, &request, &jobs.core).await?.id;
     let job = jobs::cancel(&jobs, &of.caller, of.account.id, id).await?;
-    Ok(HttpResponse::Ok().json(answers::job_record(&jobs, &job).await?))
+    Ok(HttpResponse::Ok().json(responses::job_record(&jobs, &job).await?))
 }
 
 /// `PUT /jobs/{job_id}/favourite`.

@@ -1,7 +1,7 @@
 //! An API key with its chart data.
 
 use super::{Panel, charts};
-use crate::api::answers;
+use crate::api::responses;
 use crate::application::services::AccountService;
 use crate::web::access::OfKey;
 use crate::web::problem::HttpResult;
@@ -18,7 +18,7 @@ pub async fn show(
     let span = charts::span_param(&request)?;
     let (account, id) = (of.key.account, of.key.id);
     let chart = charts::read(panel, accounts.core.clone(), account, Some(id), span).await?;
-    let mut view = json!(answers::api_key(&accounts, of.key, None).await?);
+    let mut view = json!(responses::api_key(&accounts, of.key, None).await?);
     chart.put_into(&mut view);
     Ok(HttpResponse::Ok().json(view))
 }

@@ -1,8 +1,8 @@
 //! Generates images from the panel: the same checks as a native call, charged to the account's panel key.
 
 use super::payer;
-use crate::api::answers::models_on_sale;
 use crate::api::generation::Endpoint;
+use crate::api::responses::models_on_sale;
 use crate::application::caller::check_active;
 use crate::application::core::Core;
 use crate::application::error::Error;
@@ -10,8 +10,8 @@ use crate::application::pause;
 use crate::application::services::{AccountService, GenerationService};
 use crate::application::settings::Settings;
 use crate::application::submit_generation::{begin, submit_generation};
-use crate::images::FAULT_TARGET;
 use crate::inputs::{self, StagedUpload, StoredUpload, UploadFault};
+use crate::objects::FAULT_TARGET;
 use crate::web::access::{OfAccount, path_segment};
 use crate::web::generation_call::{accepted_response, read};
 use crate::web::problem::{Code, HttpResult, Problem};
@@ -113,7 +113,7 @@ async fn receive(
             "image" if images.len() < MAX_INPUTS => {
                 let stem = inputs::upload_stem(&prefix, images.len());
                 let name = format!("image[{}]", images.len());
-                let upload = StagedUpload::begin(generations.images.store(), stem, &limits);
+                let upload = StagedUpload::begin(generations.objects.store(), stem, &limits);
                 images.push(image(field, upload, &name, &mut bytes_left).await?);
             }
             "image" => {

@@ -1,7 +1,7 @@
 //! The queues of all models, for the operator: waiting jobs and their estimated start.
 
 use super::names::Names;
-use crate::api::answers;
+use crate::api::responses;
 use crate::application::core::Core;
 use crate::application::queue::{self, QueueFilter};
 use crate::application::queue_estimate::QueueEstimates;
@@ -49,7 +49,7 @@ pub async fn list(_: OperatorCall, request: HttpRequest, jobs: Data<JobService>)
     for (position, job) in &found {
         let starts_at = estimates.starts_at(job.tier, *position);
         data.push(QueueRow {
-            record: answers::listed_job(&jobs, job).await?,
+            record: responses::listed_job(&jobs, job).await?,
             account_name: names.account(core, job.account)?,
             position: *position,
             starts_at: starts_at.map(|it| it.to_string()),

@@ -1,7 +1,7 @@
 //! Webhooks and deliveries as only the panel shows them: verified and counted, with the requests that were sent, and the webhook of the
 //! operator.
 
-use crate::api::answers;
+use crate::api::responses;
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
 use crate::application::services::WebhookService;
@@ -128,7 +128,7 @@ const SHOWN: usize = 5;
 pub async fn of_operator(_: OperatorCall, core: Data<Core>) -> HttpResult {
     let mut deliveries = Vec::with_capacity(SHOWN);
     for delivery in core.store.deliveries_of(SERVICE, SHOWN, None).await?.items {
-        deliveries.push(answers::delivery(&core, delivery).await?);
+        deliveries.push(responses::delivery(&core, delivery).await?);
     }
     let webhook = operator_events::webhook(&core);
     Ok(HttpResponse::Ok().json(json!({

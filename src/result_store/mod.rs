@@ -4,7 +4,7 @@ mod check;
 mod kept_inputs;
 
 use crate::image_decoding::RESULT_DECODING;
-use crate::images::{Images, RESULTS};
+use crate::objects::{ObjectStorage, RESULTS};
 use crate::request_text;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -16,7 +16,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 use std::time::Instant;
 use tintype_actors::dispatch::backoff;
-use tintype_actors::ports::{GenerateError, GeneratedImage, ImageStore};
+use tintype_actors::ports::{GenerateError, GeneratedImage, JobObjects, PortFuture};
 use tintype_imaging::ImageKind;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, JobState, PromptText, ResultImage};
@@ -27,7 +27,7 @@ const PUT_TRIES: u32 = 6;
 
 #[derive(Clone)]
 pub struct ResultStore {
-    images: Images,
+    objects: ObjectStorage,
     kept_inputs: Arc<KeptInputs>,
     writers: Writers,
 }
@@ -52,9 +52,9 @@ impl Writers {
 }
 
 impl ResultStore {
-    pub fn new(images: Images, writers: Writers) -> Self {
+    pub fn new(objects: ObjectStorage, writers: Writers) -> Self {
         Self {
-            images,
+            objects,
             kept_inputs: Arc::new(match writers {
                 Writers::One => KeptInputs::default(),
                 Writers::Nodes => KeptInputs::of_node(),
@@ -75,14 +75,14 @@ impl ResultStore {
     }
 
     /// Deletes the inputs that were kept long enough.
-    pub async fn forget_kept_inputs(&self, now: Instant) {
-        remove_inputs(&self.images, self.kept_inputs.due(now)).await;
+    pub async fn delete_kept_inputs(&self, now: Instant) {
+        remove_inputs(&self.objects, self.kept_inputs.due(now)).await;
     }
 }
 
-async fn remove_inputs(images: &Images, keys: Vec<String>) {
+async fn remove_inputs(objects: &ObjectStorage, keys: Vec<String>) {
     for key in keys {
-        if let Err(error) = images.delete(&key).await {
+        if let Err(error) = objects.delete(&key).await {
             tracing::warn!(%key, %error, "could not delete an input of an ended job");
         }
     }
@@ -135,8 +135,8 @@ async fn validate(job: &Job, bytes: Vec<u8>) -> Result<CheckedImage, GenerateErr
     })
 }
 
-async fn keep(
-    images: Images,
+async fn store_image(
+    objects: ObjectStorage,
     writers: Writers,
     job: Job,
     image: GeneratedImage,
@@ -151,7 +151,7 @@ async fn keep(
     };
     let key = writers.key(&job, probed.kind.extension());
     let length = bytes.len() as u64;
-    put(&images, job.id, &key, bytes.into(), probed.kind.mime()).await?;
+    put(&objects, job.id, &key, bytes.into(), probed.kind.mime()).await?;
     Ok(ResultImage {
         key,
         bytes: length,
@@ -163,7 +163,7 @@ async fn keep(
 
 /// Retries, because the image may have cost minutes or money.
 async fn put(
-    images: &Images,
+    objects: &ObjectStorage,
     job: JobId,
     key: &str,
     bytes: Bytes,
@@ -171,7 +171,7 @@ async fn put(
 ) -> Result<(), GenerateError> {
     let mut tries = 0;
     loop {
-        let Err(error) = images.put(key, bytes.clone(), media_type).await else {
+        let Err(error) = objects.put(key, bytes.clone(), media_type).await else {
             return Ok(());
         };
         tries += 1;
@@ -188,22 +188,15 @@ async fn put(
     }
 }
 
-impl ImageStore for ResultStore {
-    fn keep(
-        &self,
-        job: &Job,
-        image: GeneratedImage,
-    ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>> {
-        keep(self.images.clone(), self.writers, job.clone(), image).boxed_local()
+impl JobObjects for ResultStore {
+    fn store_image(&self, job: &Job, image: GeneratedImage) -> PortFuture<ResultImage> {
+        store_image(self.objects.clone(), self.writers, job.clone(), image).boxed_local()
     }
 
-    fn read_prompt(
-        &self,
-        key: String,
-    ) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
-        let images = self.images.clone();
+    fn read_prompt(&self, key: String) -> PortFuture<PromptText> {
+        let objects = self.objects.clone();
         async move {
-            request_text::load(&images, &key).await.map_err(|error| {
+            request_text::load(&objects, &key).await.map_err(|error| {
                 tracing::error!(%key, %error, "could not read the prompt of a job");
                 GenerateError::Storage("the stored request could not be read; try again".into())
             })
@@ -211,18 +204,18 @@ impl ImageStore for ResultStore {
         .boxed_local()
     }
 
-    fn forget_inputs(&self, job: &Job) -> LocalBoxFuture<'static, ()> {
-        let images = self.images.clone();
+    fn delete_inputs(&self, job: &Job) -> LocalBoxFuture<'static, ()> {
+        let objects = self.objects.clone();
         let keys = job.inputs.iter().map(|input| input.key.clone()).collect();
         let keys = self.kept_inputs.defer(keys, Instant::now());
-        async move { remove_inputs(&images, keys).await }.boxed_local()
+        async move { remove_inputs(&objects, keys).await }.boxed_local()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::images::FileSigningKey;
+    use crate::objects::FileSigningKey;
     use std::fs;
     use std::time::Duration;
     use tokio::time::Instant;
@@ -231,34 +224,34 @@ mod tests {
     const JOB: JobId = JobId(Uuid::nil());
 
     /// A store in a directory whose folder of results is a file.
-    fn blocked() -> (tempfile::TempDir, Images) {
+    fn blocked() -> (tempfile::TempDir, ObjectStorage) {
         let dir = tempfile::tempdir().unwrap();
         let key = FileSigningKey::load_or_create(dir.path()).unwrap();
-        let images = Images::open("", dir.path(), "http://localhost", key).unwrap();
+        let objects = ObjectStorage::open("", dir.path(), "http://localhost", key).unwrap();
         fs::write(dir.path().join("objects/results"), "in the way").unwrap();
-        (dir, images)
+        (dir, objects)
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_image_is_stored_despite_a_temporary_store_failure() {
-        let (dir, images) = blocked();
+        let (dir, objects) = blocked();
         let obstacle = dir.path().join("objects/results");
         let clear = async {
             sleep(Duration::from_secs(4)).await;
             fs::remove_file(&obstacle).unwrap();
         };
         let bytes = Bytes::from_static(b"the very image");
-        let put = put(&images, JOB, "results/a.png", bytes.clone(), "image/png");
+        let put = put(&objects, JOB, "results/a.png", bytes.clone(), "image/png");
         let (stored, ()) = tokio::join!(put, clear);
         stored.unwrap();
-        assert_eq!(images.get("results/a.png").await.unwrap(), bytes);
+        assert_eq!(objects.get("results/a.png").await.unwrap(), bytes);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_permanent_store_failure_is_reported_as_a_storage_error() {
-        let (_dir, images) = blocked();
+        let (_dir, objects) = blocked();
         let began = Instant::now();
-        let put = put(&images, JOB, "results/a.png", Bytes::new(), "image/png");
+        let put = put(&objects, JOB, "results/a.png", Bytes::new(), "image/png");
         let error = put.await.unwrap_err();
         assert!(matches!(error, GenerateError::Storage(_)), "{error:?}");
         let took = began.elapsed().as_secs_f64();

@@ -24,8 +24,8 @@ use crate::compat::{self, CompatState, DisconnectSender};
 use crate::config::{self, Config};
 use crate::data_dir;
 use crate::http::{Documents, documents};
-use crate::images::Images;
 use crate::inputs::MemoryBudget;
+use crate::objects::ObjectStorage;
 use crate::observability::metrics::Metrics;
 use crate::observability::traces::{Exporter, JobTraces, TraceSetupError};
 use crate::outgoing_http::USER_AGENT;
@@ -178,8 +178,8 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         let damaged_inputs = Arc::clone(&damaged_inputs);
         Arc::new(move |key| damaged_inputs.add(key))
     };
-    let (images, generators) = (&stores.images, &setup.generators);
-    let backends = backends(config, images, generators, &on_damaged_input)?;
+    let (objects, generators) = (&stores.objects, &setup.generators);
+    let backends = backends(config, objects, generators, &on_damaged_input)?;
     let process = node_process(config, started);
     let traces = trace_exporter(config)?;
     let memory = MemoryBudget::new(config.limits.ingest_bytes);
@@ -218,7 +218,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     let jobs = Data::new(JobService {
         core: Arc::clone(&core),
         settings: Arc::clone(&settings),
-        images: stores.images.clone(),
+        objects: stores.objects.clone(),
         result_store: stores.result_store,
     });
     let webhooks = Data::new(WebhookService {
@@ -231,7 +231,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         settings: Arc::clone(&settings),
         limits,
         egress: clients.egress,
-        images: stores.images,
+        objects: stores.objects,
     });
     let (disconnects, disconnected) = DisconnectSender::new();
     let compat = CompatState::new(&accounts, &jobs, &generations, disconnects);
@@ -261,7 +261,7 @@ struct Stores {
     store: Store,
     clock: Clock,
     secrets: InstanceSecrets,
-    images: Images,
+    objects: ObjectStorage,
     result_store: ResultStore,
     /// The operator's.
     token: config::Secret,
@@ -301,19 +301,19 @@ impl Stores {
         };
         let store = Store::new(engine);
         let secrets = InstanceSecrets::new(config, setup.node.is_some())?;
-        let images = secrets.open_images(config, &setup.public_url)?;
-        images.remove_unfinished_uploads().await?;
+        let objects = secrets.open_objects(config, &setup.public_url)?;
+        objects.remove_unfinished_uploads().await?;
         let writers = match setup.node {
             Some(_) => Writers::Nodes,
             None => Writers::One,
         };
-        let result_store = ResultStore::new(images.clone(), writers);
+        let result_store = ResultStore::new(objects.clone(), writers);
         let token = secrets.admin_token(config)?;
         Ok(Self {
             store,
             clock,
             secrets,
-            images,
+            objects,
             result_store,
             token,
             data_dir_lock,
@@ -373,10 +373,10 @@ fn job_options(
         run_timeout: config.jobs.timeout(),
         backends,
         routes,
-        image_store: Arc::new(stores.result_store.clone()),
+        job_objects: Arc::new(stores.result_store.clone()),
         input_fetcher: Arc::new(BatchInputs {
             egress: clients.egress.clone(),
-            images: stores.images.clone(),
+            objects: stores.objects.clone(),
             catalog: catalog(&config.tiers),
             limits: config.inputs.clone(),
             memory: memory.clone(),
@@ -393,7 +393,7 @@ fn delivery_options(
     DeliveryOptions {
         transport: Arc::new(Sender {
             store: stores.store.clone(),
-            images: stores.images.clone(),
+            objects: stores.objects.clone(),
             vault: vault.clone(),
             egress: clients.webhooks.clone(),
             ungated: clients.ungated.clone(),

@@ -5,7 +5,7 @@ use crate::backends::damaged_inputs::{OnDamagedInput, ReportsDamagedInputs};
 use crate::backends::kinds;
 use crate::catalog::tier_config;
 use crate::config::{Config, Sources, TierBackend, misspelt_variables};
-use crate::images::Images;
+use crate::objects::ObjectStorage;
 use std::collections::HashMap;
 use std::sync::Arc;
 use tintype_actors::backends::{Backend, Route, Routes};
@@ -15,7 +15,7 @@ use tintype_storage::domain::tier::Tier;
 /// Builds the backends and the tiers' routes. Logs a warning for each setting that is valid but suspicious.
 pub fn backends(
     config: &Config,
-    images: &Images,
+    objects: &ObjectStorage,
     generators: &HashMap<String, Arc<dyn Generator>>,
     on_damaged_input: &OnDamagedInput,
 ) -> Result<(Vec<Backend>, Routes), StartError> {
@@ -28,7 +28,7 @@ pub fn backends(
     for (name, backend) in &config.backends {
         let generator = match generators.get(name) {
             Some(replacement) => Arc::clone(replacement),
-            None => kinds::generator(name, backend, images)?,
+            None => kinds::generator(name, backend, objects)?,
         };
         index_of.insert(name.as_str(), backends.len());
         backends.push(Backend {

@@ -1,11 +1,11 @@
 //! The secrets of an instance: stored in its data directory, or derived from the cluster secret that all nodes share.
 
-use super::object_store::open_images;
+use super::object_store;
 use super::start_error::StartError;
 use crate::admin_token;
 use crate::cluster_secret::derive_key;
 use crate::config::{Config, Secret};
-use crate::images::{FileSigningKey, Images};
+use crate::objects::{FileSigningKey, ObjectStorage};
 use crate::webhooks::{Vault, VaultError};
 use tintype_storage::store::Store;
 
@@ -43,14 +43,18 @@ impl InstanceSecrets {
 
     /// # Errors
     /// The object store cannot be used.
-    pub fn open_images(&self, config: &Config, public_url: &str) -> Result<Images, StartError> {
+    pub fn open_objects(
+        &self,
+        config: &Config,
+        public_url: &str,
+    ) -> Result<ObjectStorage, StartError> {
         let signing_key = match self {
             Self::DataDir => FileSigningKey::load_or_create(&config.storage.data_dir)?,
             Self::Cluster(secret) => {
                 FileSigningKey::from_bytes(&derive_key(secret, "file-signing-key"))
             }
         };
-        open_images(config, public_url, signing_key)
+        object_store::open(config, public_url, signing_key)
     }
 
     /// # Errors

@@ -46,7 +46,7 @@ pub(crate) async fn run(
                 .trip("the dispatcher actor or the delivery actor has died");
             return;
         }
-        jobs.images.add_writer_if_stuck();
+        jobs.objects.add_writer_if_stuck();
         log_rate_limit::report();
         maintainer.try_acquire(core).await;
         if core.fail_stop.has_tripped() {
@@ -57,7 +57,7 @@ pub(crate) async fn run(
             note_key_uses(&accounts).await;
         }
         if tick % SWEEP_EVERY == SWEEP_EVERY - 1 {
-            jobs.result_store.forget_kept_inputs(Instant::now()).await;
+            jobs.result_store.delete_kept_inputs(Instant::now()).await;
         }
         if !maintainer.is_this_node() {
             continue;

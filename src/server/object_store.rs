@@ -2,33 +2,33 @@
 
 use super::start_error::StartError;
 use crate::config::Config;
-use crate::images::{FileSigningKey, Images};
+use crate::objects::{FileSigningKey, ObjectStorage};
 
 /// Opens the object store for inspection, without a signing key. `None` if its local directory does not exist.
-pub fn inspect_images(config: &Config) -> Result<Option<Images>, StartError> {
+pub fn inspect(config: &Config) -> Result<Option<ObjectStorage>, StartError> {
     let is_local = config.storage.objects.is_none();
-    if is_local && !Images::local_directory(&config.storage.data_dir).is_dir() {
+    if is_local && !ObjectStorage::local_directory(&config.storage.data_dir).is_dir() {
         return Ok(None);
     }
-    open_images_unsigned(config).map(Some)
+    open_unsigned(config).map(Some)
 }
 
 /// Opens the object store for a command, which signs no URLs and so must create no signing key.
-pub fn open_images_unsigned(config: &Config) -> Result<Images, StartError> {
+pub fn open_unsigned(config: &Config) -> Result<ObjectStorage, StartError> {
     let unused = FileSigningKey::from_bytes(&[0; 32]);
-    open_images(config, &config.public_url(), unused)
+    open(config, &config.public_url(), unused)
 }
 
 /// Opens the object store. `signing_key` signs the URLs of a local directory.
-pub fn open_images(
+pub fn open(
     config: &Config,
     public_url: &str,
     signing_key: FileSigningKey,
-) -> Result<Images, StartError> {
+) -> Result<ObjectStorage, StartError> {
     let storage = &config.storage;
     let objects = storage.objects.as_ref().map(ToString::to_string);
     let objects = objects.unwrap_or_default();
-    Ok(Images::open(
+    Ok(ObjectStorage::open(
         &objects,
         &storage.data_dir,
         public_url,

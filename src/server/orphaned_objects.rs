@@ -2,8 +2,8 @@
 //! and so does an object store that fails to delete. The content of an expired file is one too.
 
 use crate::application::services::JobService;
-use crate::images::{ImagesError, UPLOADS, upload_key};
 use crate::inputs;
+use crate::objects::{ObjectError, UPLOADS, upload_key};
 use crate::request_text;
 use futures_util::TryStreamExt as _;
 use std::collections::HashSet;
@@ -66,7 +66,7 @@ pub const UPLOADED_FILES: ObjectKind = ObjectKind {
 pub enum SweepError {
     /// The object store failed.
     #[error(transparent)]
-    Images(#[from] ImagesError),
+    ObjectStorage(#[from] ObjectError),
     /// The records could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -122,7 +122,7 @@ pub async fn remove(jobs: &JobService, kind: &ObjectKind) -> Result<usize, Sweep
     let millis = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
     let older_than = Timestamp::from_millis(jobs.core.now().millis().saturating_sub(millis));
     let older_than = older_than.to_datetime();
-    let mut objects = jobs.images.list(kind.prefix);
+    let mut objects = jobs.objects.list(kind.prefix);
     let mut removed = 0;
     for _ in 0..kind.max_steps {
         let mut old = HashSet::new();
@@ -136,7 +136,7 @@ pub async fn remove(jobs: &JobService, kind: &ObjectKind) -> Result<usize, Sweep
         }
         let is_last = old.len() < kind.step;
         for key in orphans(jobs, kind, old).await? {
-            jobs.images.delete(&key).await?;
+            jobs.objects.delete(&key).await?;
             removed += 1;
         }
         if is_last {

@@ -2,7 +2,7 @@
 
 use crate::backends::kinds::BackendSetupError;
 use crate::data_dir;
-use crate::images::ImagesError;
+use crate::objects::ObjectError;
 use crate::observability::traces::TraceSetupError;
 use crate::webhooks::VaultError;
 use std::io;
@@ -33,7 +33,7 @@ pub enum StartError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
-    Images(#[from] ImagesError),
+    ObjectStorage(#[from] ObjectError),
     #[error(transparent)]
     Egress(#[from] SetupError),
     #[error(transparent)]

@@ -6,7 +6,7 @@ use crate::application::core::Core;
 use crate::application::services::JobService;
 use crate::application::settings::Settings;
 use crate::application::{favourites, rate_exchange, sessions};
-use crate::images::{ImagesError, THUMBNAILS};
+use crate::objects::{ObjectError, THUMBNAILS};
 use chrono::{DateTime, Utc};
 use tintype_actors::delivery::DeliveryCommand;
 use tintype_storage::engine::Key;
@@ -244,7 +244,7 @@ pub async fn remove_old_images(jobs: &JobService) {
 /// Removes the thumbnails of favourites too: the next view creates them again.
 async fn remove_old_thumbnails(jobs: &JobService) {
     remove_expired(jobs, "thumbnails", async |older_than| {
-        jobs.images.expire(THUMBNAILS, older_than, STEP).await
+        jobs.objects.expire(THUMBNAILS, older_than, STEP).await
     })
     .await;
 }
@@ -253,7 +253,7 @@ async fn remove_old_thumbnails(jobs: &JobService) {
 async fn remove_expired(
     jobs: &JobService,
     what: &str,
-    remove: impl AsyncFn(DateTime<Utc>) -> Result<usize, ImagesError>,
+    remove: impl AsyncFn(DateTime<Utc>) -> Result<usize, ObjectError>,
 ) {
     let Some(age) = jobs.settings.config.results.retention() else {
         return;

@@ -3,9 +3,9 @@
 use super::body;
 use super::problem::{FieldFault, HttpResult, Problem};
 use super::{dry_run, idempotency_key, no_store};
-use crate::api::answers;
 use crate::api::batch::{self, Bounds, ParsedBatch};
 use crate::api::batch_form::Form;
+use crate::api::responses;
 use crate::application::batch_request::BatchRequest;
 use crate::application::blocking::blocking;
 use crate::application::error::{self, Error};
@@ -131,7 +131,7 @@ pub async fn submit(
     if accepted.replayed {
         response.insert_header(idempotency_key::REPLAYED);
     }
-    Ok(response.json(answers::batch(jobs, &batch).await?))
+    Ok(response.json(responses::batch(jobs, &batch).await?))
 }
 
 /// Combines body, headers and query into a request, or lists the faults of all three.

@@ -42,9 +42,8 @@ macro_rules! methods {
     ($($name:ident: $method:ident),+ $(,)?) => {$(
         pub fn $name<F, Args>(self, handler: F) -> Self
         where
-            F: Handler<Args>,
+            F: Handler<Args, Output: Responder + 'static>,
             Args: FromRequest + 'static,
-            F::Output: Responder + 'static,
         {
             self.on(Method::$method, handler)
         }
@@ -55,18 +54,16 @@ impl GuardedResource {
     /// `fallback` responds to all other methods.
     pub fn new<F, Args>(path: Resource, fallback: F) -> Self
     where
-        F: Handler<Args>,
+        F: Handler<Args, Output: Responder + 'static>,
         Args: FromRequest + 'static,
-        F::Output: Responder + 'static,
     {
         Self(path.default_service(web::to(fallback)))
     }
 
     pub fn on<F, Args>(self, method: Method, handler: F) -> Self
     where
-        F: Handler<Args>,
+        F: Handler<Args, Output: Responder + 'static>,
         Args: FromRequest + 'static,
-        F::Output: Responder + 'static,
     {
         let route = web::method(method).to(CatchPanic(handler));
         Self(self.0.route(route))

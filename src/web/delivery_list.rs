@@ -3,7 +3,7 @@
 use super::paging::{self, Window, listing_async};
 use super::problem::{FieldFault, HttpResult, Problem};
 use super::query;
-use crate::api::answers;
+use crate::api::responses;
 use crate::application::core::Core;
 use crate::application::list::filter_page;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -69,7 +69,7 @@ async fn list(
 ) -> HttpResult {
     let window = paging::filtered_window(request, names, |name, value| filter.take(name, value))?;
     let page = read_page(core, filter, window).await?;
-    let view = async |delivery| answers::delivery(core, delivery).await;
+    let view = async |delivery| responses::delivery(core, delivery).await;
     Ok(HttpResponse::Ok().json(listing_async(page, view).await?))
 }
 

@@ -1,7 +1,6 @@
 //! Responses with an entity tag. A client that has the content already gets 304 without it.
 
-use crate::images::serve::is_not_modified;
-use actix_web::http::header::{self, EntityTag};
+use actix_web::http::header::{self, EntityTag, Header as _, IfNoneMatch};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use sha2::{Digest as _, Sha256};
 
@@ -11,6 +10,18 @@ pub fn of<'a>(content: impl IntoIterator<Item = &'a [u8]>) -> String {
         .into_iter()
         .fold(Sha256::new(), Sha256::chain_update);
     hex::encode(&digest.finalize()[..12])
+}
+
+/// Does the caller have the content with this tag?
+pub fn is_not_modified(request: &HttpRequest, tag: &EntityTag) -> bool {
+    if !request.headers().contains_key(header::IF_NONE_MATCH) {
+        return false;
+    }
+    match IfNoneMatch::parse(request) {
+        Ok(IfNoneMatch::Any) => true,
+        Ok(IfNoneMatch::Items(tags)) => tags.iter().any(|known| known.weak_eq(tag)),
+        Err(_) => false,
+    }
 }
 
 /// Responds with 304, or with what `send` makes of a 200.

@@ -3,8 +3,7 @@
 use super::body::BodyFault;
 use super::problem::{Code, Problem};
 use crate::application::error::{Error, ErrorKind, FieldFault};
-use crate::images::{FAULT_TARGET, FileError};
-use actix_web::http::header::{CONTENT_RANGE, HeaderValue};
+use crate::objects::UrlFault;
 
 impl From<ErrorKind> for Code {
     fn from(kind: ErrorKind) -> Self {
@@ -61,28 +60,12 @@ impl From<BodyFault> for Problem {
     }
 }
 
-impl From<FileError> for Problem {
-    fn from(error: FileError) -> Self {
-        let code = match &error {
-            FileError::InvalidSignature => Code::InvalidSignature,
-            FileError::UrlExpired => Code::UrlExpired,
-            FileError::NotFound => Code::NotFound,
-            FileError::Gone => Code::Gone,
-            FileError::RangeNotSatisfiable { .. } => Code::RangeNotSatisfiable,
-            FileError::Storage(cause) => {
-                tracing::error!(target: FAULT_TARGET, error = %cause, "could not read a file");
-                Code::StorageUnavailable
-            }
+impl From<UrlFault> for Problem {
+    fn from(fault: UrlFault) -> Self {
+        let code = match fault {
+            UrlFault::InvalidSignature => Code::InvalidSignature,
+            UrlFault::Expired => Code::UrlExpired,
         };
-        let problem = Problem::new(code, error.to_string());
-        match error {
-            FileError::RangeNotSatisfiable { size } => {
-                match HeaderValue::from_str(&format!("bytes */{size}")) {
-                    Ok(value) => problem.with_header(CONTENT_RANGE, value),
-                    Err(_) => problem,
-                }
-            }
-            _ => problem,
-        }
+        Self::new(code, fault.to_string())
     }
 }

@@ -1,9 +1,8 @@
 //! `?width=` and `?format=` of an image: requests a scaled-down view instead of the original.
 
-use super::entity_tag;
 use super::problem::{FieldFault, Problem};
+use super::{entity_tag, image_headers};
 use crate::application::image_views::{View, ViewFormat, WIDTHS};
-use crate::images::serve::insert_image_headers;
 use actix_web::{HttpRequest, HttpResponse};
 use bytes::Bytes;
 
@@ -81,7 +80,7 @@ pub fn respond(
 ) -> HttpResponse {
     let tag = entity_tag::of([&*bytes]);
     entity_tag::respond(request, tag, cache, |response| {
-        insert_image_headers(response, &view.key(image));
+        image_headers::insert(response, &view.key(image));
         response.body(bytes)
     })
 }

@@ -1,12 +1,12 @@
 //! Sends the image of a job from this host, so that the content security policy of a page can forbid images from other hosts, and the
 //! browser need not reach the bucket.
 
+use super::image_headers;
 use super::image_view::{self, ViewQuery};
 use super::problem::{Code, HttpResult, Problem};
 use crate::application::image_views;
 use crate::application::services::JobService;
-use crate::images::serve::insert_image_headers;
-use crate::images::{FAULT_TARGET, ImagesError};
+use crate::objects::{FAULT_TARGET, ObjectError};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::TryStreamExt as _;
@@ -36,16 +36,16 @@ pub async fn respond(request: &HttpRequest, jobs: &web::Data<JobService>, job: &
             CACHE_FOREVER,
         ));
     }
-    let found = jobs.images.reader(key).await.map_err(to_problem)?;
+    let found = jobs.objects.reader(key).await.map_err(to_problem)?;
     let mut response = HttpResponse::Ok();
     response.insert_header((header::CACHE_CONTROL, CACHE_FOREVER));
-    insert_image_headers(&mut response, key);
+    image_headers::insert(&mut response, key);
     Ok(response.streaming(found.into_stream().map_err(std::io::Error::other)))
 }
 
-fn to_problem(error: ImagesError) -> Problem {
+fn to_problem(error: ObjectError) -> Problem {
     match error {
-        ImagesError::NotFound { .. } => Problem::new(Code::Gone, "retention has deleted the image"),
+        ObjectError::NotFound { .. } => Problem::new(Code::Gone, "retention has deleted the image"),
         error => {
             tracing::error!(target: FAULT_TARGET, %error, "could not read an image");
             Problem::new(

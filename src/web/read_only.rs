@@ -6,9 +6,8 @@ use actix_web::{FromRequest, Handler, Resource, Responder, web};
 /// Routes GET and HEAD to the handler, and refuses all other methods.
 pub fn read_only<F, Args>(resource: Resource, handler: F) -> Resource
 where
-    F: Handler<Args>,
+    F: Handler<Args, Output: Responder + 'static>,
     Args: FromRequest + 'static,
-    F::Output: Responder + 'static,
 {
     resource
         .route(web::get().to(handler.clone()))

@@ -1,7 +1,7 @@
 //! One delivery attempt: builds the body, signs it, and sends it with one POST through the address gate.
 
 use super::vault::{Vault, VaultError};
-use crate::images::Images;
+use crate::objects::ObjectStorage;
 use crate::request_text;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -34,7 +34,7 @@ const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 pub struct Sender {
     pub store: Store,
     /// Signs the download URLs, and holds request texts that were too large for a record.
-    pub images: Images,
+    pub objects: ObjectStorage,
     pub vault: Vault,
     pub egress: Client,
     /// Sends to the operator's webhook, which may have any address.
@@ -110,7 +110,7 @@ async fn attempt(sender: Sender, delivery: Delivery, webhook: Webhook) -> Attemp
     let (round, took, error) = (delivery.round, began.elapsed(), outcome.err());
     let attempt = match exchange.status {
         Some(status) => {
-            Attempt::answered(round, at, took, status, &exchange.body, error.as_deref())
+            Attempt::responded(round, at, took, status, &exchange.body, error.as_deref())
         }
         None => Attempt::broken(round, at, took, error.as_deref().unwrap_or("no answer")),
     };
@@ -245,7 +245,7 @@ async fn event(sender: &Sender, account: AccountId, id: JobId) -> Result<Json, F
     match &job.state {
         JobState::Done { image, .. } => {
             let at = (sender.clock)().to_datetime();
-            let url = sender.images.presign(&image.key, at, sender.url_lifetime);
+            let url = sender.objects.presign(&image.key, at, sender.url_lifetime);
             let url = url.await.map_err(|error| {
                 Fault::Own(format!("the download URL could not be signed: {error}"))
             })?;
@@ -259,7 +259,7 @@ async fn event(sender: &Sender, account: AccountId, id: JobId) -> Result<Json, F
 }
 
 async fn metadata(sender: &Sender, text: &PromptRef) -> Result<Option<Json>, Fault> {
-    let text = request_text::of(&sender.images, text).await;
+    let text = request_text::of(&sender.objects, text).await;
     let text = text
         .map_err(|error| error.to_string())
         .and_then(|text| text.ok_or_else(|| "its object does not exist".into()))

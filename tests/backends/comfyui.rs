@@ -19,7 +19,7 @@ pub fn with(fixture: &Fixture, stub: &Stub, settings: ComfyUiSettings) -> ComfyU
         "comfy",
         &remote(&stub.url()),
         settings,
-        fixture.images.clone(),
+        fixture.objects.clone(),
     )
     .expect("set up")
 }
@@ -235,7 +235,7 @@ fn an_unusable_workflow_is_an_error_at_startup() {
             ..ComfyUiSettings::default()
         };
         let remote = remote("http://127.0.0.1:8188");
-        let error = ComfyUi::new("gpu", &remote, settings, fixture.images.clone());
+        let error = ComfyUi::new("gpu", &remote, settings, fixture.objects.clone());
         let error = error.err().expect("a fault").to_string();
         for word in ["`gpu`", "`workflow_image`", "mine.json", said] {
             assert!(error.contains(word), "{error}");
@@ -249,7 +249,7 @@ fn an_unusable_workflow_is_an_error_at_startup() {
         "gpu",
         &remote("http://127.0.0.1:8188"),
         settings,
-        fixture.images,
+        fixture.objects,
     );
     let error = error.err().expect("a fault").to_string();
     assert!(

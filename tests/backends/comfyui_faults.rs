@@ -315,7 +315,7 @@ fn an_unreachable_server_is_transient() {
         "comfy",
         &remote(&unreachable_url()),
         settings,
-        fixture.images.clone(),
+        fixture.objects.clone(),
     );
     run(async {
         let found = outcome(&generator.expect("set up"), &fixture.task()).await;

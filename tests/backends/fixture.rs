@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
 use tintype::config::Remote;
-use tintype::images::{FileSigningKey, Images};
+use tintype::objects::{FileSigningKey, ObjectStorage};
 use tintype_actors::ports::Progress;
 use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator};
 use tintype_storage::domain::aspect_ratio::AspectRatio;
@@ -22,7 +22,7 @@ const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 pub struct Fixture {
     dir: TempDir,
-    pub images: Images,
+    pub objects: ObjectStorage,
     /// Set to true to simulate a shutdown.
     pub cut_off: watch::Sender<bool>,
 }
@@ -31,10 +31,11 @@ impl Fixture {
     pub fn new() -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let key = FileSigningKey::load_or_create(dir.path()).expect("a key");
-        let images = Images::open("", dir.path(), "http://127.0.0.1:1", key).expect("a store");
+        let objects =
+            ObjectStorage::open("", dir.path(), "http://127.0.0.1:1", key).expect("a store");
         Self {
             dir,
-            images,
+            objects,
             cut_off: watch::channel(false).0,
         }
     }
@@ -65,7 +66,7 @@ impl Fixture {
         let mut task = self.task();
         for (at, bytes) in inputs.iter().enumerate() {
             let key = format!("inputs/{}/{at}", task.job);
-            let stored = self.images.put(&key, bytes.clone().into(), "image/png");
+            let stored = self.objects.put(&key, bytes.clone().into(), "image/png");
             stored.await.expect("stored");
             task.inputs.push(InputImage {
                 key,

@@ -41,7 +41,7 @@ fn the_size_limit_applies_to_the_bytes_sent_and_not_to_the_bytes_received() {
     let fixture = Fixture::new();
     run(async {
         let task = fixture.task_with(&vec![photograph; 3]).await;
-        let fitted = load(&fixture.images, &task, accepts).await.expect("loads");
+        let fitted = load(&fixture.objects, &task, accepts).await.expect("loads");
         let sizes: Vec<usize> = fitted.iter().map(|it| it.bytes.len()).collect();
         assert_eq!(sizes.len(), 3);
         assert!(

@@ -20,7 +20,7 @@ const ENLARGE: &str = "POST /sdapi/v1/extra-single-image";
 
 pub fn with(fixture: &Fixture, stub: &Stub, settings: SdApiSettings) -> SdApi {
     let remote = remote(&stub.url());
-    SdApi::new("webui", &remote, settings, 1, fixture.images.clone()).expect("set up")
+    SdApi::new("webui", &remote, settings, 1, fixture.objects.clone()).expect("set up")
 }
 
 pub fn plain(fixture: &Fixture, stub: &Stub) -> SdApi {
@@ -119,7 +119,7 @@ fn credentials_are_sent_as_basic() {
     let mut remote = remote(&stub.url());
     remote.api_key = Some(Secret::new("user:s3cret"));
     let settings = SdApiSettings::default();
-    let generator = SdApi::new("webui", &remote, settings, 1, fixture.images.clone()).unwrap();
+    let generator = SdApi::new("webui", &remote, settings, 1, fixture.objects.clone()).unwrap();
     run(async {
         assert_outcome(&outcome(&generator, &fixture.task()).await, "image");
     });
@@ -342,7 +342,7 @@ fn server_wide_progress_is_not_read_if_the_server_generates_several_images() {
         &remote(&stub.url()),
         settings,
         2,
-        fixture.images.clone(),
+        fixture.objects.clone(),
     );
     let generator = generator.unwrap();
     stub.hold(0.5);

@@ -223,7 +223,7 @@ fn an_unreachable_server_is_transient() {
         &remote(&unreachable_url()),
         settings,
         1,
-        fixture.images.clone(),
+        fixture.objects.clone(),
     );
     let found = run(async { outcome(&generator.unwrap(), &fixture.task()).await });
     assert_outcome(

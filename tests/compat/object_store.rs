@@ -108,7 +108,7 @@ fn inputs_of_no_live_job_are_swept_once_they_are_old() {
     assert_eq!(sweep(), 0);
     server.generator.release_all();
     waiting.join().unwrap().image();
-    server.forget_kept_inputs();
+    server.delete_kept_inputs();
     server.clock.advance(Duration::from_secs(2 * 86_400));
     assert_eq!(sweep(), 1);
 }

@@ -105,13 +105,13 @@ async fn a_restore_replaces_a_damaged_image_in_the_bucket() {
     std::fs::write(&config, "[storage]\nobjects = \"s3://pictures/live\"\n").unwrap();
     let restore = ["restore", "kept", "--config", "live.toml", "--data-dir"];
     well(&[&restore[..], &["first"]].concat()).await;
-    let images = std::fs::read_dir(s3.dir.path().join("pictures/live/results")).unwrap();
-    let images: Vec<_> = images.map(|it| it.unwrap().path()).collect();
-    assert_eq!(images.len(), 1);
-    let whole = std::fs::read(&images[0]).unwrap();
+    let objects = std::fs::read_dir(s3.dir.path().join("pictures/live/results")).unwrap();
+    let objects: Vec<_> = objects.map(|it| it.unwrap().path()).collect();
+    assert_eq!(objects.len(), 1);
+    let whole = std::fs::read(&objects[0]).unwrap();
     let mut damaged = whole.clone();
     damaged[100] ^= 1;
-    std::fs::write(&images[0], damaged).unwrap();
+    std::fs::write(&objects[0], damaged).unwrap();
     well(&[&restore[..], &["second"]].concat()).await;
-    assert_eq!(std::fs::read(&images[0]).unwrap(), whole);
+    assert_eq!(std::fs::read(&objects[0]).unwrap(), whole);
 }

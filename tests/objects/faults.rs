@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use chrono::Utc;
 use futures_util::future::join_all;
-use tintype::images::{FileSigningKey, Images, ImagesError, RESULTS};
+use tintype::objects::{FileSigningKey, ObjectError, ObjectStorage, RESULTS};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -53,7 +53,7 @@ impl Failing {
         Self { endpoint, requests }
     }
 
-    fn open(&self) -> Images {
+    fn open(&self) -> ObjectStorage {
         let short = [("AWS_TIMEOUT", "300ms")];
         open("s3://pictures", &self.endpoint, &short).unwrap()
     }
@@ -91,7 +91,7 @@ async fn fail(mut socket: TcpStream, fault: Fault, requests: Arc<AtomicUsize>) {
 }
 
 /// An operation, its error, and the number of requests that the store got for it.
-type Outcome = (&'static str, ImagesError, usize);
+type Outcome = (&'static str, ObjectError, usize);
 
 /// Runs every operation concurrently, each against its own failing store.
 async fn try_all(fault: Fault) -> Vec<Outcome> {
@@ -101,16 +101,16 @@ async fn try_all(fault: Fault) -> Vec<Outcome> {
 
 async fn try_one(operation: &'static str, fault: Fault) -> Outcome {
     let failing = Failing::start(fault).await;
-    let images = failing.open();
+    let objects = failing.open();
     let key = "results/a.png";
     let call = async {
         match operation {
-            "put" => images.put(key, Bytes::from("image"), "image/png").await,
-            "get" => images.get(key).await.map(drop),
-            "head" => images.head(key).await.map(drop),
-            "delete" => images.delete(key).await,
-            "probe" => images.probe().await,
-            _ => images.expire(RESULTS, Utc::now(), 10).await.map(drop),
+            "put" => objects.put(key, Bytes::from("image"), "image/png").await,
+            "get" => objects.get(key).await.map(drop),
+            "head" => objects.head(key).await.map(drop),
+            "delete" => objects.delete(key).await,
+            "probe" => objects.probe().await,
+            _ => objects.expire(RESULTS, Utc::now(), 10).await.map(drop),
         }
     };
     let outcome = tokio::time::timeout(PATIENCE, call).await;
@@ -121,7 +121,7 @@ async fn try_one(operation: &'static str, fault: Fault) -> Outcome {
 async fn assert_store_fault(fault: Fault, tries: std::ops::RangeInclusive<usize>) {
     for (operation, error, tried) in try_all(fault).await {
         assert!(
-            matches!(error, ImagesError::Store { .. }),
+            matches!(error, ObjectError::Store { .. }),
             "{operation}: {error}"
         );
         assert!(tries.contains(&tried), "{operation} took {tried} tries");
@@ -166,12 +166,12 @@ async fn address_without_listener() -> String {
 
 #[tokio::test]
 async fn an_unreachable_store_is_an_error() {
-    let images = open("s3://pictures", &address_without_listener().await, &[]).unwrap();
-    let put = images.put("results/a.png", Bytes::new(), "image/png");
+    let objects = open("s3://pictures", &address_without_listener().await, &[]).unwrap();
+    let put = objects.put("results/a.png", Bytes::new(), "image/png");
     let put = tokio::time::timeout(PATIENCE, put).await.unwrap();
-    assert!(matches!(put, Err(ImagesError::Store { .. })), "{put:?}");
+    assert!(matches!(put, Err(ObjectError::Store { .. })), "{put:?}");
     // Presigning a URL does not call the store.
-    let signed = images.presign("results/a.png", Utc::now(), DAY).await;
+    let signed = objects.presign("results/a.png", Utc::now(), DAY).await;
     assert!(signed.is_ok(), "{signed:?}");
 }
 
@@ -183,8 +183,8 @@ async fn without_credentials_the_error_names_the_variables() {
         address_without_listener().await,
     );
     let nowhere = std::path::Path::new("/nonexistent");
-    let images = Images::open_with("s3://pictures", nowhere, "", key, [role]).unwrap();
-    let probe = tokio::time::timeout(PATIENCE, images.probe()).await;
+    let objects = ObjectStorage::open_with("s3://pictures", nowhere, "", key, [role]).unwrap();
+    let probe = tokio::time::timeout(PATIENCE, objects.probe()).await;
     let error = probe.unwrap().unwrap_err();
     assert!(error.reason().contains("no credentials"), "{error:?}");
     let text = error.to_string();
@@ -195,12 +195,12 @@ async fn without_credentials_the_error_names_the_variables() {
 #[tokio::test]
 async fn reading_an_object_that_the_store_has_lost_is_a_not_found_error() {
     let failing = Failing::start(Fault::Answers("404 Not Found")).await;
-    let images = failing.open();
-    let got = images.get("results/a.png").await;
-    assert!(matches!(got, Err(ImagesError::NotFound { .. })), "{got:?}");
-    let head = images.head("results/a.png").await;
+    let objects = failing.open();
+    let got = objects.get("results/a.png").await;
+    assert!(matches!(got, Err(ObjectError::NotFound { .. })), "{got:?}");
+    let head = objects.head("results/a.png").await;
     assert!(
-        matches!(head, Err(ImagesError::NotFound { .. })),
+        matches!(head, Err(ObjectError::NotFound { .. })),
         "{head:?}"
     );
 }
@@ -211,7 +211,7 @@ async fn a_missing_bucket_is_distinguished_from_a_missing_object() {
         // The answer to HEAD has no body in which S3 could give a reason beyond "not found".
         if operation != "head" {
             assert!(
-                matches!(error, ImagesError::MissingBucket { .. }),
+                matches!(error, ObjectError::MissingBucket { .. }),
                 "{operation}: {error}"
             );
         }

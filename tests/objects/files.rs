@@ -5,9 +5,8 @@ use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use bytes::Bytes;
 use chrono::Utc;
-use tintype::images::serve;
-use tintype::images::{FileSigningKey, Images};
-use tintype::web::problem::Problem;
+use tintype::objects::{FileSigningKey, ObjectStorage};
+use tintype::web::file_download;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -17,15 +16,15 @@ const KEY: &str = "results/0198c0de-0000-7000-8000-000000000001.png";
 
 struct Server {
     address: String,
-    images: Images,
+    objects: ObjectStorage,
     handle: ServerHandle,
     _dir: tempfile::TempDir,
 }
 
 /// The route as the service registers it, with its errors.
-async fn file(request: HttpRequest, images: web::Data<Images>) -> HttpResponse {
-    let outcome = serve::respond(&request, &images, Utc::now()).await;
-    outcome.unwrap_or_else(|error| Problem::from(error).render("the-request"))
+async fn file(request: HttpRequest, objects: web::Data<ObjectStorage>) -> HttpResponse {
+    let outcome = file_download::respond(&request, &objects, Utc::now()).await;
+    outcome.unwrap_or_else(|problem| problem.render("the-request"))
 }
 
 impl Server {
@@ -34,11 +33,12 @@ impl Server {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let key = FileSigningKey::load_or_create(dir.path()).unwrap();
-        let images = Images::open("", dir.path(), &format!("http://{address}/"), key).unwrap();
-        let data = web::Data::new(images.clone());
+        let objects =
+            ObjectStorage::open("", dir.path(), &format!("http://{address}/"), key).unwrap();
+        let data = web::Data::new(objects.clone());
         let server = HttpServer::new(move || {
             App::new().app_data(data.clone()).service(
-                web::resource(serve::ROUTE)
+                web::resource(file_download::ROUTE)
                     .route(web::get().to(file))
                     .route(web::head().to(file)),
             )
@@ -52,18 +52,18 @@ impl Server {
         actix_web::rt::spawn(server);
         Self {
             address,
-            images,
+            objects,
             handle,
             _dir: dir,
         }
     }
 
     async fn put(&self, key: &str, bytes: Vec<u8>) -> String {
-        self.images
+        self.objects
             .put(key, Bytes::from(bytes), "image/png")
             .await
             .unwrap();
-        self.images.presign(key, Utc::now(), DAY).await.unwrap()
+        self.objects.presign(key, Utc::now(), DAY).await.unwrap()
     }
 
     /// Sends a raw request target and reads until the server closes.

@@ -9,14 +9,18 @@ mod s3;
 use std::path::Path;
 use std::time::Duration;
 
-use tintype::images::{FileSigningKey, Images, ImagesError};
+use tintype::objects::{FileSigningKey, ObjectError, ObjectStorage};
 
 const ACCESS_KEY: &str = "AKIDEXAMPLE";
 const SECRET_KEY: &str = "a-secret-that-no-message-may-show";
 const DAY: Duration = Duration::from_secs(86_400);
 
 /// Opens `objects` with the credentials of these tests, an endpoint on loopback, and the overrides of `variables`.
-fn open(objects: &str, endpoint: &str, variables: &[(&str, &str)]) -> Result<Images, ImagesError> {
+fn open(
+    objects: &str,
+    endpoint: &str,
+    variables: &[(&str, &str)],
+) -> Result<ObjectStorage, ObjectError> {
     let usual = [
         ("AWS_ACCESS_KEY_ID", ACCESS_KEY),
         ("AWS_SECRET_ACCESS_KEY", SECRET_KEY),
@@ -28,7 +32,7 @@ fn open(objects: &str, endpoint: &str, variables: &[(&str, &str)]) -> Result<Ima
         .chain(variables)
         .map(|(name, value)| (name.to_string(), value.to_string()));
     let key = FileSigningKey::from_bytes(&[7; 32]);
-    Images::open_with(objects, Path::new("/nonexistent"), "", key, variables)
+    ObjectStorage::open_with(objects, Path::new("/nonexistent"), "", key, variables)
 }
 
 /// A plain client: no credentials, no proxy.

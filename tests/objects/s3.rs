@@ -9,7 +9,7 @@ use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutMultipartOptions, PutPayload};
 use s3s::auth::SimpleAuth;
 use s3s::service::S3ServiceBuilder;
-use tintype::images::{Images, ImagesError, RESULTS};
+use tintype::objects::{ObjectError, ObjectStorage, RESULTS};
 use tokio::net::TcpListener;
 
 use super::{ACCESS_KEY, DAY, Duration, SECRET_KEY, http, open};
@@ -44,7 +44,7 @@ impl S3 {
         Self { endpoint, dir }
     }
 
-    fn open(&self, objects: &str) -> Images {
+    fn open(&self, objects: &str) -> ObjectStorage {
         open(objects, &self.endpoint, &[]).unwrap()
     }
 
@@ -57,8 +57,10 @@ async fn status(url: &str) -> u16 {
     http().get(url).send().await.unwrap().status().as_u16()
 }
 
-async fn keys(images: &Images, prefix: &str) -> Vec<String> {
-    let listed = images.list(prefix).map_ok(|meta| meta.location.to_string());
+async fn keys(objects: &ObjectStorage, prefix: &str) -> Vec<String> {
+    let listed = objects
+        .list(prefix)
+        .map_ok(|meta| meta.location.to_string());
     let mut keys: Vec<_> = listed.try_collect().await.unwrap();
     keys.sort();
     keys
@@ -67,23 +69,23 @@ async fn keys(images: &Images, prefix: &str) -> Vec<String> {
 #[tokio::test]
 async fn objects_are_written_read_listed_and_deleted_below_the_prefix() {
     let s3 = S3::start().await;
-    for (objects, prefix) in [("s3://pictures", ""), ("s3://pictures/a/b/", "a/b/")] {
-        let images = s3.open(objects);
-        images.probe().await.unwrap();
+    for (address, prefix) in [("s3://pictures", ""), ("s3://pictures/a/b/", "a/b/")] {
+        let objects = s3.open(address);
+        objects.probe().await.unwrap();
         let image = Bytes::from_static(b"image");
         for key in [KEY, "results/b c.png", "inputs/größe/0"] {
-            images.put(key, image.clone(), "image/png").await.unwrap();
-            assert!(s3.has(&format!("{prefix}{key}")), "{objects} {key}");
-            assert_eq!(images.get(key).await.unwrap(), image);
-            assert_eq!(images.head(key).await.unwrap().size, 5);
+            objects.put(key, image.clone(), "image/png").await.unwrap();
+            assert!(s3.has(&format!("{prefix}{key}")), "{address} {key}");
+            assert_eq!(objects.get(key).await.unwrap(), image);
+            assert_eq!(objects.head(key).await.unwrap().size, 5);
         }
-        assert_eq!(keys(&images, "results").await, [KEY, "results/b c.png"]);
-        images.delete(KEY).await.unwrap();
-        images.delete(KEY).await.unwrap();
+        assert_eq!(keys(&objects, "results").await, [KEY, "results/b c.png"]);
+        objects.delete(KEY).await.unwrap();
+        objects.delete(KEY).await.unwrap();
         assert!(!s3.has(&format!("{prefix}{KEY}")));
-        let missing = images.get(KEY).await;
+        let missing = objects.get(KEY).await;
         assert!(
-            matches!(missing, Err(ImagesError::NotFound { .. })),
+            matches!(missing, Err(ObjectError::NotFound { .. })),
             "{missing:?}"
         );
     }
@@ -92,12 +94,12 @@ async fn objects_are_written_read_listed_and_deleted_below_the_prefix() {
 #[tokio::test]
 async fn a_presigned_address_works_without_credentials_and_for_that_object_alone() {
     let s3 = S3::start().await;
-    let images = s3.open("s3://pictures/tintype");
+    let objects = s3.open("s3://pictures/tintype");
     let other = KEY.replace("0001", "0002");
     for key in [KEY, other.as_str(), "results/a b ü.png"] {
         let bytes = Bytes::from(key.to_owned());
-        images.put(key, bytes, "image/png").await.unwrap();
-        let url = images.presign(key, Utc::now(), DAY).await.unwrap();
+        objects.put(key, bytes, "image/png").await.unwrap();
+        let url = objects.presign(key, Utc::now(), DAY).await.unwrap();
         assert!(!url.contains(SECRET_KEY));
         let answer = http().get(&url).send().await.unwrap();
         assert_eq!(answer.status(), 200, "{key}");
@@ -109,7 +111,7 @@ async fn a_presigned_address_works_without_credentials_and_for_that_object_alone
         );
         assert_eq!(answer.text().await.unwrap(), key);
     }
-    let url = images.presign(KEY, Utc::now(), DAY).await.unwrap();
+    let url = objects.presign(KEY, Utc::now(), DAY).await.unwrap();
     let (unsigned, signature) = url.split_once("X-Amz-Signature=").unwrap();
     let flipped = if signature.starts_with('0') { "1" } else { "0" };
     for (what, changed) in [
@@ -138,13 +140,13 @@ async fn a_presigned_address_works_without_credentials_and_for_that_object_alone
 #[tokio::test]
 async fn a_presigned_address_expires() {
     let s3 = S3::start().await;
-    let images = s3.open("s3://pictures");
-    images
+    let objects = s3.open("s3://pictures");
+    objects
         .put(KEY, Bytes::from_static(b"x"), "image/png")
         .await
         .unwrap();
     let second = Duration::from_secs(1);
-    let url = images.presign(KEY, Utc::now(), second).await.unwrap();
+    let url = objects.presign(KEY, Utc::now(), second).await.unwrap();
     for _ in 0..100 {
         match status(&url).await {
             403 => return,
@@ -158,13 +160,13 @@ async fn a_presigned_address_expires() {
 #[tokio::test]
 async fn a_streamed_upload_arrives_below_the_prefix_with_its_type() {
     let s3 = S3::start().await;
-    let images = s3.open("s3://pictures/tintype");
+    let objects = s3.open("s3://pictures/tintype");
     let options = PutMultipartOptions {
-        attributes: images.attributes("inputs/job/0", "image/webp"),
+        attributes: objects.attributes("inputs/job/0", "image/webp"),
         ..PutMultipartOptions::default()
     };
     let location = Path::parse("inputs/job/0").unwrap();
-    let store = images.store();
+    let store = objects.store();
     let mut upload = store.put_multipart_opts(&location, options).await.unwrap();
     let part = vec![7; 5 * 1_024 * 1_024];
     upload.put_part(PutPayload::from(part)).await.unwrap();
@@ -173,16 +175,16 @@ async fn a_streamed_upload_arrives_below_the_prefix_with_its_type() {
     assert!(s3.has("tintype/inputs/job/0"));
     let meta = store.head(&location).await.unwrap();
     assert_eq!(meta.size, 5 * 1_024 * 1_024 + 3);
-    assert!(images.get("inputs/job/0").await.unwrap().ends_with(b"end"));
+    assert!(objects.get("inputs/job/0").await.unwrap().ends_with(b"end"));
 }
 
 #[tokio::test]
 async fn a_missing_bucket_is_named_at_start_up() {
     let s3 = S3::start().await;
-    let images = s3.open("s3://no-such-bucket/x");
-    let error = images.probe().await.unwrap_err();
+    let objects = s3.open("s3://no-such-bucket/x");
+    let error = objects.probe().await.unwrap_err();
     assert!(
-        matches!(error, ImagesError::MissingBucket { .. }),
+        matches!(error, ObjectError::MissingBucket { .. }),
         "{error}"
     );
     let text = error.to_string();
@@ -196,10 +198,10 @@ async fn a_missing_bucket_is_named_at_start_up() {
 async fn wrong_credentials_are_a_fault_that_shows_no_secret() {
     let s3 = S3::start().await;
     let wrong = [("AWS_SECRET_ACCESS_KEY", "another-secret")];
-    let images = open("s3://pictures", &s3.endpoint, &wrong).unwrap();
-    let put = images.put(KEY, Bytes::new(), "image/png").await;
-    for error in [put.unwrap_err(), images.probe().await.unwrap_err()] {
-        assert!(matches!(error, ImagesError::Store { .. }), "{error}");
+    let objects = open("s3://pictures", &s3.endpoint, &wrong).unwrap();
+    let put = objects.put(KEY, Bytes::new(), "image/png").await;
+    for error in [put.unwrap_err(), objects.probe().await.unwrap_err()] {
+        assert!(matches!(error, ObjectError::Store { .. }), "{error}");
         let text = error.to_string();
         assert!(text.contains("s3://pictures"), "{text}");
         assert!(!text.contains("secret"), "{text}");
@@ -210,37 +212,40 @@ async fn wrong_credentials_are_a_fault_that_shows_no_secret() {
 #[tokio::test]
 async fn expired_results_are_removed_from_the_bucket() {
     let s3 = S3::start().await;
-    let images = s3.open("s3://pictures/tintype");
+    let objects = s3.open("s3://pictures/tintype");
     for n in 0..5 {
         let key = format!("results/0198c0de-0000-7000-8000-00000000000{n}.png");
-        images
+        objects
             .put(&key, Bytes::from_static(b"x"), "image/png")
             .await
             .unwrap();
     }
-    images
+    objects
         .put("inputs/a", Bytes::from_static(b"x"), "image/png")
         .await
         .unwrap();
     let (past, future) = (TimeDelta::hours(-1), TimeDelta::hours(1));
     assert_eq!(
-        images.expire(RESULTS, Utc::now() + past, 10).await.unwrap(),
+        objects
+            .expire(RESULTS, Utc::now() + past, 10)
+            .await
+            .unwrap(),
         0
     );
     assert_eq!(
-        images
+        objects
             .expire(RESULTS, Utc::now() + future, 3)
             .await
             .unwrap(),
         3
     );
-    assert_eq!(keys(&images, "results").await.len(), 2);
+    assert_eq!(keys(&objects, "results").await.len(), 2);
     assert_eq!(
-        images
+        objects
             .expire(RESULTS, Utc::now() + future, 3)
             .await
             .unwrap(),
         2
     );
-    assert_eq!(keys(&images, "").await, ["inputs/a"]);
+    assert_eq!(keys(&objects, "").await, ["inputs/a"]);
 }

@@ -7,7 +7,6 @@ mod ports;
 
 use account::{fox, only_backend, opened, with_balance};
 use futures_util::FutureExt as _;
-use futures_util::future::LocalBoxFuture;
 use parking_lot::Mutex;
 use ports::NoopPorts;
 use std::collections::{HashMap, HashSet};
@@ -17,7 +16,7 @@ use tintype_actors::backends::Backend;
 use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::node::NodeContext;
-use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator};
+use tintype_actors::ports::{GeneratedImage, GenerationTask, Generator, PortFuture};
 use tintype_actors::system::{
     DeliveryOptions, JobOptions, ProcessOptions, System, SystemOptions, Threads,
 };
@@ -50,10 +49,7 @@ struct Slow {
 }
 
 impl Generator for Slow {
-    fn generate(
-        &self,
-        task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
+    fn generate(&self, task: GenerationTask) -> PortFuture<GeneratedImage> {
         self.made
             .lock()
             .entry(task.job)
@@ -109,7 +105,7 @@ impl Node {
                     retries: 0,
                 }],
                 routes: only_backend(),
-                image_store: Arc::new(NoopPorts),
+                job_objects: Arc::new(NoopPorts),
                 input_fetcher: Arc::new(NoopPorts),
             },
             deliveries: DeliveryOptions {

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tintype::images::{FileSigningKey, Images};
+use tintype::objects::{FileSigningKey, ObjectStorage};
 use tintype::webhooks::{Sender, Vault};
 use tintype_actors::ports::{AttemptOutcome, Transport};
 use tintype_egress::{Client, ClientOptions, Resolve};
@@ -63,7 +63,7 @@ fn attempts(answers: [&'static str; 2], port: u16) -> Vec<Attempt> {
     let key = FileSigningKey::load_or_create(directory.path()).unwrap();
     let sender = Sender {
         store,
-        images: Images::open("", directory.path(), "http://x", key).unwrap(),
+        objects: ObjectStorage::open("", directory.path(), "http://x", key).unwrap(),
         vault,
         egress: Client::with_resolver(options, resolver).unwrap(),
         ungated: Client::new(ClientOptions::default()).unwrap(),

@@ -16,8 +16,8 @@ use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::delivery::{DeliveryCommand, DeliveryError};
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::ports::{
-    AttemptOutcome, FetchedInputs, GenerateError, GeneratedImage, ImageStore, InputFetcher,
-    Transport,
+    AttemptOutcome, FetchedInputs, GenerateError, GeneratedImage, InputFetcher, JobObjects,
+    PortFuture, Transport,
 };
 use tintype_actors::system::{
     DeliveryOptions, JobOptions, ProcessOptions, System, SystemOptions, Threads,
@@ -154,7 +154,7 @@ impl Transport for ScriptedTransport {
                     if (200..300).contains(&status) {
                         transport.taken.lock().push(delivery.id);
                     }
-                    Attempt::answered(round, at, took, status, b"", None)
+                    Attempt::responded(round, at, took, status, b"", None)
                 }
                 None => Attempt::broken(round, at, took, "no answer"),
             })
@@ -165,12 +165,8 @@ impl Transport for ScriptedTransport {
 
 struct NullImages;
 
-impl ImageStore for NullImages {
-    fn keep(
-        &self,
-        job: &Job,
-        _: GeneratedImage,
-    ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>> {
+impl JobObjects for NullImages {
+    fn store_image(&self, job: &Job, _: GeneratedImage) -> PortFuture<ResultImage> {
         let key = format!("results/{}.png", job.id);
         let image = ResultImage {
             key,
@@ -182,17 +178,17 @@ impl ImageStore for NullImages {
         async move { Ok(image) }.boxed_local()
     }
 
-    fn read_prompt(&self, _: String) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
+    fn read_prompt(&self, _: String) -> PortFuture<PromptText> {
         async { Err(GenerateError::Broken("no prompt is stored here".into())) }.boxed_local()
     }
 
-    fn forget_inputs(&self, _: &Job) -> LocalBoxFuture<'static, ()> {
+    fn delete_inputs(&self, _: &Job) -> LocalBoxFuture<'static, ()> {
         async {}.boxed_local()
     }
 }
 
 impl InputFetcher for NullImages {
-    fn fetch(&self, _: &Job) -> LocalBoxFuture<'static, Result<FetchedInputs, GenerateError>> {
+    fn fetch(&self, _: &Job) -> PortFuture<FetchedInputs> {
         async { Err(GenerateError::Refused("no images are found here".into())) }.boxed_local()
     }
 }
@@ -281,7 +277,7 @@ impl Simulation {
                     retries: 0,
                 }],
                 routes: Routes([route.clone(), route.clone(), route]),
-                image_store: Arc::new(NullImages),
+                job_objects: Arc::new(NullImages),
                 input_fetcher: Arc::new(NullImages),
             },
             deliveries: DeliveryOptions {

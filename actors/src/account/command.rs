@@ -40,7 +40,7 @@ impl<T, E: CommandError> Reply<T, E> {
     }
 
     // Sending fails only when the caller is gone.
-    fn answer(self, durable: Result<(), &StoreError>) {
+    fn send(self, durable: Result<(), &StoreError>) {
         let outcome = match durable {
             Ok(()) => self.outcome,
             Err(error) => Some(Err(error.clone().into())),
@@ -128,21 +128,21 @@ impl AccountCommand {
     }
 
     /// Sends the outcome, which is durable, or the error of the commit.
-    pub(super) fn answer(self, durable: Result<(), &StoreError>) {
+    pub(super) fn reply(self, durable: Result<(), &StoreError>) {
         match self {
-            Self::Accept { reply, .. } => reply.answer(durable),
-            Self::AcceptBatch { reply, .. } => reply.answer(durable),
-            Self::CancelBatch { reply, .. } => reply.answer(durable),
+            Self::Accept { reply, .. } => reply.send(durable),
+            Self::AcceptBatch { reply, .. } => reply.send(durable),
+            Self::CancelBatch { reply, .. } => reply.send(durable),
             Self::Begin { reply, .. } | Self::Apply { reply, .. } | Self::Expire { reply, .. } => {
-                reply.answer(durable)
+                reply.send(durable)
             }
-            Self::Deposit { reply, .. } => reply.answer(durable),
-            Self::Change { reply, .. } => reply.answer(durable),
+            Self::Deposit { reply, .. } => reply.send(durable),
+            Self::Change { reply, .. } => reply.send(durable),
             Self::ChangeKey(change) => {
                 if durable.is_ok() {
                     (change.then)();
                 }
-                change.reply.answer(durable);
+                change.reply.send(durable);
             }
         }
     }

@@ -30,7 +30,7 @@ pub struct Effects {
 impl Effects {
     /// Announces the round, which is durable now.
     pub fn announce(self, commands: Vec<AccountCommand>, context: &AccountContext) {
-        // Queues and counts first: a caller that reads them as soon as it has its answer finds its job there.
+        // Queues and counts first: a caller that reads them as soon as it has its reply finds its job there.
         if let Some(queue) = &context.shared_queue {
             queue.apply(self.queue_changes, context.queues.turns());
         }
@@ -49,7 +49,7 @@ impl Effects {
             }
         };
         context.process.stats.jobs.add(&self.counts);
-        commands.into_iter().for_each(|it| it.answer(Ok(())));
+        commands.into_iter().for_each(|it| it.reply(Ok(())));
         if let Some(observer) = &context.process.observer {
             self.ended.iter().for_each(|job| observer.job_ended(job));
         }

@@ -1,5 +1,5 @@
 //! Counts the creations in flight, in total and per account: from the moment when a creation is sent to its account's actor until its
-//! caller has the answer.
+//! caller has the reply.
 //!
 //! Calls that arrive faster than the actor can decide and write them would wait ever longer, until every caller times out. Load
 //! shedding reads these counts and refuses a call before it costs anything.

@@ -76,7 +76,7 @@ impl Round for AccountRound {
                 let error = StoreError::from(error);
                 self.commands
                     .into_iter()
-                    .for_each(|it| it.answer(Err(&error)));
+                    .for_each(|it| it.reply(Err(&error)));
             }
         }
         // Also after a failure, so that commands that arrived meanwhile are refused at once.

@@ -1,17 +1,15 @@
-//! The state of a backend, for operators: its breaker, its last answer and its last failure.
+//! The state of a backend, for operators: its breaker, its last response and its last failure.
 
-use super::breaker::{Breaker, BreakerState};
 use parking_lot::Mutex;
 use std::time::Duration;
 use tintype_storage::domain::time::Timestamp;
-use tokio::time::Instant;
 
 /// The state of a backend, from its tries since the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
     /// It was not tried yet.
     Unknown,
-    /// Its last answer was valid, if only a refusal.
+    /// Its last response was valid, if only a refusal.
     Up,
     /// Its last try failed, but it is used.
     Degraded,
@@ -38,52 +36,9 @@ pub struct BackendHealth {
     pub running: usize,
     /// How often its breaker has opened since the start, including after failed probes.
     pub opened: u64,
-    /// When its last valid answer came, if only a refusal.
+    /// When its last valid response came, if only a refusal.
     pub last_answer_at: Option<Timestamp>,
     pub last_error: Option<BackendError>,
-}
-
-impl BackendHealth {
-    pub(crate) fn new(
-        name: &str,
-        breaker: &Breaker,
-        last: LastContact,
-        now: Instant,
-        slots: usize,
-        is_shared: bool,
-        running: usize,
-    ) -> Self {
-        let (health, faults, probe_in) = match breaker.state() {
-            BreakerState::Closed { streak } => (while_closed(&last), streak.faults, None),
-            BreakerState::Open { until, streak, .. } => {
-                let wait = until.saturating_duration_since(now);
-                (Health::Down, streak.faults, Some(wait))
-            }
-            BreakerState::HalfOpen { streak, .. } => (Health::Probing, streak.faults, None),
-        };
-        Self {
-            name: name.to_owned(),
-            health,
-            faults,
-            probe_in,
-            slots,
-            is_shared,
-            running,
-            opened: breaker.opened(),
-            last_answer_at: last.last_answer_at,
-            last_error: last.last_error,
-        }
-    }
-}
-
-/// The state of a backend whose breaker is closed. A backend that answers only with unusable images keeps its breaker closed, but is not
-/// up.
-fn while_closed(last: &LastContact) -> Health {
-    match (last.has_any(), last.is_failing) {
-        (false, _) => Health::Unknown,
-        (true, true) => Health::Degraded,
-        (true, false) => Health::Up,
-    }
 }
 
 /// A failure of a backend.
@@ -97,10 +52,10 @@ pub struct BackendError {
 /// The contact with a backend since the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LastContact {
-    /// The last answer, if only a refusal.
+    /// The last response, if only a refusal.
     pub last_answer_at: Option<Timestamp>,
     pub last_error: Option<BackendError>,
-    /// Is the error later than the answer?
+    /// Is the error later than the response?
     pub is_failing: bool,
 }
 
@@ -108,13 +63,23 @@ impl LastContact {
     pub fn has_any(&self) -> bool {
         self.last_answer_at.is_some() || self.last_error.is_some()
     }
+
+    /// The state of a backend whose breaker is closed. A backend that answers only with unusable images keeps its breaker closed, but
+    /// is not up.
+    pub fn while_closed(&self) -> Health {
+        match (self.has_any(), self.is_failing) {
+            (false, _) => Health::Unknown,
+            (true, true) => Health::Degraded,
+            (true, false) => Health::Up,
+        }
+    }
 }
 
 #[derive(Debug, Default)]
 pub struct Contact(Mutex<LastContact>);
 
 impl Contact {
-    pub fn answered(&self, at: Timestamp) {
+    pub fn responded(&self, at: Timestamp) {
         let mut last = self.0.lock();
         last.last_answer_at = Some(at);
         last.is_failing = false;

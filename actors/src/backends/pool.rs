@@ -1,8 +1,8 @@
 //! The configured backends, their slots and breakers, and the runs that wait to fail over.
 
-use super::breaker::{Breaker, BreakerEvent};
+use super::breaker::{Breaker, BreakerEvent, BreakerState};
 use super::failover_queue::{FailoverQueue, LeaseRequest};
-use super::health::{BackendError, BackendHealth, Contact};
+use super::health::{BackendError, BackendHealth, Contact, Health};
 use super::lease::BackendLease;
 use crate::ports::Generator;
 use parking_lot::Mutex;
@@ -77,6 +77,31 @@ struct PooledBackend {
 }
 
 impl PooledBackend {
+    fn health(&self, now: Instant) -> BackendHealth {
+        let last = self.contact.last();
+        let (health, faults, probe_in) = match self.breaker.state() {
+            BreakerState::Closed { streak } => (last.while_closed(), streak.faults, None),
+            BreakerState::Open { until, streak, .. } => {
+                let wait = until.saturating_duration_since(now);
+                (Health::Down, streak.faults, Some(wait))
+            }
+            BreakerState::HalfOpen { streak, .. } => (Health::Probing, streak.faults, None),
+        };
+        let free = self.free.available_permits();
+        BackendHealth {
+            name: self.backend.name.clone(),
+            health,
+            faults,
+            probe_in,
+            slots: self.backend.slots,
+            is_shared: self.held.is_some(),
+            running: self.usable_slots().saturating_sub(free),
+            opened: self.breaker.opened(),
+            last_answer_at: last.last_answer_at,
+            last_error: last.last_error,
+        }
+    }
+
     /// Slots that this process may use.
     fn usable_slots(&self) -> usize {
         self.held
@@ -307,7 +332,7 @@ impl BackendPool {
             Err(error) => tested.contact.failed(error),
             Ok(at) => {
                 if !tested.contact.last().has_any() {
-                    tested.contact.answered(at);
+                    tested.contact.responded(at);
                 }
                 tested.breaker.record(BreakerEvent::CoolDownEnded, now);
                 self.wake.notify_one();
@@ -317,20 +342,6 @@ impl BackendPool {
 
     /// The state of each backend, in the order of the configuration.
     pub fn health(&self, now: Instant) -> Vec<BackendHealth> {
-        let health = |it: &PooledBackend| {
-            let running = it
-                .usable_slots()
-                .saturating_sub(it.free.available_permits());
-            BackendHealth::new(
-                &it.backend.name,
-                &it.breaker,
-                it.contact.last(),
-                now,
-                it.backend.slots,
-                it.held.is_some(),
-                running,
-            )
-        };
-        self.backends.iter().map(health).collect()
+        self.backends.iter().map(|it| it.health(now)).collect()
     }
 }

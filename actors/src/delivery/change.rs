@@ -165,11 +165,11 @@ impl Changes {
         self.decide(account, id, decide, move |outcome, on_commit| {
             let is_durable = outcome.is_ok();
             let after = outcome.as_ref().ok().cloned().flatten();
-            let answer = match outcome {
+            let result = match outcome {
                 Ok(after) => after.ok_or(DeliveryError::NotFound),
                 Err(error) => Err(DeliveryError::Store(error)),
             };
-            drop(reply.send(answer));
+            drop(reply.send(result));
             if is_durable {
                 on_commit(id, after);
             }
@@ -189,8 +189,8 @@ impl Changes {
         let on_commit = Arc::clone(&self.on_commit);
         self.context.process.store.commit(writes, move |outcome| {
             let is_durable = outcome.is_ok();
-            let answer = outcome.map(|()| delivery.clone());
-            drop(reply.send(answer.map_err(|it| DeliveryError::Store(it.into()))));
+            let result = outcome.map(|()| delivery.clone());
+            drop(reply.send(result.map_err(|it| DeliveryError::Store(it.into()))));
             if is_durable {
                 on_commit(id, Some(delivery));
             }

@@ -1,7 +1,7 @@
 //! Jobs whose callers waited on a connection that is lost.
 
 use crate::account::AccountRegistry;
-use crate::ports::ImageStore;
+use crate::ports::JobObjects;
 use std::sync::Arc;
 use tintype_storage::domain::ids::{AccountId, JobId};
 
@@ -9,14 +9,14 @@ use tintype_storage::domain::ids::{AccountId, JobId};
 pub async fn cancel(
     jobs: impl IntoIterator<Item = (AccountId, JobId)>,
     accounts: &AccountRegistry,
-    image_store: &Arc<dyn ImageStore>,
+    job_objects: &Arc<dyn JobObjects>,
 ) {
     for (account, job) in jobs {
         let Ok(Some(account)) = accounts.get(account) else {
             continue;
         };
         if let Ok(Ok(job)) = account.cancel(job, None).await {
-            image_store.forget_inputs(&job).await;
+            job_objects.delete_inputs(&job).await;
         }
     }
 }

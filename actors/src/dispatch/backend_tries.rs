@@ -65,23 +65,23 @@ impl Tries<'_> {
         let (job, account, backend) = (&self.task.job, self.task.account, self.backend());
         self.task.progress.forget();
         let began = Instant::now();
-        // A timeout drops the future, so a late answer cannot arrive.
-        let answer = timeout(
+        // A timeout drops the future, so a late image cannot arrive.
+        let generated = timeout(
             backend.timeout,
             backend.generator.generate(self.task.clone()),
         );
-        let (answer, cause) = with_cause(deadline.work(answer)).await;
-        let Some(answer) = answer else {
+        let (generated, cause) = with_cause(deadline.work(generated)).await;
+        let Some(generated) = generated else {
             let error = deadline.exceeded();
             tracing::warn!(%job, backend = backend.name, %error, "the run used up its time");
             return None;
         };
-        let (error, cause) = match answer {
+        let (error, cause) = match generated {
             Ok(Ok(image)) => {
                 if let Some(cause) = cause {
                     tracing::warn!(%job, backend = backend.name, cause, "the try succeeded despite a fault");
                 }
-                self.answered();
+                self.record_contact();
                 self.record(began, TryOutcome::Image);
                 lease
                     .pass
@@ -97,7 +97,7 @@ impl Tries<'_> {
         let outcome = error.outcome();
         self.record(began, outcome);
         if !outcome.is_failure() && outcome != TryOutcome::NotAsked {
-            self.answered();
+            self.record_contact();
         }
         self.failed(&error, cause);
         let failed = |suspect| {
@@ -125,7 +125,7 @@ impl Tries<'_> {
         job: &Job,
         deadline: &mut RunDeadline,
     ) -> Result<ResultImage, GenerateError> {
-        let stored = deadline.work(self.context.image_store.keep(job, image));
+        let stored = deadline.work(self.context.job_objects.store_image(job, image));
         let stored = stored.await.unwrap_or_else(|| Err(deadline.exceeded()));
         match stored {
             Ok(image) => {
@@ -163,8 +163,8 @@ impl Tries<'_> {
         self.untried.iter().any(|at| pool.admits(&routes[*at], now))
     }
 
-    fn answered(&self) {
-        self.context.pool.contact(self.route).answered(self.now());
+    fn record_contact(&self) {
+        self.context.pool.contact(self.route).responded(self.now());
     }
 
     /// Logs a failed try, and records it for the operator.
@@ -213,7 +213,7 @@ fn warn_if_small(job: &Job, backend: Option<&str>, image: &ResultImage, wanted: 
     }
 }
 
-/// The error of a try without an answer, and its cause, with an earlier fault of the try.
+/// The error of a try without an image, and its cause, with an earlier fault of the try.
 fn timed_out(after: Duration, fault: Option<String>) -> (GenerateError, String) {
     let seconds = after.as_secs();
     let error = format!("the image generator gave no answer within {seconds} s");

@@ -6,7 +6,7 @@ use super::progress::ProgressBoard;
 use crate::account::{AccountHandle, AccountRegistry};
 use crate::backends::BackendPool;
 use crate::clock::Jitter;
-use crate::ports::{ImageStore, InputFetcher};
+use crate::ports::{InputFetcher, JobObjects};
 use crate::process_context::ProcessContext;
 use crate::queue::JobQueues;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct DispatchContext {
     pub queues: Arc<JobQueues>,
     pub pool: BackendPool,
     pub accounts: Arc<AccountRegistry>,
-    pub image_store: Arc<dyn ImageStore>,
+    pub job_objects: Arc<dyn JobObjects>,
     pub input_fetcher: Arc<dyn InputFetcher>,
     pub progress: ProgressBoard,
     pub failures: FailureBoard,

@@ -50,7 +50,7 @@ async fn expire(expiry: Expiry, dispatch: &DispatchContext) {
         Ok(Ok(job)) => {
             dispatch.queues.remove((&job).into());
             // Spawned, so that a hanging object store does not delay the next expiry.
-            spawn_local(dispatch.image_store.forget_inputs(&job));
+            spawn_local(dispatch.job_objects.delete_inputs(&job));
         }
         Err(NoReply::Overloaded(_)) => {
             // The job stays expired, so the next try fails it.

@@ -127,7 +127,7 @@ async fn task_for(
 ) -> Result<GenerationTask, GenerateError> {
     let prompt = match &job.prompt {
         PromptRef::Inline(words) => words.prompt.clone(),
-        PromptRef::Stored(key) => context.image_store.read_prompt(key.clone()).await?.prompt,
+        PromptRef::Stored(key) => context.job_objects.read_prompt(key.clone()).await?.prompt,
     };
     Ok(GenerationTask {
         job: job.id,

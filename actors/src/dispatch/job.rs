@@ -120,10 +120,10 @@ impl JobActor {
         }
         self.address = None;
         if let Some(job) = terminal {
-            let image_store = Arc::clone(&self.context.image_store);
-            // A separate task, so that a slow or failing image store neither delays a stop nor harms this actor. Maintenance deletes
+            let job_objects = Arc::clone(&self.context.job_objects);
+            // A separate task, so that a slow or failing object store neither delays a stop nor harms this actor. Maintenance deletes
             // orphaned inputs.
-            tokio::task::spawn_local(async move { image_store.forget_inputs(&job).await });
+            tokio::task::spawn_local(async move { job_objects.delete_inputs(&job).await });
         }
     }
 

@@ -17,7 +17,7 @@ pub async fn poll(dispatch: Arc<DispatchContext>) {
     let DispatchContext {
         process,
         accounts,
-        image_store,
+        job_objects,
         ..
     } = &*dispatch;
     // Running jobs go on; each is checked once.
@@ -30,7 +30,7 @@ pub async fn poll(dispatch: Arc<DispatchContext>) {
         };
         known.retain(|job| abandoned.contains(job));
         let new: Vec<(AccountId, JobId)> = abandoned.difference(&known).copied().collect();
-        abandoned_jobs::cancel(new.iter().copied(), accounts, image_store).await;
+        abandoned_jobs::cancel(new.iter().copied(), accounts, job_objects).await;
         known.extend(new);
     }
 }

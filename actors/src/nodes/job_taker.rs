@@ -16,7 +16,7 @@ use tintype_storage::domain::ids::{AccountId, JobId, NodeId};
 use tintype_storage::domain::node::TakenJob;
 use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry, Turns};
 use tintype_storage::domain::tier::Tier;
-use tintype_storage::engine::{Direction, Key, ReadRequest, ReadResults};
+use tintype_storage::engine::{Direction, Key, ReadRequest, ReadResults, Value};
 use tintype_storage::store::tables::{NODES, PAUSE, QUEUE, SERVED_TURNS, TAKEN_JOBS};
 use tintype_storage::store::{StoreError, Writes};
 use tokio::time::{Instant, timeout};
@@ -239,28 +239,16 @@ impl Decision for Take {
         if !unread.is_empty() {
             return Ok(DecisionStep::Read(unread));
         }
-        let (mut found, mut skips) = (Vec::new(), false);
-        for (key, value) in scans.iter().filter_map(|scan| reads.pairs(scan)).flatten() {
-            if found.len() == limit {
-                break;
-            }
-            let Some((place, account)) = QUEUE.entry(key, value)? else {
-                continue;
-            };
-            if place.class == QueueClass::Batch && self.held.contains(&account) {
-                skips = true;
-                continue;
-            }
-            found.push((place, account));
-        }
+        let scanned = scans.iter().filter_map(|scan| reads.pairs(scan)).flatten();
+        let Found { places, skips } = self.find(scanned, limit)?;
         let found_all = IN_TURN.map(|class| {
             let is_beyond = |it: &QueueEntry| {
                 it.class > class || it.class == class && it.turn >= served.of(class)
             };
             let is_skipped = skips && class == QueueClass::Batch;
-            !is_skipped && (found.len() < limit || found.iter().any(|(place, _)| is_beyond(place)))
+            !is_skipped && (places.len() < limit || places.iter().any(|(it, _)| is_beyond(it)))
         });
-        let (mut writes, jobs) = self.take_all(found, served);
+        let (mut writes, jobs) = self.take_all(places, served);
         slots.take(jobs.len());
         writes.extend(slots.writes());
         let changes = QueueChange::of(&writes)?;
@@ -275,7 +263,36 @@ impl Decision for Take {
     }
 }
 
+/// The next jobs of the queue.
+struct Found {
+    places: Vec<(QueueEntry, AccountId)>,
+    /// Were jobs of held accounts left out?
+    skips: bool,
+}
+
 impl Take {
+    fn find<'a>(
+        &self,
+        scanned: impl Iterator<Item = &'a (Key, Value)>,
+        limit: usize,
+    ) -> Result<Found, StoreError> {
+        let (mut places, mut skips) = (Vec::new(), false);
+        for (key, value) in scanned {
+            if places.len() == limit {
+                break;
+            }
+            match QUEUE.entry(key, value)? {
+                Some((place, account))
+                    if place.class == QueueClass::Batch && self.held.contains(&account) =>
+                {
+                    skips = true;
+                }
+                entry => places.extend(entry),
+            }
+        }
+        Ok(Found { places, skips })
+    }
+
     /// Moves jobs from their places in the queue to this node.
     fn take_all(
         &self,

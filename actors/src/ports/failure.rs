@@ -1,8 +1,12 @@
 //! Why a generator returned no image, and the one table of the consequences.
 
 use super::outcome::TryOutcome;
+use futures_util::future::LocalBoxFuture;
 use std::time::Duration;
 use tintype_storage::domain::job::FailureKind;
+
+/// The work of a port for a job.
+pub type PortFuture<T> = LocalBoxFuture<'static, Result<T, GenerateError>>;
 
 /// Why there is no image. The caller reads the texts: they are sentences without secrets, addresses or stack traces.
 #[derive(Clone, Debug, thiserror::Error)]

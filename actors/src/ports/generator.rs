@@ -1,6 +1,6 @@
 //! The port of an image generator.
 
-use super::failure::GenerateError;
+use super::failure::PortFuture;
 use super::progress::Progress;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -39,12 +39,12 @@ pub struct GenerationTask {
 #[derive(Clone, Debug)]
 pub struct GeneratedImage {
     pub bytes: Vec<u8>,
-    /// True if this process drew the image. The image store then skips its checks of format and size.
+    /// True if this process drew the image. [`JobObjects`](super::JobObjects) then skips its checks of format and size.
     pub own: bool,
 }
 
 impl GeneratedImage {
-    /// An image of a remote backend, which the image store checks.
+    /// An image of a remote backend, which [`JobObjects`](super::JobObjects) checks.
     pub fn foreign(bytes: Vec<u8>) -> Self {
         Self { bytes, own: false }
     }
@@ -58,10 +58,7 @@ impl GeneratedImage {
 /// Generates images. Its futures run on the arbiter of the jobs, so heavy work belongs on a thread pool.
 pub trait Generator: Send + Sync {
     /// Generates one image. Dropping the future cancels the work.
-    fn generate(
-        &self,
-        task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>>;
+    fn generate(&self, task: GenerationTask) -> PortFuture<GeneratedImage>;
 
     /// Does the backend hold work for this task from an earlier run, finished or not? A resumed run of a tier with several backends
     /// asks this, and goes on with the backend that holds the work. Most backends hold none.

@@ -1,7 +1,6 @@
 //! The port of an input fetcher, which fetches the input images of batches.
 
-use super::failure::GenerateError;
-use futures_util::future::LocalBoxFuture;
+use super::failure::PortFuture;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::job::{InputImage, Job};
 
@@ -17,6 +16,6 @@ pub struct FetchedInputs {
 pub trait InputFetcher: Send + Sync {
     /// Fetches the images into the object store. Leaves nothing there if it fails or its future is dropped.
     ///
-    /// Invalid images are [`GenerateError::Refused`], with the same text as a refused call.
-    fn fetch(&self, job: &Job) -> LocalBoxFuture<'static, Result<FetchedInputs, GenerateError>>;
+    /// Invalid images are [`GenerateError::Refused`](super::GenerateError::Refused), with the same text as a refused call.
+    fn fetch(&self, job: &Job) -> PortFuture<FetchedInputs>;
 }

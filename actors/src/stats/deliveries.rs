@@ -9,8 +9,8 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::histogram::{Histogram, LONG_DURATIONS, SHORT_DURATIONS};
 
 pub struct DeliveryStats {
-    /// Attempts by the class of the answer, in the order of [`ANSWERS`].
-    pub attempts: [AtomicU64; ANSWERS.len()],
+    /// Attempts by the class of the response, in the order of [`RESPONSE_CLASSES`].
+    pub attempts: [AtomicU64; RESPONSE_CLASSES.len()],
     /// Attempts that the service itself failed to make.
     pub not_sent: AtomicU64,
     /// The duration of an attempt, in microseconds.
@@ -23,8 +23,8 @@ pub struct DeliveryStats {
     pub failed: AtomicU64,
 }
 
-/// Classes of answers; `none` means no answer.
-pub const ANSWERS: [&str; 6] = ["2xx", "3xx", "4xx", "5xx", "other", "none"];
+/// Classes of responses; `none` means no response.
+pub const RESPONSE_CLASSES: [&str; 6] = ["2xx", "3xx", "4xx", "5xx", "other", "none"];
 
 impl Default for DeliveryStats {
     fn default() -> Self {
@@ -97,9 +97,9 @@ mod tests {
         let took = Duration::from_millis(7);
         let count_attempt = |attempt| stats.count_attempt(&AttemptOutcome::Made(attempt));
         for status in [200, 204, 302, 404, 500, 503, 101] {
-            count_attempt(Attempt::answered(0, at, took, status, b"", None));
+            count_attempt(Attempt::responded(0, at, took, status, b"", None));
         }
-        count_attempt(Attempt::answered(0, at, took, 200, b"", Some("late")));
+        count_attempt(Attempt::responded(0, at, took, 200, b"", Some("late")));
         count_attempt(Attempt::broken(0, at, took, "refused"));
         stats.count_attempt(&AttemptOutcome::NotSent("no secret".into()));
         let counted = stats

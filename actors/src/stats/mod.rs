@@ -8,7 +8,7 @@ mod jobs;
 mod recent_tries;
 mod sliding_window;
 
-pub use deliveries::{ANSWERS, DeliveryStats};
+pub use deliveries::{DeliveryStats, RESPONSE_CLASSES};
 pub(crate) use jobs::DecidedCounts;
 pub use jobs::JobStats;
 pub use recent_tries::{RecentFigures, RecentTries};

@@ -1,4 +1,4 @@
-//! A scripted generator, and an image store that records its calls.
+//! A scripted generator, and an object store that records its calls.
 
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::ports::{
-    GenerateError, GeneratedImage, GenerationTask, Generator, ImageStore, note_cause,
+    GenerateError, GeneratedImage, GenerationTask, Generator, JobObjects, PortFuture, note_cause,
 };
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, PromptText, ResultImage};
@@ -146,10 +146,7 @@ impl ScriptedGenerator {
 }
 
 impl Generator for ScriptedGenerator {
-    fn generate(
-        &self,
-        task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
+    fn generate(&self, task: GenerationTask) -> PortFuture<GeneratedImage> {
         let this = self.clone();
         async move {
             let (act, _running) = this.begin(&task);
@@ -238,12 +235,8 @@ impl Shelf {
     }
 }
 
-impl ImageStore for Shelf {
-    fn keep(
-        &self,
-        job: &Job,
-        image: GeneratedImage,
-    ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>> {
+impl JobObjects for Shelf {
+    fn store_image(&self, job: &Job, image: GeneratedImage) -> PortFuture<ResultImage> {
         let mut state = self.state.lock();
         let outcome = if state.refuses {
             Err(GenerateError::Broken("it is not an image".into()))
@@ -262,10 +255,7 @@ impl ImageStore for Shelf {
         async move { outcome }.boxed_local()
     }
 
-    fn read_prompt(
-        &self,
-        key: String,
-    ) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
+    fn read_prompt(&self, key: String) -> PortFuture<PromptText> {
         let text = PromptText {
             prompt: format!("the prompt at {key}"),
             metadata: None,
@@ -273,7 +263,7 @@ impl ImageStore for Shelf {
         async move { Ok(text) }.boxed_local()
     }
 
-    fn forget_inputs(&self, job: &Job) -> LocalBoxFuture<'static, ()> {
+    fn delete_inputs(&self, job: &Job) -> LocalBoxFuture<'static, ()> {
         self.state.lock().forgotten.push(job.id);
         async {}.boxed_local()
     }

@@ -12,7 +12,7 @@ use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::dispatch::DispatcherCommand;
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::ports::{
-    AttemptOutcome, FetchedInputs, GenerateError, InputFetcher, Observer, Transport,
+    AttemptOutcome, FetchedInputs, GenerateError, InputFetcher, Observer, PortFuture, Transport,
 };
 use tintype_actors::system::{
     DeliveryOptions, JobOptions, ProcessOptions, System, SystemOptions, Threads,
@@ -66,7 +66,7 @@ pub const SLOW_FETCH: Duration = Duration::from_secs(30);
 struct ScriptedFetcher;
 
 impl InputFetcher for ScriptedFetcher {
-    fn fetch(&self, job: &Job) -> LocalBoxFuture<'static, Result<FetchedInputs, GenerateError>> {
+    fn fetch(&self, job: &Job) -> PortFuture<FetchedInputs> {
         let Some(InputUrls::Inline(urls)) = job.input_urls() else {
             panic!("job {} has no URLs", job.id);
         };
@@ -212,7 +212,7 @@ impl Plan {
                     })
                     .collect(),
                 routes,
-                image_store: Arc::new(shelf.clone()),
+                job_objects: Arc::new(shelf.clone()),
                 input_fetcher: Arc::new(ScriptedFetcher),
             },
             deliveries: DeliveryOptions {

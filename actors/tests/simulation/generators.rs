@@ -6,8 +6,8 @@ use futures_util::future::LocalBoxFuture;
 use parking_lot::Mutex;
 use std::time::Duration;
 use tintype_actors::ports::{
-    FetchedInputs, GenerateError, GeneratedImage, GenerationTask, Generator, ImageStore,
-    InputFetcher,
+    FetchedInputs, GenerateError, GeneratedImage, GenerationTask, Generator, InputFetcher,
+    JobObjects, PortFuture,
 };
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{FailureKind, InputImage, Job, PromptText, ResultImage};
@@ -94,10 +94,7 @@ impl SimulatedBackend {
 }
 
 impl Generator for SimulatedBackend {
-    fn generate(
-        &self,
-        task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
+    fn generate(&self, task: GenerationTask) -> PortFuture<GeneratedImage> {
         self.world.model.lock().generating(task.job, &task.prompt);
         let (world, job, act) = (self.world.clone(), task.job, self.act());
         if self.keeps_work && matches!(act, Act::Image | Act::Slow) {
@@ -162,7 +159,7 @@ impl Generator for SimulatedBackend {
 
 impl SimulatedBackend {
     /// Starts work that goes on without its caller, or finds the work of an earlier run.
-    fn resume(&self, job: JobId) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
+    fn resume(&self, job: JobId) -> PortFuture<GeneratedImage> {
         let world = self.world.clone();
         let done = world.kept_work(job).unwrap_or_else(|| {
             let done = world.uptime() + world.rng.between(500, 70_000);
@@ -181,7 +178,7 @@ impl SimulatedBackend {
 }
 
 impl InputFetcher for Shelf {
-    fn fetch(&self, job: &Job) -> LocalBoxFuture<'static, Result<FetchedInputs, GenerateError>> {
+    fn fetch(&self, job: &Job) -> PortFuture<FetchedInputs> {
         let (world, id, ratio) = (self.world.clone(), job.id, job.ratio);
         let trouble = match world.is_calm() {
             true => 99,
@@ -216,12 +213,8 @@ pub struct Shelf {
     pub world: World,
 }
 
-impl ImageStore for Shelf {
-    fn keep(
-        &self,
-        job: &Job,
-        _: GeneratedImage,
-    ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>> {
+impl JobObjects for Shelf {
+    fn store_image(&self, job: &Job, _: GeneratedImage) -> PortFuture<ResultImage> {
         let (world, id) = (self.world.clone(), job.id);
         let trouble = if world.is_calm() {
             99
@@ -256,10 +249,7 @@ impl ImageStore for Shelf {
         .boxed_local()
     }
 
-    fn read_prompt(
-        &self,
-        key: String,
-    ) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
+    fn read_prompt(&self, key: String) -> PortFuture<PromptText> {
         let world = self.world.clone();
         let fails = !world.is_calm() && world.rng.one_in(12);
         if fails {
@@ -280,7 +270,7 @@ impl ImageStore for Shelf {
         .boxed_local()
     }
 
-    fn forget_inputs(&self, _: &Job) -> LocalBoxFuture<'static, ()> {
+    fn delete_inputs(&self, _: &Job) -> LocalBoxFuture<'static, ()> {
         let world = self.world.clone();
         let panics = !world.is_calm() && world.rng.one_in(30);
         // A store that does not answer for minutes.

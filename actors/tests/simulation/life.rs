@@ -181,7 +181,7 @@ fn start(
                 vec![route(1, None), route(0, None)],
                 (0..3).map(|at| route(at, weights[at])).collect(),
             ]),
-            image_store: Arc::new(Shelf {
+            job_objects: Arc::new(Shelf {
                 world: world.clone(),
             }),
             input_fetcher: Arc::new(Shelf {

@@ -52,11 +52,9 @@ pub(crate) fn schema(value: Value) -> Schema {
     Schema::try_from(value).unwrap_or_default()
 }
 
-macro_rules! hints {
-    ($($(#[$doc:meta])* $name:ident => $schema:expr),+ $(,)?) => {$(
-        $(#[$doc])*
-        pub enum $name {}
-
+/// Gives a type a schema that documents repeat at each use.
+macro_rules! inline_schema {
+    ($name:ident, $schema:expr) => {
         impl JsonSchema for $name {
             fn inline_schema() -> bool {
                 true
@@ -70,6 +68,16 @@ macro_rules! hints {
                 schema($schema)
             }
         }
+    };
+}
+pub(crate) use inline_schema;
+
+macro_rules! hints {
+    ($($(#[$doc:meta])* $name:ident => $schema:expr),+ $(,)?) => {$(
+        $(#[$doc])*
+        pub enum $name {}
+
+        inline_schema!($name, $schema);
     )+};
 }
 

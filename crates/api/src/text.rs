@@ -1,6 +1,6 @@
 //! Types of string values, with their schemas.
 
-use crate::schema::{EXAMPLE_ID, schema, words};
+use crate::schema::{EXAMPLE_ID, inline_schema, schema, words};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -40,19 +40,7 @@ macro_rules! text_type {
             }
         }
 
-        impl JsonSchema for $name {
-            fn inline_schema() -> bool {
-                true
-            }
-
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                schema($schema)
-            }
-        }
+        inline_schema!($name, $schema);
     };
 }
 

@@ -99,7 +99,7 @@ impl EngineThread {
 
     async fn open(&self, process: &Process, writers: u8) -> Result<(), EngineError> {
         let connector = &self.shared.connector;
-        let no_answer = |_| connector.unusable("it does not answer");
+        let no_response = |_| connector.unusable("it does not answer");
         let is_served = self.purpose == Purpose::Serve;
         let check = async {
             let session = connector.connect().await;
@@ -108,7 +108,7 @@ impl EngineThread {
         };
         timeout(RESPONSE_TIMEOUT, check)
             .await
-            .map_err(no_answer)??;
+            .map_err(no_response)??;
         if is_served {
             let session = connector.prepare_session().await;
             let session = session.map_err(|error| connector.refused(&error))?.session;

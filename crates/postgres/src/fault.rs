@@ -6,7 +6,7 @@ use tokio_postgres::Error;
 pub enum Fault {
     Driver(Error),
     /// No response within [`crate::session::RESPONSE_TIMEOUT`].
-    NoAnswer,
+    NoResponse,
 }
 
 impl From<Error> for Fault {
@@ -24,7 +24,7 @@ impl Fault {
     pub fn text(&self) -> String {
         match self {
             Self::Driver(error) => explain(error),
-            Self::NoAnswer => "no answer came".into(),
+            Self::NoResponse => "no answer came".into(),
         }
     }
 }

@@ -67,7 +67,7 @@ impl Outages {
         let response = async {
             match timeout(RESPONSE_TIMEOUT, request).await {
                 Ok(outcome) => outcome.map_err(Into::into),
-                Err(_) => Err(Fault::NoAnswer),
+                Err(_) => Err(Fault::NoResponse),
             }
         };
         self.observe(|it| &mut it.requests, response).await
@@ -273,7 +273,7 @@ mod tests {
                 outcome = silent => outcome.err(),
                 () = watch => None,
             };
-            assert!(matches!(fault, Some(Fault::NoAnswer)));
+            assert!(matches!(fault, Some(Fault::NoResponse)));
             assert_eq!(outages.duration(), Some(RESPONSE_TIMEOUT));
             assert_eq!(outages.begin(), began, "the limit counts the silence");
             advance(Duration::from_secs(1)).await;

@@ -23,10 +23,10 @@ pub async fn run(shared: Arc<EngineState>) {
     while let Some(requests) = shared.reads.take().await {
         let mut backoff = Backoff::new(shared.options.outage, &shared.outages);
         loop {
-            let fault = match answers(&shared, &mut session, &requests).await {
-                Ok(answers) => {
+            let fault = match read_all(&shared, &mut session, &requests).await {
+                Ok(results) => {
                     backoff.record_response();
-                    break reply(requests, &answers);
+                    break reply(requests, &results);
                 }
                 Err(fault) => fault,
             };
@@ -45,7 +45,7 @@ pub async fn run_on_snapshot(shared: Arc<EngineState>, view: PreparedSession) {
     while let Some(requests) = shared.reads.take().await {
         let batch = batch_of(&requests);
         match view.read(&batch).await {
-            Ok(answers) => reply(requests, &answers),
+            Ok(results) => reply(requests, &results),
             Err(error) => {
                 let error = EngineError::Failed(explain(&error));
                 shared.fail(&error);
@@ -55,7 +55,7 @@ pub async fn run_on_snapshot(shared: Arc<EngineState>, view: PreparedSession) {
     }
 }
 
-async fn answers(
+async fn read_all(
     shared: &EngineState,
     session: &mut Option<PreparedSession>,
     requests: &[QueuedRead],
@@ -68,14 +68,14 @@ async fn answers(
         }
     };
     let batch = batch_of(requests);
-    let answers = read_alone(prepared, &batch);
-    let mut answers = shared.outages.response(answers).await?;
+    let results = read_alone(prepared, &batch);
+    let mut results = shared.outages.response(results).await?;
     let is_transactions = |it: &QueuedRead| matches!(it, QueuedRead::Transactions(_));
     if requests.iter().any(is_transactions) {
         let numbers = transactions(&prepared.session);
-        answers.transactions = shared.outages.response(numbers).await?;
+        results.transactions = shared.outages.response(numbers).await?;
     }
-    Ok(answers)
+    Ok(results)
 }
 
 /// Takes a number as the newest transaction. A snapshot alone would not show a transaction that is newer than all that have ended.
@@ -101,14 +101,14 @@ async fn read_alone(
     batch: &ReadBatch<'_>,
 ) -> Result<BatchResults, Error> {
     let session = &prepared.session;
-    let answers = prepared.read(batch);
+    let results = prepared.read(batch);
     if !session.is_pooled {
-        return answers.await;
+        return results.await;
     }
     // The driver sends them in this order.
-    let ((), answers, ()) =
-        tokio::try_join!(biased; session.begin(READ_ONLY), answers, session.commit())?;
-    Ok(answers)
+    let ((), results, ()) =
+        tokio::try_join!(biased; session.begin(READ_ONLY), results, session.commit())?;
+    Ok(results)
 }
 
 /// The distinct reads of a round trip.
@@ -167,10 +167,10 @@ fn batch_of(requests: &[QueuedRead]) -> ReadBatch<'_> {
     batch
 }
 
-fn reply(requests: Vec<QueuedRead>, answers: &BatchResults) {
-    let value = |key: &Key| answers.values.get(key).cloned();
-    let mut scans = answers.scans.iter();
-    let mut counts = answers.counts.iter();
+fn reply(requests: Vec<QueuedRead>, results: &BatchResults) {
+    let value = |key: &Key| results.values.get(key).cloned();
+    let mut scans = results.scans.iter();
+    let mut counts = results.counts.iter();
     // A caller that has gone needs no response.
     for it in requests {
         match it {
@@ -186,8 +186,8 @@ fn reply(requests: Vec<QueuedRead>, answers: &BatchResults) {
                 let count = counts.next().copied();
                 drop(reply.send(count.ok_or(EngineError::Stopped)));
             }
-            QueuedRead::Time(reply) => drop(reply.send(Ok(answers.time))),
-            QueuedRead::Transactions(reply) => drop(reply.send(Ok(answers.transactions))),
+            QueuedRead::Time(reply) => drop(reply.send(Ok(results.time))),
+            QueuedRead::Transactions(reply) => drop(reply.send(Ok(results.transactions))),
         }
     }
 }

@@ -56,6 +56,19 @@ impl<'a> OpenRound<'a> {
     }
 }
 
+/// The keys that this transaction holds.
+struct HeldKeys {
+    locked: HashSet<Key>,
+    /// Without a record: their rows exist only as locks.
+    reserved: HashSet<Key>,
+}
+
+impl HeldKeys {
+    fn contains(&self, key: &Key) -> bool {
+        self.locked.contains(key) || self.reserved.contains(key)
+    }
+}
+
 /// Locks, reads and decides. Moves rounds that must wait for another process to `again`. Returns the decisions, and the keys
 /// whose rows exist only as locks.
 pub async fn decide_all(
@@ -68,10 +81,27 @@ pub async fn decide_all(
     let waits = group.waits();
     let mut rounds: Vec<OpenRound<'_>> = group.rounds.iter_mut().map(OpenRound::new).collect();
     let batch = batch_of(&rounds, &keys.iter().collect());
-    let begin = lock_and_read(session, &keys, waits, &batch);
+    let (held, results) = hold_keys(session, outages, &keys, waits, &batch).await?;
+    for round in &mut rounds {
+        round.must_wait = !round.held.keys.iter().all(|key| held.contains(key));
+    }
+    decide_each(session, outages, &mut rounds, results, &held.reserved).await?;
+    let decisions: Vec<Option<Decision>> = rounds.into_iter().map(|it| it.decision).collect();
+    Ok((keep_decided(group, decisions, again), held.reserved))
+}
+
+/// Locks the keys, and reads them and the batch. A key that is not held then is locked by another process, or was inserted by it
+/// since the read.
+async fn hold_keys(
+    session: &PreparedSession,
+    outages: &Outages,
+    keys: &[Key],
+    waits: bool,
+    batch: &ReadBatch<'_>,
+) -> Result<(HeldKeys, BatchResults), Fault> {
+    let begin = lock_and_read(session, keys, waits, batch);
     let (locked, mut results) = outages.response(begin).await?;
-    let unlocked = keys.iter().filter(|key| !locked.contains(*key));
-    let unlocked = ReadBatch::of_keys(unlocked);
+    let unlocked = ReadBatch::of_keys(keys.iter().filter(|key| !locked.contains(*key)));
     if !unlocked.keys.is_empty() {
         // An existing key that was not locked is locked by another process.
         let found = outages.response(session.read(&unlocked)).await?;
@@ -83,23 +113,36 @@ pub async fn decide_all(
         true => HashSet::new(),
         false => outages.response(reserve(session, absent)).await?,
     };
-    // Another process has locked the key, or has inserted it since the read.
-    let is_elsewhere = |key: &Key| !locked.contains(key) && !reserved.contains(key);
-    for round in &mut rounds {
-        round.must_wait = round.held.keys.iter().any(is_elsewhere);
-    }
+    Ok((HeldKeys { locked, reserved }, results))
+}
+
+/// Lets the rounds decide, and reads what they request, until each has decided or must wait.
+async fn decide_each(
+    session: &PreparedSession,
+    outages: &Outages,
+    rounds: &mut [OpenRound<'_>],
+    mut results: BatchResults,
+    reserved: &HashSet<Key>,
+) -> Result<(), Fault> {
     loop {
-        distribute(&mut rounds, results);
+        distribute(rounds, results);
         let undecided = rounds.iter_mut().filter(|it| it.is_undecided());
         undecided.for_each(OpenRound::decide);
         if !rounds.iter().any(OpenRound::is_undecided) {
-            break;
+            return Ok(());
         }
-        let batch = batch_of(&rounds, &HashSet::new());
+        let batch = batch_of(rounds, &HashSet::new());
         results = outages.response(session.read(&batch)).await?;
-        results.remove_reserved(&reserved);
+        results.remove_reserved(reserved);
     }
-    let decisions: Vec<Option<Decision>> = rounds.into_iter().map(|it| it.decision).collect();
+}
+
+/// Keeps the rounds with a decision in the group, and moves the others to `again`.
+fn keep_decided(
+    group: &mut Group,
+    decisions: Vec<Option<Decision>>,
+    again: &mut Vec<HeldRound>,
+) -> Vec<Decision> {
     let mut decided = Vec::new();
     for (mut round, decision) in mem::take(&mut group.rounds).into_iter().zip(decisions) {
         match decision {
@@ -113,7 +156,7 @@ pub async fn decide_all(
             }
         }
     }
-    Ok((decided, reserved))
+    decided
 }
 
 /// The requested reads of rounds, without these keys.

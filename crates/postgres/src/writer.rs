@@ -54,18 +54,18 @@ impl Writer {
             let ended = group.held();
             let mut again = Vec::new();
             let outcome = self.write(&mut group, &mut again).await;
-            let answered = match outcome {
-                Ok(decisions) => answer(group, decisions, &Ok(())),
+            let completed = match outcome {
+                Ok(decisions) => complete(group, decisions, &Ok(())),
                 Err(error) => {
                     self.shared.fail(&error);
                     group.rounds.append(&mut again);
                     let refuse = |_: &HeldRound| Err(error.clone());
                     let decisions = group.rounds.iter().map(refuse).collect();
-                    answer(group, decisions, &Err(error.clone())).and(Err(error))
+                    complete(group, decisions, &Err(error.clone())).and(Err(error))
                 }
             };
             self.shared.writes.finish(&ended, again);
-            if let Err(error) = answered {
+            if let Err(error) = completed {
                 return self.shared.fail(&error);
             }
         }
@@ -248,8 +248,8 @@ async fn send(
     Ok(())
 }
 
-/// Answers every commit and round of a group.
-fn answer(
+/// Tells every caller of a group the outcome.
+fn complete(
     group: Group,
     decisions: Vec<Decision>,
     commits: &Result<(), EngineError>,

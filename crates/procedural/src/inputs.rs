@@ -39,29 +39,8 @@ fn decode_one(
     side: u32,
     permit: &DecodePermit,
 ) -> Result<RgbImage, DrawError> {
-    if let Some(format) = undecodable(bytes) {
-        return Err(DrawError::Format { number, format });
-    }
-    let broken = |error: ImageError| match error {
-        ImageError::Limits(_) => DrawError::TooLarge { number },
-        other => DrawError::Broken {
-            number,
-            reason: other.to_string(),
-        },
-    };
-    let format = image::guess_format(bytes).map_err(broken)?;
-    let known = [
-        ImageFormat::Png,
-        ImageFormat::Jpeg,
-        ImageFormat::WebP,
-        ImageFormat::Gif,
-    ];
-    if !known.contains(&format) {
-        return Err(DrawError::Format {
-            number,
-            format: "in another format",
-        });
-    }
+    let format = decodable_format(bytes, number)?;
+    let broken = |error| to_draw_error(error, number);
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
     let mut limits = Limits::default();
     limits.max_image_width = Some(MAX_SIDE);
@@ -103,6 +82,28 @@ fn decode_one(
     };
     small.apply_orientation(orientation);
     Ok(on_paper(&small))
+}
+
+fn decodable_format(bytes: &[u8], number: usize) -> Result<ImageFormat, DrawError> {
+    use ImageFormat::{Gif, Jpeg, Png, WebP};
+    let other = |format| DrawError::Format { number, format };
+    if let Some(format) = undecodable(bytes) {
+        return Err(other(format));
+    }
+    match image::guess_format(bytes).map_err(|error| to_draw_error(error, number))? {
+        format @ (Png | Jpeg | WebP | Gif) => Ok(format),
+        _ => Err(other("in another format")),
+    }
+}
+
+fn to_draw_error(error: ImageError, number: usize) -> DrawError {
+    match error {
+        ImageError::Limits(_) => DrawError::TooLarge { number },
+        other => DrawError::Broken {
+            number,
+            reason: other.to_string(),
+        },
+    }
 }
 
 /// Blends transparent parts with the paper.

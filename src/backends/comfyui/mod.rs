@@ -26,7 +26,7 @@ pub use templates::TemplateError;
 use super::local::{finish::finish, originals, out_of_memory, size};
 use super::upstream::{Auth, Fault, Upstream, misconfigured, without_refusal};
 use crate::config::{ComfyUiSettings, Remote};
-use crate::images::Images;
+use crate::objects::ObjectStorage;
 use cancel_on_drop::CancelOnDrop;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -39,7 +39,9 @@ use server::Server;
 use std::sync::Arc;
 use std::time::Duration;
 use templates::Templates;
-use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator, note_cause};
+use tintype_actors::ports::{
+    GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture, note_cause,
+};
 use tokio::time::sleep;
 use uuid::Uuid;
 use workflow::{Graph, Workflow};
@@ -58,7 +60,7 @@ struct Inner {
     server: Server,
     templates: Templates,
     settings: ComfyUiSettings,
-    images: Images,
+    objects: ObjectStorage,
 }
 
 impl ComfyUi {
@@ -70,7 +72,7 @@ impl ComfyUi {
         name: &str,
         remote: &Remote,
         settings: ComfyUiSettings,
-        images: Images,
+        objects: ObjectStorage,
     ) -> Result<Self, ComfyUiSetupError> {
         let templates = Templates::read(&settings).map_err(|source| {
             let name = name.to_owned();
@@ -80,7 +82,7 @@ impl ComfyUi {
             server: Server::new(Upstream::new(name, remote, Auth::None)?),
             templates,
             settings,
-            images,
+            objects,
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -89,10 +91,7 @@ impl ComfyUi {
 }
 
 impl Generator for ComfyUi {
-    fn generate(
-        &self,
-        task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
+    fn generate(&self, task: GenerationTask) -> PortFuture<GeneratedImage> {
         let inner = Arc::clone(&self.inner);
         async move { inner.run(task).await }.boxed_local()
     }
@@ -251,7 +250,7 @@ impl Inner {
             false => String::new(),
         };
         let mut files = Vec::with_capacity(task.inputs.len());
-        for original in originals::load(&self.images, task).await? {
+        for original in originals::load(&self.objects, task).await? {
             files.push(
                 self.server
                     .upload(original)

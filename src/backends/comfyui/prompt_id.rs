@@ -1,7 +1,7 @@
 //! Prompt ids are derived from the job, so that after a restart Tintype finds its prompts on the server without a stored id.
 //!
 //! Refused alternatives: an id in the job's record needs one more commit per image, before the prompt is sent; a crash between the
-//! server's answer and that commit would lose an id that the server chose. The number of the job's run is not part of the id,
+//! server's response and that commit would lose an id that the server chose. The number of the job's run is not part of the id,
 //! because a graceful stop does not count the run.
 
 use sha2::{Digest, Sha256};

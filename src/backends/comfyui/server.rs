@@ -2,7 +2,7 @@
 
 use super::prompt_status::{self, PromptStatus, StoredFile};
 use super::workflow::Graph;
-use crate::backends::upstream::{Answer, Fault, Form, Part, Socket, Upstream};
+use crate::backends::upstream::{Fault, Form, Part, Response, Socket, Upstream};
 use percent_encoding::NON_ALPHANUMERIC;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub struct SubmittedPrompt {
 impl Server {
     pub fn new(images: Upstream) -> Self {
         Self {
-            upstream: images.for_small_answers(),
+            upstream: images.for_small_responses(),
             images,
         }
     }
@@ -51,9 +51,9 @@ impl Server {
     /// # Errors
     /// The server does not answer, or answers in a form unlike ComfyUI's.
     pub async fn find(&self, id: &str) -> Result<Option<(String, PromptStatus)>, Fault> {
-        let answer = self.upstream.get(&format!("/api/jobs/{id}")).await?;
-        match json_body(&answer) {
-            Some(job) if answer.status.is_success() => {
+        let response = self.upstream.get(&format!("/api/jobs/{id}")).await?;
+        match json_body(&response) {
+            Some(job) if response.status.is_success() => {
                 let status = prompt_status::from_job(&job);
                 let status = status.ok_or_else(|| self.garbage("no job from /api/jobs"))?;
                 let status = match status {
@@ -67,10 +67,10 @@ impl Server {
                 Ok(Some((id.to_owned(), status)))
             }
             // The route exists, the job does not.
-            Some(error) if answer.status == 404 && error.get("error").is_some() => Ok(None),
-            _ if matches!(answer.status.as_u16(), 404 | 405) => self.find_in_lists(id).await,
-            _ if answer.status.is_success() => Err(self.garbage("no JSON from /api/jobs")),
-            _ => Err(self.upstream.refusal(&answer, None)),
+            Some(error) if response.status == 404 && error.get("error").is_some() => Ok(None),
+            _ if matches!(response.status.as_u16(), 404 | 405) => self.find_in_lists(id).await,
+            _ if response.status.is_success() => Err(self.garbage("no JSON from /api/jobs")),
+            _ => Err(self.upstream.refusal(&response, None)),
         }
     }
 
@@ -98,10 +98,10 @@ impl Server {
     }
 
     async fn list(&self, path: &str) -> Result<Value, Fault> {
-        let answer = self.upstream.get(path).await?;
-        let answer = self.upstream.expect_success(answer)?;
+        let response = self.upstream.get(path).await?;
+        let response = self.upstream.expect_success(response)?;
         // `json` parses on the blocking pool: each entry holds its whole graph.
-        let list: Value = self.upstream.json(answer).await?;
+        let list: Value = self.upstream.json(response).await?;
         match list.is_object() {
             true => Ok(list),
             false => Err(self.garbage(&format!("no list from {path}"))),
@@ -116,14 +116,14 @@ impl Server {
         // The client id equals the prompt id: a socket belongs to one prompt, and on old servers, which assign the prompt id,
         // the client id finds the prompt.
         let body = json!({"prompt": graph, "prompt_id": id, "client_id": id});
-        let answer = self.upstream.post("/prompt", body).await?;
-        let submitted = json_body(&answer).unwrap_or_default();
+        let response = self.upstream.post("/prompt", body).await?;
+        let submitted = json_body(&response).unwrap_or_default();
         let node_errors = submitted["node_errors"]
             .as_object()
             .cloned()
             .unwrap_or_default();
-        if !answer.status.is_success() {
-            let fault = self.upstream.refusal(&answer, None);
+        if !response.status.is_success() {
+            let fault = self.upstream.refusal(&response, None);
             // Afterwards, because these tell more.
             self.note_node_errors(&node_errors);
             return Err(fault);
@@ -172,10 +172,10 @@ impl Server {
             .part("image", file)
             .text("type", "input")
             .text("subfolder", FOLDER);
-        let answer = self.upstream.post_form("/upload/image", form).await?;
-        let answer = self.upstream.expect_success(answer)?;
-        let uploaded = json_body(&answer).unwrap_or_default();
-        // Use the name in the answer: the server renames a file whose name is taken.
+        let response = self.upstream.post_form("/upload/image", form).await?;
+        let response = self.upstream.expect_success(response)?;
+        let uploaded = json_body(&response).unwrap_or_default();
+        // Use the name in the response: the server renames a file whose name is taken.
         let Some(name) = uploaded["name"].as_str().filter(|name| !name.is_empty()) else {
             return Err(self.garbage("no name from /upload/image"));
         };
@@ -195,12 +195,12 @@ impl Server {
             .append_pair("subfolder", &file.subfolder)
             .append_pair("type", &file.kind)
             .finish();
-        let answer = self.images.get(&format!("/view?{query}")).await?;
-        if answer.status == 404 {
+        let response = self.images.get(&format!("/view?{query}")).await?;
+        if response.status == 404 {
             return Ok(None);
         }
-        let answer = self.upstream.expect_success(answer)?;
-        Ok(Some(answer.body.into()))
+        let response = self.upstream.expect_success(response)?;
+        Ok(Some(response.body.into()))
     }
 
     /// The checkpoints of the server, in its order.
@@ -208,9 +208,9 @@ impl Server {
     /// # Errors
     /// As [`find`](Self::find).
     pub async fn checkpoints(&self) -> Result<Vec<String>, Fault> {
-        let answer = self.upstream.get("/models/checkpoints").await?;
-        if answer.status.is_success()
-            && let Some(Value::Array(names)) = json_body(&answer)
+        let response = self.upstream.get("/models/checkpoints").await?;
+        if response.status.is_success()
+            && let Some(Value::Array(names)) = json_body(&response)
         {
             return Ok(to_strings(&names));
         }
@@ -247,8 +247,8 @@ impl Server {
     /// As [`find`](Self::find).
     pub async fn cancel(&self, id: &str) -> Result<(), Fault> {
         let path = format!("/api/jobs/{id}/cancel");
-        if let Ok(answer) = self.upstream.post_json(&path, "{}".into()).await
-            && answer.status.is_success()
+        if let Ok(response) = self.upstream.post_json(&path, "{}".into()).await
+            && response.status.is_success()
         {
             return Ok(());
         }
@@ -257,8 +257,8 @@ impl Server {
         // Old servers interrupt the running prompt, whatever its id: check that it is this one.
         if prompt_status::is_running(&self.list("/queue").await?, id) {
             let interrupt = json!({"prompt_id": id}).to_string().into();
-            let answer = self.upstream.post_json("/interrupt", interrupt).await?;
-            self.upstream.expect_success(answer)?;
+            let response = self.upstream.post_json("/interrupt", interrupt).await?;
+            self.upstream.expect_success(response)?;
         }
         Ok(())
     }
@@ -269,8 +269,8 @@ impl Server {
 }
 
 /// Parses a body on the arbiter: its size is limited, and small compared to an image.
-fn json_body(answer: &Answer) -> Option<Value> {
-    serde_json::from_slice(&answer.body).ok()
+fn json_body(response: &Response) -> Option<Value> {
+    serde_json::from_slice(&response.body).ok()
 }
 
 fn to_strings(values: &[Value]) -> Vec<String> {

@@ -1,32 +1,32 @@
-//! Maps error answers of the Gemini API. Their `details` are more specific than the status.
+//! Maps error responses of the Gemini API. Their `details` are more specific than the status.
 
-use super::super::upstream::{Answer, Fault, Upstream};
+use super::super::upstream::{Fault, Response, Upstream};
 use serde_json::Value;
 use std::time::Duration;
 
-pub fn to_fault(upstream: &Upstream, answer: &Answer) -> Fault {
-    let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+pub fn to_fault(upstream: &Upstream, response: &Response) -> Fault {
+    let body: Value = serde_json::from_slice(&response.body).unwrap_or_default();
     // Some servers wrap the envelope in a list of one.
     let error = body.get(0).unwrap_or(&body).get("error");
-    let rejects_account = match answer.status.as_u16() {
+    let rejects_account = match response.status.as_u16() {
         400 | 403 => error.is_some_and(rejects_account),
         429 => error.is_some_and(is_daily_quota),
         _ => false,
     };
     if rejects_account {
-        let message = upstream.message(&answer.body);
+        let message = upstream.message(&response.body);
         return upstream.noted(Fault::AccountRejected(message));
     }
-    upstream.refusal(answer, error.and_then(retry_delay))
+    upstream.refusal(response, error.and_then(retry_delay))
 }
 
-/// The fault in a success: some gateways wrap the error answer of the API in one. `body` is that of an answer without an image.
-pub fn in_success(upstream: &Upstream, mut answer: Answer) -> Option<Fault> {
-    let body: Value = serde_json::from_slice(&answer.body).ok()?;
+/// The fault in a success: some gateways wrap the error response of the API in one. `body` is that of a response without an image.
+pub fn in_success(upstream: &Upstream, mut response: Response) -> Option<Fault> {
+    let body: Value = serde_json::from_slice(&response.body).ok()?;
     let code = body.pointer("/error/code")?.as_u64()?;
-    answer.status = u16::try_from(code).ok()?.try_into().ok()?;
-    let is_error = answer.status.is_client_error() || answer.status.is_server_error();
-    is_error.then(|| to_fault(upstream, &answer))
+    response.status = u16::try_from(code).ok()?.try_into().ok()?;
+    let is_error = response.status.is_client_error() || response.status.is_server_error();
+    is_error.then(|| to_fault(upstream, &response))
 }
 
 /// Google answers 400 to a bad key, an unsupported location and an account without a plan, as if the request were at fault, and 403

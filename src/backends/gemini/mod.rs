@@ -1,21 +1,22 @@
 //! The Gemini API as a backend: `generateContent`, one image per call.
 
-mod answer;
 mod fault;
 mod model;
 mod probe;
 mod request;
+mod response;
 
 use super::inputs::{self, Accepts};
 use super::upstream::{Auth, Fault, Upstream, UpstreamSetupError, blocking, for_caller};
 use crate::config::Remote;
-use crate::images::Images;
-use answer::{GenerateContent, Outcome};
+use crate::objects::ObjectStorage;
 use futures_util::FutureExt as _;
-use futures_util::future::LocalBoxFuture;
 use model::Model;
 pub use probe::GeminiProbe;
-use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator, note_cause};
+use response::{GenerateContent, Outcome};
+use tintype_actors::ports::{
+    GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture, note_cause,
+};
 use tintype_imaging::ImageKind;
 use tintype_storage::domain::tier::Resolution;
 
@@ -38,16 +39,20 @@ const AUTH: Auth = Auth::Header("x-goog-api-key");
 #[derive(Clone)]
 pub struct Gemini {
     upstream: Upstream,
-    images: Images,
+    objects: ObjectStorage,
 }
 
 impl Gemini {
     /// # Errors
     /// See [`UpstreamSetupError`].
-    pub fn new(name: &str, remote: &Remote, images: Images) -> Result<Self, UpstreamSetupError> {
+    pub fn new(
+        name: &str,
+        remote: &Remote,
+        objects: ObjectStorage,
+    ) -> Result<Self, UpstreamSetupError> {
         Ok(Self {
             upstream: Upstream::new(name, remote, AUTH)?,
-            images,
+            objects,
         })
     }
 
@@ -64,18 +69,18 @@ impl Gemini {
             max_count: model.max_inputs,
             ..ACCEPTS
         };
-        let inputs = inputs::load(&self.images, &task, accepts).await?;
+        let inputs = inputs::load(&self.objects, &task, accepts).await?;
         let path = path(
             &self.upstream,
             &format!("{}:generateContent", model.segment()),
         );
         let body = blocking(move || request::body(&task, &model, &inputs)).await;
-        let answer = self.upstream.post_json(&path, body).await?;
-        if !answer.status.is_success() {
-            return Err(fault::to_fault(&self.upstream, &answer).into());
+        let response = self.upstream.post_json(&path, body).await?;
+        if !response.status.is_success() {
+            return Err(fault::to_fault(&self.upstream, &response).into());
         }
-        let message = answer.message();
-        let content: GenerateContent = self.upstream.json(answer).await?;
+        let message = response.message();
+        let content: GenerateContent = self.upstream.json(response).await?;
         match content.outcome() {
             Outcome::Image(data) => {
                 let image = self.upstream.decode_image(data).await?;
@@ -130,10 +135,7 @@ fn path(upstream: &Upstream, model: &str) -> String {
 }
 
 impl Generator for Gemini {
-    fn generate(
-        &self,
-        task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
+    fn generate(&self, task: GenerationTask) -> PortFuture<GeneratedImage> {
         self.clone().run(task).boxed_local()
     }
 }

@@ -1,7 +1,7 @@
 //! Requests each model's entry, which proves that the key is valid and the model exists.
 
-use super::answer::ModelEntry;
 use super::model::Model;
+use super::response::ModelEntry;
 use super::{AUTH, fault, path};
 use crate::backends::probe::{Findings, Probe};
 use crate::backends::upstream::{Fault, Upstream, UpstreamSetupError};
@@ -19,18 +19,18 @@ impl GeminiProbe {
     pub fn new(name: &str, remote: &Remote) -> Result<Self, UpstreamSetupError> {
         let upstream = Upstream::new(name, remote, AUTH)?;
         Ok(Self {
-            upstream: upstream.for_small_answers(),
+            upstream: upstream.for_small_responses(),
         })
     }
 }
 
 async fn entry(upstream: &Upstream, id: &str) -> Result<ModelEntry, Fault> {
     let model = Model::named(id);
-    let answer = upstream.get(&path(upstream, &model.segment())).await?;
-    if answer.status.is_success() {
-        upstream.json(answer).await
+    let response = upstream.get(&path(upstream, &model.segment())).await?;
+    if response.status.is_success() {
+        upstream.json(response).await
     } else {
-        Err(fault::to_fault(upstream, &answer))
+        Err(fault::to_fault(upstream, &response))
     }
 }
 

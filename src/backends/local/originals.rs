@@ -6,7 +6,7 @@
 use crate::backends::inputs::{self, Accepts};
 use crate::backends::upstream::decoding;
 use crate::image_decoding::INPUT_DECODING;
-use crate::images::Images;
+use crate::objects::ObjectStorage;
 use tintype_actors::ports::{GenerateError, GenerationTask};
 use tintype_imaging::fit::FittedImage;
 use tintype_imaging::{ImageKind, OpenedImage, decoding::open_any};
@@ -26,10 +26,10 @@ const ACCEPTS: Accepts = Accepts {
 /// # Errors
 /// As [`inputs::load`]; also `Unsound` for an image with an intact header and damaged data.
 pub async fn load(
-    images: &Images,
+    objects: &ObjectStorage,
     task: &GenerationTask,
 ) -> Result<Vec<FittedImage>, GenerateError> {
-    let originals = inputs::load(images, task, ACCEPTS).await?;
+    let originals = inputs::load(objects, task, ACCEPTS).await?;
     for (at, original) in originals.iter().enumerate() {
         let bytes = original.bytes.clone();
         let inspection = decoding(&INPUT_DECODING, task.account, move |permit| {

@@ -1,6 +1,6 @@
-//! Maps error answers of the OpenAI API. Their codes are more specific than the status.
+//! Maps error responses of the OpenAI API. Their codes are more specific than the status.
 
-use super::super::upstream::{Answer, Fault, Upstream, for_caller};
+use super::super::upstream::{Fault, Response, Upstream, for_caller};
 use serde_json::Value;
 use tintype_actors::ports::GenerateError;
 
@@ -26,16 +26,16 @@ const MODEL_ERRORS: [&str; 1] = ["model_not_found"];
 /// Values of `error.param` for fields that the caller does not control.
 const OPERATOR_FIELDS: [&str; 5] = ["model", "quality", "size", "response_format", "n"];
 
-pub fn to_generate_error(upstream: &Upstream, answer: &Answer) -> GenerateError {
-    by_code(upstream, answer).unwrap_or_else(|| upstream.refusal(answer, None).into())
+pub fn to_generate_error(upstream: &Upstream, response: &Response) -> GenerateError {
+    by_code(upstream, response).unwrap_or_else(|| upstream.refusal(response, None).into())
 }
 
 /// The error of a known code; `None` if only the status tells.
-pub fn by_code(upstream: &Upstream, answer: &Answer) -> Option<GenerateError> {
-    let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+pub fn by_code(upstream: &Upstream, response: &Response) -> Option<GenerateError> {
+    let body: Value = serde_json::from_slice(&response.body).unwrap_or_default();
     let codes = codes(&body);
     let has_code = |known: &[&str]| codes.iter().any(|code| known.contains(&code.as_str()));
-    let message = upstream.message(&answer.body);
+    let message = upstream.message(&response.body);
     if has_code(&BLOCKED) {
         return Some(GenerateError::Blocked(match for_caller(message) {
             text if text.is_empty() => "the image generator refused the content".into(),

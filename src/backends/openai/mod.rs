@@ -1,23 +1,22 @@
 //! The OpenAI images API as a backend: OpenAI itself, and compatible servers with their dialects.
 
-mod answer;
 mod fault;
 mod probe;
 mod request;
+mod response;
 mod size;
 
 use super::inputs::{self, Accepts};
-use super::upstream::{Answer, Auth, Fault, Upstream, UpstreamSetupError, blocking};
+use super::upstream::{Auth, Fault, Response, Upstream, UpstreamSetupError, blocking};
 use crate::config::{ImageField, OpenAiDialect, Remote};
-use crate::images::Images;
-use answer::{Images as ImagesAnswer, Item};
+use crate::objects::ObjectStorage;
 use futures_util::FutureExt as _;
-use futures_util::future::LocalBoxFuture;
 pub use probe::OpenAiProbe;
 use request::Fields;
+use response::{Images as ImagesResponse, Item};
 use size::Family;
 use std::sync::Arc;
-use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator};
+use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture};
 use tintype_imaging::ImageKind;
 use tintype_imaging::fit::FittedImage;
 use tintype_storage::domain::tier::Resolution;
@@ -40,7 +39,7 @@ const COMMON_ACCEPTS: Accepts = Accepts {
 pub struct OpenAi {
     upstream: Upstream,
     dialect: Arc<OpenAiDialect>,
-    images: Images,
+    objects: ObjectStorage,
 }
 
 impl OpenAi {
@@ -50,12 +49,12 @@ impl OpenAi {
         name: &str,
         remote: &Remote,
         dialect: OpenAiDialect,
-        images: Images,
+        objects: ObjectStorage,
     ) -> Result<Self, UpstreamSetupError> {
         Ok(Self {
             upstream: Upstream::new(name, remote, Auth::Bearer)?,
             dialect: Arc::new(dialect),
-            images,
+            objects,
         })
     }
 
@@ -69,14 +68,14 @@ impl OpenAi {
             (Family::Any, _) => COMMON_ACCEPTS,
             _ => OPENAI_ACCEPTS,
         };
-        let inputs = inputs::load(&self.images, &task, accepts).await?;
+        let inputs = inputs::load(&self.objects, &task, accepts).await?;
         let fields = Fields::of(&task, family, &self.dialect);
-        let answer = self.ask(fields, inputs).await?;
-        if !answer.status.is_success() {
-            return Err(fault::to_generate_error(&self.upstream, &answer));
+        let response = self.ask(fields, inputs).await?;
+        if !response.status.is_success() {
+            return Err(fault::to_generate_error(&self.upstream, &response));
         }
-        let message = answer.message();
-        let images: ImagesAnswer = self.upstream.json(answer).await?;
+        let message = response.message();
+        let images: ImagesResponse = self.upstream.json(response).await?;
         let Some(item) = images.first() else {
             let known = fault::by_code(&self.upstream, &message);
             return Err(known.unwrap_or_else(|| self.upstream.no_image(&message.body)));
@@ -84,7 +83,7 @@ impl OpenAi {
         self.image(item).await
     }
 
-    async fn ask(&self, fields: Fields, inputs: Vec<FittedImage>) -> Result<Answer, Fault> {
+    async fn ask(&self, fields: Fields, inputs: Vec<FittedImage>) -> Result<Response, Fault> {
         let generation = inputs.is_empty() || self.dialect.image_field == ImageField::File;
         if generation {
             let body = blocking(move || fields.json(inputs.first())).await;
@@ -95,13 +94,13 @@ impl OpenAi {
         }
     }
 
-    /// Decodes the image, or fetches it from the address in the answer.
+    /// Decodes the image, or fetches it from the address in the response.
     async fn image(&self, item: Item) -> Result<GeneratedImage, GenerateError> {
         let bytes = match item {
             Item::Data(text) => self.upstream.decode_image(text).await?,
             Item::Address(url) => {
-                let answer = self.upstream.get_same_origin(&url).await?;
-                self.upstream.expect_success(answer)?.body.to_vec()
+                let response = self.upstream.get_same_origin(&url).await?;
+                self.upstream.expect_success(response)?.body.to_vec()
             }
         };
         Ok(GeneratedImage::foreign(bytes))
@@ -118,10 +117,7 @@ pub fn largest(model: &str) -> Option<Resolution> {
 }
 
 impl Generator for OpenAi {
-    fn generate(
-        &self,
-        task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
+    fn generate(&self, task: GenerationTask) -> PortFuture<GeneratedImage> {
         self.clone().run(task).boxed_local()
     }
 }

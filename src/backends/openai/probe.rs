@@ -1,6 +1,6 @@
 //! Requests the list of models, which proves that the key is valid, and checks that the list holds the tiers' models.
 
-use super::answer::ModelList;
+use super::response::ModelList;
 use crate::backends::probe::{Findings, Probe};
 use crate::backends::upstream::{Auth, Fault, Upstream, UpstreamSetupError};
 use crate::config::Remote;
@@ -17,15 +17,15 @@ impl OpenAiProbe {
     pub fn new(name: &str, remote: &Remote) -> Result<Self, UpstreamSetupError> {
         let upstream = Upstream::new(name, remote, Auth::Bearer)?;
         Ok(Self {
-            upstream: upstream.for_small_answers(),
+            upstream: upstream.for_small_responses(),
         })
     }
 }
 
 async fn known_models(upstream: &Upstream) -> Result<Vec<String>, Fault> {
-    let answer = upstream.get("/models").await?;
-    let answer = upstream.expect_success(answer)?;
-    Ok(upstream.json::<ModelList>(answer).await?.ids())
+    let response = upstream.get("/models").await?;
+    let response = upstream.expect_success(response)?;
+    Ok(upstream.json::<ModelList>(response).await?.ids())
 }
 
 impl Probe for OpenAiProbe {

@@ -39,10 +39,10 @@ impl Drop for Interrupt {
 
 async fn interrupt(upstream: &Upstream, task_id: &str) -> Result<(), Fault> {
     if progress::is_active(upstream, task_id).await {
-        let words = upstream.for_small_answers();
+        let words = upstream.for_small_responses();
         let path = "/sdapi/v1/interrupt";
-        let answer = words.post_json(path, Default::default()).await?;
-        words.expect_success(answer)?;
+        let response = words.post_json(path, Default::default()).await?;
+        words.expect_success(response)?;
     }
     Ok(())
 }

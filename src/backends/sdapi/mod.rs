@@ -3,28 +3,29 @@
 //! One call generates one image; the server answers when the image is done. Settings cover some differences between the servers (the
 //! options of Forge, the reference images of stable-diffusion.cpp); the adapter detects whether the server reports progress.
 
-pub mod answer;
 mod interrupt;
 mod probe;
 mod progress;
 pub mod prompt;
 pub mod request;
+pub mod response;
 
 pub use probe::SdApiProbe;
 
 use super::local::{finish::finish, originals, out_of_memory, size};
 use super::upstream::{
-    Answer, Auth, Fault, Upstream, UpstreamSetupError, blocking, without_refusal,
+    Auth, Fault, Response, Upstream, UpstreamSetupError, blocking, without_refusal,
 };
 use crate::config::{Remote, SdApiSettings};
-use crate::images::Images;
-use answer::{GenerationAnswer, ImageAnswer, NoImage, UpscaleAnswer};
+use crate::objects::ObjectStorage;
 use futures_util::FutureExt as _;
-use futures_util::future::LocalBoxFuture;
 use interrupt::Interrupt;
 use request::Request;
+use response::{GenerationResponse, ImageResponse, NoImage, UpscaleResponse};
 use std::sync::Arc;
-use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator, note_cause};
+use tintype_actors::ports::{
+    GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture, note_cause,
+};
 
 /// A server that speaks `/sdapi/v1`.
 #[derive(Clone)]
@@ -37,7 +38,7 @@ struct Inner {
     settings: SdApiSettings,
     /// Is the concurrency 1? Then the server-wide progress and flags belong to this backend's only task.
     alone: bool,
-    images: Images,
+    objects: ObjectStorage,
 }
 
 impl SdApi {
@@ -50,13 +51,13 @@ impl SdApi {
         remote: &Remote,
         settings: SdApiSettings,
         concurrency: usize,
-        images: Images,
+        objects: ObjectStorage,
     ) -> Result<Self, UpstreamSetupError> {
         let inner = Inner {
             upstream: Upstream::new(name, remote, Auth::Basic)?,
             settings,
             alone: concurrency == 1,
-            images,
+            objects,
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -65,10 +66,7 @@ impl SdApi {
 }
 
 impl Generator for SdApi {
-    fn generate(
-        &self,
-        task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
+    fn generate(&self, task: GenerationTask) -> PortFuture<GeneratedImage> {
         let inner = Arc::clone(&self.inner);
         async move { inner.run(task).await }.boxed_local()
     }
@@ -82,7 +80,7 @@ impl Inner {
                 "the image generator takes one input image, not {count}"
             )));
         }
-        let originals = originals::load(&self.images, &task).await?;
+        let originals = originals::load(&self.objects, &task).await?;
         let wanted = task.pixels;
         let native = size::native(wanted, self.settings.max_pixels);
         let task_id = format!("tintype-{}-{:08x}", task.job, rand::random::<u32>());
@@ -92,14 +90,14 @@ impl Inner {
             blocking(move || request::request(&settings, &own_task, native, &originals, &own_id))
                 .await;
         let mut interrupt = Interrupt::new(self.upstream.clone(), task_id.clone());
-        let answered = tokio::select! {
-            answered = self.ask(request) => answered,
+        let returned = tokio::select! {
+            returned = self.ask(request) => returned,
             never = progress::follow(&self.upstream, &task_id, self.alone, &task.progress) => match never {},
         };
         // On a fault the guard stays armed: the server may still be working.
-        let answered = answered?;
+        let returned = returned?;
         interrupt.disarm();
-        let (made, used) = self.read::<GenerationAnswer>(answered).await?;
+        let (made, used) = self.read::<GenerationResponse>(returned).await?;
         if self.alone && progress::was_interrupted(&self.upstream).await {
             return Err(GenerateError::Broken(
                 "the generation was interrupted on the image generator".into(),
@@ -114,24 +112,24 @@ impl Inner {
         finish(task.account, made, wanted).await
     }
 
-    async fn ask(&self, request: Request) -> Result<Answer, GenerateError> {
-        let answer = self.upstream.post(request.path, request.body).await?;
-        match answer.status.is_success() {
-            true => Ok(answer),
-            false => Err(self.refusal(&answer)),
+    async fn ask(&self, request: Request) -> Result<Response, GenerateError> {
+        let response = self.upstream.post(request.path, request.body).await?;
+        match response.status.is_success() {
+            true => Ok(response),
+            false => Err(self.refusal(&response)),
         }
     }
 
-    /// Maps an error answer. These servers take the caller's prompt as a plain string, so a refused request always means that the
+    /// Maps an error response. These servers take the caller's prompt as a plain string, so a refused request always means that the
     /// backend is misconfigured.
-    fn refusal(&self, answer: &Answer) -> GenerateError {
-        let body = String::from_utf8_lossy(&answer.body[..answer.body.len().min(65_536)]);
+    fn refusal(&self, response: &Response) -> GenerateError {
+        let body = String::from_utf8_lossy(&response.body[..response.body.len().min(65_536)]);
         if body.contains("OutOfMemory") || body.to_ascii_lowercase().contains("out of memory") {
-            self.upstream.refusal(answer, None);
-            return out_of_memory(answer.retry_after());
+            self.upstream.refusal(response, None);
+            return out_of_memory(response.retry_after());
         }
-        let fault = self.upstream.refusal(answer, None);
-        if answer.status == 404 && body.contains("\"Not Found\"") {
+        let fault = self.upstream.refusal(response, None);
+        if response.status == 404 && body.contains("\"Not Found\"") {
             note_cause("the server does not know the path; start A1111 or Forge with --api");
         }
         without_refusal(fault)
@@ -150,12 +148,12 @@ impl Inner {
     }
 
     /// The image, and the name of its checkpoint.
-    async fn read<T: ImageAnswer>(
+    async fn read<T: ImageResponse>(
         &self,
-        answer: Answer,
+        response: Response,
     ) -> Result<(Vec<u8>, Option<String>), GenerateError> {
-        let message = answer.message();
-        let read: T = self.upstream.json(answer).await?;
+        let message = response.message();
+        let read: T = self.upstream.json(response).await?;
         match read.image() {
             Ok(it) => Ok((self.upstream.decode_image(it.base64).await?, it.checkpoint)),
             // The server is healthy, and a retry may succeed.
@@ -172,7 +170,7 @@ impl Inner {
         let image = made.clone();
         let request = blocking(move || request::enlargement(&image, &upscaler, wanted)).await;
         let enlarged = match self.ask(request).await {
-            Ok(answer) => self.read::<UpscaleAnswer>(answer).await,
+            Ok(response) => self.read::<UpscaleResponse>(response).await,
             Err(error) => Err(error),
         };
         // The try logs the fault, although it succeeds.

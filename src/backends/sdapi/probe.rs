@@ -25,7 +25,7 @@ impl SdApiProbe {
     ) -> Result<Self, UpstreamSetupError> {
         let upstream = Upstream::new(name, remote, Auth::Basic)?;
         Ok(Self {
-            upstream: upstream.for_small_answers(),
+            upstream: upstream.for_small_responses(),
             settings,
         })
     }
@@ -69,9 +69,9 @@ impl Probe for SdApiProbe {
 }
 
 async fn list(upstream: &Upstream, what: &str) -> Result<Vec<Value>, Fault> {
-    let answer = upstream.get(&format!("/sdapi/v1/{what}")).await?;
-    let answer = upstream.expect_success(answer)?;
-    upstream.json(answer).await
+    let response = upstream.get(&format!("/sdapi/v1/{what}")).await?;
+    let response = upstream.expect_success(response)?;
+    upstream.json(response).await
 }
 
 fn names(entry: &Value) -> impl Iterator<Item = &str> {

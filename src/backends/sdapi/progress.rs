@@ -1,7 +1,7 @@
 //! Polls the progress and preview of a task: by task id (A1111 from 1.8, Forge), else for the whole server.
 
 use crate::backends::preview::preview_of_text;
-use crate::backends::upstream::{Answer, Upstream, blocking};
+use crate::backends::upstream::{Response, Upstream, blocking};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -98,7 +98,7 @@ pub async fn is_active(upstream: &Upstream, task_id: &str) -> bool {
     reported.is_some_and(|it| it.active == Some(true))
 }
 
-/// Was the last image interrupted or skipped by a user of the server? The answer looks like that of a finished image; only these
+/// Was the last image interrupted or skipped by a user of the server? The response looks like that of a finished image; only these
 /// flags differ. Servers without the flags cannot interrupt.
 pub async fn was_interrupted(upstream: &Upstream) -> bool {
     let flags = whole(upstream, false).await.and_then(|it| it.state);
@@ -110,18 +110,18 @@ async fn of_task(upstream: &Upstream, task_id: &str, after: Option<i64>) -> Opti
     let (id, wanted) = (after.unwrap_or(-1), after.is_some());
     let question = json!({"id_task": task_id, "id_live_preview": id, "live_preview": wanted});
     let body = question.to_string().into();
-    let words = upstream.for_small_answers();
+    let words = upstream.for_small_responses();
     poll(async { words.post_json("/internal/progress", body).await.ok() }).await
 }
 
 async fn whole(upstream: &Upstream, with_preview: bool) -> Option<Whole> {
     let path = if with_preview { WITH_PREVIEW } else { WHOLE };
-    let words = upstream.for_small_answers();
+    let words = upstream.for_small_responses();
     poll(async { words.get(path).await.ok() }).await
 }
 
-async fn poll<T: DeserializeOwned>(question: impl Future<Output = Option<Answer>>) -> Option<T> {
-    let answer = timeout(TIMEOUT, question).await.ok()??;
-    let reported = serde_json::from_slice(&answer.body).ok()?;
-    answer.status.is_success().then_some(reported)
+async fn poll<T: DeserializeOwned>(question: impl Future<Output = Option<Response>>) -> Option<T> {
+    let response = timeout(TIMEOUT, question).await.ok()??;
+    let reported = serde_json::from_slice(&response.body).ok()?;
+    response.status.is_success().then_some(reported)
 }

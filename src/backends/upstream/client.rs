@@ -4,7 +4,7 @@ use super::super::image_bytes;
 use super::error_message::sanitize;
 use super::fault::refuses_request;
 use super::redaction::{redact, redactions};
-use super::{Answer, Fault, blocking, error_message};
+use super::{Fault, Response, blocking, error_message};
 use crate::config::Remote;
 use crate::outgoing_http;
 use base64::Engine as _;
@@ -12,7 +12,7 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::{Bytes, BytesMut};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::multipart::Form;
-use reqwest::{Client, Method, RequestBuilder, Response};
+use reqwest::{Client, Method, RequestBuilder};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::error::Error as _;
@@ -24,10 +24,10 @@ use tintype_egress::SetupError;
 use url::Url;
 
 /// In bytes. A 4K image of noise has about 60 MB, or 80 MB in base64.
-pub const MAX_ANSWER: usize = 128 * 1024 * 1024;
-/// In bytes, for answers without an image: lists and progress. ComfyUI's history holds whole graphs.
-const MAX_SMALL_ANSWER: usize = 8 * 1024 * 1024;
-/// In bytes. The client reads no more of an error answer.
+pub const MAX_RESPONSE: usize = 128 * 1024 * 1024;
+/// In bytes, for responses without an image: lists and progress. ComfyUI's history holds whole graphs.
+const MAX_SMALL_RESPONSE: usize = 8 * 1024 * 1024;
+/// In bytes. The client reads no more of an error response.
 const MAX_ERROR: usize = 256 * 1024;
 /// Of a request's path in a fault; the backend may have chosen the path.
 const MAX_PATH_CHARS: usize = 200;
@@ -65,7 +65,7 @@ pub enum UpstreamSetupError {
 #[derive(Clone)]
 pub struct Upstream {
     inner: Arc<Inner>,
-    /// Of a successful answer, in bytes.
+    /// Of a successful response, in bytes.
     limit: usize,
 }
 
@@ -97,7 +97,7 @@ impl Upstream {
                 source,
             })?;
         Ok(Self {
-            limit: MAX_ANSWER,
+            limit: MAX_RESPONSE,
             inner: Arc::new(Inner {
                 name: name.to_owned(),
                 http,
@@ -107,10 +107,10 @@ impl Upstream {
         })
     }
 
-    /// The same client with a lower size limit, for calls whose answers hold no image.
-    pub fn for_small_answers(&self) -> Self {
+    /// The same client with a lower size limit, for calls whose responses hold no image.
+    pub fn for_small_responses(&self) -> Self {
         Self {
-            limit: MAX_SMALL_ANSWER,
+            limit: MAX_SMALL_RESPONSE,
             ..self.clone()
         }
     }
@@ -127,8 +127,8 @@ impl Upstream {
     /// Sends a GET below `base_url`. `path` begins with a slash, is percent-encoded, and may have a query.
     ///
     /// # Errors
-    /// When no complete answer arrives. An answer of any status is `Ok`; see [`expect_success`](Self::expect_success).
-    pub async fn get(&self, path: &str) -> Result<Answer, Fault> {
+    /// When no complete response arrives. A response of any status is `Ok`; see [`expect_success`](Self::expect_success).
+    pub async fn get(&self, path: &str) -> Result<Response, Fault> {
         self.exchange(self.request(Method::GET, path)).await
     }
 
@@ -136,7 +136,7 @@ impl Upstream {
     ///
     /// # Errors
     /// As [`get`](Self::get).
-    pub async fn post_json(&self, path: &str, json: Bytes) -> Result<Answer, Fault> {
+    pub async fn post_json(&self, path: &str, json: Bytes) -> Result<Response, Fault> {
         let request = self.request(Method::POST, path);
         let request = request.header(CONTENT_TYPE, "application/json").body(json);
         self.exchange(request).await
@@ -146,7 +146,7 @@ impl Upstream {
     ///
     /// # Errors
     /// As [`get`](Self::get).
-    pub async fn post<T>(&self, path: &str, value: T) -> Result<Answer, Fault>
+    pub async fn post<T>(&self, path: &str, value: T) -> Result<Response, Fault>
     where
         T: Serialize + Send + 'static,
     {
@@ -160,16 +160,16 @@ impl Upstream {
     ///
     /// # Errors
     /// As [`get`](Self::get).
-    pub async fn post_form(&self, path: &str, form: Form) -> Result<Answer, Fault> {
+    pub async fn post_form(&self, path: &str, form: Form) -> Result<Response, Fault> {
         let request = self.request(Method::POST, path).multipart(form);
         self.exchange(request).await
     }
 
-    /// Sends a GET to an address from the backend's own answer, relative or absolute, on the origin of `base_url` only.
+    /// Sends a GET to an address from the backend's own response, relative or absolute, on the origin of `base_url` only.
     ///
     /// # Errors
     /// [`Fault::OtherOrigin`] for another scheme, host or port; else as [`get`](Self::get).
-    pub async fn get_same_origin(&self, address: &str) -> Result<Answer, Fault> {
+    pub async fn get_same_origin(&self, address: &str) -> Result<Response, Fault> {
         let mut below = self.inner.base.clone();
         below.set_path(&format!("{}/", below.path().trim_end_matches('/')));
         let url = below.join(address).ok();
@@ -181,36 +181,36 @@ impl Upstream {
             .await
     }
 
-    /// Returns the answer if its status is a success.
+    /// Returns the response if its status is a success.
     ///
     /// # Errors
     /// [`Fault::Status`], with the backend's own message.
-    pub fn expect_success(&self, answer: Answer) -> Result<Answer, Fault> {
-        if answer.status.is_success() {
-            return Ok(answer);
+    pub fn expect_success(&self, response: Response) -> Result<Response, Fault> {
+        if response.status.is_success() {
+            return Ok(response);
         }
-        Err(self.refusal(&answer, None))
+        Err(self.refusal(&response, None))
     }
 
-    /// The fault for an error answer, also noted. `retry_after` is the delay from the body; it takes precedence over the headers.
-    pub fn refusal(&self, answer: &Answer, retry_after: Option<Duration>) -> Fault {
-        let path = redact(&answer.path, &self.inner.redactions);
+    /// The fault for an error response, also noted. `retry_after` is the delay from the body; it takes precedence over the headers.
+    pub fn refusal(&self, response: &Response, retry_after: Option<Duration>) -> Fault {
+        let path = redact(&response.path, &self.inner.redactions);
         let path = path.chars().take(MAX_PATH_CHARS).collect();
-        let status = answer.status;
+        let status = response.status;
         self.noted(
-            match refuses_request(status) && answer.media_type() == "text/html" {
+            match refuses_request(status) && response.media_type() == "text/html" {
                 true => Fault::WebPage { status, path },
                 false => Fault::Status {
                     status,
                     path,
-                    message: self.message(&answer.body),
-                    retry_after: retry_after.or_else(|| answer.retry_after()),
+                    message: self.message(&response.body),
+                    retry_after: retry_after.or_else(|| response.retry_after()),
                 },
             },
         )
     }
 
-    /// The message of an error answer, sanitized; empty if it has none.
+    /// The message of an error response, sanitized; empty if it has none.
     pub fn message(&self, body: &[u8]) -> String {
         error_message(body).map_or(String::new(), |text| self.clean(&text))
     }
@@ -238,17 +238,17 @@ impl Upstream {
     ///
     /// # Errors
     /// [`Fault::Garbage`], or [`Fault::BrokenOff`] when the JSON is truncated.
-    pub async fn json<T>(&self, answer: Answer) -> Result<T, Fault>
+    pub async fn json<T>(&self, response: Response) -> Result<T, Fault>
     where
         T: DeserializeOwned + Send + 'static,
     {
-        let media_type = answer.media_type();
-        let body = answer.body;
+        let media_type = response.media_type();
+        let body = response.body;
         let read = blocking(move || serde_json::from_slice(&body)).await;
         read.map_err(|error: serde_json::Error| {
             let fault = match error.is_eof() {
                 true => Fault::BrokenOff("the JSON is truncated".into()),
-                // Not the error's own text: it may repeat the answer, and so a whole image.
+                // Not the error's own text: it may repeat the response, and so a whole image.
                 false => Fault::Garbage(format!(
                     "{} that is not the expected JSON, at line {} column {}",
                     match media_type.as_str() {
@@ -281,10 +281,10 @@ impl Upstream {
         self.inner.http.request(method, format!("{base}{path}"))
     }
 
-    async fn exchange(&self, request: RequestBuilder) -> Result<Answer, Fault> {
+    async fn exchange(&self, request: RequestBuilder) -> Result<Response, Fault> {
         let fault = match request.send().await {
-            Ok(response) => match read_answer(response, self.limit).await {
-                Ok(answer) => return Ok(answer),
+            Ok(response) => match read_response(response, self.limit).await {
+                Ok(response) => return Ok(response),
                 Err(fault) => fault,
             },
             Err(error) => to_fault(&error),
@@ -300,7 +300,10 @@ impl fmt::Debug for Upstream {
     }
 }
 
-async fn read_answer(mut response: Response, success_limit: usize) -> Result<Answer, Fault> {
+async fn read_response(
+    mut response: reqwest::Response,
+    success_limit: usize,
+) -> Result<Response, Fault> {
     let success = response.status().is_success();
     let limit = if success { success_limit } else { MAX_ERROR };
     let announced = response.content_length().unwrap_or_default();
@@ -313,13 +316,13 @@ async fn read_answer(mut response: Response, success_limit: usize) -> Result<Ans
         match response.chunk().await {
             Ok(Some(chunk)) if body.len() + chunk.len() <= limit => body.extend_from_slice(&chunk),
             Ok(None) => break,
-            // Of an error answer, the part of the message that has arrived is enough.
+            // Of an error response, the part of the message that has arrived is enough.
             Ok(Some(_)) | Err(_) if !success => break,
             Ok(Some(_)) => return Err(Fault::TooLarge { limit }),
             Err(error) => return Err(to_fault(&error)),
         }
     }
-    Ok(Answer {
+    Ok(Response {
         // Without the query, which may hold secrets.
         path: response.url().path().to_owned(),
         status: response.status(),

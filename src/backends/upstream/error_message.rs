@@ -1,4 +1,4 @@
-//! Extracts the message of an error answer and sanitizes it for callers.
+//! Extracts the message of an error response and sanitizes it for callers.
 
 use super::redaction::redact;
 use serde_json::Value;
@@ -8,7 +8,7 @@ const MAX_CHARS: usize = 300;
 /// What servers write around an address within a word.
 const SEPARATORS: [char; 8] = ['=', '(', ')', '\'', '"', '`', ',', ';'];
 
-/// The text of an error answer: `error.message`, else `error` itself, else `message`, else `detail` (also as a list with
+/// The text of an error response: `error.message`, else `error` itself, else `message`, else `detail` (also as a list with
 /// `msg`), else a plain-text body.
 ///
 /// A single-word `error` is a code: a `message` or `detail` beside it takes precedence.

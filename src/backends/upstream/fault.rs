@@ -38,10 +38,10 @@ pub enum Fault {
     /// The backend lacks the configured model, or the model rejects one of the operator's settings.
     #[error("it rejects the model or its settings{}; check the model of the tier or the backend, and its settings", quote(.0))]
     ModelRejected(String),
-    /// The answer does not have the form of this kind of backend.
+    /// The response does not have the form of this kind of backend.
     #[error("the answer cannot be parsed ({0}); does `base_url` name a server of this kind?")]
     Garbage(String),
-    /// The answer holds the address of an image on another server.
+    /// The response holds the address of an image on another server.
     #[error(
         "it answered with the address of an image on another server, which Tintype does not fetch"
     )]

@@ -39,6 +39,17 @@ struct Results {
     unfinished: usize,
 }
 
+/// The images of a batch compared with the files of the directory.
+#[derive(Default)]
+struct Compared {
+    missing: Vec<Image>,
+    present: usize,
+    /// Existing files that this command has not downloaded.
+    unknown: Vec<PathBuf>,
+    /// Custom id and reason of each image whose file is the image of another job.
+    conflicts: Vec<(String, String)>,
+}
+
 /// Downloads the missing images. Exits with code 1 if a request has failed or not ended, or if an image is not in the directory.
 pub async fn run(client: &NativeClient, id: BatchId, directory: &Path) -> anyhow::Result<ExitCode> {
     umask::create_directories_for_user(directory)
@@ -55,45 +66,14 @@ pub async fn run(client: &NativeClient, id: BatchId, directory: &Path) -> anyhow
         unfinished,
     } = list(client, id, directory).await?;
     let total = images.len();
-    let bar = progress::bar(total as u64, "downloading");
-    let (mut missing, mut not_downloaded) = (Vec::new(), Vec::new());
-    let (mut present, mut unknown) = (0, Vec::new());
-    for image in images {
-        match record.existing(&image.path, &image.job) {
-            Existing::Nothing => {
-                missing.push(image);
-                continue;
-            }
-            Existing::Image => present += 1,
-            Existing::Unknown => {
-                present += 1;
-                unknown.push(image.path);
-            }
-            Existing::OtherImage => {
-                let reason = format!(
-                    "{} is the image of another job; move it, or choose another directory",
-                    image.path.display()
-                );
-                not_downloaded.push((image.custom_id, reason));
-            }
-        }
-        bar.inc(1);
-    }
-    let outcomes = stream::iter(missing)
-        .map(|image| async {
-            let outcome = download(client, &image, &record).await;
-            bar.inc(1);
-            (image, outcome)
-        })
-        .buffered(CONCURRENT_DOWNLOADS);
-    let faults: Vec<(String, String)> = outcomes
-        .filter_map(|(image, outcome)| async move {
-            Some((image.custom_id, format!("{:#}", outcome.err()?)))
-        })
-        .collect()
-        .await;
-    not_downloaded.extend(faults);
-    bar.finish_and_clear();
+    let Compared {
+        missing,
+        present,
+        unknown,
+        conflicts,
+    } = compare(images, &record);
+    let mut not_downloaded = conflicts;
+    not_downloaded.extend(download_all(client, missing, total, &record).await);
     note(&format!(
         "{} of {total} images are in {}; {present} already existed",
         total - not_downloaded.len(),
@@ -125,6 +105,51 @@ pub async fn run(client: &NativeClient, id: BatchId, directory: &Path) -> anyhow
         ));
     }
     Ok(exit_code(failed.is_empty() && unfinished == 0))
+}
+
+fn compare(images: Vec<Image>, record: &DownloadRecord) -> Compared {
+    let mut compared = Compared::default();
+    for image in images {
+        match record.existing(&image.path, &image.job) {
+            Existing::Nothing => compared.missing.push(image),
+            Existing::Image => compared.present += 1,
+            Existing::Unknown => {
+                compared.present += 1;
+                compared.unknown.push(image.path);
+            }
+            Existing::OtherImage => {
+                let reason = format!(
+                    "{} is the image of another job; move it, or choose another directory",
+                    image.path.display()
+                );
+                compared.conflicts.push((image.custom_id, reason));
+            }
+        }
+    }
+    compared
+}
+
+/// Downloads the missing ones of `total` images. Returns the custom id and the error of each failure.
+async fn download_all(
+    client: &NativeClient,
+    missing: Vec<Image>,
+    total: usize,
+    record: &DownloadRecord,
+) -> Vec<(String, String)> {
+    let bar = progress::bar(total as u64, "downloading");
+    bar.inc((total - missing.len()) as u64);
+    let faults = stream::iter(missing)
+        .map(|image| async {
+            let outcome = download(client, &image, record).await;
+            bar.inc(1);
+            Some((image.custom_id, format!("{:#}", outcome.err()?)))
+        })
+        .buffered(CONCURRENT_DOWNLOADS)
+        .filter_map(async |it| it)
+        .collect()
+        .await;
+    bar.finish_and_clear();
+    faults
 }
 
 async fn list(client: &NativeClient, id: BatchId, directory: &Path) -> anyhow::Result<Results> {

@@ -18,7 +18,7 @@ use super::job_waiter::{JobWaiter, mark_answered};
 use super::models;
 use super::preflight;
 use super::refusal::Refusal;
-use super::submission;
+use super::submission::{self, Call};
 use super::usage::PromptTokens;
 use crate::application::load_shedding;
 use crate::application::payer::Payer;
@@ -141,8 +141,13 @@ async fn respond(
         with_text: body.options.wants_text,
     };
     let generation = request::generation_request(body, received, admitted.idempotency_key.clone())?;
-    let waiter =
-        submission::submit(state, &admitted.caller, generation, None, admitted.deadline).await?;
+    let call = Call {
+        state,
+        caller: &admitted.caller,
+        attempt: None,
+        deadline: admitted.deadline,
+    };
+    let waiter = call.submit(generation).await?;
     request_log::note_job(request, waiter.job);
     match admitted.method {
         Method::Stream => stream::respond(context, waiter, admitted.deadline, request).await,

@@ -5,7 +5,7 @@ use crate::compat::base64_body::Part;
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
 use crate::compat::refusal::Refusal;
 use crate::compat::usage::{self, PromptTokens};
-use crate::images;
+use crate::objects::media_type;
 use crate::web::idempotency_key;
 use actix_web::http::header;
 use actix_web::{HttpResponse, HttpResponseBuilder};
@@ -83,7 +83,7 @@ impl ResponseContext {
             parts.push(json!({"text": TEXT}));
         }
         parts.push(json!({"inlineData": {
-            "mimeType": images::media_type(&image.key),
+            "mimeType": media_type(&image.key),
             "data": IMAGE_PLACEHOLDER,
         }}));
         let candidate = json!({

@@ -1,5 +1,8 @@
 //! A request body that counts its bytes while a form is parsed, and can be drained if the form is refused.
 
+use crate::compat::body_timeouts::BodyTimeouts;
+use crate::compat::drain::drain;
+use crate::compat::refusal::Refusal;
 use actix_web::error::PayloadError;
 use actix_web::http::header;
 use actix_web::{HttpRequest, web};
@@ -34,9 +37,18 @@ impl CountedBody {
         self.arrived.get() > self.max_bytes
     }
 
-    /// Ends the size check, so that the rest can be drained.
-    pub fn refuse(&self) {
-        self.is_read.set(false);
+    /// The outcome of `read`, which reads a clone of this body before the deadline. After a refusal, discards the rest of the body.
+    pub async fn drain_if_refused<T>(
+        mut self,
+        timeouts: BodyTimeouts,
+        read: impl Future<Output = Result<T, Refusal>>,
+    ) -> Result<T, Refusal> {
+        let outcome = timeouts.with_deadline(read).await;
+        if outcome.is_err() {
+            self.is_read.set(false);
+            drain(&mut self, timeouts.drain_deadline()).await;
+        }
+        outcome
     }
 }
 

@@ -12,7 +12,7 @@ use crate::compat::drain::drain_if_refused;
 use crate::compat::preflight;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
-use crate::compat::submission;
+use crate::compat::submission::Call;
 use crate::observability::request_log;
 use crate::web::idempotency_key;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -67,8 +67,13 @@ async fn respond(
     }
     let inputs = form.images.len();
     let generation_request = options.request(form.images, idempotency_key);
-    let attempt = Some(sdk_attempt::number_of(request));
-    let waiter = submission::submit(state, caller, generation_request, attempt, deadline).await?;
+    let call = Call {
+        state,
+        caller,
+        attempt: Some(sdk_attempt::number_of(request)),
+        deadline,
+    };
+    let waiter = call.submit(generation_request).await?;
     request_log::note_job(request, waiter.job);
     response::wait_and_respond(vec![waiter], &options, inputs, deadline, &state.core).await
 }

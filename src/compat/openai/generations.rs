@@ -5,7 +5,6 @@ use super::response;
 use super::sdk_attempt;
 use crate::application::generation_request::GenerationRequest;
 use crate::application::load_shedding;
-use crate::application::payer::Payer;
 use crate::application::submit_generation::check_images;
 use crate::compat::auth;
 use crate::compat::deadline;
@@ -13,12 +12,11 @@ use crate::compat::dialect::Dialect;
 use crate::compat::job_waiter::JobWaiter;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
-use crate::compat::submission;
+use crate::compat::submission::Call;
 use crate::observability::request_log;
 use crate::web::body;
 use crate::web::idempotency_key;
 use actix_web::{HttpRequest, HttpResponse, web};
-use tokio::time::Instant;
 
 pub async fn create(
     request: HttpRequest,
@@ -39,92 +37,79 @@ async fn generate(
     let call = Call {
         state,
         caller: &caller,
-        attempt: sdk_attempt::number_of(request),
+        attempt: Some(sdk_attempt::number_of(request)),
         deadline,
     };
-    let outcome = call.respond(request, payload).await;
+    let outcome = respond(&call, request, payload).await;
     let calls = &state.answered_calls;
     sdk_attempt::note_refusal(request, calls, &caller, &outcome, state.core.now());
     outcome
 }
 
-struct Call<'a> {
-    state: &'a web::Data<CompatState>,
-    caller: &'a Payer,
-    attempt: u32,
-    deadline: Instant,
+async fn respond(
+    call: &Call<'_>,
+    request: &HttpRequest,
+    payload: web::Payload,
+) -> Result<HttpResponse, Refusal> {
+    let (state, caller) = (call.state, call.caller);
+    let key = idempotency_key::key(request.headers())?;
+    let body = body::read_json(request, payload, &state.settings).await?;
+    load_shedding::check(&state.generations, caller.account()).await?;
+    let options = RawOptions::of_json(&body)?.read(caller, &state.settings)?;
+    let waiters = submit_all(call, &options, key.as_deref()).await?;
+    if let Some(waiter) = waiters.first() {
+        request_log::note_job(request, waiter.job);
+    }
+    response::wait_and_respond(waiters, &options, 0, call.deadline, &state.core).await
 }
 
-impl Call<'_> {
-    async fn respond(
-        &self,
-        request: &HttpRequest,
-        payload: web::Payload,
-    ) -> Result<HttpResponse, Refusal> {
-        let (state, caller) = (self.state, self.caller);
-        let key = idempotency_key::key(request.headers())?;
-        let body = body::read_json(request, payload, &state.settings).await?;
-        load_shedding::check(&state.generations, caller.account()).await?;
-        let options = RawOptions::of_json(&body)?.read(caller, &state.settings)?;
-        let waiters = self.submit_all(&options, key.as_deref()).await?;
-        if let Some(waiter) = waiters.first() {
-            request_log::note_job(request, waiter.job);
+/// Finds or submits a job for each image. Submits new jobs only if the account can pay all of them. If one is refused anyway, the
+/// response contains only the accepted ones, so that the caller gets what it is charged for. A repeated call under an idempotency
+/// key finds the jobs of the first one, and submits those that were refused, or canceled because the caller had left.
+async fn submit_all(
+    call: &Call<'_>,
+    options: &Options,
+    idempotency_key: Option<&str>,
+) -> Result<Vec<JobWaiter>, Refusal> {
+    // A concurrent call with the same key waits until the first one has submitted all jobs.
+    let _submission = match idempotency_key {
+        Some(key) if options.count > 1 => {
+            let name = (call.caller.account(), key.to_owned());
+            Some(call.state.submissions.acquire(name, 1).await)
         }
-        response::wait_and_respond(waiters, &options, 0, self.deadline, &state.core).await
+        _ => None,
+    };
+    let (mut waiters, mut rest) = (Vec::new(), Vec::new());
+    for number in 0..options.count {
+        let key = idempotency_key.map(|key| job_key(key, number));
+        let generation_request = options.request(Vec::new(), key);
+        match call.find_existing(&generation_request).await? {
+            Some(waiter) => waiters.push(waiter),
+            None => rest.push(generation_request),
+        }
     }
+    match submit_new(call, rest, &mut waiters).await {
+        Err(refusal) if waiters.is_empty() => return Err(refusal),
+        Err(refusal) => {
+            tracing::debug!(message = %refusal.message, "not all jobs of a request were accepted");
+        }
+        Ok(()) => {}
+    }
+    Ok(waiters)
+}
 
-    /// Finds or submits a job for each image. Submits new jobs only if the account can pay all of them. If one is refused anyway, the
-    /// response contains only the accepted ones, so that the caller gets what it is charged for. A repeated call under an idempotency
-    /// key finds the jobs of the first one, and submits those that were refused, or canceled because the caller had left.
-    async fn submit_all(
-        &self,
-        options: &Options,
-        idempotency_key: Option<&str>,
-    ) -> Result<Vec<JobWaiter>, Refusal> {
-        let (state, caller) = (self.state, self.caller);
-        // A concurrent call with the same key waits until the first one has submitted all jobs.
-        let _submission = match idempotency_key {
-            Some(key) if options.count > 1 => {
-                let call = (caller.account(), key.to_owned());
-                Some(state.submissions.acquire(call, 1).await)
-            }
-            _ => None,
-        };
-        let (mut waiters, mut rest) = (Vec::new(), Vec::new());
-        let attempt = Some(self.attempt);
-        for number in 0..options.count {
-            let key = idempotency_key.map(|key| job_key(key, number));
-            let generation_request = options.request(Vec::new(), key);
-            match submission::find_existing(state, caller, &generation_request, attempt).await? {
-                Some(waiter) => waiters.push(waiter),
-                None => rest.push(generation_request),
-            }
-        }
-        match self.submit_new(rest, &mut waiters).await {
-            Err(refusal) if waiters.is_empty() => return Err(refusal),
-            Err(refusal) => {
-                tracing::debug!(message = %refusal.message, "not all jobs of a request were accepted");
-            }
-            Ok(()) => {}
-        }
-        Ok(waiters)
+async fn submit_new(
+    call: &Call<'_>,
+    rest: Vec<GenerationRequest>,
+    waiters: &mut Vec<JobWaiter>,
+) -> Result<(), Refusal> {
+    if let Some(one) = rest.first() {
+        check_images(&call.state.generations, call.caller, one, rest.len()).await?;
     }
-
-    async fn submit_new(
-        &self,
-        rest: Vec<GenerationRequest>,
-        waiters: &mut Vec<JobWaiter>,
-    ) -> Result<(), Refusal> {
-        let (state, caller, attempt) = (self.state, self.caller, Some(self.attempt));
-        if let Some(one) = rest.first() {
-            check_images(&state.generations, caller, one, rest.len()).await?;
-        }
-        for request in rest {
-            let waiter = submission::submit_new(state, caller, request, attempt, self.deadline);
-            waiters.push(waiter.await?);
-        }
-        Ok(())
+    for request in rest {
+        waiters.push(call.submit_new(request).await?);
     }
+    Ok(())
 }
 
 /// The idempotency key of each job. A caller cannot send a key with a line break.

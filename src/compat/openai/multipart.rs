@@ -6,7 +6,6 @@ use crate::application::generation_request::Input;
 use crate::application::services::JobService;
 use crate::compat::body::{MAX_BODY_BYTES, check_headers, too_large};
 use crate::compat::body_timeouts::BodyTimeouts;
-use crate::compat::drain::drain;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
 use crate::inputs::{self, InputLimits, StagedUpload, UploadFault};
@@ -36,7 +35,7 @@ pub async fn receive(
     account: AccountId,
     deadline: Instant,
 ) -> Result<Form, Refusal> {
-    let mut body = CountedBody::new(payload, MAX_BODY_BYTES);
+    let body = CountedBody::new(payload, MAX_BODY_BYTES);
     let timeouts = BodyTimeouts::new(&state.settings, deadline);
     let read = async {
         check_headers(request)?;
@@ -49,12 +48,7 @@ pub async fn receive(
         };
         reader.read(request, &state.jobs).await
     };
-    let outcome = timeouts.with_deadline(read).await;
-    if outcome.is_err() {
-        body.refuse();
-        drain(&mut body, timeouts.drain_deadline()).await;
-    }
-    outcome
+    body.clone().drain_if_refused(timeouts, read).await
 }
 
 fn check_type(request: &HttpRequest) -> Result<(), Refusal> {
@@ -94,7 +88,7 @@ impl FormReader {
                         return Err(Refusal::field("image", message));
                     }
                     let stem = inputs::upload_stem(&prefix, number);
-                    let upload = StagedUpload::begin(jobs.images.store(), stem, &self.limits);
+                    let upload = StagedUpload::begin(jobs.objects.store(), stem, &self.limits);
                     let name = format!("image[{number}]");
                     form.images.push(self.image(field, upload, &name).await?);
                 }

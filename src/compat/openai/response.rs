@@ -6,7 +6,7 @@ use crate::compat::base64_body::{self, Part, StoredImage};
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome, mark_answered};
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::usage::{self, PromptTokens};
-use crate::images;
+use crate::objects::media_type;
 use crate::web::idempotency_key;
 use actix_web::HttpResponse;
 use actix_web::http::header;
@@ -144,6 +144,6 @@ fn head(images: &ResponseImages, options: &Options, inputs: usize, created: i64)
 
 /// `output_format`
 pub fn format_of(image: &ResultImage) -> &'static str {
-    let media_type = images::media_type(&image.key);
+    let media_type = media_type(&image.key);
     media_type.strip_prefix("image/").unwrap_or("png")
 }

@@ -1,6 +1,6 @@
 //! Shows and cancels a job of any account.
 
-use crate::api::answers;
+use crate::api::responses;
 use crate::application::core::Core;
 use crate::application::jobs;
 use crate::application::services::JobService;
@@ -26,7 +26,7 @@ pub async fn cancel(
 ) -> HttpResult {
     let Job { id, account, .. } = find(&path, &request, &jobs.core).await?;
     let job = jobs::cancel(&jobs, &caller, account, id).await?;
-    Ok(HttpResponse::Ok().json(answers::job_record(&jobs, &job).await?))
+    Ok(HttpResponse::Ok().json(responses::job_record(&jobs, &job).await?))
 }
 
 /// `GET /jobs/{job_id}`
@@ -37,6 +37,6 @@ pub async fn show(
     jobs: web::Data<JobService>,
 ) -> HttpResult {
     let job = find(&path, &request, &jobs.core).await?;
-    let record = answers::job_record(&jobs, &job).await?;
-    Ok(HttpResponse::Ok().json(answers::for_operator(&jobs.core, &job, record)))
+    let record = responses::job_record(&jobs, &job).await?;
+    Ok(HttpResponse::Ok().json(responses::for_operator(&jobs.core, &job, record)))
 }

@@ -12,6 +12,7 @@ use super::operations::{
     webhooks as of_webhooks,
 };
 use crate::application::caller::Caller;
+use crate::management::service::{change_pause, nodes, show_pause, test_backend};
 use crate::management::{self, accounts, audit, deliveries, keys, people, webhooks};
 use crate::web::access::Authenticator;
 use crate::web::auth::Operator;
@@ -70,24 +71,12 @@ pub fn router() -> ApiRouter {
             .get(jobs::show, operator_jobs::show)
             .delete(jobs::cancel, operator_jobs::cancel),
         at("/stats").get(service::stats, operator_service::stats),
-        at("/nodes").get(management::service::nodes, operator_service::nodes),
-        at("/backends/{name}/test").post(
-            management::service::test_backend,
-            operator_service::test_backend,
-        ),
+        at("/nodes").get(nodes, operator_service::nodes),
+        at("/backends/{name}/test").post(test_backend, operator_service::test_backend),
         at("/pause")
-            .get(
-                management::service::show_pause,
-                operator_service::show_pause,
-            )
-            .put(
-                management::service::change_pause,
-                operator_service::set_pause,
-            )
-            .patch(
-                management::service::change_pause,
-                operator_service::change_pause,
-            ),
+            .get(show_pause, operator_service::show_pause)
+            .put(change_pause, operator_service::set_pause)
+            .patch(change_pause, operator_service::change_pause),
         at("/audit").get(audit::list, operator_service::audit),
         at("/export").get(service::export, operator_service::export),
         at("/openapi.json").get(openapi::operator, of_service::operator),

@@ -90,7 +90,7 @@ async fn an_ingestion_dropped_before_the_first_byte_leaves_no_object() {
     .await;
 }
 
-/// Drops the future after every possible number of polls, so also between the store's answer and the result.
+/// Drops the future after every possible number of polls, so also between the store's response and the result.
 #[actix_web::test]
 async fn an_ingestion_dropped_after_any_number_of_polls_leaves_no_object() {
     let server = Server::start(|_| ok(&png(3, 2))).await;

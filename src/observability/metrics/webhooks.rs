@@ -3,7 +3,7 @@
 use super::exposition::Exposition;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tintype_actors::delivery::DeliveryDepths;
-use tintype_actors::stats::ANSWERS;
+use tintype_actors::stats::RESPONSE_CLASSES;
 use tintype_actors::system::System;
 
 pub fn collect(out: &mut Exposition, system: &System, depths: &DeliveryDepths) {
@@ -20,7 +20,7 @@ pub fn collect(out: &mut Exposition, system: &System, depths: &DeliveryDepths) {
         "tintype_webhook_attempts_total",
         "Attempts by the class of the answer; none means no answer.",
     );
-    for (answer, count) in ANSWERS.iter().zip(&stats.attempts) {
+    for (answer, count) in RESPONSE_CLASSES.iter().zip(&stats.attempts) {
         family.value(&[("answer", answer)], read(count));
     }
     out.counter(

@@ -27,8 +27,8 @@ const MAX_TRIES: u32 = 5;
 /// Doubles with each retry.
 const FIRST_BACKOFF: Duration = Duration::from_secs(1);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
-/// In bytes; the rest of an answer is not read.
-const MAX_ANSWER: usize = 64 * 1024;
+/// In bytes; the rest of a response is not read.
+const MAX_RESPONSE: usize = 64 * 1024;
 /// A graceful shutdown waits at most this long for the last batches.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -156,7 +156,7 @@ enum Outcome {
 /// OTLP/HTTP, "Partial Success".
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Answer {
+struct ExportResponse {
     partial_success: Option<PartialSuccess>,
 }
 
@@ -254,9 +254,9 @@ impl ExportWorker {
         };
         let status = response.status();
         if status.is_success() {
-            let answer = read(response).await;
-            let answer: Answer = serde_json::from_slice(&answer).unwrap_or_default();
-            let rejected = answer.partial_success.unwrap_or_default().rejected_spans;
+            let body = read(response).await;
+            let body: ExportResponse = serde_json::from_slice(&body).unwrap_or_default();
+            let rejected = body.partial_success.unwrap_or_default().rejected_spans;
             let as_text = || rejected.as_str()?.parse().ok();
             let rejected = rejected.as_u64().or_else(as_text).unwrap_or(0);
             return Outcome::Accepted { rejected };
@@ -276,12 +276,12 @@ impl ExportWorker {
     }
 }
 
-/// Reads the beginning of an answer; a truncated answer is not an error.
+/// Reads the beginning of a response; a truncated one is not an error.
 async fn read(mut response: Response) -> Vec<u8> {
     let mut bytes = Vec::new();
     while let Ok(Some(chunk)) = response.chunk().await {
         bytes.extend_from_slice(&chunk);
-        if bytes.len() >= MAX_ANSWER {
+        if bytes.len() >= MAX_RESPONSE {
             break;
         }
     }

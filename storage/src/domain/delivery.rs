@@ -247,7 +247,7 @@ impl Attempt {
     /// An attempt with a response, of which `body` was read.
     ///
     /// `error` is an error after the status arrived, such as a time-out; `None` on success.
-    pub fn answered(
+    pub fn responded(
         round: u32,
         at: Timestamp,
         took: Duration,

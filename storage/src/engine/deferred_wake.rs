@@ -13,8 +13,8 @@ thread_local! {
     static HELD: RefCell<Option<Vec<Waker>>> = const { RefCell::new(None) };
 }
 
-/// Runs `answer`, then wakes the [`DeferredWake`]s that it answered, even if it panics.
-pub fn wake_after<R>(answer: impl FnOnce() -> R) -> R {
+/// Runs `work`, then wakes the [`DeferredWake`]s that it completed, even if it panics.
+pub fn wake_after<R>(work: impl FnOnce() -> R) -> R {
     struct WakeAll;
     impl Drop for WakeAll {
         fn drop(&mut self) {
@@ -27,7 +27,7 @@ pub fn wake_after<R>(answer: impl FnOnce() -> R) -> R {
         held.get_or_insert_default();
         is_outermost.then(|| WakeAll)
     });
-    answer()
+    work()
 }
 
 /// A future whose wake-ups wait until the end of [`wake_after`] on the thread that causes them.

@@ -13,8 +13,8 @@ pub enum Read<T> {
 }
 
 impl<T> From<Result<T, EngineError>> for Read<T> {
-    fn from(answer: Result<T, EngineError>) -> Self {
-        Self::Ready(ready(answer))
+    fn from(result: Result<T, EngineError>) -> Self {
+        Self::Ready(ready(result))
     }
 }
 
@@ -22,8 +22,8 @@ impl<T> Read<T> {
     /// Blocks the thread until the result is there.
     pub fn wait(self) -> Result<T, EngineError> {
         match self {
-            Self::Ready(answer) => answer.into_inner(),
-            Self::Pending(answer) => wait(answer),
+            Self::Ready(result) => result.into_inner(),
+            Self::Pending(result) => wait(result),
         }
     }
 }
@@ -33,8 +33,8 @@ impl<T> Future for Read<T> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match self.get_mut() {
-            Self::Ready(answer) => Pin::new(answer).poll(context),
-            Self::Pending(answer) => answer.as_mut().poll(context),
+            Self::Ready(result) => Pin::new(result).poll(context),
+            Self::Pending(result) => result.as_mut().poll(context),
         }
     }
 }

@@ -9,6 +9,7 @@ mod idempotency;
 mod needs;
 mod owed_delivery;
 mod read_set;
+mod round_records;
 mod sharing;
 mod state;
 
@@ -23,16 +24,14 @@ use super::commands::{
 use super::deliveries::delivery_writes;
 use super::tables::{
     ACCOUNTS, API_KEY_SPENDING, AUDIT_LOG, BATCH_PROGRESS, DAILY_USAGE, ENDED_JOBS, EXPIRIES,
-    LEDGER, LIVE_JOBS, WEBHOOKS,
+    LEDGER, LIVE_JOBS,
 };
-use super::webhooks::webhooks_of;
-use super::{DailyUsageKey, IdempotencyRecord, IdempotentCall, StoreError, Write, Writes};
+use super::{DailyUsageKey, IdempotencyRecord, IdempotentCall, StoreError};
 use crate::domain::account::{Account, AccountChange};
 use crate::domain::audit_log::AuditEntry;
-use crate::domain::batch::BatchProgress;
 use crate::domain::daily_usage::DailyUsage;
 use crate::domain::delivery::Delivery;
-use crate::domain::ids::{BatchId, JobId, KeyId, TransactionId};
+use crate::domain::ids::{JobId, KeyId, TransactionId};
 use crate::domain::job::{Job, JobEvent, JobState, MoneyStep, Origin, Step, transition};
 use crate::domain::ledger::{Balances, EntryKind, LedgerEntry};
 use crate::domain::pause::Pause;
@@ -41,11 +40,12 @@ use crate::domain::spending::Spending;
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::Webhook;
-use crate::engine::{Key, ReadRequest, Value, write_size};
+use crate::engine::ReadRequest;
 use admission::AdmissionRequest;
 use batches::BatchStep;
 use owed_delivery::of_job;
-use state::{KeyState, Sharing};
+use round_records::RoundRecords;
+use state::KeyState;
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::Arc;
@@ -53,56 +53,31 @@ use std::sync::Arc;
 /// A round of this size is full: a few hundred jobs, and a small part of what an engine commits at once.
 const MAX_BYTES: usize = 256 * 1024;
 
-/// The decisions of one commit.
+/// The decisions of one commit. `next` and `records` are as the decisions so far leave them.
 pub struct Decisions<'a> {
     state: &'a AccountState,
-    read_set: &'a dyn ReadSet,
-    unread: Vec<ReadRequest>,
+    next: StateChange,
+    records: RoundRecords<'a>,
     limits: Limits,
     pause: Option<&'a Pause>,
-    writes: HashMap<Key, Option<Value>>,
-    bytes: usize,
-    // After the decisions so far.
-    account: Account,
-    account_changed: bool,
-    live_jobs: usize,
-    keys: HashMap<KeyId, KeyState>,
-    jobs: HashMap<JobId, Job>,
-    entries: HashMap<TransactionId, LedgerEntry>,
+    /// The uses of idempotency keys in this round.
     used: HashMap<(IdempotentCall, String), IdempotencyRecord>,
-    usage: HashMap<DailyUsageKey, DailyUsage>,
-    webhooks: Option<Arc<Vec<Webhook>>>,
     deliveries: Vec<Delivery>,
     /// Jobs that ended without a run.
     left_queue: Vec<(Tier, JobId)>,
-    /// Changed batches, after the decisions so far.
-    progress: HashMap<BatchId, BatchProgress>,
-    sharing: Option<Sharing>,
 }
 
 impl<'a> Decisions<'a> {
     fn new(state: &'a AccountState, read_set: &'a dyn ReadSet, limits: Limits) -> Self {
         Self {
             state,
-            read_set,
-            unread: Vec::new(),
+            next: StateChange::none(state),
+            records: RoundRecords::new(read_set),
             limits,
             pause: None,
-            writes: HashMap::new(),
-            bytes: 0,
-            account: state.account.clone(),
-            account_changed: false,
-            live_jobs: state.live_jobs,
-            keys: HashMap::new(),
-            jobs: HashMap::new(),
-            entries: HashMap::new(),
             used: HashMap::new(),
-            usage: HashMap::new(),
-            webhooks: None,
             deliveries: Vec::new(),
             left_queue: Vec::new(),
-            progress: HashMap::new(),
-            sharing: state.sharing.clone(),
         }
     }
 
@@ -118,27 +93,23 @@ impl<'a> Decisions<'a> {
 impl Decisions<'_> {
     /// The account after the decisions so far.
     pub fn account(&self) -> &Account {
-        &self.account
+        &self.next.account
     }
 
-    fn put(&mut self, (key, value): Write) {
-        self.bytes += write_size(&key, value.as_ref());
-        self.writes.insert(key, value);
-    }
-
-    fn put_all(&mut self, writes: Writes) {
-        writes.into_iter().for_each(|write| self.put(write));
+    /// The missing reads. If there are any, read them and decide again.
+    pub fn unread(&mut self) -> Vec<ReadRequest> {
+        std::mem::take(&mut self.records.unread)
     }
 
     /// Is the commit large enough? Later commands join the next round, so no commit delays other accounts for long.
     pub fn is_full(&self) -> bool {
-        self.bytes >= MAX_BYTES
+        self.records.bytes >= MAX_BYTES
     }
 
     fn key(&mut self, id: KeyId) -> &mut KeyState {
         let state = self.state;
         let read = || state.keys.get(&id).cloned().unwrap_or_default();
-        self.keys.entry(id).or_insert_with(read)
+        self.next.keys.entry(id).or_insert_with(read)
     }
 
     /// Accepts a job under `id` at `now`, or refuses it.
@@ -169,7 +140,7 @@ impl Decisions<'_> {
         let balances = self.admit(&admission, &terms.1, now)?;
         let job = Job {
             id,
-            account: self.account.id,
+            account: self.next.account.id,
             key: new.key,
             tier: new.tier,
             mode: new.mode,
@@ -184,13 +155,12 @@ impl Decisions<'_> {
             created_at: now,
             state: JobState::Queued,
         };
-        self.account.balances = balances;
-        self.account_changed = true;
+        self.next.account.balances = balances;
         if let Some(after) = new.cancel_after {
-            self.put(EXPIRIES.put(&(now.plus(after), id), &job.account));
+            self.records
+                .put(EXPIRIES.put(&(now.plus(after), id), &job.account));
         }
         self.add_job(&job, &served);
-        self.jobs.insert(id, job);
         self.remember(call, new.idempotency.as_ref(), id.0, now);
         Ok(AcceptedJob {
             job: id,
@@ -202,19 +172,16 @@ impl Decisions<'_> {
     fn add_job(&mut self, job: &Job, served: &[Turns; 3]) {
         self.note_id(job.id.0);
         self.queue(job, served);
-        self.live_jobs += 1;
+        self.next.live_jobs += 1;
         self.key(job.key).hold(job.price);
-        self.put(LIVE_JOBS.put(&(job.account, job.id), job));
+        self.records.put(LIVE_JOBS.put(&(job.account, job.id), job));
     }
 
     fn known_job(&mut self, id: JobId) -> Result<Option<Job>, StoreError> {
-        if let Some(job) = self.jobs.get(&id) {
-            return Ok(Some(job.clone()));
-        }
-        let key = (self.account.id, id);
-        match self.read(&LIVE_JOBS, &key)? {
+        let key = (self.next.account.id, id);
+        match self.records.read(&LIVE_JOBS, &key)? {
             Some(job) => Ok(Some(job)),
-            None => self.read(&ENDED_JOBS, &key),
+            None => self.records.read(&ENDED_JOBS, &key),
         }
     }
 
@@ -230,12 +197,13 @@ impl Decisions<'_> {
         let event = self.event_for(&job, event)?;
         let step = transition(&job, event, now)?;
         let in_batch = self.batch_step(&job, &step, now);
-        let balances = self.account.balances;
+        let balances = self.next.account.balances;
         // Run everything that can fail first: an error leaves the round unchanged and fit to be committed.
         match step.money {
             MoneyStep::Keep => {
                 let in_batch = in_batch?;
-                self.put(LIVE_JOBS.put(&(self.account.id, id), &step.job));
+                self.records
+                    .put(LIVE_JOBS.put(&(self.next.account.id, id), &step.job));
                 self.count_in_batch(in_batch);
             }
             MoneyStep::Settle => {
@@ -243,12 +211,12 @@ impl Decisions<'_> {
                 // Collect all missing reads at once.
                 let (end, spent) = (self.end_of(&step, now), self.spent(job.key));
                 let (end, spent, in_batch) = (end?, spent?, in_batch?);
-                let of_account = self.account.spending;
+                let of_account = self.next.account.spending;
                 let charge = |spent: Spending| spent.charge(job.price, end.at);
                 let spent = self.or_inconsistent(charge(spent))?;
                 let of_account = self.or_inconsistent(of_account.map(charge).transpose())?;
                 self.end(&step.job, balances, end);
-                self.account.spending = of_account;
+                self.next.account.spending = of_account;
                 self.count_in_batch(in_batch);
                 self.charge(&step.job, spent, entry, now);
             }
@@ -263,7 +231,6 @@ impl Decisions<'_> {
                 self.count_in_batch(in_batch);
             }
         }
-        self.jobs.insert(id, step.job.clone());
         Ok(step.job)
     }
 
@@ -275,7 +242,7 @@ impl Decisions<'_> {
         entry: TransactionId,
         now: Timestamp,
     ) -> Result<Job, EventError> {
-        self.put(EXPIRIES.delete(&(due, id)));
+        self.records.put(EXPIRIES.delete(&(due, id)));
         self.apply(id, JobEvent::Expire, entry, now)
     }
 
@@ -298,59 +265,48 @@ impl Decisions<'_> {
     }
 
     fn usage(&mut self, key: DailyUsageKey) -> Result<DailyUsage, StoreError> {
-        if let Some(usage) = self.usage.get(&key) {
-            return Ok(usage.clone());
-        }
         match &self.key(key.key).usage {
             Some((day, usage)) if *day == key.day => Ok(usage.clone()),
-            _ => Ok(self.read(&DAILY_USAGE, &key)?.unwrap_or_default()),
+            _ => Ok(self.records.read(&DAILY_USAGE, &key)?.unwrap_or_default()),
         }
     }
 
     /// The webhooks from which a job's receiver is chosen.
     fn webhooks_for(&mut self, job: &Job) -> Result<Arc<Vec<Webhook>>, StoreError> {
         match job.origin {
-            Origin::Native => self.registered_webhooks(),
+            Origin::Native => self.records.webhooks(self.next.account.id),
             Origin::Synchronous | Origin::Batch(_) => Ok(Arc::default()),
         }
     }
 
-    fn registered_webhooks(&mut self) -> Result<Arc<Vec<Webhook>>, StoreError> {
-        if let Some(webhooks) = &self.webhooks {
-            return Ok(Arc::clone(webhooks));
-        }
-        let webhooks = Arc::new(self.scan(&WEBHOOKS, webhooks_of(self.account.id).into())?);
-        self.webhooks = Some(Arc::clone(&webhooks));
-        Ok(webhooks)
-    }
-
     /// Moves a job from the live to the ended jobs.
     fn end(&mut self, job: &Job, balances: Balances, end: JobEnd) {
-        self.account.balances = balances;
-        self.account_changed = true;
-        self.put(DAILY_USAGE.put(&end.usage_key, &end.usage));
-        self.usage.insert(end.usage_key, end.usage.clone());
-        self.live_jobs = self.live_jobs.saturating_sub(1);
+        self.next.account.balances = balances;
+        self.records
+            .put(DAILY_USAGE.put(&end.usage_key, &end.usage));
+        self.next.live_jobs = self.next.live_jobs.saturating_sub(1);
         let key = self.key(job.key);
         key.usage = Some((end.usage_key.day, end.usage));
         key.release(job.price);
         self.release_taken(job.id);
         self.forget_waiting_caller(job);
-        self.put(LIVE_JOBS.delete(&(job.account, job.id)));
-        self.put(ENDED_JOBS.put(&(job.account, job.id), job));
+        self.records.put(LIVE_JOBS.delete(&(job.account, job.id)));
+        self.records
+            .put(ENDED_JOBS.put(&(job.account, job.id), job));
         self.owe(end.delivery);
     }
 
     fn count_in_batch(&mut self, step: Option<BatchStep>) {
         if let Some(step) = step {
-            self.progress.insert(step.batch, step.progress);
+            self.next.progress.insert(step.batch, step.progress);
             self.owe(step.delivery);
         }
     }
 
     fn owe(&mut self, delivery: Option<Delivery>) {
         if let Some(delivery) = delivery {
-            self.put_all(delivery_writes(self.due_index(), &delivery));
+            self.records
+                .put_all(delivery_writes(self.due_index(), &delivery));
             self.deliveries.push(delivery);
         }
     }
@@ -358,12 +314,12 @@ impl Decisions<'_> {
     /// `spent` includes this charge.
     fn charge(&mut self, job: &Job, spent: Spending, entry: TransactionId, now: Timestamp) {
         self.key(job.key).spent = Some(spent);
-        self.put(API_KEY_SPENDING.put(&job.key, &spent));
+        self.records.put(API_KEY_SPENDING.put(&job.key, &spent));
         self.add_entry(LedgerEntry {
             id: entry,
             kind: EntryKind::Charge,
             amount: job.price.negated(),
-            balance_after: self.account.balances.balance,
+            balance_after: self.next.account.balances.balance,
             job: Some(job.id),
             reference: None,
             created_at: now,
@@ -380,15 +336,11 @@ impl Decisions<'_> {
         let call = IdempotentCall::Deposit;
         if let Some(first) = self.first_use(call, deposit.idempotency.as_ref(), now)? {
             let first = TransactionId(first.ok_or(DepositError::KeyReused)?);
-            let entry = match self.entries.get(&first) {
-                Some(entry) => Some(entry.clone()),
-                None => self.read(&LEDGER, &(self.account.id, first))?,
-            };
-            let entry =
-                entry.ok_or_else(|| self.inconsistent("a deposit's ledger entry is missing"));
-            return Ok(entry?);
+            let entry = self.records.read(&LEDGER, &(self.next.account.id, first))?;
+            let missing = || self.inconsistent("a deposit's ledger entry is missing");
+            return Ok(entry.ok_or_else(missing)?);
         }
-        self.account.balances = self.account.balances.deposit(deposit.amount)?;
+        self.next.account.balances = self.next.account.balances.deposit(deposit.amount)?;
         let entry = LedgerEntry {
             id,
             kind: match deposit.amount.is_negative() {
@@ -396,21 +348,19 @@ impl Decisions<'_> {
                 false => EntryKind::Deposit,
             },
             amount: deposit.amount,
-            balance_after: self.account.balances.balance,
+            balance_after: self.next.account.balances.balance,
             job: None,
             reference: deposit.reference.clone(),
             created_at: now,
         };
-        self.account_changed = true;
         self.add_entry(entry.clone());
-        self.entries.insert(id, entry.clone());
         self.remember(call, deposit.idempotency.as_ref(), id.0, now);
         Ok(entry)
     }
 
     /// Changes the account's name, limits or activity. `None` if nothing changes.
     pub fn change(&mut self, change: AccountChange) -> Result<Option<AccountChanged>, StoreError> {
-        let before = self.account.clone();
+        let before = self.next.account.clone();
         let mut after = change.apply(before.clone());
         after.spending = match after.limits.spend_limits().any() {
             true => Some(match before.spending {
@@ -422,47 +372,43 @@ impl Decisions<'_> {
         if after == before {
             return Ok(None);
         }
-        self.account = after.clone();
-        self.account_changed = true;
+        self.next.account = after.clone();
         Ok(Some(AccountChanged { before, after }))
     }
 
     /// Adds an audit entry for a decision of this round.
     pub fn record(&mut self, entry: &AuditEntry) {
-        self.put(AUDIT_LOG.put(&entry.id, entry));
+        self.records.put(AUDIT_LOG.put(&entry.id, entry));
     }
 
     fn add_entry(&mut self, entry: LedgerEntry) {
         self.note_id(entry.id.0);
-        self.put(LEDGER.put(&(self.account.id, entry.id), &entry));
+        self.records
+            .put(LEDGER.put(&(self.next.account.id, entry.id), &entry));
     }
 
     /// # Errors
     /// The balances are inconsistent.
     pub fn finish(mut self) -> Result<RoundOutcome, StoreError> {
-        if let Some(fault) = self.account.balances.fault() {
+        if let Some(fault) = self.next.account.balances.fault() {
             return Err(self.inconsistent(fault));
         }
-        if self.account_changed {
-            self.put(ACCOUNTS.put(&self.account.id, &self.account));
+        if self.next.account != self.state.account {
+            let write = ACCOUNTS.put(&self.next.account.id, &self.next.account);
+            self.records.put(write);
         }
-        let progress = std::mem::take(&mut self.progress);
-        for (id, progress) in &progress {
-            self.put(BATCH_PROGRESS.put(&(self.account.id, *id), progress));
+        for (id, progress) in &self.next.progress {
+            let key = (self.next.account.id, *id);
+            self.records.put(BATCH_PROGRESS.put(&key, progress));
         }
-        if !self.writes.is_empty() {
+        if !self.records.are_unchanged() {
             self.write_load();
         }
         Ok(RoundOutcome {
-            writes: self.writes.into_iter().collect(),
+            writes: self.records.into_writes(),
             deliveries: self.deliveries,
             left_queue: self.left_queue,
-            change: StateChange {
-                account: self.account,
-                live_jobs: self.live_jobs,
-                keys: self.keys,
-                progress,
-            },
+            change: self.next,
         })
     }
 
@@ -472,7 +418,7 @@ impl Decisions<'_> {
 
     fn inconsistent(&self, fault: impl Display) -> StoreError {
         StoreError::Inconsistent {
-            account: self.account.id,
+            account: self.next.account.id,
             fault: fault.to_string(),
         }
     }

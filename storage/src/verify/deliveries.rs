@@ -27,28 +27,7 @@ pub(super) fn verify(
     DELIVERIES
         .each(store, &All, |_, delivery| {
             report.deliveries += 1;
-            if !accounts.contains(&delivery.account) && delivery.kind != DeliveryKind::Operator {
-                report.fault(format!(
-                    "delivery {} is of account {}, which does not exist",
-                    delivery.id, delivery.account
-                ));
-            }
-            if DELIVERY_ACCOUNTS.get(store, &delivery.id).wait()? != Some(delivery.account) {
-                report.fault(format!(
-                    "delivery {} of account {} is not found by its id",
-                    delivery.id, delivery.account
-                ));
-            }
-            verify_subject(store, &delivery, report)?;
-            verify_due_entry(store, &delivery, report)?;
-            let attempts = store.attempts(delivery.id).wait()?.len();
-            if usize::try_from(delivery.attempts) != Ok(attempts) {
-                report.fault(format!(
-                    "delivery {} has had {} attempts, {attempts} are on record",
-                    delivery.id, delivery.attempts
-                ));
-            }
-            Ok(())
+            verify_delivery(store, accounts, &delivery, report)
         })
         .wait()?;
     DELIVERY_ACCOUNTS
@@ -86,6 +65,36 @@ pub(super) fn verify(
             Ok(())
         })
         .wait()
+}
+
+fn verify_delivery(
+    store: &Store,
+    accounts: &HashSet<AccountId>,
+    delivery: &Delivery,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    if !accounts.contains(&delivery.account) && delivery.kind != DeliveryKind::Operator {
+        report.fault(format!(
+            "delivery {} is of account {}, which does not exist",
+            delivery.id, delivery.account
+        ));
+    }
+    if DELIVERY_ACCOUNTS.get(store, &delivery.id).wait()? != Some(delivery.account) {
+        report.fault(format!(
+            "delivery {} of account {} is not found by its id",
+            delivery.id, delivery.account
+        ));
+    }
+    verify_subject(store, delivery, report)?;
+    verify_due_entry(store, delivery, report)?;
+    let attempts = store.attempts(delivery.id).wait()?.len();
+    if usize::try_from(delivery.attempts) != Ok(attempts) {
+        report.fault(format!(
+            "delivery {} has had {} attempts, {attempts} are on record",
+            delivery.id, delivery.attempts
+        ));
+    }
+    Ok(())
 }
 
 /// An ended job with a callback needs a delivery, if deliveries of its time are still kept.

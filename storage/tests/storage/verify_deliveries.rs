@@ -39,7 +39,7 @@ impl Sound {
             let mut delivery = read.expect("a delivery");
             for status in statuses {
                 let (now, none) = (at(2_000_000), Duration::ZERO);
-                let attempt = Attempt::answered(0, now, none, *status, b"", None);
+                let attempt = Attempt::responded(0, now, none, *status, b"", None);
                 let table = [Duration::from_secs(60)];
                 let after = delivery::record_attempt(&delivery, &attempt, &table);
                 let writes = till.store.record_attempt(&delivery, &after, &attempt);
@@ -386,7 +386,7 @@ fn hostile_109_a_delivery_expires_by_the_end_of_its_job_regardless_of_the_clock(
     for job in [ahead, right] {
         let delivery = store.delivery(DeliveryId(job.0)).wait().expect("read");
         let delivery = delivery.expect("a delivery");
-        let attempt = Attempt::answered(0, at(10 * DAY), Duration::ZERO, 200, b"", None);
+        let attempt = Attempt::responded(0, at(10 * DAY), Duration::ZERO, 200, b"", None);
         let after = delivery::record_attempt(&delivery, &attempt, &[]);
         commit(store.record_attempt(&delivery, &after, &attempt));
     }

@@ -73,7 +73,7 @@ fn full() -> Image {
     till.apply(jobs[1], JobEvent::Cancel).expect("cancel");
     let delivery = store.delivery(DeliveryId(jobs[0].0)).wait().expect("read");
     let delivery = delivery.expect("a delivery");
-    let attempt = Attempt::answered(0, at(2_000_000), DAY, 200, b"", None);
+    let attempt = Attempt::responded(0, at(2_000_000), DAY, 200, b"", None);
     let after = delivery::record_attempt(&delivery, &attempt, &[]);
     commit(store.record_attempt(&delivery, &after, &attempt));
     till.deposit(Deposit {

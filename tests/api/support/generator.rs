@@ -2,11 +2,10 @@
 
 use super::sample_images::tiny_png;
 use futures_util::FutureExt as _;
-use futures_util::future::LocalBoxFuture;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator};
+use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture};
 use tokio::sync::Semaphore;
 
 #[derive(Clone, Debug, Default)]
@@ -86,10 +85,7 @@ impl TestGenerator {
 }
 
 impl Generator for TestGenerator {
-    fn generate(
-        &self,
-        order: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
+    fn generate(&self, order: GenerationTask) -> PortFuture<GeneratedImage> {
         let shared = Arc::clone(&self.0);
         async move {
             let holds = {

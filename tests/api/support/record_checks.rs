@@ -30,7 +30,7 @@ impl Server {
 
     /// Relative paths of all objects, except the inputs of ended jobs, which nodes keep for an hour.
     pub fn objects_left(&self) -> Vec<String> {
-        self.forget_kept_inputs();
+        self.delete_kept_inputs();
         let mut found = Vec::new();
         let mut open = vec![self.objects()];
         while let Some(directory) = open.pop() {

@@ -140,12 +140,12 @@ impl Server {
     }
 
     /// Advances past the hour for which nodes keep the inputs of ended jobs.
-    pub fn forget_kept_inputs(&self) {
+    pub fn delete_kept_inputs(&self) {
         let later = Instant::now() + Duration::from_secs(3_600);
         let system = actix_web::rt::System::new();
         for node in [self].into_iter().chain(&self.others) {
             let results = &node.instance().jobs.result_store;
-            system.block_on(results.forget_kept_inputs(later));
+            system.block_on(results.delete_kept_inputs(later));
         }
     }
 

@@ -4,8 +4,7 @@
 use chrono::{DateTime, Utc};
 use percent_encoding::percent_decode_str;
 use tintype::fuzzing::{open_url, write_url};
-use tintype::images::FileError;
-use tintype::images::FileSigningKey;
+use tintype::objects::{FileSigningKey, UrlFault};
 
 /// The object of the genuine URL in the corpus. The target asserts that the corpus contains that URL.
 const OBJECT: &str = "results/0198c0de-0000-7000-8000-000000000001.png";
@@ -41,8 +40,8 @@ fn check_altered(text: &str) {
                 assert_eq!(percent_decode_str(path).decode_utf8().unwrap(), OBJECT);
                 assert!(query.contains(&format!("expires={expires}")));
             }
-            Err(FileError::UrlExpired) => assert!(is_over, "a time that was never signed"),
-            Err(fault) => assert!(matches!(fault, FileError::InvalidSignature), "{fault}"),
+            Err(UrlFault::Expired) => assert!(is_over, "a time that was never signed"),
+            Err(fault) => assert!(matches!(fault, UrlFault::InvalidSignature), "{fault}"),
         }
     }
 }

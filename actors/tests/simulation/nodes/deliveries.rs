@@ -166,7 +166,7 @@ impl Transport for NodeTransport {
                 false => {
                     shared.count("deliveries received");
                     shared.receivers.0.lock().taken.insert(delivery.id);
-                    Attempt::answered(delivery.round, at, took, 200, b"", None)
+                    Attempt::responded(delivery.round, at, took, 200, b"", None)
                 }
             })
         }

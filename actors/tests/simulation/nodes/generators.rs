@@ -3,9 +3,8 @@
 use super::shared::SharedState;
 use crate::rng::Rng;
 use futures_util::FutureExt as _;
-use futures_util::future::LocalBoxFuture;
 use std::sync::Arc;
-use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator};
+use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture};
 use tintype_storage::domain::ids::{JobId, NodeId};
 use tokio::time::sleep;
 
@@ -29,10 +28,7 @@ impl Drop for Working {
 }
 
 impl Generator for NodeGenerator {
-    fn generate(
-        &self,
-        task: GenerationTask,
-    ) -> LocalBoxFuture<'static, Result<GeneratedImage, GenerateError>> {
+    fn generate(&self, task: GenerationTask) -> PortFuture<GeneratedImage> {
         let (node, shared) = (self.node, Arc::clone(&self.shared));
         let span = self.rng.millis(10, 3_000);
         let fails = self.rng.one_in(12) && !self.shared.is_calm();

@@ -4,8 +4,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use std::future::ready;
 use tintype_actors::ports::{
-    AttemptOutcome, FetchedInputs, GenerateError, GeneratedImage, ImageStore, InputFetcher,
-    Transport,
+    AttemptOutcome, FetchedInputs, GeneratedImage, InputFetcher, JobObjects, PortFuture, Transport,
 };
 use tintype_storage::domain::delivery::Delivery;
 use tintype_storage::domain::job::{Job, PromptText, ResultImage};
@@ -14,12 +13,8 @@ use tintype_storage::domain::webhook::Webhook;
 /// Stores every image, and panics for inputs and deliveries.
 pub struct NoopPorts;
 
-impl ImageStore for NoopPorts {
-    fn keep(
-        &self,
-        job: &Job,
-        _: GeneratedImage,
-    ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>> {
+impl JobObjects for NoopPorts {
+    fn store_image(&self, job: &Job, _: GeneratedImage) -> PortFuture<ResultImage> {
         let image = ResultImage {
             key: format!("results/{}.png", job.id),
             bytes: 1,
@@ -30,17 +25,17 @@ impl ImageStore for NoopPorts {
         ready(Ok(image)).boxed_local()
     }
 
-    fn read_prompt(&self, _: String) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
+    fn read_prompt(&self, _: String) -> PortFuture<PromptText> {
         ready(Ok(PromptText::default())).boxed_local()
     }
 
-    fn forget_inputs(&self, _: &Job) -> LocalBoxFuture<'static, ()> {
+    fn delete_inputs(&self, _: &Job) -> LocalBoxFuture<'static, ()> {
         ready(()).boxed_local()
     }
 }
 
 impl InputFetcher for NoopPorts {
-    fn fetch(&self, job: &Job) -> LocalBoxFuture<'static, Result<FetchedInputs, GenerateError>> {
+    fn fetch(&self, job: &Job) -> PortFuture<FetchedInputs> {
         panic!("job {} has no input images", job.id);
     }
 }

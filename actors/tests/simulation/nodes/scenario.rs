@@ -174,7 +174,7 @@ impl World {
                     retries: 0,
                 }],
                 routes: only_backend(),
-                image_store: Arc::new(NoopPorts),
+                job_objects: Arc::new(NoopPorts),
                 input_fetcher: Arc::new(NoopPorts),
             },
             deliveries: DeliveryOptions {

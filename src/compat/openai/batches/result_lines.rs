@@ -11,7 +11,7 @@ use crate::compat::job_waiter::{WaitOutcome, wait_outcome};
 use crate::compat::openai::response::{base64_entry, format_of};
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::usage::{self, PromptTokens};
-use crate::images::{FAULT_TARGET, ImagesError};
+use crate::objects::{FAULT_TARGET, ObjectError};
 use crate::request_text;
 use actix_web::body::BoxBody;
 use futures_util::{StreamExt as _, stream};
@@ -113,7 +113,7 @@ impl Lines {
     async fn open(&self, image: &ResultImage) -> Result<Option<StoredImage>, Error> {
         match StoredImage::open(&self.service, &image.key).await {
             Ok(image_data) => Ok(Some(image_data)),
-            Err(ImagesError::NotFound { .. }) => Ok(None),
+            Err(ObjectError::NotFound { .. }) => Ok(None),
             Err(error) => {
                 tracing::error!(target: FAULT_TARGET, %error, "could not read an image");
                 let detail = "could not read an image; try again";
@@ -141,7 +141,7 @@ impl Lines {
 
     /// `None` if the prompt is no longer stored.
     async fn prompt(&self, job: &Job) -> Result<Option<String>, Error> {
-        let text = request_text::of(&self.service.images, &job.prompt).await;
+        let text = request_text::of(&self.service.objects, &job.prompt).await;
         let text = text.map_err(|error| {
             tracing::error!(target: FAULT_TARGET, %error, "could not read a prompt");
             let detail = "could not read a prompt; try again";

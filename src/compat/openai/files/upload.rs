@@ -5,7 +5,6 @@ use crate::application::error::Error;
 use crate::application::uploaded_files::{MAX_FILE_BYTES, NewFile};
 use crate::compat::body::check_headers;
 use crate::compat::body_timeouts::BodyTimeouts;
-use crate::compat::drain::drain;
 use crate::compat::openai::counted_body::{CountedBody, is_form};
 use crate::compat::openai::expires_after;
 use crate::compat::refusal::Refusal;
@@ -49,7 +48,7 @@ pub async fn receive(
     account: AccountId,
     deadline: Instant,
 ) -> Result<Upload, Refusal> {
-    let mut body = CountedBody::new(payload, MAX_BODY_BYTES);
+    let body = CountedBody::new(payload, MAX_BODY_BYTES);
     let timeouts = BodyTimeouts::new(&state.settings, deadline);
     let read = async {
         check_headers(request)?;
@@ -77,12 +76,7 @@ pub async fn receive(
             _reservation: reservation,
         })
     };
-    let outcome = timeouts.with_deadline(read).await;
-    if outcome.is_err() {
-        body.refuse();
-        drain(&mut body, timeouts.drain_deadline()).await;
-    }
-    outcome
+    body.clone().drain_if_refused(timeouts, read).await
 }
 
 fn too_large() -> Refusal {

@@ -62,10 +62,13 @@ fn every_state_handles_every_event() {
     ];
     let took = Duration::from_millis(250);
     let attempts = [
-        ("204", Attempt::answered(1, at(9_000), took, 204, b"", None)),
+        (
+            "204",
+            Attempt::responded(1, at(9_000), took, 204, b"", None),
+        ),
         (
             "500",
-            Attempt::answered(1, at(9_000), took, 500, b"oh", None),
+            Attempt::responded(1, at(9_000), took, 500, b"oh", None),
         ),
         (
             "no answer",
@@ -73,11 +76,11 @@ fn every_state_handles_every_event() {
         ),
         (
             "204 of an earlier round",
-            Attempt::answered(0, at(9_000), took, 204, b"", None),
+            Attempt::responded(0, at(9_000), took, 204, b"", None),
         ),
         (
             "500 of an earlier round",
-            Attempt::answered(0, at(9_000), took, 500, b"", None),
+            Attempt::responded(0, at(9_000), took, 500, b"", None),
         ),
     ];
     let mut grid = String::new();
@@ -177,7 +180,7 @@ fn a_shorter_schedule_ends_deliveries_beyond_it() {
 #[test]
 fn hostile_98_a_2xx_status_is_a_success_regardless_of_its_body() {
     let answered =
-        |status, error| Attempt::answered(0, at(0), MINUTE, status, b"", error).succeeded();
+        |status, error| Attempt::responded(0, at(0), MINUTE, status, b"", error).succeeded();
     for status in [200, 201, 204, 226, 299] {
         assert!(answered(status, None), "{status}");
         assert!(answered(status, Some("timed out")), "{status}");
@@ -243,7 +246,7 @@ fn a_callback_url_excludes_webhooks_with_other_urls() {
 
 #[test]
 fn hostile_108_the_stored_part_of_a_response_is_bounded() {
-    let kept = |body: &[u8]| Attempt::answered(0, at(0), MINUTE, 200, body, None).response_body;
+    let kept = |body: &[u8]| Attempt::responded(0, at(0), MINUTE, 200, body, None).response_body;
     assert_eq!(kept(b"ok"), "ok");
     assert_eq!(kept(&[b'a'; 70_000]), "a".repeat(1_024));
     // The cut splits the emoji after two bytes. At the true end of a body the incomplete character is the receiver's and is
@@ -257,7 +260,7 @@ fn hostile_108_the_stored_part_of_a_response_is_bounded() {
     );
     assert_eq!(kept(&[0xff; 2_000]).chars().count(), 1_024);
     let error = "😀".repeat(9_000);
-    let answered = Attempt::answered(0, at(0), MINUTE, 200, &[0xff; 2_000], Some(&error));
+    let answered = Attempt::responded(0, at(0), MINUTE, 200, &[0xff; 2_000], Some(&error));
     let signature = "s".repeat(100);
     let sent = SentRequest::new(signature.clone(), signature, &"é".repeat(9_000));
     assert_eq!((sent.body.len(), sent.body_bytes), (4_096, 18_000));

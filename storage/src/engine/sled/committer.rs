@@ -165,8 +165,8 @@ impl Writer {
             if outcome.is_ok() {
                 self.counters.add_commits(commits.len());
             }
-            let answered = deferred_wake::wake_after(|| answer(commits, &outcome));
-            outcome.and(answered)?;
+            let completed = deferred_wake::wake_after(|| complete(commits, &outcome));
+            outcome.and(completed)?;
             if self.failure.happened() {
                 // The write returned after the watchdog had reported a failure.
                 return Err(EngineError::Stopped);
@@ -205,8 +205,8 @@ impl Writer {
     }
 }
 
-/// Answers every commit of a group.
-fn answer(commits: Vec<Commit>, outcome: &Result<(), EngineError>) -> Result<(), EngineError> {
+/// Tells every caller of a group the outcome.
+fn complete(commits: Vec<Commit>, outcome: &Result<(), EngineError>) -> Result<(), EngineError> {
     let mut result = Ok(());
     for commit in commits {
         result = result.and(call_back(|| (commit.done)(outcome.clone())));

@@ -3,21 +3,19 @@
 //! Only a decision of its account changes a key, so the cached key is valid until such a decision replaces it.
 
 use super::Decisions;
-use super::state::KeyTerms;
+use super::state::{KeyState, KeyTerms};
 use crate::domain::amount::Amount;
 use crate::domain::api_key::{ApiKey, KeyHash, RateLimit};
 use crate::domain::caller::{CallerRefusal, ShownKey, check_caller, is_stricter};
-use crate::domain::daily_usage::DailyUsage;
 use crate::domain::ids::KeyId;
 use crate::domain::ledger::Balances;
 use crate::domain::spending::Spending;
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
-use crate::engine::{Direction, ReadRequest};
 use crate::store::commands::{AcceptError, LiveJobs};
 use crate::store::tables::{API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID, DAILY_USAGE};
-use crate::store::{DailyUsageKey, StoreError, Writes};
-use std::collections::{BTreeMap, HashMap};
+use crate::store::{StoreError, Writes};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The keys of an account that may have live jobs at the same time. Nodes store one entry per such key in the record of the account's
@@ -54,17 +52,17 @@ impl Decisions<'_> {
         }
         self.check_rate(admission)?;
         let live = LiveJobs {
-            of_account: self.live_jobs,
-            max_of_account: self.limits.max_live(&self.account.limits),
+            of_account: self.next.live_jobs,
+            max_of_account: self.limits.max_live(&self.next.account.limits),
             of_key: self.key(key.id).live_jobs,
             max_of_key: key.max_concurrent,
         };
         live.admit(admission.jobs)?;
         self.check_keys_with_live_jobs(live.of_key)?;
-        let balances = self.account.balances.hold(admission.price)?;
+        let balances = self.next.account.balances.hold(admission.price)?;
         // Reserved amounts count as spent, because each live job may be charged: so no day and no month is ever charged more than its
         // limit.
-        let spending = self.account.check_spending(admission.price, now);
+        let spending = self.next.account.check_spending(admission.price, now);
         spending.map_err(AcceptError::AccountLimit)?;
         self.check_key_spending(key, admission.price, now)?;
         Ok(balances)
@@ -76,7 +74,7 @@ impl Decisions<'_> {
         admission: &AdmissionRequest<'_>,
         now: Timestamp,
     ) -> Result<Arc<(KeyHash, ApiKey)>, AcceptError> {
-        let is_active = self.account.active;
+        let is_active = self.next.account.active;
         let terms = self.terms(admission.key)?.ok_or(CallerRefusal::Unknown)?;
         let (hash, key) = &*terms;
         for tier in admission.models {
@@ -87,7 +85,10 @@ impl Decisions<'_> {
 
     /// Refuses a call if its key's or account's rate limit has become stricter since the call was counted.
     fn check_rate(&mut self, admission: &AdmissionRequest<'_>) -> Result<(), AcceptError> {
-        if is_stricter(self.account.limits.rate_limit, admission.account_rate_limit) {
+        if is_stricter(
+            self.next.account.limits.rate_limit,
+            admission.account_rate_limit,
+        ) {
             return Err(AcceptError::RateLowered);
         }
         let Some(shown) = admission.shown else {
@@ -106,19 +107,19 @@ impl Decisions<'_> {
     /// the change.
     pub fn change_key(&mut self, id: KeyId, after: Option<(KeyHash, ApiKey)>, writes: Writes) {
         self.key(id).terms = Some(after.map(Arc::new));
-        self.put_all(writes);
+        self.records.put_all(writes);
     }
 
     fn terms(&mut self, id: KeyId) -> Result<KeyTerms, StoreError> {
         if let Some(terms) = &self.key(id).terms {
             return Ok(terms.clone());
         }
-        let hash = self.read(&API_KEYS_BY_ID, &id)?;
+        let hash = self.records.read(&API_KEYS_BY_ID, &id)?;
         let key = match hash {
-            Some(hash) => self.read(&API_KEYS, &hash)?.map(|key| (hash, key)),
+            Some(hash) => self.records.read(&API_KEYS, &hash)?.map(|key| (hash, key)),
             None => None,
         };
-        let account = self.account_id();
+        let account = self.state.account.id;
         let terms = key.filter(|(_, key)| key.account == account).map(Arc::new);
         // Do not cache a missing key: a commit outside of the account's decisions may create it.
         if terms.is_some() {
@@ -130,17 +131,18 @@ impl Decisions<'_> {
     /// Refuses the first live job of a key if too many keys have live jobs.
     fn check_keys_with_live_jobs(&self, live_of_key: usize) -> Result<(), AcceptError> {
         let most = MAX_KEYS_WITH_LIVE_JOBS;
-        match live_of_key == 0 && self.keys_with_live_jobs() >= most {
+        match live_of_key == 0 && self.keys_with_live_jobs().count() >= most {
             true => Err(AcceptError::TooManyKeys { most }),
             false => Ok(()),
         }
     }
 
-    fn keys_with_live_jobs(&self) -> usize {
+    /// The keys with live jobs after the decisions so far.
+    pub(super) fn keys_with_live_jobs(&self) -> impl Iterator<Item = (&KeyId, &KeyState)> {
         let before = self.state.keys.iter();
-        let unchanged = before.filter(|(id, _)| !self.keys.contains_key(id));
-        let all = unchanged.chain(&self.keys);
-        all.filter(|(_, it)| it.live_jobs > 0).count()
+        let unchanged = before.filter(|(id, _)| !self.next.keys.contains_key(id));
+        let all = unchanged.chain(&self.next.keys);
+        all.filter(|(_, it)| it.live_jobs > 0)
     }
 
     /// Refuses a price above the key's spend limits.
@@ -163,19 +165,18 @@ impl Decisions<'_> {
         if let Some(spent) = self.key(key).spent {
             return Ok(spent);
         }
-        let spent = self.read(&API_KEY_SPENDING, &key)?.unwrap_or_default();
+        let spent = self
+            .records
+            .read(&API_KEY_SPENDING, &key)?
+            .unwrap_or_default();
         self.key(key).spent = Some(spent);
         Ok(spent)
     }
 
     /// Sums the account's spending from the daily charges of its keys.
     pub(super) fn count_spending(&mut self) -> Result<Spending, StoreError> {
-        let range = DAILY_USAGE.range(&self.account_id());
-        let scan = ReadRequest::Scan(range, Direction::Rising, usize::MAX);
-        let stored = self.scan_entries(&DAILY_USAGE, scan)?;
-        let mut usage: HashMap<DailyUsageKey, DailyUsage> = stored.into_iter().collect();
-        let decided = self.usage.iter();
-        usage.extend(decided.map(|(key, usage)| (*key, usage.clone())));
+        let range = DAILY_USAGE.range(&self.state.account.id);
+        let usage = self.records.read_range(&DAILY_USAGE, range)?;
         let mut days: BTreeMap<i64, Amount> = BTreeMap::new();
         let totals = usage.into_iter().map(|(key, it)| (key, it.totals()));
         for (key, totals) in totals.filter(|(_, it)| it.done > 0) {

@@ -6,7 +6,7 @@ use super::owed_delivery::OwedDelivery;
 use crate::domain::batch::{Batch, BatchProgress};
 use crate::domain::batch_member::BatchMember;
 use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
-use crate::domain::file_batch::{DeletedResults, FileBatch, Validation};
+use crate::domain::file_batch::{DeletedResults, FileBatch, FileBatchTerms, Validation};
 use crate::domain::ids::{BatchId, JobId};
 use crate::domain::job::{Job, JobEvent, JobState, Origin, Step};
 use crate::domain::tier::Tier;
@@ -58,7 +58,7 @@ impl Decisions<'_> {
         };
         let batch = Batch {
             id,
-            account: self.account.id,
+            account: self.next.account.id,
             key: new.key,
             first: *first,
             last: *last,
@@ -68,27 +68,19 @@ impl Decisions<'_> {
             callback: new.callback.clone(),
             created_at: now,
         };
-        self.account.balances = balances;
-        self.account_changed = true;
+        self.next.account.balances = balances;
         for (index, (job, request)) in jobs.iter().zip(&new.requests).enumerate() {
             self.add_job(&job_of(&batch, *job, count(index), request), &served);
         }
         self.note_id(id.0);
-        self.put(BATCHES.put(&(batch.account, id), &batch));
+        self.records.put(BATCHES.put(&(batch.account, id), &batch));
         if let Some(terms) = &new.file {
-            let of_file = FileBatch {
-                id,
-                account: batch.account,
-                key: new.key,
-                terms: terms.clone(),
-                created_at: now,
-                outcome: Validation::Accepted {
-                    deleted: DeletedResults::default(),
-                },
-            };
-            self.put(FILE_BATCHES.put(&(batch.account, id), &of_file));
+            let of_file = file_batch_of(&batch, terms.clone());
+            let key = (batch.account, id);
+            self.records.put(FILE_BATCHES.put(&key, &of_file));
         }
-        self.progress.insert(id, BatchProgress::of_new(batch.total));
+        let progress = BatchProgress::of_new(batch.total);
+        self.next.progress.insert(id, progress);
         self.remember(call, new.idempotency.as_ref(), id.0, now);
         Ok(AcceptedBatch {
             batch: id,
@@ -105,7 +97,7 @@ impl Decisions<'_> {
         let progress = self.batch_progress(id)?.ok_or(BatchError::NotFound)?;
         let canceled = progress.canceled(now);
         if canceled != progress {
-            self.progress.insert(id, canceled);
+            self.next.progress.insert(id, canceled);
         }
         Ok(canceled)
     }
@@ -164,8 +156,8 @@ impl Decisions<'_> {
     ) -> Result<Option<Delivery>, StoreError> {
         // Collect all missing reads at once.
         let (batch, webhooks) = (
-            self.read(&BATCHES, &(self.account.id, id)),
-            self.registered_webhooks(),
+            self.records.read(&BATCHES, &(self.next.account.id, id)),
+            self.records.webhooks(self.next.account.id),
         );
         let (batch, webhooks) = (batch?, webhooks?);
         let batch = batch.ok_or_else(|| self.inconsistent(format!("batch {id} is missing")))?;
@@ -182,11 +174,25 @@ impl Decisions<'_> {
         &mut self,
         id: BatchId,
     ) -> Result<Option<BatchProgress>, StoreError> {
-        let known = self.progress.get(&id).or(self.state.progress.get(&id));
+        let known = self.next.progress.get(&id).or(self.state.progress.get(&id));
         if let Some(progress) = known {
             return Ok(Some(*progress));
         }
-        self.read(&BATCH_PROGRESS, &(self.account.id, id))
+        self.records
+            .read(&BATCH_PROGRESS, &(self.next.account.id, id))
+    }
+}
+
+fn file_batch_of(batch: &Batch, terms: FileBatchTerms) -> FileBatch {
+    FileBatch {
+        id: batch.id,
+        account: batch.account,
+        key: batch.key,
+        terms,
+        created_at: batch.created_at,
+        outcome: Validation::Accepted {
+            deleted: DeletedResults::default(),
+        },
     }
 }
 

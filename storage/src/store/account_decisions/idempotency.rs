@@ -18,13 +18,13 @@ impl Decisions<'_> {
         now: Timestamp,
     ) -> Result<Option<Option<Uuid>>, StoreError> {
         let Some(used) = used else { return Ok(None) };
-        let account = self.account_id();
+        let account = self.state.account.id;
         let in_batch = (call, used.name.clone());
         let first = match self.used.get(&in_batch) {
             Some(record) => Some(record.clone()),
             None => {
                 let uses = last_use_of(call, account, &used.name);
-                let uses = self.scan(&IDEMPOTENCY, uses.into())?;
+                let uses = self.records.scan_read(&IDEMPOTENCY, uses.into())?;
                 newest_use(uses, now)
             }
         };
@@ -42,7 +42,7 @@ impl Decisions<'_> {
                 name: in_batch.1,
                 expires_at: first.expires_at,
             };
-            self.put(IDEMPOTENCY.delete(&key));
+            self.records.put(IDEMPOTENCY.delete(&key));
             return Ok(None);
         }
         Ok(Some(
@@ -65,12 +65,12 @@ impl Decisions<'_> {
             expires_at: now.plus(self.limits.idempotency_retention),
         };
         let key = IdempotencyKey {
-            account: self.account_id(),
+            account: self.state.account.id,
             call,
             name: used.name.clone(),
             expires_at: record.expires_at,
         };
-        self.put(IDEMPOTENCY.put(&key, &record));
+        self.records.put(IDEMPOTENCY.put(&key, &record));
         self.used.insert((call, key.name), record);
     }
 }

@@ -18,9 +18,10 @@ impl Decisions<'_> {
         id: impl FnOnce() -> DeliveryId,
         now: Timestamp,
     ) {
-        if let Some(subject) = EventSubject::of_account(&self.state.account, &self.account) {
+        if let Some(subject) = EventSubject::of_account(&self.state.account, &self.next.account) {
             let delivery = Delivery::of_operator_event(id(), operator, now);
-            self.put_all(with_event(self.due_index(), &delivery, subject));
+            self.records
+                .put_all(with_event(self.due_index(), &delivery, subject));
             self.deliveries.push(delivery);
         }
     }

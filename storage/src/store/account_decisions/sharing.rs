@@ -103,27 +103,6 @@ impl AccountState {
         sharing.newest.filter(|_| !is_own)
     }
 
-    fn to_load(&self, sharing: &Sharing) -> AccountLoad {
-        let mut keys: Vec<KeyLoad> = self
-            .keys
-            .iter()
-            .filter(|(_, it)| it.live_jobs > 0)
-            .map(|(key, it)| KeyLoad {
-                key: *key,
-                live_jobs: it.live_jobs as u64,
-                held: it.held,
-            })
-            .collect();
-        keys.sort_by_key(|it| it.key);
-        AccountLoad {
-            live_jobs: self.live_jobs as u64,
-            keys,
-            turns: sharing.turns,
-            newest: sharing.newest,
-            decided_by: Some(sharing.node),
-        }
-    }
-
     /// The reads for accepting a job of this tier.
     pub(super) fn needs_of_turn(&self, tier: Tier, needs: &mut Vec<ReadRequest>) {
         if self.sharing.is_some() {
@@ -136,9 +115,9 @@ impl Decisions<'_> {
     /// Reads the served turns for new jobs of these tiers.
     pub(super) fn served_turns(&mut self, tiers: &[Tier]) -> Result<[Turns; 3], StoreError> {
         let mut served = [Turns::default(); 3];
-        if self.sharing.is_some() {
+        if self.next.sharing.is_some() {
             for tier in tiers {
-                let turns = self.read(&SERVED_TURNS, tier)?;
+                let turns = self.records.read(&SERVED_TURNS, tier)?;
                 served[tier.index()] = turns.unwrap_or_default();
             }
         }
@@ -147,7 +126,7 @@ impl Decisions<'_> {
 
     /// Adds a new job to the shared queue.
     pub(super) fn queue(&mut self, job: &Job, served: &[Turns; 3]) {
-        let Some(sharing) = &mut self.sharing else {
+        let Some(sharing) = &mut self.next.sharing else {
             return;
         };
         let (tier, class) = (job.tier, QueueClass::of_new(job));
@@ -164,14 +143,14 @@ impl Decisions<'_> {
             node: sharing.node,
             account: job.account,
         };
-        self.put(QUEUE.put(&entry, &job.account));
+        self.records.put(QUEUE.put(&entry, &job.account));
         if job.origin == Origin::Synchronous {
-            self.put(WAITING_CALLERS.put(&job.id, &caller));
+            self.records.put(WAITING_CALLERS.put(&job.id, &caller));
         }
     }
 
     pub(super) fn due_index(&self) -> DueIndex {
-        match self.sharing {
+        match self.next.sharing {
             Some(_) => DueIndex::ByShard,
             None => DueIndex::Whole,
         }
@@ -179,36 +158,46 @@ impl Decisions<'_> {
 
     /// Deletes the node's claim on a job. Does nothing if the node never took it.
     pub fn release_taken(&mut self, job: JobId) {
-        if let Some(sharing) = &self.sharing {
+        if let Some(sharing) = &self.next.sharing {
             let key = (sharing.node, job);
-            self.put(TAKEN_JOBS.delete(&key));
+            self.records.put(TAKEN_JOBS.delete(&key));
         }
     }
 
     /// Deletes the waiting caller of an ended job.
     pub(super) fn forget_waiting_caller(&mut self, job: &Job) {
-        if self.sharing.is_some() && job.origin == Origin::Synchronous {
-            self.put(WAITING_CALLERS.delete(&job.id));
+        if self.next.sharing.is_some() && job.origin == Origin::Synchronous {
+            self.records.put(WAITING_CALLERS.delete(&job.id));
         }
     }
 
     /// Records the time of a new id, so that no node creates an older one.
     pub(super) fn note_id(&mut self, id: Uuid) {
-        if let Some(sharing) = &mut self.sharing {
+        if let Some(sharing) = &mut self.next.sharing {
             sharing.newest = sharing.newest.max(moment_of(&id));
         }
     }
 
     /// Writes the state that the next round of any node reads.
     pub(super) fn write_load(&mut self) {
-        let Some(sharing) = self.sharing.clone() else {
+        let Some(sharing) = &self.next.sharing else {
             return;
         };
-        let mut after = self.state.clone();
-        after.live_jobs = self.live_jobs;
-        after.keys.extend(self.keys.clone());
-        let load = after.to_load(&sharing);
-        self.put(ACCOUNT_LOADS.put(&self.account.id, &load));
+        let keys = self.keys_with_live_jobs().map(|(key, it)| KeyLoad {
+            key: *key,
+            live_jobs: it.live_jobs as u64,
+            held: it.held,
+        });
+        let mut load = AccountLoad {
+            live_jobs: self.next.live_jobs as u64,
+            keys: keys.collect(),
+            turns: sharing.turns,
+            newest: sharing.newest,
+            decided_by: Some(sharing.node),
+        };
+        load.keys.sort_by_key(|it| it.key);
+        self.records
+            .put(ACCOUNT_LOADS.put(&self.next.account.id, &load));
     }
 }
 

@@ -66,11 +66,25 @@ pub struct RoundOutcome {
     pub change: StateChange,
 }
 
+/// The parts of a state after a round: the changed keys and batches, and the rest as a whole.
 pub struct StateChange {
     pub(super) account: Account,
     pub(super) live_jobs: usize,
     pub(super) keys: HashMap<KeyId, KeyState>,
     pub(super) progress: HashMap<BatchId, BatchProgress>,
+    pub(super) sharing: Option<Sharing>,
+}
+
+impl StateChange {
+    pub(super) fn none(state: &AccountState) -> Self {
+        Self {
+            account: state.account.clone(),
+            live_jobs: state.live_jobs,
+            keys: HashMap::new(),
+            progress: HashMap::new(),
+            sharing: state.sharing.clone(),
+        }
+    }
 }
 
 impl AccountState {
@@ -157,6 +171,7 @@ impl AccountState {
         self.keys.extend(change.keys);
         self.progress.extend(change.progress);
         self.progress.retain(|_, it| it.ended_at.is_none());
+        self.sharing = change.sharing;
     }
 }
 

@@ -5,15 +5,16 @@
 //! section 14; several ranges get the whole file) and `If-None-Match`. With a cloud store the URLs
 //! lead to the cloud, and this route responds with 404.
 
-use super::error::FileError;
-use super::signed_url::Grant;
-use super::{Images, ImagesError, body, key, signed_url};
+use super::entity_tag::is_not_modified;
+use super::problem::{Code, HttpResult, Problem};
+use super::{file_chunks, image_headers};
+use crate::objects::{FAULT_TARGET, Grant, ObjectError, ObjectStorage, is_result};
 use actix_web::body::SizedStream;
 use actix_web::http::header::{
-    self, EntityTag, Header, HeaderName, IfNoneMatch, IfRange, Range as RangeHeader,
+    self, EntityTag, Header as _, HeaderName, HeaderValue, IfRange, Range as RangeHeader,
 };
 use actix_web::http::{Method, StatusCode};
-use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
+use actix_web::{HttpRequest, HttpResponse};
 use chrono::{DateTime, Utc};
 use object_store::{GetResultPayload, ObjectMeta};
 use std::ops::Range;
@@ -23,59 +24,44 @@ pub const ROUTE: &str = "/files/{key:.*}";
 
 const PATH_PREFIX: &str = "/files/";
 
-/// Stored files are images; if one were not, a browser must not run it under this server's origin.
-const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; sandbox";
-
 /// # Errors
-/// `FileError`, in the order of its variants.
+/// In this order: the URL is not valid, there is no such file, the range is outside of it, or it cannot be read.
 pub async fn respond(
     request: &HttpRequest,
-    images: &Images,
+    objects: &ObjectStorage,
     now: DateTime<Utc>,
-) -> Result<HttpResponse, FileError> {
-    let grant = grant(request, request.query_string(), images, now)?;
-    send(request, images, grant).await
+) -> HttpResult {
+    let grant = grant(request, request.query_string(), objects, now)?;
+    send(request, objects, grant).await
 }
 
 /// Verifies the URL of a request; `query` is the signed part of its query.
 ///
 /// # Errors
-/// `InvalidSignature`, `UrlExpired`; `NotFound` with a cloud store.
-pub(crate) fn grant(
+/// The URL is not valid, or the store is a cloud.
+pub fn grant(
     request: &HttpRequest,
     query: &str,
-    images: &Images,
+    objects: &ObjectStorage,
     now: DateTime<Utc>,
-) -> Result<Grant, FileError> {
-    if !images.is_local() {
-        return Err(FileError::NotFound);
+) -> Result<Grant, Problem> {
+    if !objects.is_local() {
+        return Err(no_such_file());
     }
     // The router decodes some escapes in its match, so read the signed key from the raw path.
     let (_, raw_key) = request
         .uri()
         .path()
         .split_once(PATH_PREFIX)
-        .ok_or(FileError::NotFound)?;
-    let signing_key = &images.inner.signing_key;
-    signed_url::read(signing_key, raw_key, query, now)
+        .ok_or_else(no_such_file)?;
+    Ok(objects.read_url(raw_key, query, now)?)
 }
 
 /// Sends the granted file.
-///
-/// # Errors
-/// Every `FileError` except those about the URL.
-async fn send(
-    request: &HttpRequest,
-    images: &Images,
-    grant: Grant,
-) -> Result<HttpResponse, FileError> {
-    let object = match images.reader(&grant.key).await {
+async fn send(request: &HttpRequest, objects: &ObjectStorage, grant: Grant) -> HttpResult {
+    let object = match objects.reader(&grant.key).await {
         Ok(object) => object,
-        Err(ImagesError::NotFound { .. }) if key::is_result(&grant.key) => {
-            return Err(FileError::Gone);
-        }
-        Err(ImagesError::NotFound { .. }) => return Err(FileError::NotFound),
-        Err(fault) => return Err(FileError::Storage(fault)),
+        Err(error) => return Err(to_problem(error, &grant.key)),
     };
     let size = object.meta.size;
     let tag = entity_tag(&object.meta);
@@ -99,12 +85,12 @@ async fn send(
         .insert_header(header::ETag(tag))
         .insert_header((header::CACHE_CONTROL, cache))
         .insert_header((header::ACCEPT_RANGES, "bytes"));
-    insert_image_headers(&mut response, &grant.key);
+    image_headers::insert(&mut response, &grant.key);
     let part = part.unwrap_or(0..size);
     let length = part.end - part.start;
     let GetResultPayload::File(file, _) = object.payload else {
         // This route serves only the local store, which returns files.
-        return Err(FileError::NotFound);
+        return Err(no_such_file());
     };
     // The response to HEAD has the length and no body.
     let sent = if request.method() == Method::HEAD {
@@ -112,16 +98,10 @@ async fn send(
     } else {
         part
     };
-    Ok(response.body(SizedStream::new(length, Box::pin(body::chunks(file, sent)))))
-}
-
-/// Adds the headers with which a browser shows a stored image, saves it under the name of its key, and runs nothing in it.
-pub(crate) fn insert_image_headers(response: &mut HttpResponseBuilder, key: &str) {
-    response
-        .content_type(key::media_type(key))
-        .insert_header((header::CONTENT_DISPOSITION, body::disposition(key)))
-        .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
-        .insert_header((header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY));
+    Ok(response.body(SizedStream::new(
+        length,
+        Box::pin(file_chunks::chunks(file, sent)),
+    )))
 }
 
 /// A strong validator (RFC 9110, section 8.8.3): write time and size. The store's own ETag would
@@ -131,25 +111,13 @@ fn entity_tag(meta: &ObjectMeta) -> EntityTag {
     EntityTag::new_strong(format!("{micros:x}-{:x}", meta.size))
 }
 
-/// Does the caller have the content with this tag?
-pub(crate) fn is_not_modified(request: &HttpRequest, tag: &EntityTag) -> bool {
-    if !request.headers().contains_key(header::IF_NONE_MATCH) {
-        return false;
-    }
-    match IfNoneMatch::parse(request) {
-        Ok(IfNoneMatch::Any) => true,
-        Ok(IfNoneMatch::Items(tags)) => tags.iter().any(|known| known.weak_eq(tag)),
-        Err(_) => false,
-    }
-}
-
 /// The requested range; `None` means the whole file: no range, an invalid one, several, or a range
 /// of a file that has changed since.
 fn requested_range(
     request: &HttpRequest,
     tag: &EntityTag,
     size: u64,
-) -> Result<Option<Range<u64>>, FileError> {
+) -> Result<Option<Range<u64>>, Problem> {
     let present = |name: HeaderName| request.headers().contains_key(name);
     if request.method() != Method::GET || !present(header::RANGE) {
         return Ok(None);
@@ -168,7 +136,33 @@ fn requested_range(
     };
     match range.to_satisfiable_range(size) {
         Some((first, last)) => Ok(Some(first..last + 1)),
-        None => Err(FileError::RangeNotSatisfiable { size }),
+        None => Err(unsatisfiable(size)),
+    }
+}
+
+fn unsatisfiable(size: u64) -> Problem {
+    let detail = format!("the range lies outside the file, which has {size} bytes");
+    let problem = Problem::new(Code::RangeNotSatisfiable, detail);
+    match HeaderValue::from_str(&format!("bytes */{size}")) {
+        Ok(value) => problem.with_header(header::CONTENT_RANGE, value),
+        Err(_) => problem,
+    }
+}
+
+pub fn no_such_file() -> Problem {
+    Problem::new(Code::NotFound, "there is no such file")
+}
+
+fn to_problem(error: ObjectError, key: &str) -> Problem {
+    match error {
+        ObjectError::NotFound { .. } if is_result(key) => {
+            Problem::new(Code::Gone, "the image was removed when its retention ended")
+        }
+        ObjectError::NotFound { .. } => no_such_file(),
+        error => {
+            tracing::error!(target: FAULT_TARGET, %error, "could not read a file");
+            Problem::new(Code::StorageUnavailable, "the file could not be read")
+        }
     }
 }
 

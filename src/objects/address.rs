@@ -1,6 +1,6 @@
 //! Parses `storage.objects`: the kind of store, the bucket and the prefix.
 
-use super::ImagesError;
+use super::ObjectError;
 use super::error::shorten;
 use super::key;
 use object_store::path::Path;
@@ -29,11 +29,11 @@ impl Address {
     /// Parses `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`.
     ///
     /// # Errors
-    /// `ImagesError::Setting` for any other text. User names, passwords, ports, queries and fragments
+    /// `ObjectError::Setting` for any other text. User names, passwords, ports, queries and fragments
     /// are rejected: credentials and endpoints come only from the environment, so the configuration
     /// holds no secret.
-    pub(super) fn parse(value: &str) -> Result<Self, ImagesError> {
-        let refuse = |reason: &str| ImagesError::Setting {
+    pub(super) fn parse(value: &str) -> Result<Self, ObjectError> {
+        let refuse = |reason: &str| ObjectError::Setting {
             value: without_credentials(value),
             reason: reason.to_owned(),
         };
@@ -73,15 +73,15 @@ impl Address {
     }
 
     /// The error when the store cannot be set up from its variables.
-    pub(super) fn refused(&self, error: &object_store::Error) -> ImagesError {
-        ImagesError::Setting {
+    pub(super) fn refused(&self, error: &object_store::Error) -> ObjectError {
+        ObjectError::Setting {
             value: self.to_string(),
             reason: shorten(&error.to_string()),
         }
     }
 
-    pub(super) fn missing(&self, variable: &'static str, reason: &'static str) -> ImagesError {
-        ImagesError::MissingVariable {
+    pub(super) fn missing(&self, variable: &'static str, reason: &'static str) -> ObjectError {
+        ObjectError::MissingVariable {
             value: self.to_string(),
             variable,
             reason,

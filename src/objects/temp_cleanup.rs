@@ -1,6 +1,6 @@
 //! Deletes the unfinished uploads that an interrupted process left in the local directory.
 
-use super::{Images, ImagesError, StoreKind};
+use super::{ObjectError, ObjectStorage, StoreKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fs, io};
@@ -11,7 +11,7 @@ const PROBE_BYTES: usize = 4_096;
 /// Directory entries that one sweep visits at most.
 const MAX_ENTRIES: usize = 5_000_000;
 
-impl Images {
+impl ObjectStorage {
     /// Deletes unfinished uploads from the local directory and returns their number.
     ///
     /// The local store writes to `<name>#<number>` beside the object and renames it; a process that
@@ -21,14 +21,14 @@ impl Images {
     ///
     /// # Errors
     /// `Files`, with the directory.
-    pub async fn remove_unfinished_uploads(&self) -> Result<usize, ImagesError> {
+    pub async fn remove_unfinished_uploads(&self) -> Result<usize, ObjectError> {
         let StoreKind::Local { root, .. } = &self.inner.backend.kind else {
             return Ok(0);
         };
         let directory = root.clone();
         let swept = tokio::task::spawn_blocking(move || sweep(&directory)).await;
         let swept = swept.unwrap_or_else(|error| Err(io::Error::other(error)));
-        swept.map_err(ImagesError::files(
+        swept.map_err(ObjectError::files(
             "cannot clear unfinished uploads in",
             root,
         ))

@@ -3,7 +3,6 @@
 //!
 //! [`super::signing_key`] defines the signed text. All functions are pure; the time is an argument.
 
-use super::error::FileError;
 use super::key;
 use super::signing_key::{FileSigningKey, SIGNATURE_BYTES};
 use chrono::{DateTime, Utc};
@@ -38,35 +37,46 @@ pub(crate) fn write(
     format!("{public_url}/files/{path}?expires={expires}&signature={signature}")
 }
 
+/// Why a download URL is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum UrlFault {
+    /// This server did not sign the URL, or the URL was changed.
+    #[error("the address is not one that this server has signed")]
+    InvalidSignature,
+    /// The signature is valid.
+    #[error("the address has expired; look the job up again for a new one")]
+    Expired,
+}
+
 /// The permission that a valid URL grants.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Grant {
-    pub(crate) key: String,
+pub struct Grant {
+    pub key: String,
     /// Whole seconds until the URL expires.
-    pub(crate) remaining_seconds: u64,
+    pub remaining_seconds: u64,
 }
 
 /// Verifies a URL: `raw_key` is the path after `/files/`, still escaped, and `query` the text after
 /// the question mark.
 ///
 /// # Errors
-/// First `FileError::InvalidSignature` for any URL that this server cannot have signed (invalid
-/// key, other query parameters, wrong signature), and only then `FileError::UrlExpired`: without a
+/// First `UrlFault::InvalidSignature` for any URL that this server cannot have signed (invalid
+/// key, other query parameters, wrong signature), and only then `UrlFault::Expired`: without a
 /// valid signature a caller cannot learn whether a URL has expired.
 pub(crate) fn read(
     signing_key: &FileSigningKey,
     raw_key: &str,
     query: &str,
     now: DateTime<Utc>,
-) -> Result<Grant, FileError> {
-    let object = unescape(raw_key).ok_or(FileError::InvalidSignature)?;
-    let (expires, signature) = parameters(query).ok_or(FileError::InvalidSignature)?;
+) -> Result<Grant, UrlFault> {
+    let object = unescape(raw_key).ok_or(UrlFault::InvalidSignature)?;
+    let (expires, signature) = parameters(query).ok_or(UrlFault::InvalidSignature)?;
     if key::location(&object).is_err() || !signing_key.verify(&object, expires, &signature) {
-        return Err(FileError::InvalidSignature);
+        return Err(UrlFault::InvalidSignature);
     }
     let now = u64::try_from(now.timestamp()).unwrap_or(0);
     if now >= expires {
-        return Err(FileError::UrlExpired);
+        return Err(UrlFault::Expired);
     }
     Ok(Grant {
         key: object.into_owned(),
@@ -145,14 +155,14 @@ mod tests {
         (path.to_owned(), query.to_owned())
     }
 
-    fn read_at(path: &str, query: &str, after: TimeDelta) -> Result<Grant, FileError> {
+    fn read_at(path: &str, query: &str, after: TimeDelta) -> Result<Grant, UrlFault> {
         read(&signing_key(), path, query, signed_at() + after)
     }
 
     fn assert_invalid(path: &str, query: &str) {
         let outcome = read_at(path, query, TimeDelta::zero());
         assert!(
-            matches!(outcome, Err(FileError::InvalidSignature)),
+            matches!(outcome, Err(UrlFault::InvalidSignature)),
             "{path:?} with {query:?} gave {outcome:?}"
         );
     }
@@ -175,7 +185,7 @@ mod tests {
         for after in [day + second, day * 400] {
             assert!(matches!(
                 read_at(&path, &query, after),
-                Err(FileError::UrlExpired)
+                Err(UrlFault::Expired)
             ));
         }
     }
@@ -269,7 +279,7 @@ mod tests {
         let other = FileSigningKey::from_bytes(&[8; 32]);
         assert!(matches!(
             read(&other, &path, &query, signed_at()),
-            Err(FileError::InvalidSignature)
+            Err(UrlFault::InvalidSignature)
         ));
     }
 

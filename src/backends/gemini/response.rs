@@ -1,8 +1,8 @@
-//! Parses the answer of a `generateContent` call.
+//! Parses the response of a `generateContent` call.
 
 use serde::Deserialize;
 
-/// The relevant fields of the answer. The parser accepts both casings; every field may be null or absent.
+/// The relevant fields of the response. The parser accepts both casings; every field may be null or absent.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GenerateContent {
@@ -65,7 +65,7 @@ pub enum Outcome {
     Text(String),
     /// No image, but a retry may succeed.
     Nothing(Reason),
-    /// The answer does not have the form of this API.
+    /// The response does not have the form of this API.
     Garbage,
 }
 
@@ -164,8 +164,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn outcome(answer: serde_json::Value) -> Outcome {
-        let text = answer.to_string();
+    fn outcome(response: serde_json::Value) -> Outcome {
+        let text = response.to_string();
         serde_json::from_str::<GenerateContent>(&text)
             .unwrap()
             .outcome()
@@ -177,13 +177,13 @@ mod tests {
 
     #[test]
     fn the_last_image_that_is_not_a_thought_is_returned() {
-        let answer = json!({"candidates": [{"finishReason": "STOP", "content": {"role": "model", "parts": [
+        let response = json!({"candidates": [{"finishReason": "STOP", "content": {"role": "model", "parts": [
             {"text": "Here you are."},
             {"inlineData": {"mimeType": "image/png", "data": "AAAA"}},
             {"inline_data": {"mime_type": "image/png", "data": "-__-"}},
             {"thought": true, "inlineData": {"mimeType": "image/png", "data": "BBBB"}},
         ]}}], "usageMetadata": {}});
-        assert_eq!(outcome(answer), Outcome::Image("-__-".into()));
+        assert_eq!(outcome(response), Outcome::Image("-__-".into()));
     }
 
     #[test]
@@ -191,14 +191,14 @@ mod tests {
         for reason in REFUSALS {
             assert!(matches!(ended(reason), Outcome::Blocked(_)), "{reason}");
         }
-        let answer = json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}});
+        let response = json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}});
         let reason = Reason::new("the prompt was refused", "PROHIBITED_CONTENT", None);
-        assert_eq!(outcome(answer), Outcome::Blocked(reason));
-        let answer = json!({"candidates": [{"finishReason": "IMAGE_SAFETY", "content": {},
+        assert_eq!(outcome(response), Outcome::Blocked(reason));
+        let response = json!({"candidates": [{"finishReason": "IMAGE_SAFETY", "content": {},
             "finishMessage": "Unable to show it."}]});
         let message = Some("Unable to show it.");
         let reason = Reason::new("the image was refused", "IMAGE_SAFETY", message);
-        assert_eq!(outcome(answer), Outcome::Blocked(reason));
+        assert_eq!(outcome(response), Outcome::Blocked(reason));
     }
 
     #[test]
@@ -213,9 +213,12 @@ mod tests {
         ] {
             assert!(matches!(ended(reason), Outcome::Nothing(_)), "{reason}");
         }
-        let answer = json!({"candidates": [{"finishReason": "STOP", "content": {"parts": [
+        let response = json!({"candidates": [{"finishReason": "STOP", "content": {"parts": [
             {"text": "musing", "thought": true}, {"text": "What shall it show?"}]}}]});
-        assert_eq!(outcome(answer), Outcome::Text("What shall it show?".into()));
+        assert_eq!(
+            outcome(response),
+            Outcome::Text("What shall it show?".into())
+        );
         for empty in [json!({"candidates": []}), json!({"promptFeedback": {}})] {
             assert!(matches!(outcome(empty), Outcome::Nothing(_)));
         }
@@ -223,8 +226,8 @@ mod tests {
 
     #[test]
     fn a_response_of_another_format_is_garbage() {
-        for answer in [json!({}), json!({"images": []})] {
-            assert_eq!(outcome(answer), Outcome::Garbage);
+        for response in [json!({}), json!({"images": []})] {
+            assert_eq!(outcome(response), Outcome::Garbage);
         }
     }
 }

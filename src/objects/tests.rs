@@ -8,18 +8,18 @@ fn signing_key() -> FileSigningKey {
     FileSigningKey::from_bytes(&[7; 32])
 }
 
-fn local() -> (tempfile::TempDir, Images) {
+fn local() -> (tempfile::TempDir, ObjectStorage) {
     let dir = tempfile::tempdir().unwrap();
-    let images = Images::open("", dir.path(), "http://host/", signing_key()).unwrap();
-    (dir, images)
+    let objects = ObjectStorage::open("", dir.path(), "http://host/", signing_key()).unwrap();
+    (dir, objects)
 }
 
-fn cloud(objects: &str, variables: &[(&str, &str)]) -> Result<Images, ImagesError> {
+fn cloud(objects: &str, variables: &[(&str, &str)]) -> Result<ObjectStorage, ObjectError> {
     let variables = variables
         .iter()
         .map(|(name, value)| (name.to_string(), value.to_string()));
     let nowhere = FilePath::new("/nonexistent");
-    Images::open_with(objects, nowhere, "http://host", signing_key(), variables)
+    ObjectStorage::open_with(objects, nowhere, "http://host", signing_key(), variables)
 }
 
 const S3_KEYS: [(&str, &str); 2] = [
@@ -27,8 +27,8 @@ const S3_KEYS: [(&str, &str); 2] = [
     ("AWS_SECRET_ACCESS_KEY", "hush"),
 ];
 
-async fn keys(images: &Images, prefix: &str) -> Vec<String> {
-    let listed: Vec<ObjectMeta> = images.list(prefix).try_collect().await.unwrap();
+async fn keys(objects: &ObjectStorage, prefix: &str) -> Vec<String> {
+    let listed: Vec<ObjectMeta> = objects.list(prefix).try_collect().await.unwrap();
     let mut keys: Vec<_> = listed
         .into_iter()
         .map(|meta| meta.location.to_string())
@@ -39,8 +39,8 @@ async fn keys(images: &Images, prefix: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn an_object_is_stored_read_listed_and_deleted() {
-    let (dir, images) = local();
-    assert!(images.is_local());
+    let (dir, objects) = local();
+    assert!(objects.is_local());
     for key in [
         "results/a.png",
         "results/b c.png",
@@ -48,77 +48,77 @@ async fn an_object_is_stored_read_listed_and_deleted() {
         "other/画像",
     ] {
         let bytes = Bytes::from(key.to_owned());
-        images.put(key, bytes.clone(), "image/png").await.unwrap();
-        assert_eq!(images.get(key).await.unwrap(), bytes);
-        assert_eq!(images.head(key).await.unwrap().size, bytes.len() as u64);
+        objects.put(key, bytes.clone(), "image/png").await.unwrap();
+        assert_eq!(objects.get(key).await.unwrap(), bytes);
+        assert_eq!(objects.head(key).await.unwrap().size, bytes.len() as u64);
         assert!(dir.path().join("objects").join(key).is_file());
     }
     assert_eq!(
-        keys(&images, "results").await,
+        keys(&objects, "results").await,
         ["results/a.png", "results/b c.png"]
     );
-    assert_eq!(keys(&images, "").await.len(), 4);
-    assert!(keys(&images, "nothing").await.is_empty());
-    images.delete("inputs/job/0").await.unwrap();
-    images.delete("inputs/job/0").await.unwrap();
+    assert_eq!(keys(&objects, "").await.len(), 4);
+    assert!(keys(&objects, "nothing").await.is_empty());
+    objects.delete("inputs/job/0").await.unwrap();
+    objects.delete("inputs/job/0").await.unwrap();
     assert!(!dir.path().join("objects/inputs").exists());
-    let missing = images.get("inputs/job/0").await;
-    assert!(matches!(missing, Err(ImagesError::NotFound { .. })));
-    let missing = images.head("inputs/job/0").await;
-    assert!(matches!(missing, Err(ImagesError::NotFound { .. })));
+    let missing = objects.get("inputs/job/0").await;
+    assert!(matches!(missing, Err(ObjectError::NotFound { .. })));
+    let missing = objects.head("inputs/job/0").await;
+    assert!(matches!(missing, Err(ObjectError::NotFound { .. })));
 }
 
 #[tokio::test]
 async fn a_second_write_replaces_the_first() {
-    let (_dir, images) = local();
+    let (_dir, objects) = local();
     let key = "results/a.png";
     for text in ["first and longer", "second", ""] {
-        images
+        objects
             .put(key, Bytes::from(text), "image/png")
             .await
             .unwrap();
-        assert_eq!(images.get(key).await.unwrap(), text);
+        assert_eq!(objects.get(key).await.unwrap(), text);
     }
 }
 
 #[tokio::test]
 async fn bad_keys_reach_no_store() {
-    let (_dir, images) = local();
+    let (_dir, objects) = local();
     for key in ["", "../a", "/a", "a//b", "a%2e"] {
-        let put = images.put(key, Bytes::new(), "image/png").await;
-        assert!(matches!(put, Err(ImagesError::InvalidKey { .. })), "{key}");
-        let got = images.get(key).await;
-        assert!(matches!(got, Err(ImagesError::InvalidKey { .. })), "{key}");
-        let signed = images
+        let put = objects.put(key, Bytes::new(), "image/png").await;
+        assert!(matches!(put, Err(ObjectError::InvalidKey { .. })), "{key}");
+        let got = objects.get(key).await;
+        assert!(matches!(got, Err(ObjectError::InvalidKey { .. })), "{key}");
+        let signed = objects
             .presign(key, Utc::now(), Duration::from_secs(1))
             .await;
         assert!(
-            matches!(signed, Err(ImagesError::InvalidKey { .. })),
+            matches!(signed, Err(ObjectError::InvalidKey { .. })),
             "{key}"
         );
     }
-    let listed: Result<Vec<_>, _> = images.list("..").try_collect().await;
-    assert!(matches!(listed, Err(ImagesError::InvalidKey { .. })));
+    let listed: Result<Vec<_>, _> = objects.list("..").try_collect().await;
+    assert!(matches!(listed, Err(ObjectError::InvalidKey { .. })));
 }
 
 #[tokio::test]
 async fn a_streamed_write_through_the_store_is_found_under_its_key() {
-    let (_dir, images) = local();
+    let (_dir, objects) = local();
     let location = Path::parse("inputs/job/0").unwrap();
-    let mut upload = images.store().put_multipart(&location).await.unwrap();
+    let mut upload = objects.store().put_multipart(&location).await.unwrap();
     for part in ["one ", "two"] {
         upload.put_part(PutPayload::from(part)).await.unwrap();
     }
-    assert!(keys(&images, "").await.is_empty());
+    assert!(keys(&objects, "").await.is_empty());
     upload.complete().await.unwrap();
-    assert_eq!(images.get("inputs/job/0").await.unwrap(), "one two");
+    assert_eq!(objects.get("inputs/job/0").await.unwrap(), "one two");
 }
 
 #[tokio::test]
 async fn local_addresses_begin_with_the_public_url() {
-    let (_dir, images) = local();
+    let (_dir, objects) = local();
     let now = DateTime::from_timestamp(1_000, 0).unwrap();
-    let url = images
+    let url = objects
         .presign("results/a b.png", now, Duration::from_secs(86_400))
         .await
         .unwrap();
@@ -129,15 +129,15 @@ async fn local_addresses_begin_with_the_public_url() {
 
 #[tokio::test]
 async fn only_expired_results_are_deleted() {
-    let (dir, images) = local();
+    let (dir, objects) = local();
     for n in 0..5 {
         let key = format!("results/{n}.png");
-        images
+        objects
             .put(&key, Bytes::from("x"), "image/png")
             .await
             .unwrap();
     }
-    images
+    objects
         .put("inputs/a", Bytes::from("x"), "image/png")
         .await
         .unwrap();
@@ -153,42 +153,42 @@ async fn only_expired_results_are_deleted() {
         file.set_modified(old).unwrap();
     }
     let limit = Utc::now() - chrono::TimeDelta::seconds(500);
-    assert_eq!(images.expire(RESULTS, limit, 0).await.unwrap(), 0);
-    assert_eq!(images.expire(RESULTS, limit, 2).await.unwrap(), 2);
-    assert_eq!(images.expire(RESULTS, limit, 2).await.unwrap(), 1);
-    assert_eq!(images.expire(RESULTS, limit, 2).await.unwrap(), 0);
-    let left = keys(&images, "").await;
+    assert_eq!(objects.expire(RESULTS, limit, 0).await.unwrap(), 0);
+    assert_eq!(objects.expire(RESULTS, limit, 2).await.unwrap(), 2);
+    assert_eq!(objects.expire(RESULTS, limit, 2).await.unwrap(), 1);
+    assert_eq!(objects.expire(RESULTS, limit, 2).await.unwrap(), 0);
+    let left = keys(&objects, "").await;
     assert_eq!(left, ["inputs/a", "results/3.png", "results/4.png"]);
 }
 
 #[tokio::test]
 async fn the_probe_reports_a_missing_directory() {
-    let (dir, images) = local();
-    images.probe().await.unwrap();
+    let (dir, objects) = local();
+    objects.probe().await.unwrap();
     std::fs::remove_dir(dir.path().join("objects")).unwrap();
-    let error = images.probe().await.unwrap_err().to_string();
+    let error = objects.probe().await.unwrap_err().to_string();
     assert!(error.contains("objects"), "{error}");
 }
 
 #[tokio::test]
 async fn an_interrupted_upload_is_cleared_at_the_next_start() {
-    let (dir, images) = local();
-    images
+    let (dir, objects) = local();
+    objects
         .put("results/a.png", Bytes::from("x"), "image/png")
         .await
         .unwrap();
     let unfinished = dir.path().join("objects/results/b.png#1");
     std::fs::write(&unfinished, "half").unwrap();
-    assert_eq!(keys(&images, "").await, ["results/a.png"]);
-    assert_eq!(images.remove_unfinished_uploads().await.unwrap(), 1);
+    assert_eq!(keys(&objects, "").await, ["results/a.png"]);
+    assert_eq!(objects.remove_unfinished_uploads().await.unwrap(), 1);
     assert!(!unfinished.exists());
-    assert_eq!(images.get("results/a.png").await.unwrap(), "x");
+    assert_eq!(objects.get("results/a.png").await.unwrap(), "x");
 }
 
 #[test]
 fn a_data_directory_that_is_a_file_is_named() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let error = Images::open("", file.path(), "", signing_key())
+    let error = ObjectStorage::open("", file.path(), "", signing_key())
         .unwrap_err()
         .to_string();
     assert!(
@@ -243,10 +243,10 @@ fn a_faulty_setting_of_a_store_is_reported_under_the_key() {
 
 #[tokio::test]
 async fn s3_addresses_carry_the_prefix_and_no_secret() {
-    let images = cloud("s3://bucket/some/prefix", &S3_KEYS).unwrap();
-    assert!(!images.is_local());
+    let objects = cloud("s3://bucket/some/prefix", &S3_KEYS).unwrap();
+    assert!(!objects.is_local());
     let day = Duration::from_secs(86_400);
-    let url = images
+    let url = objects
         .presign("results/a b.png", Utc::now(), day)
         .await
         .unwrap();
@@ -254,9 +254,9 @@ async fn s3_addresses_carry_the_prefix_and_no_secret() {
     assert!(url.starts_with(expected), "{url}");
     assert!(url.contains("X-Amz-Expires=86400"), "{url}");
     assert!(!url.contains("hush"), "{url}");
-    assert!(!format!("{images:?}").contains("hush"));
+    assert!(!format!("{objects:?}").contains("hush"));
     let long = Duration::from_secs(MAX_CLOUD_LIFETIME_SECONDS + 1);
-    let error = images.presign("a", Utc::now(), long).await.unwrap_err();
+    let error = objects.presign("a", Utc::now(), long).await.unwrap_err();
     assert!(error.to_string().contains("results.url_lifetime_seconds"));
 }
 
@@ -267,9 +267,9 @@ async fn azure_signs_with_the_account_key_too() {
         ("AZURE_STORAGE_ACCOUNT_NAME", "account"),
         ("AZURE_STORAGE_ACCOUNT_KEY", key),
     ];
-    let images = cloud("az://container/prefix", &variables).unwrap();
+    let objects = cloud("az://container/prefix", &variables).unwrap();
     let day = Duration::from_secs(86_400);
-    let url = images
+    let url = objects
         .presign("results/a.png", Utc::now(), day)
         .await
         .unwrap();

@@ -1,8 +1,7 @@
 //! The download route over a local directory.
 
 use super::*;
-use crate::images::{FileSigningKey, RESULTS};
-use crate::web::problem::Problem;
+use crate::objects::{FileSigningKey, RESULTS};
 use actix_web::body::to_bytes;
 use actix_web::test::TestRequest;
 use bytes::Bytes;
@@ -18,25 +17,25 @@ fn now() -> DateTime<Utc> {
 }
 
 struct Server {
-    images: Images,
+    objects: ObjectStorage,
     dir: tempfile::TempDir,
 }
 
 impl Server {
-    async fn with(objects: &[(&str, &[u8])]) -> Self {
+    async fn with(stored: &[(&str, &[u8])]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let signing_key = FileSigningKey::from_bytes(&[7; 32]);
-        let images = Images::open("", dir.path(), "", signing_key).unwrap();
-        for (key, bytes) in objects {
+        let objects = ObjectStorage::open("", dir.path(), "", signing_key).unwrap();
+        for (key, bytes) in stored {
             let bytes = Bytes::copy_from_slice(bytes);
-            images.put(key, bytes, "image/png").await.unwrap();
+            objects.put(key, bytes, "image/png").await.unwrap();
         }
-        Self { images, dir }
+        Self { objects, dir }
     }
 
     async fn address(&self, key: &str) -> String {
         let day = Duration::from_secs(86_400);
-        self.images.presign(key, now(), day).await.unwrap()
+        self.objects.presign(key, now(), day).await.unwrap()
     }
 
     async fn get(&self, uri: &str, headers: &[(&str, &str)]) -> Response {
@@ -56,9 +55,9 @@ impl Server {
                 request.insert_header(*header)
             })
             .to_http_request();
-        let response = match respond(&request, &self.images, at).await {
+        let response = match respond(&request, &self.objects, at).await {
             Ok(response) => response,
-            Err(error) => Problem::from(error).render("the-request"),
+            Err(problem) => problem.render("the-request"),
         };
         let status = response.status().as_u16();
         let headers = response.headers().clone();
@@ -168,7 +167,7 @@ async fn the_signature_is_checked_before_the_time_and_the_file() {
 async fn a_removed_result_is_410_and_any_other_missing_key_is_404() {
     let server = Server::with(&[(KEY, IMAGE)]).await;
     let uri = server.address(KEY).await;
-    server.images.delete(KEY).await.unwrap();
+    server.objects.delete(KEY).await.unwrap();
     assert_eq!(
         server.get(&uri, &[]).await.refusal(),
         (410, "gone".to_owned())
@@ -191,7 +190,7 @@ async fn a_result_removed_by_retention_is_410() {
     let uri = server.address(KEY).await;
     let tomorrow = Utc::now() + TimeDelta::days(1);
     assert_eq!(
-        server.images.expire(RESULTS, tomorrow, 10).await.unwrap(),
+        server.objects.expire(RESULTS, tomorrow, 10).await.unwrap(),
         1
     );
     assert_eq!(
@@ -371,11 +370,11 @@ async fn with_a_cloud_store_the_route_responds_404() {
         ("AWS_SECRET_ACCESS_KEY".to_owned(), "hush".to_owned()),
     ];
     let nowhere = std::path::Path::new("/nonexistent");
-    let images = Images::open_with("s3://bucket", nowhere, "", key, variables).unwrap();
+    let objects = ObjectStorage::open_with("s3://bucket", nowhere, "", key, variables).unwrap();
     let local = Server::with(&[(KEY, IMAGE)]).await;
     let request = TestRequest::get()
         .uri(&local.address(KEY).await)
         .to_http_request();
-    let refused = respond(&request, &images, now()).await.unwrap_err();
-    assert!(matches!(refused, FileError::NotFound));
+    let refused = respond(&request, &objects, now()).await.unwrap_err();
+    assert_eq!(refused.code, Code::NotFound);
 }

@@ -6,7 +6,7 @@
 //! synced one by one for a while. A write that hangs does not block the others: when no thread has taken a request for a while,
 //! another thread starts.
 
-use super::ImagesError;
+use super::ObjectError;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use object_store::local::LocalFileSystem;
@@ -55,8 +55,8 @@ impl LocalWriter {
     ///
     /// # Errors
     /// `Files` when the directory cannot be used or a thread cannot start.
-    pub(super) fn start(root: &FilePath, durable: LocalFileSystem) -> Result<Self, ImagesError> {
-        let files = ImagesError::files("cannot write to the object directory", root);
+    pub(super) fn start(root: &FilePath, durable: LocalFileSystem) -> Result<Self, ObjectError> {
+        let files = ObjectError::files("cannot write to the object directory", root);
         let unsynced = LocalFileSystem::new_with_prefix(root)
             .map_err(io::Error::other)
             .map_err(&files)?;

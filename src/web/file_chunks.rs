@@ -1,9 +1,5 @@
-//! Streams a stored file to a client, and names its download.
+//! Streams a file of the local object store to a client.
 
-use super::key;
-use actix_web::http::header::{
-    Charset, ContentDisposition, DispositionParam, DispositionType, ExtendedValue,
-};
 use bytes::Bytes;
 use futures_util::Stream;
 use futures_util::stream::try_unfold;
@@ -35,29 +31,6 @@ pub(super) fn chunks(file: File, range: Range<u64>) -> impl Stream<Item = io::Re
         });
         read.await.map_err(io::Error::other)?.map(Some)
     })
-}
-
-/// The `Content-Disposition` (RFC 6266) for a key: inline, saved under the last segment of the key.
-/// A name that is not ASCII also gets the extended form of RFC 8187.
-pub(super) fn disposition(key: &str) -> String {
-    let name = key::file_name(key);
-    let plain: String = name
-        .chars()
-        .map(|c| if c.is_ascii() { c } else { '_' })
-        .collect();
-    let mut parameters = vec![DispositionParam::Filename(plain)];
-    if !name.is_ascii() {
-        parameters.push(DispositionParam::FilenameExt(ExtendedValue {
-            charset: Charset::Ext("UTF-8".to_owned()),
-            language_tag: None,
-            value: name.as_bytes().to_vec(),
-        }));
-    }
-    ContentDisposition {
-        disposition: DispositionType::Inline,
-        parameters,
-    }
-    .to_string()
 }
 
 #[cfg(test)]
@@ -93,17 +66,5 @@ mod tests {
     async fn a_file_that_ends_early_is_an_error() {
         let outcome: io::Result<Vec<Bytes>> = chunks(file_of(b"short"), 0..6).try_collect().await;
         assert_eq!(outcome.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
-    }
-
-    #[test]
-    fn a_file_name_outside_ascii_is_also_sent_in_its_extended_form() {
-        assert_eq!(
-            disposition("results/a b.png"),
-            "inline; filename=\"a b.png\""
-        );
-        assert_eq!(
-            disposition("größe.png"),
-            "inline; filename=\"gr__e.png\"; filename*=UTF-8''gr%C3%B6%C3%9Fe.png"
-        );
     }
 }

@@ -1,4 +1,4 @@
-//! A complete answer of a backend.
+//! A complete response of a backend.
 
 use bytes::Bytes;
 use reqwest::StatusCode;
@@ -8,18 +8,18 @@ use std::time::{Duration, SystemTime};
 /// Longer bodies are images, not messages.
 const MAX_MESSAGE_BODY: usize = 64 * 1024;
 
-/// A status of any class with a complete body. A truncated or oversized answer is a [`Fault`](super::Fault) instead.
+/// A status of any class with a complete body. A truncated or oversized response is a [`Fault`](super::Fault) instead.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct Response {
     /// The path of the request, for the operator.
     pub path: String,
     pub status: StatusCode,
     pub headers: HeaderMap,
-    /// At most [`MAX_ANSWER`](super::MAX_ANSWER) bytes.
+    /// At most [`MAX_RESPONSE`](super::MAX_RESPONSE) bytes.
     pub body: Bytes,
 }
 
-impl Answer {
+impl Response {
     /// The media type without its parameters, in lower case; empty without a `Content-Type`.
     pub fn media_type(&self) -> String {
         let value = self.headers.get(CONTENT_TYPE);

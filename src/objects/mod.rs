@@ -6,12 +6,11 @@
 
 mod address;
 mod backend;
-mod body;
+mod disposition;
 mod error;
 mod key;
 mod local_writer;
 mod retention;
-pub mod serve;
 pub(crate) mod signed_url;
 mod signing_key;
 mod stream_upload;
@@ -19,9 +18,11 @@ mod temp_cleanup;
 
 use self::address::Address;
 use self::backend::{Backend, StoreKind};
+pub use self::disposition::content_disposition;
 use self::error::StoreFault;
-pub use self::error::{FAULT_TARGET, FileError, ImagesError};
-pub use self::key::{RESULTS, THUMBNAILS, UPLOADS, media_type, upload_key, view_key};
+pub use self::error::{FAULT_TARGET, ObjectError};
+pub use self::key::{RESULTS, THUMBNAILS, UPLOADS, is_result, media_type, upload_key, view_key};
+pub use self::signed_url::{Grant, UrlFault};
 pub use self::signing_key::FileSigningKey;
 pub use self::stream_upload::ObjectDigest;
 use bytes::Bytes;
@@ -47,7 +48,7 @@ const PROBE_PREFIX: &str = "tintype-probe";
 
 /// The object store and its URL signer. Clones share both.
 #[derive(Clone)]
-pub struct Images {
+pub struct ObjectStorage {
     inner: Arc<Inner>,
 }
 
@@ -59,7 +60,7 @@ struct Inner {
     signing_key: FileSigningKey,
 }
 
-impl Images {
+impl ObjectStorage {
     /// Opens the store that `objects` (the value of `storage.objects`) names: empty for
     /// `<data_dir>/objects`, else `s3://bucket/prefix`, `gs://bucket/prefix` or
     /// `az://container/prefix`. Credentials and endpoints come from the environment variables of
@@ -67,7 +68,7 @@ impl Images {
     /// `AWS_ENDPOINT_URL` and, for http, `AWS_ALLOW_HTTP=true`.
     ///
     /// Local download URLs begin with `public_url`, the address of this server for callers. This
-    /// call does not contact a cloud; [`Images::probe`] does.
+    /// call does not contact a cloud; [`ObjectStorage::probe`] does.
     ///
     /// # Errors
     /// `Setting` and `MissingVariable` for an invalid configuration, `Files` when the local
@@ -77,7 +78,7 @@ impl Images {
         data_dir: &FilePath,
         public_url: &str,
         signing_key: FileSigningKey,
-    ) -> Result<Self, ImagesError> {
+    ) -> Result<Self, ObjectError> {
         let environment = std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         });
@@ -93,10 +94,10 @@ impl Images {
     ///
     /// # Errors
     /// `Files` when the directory cannot be created.
-    pub fn open_directory(root: &FilePath) -> Result<Self, ImagesError> {
+    pub fn open_directory(root: &FilePath) -> Result<Self, ObjectError> {
         // `backend::local` also syncs the parent, and a relative path may have no named parent.
         let absolute = std::path::absolute(root);
-        let root = absolute.map_err(ImagesError::files("cannot find", root))?;
+        let root = absolute.map_err(ObjectError::files("cannot find", root))?;
         Ok(Self {
             inner: Arc::new(Inner {
                 backend: backend::local(&root)?,
@@ -107,17 +108,17 @@ impl Images {
         })
     }
 
-    /// As [`Images::open`], with `variables` in place of the environment of the process.
+    /// As [`ObjectStorage::open`], with `variables` in place of the environment of the process.
     ///
     /// # Errors
-    /// As [`Images::open`].
+    /// As [`ObjectStorage::open`].
     pub fn open_with(
         objects: &str,
         data_dir: &FilePath,
         public_url: &str,
         signing_key: FileSigningKey,
         variables: impl IntoIterator<Item = (String, String)>,
-    ) -> Result<Self, ImagesError> {
+    ) -> Result<Self, ObjectError> {
         // The HTTP client of the stores uses the process's default provider. An error means that one
         // is already installed, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -141,7 +142,7 @@ impl Images {
     }
 
     /// The underlying store with the prefix applied, for streamed reads and writes. Pass
-    /// [`Images::attributes`] to a streamed write of an image.
+    /// [`ObjectStorage::attributes`] to a streamed write of an image.
     pub fn store(&self) -> Arc<dyn ObjectStore> {
         Arc::clone(&self.inner.backend.store)
     }
@@ -159,7 +160,7 @@ impl Images {
         }
         Attributes::from_iter([
             (Attribute::ContentType, media_type.to_owned()),
-            (Attribute::ContentDisposition, body::disposition(key)),
+            (Attribute::ContentDisposition, content_disposition(key)),
         ])
     }
 
@@ -167,7 +168,7 @@ impl Images {
     ///
     /// # Errors
     /// `InvalidKey`; `MissingBucket`; `Store` when all retries have failed.
-    pub async fn put(&self, key: &str, bytes: Bytes, media_type: &str) -> Result<(), ImagesError> {
+    pub async fn put(&self, key: &str, bytes: Bytes, media_type: &str) -> Result<(), ObjectError> {
         let location = key::location(key)?;
         let written = match &self.inner.backend.kind {
             StoreKind::Local { writer, .. } => writer.put(location, bytes).await,
@@ -198,7 +199,7 @@ impl Images {
     ///
     /// # Errors
     /// `InvalidKey`; `NotFound`; `MissingBucket`; `Store`.
-    pub async fn get(&self, key: &str) -> Result<Bytes, ImagesError> {
+    pub async fn get(&self, key: &str) -> Result<Bytes, ObjectError> {
         let result = self.reader(key).await?;
         let bytes = result.bytes().await;
         bytes.map_err(|error| self.read_fault("reading", key, error))
@@ -207,8 +208,8 @@ impl Images {
     /// Opens an object for reading: its metadata and its bytes as a stream, or a file.
     ///
     /// # Errors
-    /// As [`Images::get`].
-    pub async fn reader(&self, key: &str) -> Result<GetResult, ImagesError> {
+    /// As [`ObjectStorage::get`].
+    pub async fn reader(&self, key: &str) -> Result<GetResult, ObjectError> {
         let location = key::location(key)?;
         let result = self.inner.backend.store.get(&location).await;
         result.map_err(|error| self.read_fault("reading", key, error))
@@ -217,23 +218,23 @@ impl Images {
     /// Opens an object for reading piece by piece.
     ///
     /// # Errors
-    /// As [`Images::get`].
+    /// As [`ObjectStorage::get`].
     pub async fn chunks(
         &self,
         key: &str,
-    ) -> Result<BoxStream<'static, Result<Bytes, ImagesError>>, ImagesError> {
+    ) -> Result<BoxStream<'static, Result<Bytes, ObjectError>>, ObjectError> {
         let chunks = self.reader(key).await?.into_stream();
-        let (images, key) = (self.clone(), key.to_owned());
+        let (objects, key) = (self.clone(), key.to_owned());
         Ok(chunks
-            .map(move |chunk| chunk.map_err(|error| images.read_fault("reading", &key, error)))
+            .map(move |chunk| chunk.map_err(|error| objects.read_fault("reading", &key, error)))
             .boxed())
     }
 
     /// Size and time of an object.
     ///
     /// # Errors
-    /// As [`Images::get`].
-    pub async fn head(&self, key: &str) -> Result<ObjectMeta, ImagesError> {
+    /// As [`ObjectStorage::get`].
+    pub async fn head(&self, key: &str) -> Result<ObjectMeta, ObjectError> {
         let location = key::location(key)?;
         let result = self.inner.backend.store.head(&location).await;
         result.map_err(|error| self.read_fault("looking up", key, error))
@@ -243,19 +244,19 @@ impl Images {
     ///
     /// # Errors
     /// `InvalidKey`; `MissingBucket`, where the store reports it; `Store`.
-    pub async fn delete(&self, key: &str) -> Result<(), ImagesError> {
+    pub async fn delete(&self, key: &str) -> Result<(), ObjectError> {
         let location = key::location(key)?;
         match self.inner.backend.store.delete(&location).await {
             Ok(()) => Ok(()),
             Err(error) => match self.read_fault("removing", key, error) {
-                ImagesError::NotFound { .. } => Ok(()),
+                ObjectError::NotFound { .. } => Ok(()),
                 fault => Err(fault),
             },
         }
     }
 
     /// Lists the objects below a prefix, in no fixed order. The prefix is empty or a valid key.
-    pub fn list(&self, prefix: &str) -> BoxStream<'static, Result<ObjectMeta, ImagesError>> {
+    pub fn list(&self, prefix: &str) -> BoxStream<'static, Result<ObjectMeta, ObjectError>> {
         let prefix = if prefix.is_empty() {
             Path::default()
         } else {
@@ -264,13 +265,13 @@ impl Images {
                 Err(refused) => return stream::once(async { Err(refused) }).boxed(),
             }
         };
-        let images = self.clone();
+        let objects = self.clone();
         self.inner
             .backend
             .store
             .list(Some(&prefix))
             .map(move |entry| {
-                entry.map_err(|error| images.write_fault("listing", prefix.as_ref(), error))
+                entry.map_err(|error| objects.write_fault("listing", prefix.as_ref(), error))
             })
             .boxed()
     }
@@ -289,7 +290,7 @@ impl Images {
         key: &str,
         now: DateTime<Utc>,
         lifetime: Duration,
-    ) -> Result<String, ImagesError> {
+    ) -> Result<String, ObjectError> {
         let inner = &self.inner;
         let location = key::location(key)?;
         let seconds = lifetime.as_secs();
@@ -298,7 +299,7 @@ impl Images {
             return Ok(signed_url::write(url, signing_key, key, now, seconds));
         };
         if seconds > MAX_CLOUD_LIFETIME_SECONDS {
-            return Err(ImagesError::Lifetime {
+            return Err(ObjectError::Lifetime {
                 place: inner.name.clone(),
                 asked: seconds,
                 longest: MAX_CLOUD_LIFETIME_SECONDS,
@@ -311,12 +312,25 @@ impl Images {
             .map_err(|error| self.write_fault("signing an address for", key, error))
     }
 
+    /// Verifies a URL that [`ObjectStorage::presign`] wrote for the local store. `raw_key` and `query` are still percent-encoded.
+    ///
+    /// # Errors
+    /// As [`signed_url::read`].
+    pub fn read_url(
+        &self,
+        raw_key: &str,
+        query: &str,
+        now: DateTime<Utc>,
+    ) -> Result<Grant, UrlFault> {
+        signed_url::read(&self.inner.signing_key, raw_key, query, now)
+    }
+
     /// Checks the store: writes a small file to a local directory, which detects a full disk before
     /// an image is lost; lists a cloud's bucket with the credentials. Waits at most 5 s.
     ///
     /// # Errors
     /// `Files`; `MissingBucket`; `Store`.
-    pub async fn probe(&self) -> Result<(), ImagesError> {
+    pub async fn probe(&self) -> Result<(), ObjectError> {
         if let StoreKind::Local { root, .. } = &self.inner.backend.kind {
             let written =
                 tokio::time::timeout(PROBE_TIMEOUT, temp_cleanup::try_to_write(root)).await;
@@ -325,10 +339,10 @@ impl Images {
                 Ok(Err(source)) => source,
                 Err(_) => io::Error::new(io::ErrorKind::TimedOut, "no answer within 5 seconds"),
             };
-            let files = ImagesError::files("cannot write to the object directory", root);
+            let files = ObjectError::files("cannot write to the object directory", root);
             return Err(files(source));
         }
-        // A prefix without objects keeps the answer short for every bucket.
+        // A prefix without objects keeps the response short for every bucket.
         let mut nothing = self.list(PROBE_PREFIX);
         match tokio::time::timeout(PROBE_TIMEOUT, nothing.next()).await {
             Ok(None | Some(Ok(_))) => Ok(()),
@@ -338,7 +352,7 @@ impl Images {
     }
 
     /// The error of an operation that needs no existing object: "not found" means the bucket.
-    fn write_fault(&self, doing: &str, key: &str, error: object_store::Error) -> ImagesError {
+    fn write_fault(&self, doing: &str, key: &str, error: object_store::Error) -> ObjectError {
         let message = error.to_string();
         let not_found = matches!(error, object_store::Error::NotFound { .. });
         if !self.is_local() && (not_found || names_the_bucket(&message)) {
@@ -348,13 +362,13 @@ impl Images {
     }
 
     /// The error of an operation on an existing object: the object or the bucket may be missing.
-    fn read_fault(&self, doing: &str, key: &str, error: object_store::Error) -> ImagesError {
+    fn read_fault(&self, doing: &str, key: &str, error: object_store::Error) -> ObjectError {
         let message = error.to_string();
         if !self.is_local() && names_the_bucket(&message) {
             return self.missing_bucket();
         }
         match error {
-            object_store::Error::NotFound { .. } => ImagesError::NotFound {
+            object_store::Error::NotFound { .. } => ObjectError::NotFound {
                 place: self.inner.name.clone(),
                 key: key.to_owned(),
             },
@@ -362,13 +376,13 @@ impl Images {
         }
     }
 
-    fn missing_bucket(&self) -> ImagesError {
-        ImagesError::MissingBucket {
+    fn missing_bucket(&self) -> ObjectError {
+        ObjectError::MissingBucket {
             place: self.inner.name.clone(),
         }
     }
 
-    fn fault(&self, doing: &str, key: &str, message: &str) -> ImagesError {
+    fn fault(&self, doing: &str, key: &str, message: &str) -> ObjectError {
         let (mut detail, mut cause) = (error::shorten(message), StoreFault::of(message));
         let hint = self.inner.backend.hint;
         if !hint.is_empty() {
@@ -378,7 +392,7 @@ impl Images {
                 cause = StoreFault::UnreachableWithoutCredentials;
             }
         }
-        ImagesError::Store {
+        ObjectError::Store {
             place: self.inner.name.clone(),
             action: format!("{doing} {key:?}"),
             cause,
@@ -394,9 +408,11 @@ fn names_the_bucket(message: &str) -> bool {
 }
 
 /// Shows the store's address and no key.
-impl std::fmt::Debug for Images {
+impl std::fmt::Debug for ObjectStorage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Images").field(&self.inner.name).finish()
+        f.debug_tuple("ObjectStorage")
+            .field(&self.inner.name)
+            .finish()
     }
 }
 

@@ -10,7 +10,7 @@
 //! and within 30 s when it accepts and stays silent. The clouds' usual variables change these times,
 //! such as `AWS_TIMEOUT=10s` or `AZURE_CONNECT_TIMEOUT=1s`.
 
-use super::ImagesError;
+use super::ObjectError;
 use super::address::{Address, Scheme};
 use super::local_writer::LocalWriter;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
@@ -52,8 +52,8 @@ pub(super) enum StoreKind {
 /// once its job is `done`: the [`LocalWriter`] syncs whole objects, and the store itself
 /// (`with_fsync`) syncs multipart writes. Deletions also remove directories that become empty, because
 /// each job has its own input directory.
-pub(super) fn local(root: &FilePath) -> Result<Backend, ImagesError> {
-    let files = |action| ImagesError::files(action, root);
+pub(super) fn local(root: &FilePath) -> Result<Backend, ObjectError> {
+    let files = |action| ObjectError::files(action, root);
     std::fs::create_dir_all(root).map_err(files("cannot create the object directory"))?;
     if let Some(parent) = root.parent() {
         std::fs::File::open(parent)
@@ -80,7 +80,7 @@ pub(super) fn local(root: &FilePath) -> Result<Backend, ImagesError> {
 pub(super) fn cloud(
     address: &Address,
     variables: &[(String, String)],
-) -> Result<Backend, ImagesError> {
+) -> Result<Backend, ObjectError> {
     match address.scheme {
         Scheme::S3 => s3(address, variables),
         Scheme::Gs => gs(address, variables),
@@ -88,7 +88,7 @@ pub(super) fn cloud(
     }
 }
 
-fn s3(address: &Address, variables: &[(String, String)]) -> Result<Backend, ImagesError> {
+fn s3(address: &Address, variables: &[(String, String)]) -> Result<Backend, ObjectError> {
     let mut builder = AmazonS3Builder::new()
         .with_client_options(client_options())
         .with_retry(retries());
@@ -121,14 +121,11 @@ fn s3(address: &Address, variables: &[(String, String)]) -> Result<Backend, Imag
     } else {
         "neither AWS_ACCESS_KEY_ID nor AWS_SECRET_ACCESS_KEY is set, so the store uses the role of the machine or container"
     };
-    let store = builder
-        .with_bucket_name(&address.bucket)
-        .build()
-        .map_err(|error| address.refused(&error))?;
-    Ok(backend(store, address, hint))
+    let store = builder.with_bucket_name(&address.bucket).build();
+    backend(store, address, hint)
 }
 
-fn gs(address: &Address, variables: &[(String, String)]) -> Result<Backend, ImagesError> {
+fn gs(address: &Address, variables: &[(String, String)]) -> Result<Backend, ObjectError> {
     let mut builder = GoogleCloudStorageBuilder::new()
         .with_client_options(client_options())
         .with_retry(retries());
@@ -144,14 +141,11 @@ fn gs(address: &Address, variables: &[(String, String)]) -> Result<Backend, Imag
     } else {
         "none of GOOGLE_SERVICE_ACCOUNT, GOOGLE_SERVICE_ACCOUNT_KEY and GOOGLE_APPLICATION_CREDENTIALS is set, so the store uses the credentials of the machine"
     };
-    let store = builder
-        .with_bucket_name(&address.bucket)
-        .build()
-        .map_err(|error| address.refused(&error))?;
-    Ok(backend(store, address, hint))
+    let store = builder.with_bucket_name(&address.bucket).build();
+    backend(store, address, hint)
 }
 
-fn az(address: &Address, variables: &[(String, String)]) -> Result<Backend, ImagesError> {
+fn az(address: &Address, variables: &[(String, String)]) -> Result<Backend, ObjectError> {
     let mut builder = MicrosoftAzureBuilder::new()
         .with_client_options(client_options())
         .with_retry(retries());
@@ -170,17 +164,16 @@ fn az(address: &Address, variables: &[(String, String)]) -> Result<Backend, Imag
     } else {
         "AZURE_STORAGE_ACCOUNT_KEY is not set, so the store tries the other kinds of credentials"
     };
-    let store = builder
-        .with_container_name(&address.bucket)
-        .build()
-        .map_err(|error| address.refused(&error))?;
-    Ok(backend(store, address, hint))
+    let store = builder.with_container_name(&address.bucket).build();
+    backend(store, address, hint)
 }
 
-fn backend<S>(store: S, address: &Address, hint: &'static str) -> Backend
-where
-    S: ObjectStore + Signer + Clone,
-{
+fn backend<S: ObjectStore + Signer + Clone>(
+    built: object_store::Result<S>,
+    address: &Address,
+    hint: &'static str,
+) -> Result<Backend, ObjectError> {
+    let store = built.map_err(|error| address.refused(&error))?;
     let kind = StoreKind::Cloud {
         signer: Arc::new(store.clone()),
         prefix: address.prefix.clone(),
@@ -190,7 +183,7 @@ where
     } else {
         Arc::new(PrefixStore::new(store, address.prefix.clone()))
     };
-    Backend { store, kind, hint }
+    Ok(Backend { store, kind, hint })
 }
 
 /// The variables that a builder understands, as its keys, in the given order.

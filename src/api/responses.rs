@@ -10,7 +10,7 @@ use crate::application::queue_estimate::waiting;
 use crate::application::services::{AccountService, JobService, WebhookService};
 use crate::application::settings::Settings;
 use crate::application::webhooks::open_secret;
-use crate::images::FAULT_TARGET;
+use crate::objects::FAULT_TARGET;
 use crate::request_text;
 use futures_util::future::{join_all, try_join_all};
 use std::fmt::Display;
@@ -180,11 +180,14 @@ async fn text_of(
     content: &str,
     id: impl Display,
 ) -> Result<Option<PromptText>, Error> {
-    request_text::of(&jobs.images, text).await.map_err(|error| {
-        tracing::error!(target: FAULT_TARGET, %id, %error, "could not read the {content}");
-        let detail = format!("the {content} could not be read from the object store; try again");
-        Error::new(ErrorKind::StorageUnavailable, detail)
-    })
+    request_text::of(&jobs.objects, text)
+        .await
+        .map_err(|error| {
+            tracing::error!(target: FAULT_TARGET, %id, %error, "could not read the {content}");
+            let detail =
+                format!("the {content} could not be read from the object store; try again");
+            Error::new(ErrorKind::StorageUnavailable, detail)
+        })
 }
 
 /// All models in their current state. `allows` decides which of them the caller may use.

@@ -11,7 +11,7 @@ pub const FAULT_TARGET: &str = "tintype::object_store";
 /// No message holds a secret: `value` and `place` are store addresses without credentials, and keys
 /// never appear.
 #[derive(Debug, thiserror::Error)]
-pub enum ImagesError {
+pub enum ObjectError {
     #[error("storage.objects = \"{value}\": {reason}")]
     Setting { value: String, reason: String },
     #[error("storage.objects = \"{value}\" needs the environment variable {variable}: {reason}")]
@@ -58,28 +58,6 @@ pub enum ImagesError {
     },
 }
 
-/// Why a download is refused.
-#[derive(Debug, thiserror::Error)]
-pub enum FileError {
-    /// This server did not sign the URL, or the URL was changed.
-    #[error("the address is not one that this server has signed")]
-    InvalidSignature,
-    /// The signature is valid.
-    #[error("the address has expired; look the job up again for a new one")]
-    UrlExpired,
-    /// Also when the objects are in a cloud.
-    #[error("there is no such file")]
-    NotFound,
-    /// Retention has deleted the result.
-    #[error("the image was removed when its retention ended")]
-    Gone,
-    #[error("the range lies outside the file, which has {size} bytes")]
-    RangeNotSatisfiable { size: u64 },
-    /// The source is for the log, not for the caller.
-    #[error("the file could not be read")]
-    Storage(#[source] ImagesError),
-}
-
 /// Why a bucket cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreFault {
@@ -105,7 +83,7 @@ impl StoreFault {
     }
 }
 
-impl ImagesError {
+impl ObjectError {
     /// The error of the file system when `action` fails on `path`.
     pub(super) fn files(action: &'static str, path: &Path) -> impl Fn(io::Error) -> Self {
         move |source| Self::Files {

@@ -1,6 +1,6 @@
 //! Deletes expired results; their URLs then answer 410.
 
-use super::{Images, ImagesError};
+use super::{ObjectError, ObjectStorage};
 use chrono::{DateTime, Utc};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
@@ -10,7 +10,7 @@ use uuid::Uuid;
 /// after the expired ones; a directory lists in the file system's order and is visited whole.
 const MAX_VISITED: usize = 5_000_000;
 
-impl Images {
+impl ObjectStorage {
     /// Deletes at most `limit` objects below `prefix` that were last written before `older_than`, and returns their
     /// number. Fewer than `limit` means that none is left for now.
     ///
@@ -21,7 +21,7 @@ impl Images {
         prefix: &str,
         older_than: DateTime<Utc>,
         limit: usize,
-    ) -> Result<usize, ImagesError> {
+    ) -> Result<usize, ObjectError> {
         let expired = self
             .list_expired(prefix, older_than, limit, async |_| false)
             .await?;
@@ -39,7 +39,7 @@ impl Images {
         older_than: DateTime<Utc>,
         limit: usize,
         keeps: impl AsyncFn(&Path) -> bool,
-    ) -> Result<Vec<Path>, ImagesError> {
+    ) -> Result<Vec<Path>, ObjectError> {
         let sorted = !self.is_local();
         let mut expired = Vec::new();
         let mut results = self.list(prefix).take(MAX_VISITED);
@@ -62,7 +62,7 @@ impl Images {
     ///
     /// # Errors
     /// `Store`. Objects deleted before the error stay deleted.
-    pub async fn remove(&self, prefix: &str, expired: Vec<Path>) -> Result<usize, ImagesError> {
+    pub async fn remove(&self, prefix: &str, expired: Vec<Path>) -> Result<usize, ObjectError> {
         let expired = expired.into_iter().map(Ok);
         let mut removed = 0;
         let mut removals = self.store().delete_stream(stream::iter(expired).boxed());

@@ -14,7 +14,7 @@
 //! pairs give the same text. The signature does not cover the method: one URL serves GET and HEAD,
 //! and the route answers no other method.
 
-use super::ImagesError;
+use super::ObjectError;
 use crate::private_file::{self, has_open_mode};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -46,21 +46,21 @@ impl FileSigningKey {
     /// the same time get the same key.
     ///
     /// # Errors
-    /// `ImagesError::SigningKey` when the file is not a regular file, does not have 32 bytes, or is
-    /// readable by others; `ImagesError::Files` when it cannot be read or created.
-    pub fn load_or_create(data_dir: &Path) -> Result<Self, ImagesError> {
+    /// `ObjectError::SigningKey` when the file is not a regular file, does not have 32 bytes, or is
+    /// readable by others; `ObjectError::Files` when it cannot be read or created.
+    pub fn load_or_create(data_dir: &Path) -> Result<Self, ObjectError> {
         let path = data_dir.join(FILE_NAME);
         let opened = match File::open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let new: [u8; KEY_BYTES] = rand::random();
                 fs::create_dir_all(data_dir)
                     .and_then(|()| private_file::create_once(data_dir, FILE_NAME, &new))
-                    .map_err(ImagesError::files("cannot create", &path))?;
+                    .map_err(ObjectError::files("cannot create", &path))?;
                 File::open(&path)
             }
             opened => opened,
         };
-        let file = opened.map_err(ImagesError::files("cannot open", &path))?;
+        let file = opened.map_err(ObjectError::files("cannot open", &path))?;
         Self::load(file, &path)
     }
 
@@ -69,12 +69,12 @@ impl FileSigningKey {
         Self { keyed }
     }
 
-    fn load(mut file: File, path: &Path) -> Result<Self, ImagesError> {
-        let refuse = |reason: String| ImagesError::SigningKey {
+    fn load(mut file: File, path: &Path) -> Result<Self, ObjectError> {
+        let refuse = |reason: String| ObjectError::SigningKey {
             path: path.to_path_buf(),
             reason,
         };
-        let files = ImagesError::files("cannot read", path);
+        let files = ObjectError::files("cannot read", path);
         let metadata = file.metadata().map_err(&files)?;
         if !metadata.is_file() {
             return Err(refuse("it is not a regular file".to_owned()));

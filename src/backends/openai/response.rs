@@ -1,8 +1,8 @@
-//! Parses the answers of generations, edits and the model list.
+//! Parses the responses of generations, edits and the model list.
 
 use serde::Deserialize;
 
-/// The relevant fields of the answer. Servers send null for absent values.
+/// The relevant fields of the response. Servers send null for absent values.
 #[derive(Debug, Deserialize)]
 pub struct Images {
     data: Option<Vec<Datum>>,

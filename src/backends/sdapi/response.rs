@@ -1,59 +1,59 @@
-//! Parses answers: `{"images": ["<base64>"], "info": "<JSON as a string>"}`.
+//! Parses responses: `{"images": ["<base64>"], "info": "<JSON as a string>"}`.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-/// Why an answer holds no image.
+/// Why a response holds no image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoImage {
-    /// The answer does not have the form of `/sdapi/v1`.
+    /// The response does not have the form of `/sdapi/v1`.
     Form,
     /// The list is empty. Some servers report a failure this way.
     Empty,
 }
 
-/// An answer to txt2img or img2img. The parser drops every other field; one of them repeats the input images.
+/// A response to txt2img or img2img. The parser drops every other field; one of them repeats the input images.
 #[derive(Debug, Deserialize)]
-pub struct GenerationAnswer {
+pub struct GenerationResponse {
     images: Option<Vec<String>>,
     info: Option<Box<RawValue>>,
 }
 
-/// An answer to extra-single-image.
+/// A response to extra-single-image.
 #[derive(Debug, Deserialize)]
-pub struct UpscaleAnswer {
+pub struct UpscaleResponse {
     image: Option<String>,
 }
 
-pub trait ImageAnswer: DeserializeOwned + Send + 'static {
+pub trait ImageResponse: DeserializeOwned + Send + 'static {
     /// # Errors
     /// See [`NoImage`].
-    fn image(self) -> Result<AnsweredImage, NoImage>;
+    fn image(self) -> Result<ReturnedImage, NoImage>;
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub struct AnsweredImage {
+pub struct ReturnedImage {
     pub base64: String,
     /// The name of the checkpoint that generated it, if the server tells.
     pub checkpoint: Option<String>,
 }
 
-impl ImageAnswer for GenerationAnswer {
+impl ImageResponse for GenerationResponse {
     /// Returns the first image after the grid, if the server sends a grid.
-    fn image(self) -> Result<AnsweredImage, NoImage> {
+    fn image(self) -> Result<ReturnedImage, NoImage> {
         let images = self.images.ok_or(NoImage::Form)?;
         let info = self.info.map(|it| Info::read(it.get())).unwrap_or_default();
         let first = info.index_of_first_image.unwrap_or(0);
         let first = if first < images.len() { first } else { 0 };
         let image = images.into_iter().nth(first).ok_or(NoImage::Empty)?;
-        answered(image, info.sd_model_name)
+        returned(image, info.sd_model_name)
     }
 }
 
-impl ImageAnswer for UpscaleAnswer {
-    fn image(self) -> Result<AnsweredImage, NoImage> {
-        answered(self.image.ok_or(NoImage::Form)?, None)
+impl ImageResponse for UpscaleResponse {
+    fn image(self) -> Result<ReturnedImage, NoImage> {
+        returned(self.image.ok_or(NoImage::Form)?, None)
     }
 }
 
@@ -73,10 +73,10 @@ impl Info {
     }
 }
 
-fn answered(base64: String, checkpoint: Option<String>) -> Result<AnsweredImage, NoImage> {
+fn returned(base64: String, checkpoint: Option<String>) -> Result<ReturnedImage, NoImage> {
     match base64.trim().is_empty() {
         true => Err(NoImage::Empty),
-        false => Ok(AnsweredImage { base64, checkpoint }),
+        false => Ok(ReturnedImage { base64, checkpoint }),
     }
 }
 
@@ -85,23 +85,23 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn read<T: ImageAnswer>(answer: &Value) -> Result<String, NoImage> {
-        let bytes = serde_json::to_vec(answer).unwrap();
+    fn read<T: ImageResponse>(response: &Value) -> Result<String, NoImage> {
+        let bytes = serde_json::to_vec(response).unwrap();
         let read: T = serde_json::from_slice(&bytes).map_err(|_| NoImage::Form)?;
         read.image().map(|it| it.base64)
     }
 
-    fn image(answer: &Value) -> Result<String, NoImage> {
-        read::<GenerationAnswer>(answer)
+    fn image(response: &Value) -> Result<String, NoImage> {
+        read::<GenerationResponse>(response)
     }
 
-    fn enlarged(answer: &Value) -> Result<String, NoImage> {
-        read::<UpscaleAnswer>(answer)
+    fn enlarged(response: &Value) -> Result<String, NoImage> {
+        read::<UpscaleResponse>(response)
     }
 
     #[test]
     fn the_first_image_that_is_not_a_grid_is_returned() {
-        let of = |answer: Value| image(&answer);
+        let of = |response: Value| image(&response);
         let (grid, first, map) = ("grid", "first", "map");
         let info = r#"{"seed": 5, "index_of_first_image": 1}"#;
         let list = json!([grid, first, map]);
@@ -120,15 +120,15 @@ mod tests {
             json!({"index_of_first_image": -1}),
             json!({"index_of_first_image": "1"}),
         ] {
-            let answer = json!({"images": [first, map], "info": info});
-            assert_eq!(of(answer).unwrap(), "first", "{info}");
+            let response = json!({"images": [first, map], "info": info});
+            assert_eq!(of(response).unwrap(), "first", "{info}");
         }
         assert_eq!(of(json!({"images": [first]})).unwrap(), "first");
     }
 
     #[test]
-    fn every_other_answer_is_a_fault() {
-        for (answer, fault) in [
+    fn every_other_response_is_a_fault() {
+        for (response, fault) in [
             (json!({"images": []}), NoImage::Empty),
             (json!({"images": [""]}), NoImage::Empty),
             (json!({"images": [7]}), NoImage::Form),
@@ -137,7 +137,7 @@ mod tests {
             (json!(["Zmlyc3Q="]), NoImage::Form),
             (json!(null), NoImage::Form),
         ] {
-            assert_eq!(image(&answer), Err(fault), "{answer}");
+            assert_eq!(image(&response), Err(fault), "{response}");
         }
         assert_eq!(enlarged(&json!({"images": []})), Err(NoImage::Form));
         assert_eq!(enlarged(&json!({"image": "first"})), Ok("first".into()));

@@ -1,6 +1,6 @@
 //! Writes an object of unknown length in bounded memory.
 
-use super::{Images, ImagesError, key};
+use super::{ObjectError, ObjectStorage, key};
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt as _};
 use object_store::{PutMultipartOptions, WriteMultipart};
@@ -17,13 +17,13 @@ pub struct ObjectDigest {
     pub sha256: String,
 }
 
-impl Images {
+impl ObjectStorage {
     /// Writes an object from a stream and replaces an existing one. The object becomes visible only when it is complete; when this
     /// returns, it is durable.
     ///
     /// # Errors
-    /// As [`Images::put`], and the errors of the stream.
-    pub async fn put_stream<E: From<ImagesError>>(
+    /// As [`ObjectStorage::put`], and the errors of the stream.
+    pub async fn put_stream<E: From<ObjectError>>(
         &self,
         key: &str,
         media_type: &str,
@@ -72,7 +72,7 @@ impl Images {
         media_type: &str,
         upload: &mut Option<WriteMultipart>,
         buffer: &mut BytesMut,
-    ) -> Result<(), ImagesError> {
+    ) -> Result<(), ObjectError> {
         let fault = |error| self.write_fault("writing", key, error);
         let upload = match upload {
             Some(upload) => upload,

@@ -3,7 +3,7 @@
 //! Each object has exactly one spelling of its key, so a signature over a key covers one object.
 //! Characters that would need an escape in a path, a URL or a bucket are rejected, not encoded.
 
-use super::ImagesError;
+use super::ObjectError;
 use object_store::path::Path;
 use tintype_storage::domain::file_batch::UploadedFile;
 
@@ -41,11 +41,11 @@ pub fn view_key(result: &str, width: u32, extension: &str) -> String {
 /// Validates a key and converts it into the stores' path type.
 ///
 /// # Errors
-/// `ImagesError::InvalidKey` for an empty or too long key, an empty segment (and so a slash at
+/// `ObjectError::InvalidKey` for an empty or too long key, an empty segment (and so a slash at
 /// either end), the segments `.` and `..`, control characters and characters that need an escape.
-pub(super) fn location(key: &str) -> Result<Path, ImagesError> {
+pub(super) fn location(key: &str) -> Result<Path, ObjectError> {
     let refuse = |reason| {
-        Err(ImagesError::InvalidKey {
+        Err(ObjectError::InvalidKey {
             key: key.chars().take(100).collect(),
             reason,
         })
@@ -93,7 +93,7 @@ pub(super) fn file_name(key: &str) -> &str {
 }
 
 /// Is it the key of a result? If such an object is missing, retention has deleted it.
-pub(super) fn is_result(key: &str) -> bool {
+pub fn is_result(key: &str) -> bool {
     key.strip_prefix(RESULTS)
         .is_some_and(|rest| rest.starts_with('/'))
 }
@@ -142,7 +142,7 @@ mod tests {
         ] {
             let refused = location(key);
             assert!(
-                matches!(refused, Err(ImagesError::InvalidKey { .. })),
+                matches!(refused, Err(ObjectError::InvalidKey { .. })),
                 "{key:?} gave {refused:?}"
             );
         }

@@ -1,0 +1,20 @@
+//! The port of the object store.
+
+use super::failure::PortFuture;
+use super::generator::GeneratedImage;
+use futures_util::future::LocalBoxFuture;
+use tintype_storage::domain::job::{Job, PromptText, ResultImage};
+
+/// The objects of a job: its image, its prompt if that is too large for a record, and its input images.
+pub trait JobObjects: Send + Sync {
+    /// Checks an image, crops it to the job's aspect ratio if it has another, and stores it durably as the result of the job.
+    ///
+    /// An image that fails the check is the backend's fault, and another backend may do better. The store returns
+    /// [`GenerateError::Storage`](super::GenerateError::Storage) only after it has retried for a while, because the image may have cost money.
+    fn store_image(&self, job: &Job, image: GeneratedImage) -> PortFuture<ResultImage>;
+
+    fn read_prompt(&self, key: String) -> PortFuture<PromptText>;
+
+    /// Deletes the input images of an ended job. Its prompt stays, because its event needs it.
+    fn delete_inputs(&self, job: &Job) -> LocalBoxFuture<'static, ()>;
+}
