@@ -1,7 +1,11 @@
 //! Decisions 1, "Beyond the specification": lookups with a long poll.
 
 use crate::support::raw::Wire;
-use crate::support::{Customer, Server, options::Options, until};
+use crate::support::{
+    Customer, Server,
+    options::{OneNode, Options},
+    until,
+};
 use serde_json::json;
 
 fn one_at_a_time() -> Server {
@@ -144,7 +148,7 @@ fn a_client_that_disconnects_leaves_no_watcher() {
 
 #[test]
 fn the_waiting_calls_of_an_account_are_bounded() {
-    let options = Options::new().slots(1);
+    let options = Options::new().slots(1).one_node(OneNode::Connections);
     let server = Server::with(options.set("limits.waiting_calls_per_account", 3));
     server.generator.hold();
     let customer = server.customer("1.00");

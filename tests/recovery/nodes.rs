@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use ports::NoopPorts;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tintype_actors::backends::Backend;
 use tintype_actors::delivery::DeliveryLimits;
@@ -39,24 +40,32 @@ const ACCOUNT: AccountId = AccountId(Uuid::from_u128(1));
 const JOBS: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The node that ran each job.
-type RunsByJob = Arc<Mutex<HashMap<JobId, Vec<NodeId>>>>;
+/// The runs of all nodes.
+#[derive(Default)]
+struct Runs {
+    /// The nodes that ran each job.
+    by_job: Mutex<HashMap<JobId, Vec<NodeId>>>,
+    /// Runs do not end.
+    are_held: AtomicBool,
+}
 
 /// A slow generator, so that runs are in flight when a node freezes.
 struct Slow {
     node: NodeId,
-    made: RunsByJob,
+    runs: Arc<Runs>,
 }
 
 impl Generator for Slow {
     fn generate(&self, task: GenerationTask) -> PortFuture<GeneratedImage> {
-        self.made
-            .lock()
-            .entry(task.job)
-            .or_default()
-            .push(self.node);
+        let mut by_job = self.runs.by_job.lock();
+        by_job.entry(task.job).or_default().push(self.node);
+        let runs = Arc::clone(&self.runs);
         async move {
             sleep(Duration::from_millis(300)).await;
+            until("runs may end", async || {
+                !runs.are_held.load(Ordering::Relaxed)
+            })
+            .await;
             Ok(GeneratedImage::foreign(vec![1]))
         }
         .boxed_local()
@@ -71,7 +80,7 @@ struct Node {
 }
 
 impl Node {
-    fn join(database: &Database<'_>, number: u128, made: &RunsByJob) -> Self {
+    fn join(database: &Database<'_>, number: u128, runs: &Arc<Runs>) -> Self {
         let id = NodeId(Uuid::from_u128(number));
         let fail_stop = FailStop::new();
         let trips = fail_stop.clone();
@@ -97,7 +106,7 @@ impl Node {
                     name: "slow".into(),
                     generator: Arc::new(Slow {
                         node: id,
-                        made: Arc::clone(made),
+                        runs: Arc::clone(runs),
                     }),
                     slots: 2,
                     is_shared: false,
@@ -182,10 +191,12 @@ fn queued_jobs_whose_callers_waited_at_a_dead_node_are_canceled() {
     let Some(server) = server() else { return };
     let database = server.database();
     actix_web::rt::System::new().block_on(async {
-        let made = RunsByJob::default();
-        let nodes = [1, 2].map(|number| Node::join(&database, number, &made));
+        let runs = Arc::new(Runs::default());
+        let nodes = [1, 2].map(|number| Node::join(&database, number, &runs));
         let [dead, other] = &nodes;
         open_account(&dead.store).await;
+        // So that jobs are still queued when the node stops.
+        runs.are_held.store(true, Ordering::Relaxed);
         let (mut of_dead, mut of_other) = (Vec::new(), Vec::new());
         for _ in 0..4 * JOBS {
             of_dead.push(dead.accept(Origin::Synchronous).await);
@@ -195,6 +206,15 @@ fn queued_jobs_whose_callers_waited_at_a_dead_node_are_canceled() {
         }
         dead.system.stop();
         let store = &other.store;
+        until("the dead node is off the record", async || {
+            NODES
+                .get(store, &dead.id)
+                .await
+                .expect("readable")
+                .is_none()
+        })
+        .await;
+        runs.are_held.store(false, Ordering::Relaxed);
         all_end(store, &of_dead).await;
         all_end(store, &of_other).await;
         let mut canceled = 0;
@@ -227,8 +247,8 @@ fn the_jobs_of_a_frozen_node_continue_at_other_nodes_and_are_charged_once() {
     let Some(server) = server() else { return };
     let database = server.database();
     actix_web::rt::System::new().block_on(async {
-        let made = RunsByJob::default();
-        let nodes = [1, 2, 3].map(|number| Node::join(&database, number, &made));
+        let runs = Arc::new(Runs::default());
+        let nodes = [1, 2, 3].map(|number| Node::join(&database, number, &runs));
         let [still, second, third] = &nodes;
         open_account(&still.store).await;
         let mut jobs = Vec::new();
@@ -238,7 +258,11 @@ fn the_jobs_of_a_frozen_node_continue_at_other_nodes_and_are_charged_once() {
             }
         }
         until("the first node has runs under way", async || {
-            made.lock().values().flatten().any(|it| *it == still.id)
+            runs.by_job
+                .lock()
+                .values()
+                .flatten()
+                .any(|it| *it == still.id)
         })
         .await;
         // The node's heartbeats and takes stop; its runs continue, and their commits are refused.
@@ -268,7 +292,7 @@ fn the_jobs_of_a_frozen_node_continue_at_other_nodes_and_are_charged_once() {
             panic!("{node} still has {job}");
         });
         left.await.expect("readable");
-        let makers: HashSet<NodeId> = made.lock().values().flatten().copied().collect();
+        let makers: HashSet<NodeId> = runs.by_job.lock().values().flatten().copied().collect();
         assert_eq!(makers.len(), 3, "each node has made some");
         assert!(!second.fail_stop.has_tripped() && !third.fail_stop.has_tripped());
         let report = verify(store, |_| {}).expect("an audit");
