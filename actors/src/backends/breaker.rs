@@ -228,11 +228,11 @@ impl Breaker {
 
     /// Would a run be admitted now? Does not change the state.
     pub fn admits(&self, at: Instant) -> bool {
-        match self.state() {
-            BreakerState::Closed { .. } => true,
-            BreakerState::Open { until, .. } => at >= until,
-            BreakerState::HalfOpen { .. } => false,
-        }
+        let memory = self.memory.lock();
+        let after = memory
+            .state
+            .after(BreakerEvent::Requested, at, &memory.successes);
+        after.1
     }
 
     /// The account whose requests may have caused all failures of an open breaker, during its cool-down.

@@ -9,7 +9,7 @@ pub mod generations;
 mod list_query;
 mod multipart;
 mod object_calls;
-mod object_ids;
+pub(super) mod object_ids;
 mod options;
 mod response;
 mod sdk_attempt;

@@ -87,16 +87,20 @@ impl Store {
             .await?;
         let last = jobs.last().map_or(first, |job| job.id.max(first));
         let cursor = ENDED_JOBS.key(&(account, last));
+        let favourites = self
+            .favourites_of(account, Some(last.next()), Some(from), MAX_JOBS)
+            .await?;
         let mut step = Deletion::default();
         let mut kept = Vec::new();
         let mut batch = None;
         for job in jobs {
-            match self.is_deletable(&job, first_kept, &mut batch).await? {
-                Some(day) => {
+            let is_favourite = favourites.contains(&job.id);
+            match self.ended_before(&job, first_kept, &mut batch).await? {
+                Some(day) if !is_favourite => {
                     step.writes.push(ENDED_JOBS.delete(&(account, job.id)));
                     step.ended_on(day);
                 }
-                None => kept.push(job),
+                _ => kept.push(job),
             }
         }
         if let Some((key, _)) = block.filter(|_| step.newest.is_some()) {
@@ -108,8 +112,9 @@ impl Store {
         Ok((step.finish(self).await?, cursor))
     }
 
-    /// The day on which a job ended, if it can be deleted. `batch` remembers whether the last batch exists.
-    async fn is_deletable(
+    /// The day on which a job ended, if that is before `first_kept` and its batch does not exist any more. `batch` remembers whether
+    /// the last batch exists.
+    async fn ended_before(
         &self,
         job: &Job,
         first_kept: i64,
@@ -129,8 +134,7 @@ impl Store {
                 return Ok(None);
             }
         }
-        let is_favourite = self.is_anyones_favourite(job.id).await?;
-        Ok((!is_favourite).then_some(day))
+        Ok(Some(day))
     }
 
     async fn has_batch(&self, account: AccountId, id: BatchId) -> Result<bool, StoreError> {

@@ -145,13 +145,16 @@ fn missing_reference(
         }
         IdempotentCall::Opening => ("account", store.account(AccountId(made)).wait()?.is_some()),
     };
+    if is_there {
+        return Ok(None);
+    }
     let may_be_forgotten = match key.call {
         IdempotentCall::Generation | IdempotentCall::Batch => {
             made < JobId::first_of(store.jobs_forgotten().wait()?).0
         }
         IdempotentCall::Deposit | IdempotentCall::Opening => false,
     };
-    Ok((!is_there && !may_be_forgotten).then(|| {
+    Ok((!may_be_forgotten).then(|| {
         format!(
             "account {account}: an idempotency key refers to {what} {made}, which does not exist"
         )
