@@ -1,9 +1,9 @@
 //! Retention of deliveries (108): deletes only deliveries that ended before a given time, with their attempts.
 
-use crate::helpers::{DAY, server};
+use crate::helpers::{DAY, options, server};
 use crate::receiver::Receiver;
 use crate::simulation::{Simulation, SimulationOptions, furnish, in_paused_time, status, webhook};
-use crate::support::fox;
+use crate::support::{Server, fox};
 use std::sync::Arc;
 use std::time::Duration;
 use tintype::server::sweeps::{SweepLimits, Sweeps};
@@ -171,6 +171,37 @@ fn a_sweep_continues_where_the_last_sweep_stopped() {
     for job in &young {
         assert!(server.delivery_of(job).is_some());
     }
+}
+
+#[test]
+fn a_job_past_its_retention_stays_until_its_delivery_has_arrived_and_is_deleted() {
+    let receiver = Receiver::statuses(&[500, 200]);
+    let server = Server::with(options().set("jobs.retention_days", 31));
+    let customer = server.customer("9.00");
+    server.webhook(&customer, &receiver.url("/"));
+    let job = server.create(&customer);
+    server.delivery_after(&job, 1);
+    let mut sweeps = Sweeps::new(SweepLimits { step: 9, steps: 9 });
+    let runtime = actix_web::rt::System::new();
+    let mut sweep = || {
+        let (core, settings) = (server.inside(), &server.instance().settings);
+        runtime.block_on(sweeps.forget_old_deliveries(core, settings));
+        runtime.block_on(sweeps.forget_old_jobs(core, settings));
+    };
+    // As if the service had been stopped for so long.
+    server.clock.advance(33 * DAY);
+    sweep();
+    server.nudge();
+    server.delivery_in(&job, "delivered");
+    let delivered = receiver.once(2);
+    assert_eq!(delivered[1].json()["job_id"], job.as_str());
+    server.pass(31 * DAY);
+    sweep();
+    server
+        .admin("GET", &format!("/jobs/{job}"))
+        .refused(404, "not_found");
+    assert_eq!(server.delivery_of(&job), None);
+    server.assert_well();
 }
 
 #[test]

@@ -349,3 +349,37 @@ pub async fn clean_up(process: Process) {
         });
     drop(answer.await);
 }
+
+/// Deletes jobs and batches whose idempotency keys have expired. Sometimes the sweep ends early.
+pub async fn forget_old_jobs(process: Process) {
+    let Some(_turn) = turn(&process).await else {
+        return;
+    };
+    let (world, store, now) = (&process.world, &process.store, process.world.now());
+    let first_kept = {
+        let mut model = world.model.lock();
+        model.saw_clock(now);
+        let first_kept = Timestamp::from_millis(now - model.rules.retention).day();
+        model.ask_to_forget_jobs(first_kept);
+        first_kept
+    };
+    let mut cursor = Vec::new();
+    for part in ["batches", "jobs"] {
+        loop {
+            let step = match part {
+                "batches" => store.forget_batches(first_kept, &cursor).wait(),
+                _ => store.forget_jobs(first_kept, &cursor).wait(),
+            };
+            let Ok((writes, next)) = step else { return };
+            let ends_early = world.rng.one_in(9);
+            if ends_early || !writes.is_empty() && !write(&process, writes).await {
+                return;
+            }
+            cursor = next;
+            if cursor.is_empty() {
+                break;
+            }
+        }
+    }
+    world.trace(format!("jobs before day {first_kept} are deleted"));
+}

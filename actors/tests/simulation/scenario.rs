@@ -31,7 +31,7 @@ pub struct Scenario {
 pub struct EventCounts(Counts);
 
 /// Events that must happen within a few hundred seeds. Without them the simulation proves little.
-const EXPECTED: [&str; 42] = [
+const EXPECTED: [&str; 44] = [
     "batches accepted",
     "batches replayed",
     "batches canceled",
@@ -66,6 +66,8 @@ const EXPECTED: [&str; 42] = [
     "deposits answered",
     "names forgotten",
     "deliveries forgotten",
+    "jobs forgotten",
+    "batches forgotten",
     "delivered",
     "given up",
     "webhooks gone",

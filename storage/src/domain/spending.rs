@@ -176,7 +176,8 @@ impl Spending {
     }
 
     /// Describes how this differs from the account's charges, if it does. `in_order` sums the charges in order, `days` by day.
-    /// The two differ only if the clock was set back; then every amount between them is accepted.
+    /// The two differ only if the clock was set back; then every amount between them is accepted. `in_order` may then count a charge
+    /// of a deleted job on an earlier day than `days`.
     pub fn differs_from(&self, in_order: &Self, days: &BTreeMap<i64, Amount>) -> Option<String> {
         if self.total != in_order.total {
             return Some(format!(
@@ -192,9 +193,11 @@ impl Spending {
             let counts = |day: i64| period.number(Timestamp::of_day(day)) >= recorded.number;
             let of_days = days.iter().filter(|(day, _)| counts(**day));
             let least = of_days.fold(Amount::ZERO, |sum, (_, it)| sum.plus(*it).unwrap_or(sum));
-            let most = charged.spent;
-            let is_right =
-                recorded.number == charged.number && (least..=most).contains(&recorded.spent);
+            let most = charged.spent.max(least);
+            let newest = days.keys().next_back();
+            let newest = newest.map(|day| period.number(Timestamp::of_day(*day)));
+            let is_newest = Some(recorded.number) == newest.max(Some(charged.number));
+            let is_right = is_newest && (least..=most).contains(&recorded.spent);
             (!is_right).then(|| {
                 format!(
                     "spent {} {period} by its record, {least} to {most} by its charges",
@@ -351,6 +354,17 @@ mod tests {
         assert_ne!(of_days, in_order);
         assert_eq!(of_days.differs_from(&in_order, &days), None);
         assert_eq!(in_order.differs_from(&in_order, &days), None);
+        let (record, counted_early) = (
+            spent(&charges[..1]),
+            spent(&[("2026-12-14T00:00:00Z", "1")]),
+        );
+        let of_day = by_day(&charges[..1]);
+        assert_eq!(record.differs_from(&counted_early, &of_day), None);
+        assert!(
+            counted_early
+                .differs_from(&counted_early, &of_day)
+                .is_some()
+        );
     }
 
     #[test]

@@ -1,12 +1,16 @@
 //! Deletes ended jobs and batches whose retention is over. The ledger and the daily usage keep what they cost.
 //!
+//! A job or batch stays while its delivery is on record: each attempt, also of a redelivery, builds the payload from it.
+//!
 //! Retention counts UTC days, because the daily usage then replaces all jobs of a day in [`verify`](crate::verify).
 
 use super::tables::{
-    BATCH_PROGRESS, BATCHES, ENDED_JOBS, FILE_BATCHES, JOBS_FORGOTTEN, SEARCH_INDEX,
+    BATCH_PROGRESS, BATCHES, DELIVERIES, ENDED_JOBS, FILE_BATCHES, JOBS_FORGOTTEN, SEARCH_INDEX,
 };
 use super::{All, Part, Store, StoreError, Writes};
-use crate::domain::ids::{AccountId, BatchId, JobId};
+use crate::domain::batch::Batch;
+use crate::domain::delivery::DeliveryId;
+use crate::domain::ids::{AccountId, BatchId, JobId, moment_of};
 use crate::domain::job::Job;
 use crate::domain::search_block::{MAX_JOBS, SearchBlock};
 use crate::domain::time::Timestamp;
@@ -40,8 +44,10 @@ impl Store {
         let mut step = Deletion::default();
         for (key, batch) in &found {
             let ended = self.progress_of(batch).await?.ended_at;
-            let ended = ended.map(Timestamp::day);
-            if let Some(day) = ended.filter(|day| *day < first_kept) {
+            let ended = ended.map(|at| last_day(at, batch.id.0));
+            if let Some(day) = ended.filter(|day| *day < first_kept)
+                && !self.has_delivery(batch).await?
+            {
                 step.writes.extend([
                     BATCHES.delete(key),
                     BATCH_PROGRESS.delete(key),
@@ -54,7 +60,7 @@ impl Store {
     }
 
     /// Deletes jobs of one account that ended before the day `first_kept`: those of the next block of the search index from
-    /// `cursor` on, with their words in the block. Keeps favourites, and jobs whose batch exists. Returns the next cursor, empty
+    /// `cursor` on, with their words in the block. Keeps favourites, and jobs whose batch or delivery exists. Returns the next cursor, empty
     /// at the end.
     pub async fn forget_jobs(
         &self,
@@ -87,16 +93,17 @@ impl Store {
             .await?;
         let last = jobs.last().map_or(first, |job| job.id.max(first));
         let cursor = ENDED_JOBS.key(&(account, last));
-        let favourites = self
+        let mut needed = self
             .favourites_of(account, Some(last.next()), Some(from), MAX_JOBS)
             .await?;
+        needed.extend(self.jobs_with_delivery(account, from, last).await?);
         let mut step = Deletion::default();
         let mut kept = Vec::new();
         let mut batch = None;
         for job in jobs {
-            let is_favourite = favourites.contains(&job.id);
+            let is_needed = needed.contains(&job.id);
             match self.ended_before(&job, first_kept, &mut batch).await? {
-                Some(day) if !is_favourite => {
+                Some(day) if !is_needed => {
                     step.writes.push(ENDED_JOBS.delete(&(account, job.id)));
                     step.ended_on(day);
                 }
@@ -112,6 +119,20 @@ impl Store {
         Ok((step.finish(self).await?, cursor))
     }
 
+    /// The jobs from `first` to `last` whose delivery is on record. The delivery of a job has the job's id.
+    async fn jobs_with_delivery(
+        &self,
+        account: AccountId,
+        first: JobId,
+        last: JobId,
+    ) -> Result<Vec<JobId>, StoreError> {
+        let key = |job: JobId| (account, DeliveryId(job.0));
+        let range = DELIVERIES.between(&account, Some(key(first)), Some(key(last.next())));
+        let found = DELIVERIES.scan(self, &range, Direction::Rising, usize::MAX);
+        let ids = found.await?.into_iter().map(|((_, id), _)| JobId(id.0));
+        Ok(ids.collect())
+    }
+
     /// The day on which a job ended, if that is before `first_kept` and its batch does not exist any more. `batch` remembers whether
     /// the last batch exists.
     async fn ended_before(
@@ -120,7 +141,8 @@ impl Store {
         first_kept: i64,
         batch: &mut Option<(BatchId, bool)>,
     ) -> Result<Option<i64>, StoreError> {
-        let ended = job.state.finished_at().map(Timestamp::day);
+        let ended = job.state.finished_at();
+        let ended = ended.map(|at| last_day(at, job.id.0));
         let Some(day) = ended.filter(|day| *day < first_kept) else {
             return Ok(None);
         };
@@ -137,9 +159,21 @@ impl Store {
         Ok(Some(day))
     }
 
+    /// Is the delivery of this batch, which has its id, on record?
+    async fn has_delivery(&self, batch: &Batch) -> Result<bool, StoreError> {
+        let delivery = self.delivery_of(batch.account, DeliveryId(batch.id.0));
+        Ok(delivery.await?.is_some())
+    }
+
     async fn has_batch(&self, account: AccountId, id: BatchId) -> Result<bool, StoreError> {
         Ok(BATCHES.get(self, &(account, id)).await?.is_some())
     }
+}
+
+/// The day on which a job or batch ended, or that of its id, if the clock was set back meanwhile: verification compares both with
+/// the mark.
+fn last_day(ended: Timestamp, id: Uuid) -> i64 {
+    moment_of(&id).map_or(ended, |it| it.max(ended)).day()
 }
 
 /// One commit that deletes jobs or batches.

@@ -143,7 +143,6 @@ fn verify_subject(
         ));
     }
     match store.job(account, job).wait()? {
-        None if delivery.created_at < store.jobs_forgotten().wait()? => {}
         None => report.fault(format!(
             "delivery {id} is of job {job}, which account {account} does not have"
         )),

@@ -1,7 +1,10 @@
 //! Deleting jobs whose retention is over: what remains is exact, and verification still finds faults.
 
 use crate::support::*;
+use std::collections::BTreeSet;
+use std::time::Duration;
 use tintype_storage::domain::batch::BatchStatus;
+use tintype_storage::domain::delivery::{self, Attempt, DeliveryId};
 use tintype_storage::domain::ids::{BatchId, JobId};
 use tintype_storage::domain::job::JobEvent;
 use tintype_storage::domain::time::DAY_MILLIS;
@@ -10,6 +13,7 @@ use tintype_storage::engine::commit_and_wait;
 use tintype_storage::store::tables::{DAILY_USAGE, ENDED_JOBS, SEARCH_INDEX};
 use tintype_storage::store::{NewJob, Part, Store, Writes};
 use tintype_storage::testing::samples;
+use uuid::Uuid;
 
 fn commit(store: &Store, writes: Writes) {
     commit_and_wait(&**store.engine(), writes).expect("commit");
@@ -39,6 +43,18 @@ fn forget(store: &Store, first_kept: i64) -> usize {
             return commits;
         }
     }
+}
+
+/// Delivers the webhook of a job or batch, and deletes the delivery.
+fn deliver(till: &Till, subject: Uuid) {
+    let (store, now) = (&till.store, at(till.now));
+    let found = store.delivery(DeliveryId(subject)).wait().expect("read");
+    let before = found.expect("a delivery");
+    let attempt = Attempt::responded(0, now, Duration::ZERO, 200, b"", None);
+    let after = delivery::record_attempt(&before, &attempt, &[]);
+    commit(store, store.record_attempt(&before, &after, &attempt));
+    let step = store.forget_deliveries(at(till.now + 1), &[], 999, |_| false);
+    commit(store, step.wait().expect("deliveries").writes);
 }
 
 fn on_day(day: i64) -> i64 {
@@ -145,6 +161,24 @@ fn the_jobs_of_a_batch_stay_until_the_whole_batch_is_old() {
 }
 
 #[test]
+fn jobs_and_batches_stay_while_their_delivery_is_on_record() {
+    let mut till = Till::with("100");
+    commit(&till.store, till.store.put_webhook(&webhook()));
+    let job = done_on(&mut till, 1, prompted("a fox"));
+    let (batch, members) = accept_batch(&mut till);
+    members.into_iter().for_each(|job| complete(&mut till, job));
+    assert_eq!(forget(&till.store, 99), 0, "both deliveries are pending");
+    deliver(&till, job.0);
+    assert_eq!(forget(&till.store, 99), 1);
+    assert_eq!(all_ids(&till), members);
+    till.check();
+    deliver(&till, batch.0);
+    assert_eq!(forget(&till.store, 99), 2);
+    assert_eq!(all_ids(&till), []);
+    till.check();
+}
+
+#[test]
 fn the_search_index_loses_the_words_of_deleted_prompts() {
     let mut till = Till::with("100");
     let secret = done_on(&mut till, 1, prompted("confidential fox"));
@@ -214,11 +248,14 @@ struct Known {
     is_favourite: bool,
 }
 
-/// Is this job deleted by a retention that keeps everything from a day on?
-fn is_deletable(all: &[Known], job: &Known, first_kept: i64) -> bool {
+/// Is this job deleted by a retention that keeps everything from a day on? `undelivered`: jobs and batches whose delivery exists.
+fn is_deletable(all: &[Known], undelivered: &BTreeSet<Uuid>, job: &Known, first_kept: i64) -> bool {
     let is_old = |it: &Known| it.ended.is_some_and(|day| day < first_kept);
     let mut batch = all.iter().filter(|it| it.batch == job.batch);
-    is_old(job) && !job.is_favourite && (job.batch.is_none() || batch.all(is_old))
+    is_old(job)
+        && !job.is_favourite
+        && !undelivered.contains(&job.delivery())
+        && (job.batch.is_none() || batch.all(is_old))
 }
 
 /// Accepts, ends, marks and deletes jobs at random, and compares what is left after each deletion.
@@ -226,11 +263,16 @@ fn walk(seed: u64) {
     let mut random = Random(seed);
     let mut till = Till::with("100");
     let mut jobs: Vec<Known> = Vec::new();
+    let mut undelivered = BTreeSet::new();
+    let has_webhook = seed.is_multiple_of(2);
+    if has_webhook {
+        commit(&till.store, till.store.put_webhook(&webhook()));
+    }
     let mut deleted = 0;
     for step in 0..150 {
         till.now += random.below(6 * 3_600_000) as i64;
         let today = at(till.now).day();
-        match random.below(8) {
+        match random.below(9) {
             0 | 1 => {
                 // Three of these fill a block of the search index.
                 let words = (0..400).map(|word| format!("{seed}word{step}of{word}"));
@@ -249,6 +291,12 @@ fn walk(seed: u64) {
                     match random.below(3) {
                         0 => drop(till.apply(job.id, JobEvent::Cancel).expect("cancel")),
                         _ => complete(&mut till, job.id),
+                    }
+                    let (delivery, batch) = (job.delivery(), job.batch);
+                    let mut batch = jobs.iter().filter(|it| it.batch == batch);
+                    let is_last = batch.all(|it| it.batch.is_none() || it.ended.is_some());
+                    if has_webhook && is_last {
+                        undelivered.insert(delivery);
                     }
                 }
             }
@@ -270,11 +318,17 @@ fn walk(seed: u64) {
                     commit(&till.store, block.into_iter().collect());
                 }
             }
+            7 => {
+                if let Some(delivery) = undelivered.pop_first() {
+                    deliver(&till, delivery);
+                }
+            }
             _ => {
                 let first_kept = today - random.below(3) as i64;
                 forget(&till.store, first_kept);
-                let (gone, left): (Vec<_>, Vec<_>) =
-                    (0..jobs.len()).partition(|at| is_deletable(&jobs, &jobs[*at], first_kept));
+                let is_gone =
+                    |at: &usize| is_deletable(&jobs, &undelivered, &jobs[*at], first_kept);
+                let (gone, left): (Vec<_>, Vec<_>) = (0..jobs.len()).partition(is_gone);
                 let left: Vec<JobId> = left.into_iter().map(|at| jobs[at].id).collect();
                 jobs.retain(|job| left.contains(&job.id));
                 deleted += gone.len();
@@ -295,6 +349,11 @@ impl Known {
             ended: None,
             is_favourite: false,
         }
+    }
+
+    /// The id of its delivery, or of that of its batch.
+    fn delivery(&self) -> Uuid {
+        self.batch.map_or(self.id.0, |batch| batch.0)
     }
 }
 

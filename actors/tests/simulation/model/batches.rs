@@ -23,6 +23,7 @@ pub struct KnownBatch {
     /// Was it durable before the current commit? In one commit, jobs may begin before their batch is canceled.
     pub was_canceled: bool,
     pub ended: bool,
+    pub(super) ended_at: Option<i64>,
 }
 
 /// A job that a commit has accepted for a batch.
@@ -47,10 +48,10 @@ impl Model {
             known.was_canceled = known.canceled;
         }
         for ((_, id), progress) in &changed.progress {
-            let is_canceled = progress.is_some_and(|it| it.canceled_at.is_some());
-            let Some(known) = self.batches.get_mut(id) else {
+            let (Some(progress), Some(known)) = (progress, self.batches.get_mut(id)) else {
                 continue;
             };
+            let is_canceled = progress.canceled_at.is_some();
             let fault = match (known.canceled, is_canceled) {
                 (false, true) if !known.cancel_asked => Some("but no caller canceled it"),
                 (true, false) => Some("but it was canceled before"),
@@ -82,6 +83,7 @@ impl Model {
                 Some(batch) if !self.batches.contains_key(&id) && batch.account == account => {
                     self.batch_accepted(&batch, &jobs, changed, trace);
                 }
+                None => self.batch_forgotten(account, id, changed),
                 record => self.fault(format!("batch {id} was changed to {record:?}")),
             }
         }
@@ -152,6 +154,7 @@ impl Model {
         known.counts = counts;
         let (request, was_ended) = (known.request, known.ended);
         known.ended = is_over;
+        known.ended_at = record.ended_at.map(|at| at.millis());
         if is_over != record.ended_at.is_some() || was_ended {
             self.fault(format!("batch {id} with jobs {counts:?} is {record:?}"));
         }
@@ -230,6 +233,7 @@ impl Model {
             canceled: false,
             was_canceled: false,
             ended: false,
+            ended_at: None,
         };
         self.batches.insert(batch.id, known);
     }

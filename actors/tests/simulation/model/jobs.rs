@@ -40,6 +40,7 @@ pub struct KnownJob {
     pub charges: u32,
     created_at: i64,
     pub status: JobStatus,
+    pub(super) ended_at: Option<i64>,
     pub batch: Option<BatchId>,
     /// Are its input images recorded?
     fetched: bool,
@@ -119,6 +120,7 @@ impl Model {
         }
         for (id, job) in ended {
             match job {
+                None if !live.contains_key(&id) => self.job_forgotten(id),
                 Some(job) if matches!(live.get(&id), Some(None)) => {
                     if let Some(it) = self.job_ended(&job, trace) {
                         self.settle(&it, moved.entry(it.account).or_default());
@@ -210,6 +212,7 @@ impl Model {
             charges: 0,
             created_at: at,
             status: JobStatus::Queued,
+            ended_at: None,
             batch: job.member().map(|it| it.batch),
             fetched: false,
         };
@@ -420,6 +423,7 @@ impl Model {
                 .insert((Action::JobCancel.word(), job.id.0));
         }
         if let Some(known) = self.jobs.get_mut(&job.id) {
+            known.ended_at = Some(at);
             known.status = if done {
                 JobStatus::Done
             } else {

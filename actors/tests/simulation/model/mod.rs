@@ -27,6 +27,7 @@ pub use requests::{CallOutcome, DepositRequest, Request};
 use batches::{JoinedJob, KnownBatch};
 use ceilings::Ceiling;
 use deliveries::Deliveries;
+use forgotten::ForgottenJobs;
 use hooks::Hooks;
 use jobs::{KnownJob, LifeEvents};
 use keys::KeyStates;
@@ -94,6 +95,7 @@ pub struct Model {
     /// Batch jobs that the current commit has accepted.
     joined: Vec<JoinedJob>,
     names: Names,
+    forgotten_jobs: ForgottenJobs,
     pub deliveries: Deliveries,
     hooks: Arc<Hooks>,
     hook_accounts: BTreeMap<WebhookId, AccountId>,
@@ -138,6 +140,10 @@ struct ChangedRecords {
     log: BTreeMap<AuditId, Option<AuditEntry>>,
     /// Deliveries that ended before this time are marked as deleted.
     mark: Option<i64>,
+    /// Batches whose file records are deleted.
+    no_files: BTreeSet<BatchId>,
+    /// Jobs and batches that ended before this time are marked as deleted.
+    jobs_mark: Option<i64>,
 }
 
 /// The money that the jobs of one commit have moved, per account.
@@ -170,6 +176,7 @@ impl Model {
             batches: BTreeMap::new(),
             joined: Vec::new(),
             names: Names::default(),
+            forgotten_jobs: ForgottenJobs::default(),
             deliveries: Deliveries::none(),
             hooks: Arc::default(),
             hook_accounts: BTreeMap::new(),
@@ -212,6 +219,7 @@ impl Model {
         self.windows.clear();
         self.life_events.clear();
         self.deliveries.life_begins();
+        self.forgotten_jobs.first_kept = None;
         self.key_states.life_begins();
         self.ceilings_life_begins();
         self.hooks_asked.clear();
@@ -244,6 +252,7 @@ impl Model {
         self.cancellations(&changed);
         let (mut moved, ended) = self.jobs_step(&mut changed, &mut trace);
         let batches = self.batches_step(&mut changed, &mut trace);
+        self.jobs_forgotten_before(changed.jobs_mark);
         self.ledger_step(&mut changed, &mut moved);
         self.spending_step(&changed, &ended);
         self.limits_step();
@@ -290,6 +299,7 @@ impl Model {
                 Change::Progress(account, id, it) => {
                     changed.progress.insert((account, id), it);
                 }
+                Change::NoFileBatch(id) => drop(changed.no_files.insert(id)),
                 Change::Line(account, id, it) => drop(changed.lines.insert((account, id), it)),
                 Change::Spent(id, it) => drop(changed.spent.insert(id, it)),
                 Change::DailyUsage(account, day, key, it) => {
@@ -311,6 +321,7 @@ impl Model {
                 Change::EarlierText(text, it) => drop(changed.keys.earlier.insert(text, it)),
                 Change::LogLine(id, it) => drop(changed.log.insert(id, it)),
                 Change::ForgottenBefore(mark) => changed.mark = Some(mark),
+                Change::JobsForgottenBefore(mark) => changed.jobs_mark = Some(mark),
                 Change::Pause(it) => {
                     self.paused =
                         it.map_or([false; 3], |it| it.tiers.map(|tier| tier || it.project));

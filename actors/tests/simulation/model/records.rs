@@ -17,8 +17,8 @@ use tintype_storage::engine::{Key, Value};
 use tintype_storage::store::tables::{
     ACCOUNTS, API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT, ATTEMPTS, AUDIT_LOG,
     BATCH_PROGRESS, BATCHES, DAILY_USAGE, DELIVERIES, DELIVERIES_FORGOTTEN, DELIVERY_ACCOUNTS,
-    DUE_DELIVERIES, IDEMPOTENCY, LEDGER, LIVE_JOBS, PAUSE, RETIRED_API_KEYS, WEBHOOK_ACCOUNTS,
-    WEBHOOKS,
+    DUE_DELIVERIES, IDEMPOTENCY, JOBS_FORGOTTEN, LEDGER, LIVE_JOBS, PAUSE, RETIRED_API_KEYS,
+    WEBHOOK_ACCOUNTS, WEBHOOKS,
 };
 use tintype_storage::store::{DueDelivery, IdempotencyRecord, Record, Table, TableKey};
 use uuid::Uuid;
@@ -31,6 +31,8 @@ pub enum Change {
     EndedJob(JobId, Option<Box<Job>>),
     Batch(AccountId, BatchId, Option<Batch>),
     Progress(AccountId, BatchId, Option<BatchProgress>),
+    /// The record of a batch's file is deleted. No scenario writes one.
+    NoFileBatch(BatchId),
     Line(AccountId, TransactionId, Option<LedgerEntry>),
     Spent(KeyId, Option<Spending>),
     /// Of an account's key, on a day.
@@ -54,6 +56,8 @@ pub enum Change {
     LogLine(AuditId, Option<AuditEntry>),
     /// Deliveries that ended before this time were deleted, so a missing one is not lost.
     ForgottenBefore(i64),
+    /// The same for jobs and batches.
+    JobsForgottenBefore(i64),
 }
 
 /// A use of an idempotency key.
@@ -133,6 +137,7 @@ pub fn read(key: &Key, value: Option<&Value>) -> Option<Change> {
                 record(&BATCH_PROGRESS, value)?,
             )
         }
+        b'B' if value.is_none() => Change::NoFileBatch(BatchId(id(rest.get(16..)?)?)),
         b't' => {
             let (account, line) = rest.split_at_checked(16)?;
             Change::Line(
@@ -209,6 +214,9 @@ pub fn read(key: &Key, value: Option<&Value>) -> Option<Change> {
         b's' if rest == b"pause" => Change::Pause(record(&PAUSE, value)?),
         b's' if rest == b"deliveries forgotten before" => {
             Change::ForgottenBefore(record(&DELIVERIES_FORGOTTEN, value)??.millis())
+        }
+        b's' if rest == b"jobs forgotten before" => {
+            Change::JobsForgottenBefore(record(&JOBS_FORGOTTEN, value)??.millis())
         }
         _ => return None,
     })

@@ -73,6 +73,7 @@ impl Model {
                     let is_known = owed.is_test
                         || of_job.is_some_and(|it| it.status.is_terminal())
                         || of_batch.is_some_and(|it| it.ended);
+                    let is_known = is_known && !self.is_forgotten(owed.subject);
                     let as_recorded =
                         delivery.round == owed.round && delivery.attempts == owed.attempts;
                     let ours = webhook == owed.webhook && registered;
