@@ -4,6 +4,7 @@ use crate::life::Process;
 use crate::model::{CallOutcome, Request, amount};
 use crate::world::World;
 use crate::{keys, operator};
+use std::time::Duration;
 use tintype_actors::account::{AccountCommand, InFlightGuard, Overloaded};
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::batch_member::InputUrls;
@@ -20,6 +21,8 @@ use tintype_storage::testing::samples;
 use tokio::sync::oneshot;
 
 const PRICES: [i64; 4] = [39_000, 67_000, 134_000, 240_000];
+/// In milliseconds; the longest is past the retention of jobs.
+const CANCEL_AFTER: [i64; 4] = [1_000, 60_000, 3_600_000, 172_800_000];
 const NAMES: [&str; 6] = ["k1", "k2", "k3", "k4", "k5", "k6"];
 
 /// Creates a random request.
@@ -42,6 +45,9 @@ pub fn request(process: &Process) -> Option<usize> {
             .one_in(2)
             .then(|| rng.pick(&NAMES).unwrap_or("k1").to_owned()),
         stored: rng.one_in(6),
+        cancel_after: rng
+            .pick(&CANCEL_AFTER)
+            .filter(|_| size.is_none() && rng.one_in(4)),
         issues: 0,
         sent: false,
         made: Vec::new(),
@@ -109,6 +115,9 @@ fn new_job(number: usize, request: &Request, shown: ShownKey) -> NewJob {
             false => Origin::Native,
         },
         idempotency: idempotency(number, request),
+        cancel_after: request
+            .cancel_after
+            .map(|it| Duration::from_millis(it.unsigned_abs())),
         ..samples::new_job(request.key, amount(request.price))
     }
 }

@@ -351,7 +351,7 @@ async fn calm(process: &Process, disk: &Disk) {
             break;
         }
     }
-    world.model.lock().check_all_finished();
+    world.model.lock().check_all_finished(world.now());
     for id in pending {
         let model = world.model.lock();
         let has_receiver = model.has_receiver(id);

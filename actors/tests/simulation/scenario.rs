@@ -31,7 +31,7 @@ pub struct Scenario {
 pub struct EventCounts(Counts);
 
 /// Events that must happen within a few hundred seeds. Without them the simulation proves little.
-const EXPECTED: [&str; 44] = [
+const EXPECTED: [&str; 45] = [
     "batches accepted",
     "batches replayed",
     "batches canceled",
@@ -57,6 +57,7 @@ const EXPECTED: [&str; 44] = [
     "jobs done",
     "jobs failed",
     "jobs canceled",
+    "jobs expired",
     "jobs interrupted",
     "crashes",
     "storage failures",

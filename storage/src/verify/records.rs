@@ -11,6 +11,7 @@ use crate::store::tables::{
 use crate::store::{
     IdempotencyKey, IdempotencyRecord, IdempotentCall, Store, StoreError, each_pair, email_hash,
 };
+use uuid::Uuid;
 
 /// Reports records that no other check reads, too.
 pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreError> {
@@ -72,7 +73,9 @@ fn is_dangling(store: &Store, key: &[u8], value: &[u8]) -> Result<bool, StoreErr
         return Ok(!retired.into_iter().flatten().any(|it| it.hash == hash));
     }
     if let Some(((_, job), account)) = EXPIRIES.entry(key, value)? {
-        return Ok(store.job(account, job).wait()?.is_none());
+        // A job may end long before its deadline, and be deleted.
+        let is_missing = store.job(account, job).wait()?.is_none();
+        return Ok(is_missing && !may_be_forgotten(store, job.0)?);
     }
     if let Some(((account, job), _)) = FAVOURITES.entry(key, value)? {
         return Ok(store.job(account, job).wait()?.is_none());
@@ -126,6 +129,11 @@ fn missing_index_entry(
     Ok(None)
 }
 
+/// May the job or batch with this id have been deleted after its retention?
+fn may_be_forgotten(store: &Store, id: Uuid) -> Result<bool, StoreError> {
+    Ok(id < JobId::first_of(store.jobs_forgotten().wait()?).0)
+}
+
 /// The fault of an idempotency key that refers to something that does not exist.
 fn missing_reference(
     store: &Store,
@@ -149,9 +157,7 @@ fn missing_reference(
         return Ok(None);
     }
     let may_be_forgotten = match key.call {
-        IdempotentCall::Generation | IdempotentCall::Batch => {
-            made < JobId::first_of(store.jobs_forgotten().wait()?).0
-        }
+        IdempotentCall::Generation | IdempotentCall::Batch => may_be_forgotten(store, made)?,
         IdempotentCall::Deposit | IdempotentCall::Opening => false,
     };
     Ok((!may_be_forgotten).then(|| {

@@ -6,7 +6,7 @@ use super::{ChangedRecords, Model, MovedMoney};
 use std::collections::BTreeMap;
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId};
-use tintype_storage::domain::job::{FailureKind, Job, JobState, Origin, PromptRef};
+use tintype_storage::domain::job::{EXPIRED, FailureKind, Job, JobState, Origin, PromptRef};
 use tintype_storage::domain::tier::Tier;
 
 /// The time after a pause in which a run may still begin, because its commit was in flight.
@@ -38,7 +38,9 @@ pub struct KnownJob {
     pub price: i64,
     pub synchronous: bool,
     pub charges: u32,
-    created_at: i64,
+    pub(super) created_at: i64,
+    /// The recorded deadline for its start.
+    pub(super) expiry: Option<i64>,
     pub status: JobStatus,
     pub(super) ended_at: Option<i64>,
     pub batch: Option<BatchId>,
@@ -55,14 +57,14 @@ impl KnownJob {
 /// The events of a job in this life of the process.
 #[derive(Default)]
 pub struct LifeEvents {
-    begun: bool,
+    pub(super) begun: bool,
     pub cancel_asked: bool,
     /// The stored images, identified by their unique sizes.
-    kept: Vec<u64>,
+    pub(super) kept: Vec<u64>,
     /// The fetched input images, identified by their unique sizes.
-    fetched: Vec<u64>,
+    pub(super) fetched: Vec<u64>,
     /// The failures that a backend, the image store or a timeout has caused.
-    allowed_failures: Vec<FailureKind>,
+    pub(super) allowed_failures: Vec<FailureKind>,
 }
 
 /// A job that has ended in a commit.
@@ -211,6 +213,7 @@ impl Model {
             synchronous: asked.synchronous,
             charges: 0,
             created_at: at,
+            expiry: None,
             status: JobStatus::Queued,
             ended_at: None,
             batch: job.member().map(|it| it.batch),
@@ -225,6 +228,13 @@ impl Model {
             self.requests[request].made.push(job.id.0);
         }
         self.jobs.insert(job.id, known);
+        if let Some(after) = asked.cancel_after
+            && !changed.expiries.contains_key(&(job.id, at + after))
+        {
+            self.fault(format!(
+                "request {request} was accepted without its deadline"
+            ));
+        }
         // No commit of an earlier life is in flight.
         if !asked.sent {
             self.fault(format!("request {request} was not sent in this life"));
@@ -345,6 +355,8 @@ impl Model {
             return None;
         };
         let batch_is_canceled = self.of_batch(job.id, |it| it.canceled);
+        let may_expire = self.may_expire(job.id);
+        let is_expired = matches!(&job.state, JobState::Failed { error, .. } if error == EXPIRED);
         let life = self.life_events.entry(job.id).or_default();
         let started = match known.status {
             JobStatus::Processing { started_at, .. } => Some(started_at),
@@ -373,6 +385,7 @@ impl Model {
                 before,
             ) => {
                 let cause = match (kind, before) {
+                    (FailureKind::Canceled, JobStatus::Queued) if is_expired => may_expire,
                     (FailureKind::Canceled, JobStatus::Queued) => {
                         life.cancel_asked || known.synchronous || batch_is_canceled
                     }
@@ -401,6 +414,7 @@ impl Model {
             ));
         }
         self.count(match &job.state {
+            _ if is_expired => "jobs expired",
             JobState::Failed {
                 kind: FailureKind::Canceled,
                 ..
@@ -412,13 +426,14 @@ impl Model {
             JobState::Failed { .. } => "jobs failed",
             _ => "jobs done",
         });
-        if matches!(
+        let is_canceled = matches!(
             &job.state,
             JobState::Failed {
                 kind: FailureKind::Canceled,
                 ..
             }
-        ) {
+        );
+        if is_canceled && !is_expired {
             self.audited_changes
                 .insert((Action::JobCancel.word(), job.id.0));
         }
@@ -441,58 +456,5 @@ impl Model {
             in_batch: known.batch.is_some(),
             callback: self.requests[known.request].callback.clone(),
         })
-    }
-
-    /// A backend receives a task for this job.
-    pub fn generating(&mut self, job: JobId, prompt: &str) {
-        self.count("tries");
-        let Some(known) = self.jobs.get(&job).cloned() else {
-            self.fault(format!(
-                "a backend is asked for job {job}, which is not durable"
-            ));
-            return;
-        };
-        let begun = self.life_events.get(&job).is_some_and(|it| it.begun);
-        if !begun || !matches!(known.status, JobStatus::Processing { .. }) {
-            self.fault(format!(
-                "a backend is asked for job {}, which is {:?} and has no durable run in this life",
-                known.number, known.status
-            ));
-        }
-        if prompt != format!("request {}", known.request) {
-            self.fault(format!("job {} is asked for with {prompt:?}", known.number));
-        }
-    }
-
-    pub fn fetched(&mut self, job: JobId, bytes: u64) {
-        self.life_events.entry(job).or_default().fetched.push(bytes);
-    }
-
-    pub fn kept(&mut self, job: JobId, bytes: u64) {
-        self.life_events.entry(job).or_default().kept.push(bytes);
-    }
-
-    /// The job may fail in this way from now on.
-    pub fn allow_failure(&mut self, job: JobId, kind: FailureKind) {
-        self.life_events
-            .entry(job)
-            .or_default()
-            .allowed_failures
-            .push(kind);
-    }
-
-    /// The prompt of a request could not be read, so its jobs may fail.
-    pub fn prompt_failed(&mut self, key: &str) {
-        let number = key
-            .strip_prefix("words/")
-            .and_then(|it| it.parse::<usize>().ok());
-        let jobs = self
-            .jobs
-            .iter()
-            .filter(|(_, it)| Some(it.request) == number);
-        let jobs: Vec<JobId> = jobs.map(|(id, _)| *id).collect();
-        for job in jobs {
-            self.allow_failure(job, FailureKind::Broken);
-        }
     }
 }

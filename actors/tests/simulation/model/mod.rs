@@ -7,6 +7,7 @@
 mod batches;
 mod ceilings;
 mod deliveries;
+mod expiries;
 mod forgotten;
 mod hooks;
 mod jobs;
@@ -17,6 +18,7 @@ mod names;
 mod records;
 mod requests;
 mod spending;
+mod tries;
 
 pub use hooks::HookChange;
 pub use jobs::JobStatus;
@@ -125,6 +127,7 @@ pub struct Model {
 struct ChangedRecords {
     accounts: BTreeMap<AccountId, Option<Account>>,
     live: BTreeMap<JobId, Option<Box<Job>>>,
+    expiries: BTreeMap<(JobId, i64), Option<AccountId>>,
     ended: BTreeMap<JobId, Option<Box<Job>>>,
     batches: BTreeMap<(AccountId, BatchId), Option<Batch>>,
     progress: BTreeMap<(AccountId, BatchId), Option<BatchProgress>>,
@@ -251,6 +254,7 @@ impl Model {
         let mut changed = self.sort(writes);
         self.cancellations(&changed);
         let (mut moved, ended) = self.jobs_step(&mut changed, &mut trace);
+        self.expiries_step(&changed.expiries);
         let batches = self.batches_step(&mut changed, &mut trace);
         self.jobs_forgotten_before(changed.jobs_mark);
         self.ledger_step(&mut changed, &mut moved);
@@ -294,6 +298,7 @@ impl Model {
             match change {
                 Change::Account(id, it) => drop(changed.accounts.insert(id, it)),
                 Change::LiveJob(id, it) => drop(changed.live.insert(id, it)),
+                Change::Expiry(due, id, it) => drop(changed.expiries.insert((id, due), it)),
                 Change::EndedJob(id, it) => drop(changed.ended.insert(id, it)),
                 Change::Batch(account, id, it) => drop(changed.batches.insert((account, id), it)),
                 Change::Progress(account, id, it) => {
@@ -349,7 +354,7 @@ impl Model {
     }
 
     /// Checks that no work is left after the calm phase.
-    pub fn check_all_finished(&mut self) {
+    pub fn check_all_finished(&mut self, now: i64) {
         let unfinished: Vec<String> = self
             .jobs
             .values()
@@ -370,6 +375,8 @@ impl Model {
         if unanswered > 0 {
             self.fault(format!("{unanswered} calls were never answered"));
         }
+        let late = self.late_expiries(now);
+        self.faults.extend(late);
         let pending = self.deliveries.pending();
         self.faults.extend(
             pending

@@ -17,8 +17,8 @@ use tintype_storage::engine::{Key, Value};
 use tintype_storage::store::tables::{
     ACCOUNTS, API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT, ATTEMPTS, AUDIT_LOG,
     BATCH_PROGRESS, BATCHES, DAILY_USAGE, DELIVERIES, DELIVERIES_FORGOTTEN, DELIVERY_ACCOUNTS,
-    DUE_DELIVERIES, IDEMPOTENCY, JOBS_FORGOTTEN, LEDGER, LIVE_JOBS, PAUSE, RETIRED_API_KEYS,
-    WEBHOOK_ACCOUNTS, WEBHOOKS,
+    DUE_DELIVERIES, EXPIRIES, IDEMPOTENCY, JOBS_FORGOTTEN, LEDGER, LIVE_JOBS, PAUSE,
+    RETIRED_API_KEYS, WEBHOOK_ACCOUNTS, WEBHOOKS,
 };
 use tintype_storage::store::{DueDelivery, IdempotencyRecord, Record, Table, TableKey};
 use uuid::Uuid;
@@ -28,6 +28,8 @@ use uuid::Uuid;
 pub enum Change {
     Account(AccountId, Option<Account>),
     LiveJob(JobId, Option<Box<Job>>),
+    /// A job's deadline for its start.
+    Expiry(i64, JobId, Option<AccountId>),
     EndedJob(JobId, Option<Box<Job>>),
     Batch(AccountId, BatchId, Option<Batch>),
     Progress(AccountId, BatchId, Option<BatchProgress>),
@@ -120,6 +122,11 @@ pub fn read(key: &Key, value: Option<&Value>) -> Option<Change> {
                 b'l' => Change::LiveJob(job, record),
                 _ => Change::EndedJob(job, record),
             }
+        }
+        b'x' => {
+            let (due, job) = rest.split_at_checked(8)?;
+            let due = i64::from_be_bytes(due.try_into().ok()?);
+            Change::Expiry(due, JobId(id(job)?), record(&EXPIRIES, value)?)
         }
         b'b' => {
             let (account, batch) = (

@@ -28,6 +28,8 @@ pub struct Request {
     pub name: Option<String>,
     /// Is its prompt in the object store?
     pub stored: bool,
+    /// Its job fails if it is still queued after this time, in milliseconds.
+    pub cancel_after: Option<i64>,
     /// How often it was sent.
     pub issues: u64,
     /// Was it sent in this life of the process?
