@@ -123,10 +123,13 @@ impl Sweeps {
         }
         let steps = self.limits.steps;
         let forget_batches = async |cursor: &[u8]| {
-            let found = core.store.forget_batches(first_kept, cursor).await;
-            commit_step(core, found, "batches").await
+            let find = async || core.store.forget_batches(first_kept, cursor).await;
+            commit_under_lock(core, find, "batches").await
         };
-        let forget_jobs = async |cursor: &[u8]| forget_jobs(core, first_kept, cursor).await;
+        let forget_jobs = async |cursor: &[u8]| {
+            let find = async || core.store.forget_jobs(first_kept, cursor).await;
+            commit_under_lock(core, find, "jobs").await
+        };
         // The jobs of a batch are deleted after the batch.
         if sweep(steps, &mut self.old_batches, forget_batches).await
             && sweep(steps, &mut self.old_jobs, forget_jobs).await
@@ -190,22 +193,26 @@ async fn commit_step(
     }
 }
 
-/// Deletes old jobs from the cursor on, and returns the cursor of the next step. `None` if the step failed.
-async fn forget_jobs(core: &Core, first_kept: i64, cursor: &[u8]) -> Option<Key> {
+/// The same for a step that deletes jobs or batches. A person may mark a favourite meanwhile, and the work of one node may pass to
+/// another, so it finds them again under the lock of favourites.
+async fn commit_under_lock(
+    core: &Core,
+    find: impl AsyncFn() -> Result<(Writes, Key), StoreError>,
+    what: &str,
+) -> Option<Key> {
     let find = async || {
-        let found = core.store.forget_jobs(first_kept, cursor).await;
+        let found = find().await;
         found
-            .inspect_err(|error| tracing::error!(%error, "could not remove old jobs"))
+            .inspect_err(|error| tracing::error!(%error, "could not remove old {what}"))
             .ok()
     };
     let (writes, next) = find().await?;
     if writes.is_empty() {
         return Some(next);
     }
-    // A person may mark a favourite meanwhile, so the deletion reads again under the lock of favourites.
     let guard = core.locks.favourites.lock().await;
     let guard = guard
-        .inspect_err(|error| tracing::warn!(%error, "could not continue to remove old jobs"))
+        .inspect_err(|error| tracing::warn!(%error, "could not continue to remove old {what}"))
         .ok()?;
     let (writes, next) = find().await?;
     core.commit(Change::under_lock(guard, writes)).await.ok()?;
