@@ -95,6 +95,7 @@ pub fn parse_fields(
             callback_url,
             metadata,
             origin: Origin::Native,
+            output: None,
             images: 1,
             cancel_after: None,
             idempotency_key: None,

@@ -8,6 +8,7 @@ use tintype_storage::domain::canonical::{Encoding, canonical};
 use tintype_storage::domain::catalog::Offer;
 use tintype_storage::domain::job::{Origin, PromptText};
 use tintype_storage::domain::json::Json;
+use tintype_storage::domain::output_format::OutputFormat;
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::Mode;
 use tintype_storage::store::IdempotencyUse;
@@ -25,6 +26,8 @@ pub struct GenerationRequest {
     /// The caller's object, echoed in responses.
     pub metadata: Option<Json>,
     pub origin: Origin,
+    /// `None`: the file as the backend returns it.
+    pub output: Option<OutputFormat>,
     /// Images of the call. Each image is a separate request.
     pub images: usize,
     /// The job fails if it is still queued after this time.
@@ -95,6 +98,7 @@ impl GenerationRequest {
         self.urls().for_each(|url| parts.add(url));
         parts.add(self.callback_url.as_deref().unwrap_or_default());
         parts.add(canonical_metadata(self.metadata.as_ref()));
+        self.add_output(&mut parts);
         let named = parts.finish();
         let mut stored = self.stored_uploads().peekable();
         if stored.peek().is_none() {
@@ -124,7 +128,15 @@ impl GenerationRequest {
         if self.images > 1 {
             parts.add(self.images.to_be_bytes());
         }
+        self.add_output(&mut parts);
         parts.finish()
+    }
+
+    /// Adds nothing for a request without an output format, so that its fingerprint is the one from before such requests.
+    fn add_output(&self, parts: &mut Parts) {
+        if let Some(output) = self.output {
+            parts.add(format!("output {output}"));
+        }
     }
 
     fn urls(&self) -> impl Iterator<Item = &str> {
@@ -193,9 +205,17 @@ mod tests {
             callback_url: None,
             metadata: Some(Json::parse(r#"{"a":1,"b":2}"#, 32).unwrap()),
             origin: Origin::Native,
+            output: None,
             images: 1,
             cancel_after: None,
             idempotency_key: None,
+        }
+    }
+
+    fn in_format(output: OutputFormat) -> GenerationRequest {
+        GenerationRequest {
+            output: Some(output),
+            ..request()
         }
     }
 
@@ -247,6 +267,14 @@ mod tests {
                 origin: Origin::Synchronous,
                 ..request()
             },
+            in_format(OutputFormat::Png),
+            in_format(OutputFormat::Jpeg { quality: 100 }),
+            in_format(OutputFormat::Jpeg { quality: 80 }),
+            in_format(OutputFormat::WebP),
+            GenerationRequest {
+                origin: Origin::Synchronous,
+                ..in_format(OutputFormat::WebP)
+            },
         ];
         let mut prints: Vec<_> = others.iter().map(|it| it.fingerprint().0).collect();
         prints.push(first.0);
@@ -275,6 +303,11 @@ mod tests {
             images: 2,
             ..request()
         };
+        let jpeg = in_format(OutputFormat::Jpeg { quality: 80 });
+        assert_eq!(
+            hex(&jpeg),
+            "581c75689b9533fad25dac300474537073f2001408ded4eedc2b01740b2047a2"
+        );
         assert_eq!(
             hex(&request()),
             "04c4ed8828f839129d98e5e1f903a9b8bab6f03824ff3495804915a5b171ed28"

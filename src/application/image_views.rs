@@ -137,8 +137,8 @@ fn shrink(permit: &DecodePermit, bytes: &[u8], view: View) -> Option<Vec<u8>> {
     let longest = u64::from(view.width) * u64::from(height.max(width)) / u64::from(width.max(1));
     let small = opened.decode(u32::try_from(longest).ok()?).ok()?;
     let written = match view.format {
-        ViewFormat::Jpeg => encoding::jpeg(&small, small.whole(), QUALITY),
-        ViewFormat::Webp => encoding::webp(&small, small.whole()),
+        ViewFormat::Jpeg => encoding::jpeg(&small, small.whole(), QUALITY, None),
+        ViewFormat::Webp => encoding::webp(&small, small.whole(), None),
     };
     written.ok()
 }

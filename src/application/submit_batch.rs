@@ -28,6 +28,7 @@ use tintype_storage::domain::file_batch::FileBatchTerms;
 use tintype_storage::domain::ids::BatchId;
 use tintype_storage::domain::job::{Callback, PromptText};
 use tintype_storage::domain::json::Json;
+use tintype_storage::domain::output_format::OutputFormat;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::store::{
     AcceptedBatch, IdempotencyUse, IdempotentCall, NewBatch, NewBatchJob,
@@ -263,6 +264,7 @@ struct Entry {
     mode: Mode,
     text: PromptText,
     urls: Vec<String>,
+    output: Option<OutputFormat>,
 }
 
 impl From<BatchEntry> for Entry {
@@ -274,6 +276,7 @@ impl From<BatchEntry> for Entry {
         };
         Self {
             custom_id: entry.custom_id,
+            output: entry.request.output,
             offer: entry.request.offer,
             shape: entry.request.shape,
             mode,
@@ -332,6 +335,7 @@ async fn store_job(
         resolution: entry.offer.resolution(),
         prompt,
         price: price.map_err(price_overflow)?,
+        output: entry.output,
         input_urls,
     })
 }

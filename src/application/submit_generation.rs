@@ -365,6 +365,7 @@ impl Submission {
             origin: self.request.origin.clone(),
             inputs,
             price: offer.price(),
+            output: self.request.output,
             cancel_after: self.request.cancel_after,
             idempotency: self.used.take(),
         })

@@ -19,9 +19,12 @@ pub enum Dialect {
 fn gemini(kind: Kind) -> (u16, &'static str) {
     match kind {
         Kind::MissingKey | Kind::NotAllowed | Kind::WrongAddress => (403, "PERMISSION_DENIED"),
-        Kind::InvalidKey | Kind::Invalid | Kind::MissingField | Kind::KeyReused | Kind::Blocked => {
-            (400, "INVALID_ARGUMENT")
-        }
+        Kind::InvalidKey
+        | Kind::Invalid
+        | Kind::PngCompression
+        | Kind::MissingField
+        | Kind::KeyReused
+        | Kind::Blocked => (400, "INVALID_ARGUMENT"),
         // Google routes by method and path, so a wrong method is an unknown path.
         Kind::UnknownModel | Kind::NotFound | Kind::NoSuchObject | Kind::WrongMethod => {
             (404, "NOT_FOUND")
@@ -49,6 +52,11 @@ fn openai(kind: Kind) -> (u16, &'static str, Option<&'static str>) {
         Kind::Conflict => (409, invalid, None),
         Kind::WrongMethod => (405, invalid, Some("method_not_supported")),
         Kind::Invalid => (400, invalid, None),
+        Kind::PngCompression => (
+            400,
+            "image_generation_user_error",
+            Some("invalid_png_output_compression"),
+        ),
         Kind::MissingField => (400, invalid, Some("missing_required_parameter")),
         Kind::KeyReused => (400, invalid, Some("idempotency_key_reused")),
         Kind::Blocked => (
@@ -177,6 +185,7 @@ mod tests {
             Kind::Conflict,
             Kind::WrongMethod,
             Kind::Invalid,
+            Kind::PngCompression,
             Kind::MissingField,
             Kind::KeyReused,
             Kind::NoFunds,

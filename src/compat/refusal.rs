@@ -33,6 +33,8 @@ pub enum Kind {
     WrongMethod,
     /// The request is malformed, too large, or refused by the backend.
     Invalid,
+    /// A compression for PNG.
+    PngCompression,
     /// A required field is missing.
     MissingField,
     /// The idempotency key belongs to another request.

@@ -1,13 +1,15 @@
-//! Validates images from backends: format, integrity, and the aspect ratio of the job.
+//! Validates images from backends: format, integrity, and the aspect ratio of the job. Converts images to the file format that the
+//! caller asks for.
 
 use super::{CheckedImage, ImageProperties, probe};
 use image::ImageFormat;
 use image::metadata::Orientation;
 use tintype_actors::ports::GenerateError;
 use tintype_imaging::decoding::MAX_PIXELS;
-use tintype_imaging::encoding::{self, EncodeError, PngEffort};
+use tintype_imaging::encoding::{self, PngEffort};
 use tintype_imaging::{DecodePermit, MAX_SIDE, Pixels, Rect, jpeg_segments, metadata, open};
 use tintype_storage::domain::aspect_ratio::AspectRatio;
+use tintype_storage::domain::output_format::OutputFormat;
 
 /// An image with a shorter side is a marker of some kind.
 const MIN_SIDE: u32 = 16;
@@ -18,7 +20,7 @@ const JPEG_QUALITY: u8 = 95;
 /// Validates an image and returns its final form.
 ///
 /// It decodes every pixel, because a truncated image has an intact header. It keeps the bytes and removes only the generation
-/// metadata, unless the image needs cropping or turning.
+/// metadata, unless the image needs cropping, turning or another format.
 ///
 /// # Errors
 /// [`GenerateError::Broken`], so that the job fails over to another backend.
@@ -26,6 +28,7 @@ pub fn validate(
     permit: &DecodePermit,
     bytes: Vec<u8>,
     ratio: AspectRatio,
+    output: Option<OutputFormat>,
 ) -> Result<CheckedImage, GenerateError> {
     let probed = probe(&bytes)?;
     let (width, height) = (probed.width, probed.height);
@@ -36,7 +39,6 @@ pub fn validate(
             "the image generator returned an image of {width} x {height} pixels, which is outside the accepted range"
         )));
     }
-    let damaged = || GenerateError::Broken("the image generator returned a damaged image".into());
     let broken = |_| damaged();
     if probed.format == ImageFormat::Jpeg && !jpeg_segments::has_end(&bytes) {
         return Err(damaged());
@@ -45,7 +47,8 @@ pub fn validate(
     let orientation = opened.orientation;
     let (width, height) = opened.upright_dimensions();
     let part = crop(width, height, ratio);
-    if part.is_none() && orientation == Orientation::NoTransforms {
+    let is_final = output.is_none_or(|output| has_format(output, probed.format));
+    if part.is_none() && orientation == Orientation::NoTransforms && is_final {
         opened.inspect().map_err(broken)?;
         let bytes = match probed.format {
             ImageFormat::Png => metadata::png::strip(bytes),
@@ -59,15 +62,37 @@ pub fn validate(
     drop(bytes);
     // An image with an Exif orientation is re-encoded too, because its metadata is removed.
     let part = part.unwrap_or(pixels.whole());
-    let bytes = encode(&pixels, part, probed.format).map_err(|error| {
-        GenerateError::Broken(format!("the image could not be re-encoded: {error}"))
-    })?;
-    let probed = ImageProperties {
-        width: part.width,
-        height: part.height,
-        ..probe(&bytes)?
-    };
-    Ok(CheckedImage { bytes, probed })
+    encode(&pixels, part, probed.format, output, None)
+}
+
+/// Converts an image that this process drew. The file says so, as the drawn one does.
+///
+/// # Errors
+/// [`GenerateError::Broken`]
+pub fn convert(
+    permit: &DecodePermit,
+    bytes: Vec<u8>,
+    output: OutputFormat,
+) -> Result<CheckedImage, GenerateError> {
+    let format = probe(&bytes)?.format;
+    let opened = open(permit, &bytes, format).map_err(|_| damaged())?;
+    let pixels = opened.decode(u32::MAX).map_err(|_| damaged())?;
+    drop(bytes);
+    let maker = Some(tintype_procedural::MAKER);
+    encode(&pixels, pixels.whole(), format, Some(output), maker)
+}
+
+fn damaged() -> GenerateError {
+    GenerateError::Broken("the image generator returned a damaged image".into())
+}
+
+/// Has a file of this format the format that the caller asks for? A file of a lower quality is encoded again.
+pub fn has_format(output: OutputFormat, format: ImageFormat) -> bool {
+    match output {
+        OutputFormat::Png => format == ImageFormat::Png,
+        OutputFormat::Jpeg { quality } => format == ImageFormat::Jpeg && quality >= 100,
+        OutputFormat::WebP => format == ImageFormat::WebP,
+    }
 }
 
 /// The centered crop with this ratio; `None` if the image already has the ratio.
@@ -89,13 +114,37 @@ fn crop(width: u32, height: u32, ratio: AspectRatio) -> Option<Rect> {
     })
 }
 
-/// Keeps the format, except that a GIF, reduced to its first frame, becomes PNG.
-fn encode(pixels: &Pixels, part: Rect, format: ImageFormat) -> Result<Vec<u8>, EncodeError> {
-    match format {
-        ImageFormat::Jpeg => encoding::jpeg(pixels, part, JPEG_QUALITY),
-        ImageFormat::WebP => encoding::webp(pixels, part),
-        _ => encoding::png(pixels, part, PngEffort::Fast),
-    }
+/// Without `output`, keeps the format, except that a GIF, reduced to its first frame, becomes PNG.
+fn encode(
+    pixels: &Pixels,
+    part: Rect,
+    format: ImageFormat,
+    output: Option<OutputFormat>,
+    software: Option<&str>,
+) -> Result<CheckedImage, GenerateError> {
+    let output = output.unwrap_or(match format {
+        ImageFormat::Jpeg => OutputFormat::Jpeg {
+            quality: JPEG_QUALITY,
+        },
+        ImageFormat::WebP => OutputFormat::WebP,
+        _ => OutputFormat::Png,
+    });
+    let encoded = match output {
+        OutputFormat::Png => encoding::png(pixels, part, PngEffort::Fast),
+        OutputFormat::Jpeg { quality } => encoding::jpeg(pixels, part, quality, software),
+        OutputFormat::WebP => encoding::webp(pixels, part, software),
+    };
+    let bytes = encoded.map_err(|error| {
+        GenerateError::Broken(format!(
+            "the image could not be encoded as {output}: {error}"
+        ))
+    })?;
+    let probed = ImageProperties {
+        width: part.width,
+        height: part.height,
+        ..probe(&bytes)?
+    };
+    Ok(CheckedImage { bytes, probed })
 }
 
 #[cfg(test)]
@@ -105,10 +154,19 @@ mod tests {
     use image::{DynamicImage, Rgb, RgbImage};
     use std::io::Cursor;
     use tintype_imaging::DecodePermits;
+    use tintype_procedural::DrawRequest;
 
     fn validate(bytes: Vec<u8>, ratio: AspectRatio) -> Result<Vec<u8>, GenerateError> {
+        validate_as(None, bytes, ratio)
+    }
+
+    fn validate_as(
+        output: Option<OutputFormat>,
+        bytes: Vec<u8>,
+        ratio: AspectRatio,
+    ) -> Result<Vec<u8>, GenerateError> {
         let CheckedImage { bytes, probed } =
-            DecodePermits::unshared(|permit| super::validate(permit, bytes, ratio))?;
+            DecodePermits::unshared(|permit| super::validate(permit, bytes, ratio, output))?;
         let reported = (probed.format, probed.width, probed.height);
         assert_eq!(reported, size(&bytes), "the properties of the final bytes");
         Ok(bytes)
@@ -196,6 +254,70 @@ mod tests {
             let kept = validate(turned, ratio("2:3")).unwrap();
             assert_eq!(size(&kept), (format, 40, 60));
             assert!(!kept.windows(6).any(|it| it == b"s3cret"), "{format:?}");
+        }
+    }
+
+    const FORMATS: [(OutputFormat, ImageFormat); 3] = [
+        (OutputFormat::Png, ImageFormat::Png),
+        (OutputFormat::Jpeg { quality: 100 }, ImageFormat::Jpeg),
+        (OutputFormat::WebP, ImageFormat::WebP),
+    ];
+
+    #[test]
+    fn an_image_gets_the_format_that_the_caller_asks_for() {
+        let formats = [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP];
+        for from in [&formats[..], &[ImageFormat::Gif]].concat() {
+            let bytes = file(64, 48, from);
+            for (output, to) in FORMATS {
+                let kept = validate_as(Some(output), bytes.clone(), ratio("4:3")).unwrap();
+                assert_eq!(size(&kept), (to, 64, 48));
+                assert_eq!(kept == bytes, from == to, "{from:?} {to:?}");
+                let cropped = validate_as(Some(output), bytes.clone(), ratio("1:1")).unwrap();
+                assert_eq!(size(&cropped), (to, 48, 48));
+            }
+        }
+    }
+
+    #[test]
+    fn a_jpeg_is_encoded_again_only_for_a_lower_quality() {
+        let jpeg = file(64, 64, ImageFormat::Jpeg);
+        let with = |quality| {
+            let output = Some(OutputFormat::Jpeg { quality });
+            validate_as(output, jpeg.clone(), ratio("1:1")).unwrap()
+        };
+        assert_eq!(with(100), jpeg);
+        assert!(with(0).len() < with(60).len());
+        assert!(with(60).len() < with(99).len());
+    }
+
+    #[test]
+    fn a_damaged_image_is_broken_in_every_format() {
+        for from in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP] {
+            let whole = file(300, 300, from);
+            for (output, _) in FORMATS {
+                let half = whole[..whole.len() / 2].to_vec();
+                let error = validate_as(Some(output), half, ratio("1:1")).unwrap_err();
+                assert!(matches!(error, GenerateError::Broken(_)), "{from:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_converted_drawing_says_that_no_ai_model_was_used() {
+        let request = DrawRequest {
+            prompt: "a red fox",
+            width: 64,
+            height: 48,
+            inputs: &[],
+        };
+        let drawn = tintype_procedural::draw(&request).unwrap();
+        for (output, format) in &FORMATS[1..] {
+            let png = drawn.png.clone();
+            let converted = DecodePermits::unshared(|permit| convert(permit, png, *output));
+            let bytes = converted.unwrap().bytes;
+            assert_eq!(size(&bytes), (*format, 64, 48));
+            let says = |text: &str| bytes.windows(text.len()).any(|it| it == text.as_bytes());
+            assert!(says(tintype_procedural::MAKER) && says("no AI model was used"));
         }
     }
 

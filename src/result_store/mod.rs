@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tintype_actors::dispatch::backoff;
 use tintype_actors::ports::{GenerateError, GeneratedImage, JobObjects, PortFuture};
-use tintype_imaging::ImageKind;
+use tintype_imaging::{DecodePermit, ImageKind};
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, JobState, PromptText, ResultImage};
 use tokio::time::sleep;
@@ -121,18 +121,20 @@ fn probe(bytes: &[u8]) -> Result<ImageProperties, GenerateError> {
     })
 }
 
-/// Validates on the blocking pool. Decoders may panic on hostile bytes; a panic counts as a fault of the backend.
-async fn validate(job: &Job, bytes: Vec<u8>) -> Result<CheckedImage, GenerateError> {
-    let ratio = job.ratio;
-    let checking = RESULT_DECODING.run(job.account, move |permit| {
-        check::validate(permit, bytes, ratio)
-    });
-    checking.await.unwrap_or_else(|error| {
-        tracing::error!(job = %job.id, %error, "validating an image panicked");
-        Err(GenerateError::Broken(
-            "the image generator returned a damaged image".into(),
-        ))
-    })
+/// Decodes on the blocking pool. Decoders may panic on hostile bytes; a panic counts as a fault of the backend.
+async fn decoding(
+    job: &Job,
+    work: impl FnOnce(&DecodePermit) -> Result<CheckedImage, GenerateError> + Send + 'static,
+) -> Result<CheckedImage, GenerateError> {
+    RESULT_DECODING
+        .run(job.account, work)
+        .await
+        .unwrap_or_else(|error| {
+            tracing::error!(job = %job.id, %error, "decoding an image panicked");
+            Err(GenerateError::Broken(
+                "the image generator returned a damaged image".into(),
+            ))
+        })
 }
 
 async fn store_image(
@@ -141,13 +143,14 @@ async fn store_image(
     job: Job,
     image: GeneratedImage,
 ) -> Result<ResultImage, GenerateError> {
-    // The built-in generator's image is valid and has the requested size; decoding it would cost more than drawing it.
     let CheckedImage { bytes, probed } = match image.own {
-        true => CheckedImage {
-            probed: probe(&image.bytes)?,
-            bytes: image.bytes,
-        },
-        false => validate(&job, image.bytes).await?,
+        true => finish_own(&job, image.bytes).await?,
+        false => {
+            let (ratio, output) = (job.ratio, job.output);
+            let validate =
+                move |permit: &DecodePermit| check::validate(permit, image.bytes, ratio, output);
+            decoding(&job, validate).await?
+        }
     };
     let key = writers.key(&job, probed.kind.extension());
     let length = bytes.len() as u64;
@@ -159,6 +162,18 @@ async fn store_image(
         height: probed.height,
         backend: None,
     })
+}
+
+/// The built-in generator's image is valid and has the requested size; decoding it would cost more than drawing it. So it is decoded
+/// only for another format.
+async fn finish_own(job: &Job, bytes: Vec<u8>) -> Result<CheckedImage, GenerateError> {
+    let probed = probe(&bytes)?;
+    match job.output {
+        Some(output) if !check::has_format(output, probed.format) => {
+            decoding(job, move |permit| check::convert(permit, bytes, output)).await
+        }
+        _ => Ok(CheckedImage { bytes, probed }),
+    }
 }
 
 /// Retries, because the image may have cost minutes or money.

@@ -16,20 +16,22 @@ import sys
 import tempfile
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/sdk.md"
+PNG = b"\x89PNG"
+START = {".jpg": b"\xff\xd8\xff"}
 COMMANDS = {"python": [sys.executable, "program.py"], "js": ["node", "program.mjs"], "sh": ["bash", "-eu", "program.sh"]}
 
 
 def image(file: pathlib.Path) -> bytes:
     """What a program has saved."""
-    if file.suffix == ".png":
+    if file.suffix in (".png", ".jpg"):
         return file.read_bytes()
     answer = json.loads(file.read_text(encoding="utf-8"))
     return base64.b64decode(answer["candidates"][0]["content"]["parts"][0]["inlineData"]["data"])
 
 
 def run(language: str, text: str, packages: str) -> bool:
-    """Does it run, and leave a PNG in each file that it writes?"""
-    files = set(re.findall(r'(?:open\(|save\(|writeFileSync\(|>)"?(\w+\.(?:png|json))\b', text))
+    """Does it run, and leave a PNG in each file that it writes, or a JPEG if the name says so?"""
+    files = set(re.findall(r'(?:open\(|save\(|writeFileSync\(|>)"?(\w+\.(?:png|jpg|json))\b', text))
     with tempfile.TemporaryDirectory(dir=packages) as name:
         directory = pathlib.Path(name)
         command = COMMANDS[language]
@@ -37,8 +39,8 @@ def run(language: str, text: str, packages: str) -> bool:
         ended = subprocess.run(command, cwd=directory, timeout=120)
         # Only the program knows the names of some files.
         files |= {file.name for file in directory.glob("*.png")}
-        images = [image(directory / file) for file in files if ended.returncode == 0]
-        return bool(images) and all(it.startswith(b"\x89PNG") for it in images)
+        images = [(file, image(directory / file)) for file in files if ended.returncode == 0]
+        return bool(images) and all(it.startswith(START.get(pathlib.Path(file).suffix, PNG)) for file, it in images)
 
 
 passed, failed = 0, 0

@@ -74,10 +74,24 @@ fn a_body_at_fault_is_400_and_names_the_option() {
         (json!({"size": "large"}), "size"),
         (json!({"size": "0x0"}), "size"),
         (json!({"size": "99999x1"}), "size"),
-        (json!({"stream": true}), "stream"),
-        (json!({"partial_images": 2}), "partial_images"),
+        (json!({"stream": "yes"}), "stream"),
+        (json!({"partial_images": 4}), "partial_images"),
         (json!({"background": "transparent"}), "background"),
-        (json!({"output_format": "webp"}), "output_format"),
+        (json!({"output_format": "jpg"}), "output_format"),
+        (json!({"output_format": "gif"}), "output_format"),
+        (json!({"output_format": 7}), "output_format"),
+        (
+            json!({"output_format": "jpeg", "output_compression": 101}),
+            "output_compression",
+        ),
+        (
+            json!({"output_format": "jpeg", "output_compression": -1}),
+            "output_compression",
+        ),
+        (
+            json!({"output_format": "jpeg", "output_compression": 0.5}),
+            "output_compression",
+        ),
         (json!({"response_format": "file"}), "response_format"),
     ] {
         let mut body = fox();

@@ -263,7 +263,7 @@ fn tuning_options_are_ignored() {
     let customer = server.customer("1.00");
     let body = fox_with(json!({
         "model": "fast", "quality": "high", "moderation": "low", "user": "u", "background": "auto",
-        "output_compression": 90, "seed": 7, "negative_prompt": "blur", "nobody_knows": {"a": [1]},
+        "output_compression": 100, "seed": 7, "negative_prompt": "blur", "nobody_knows": {"a": [1]},
         "stream": false, "partial_images": 0, "n": null, "style": "vivid",
     }));
     server.openai(&customer, &body).expect(200);

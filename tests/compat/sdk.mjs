@@ -139,6 +139,33 @@ async function images() {
   check("the models", ids.length === 9);
 }
 
+async function formatsAndStreams() {
+  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: key });
+  const starts = { png: "\x89PNG", jpeg: "\xff\xd8\xff", webp: "RIFF" };
+  const isFormat = (data, name) => Buffer.from(data, "base64").toString("latin1").startsWith(starts[name]);
+  const image = await OpenAI.toFile(Buffer.from(await png("1:1"), "base64"), "in.png", { type: "image/png" });
+  for (const output_format of ["png", "jpeg", "webp"]) {
+    const options = { model: "fast", prompt: "a fox", output_format };
+    const made = await client.images.generate(options);
+    check(`an image in ${output_format}`, isFormat(made.data[0].b64_json, output_format));
+    check("its format", made.output_format === output_format);
+    const calls = [
+      ["image_generation.completed", client.images.generate({ ...options, stream: true, partial_images: 3 })],
+      ["image_edit.completed", client.images.edit({ ...options, image, stream: true })],
+    ];
+    for (const [type, call] of calls) {
+      const events = [];
+      for await (const event of await call) events.push(event);
+      check(`one event ${type}`, events.length === 1 && events[0].type === type);
+      check("its image", isFormat(events[0].b64_json, output_format) && events[0].output_format === output_format);
+      check("its usage", events[0].usage.total_tokens > 0 && events[0].created_at > 0 && events[0].quality === "auto");
+    }
+  }
+  const several = { model: "fast", prompt: "a fox", n: 2, stream: true };
+  const refusal = await client.images.generate(several).catch((error) => error);
+  check("several images are refused", refusal instanceof OpenAI.BadRequestError && refusal.param === "n");
+}
+
 async function imageAtAUrl() {
   const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: key });
   const options = { model: "pro", prompt: "a red fox", size: "1536x1024", response_format: "url" };
@@ -177,6 +204,15 @@ async function frail() {
   const images = chunks.filter((chunk) => chunk.data);
   check("a slow stream is kept alive", chunks.length > 1);
   check("its image", images.length === 1 && opened(images[0]) === "64x64");
+  const events = [];
+  const read = async (prompt) => {
+    const stream = await ofOpenAi.images.generate({ model: "fast", prompt, stream: true });
+    for await (const event of stream) events.push(event);
+  };
+  await read("slow");
+  check("a slow stream of OpenAI's", events.length === 1 && events[0].type === "image_generation.completed");
+  const raised = await read("slow garbage").catch((error) => error);
+  check(`an error in a stream is raised: ${raised}`, raised instanceof OpenAI.APIError && raised.type === "server_error");
 }
 
 async function refusalsOfOpenAi() {
@@ -263,6 +299,6 @@ async function batches() {
   check("an ended batch stays as it is", over instanceof OpenAI.ConflictError);
 }
 
-for (const part of [geminiImages, streams, models, refusals, images, imageAtAUrl, refusalsOfOpenAi, batches, frail]) await part();
+for (const part of [geminiImages, streams, models, refusals, images, formatsAndStreams, imageAtAUrl, refusalsOfOpenAi, batches, frail]) await part();
 console.log(`${passed} passed, ${failed} failed (JavaScript)`);
 process.exit(failed > 0 ? 1 : 0);

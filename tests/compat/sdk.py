@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Drives the Python SDKs google-genai and openai against a running server (see served.py): images, streams and errors."""
 
+import asyncio
 import base64
 import json
 import os
@@ -160,6 +161,75 @@ def images() -> None:
     check("the models", len(list(client.models.list())) == 9 and client.models.retrieve("pro").id == "pro")
 
 
+def formats() -> None:
+    """The same file format everywhere, and what the built-in generator says in each."""
+    client = openai.OpenAI(base_url=f"{URL}/v1", api_key=KEY)
+    software = 0x0131
+
+    def checked(what: str, data: bytes, kind: str) -> None:
+        image = Image.open(BytesIO(data))
+        image.load()
+        check(f"{what} is {image.format}", (image.format, image.size) == (kind, (1024, 1024)))
+        said = image.text["Software"] if kind == "PNG" else image.getexif().get(software, "")
+        check(f"{what} says what drew it: {said}", "no AI model was used" in said)
+
+    sizes = []
+    for name, kind in (("png", "PNG"), ("jpeg", "JPEG"), ("webp", "WEBP")):
+        answer = client.images.generate(model="fast", prompt="a red fox", output_format=name, quality="high")
+        checked(f"an image in {name}", base64.b64decode(answer.data[0].b64_json), kind)
+        shown = (answer.output_format, answer.size, answer.background, answer.quality)
+        check(f"its options: {shown}", shown == (name, "1024x1024", "opaque", "high"))
+        answer = client.images.generate(
+            model="fast", prompt="a red fox", output_format=name, response_format="url"
+        )
+        with urllib.request.urlopen(answer.data[0].url, timeout=30) as file:
+            check("its media type", file.headers["Content-Type"] == f"image/{name}")
+            checked(f"a URL in {name}", file.read(), kind)
+    for compression in (0, 60, 100):
+        answer = client.images.generate(
+            model="fast", prompt="a red fox", output_format="jpeg", output_compression=compression
+        )
+        sizes.append(len(answer.data[0].b64_json))
+    check(f"smaller files: {sizes}", sizes[0] < sizes[1] < sizes[2])
+    image = ("in.png", png(16, 16), "image/png")
+    answer = client.images.edit(model="fast", prompt="blue", image=image, output_format="webp", output_compression=50)
+    checked("an edit in webp", base64.b64decode(answer.data[0].b64_json), "WEBP")
+    try:
+        client.images.generate(model="fast", prompt="a red fox", output_compression=50)
+        check("a compression of PNG is refused", False)
+    except openai.BadRequestError as error:
+        check("a compression of PNG is refused", error.code == "invalid_png_output_compression")
+
+
+def openai_streams() -> None:
+    client = openai.OpenAI(base_url=f"{URL}/v1", api_key=KEY)
+
+    def checked(events: list, kind: type) -> None:
+        check(f"one event: {len(events)}", len(events) == 1 and type(events[0]) is kind)
+        event = events[0]
+        strict = kind.model_validate(event.model_dump(), strict=True)
+        check("its members", None not in (strict.created_at, strict.usage.total_tokens, strict.quality))
+        check("its options", (event.background, event.output_format, event.size) == ("opaque", "jpeg", "1024x1024"))
+        check("its image", Image.open(BytesIO(base64.b64decode(event.b64_json))).format == "JPEG")
+
+    options = {"model": "fast", "output_format": "jpeg", "stream": True, "partial_images": 2}
+    stream = client.images.generate(prompt="a red fox", **options)
+    checked(list(stream), openai.types.ImageGenCompletedEvent)
+    image = ("in.png", png(16, 16), "image/png")
+    checked(list(client.images.edit(prompt="make it blue", image=image, **options)), openai.types.ImageEditCompletedEvent)
+    try:
+        list(client.images.generate(prompt="a red fox", n=2, **options))
+        check("several images are refused", False)
+    except openai.BadRequestError as error:
+        check("several images are refused", error.param == "n")
+
+    async def asynchronous() -> list:
+        async with openai.AsyncOpenAI(base_url=f"{URL}/v1", api_key=KEY) as client:
+            return [event async for event in await client.images.generate(prompt="a red fox", **options)]
+
+    checked(asyncio.run(asynchronous()), openai.types.ImageGenCompletedEvent)
+
+
 def image_at_a_url() -> None:
     client = openai.OpenAI(base_url=f"{URL}/v1", api_key=KEY)
     made = client.images.generate(model="pro", prompt="a red fox", size="1536x1024", response_format="url")
@@ -207,6 +277,14 @@ def frail() -> None:
     images = [chunk for chunk in chunks if chunk.candidates and chunk.parts]
     check("a slow stream is kept alive", len(chunks) > 1)
     check("its image", len(images) == 1 and opened(images[0]).size == (64, 64))
+    events = list(of_openai.images.generate(model="fast", prompt="slow", stream=True))
+    check("a slow stream of OpenAI's", [it.type for it in events] == ["image_generation.completed"])
+    try:
+        list(of_openai.images.generate(model="fast", prompt="slow garbage", stream=True))
+        check("an error in a stream is raised", False)
+    except openai.APIError as error:
+        said = f"{type(error).__name__}: {error}"
+        check(f"an error in a stream is raised: {said}", type(error) is openai.APIError and error.type == "server_error")
 
 
 def refusals_of_openai() -> None:
@@ -285,6 +363,12 @@ def batches() -> None:
     others = [submitted(file, metadata={"number": str(number)}).id for number in range(3)]
     check("batches are listed", [it.id for it in client.batches.list(limit=2)][:3] == others[::-1])
     check("all are there", len([*client.batches.list(limit=1)]) == 4)
+    jpegs = ended(submitted(uploaded([line(it, output_format="jpeg", output_compression=70) for it in names])))
+    bodies = [json.loads(it)["response"]["body"] for it in client.files.content(jpegs.output_file_id).text.splitlines()]
+    check("a batch in JPEG", [it["output_format"] for it in bodies] == ["jpeg"] * 5)
+    opened = [Image.open(BytesIO(base64.b64decode(it["data"][0]["b64_json"]))).format for it in bodies]
+    check("their files", opened == ["JPEG"] * 5)
+    client.files.delete(jpegs.input_file_id)
     faulty = ended(submitted(uploaded([line("good"), line("bad", n=2), line("good")])))
     faults = [(it.line, it.code, it.param) for it in faulty.errors.data]
     expected = [(2, "invalid_value", "body.n"), (3, "duplicate_custom_id", "custom_id")]
@@ -310,7 +394,7 @@ def batches() -> None:
         check("an ended batch stays as it is", True)
 
 
-for part in (gemini_images, streams, models, refusals, images, image_at_a_url, refusals_of_openai, batches, frail):
+for part in (gemini_images, streams, models, refusals, images, formats, openai_streams, image_at_a_url, refusals_of_openai, batches, frail):
     part()
 print(f"{passed} passed, {len(failed)} failed (google-genai {genai.__version__}, openai {openai.__version__})")
 sys.exit(1 if failed else 0)

@@ -1,9 +1,10 @@
 //! Encodes pixels with their orientation applied, row by row if the format allows it.
 
+use super::exif_block;
 use super::pixels::{Image8, Pixels, Rect};
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::webp::WebPEncoder;
-use image::{ExtendedColorType, GenericImageView, Pixel as _, Rgb};
+use image::{ExtendedColorType, GenericImageView, ImageEncoder as _, ImageError, Rgb, Rgba};
 use png::{BitDepth, ColorType, Compression, Filter};
 use std::io::Write as _;
 
@@ -18,8 +19,8 @@ impl From<png::EncodingError> for EncodeError {
     }
 }
 
-impl From<image::ImageError> for EncodeError {
-    fn from(error: image::ImageError) -> Self {
+impl From<ImageError> for EncodeError {
+    fn from(error: ImageError) -> Self {
         Self(error.to_string())
     }
 }
@@ -60,21 +61,34 @@ pub fn png(pixels: &Pixels, part: Rect, effort: PngEffort) -> Result<Vec<u8>, En
     Ok(bytes)
 }
 
-/// Encodes a part of an image as JPEG. Transparent pixels show their colour.
+/// Encodes a part of an image as JPEG, on white. The quality is from 0 to 100. `software` is the program that the file names as
+/// its maker, in ASCII.
 ///
 /// # Errors
 /// See [`EncodeError`].
-pub fn jpeg(pixels: &Pixels, part: Rect, quality: u8) -> Result<Vec<u8>, EncodeError> {
+pub fn jpeg(
+    pixels: &Pixels,
+    part: Rect,
+    quality: u8,
+    software: Option<&str>,
+) -> Result<Vec<u8>, EncodeError> {
     let mut bytes = Vec::new();
-    JpegEncoder::new_with_quality(&mut bytes, quality).encode_image(&Opaque { pixels, part })?;
+    let mut encoder = JpegEncoder::new_with_quality(&mut bytes, quality.clamp(1, 100));
+    if let Some(program) = software {
+        let exif = exif_block::software(program);
+        encoder
+            .set_exif_metadata(exif)
+            .map_err(ImageError::Unsupported)?;
+    }
+    encoder.encode_image(&OnWhite { pixels, part })?;
     Ok(bytes)
 }
 
-/// Encodes a part of an image as lossless WebP.
+/// Encodes a part of an image as lossless WebP. `software` is the program that the file names as its maker, in ASCII.
 ///
 /// # Errors
 /// See [`EncodeError`].
-pub fn webp(pixels: &Pixels, part: Rect) -> Result<Vec<u8>, EncodeError> {
+pub fn webp(pixels: &Pixels, part: Rect, software: Option<&str>) -> Result<Vec<u8>, EncodeError> {
     let mut upright = Vec::new();
     each_row(pixels, part, |row| {
         upright.extend_from_slice(row);
@@ -85,7 +99,14 @@ pub fn webp(pixels: &Pixels, part: Rect) -> Result<Vec<u8>, EncodeError> {
         false => ExtendedColorType::Rgb8,
     };
     let mut bytes = Vec::new();
-    WebPEncoder::new_lossless(&mut bytes).encode(&upright, part.width, part.height, colour)?;
+    let mut encoder = WebPEncoder::new_lossless(&mut bytes);
+    if let Some(program) = software {
+        let exif = exif_block::software(program);
+        encoder
+            .set_exif_metadata(exif)
+            .map_err(ImageError::Unsupported)?;
+    }
+    encoder.encode(&upright, part.width, part.height, colour)?;
     Ok(bytes)
 }
 
@@ -110,13 +131,13 @@ pub(crate) fn each_row<E>(
     Ok(())
 }
 
-/// A part of the upright image, without its alpha channel.
-struct Opaque<'a> {
+/// A part of the upright image, on white.
+struct OnWhite<'a> {
     pixels: &'a Pixels,
     part: Rect,
 }
 
-impl GenericImageView for Opaque<'_> {
+impl GenericImageView for OnWhite<'_> {
     type Pixel = Rgb<u8>;
 
     fn dimensions(&self) -> (u32, u32) {
@@ -127,9 +148,15 @@ impl GenericImageView for Opaque<'_> {
         let (x, y) = self.pixels.stored(self.part.x + x, self.part.y + y);
         match self.pixels.image() {
             Image8::Rgb(image) => *image.get_pixel(x, y),
-            Image8::Rgba(image) => image.get_pixel(x, y).to_rgb(),
+            Image8::Rgba(image) => on_white(*image.get_pixel(x, y)),
         }
     }
+}
+
+fn on_white(Rgba([red, green, blue, alpha]): Rgba<u8>) -> Rgb<u8> {
+    let alpha = u32::from(alpha);
+    let blend = |colour: u8| ((u32::from(colour) * alpha + 255 * (255 - alpha) + 127) / 255) as u8;
+    Rgb([red, green, blue].map(blend))
 }
 
 #[cfg(test)]
@@ -137,6 +164,7 @@ mod tests {
     use super::*;
     use image::metadata::Orientation;
     use image::{DynamicImage, RgbImage, RgbaImage};
+    use std::io::Cursor;
 
     #[test]
     fn a_part_is_written_upright_in_every_format() {
@@ -154,12 +182,12 @@ mod tests {
         for bytes in [
             png(&pixels, part, PngEffort::Fast),
             png(&pixels, part, PngEffort::Balanced),
-            webp(&pixels, part),
+            webp(&pixels, part, None),
         ] {
             let read = image::load_from_memory(&bytes.expect("written")).expect("an image");
             assert_eq!(read.into_rgb8(), wanted);
         }
-        let jpeg = image::load_from_memory(&jpeg(&pixels, part, 95).expect("written"));
+        let jpeg = image::load_from_memory(&jpeg(&pixels, part, 95, None).expect("written"));
         let jpeg = jpeg.expect("an image").into_rgb8();
         assert_eq!(jpeg.dimensions(), wanted.dimensions());
         let far = jpeg
@@ -171,14 +199,62 @@ mod tests {
 
     #[test]
     fn transparency_is_preserved_if_the_format_supports_it() {
-        let pixels =
-            Pixels::upright(RgbaImage::from_pixel(4, 3, image::Rgba([9, 8, 7, 60])).into());
+        let pixels = Pixels::upright(RgbaImage::from_pixel(4, 3, Rgba([9, 8, 7, 60])).into());
         for bytes in [
             png(&pixels, pixels.whole(), PngEffort::Fast),
-            webp(&pixels, pixels.whole()),
+            webp(&pixels, pixels.whole(), None),
         ] {
             let read = image::load_from_memory(&bytes.expect("written")).expect("an image");
             assert_eq!(read.into_rgba8().get_pixel(3, 2).0, [9, 8, 7, 60]);
+        }
+    }
+
+    #[test]
+    fn a_jpeg_shows_transparent_pixels_on_white() {
+        for (alpha, wanted) in [
+            (0, [255, 255, 255]),
+            (255, [200, 0, 0]),
+            (51, [244, 204, 204]),
+        ] {
+            let pixel = Rgba([200, 0, 0, alpha]);
+            let pixels = Pixels::upright(RgbaImage::from_pixel(16, 16, pixel).into());
+            let bytes = jpeg(&pixels, pixels.whole(), 100, None).expect("written");
+            let read = image::load_from_memory(&bytes).expect("an image");
+            let read = read.into_rgb8().get_pixel(8, 8).0;
+            let far = read.iter().zip(wanted).any(|(a, b)| a.abs_diff(b) > 2);
+            assert!(!far, "{alpha}: {read:?}");
+        }
+    }
+
+    #[test]
+    fn the_quality_of_a_jpeg_determines_its_size() {
+        let image = RgbImage::from_fn(64, 64, |x, y| Rgb([(x * y) as u8, (x ^ y) as u8, 7]));
+        let pixels = Pixels::upright(image.into());
+        let size = |quality| {
+            let bytes = jpeg(&pixels, pixels.whole(), quality, None).expect("written");
+            image::load_from_memory(&bytes).expect("an image");
+            bytes.len()
+        };
+        let sizes = [0, 30, 80, 100].map(size);
+        assert!(sizes.is_sorted() && sizes[0] < sizes[3], "{sizes:?}");
+        assert_eq!(size(255), size(100));
+    }
+
+    #[test]
+    fn a_file_names_its_program() {
+        let pixels = Pixels::upright(RgbImage::new(16, 16).into());
+        let program = Some("a program, version 1");
+        for bytes in [
+            jpeg(&pixels, pixels.whole(), 90, program),
+            webp(&pixels, pixels.whole(), program),
+        ] {
+            let bytes = bytes.expect("written");
+            image::load_from_memory(&bytes).expect("an image");
+            let exif = ::exif::Reader::new().read_from_container(&mut Cursor::new(bytes));
+            let exif = exif.expect("an Exif block");
+            let field = exif.get_field(::exif::Tag::Software, ::exif::In::PRIMARY);
+            let value = field.expect("the field").display_value().to_string();
+            assert_eq!(value, "\"a program, version 1\"");
         }
     }
 }

@@ -119,7 +119,7 @@ fn encode(pixels: &Pixels, accepts: Accepts) -> Result<FittedImage, Unfit> {
 
 fn encode_as(pixels: &Pixels, kind: ImageKind) -> Result<Vec<u8>, EncodeError> {
     match kind {
-        ImageKind::Jpeg => encoding::jpeg(pixels, pixels.whole(), JPEG_QUALITY),
+        ImageKind::Jpeg => encoding::jpeg(pixels, pixels.whole(), JPEG_QUALITY, None),
         _ => encoding::png(pixels, pixels.whole(), PngEffort::Balanced),
     }
 }

@@ -6,6 +6,7 @@
 pub mod decode_permits;
 pub mod decoding;
 pub mod encoding;
+mod exif_block;
 pub mod fit;
 pub mod image_header;
 pub mod jpeg_segments;

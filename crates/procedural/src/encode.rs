@@ -8,7 +8,8 @@ use super::error::DrawError;
 
 /// The keyword of the chunk that names the generator.
 const SOFTWARE: &str = "Software";
-const MAKER: &str = "Tintype built-in procedural generator. Drawn by fixed rules from the words of the prompt; no AI model was used.";
+/// What an image says about its maker, in ASCII.
+pub const MAKER: &str = "Tintype built-in procedural generator. Drawn by fixed rules from the words of the prompt; no AI model was used.";
 /// The image contains at most this much of the prompt.
 const PROMPT_CHARS: usize = 2_000;
 

@@ -27,6 +27,7 @@ mod swatches;
 #[cfg(test)]
 mod tests;
 
+pub use encode::MAKER;
 pub use error::{DrawError, MAX_PIXELS, MAX_SIDE};
 
 use image::RgbImage;

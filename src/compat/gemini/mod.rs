@@ -18,6 +18,7 @@ use super::job_waiter::{JobWaiter, mark_answered};
 use super::models;
 use super::preflight;
 use super::refusal::Refusal;
+use super::response_head::response_head;
 use super::submission::{self, Call};
 use super::usage::PromptTokens;
 use crate::application::load_shedding;
@@ -164,7 +165,7 @@ async fn respond_unary(
     let parts = context
         .final_parts(&mut waiter, outcome, context.with_text)
         .await?;
-    let mut response = response::response_head(&waiter);
+    let mut response = response_head(waiter.replayed);
     Ok(response
         .content_type("application/json; charset=UTF-8")
         .body(base64_body::sized_body(parts, mark_answered(vec![waiter]))))

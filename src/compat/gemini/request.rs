@@ -66,6 +66,7 @@ pub fn generation_request(
         callback_url: None,
         metadata: None,
         origin: Origin::Synchronous,
+        output: None,
         images: 1,
         cancel_after: None,
         idempotency_key,

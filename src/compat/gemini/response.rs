@@ -6,9 +6,6 @@ use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
 use crate::compat::refusal::Refusal;
 use crate::compat::usage::{self, PromptTokens};
 use crate::objects::media_type;
-use crate::web::idempotency_key;
-use actix_web::http::header;
-use actix_web::{HttpResponse, HttpResponseBuilder};
 use serde_json::{Value, json};
 use tintype_storage::domain::job::ResultImage;
 use tintype_storage::domain::tier::{Resolution, Tier};
@@ -26,15 +23,6 @@ pub struct ResponseContext {
     pub resolution: Resolution,
     pub prompt: PromptTokens,
     pub with_text: bool,
-}
-
-pub fn response_head(waiter: &JobWaiter) -> HttpResponseBuilder {
-    let mut response_head = HttpResponse::Ok();
-    response_head.insert_header((header::CACHE_CONTROL, "no-store"));
-    if waiter.replayed {
-        response_head.insert_header(idempotency_key::REPLAYED);
-    }
-    response_head
 }
 
 impl ResponseContext {

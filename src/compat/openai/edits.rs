@@ -3,6 +3,7 @@
 use super::multipart;
 use super::response;
 use super::sdk_attempt;
+use super::stream::{self, Completed, Events};
 use crate::application::load_shedding;
 use crate::application::payer::Payer;
 use crate::compat::auth;
@@ -75,6 +76,15 @@ async fn respond(
     };
     let waiter = call.submit(generation_request).await?;
     request_log::note_job(request, waiter.job);
+    if options.stream {
+        let events = Events {
+            state: state.clone(),
+            completed: Completed::Edit,
+            options,
+            inputs,
+        };
+        return stream::respond(events, waiter, deadline).await;
+    }
     response::wait_and_respond(vec![waiter], &options, inputs, deadline, &state.core).await
 }
 

@@ -3,6 +3,7 @@
 use super::options::{Options, RawOptions};
 use super::response;
 use super::sdk_attempt;
+use super::stream::{self, Completed, Events};
 use crate::application::generation_request::GenerationRequest;
 use crate::application::load_shedding;
 use crate::application::submit_generation::check_images;
@@ -56,9 +57,20 @@ async fn respond(
     let body = body::read_json(request, payload, &state.settings).await?;
     load_shedding::check(&state.generations, caller.account()).await?;
     let options = RawOptions::of_json(&body)?.read(caller, &state.settings)?;
-    let waiters = submit_all(call, &options, key.as_deref()).await?;
+    let mut waiters = submit_all(call, &options, key.as_deref()).await?;
     if let Some(waiter) = waiters.first() {
         request_log::note_job(request, waiter.job);
+    }
+    if options.stream
+        && let Some(waiter) = waiters.pop()
+    {
+        let events = Events {
+            state: state.clone(),
+            completed: Completed::Generation,
+            options,
+            inputs: 0,
+        };
+        return stream::respond(events, waiter, call.deadline).await;
     }
     response::wait_and_respond(waiters, &options, 0, call.deadline, &state.core).await
 }

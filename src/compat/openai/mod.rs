@@ -14,4 +14,5 @@ mod options;
 mod response;
 mod sdk_attempt;
 mod size;
+mod stream;
 pub mod unknown_paths;

@@ -13,21 +13,30 @@ use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::catalog::Offer;
 use tintype_storage::domain::job::Origin;
 use tintype_storage::domain::json::Json;
+use tintype_storage::domain::output_format::OutputFormat;
 
 /// Maximum `n`.
 const MAX_IMAGES: usize = 10;
 /// Other options are ignored.
-const KNOWN_OPTIONS: [&str; 9] = [
+const KNOWN_OPTIONS: [&str; 11] = [
     "model",
     "prompt",
     "n",
     "size",
     "response_format",
     "output_format",
+    "output_compression",
+    "quality",
     "background",
     "stream",
     "partial_images",
 ];
+/// The values of `quality` that a response may contain.
+const QUALITIES: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
+/// Maximum `partial_images`.
+const MAX_PARTIAL_IMAGES: u8 = 3;
+/// `output_compression` without compression, the default.
+const NO_COMPRESSION: u8 = 100;
 const STRING_OPTIONS: [&str; 2] = ["model", "prompt"];
 
 /// Unparsed options by name.
@@ -45,6 +54,12 @@ pub struct Options {
     pub ratio: Option<AspectRatio>,
     /// Respond with a URL instead of the image data.
     pub as_url: bool,
+    /// `None`: the file as the backend returns it.
+    pub output: Option<OutputFormat>,
+    /// Respond with server-sent events.
+    pub stream: bool,
+    /// The responses repeat it. Images do not depend on it.
+    pub quality: Option<&'static str>,
 }
 
 impl Options {
@@ -62,6 +77,7 @@ impl Options {
             callback_url: None,
             metadata: None,
             origin: Origin::Synchronous,
+            output: self.output,
             images: self.count,
             cancel_after: None,
             idempotency_key,
@@ -132,8 +148,8 @@ impl RawOptions {
         }
     }
 
-    /// Ignores options that only tune the generation (`quality`, `moderation`, `user`, and what the SDKs add). Refuses unsupported
-    /// options that would change the response.
+    /// Ignores options that only tune the generation (`moderation`, `user`, and what the SDKs add). Refuses unsupported options that
+    /// would change the response.
     ///
     /// # Errors
     /// The model does not exist, the key may not use it, or an option is invalid.
@@ -142,27 +158,18 @@ impl RawOptions {
         let tier = models::tier_of(&settings.config.tiers, model)
             .ok_or_else(|| models::unknown_to_openai(model))?;
         submission::check_scope(caller, tier, model)?;
-        self.only("stream", &["false"], "stream is not supported; omit it")?;
-        self.only(
-            "partial_images",
-            &["0"],
-            "partial_images is not supported; omit it",
-        )?;
         self.only(
             "background",
             &["auto", "opaque"],
             "background must be `auto` or `opaque`; transparent images are not supported",
         )?;
         self.only(
-            "output_format",
-            &["png"],
-            "output_format must be `png`; other formats are not supported",
-        )?;
-        self.only(
             "response_format",
             &["b64_json", "url"],
             "response_format must be `b64_json` or `url`",
         )?;
+        let output = self.output()?;
+        let stream = self.stream()?;
         let (ratio, offer) = match self.get("size") {
             None | Some("auto") => (None, settings.catalog.default_offer(tier)),
             Some(text) => {
@@ -187,6 +194,66 @@ impl RawOptions {
             count: self.count()?,
             ratio,
             as_url: self.get("response_format") == Some("url"),
+            output,
+            stream,
+            quality: self.quality(),
+        })
+    }
+
+    fn output(&self) -> Result<Option<OutputFormat>, Refusal> {
+        let compression = self.whole_number("output_compression", NO_COMPRESSION)?;
+        let compression = compression.unwrap_or(NO_COMPRESSION);
+        match self.get("output_format") {
+            None | Some("png") if compression < NO_COMPRESSION => Err(Refusal {
+                kind: Kind::PngCompression,
+                ..Refusal::field(
+                    "output_compression",
+                    "must be 100 for PNG, which is lossless; set output_format to `jpeg` for a smaller file",
+                )
+            }),
+            None => Ok(None),
+            Some("png") => Ok(Some(OutputFormat::Png)),
+            Some("jpeg") => Ok(Some(OutputFormat::Jpeg {
+                quality: compression,
+            })),
+            // The encoder is lossless, so the compression has no effect.
+            Some("webp") => Ok(Some(OutputFormat::WebP)),
+            Some(_) => Err(Refusal::field(
+                "output_format",
+                "must be `png`, `jpeg` or `webp`",
+            )),
+        }
+    }
+
+    /// Checks `partial_images` too: streams contain no partial images, and OpenAI may send fewer than requested.
+    fn stream(&self) -> Result<bool, Refusal> {
+        self.only("stream", &["true", "false"], "stream must be true or false")?;
+        self.whole_number("partial_images", MAX_PARTIAL_IMAGES)?;
+        let stream = self.get("stream") == Some("true");
+        if stream && self.count()? > 1 {
+            let message = "must be 1 with `stream`; send one request for each image";
+            return Err(Refusal::field("n", message));
+        }
+        if stream && self.get("response_format") == Some("url") {
+            let message = "must be `b64_json` with `stream`, whose events contain no URL";
+            return Err(Refusal::field("response_format", message));
+        }
+        Ok(stream)
+    }
+
+    fn quality(&self) -> Option<&'static str> {
+        let quality = self.get("quality")?;
+        QUALITIES.into_iter().find(|it| *it == quality)
+    }
+
+    fn whole_number(&self, name: &str, max: u8) -> Result<Option<u8>, Refusal> {
+        let Some(text) = self.get(name) else {
+            return Ok(None);
+        };
+        let number = text.parse().ok().filter(|number| *number <= max);
+        number.map(Some).ok_or_else(|| {
+            let message = format!("must be a whole number from 0 to {max}");
+            Refusal::field(name, message)
         })
     }
 

@@ -5,13 +5,12 @@ use crate::application::core::Core;
 use crate::compat::base64_body::{self, Part, StoredImage};
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome, mark_answered};
 use crate::compat::refusal::{Kind, Refusal};
+use crate::compat::response_head::response_head;
 use crate::compat::usage::{self, PromptTokens};
 use crate::objects::media_type;
-use crate::web::idempotency_key;
 use actix_web::HttpResponse;
-use actix_web::http::header;
 use futures_util::future::join_all;
-use serde_json::json;
+use serde_json::{Value, json};
 use tintype_storage::domain::job::ResultImage;
 use tokio::time::Instant;
 
@@ -45,21 +44,23 @@ pub async fn wait_and_respond(
     if let (true, Some(refusal)) = (images.images.is_empty(), first_refusal) {
         return Err(refusal);
     }
-    let mut response = HttpResponse::Ok();
-    response.insert_header((header::CACHE_CONTROL, "no-store"));
-    if is_replay {
-        response.insert_header(idempotency_key::REPLAYED);
-    }
     let created = core.now().millis() / 1_000;
     let head = Part::Text(head(&images, options, inputs, created));
     let end = Part::Text("]}".into());
     let parts = [head].into_iter().chain(images.entries).chain([end]);
-    Ok(response
+    Ok(response_head(is_replay)
         .content_type("application/json")
         .body(base64_body::sized_body(
             parts.collect(),
             mark_answered(images.waiters),
         )))
+}
+
+/// The `usage` of a call.
+pub fn usage_of(options: &Options, inputs: usize, images: usize) -> Value {
+    let prompt = PromptTokens::estimate(&options.prompt, inputs);
+    let each = usage::image_tokens(options.offer.tier(), options.offer.resolution());
+    prompt.openai_usage(each * images as u64)
 }
 
 #[derive(Default)]
@@ -125,10 +126,7 @@ pub fn base64_entry(image: StoredImage) -> Vec<Part> {
 
 /// The response up to the images.
 fn head(images: &ResponseImages, options: &Options, inputs: usize, created: i64) -> String {
-    let prompt = PromptTokens::estimate(&options.prompt, inputs);
-    let output = usage::image_tokens(options.offer.tier(), options.offer.resolution())
-        * images.images.len() as u64;
-    let usage = prompt.openai_usage(output);
+    let usage = usage_of(options, inputs, images.images.len());
     let (size, format) = images.images.first().map_or_else(
         || (String::new(), "png"),
         |image| (usage::size(image), format_of(image)),
@@ -137,8 +135,12 @@ fn head(images: &ResponseImages, options: &Options, inputs: usize, created: i64)
         true => String::new(),
         false => format!(r#","pending_jobs":{}"#, json!(images.pending)),
     };
+    let quality = match options.quality {
+        Some(quality) => format!(r#","quality":"{quality}""#),
+        None => String::new(),
+    };
     format!(
-        r#"{{"created":{created},"background":"opaque","output_format":"{format}","size":"{size}","usage":{usage}{pending},"data":["#
+        r#"{{"created":{created},"background":"opaque","output_format":"{format}"{quality},"size":"{size}","usage":{usage}{pending},"data":["#
     )
 }
 

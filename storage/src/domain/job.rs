@@ -5,6 +5,7 @@ use super::aspect_ratio::{AspectChoice, AspectRatio};
 use super::batch_member::{BatchMember, InputUrls};
 use super::enum_words::words;
 use super::ids::{AccountId, JobId, KeyId};
+use super::output_format::OutputFormat;
 use super::tier::{Mode, Resolution, Tier};
 use super::time::Timestamp;
 use super::webhook::WebhookId;
@@ -43,6 +44,10 @@ pub struct Job {
     pub price: Amount,
     pub created_at: Timestamp,
     pub state: JobState,
+    /// The file format that the caller asks for; `None`: the file as the backend returned it. It is the last field, and absent from the
+    /// record of a job without it: such a record has the format from before this field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<OutputFormat>,
 }
 
 impl Job {

@@ -27,6 +27,7 @@ pub mod ledger;
 pub mod lock;
 pub mod node;
 pub mod operator_event;
+pub mod output_format;
 pub mod pause;
 pub mod payload;
 pub mod person;

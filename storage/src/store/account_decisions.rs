@@ -154,6 +154,7 @@ impl Decisions<'_> {
             price: new.price,
             created_at: now,
             state: JobState::Queued,
+            output: new.output,
         };
         self.next.account.balances = balances;
         if let Some(after) = new.cancel_after {

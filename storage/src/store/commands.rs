@@ -12,6 +12,7 @@ use crate::domain::file_batch::FileBatchTerms;
 use crate::domain::ids::{BatchId, JobId, KeyId};
 use crate::domain::job::{Callback, InputImage, Origin, PromptRef, TransitionError};
 use crate::domain::ledger::LedgerError;
+use crate::domain::output_format::OutputFormat;
 use crate::domain::pause::ActivePause;
 use crate::domain::request::Fingerprint;
 use crate::domain::spending::LimitReached;
@@ -88,6 +89,8 @@ pub struct NewJob {
     /// The object store holds these images already.
     pub inputs: Vec<InputImage>,
     pub price: Amount,
+    /// The file format that the caller asks for.
+    pub output: Option<OutputFormat>,
     /// The job fails if it is still queued after this time.
     pub cancel_after: Option<Duration>,
     pub idempotency: Option<IdempotencyUse>,
@@ -128,6 +131,8 @@ pub struct NewBatchJob {
     pub resolution: Resolution,
     pub prompt: PromptRef,
     pub price: Amount,
+    /// The file format that the caller asks for.
+    pub output: Option<OutputFormat>,
     /// The job's run fetches these images.
     pub input_urls: InputUrls,
 }

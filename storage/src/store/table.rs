@@ -19,6 +19,7 @@ pub struct Table<K, R: 'static> {
     prefix: &'static [u8],
     name: &'static str,
     earlier: Earlier<R>,
+    version_of: Option<fn(&R) -> u8>,
     fits: fn(&K, &R) -> bool,
     is_exported: bool,
 }
@@ -46,6 +47,7 @@ impl<K, R: 'static> Table<K, R> {
             prefix,
             name,
             earlier: &[],
+            version_of: None,
             fits: |_, _| true,
             is_exported: true,
         }
@@ -69,6 +71,14 @@ impl<K, R: 'static> Table<K, R> {
     pub(super) const fn earlier(self, earlier: Earlier<R>) -> Self {
         Self { earlier, ..self }
     }
+
+    /// Sets the version in which a record is stored. Without it, this is the current version.
+    pub(super) const fn stored_as(self, version_of: fn(&R) -> u8) -> Self {
+        Self {
+            version_of: Some(version_of),
+            ..self
+        }
+    }
 }
 
 impl<K: TableKey, R: Record> Table<K, R> {
@@ -78,7 +88,11 @@ impl<K: TableKey, R: Record> Table<K, R> {
     }
 
     pub fn encode(&self, record: &R) -> Value {
-        codec::encode(codec::version(self.earlier), record)
+        let version = match self.version_of {
+            Some(version_of) => version_of(record),
+            None => codec::version(self.earlier),
+        };
+        codec::encode(version, record)
     }
 
     /// # Errors

@@ -1,7 +1,8 @@
 //! All tables, one line each: key, record, prefix of the stored keys, name in exports.
 //!
-//! `earlier` lists the readers of older formats of a record. No release has written one yet.
+//! `earlier` lists the readers of older formats of a record. `stored_as` chooses between them and the current one for each record.
 
+use super::codec::{self, Earlier};
 use super::records::{
     DailyUsageKey, DueDelivery, Generation, IdempotencyKey, IdempotencyRecord, Mark, PersonRef,
 };
@@ -43,11 +44,21 @@ macro_rules! tables {
     };
 }
 
+const EARLIER_JOBS: Earlier<Job> = &[(1, codec::without_last_field)];
+
+/// A job without an output format has the format from before that field, so that older nodes and an older program read it.
+fn job_version(job: &Job) -> u8 {
+    match job.output {
+        None => 1,
+        Some(_) => 2,
+    }
+}
+
 tables! {
     ACCOUNTS: AccountId => Account = b"a" "account" .fits(|id, it| it.id == *id) .earlier(&[]);
     /// Jobs that are not terminal. The key contains the account, so another account's job is not found.
-    LIVE_JOBS: (AccountId, JobId) => Job = b"l" "live_job" .fits(|key, it| (it.account, it.id) == *key);
-    ENDED_JOBS: (AccountId, JobId) => Job = b"e" "ended_job" .fits(|key, it| (it.account, it.id) == *key);
+    LIVE_JOBS: (AccountId, JobId) => Job = b"l" "live_job" .fits(|key, it| (it.account, it.id) == *key) .earlier(EARLIER_JOBS) .stored_as(job_version);
+    ENDED_JOBS: (AccountId, JobId) => Job = b"e" "ended_job" .fits(|key, it| (it.account, it.id) == *key) .earlier(EARLIER_JOBS) .stored_as(job_version);
     LEDGER: (AccountId, TransactionId) => LedgerEntry = b"t" "ledger_entry" .fits(|key, it| it.id == key.1);
     IDEMPOTENCY: IdempotencyKey => IdempotencyRecord = b"i" "idempotency_key" .fits(|key, it| it.expires_at == key.expires_at);
     /// The lookup of authentication.

@@ -33,6 +33,7 @@ pub fn new_job(key: KeyId, price: Amount) -> NewJob {
         origin: Origin::Native,
         inputs: Vec::new(),
         price,
+        output: None,
         cancel_after: None,
         idempotency: None,
     }
@@ -49,6 +50,7 @@ pub fn batch_request(price: Amount) -> NewBatchJob {
         resolution: Resolution::K1,
         prompt: prompt("a fox"),
         price,
+        output: None,
         input_urls: InputUrls::Inline(Vec::new()),
     }
 }
@@ -71,5 +73,6 @@ pub fn job(state: JobState) -> Job {
         price: "0.039".parse().expect("an amount"),
         created_at: Timestamp::from_millis(0),
         state,
+        output: None,
     }
 }

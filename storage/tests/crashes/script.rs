@@ -150,6 +150,7 @@ impl ScenarioPlayer<'_> {
             resolution: job.resolution,
             prompt: job.prompt,
             price: job.price,
+            output: job.output,
             input_urls: InputUrls::Inline(vec!["https://images.example/1".into()]),
         });
         let new = NewBatch {

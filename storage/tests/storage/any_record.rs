@@ -17,6 +17,7 @@ use tintype_storage::domain::job::{
     Callback, FailureKind, InputImage, Job, JobState, Origin, PromptRef, PromptText, ResultImage,
 };
 use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
+use tintype_storage::domain::output_format::OutputFormat;
 use tintype_storage::domain::pause::{Pause, PauseReasons};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::spending::Spending;
@@ -136,6 +137,14 @@ fn origins() -> impl Strategy<Value = Origin> {
     prop_oneof![Just(Origin::Native), Just(Origin::Synchronous), member]
 }
 
+fn output_formats() -> impl Strategy<Value = OutputFormat> {
+    prop_oneof![
+        Just(OutputFormat::Png),
+        (0..=100u8).prop_map(|quality| OutputFormat::Jpeg { quality }),
+        Just(OutputFormat::WebP),
+    ]
+}
+
 pub fn jobs() -> impl Strategy<Value = Job> {
     let names = (ids(), ids(), ids(), moments(), amounts());
     let shape = (
@@ -155,25 +164,28 @@ pub fn jobs() -> impl Strategy<Value = Job> {
         shape,
         (briefs(), callback),
         vec(inputs(), 0..15),
-        states(),
+        (states(), option::of(output_formats())),
     )
-        .prop_map(|(names, shape, (prompt, callback), inputs, state)| Job {
-            id: JobId(names.0),
-            account: AccountId(names.1),
-            key: KeyId(names.2),
-            tier: shape.0,
-            mode: shape.1,
-            aspect: shape.2,
-            ratio: shape.3,
-            resolution: shape.4,
-            prompt,
-            callback,
-            origin: shape.5,
-            inputs,
-            price: names.4,
-            created_at: names.3,
-            state,
-        })
+        .prop_map(
+            |(names, shape, (prompt, callback), inputs, (state, output))| Job {
+                id: JobId(names.0),
+                account: AccountId(names.1),
+                key: KeyId(names.2),
+                tier: shape.0,
+                mode: shape.1,
+                aspect: shape.2,
+                ratio: shape.3,
+                resolution: shape.4,
+                prompt,
+                callback,
+                origin: shape.5,
+                inputs,
+                price: names.4,
+                created_at: names.3,
+                state,
+                output,
+            },
+        )
 }
 
 pub fn accounts() -> impl Strategy<Value = Account> {

@@ -18,6 +18,7 @@ use tintype_storage::domain::job::{
 };
 use tintype_storage::domain::ledger::{Balances, LedgerEntry};
 use tintype_storage::domain::operator_event::{Alarms, EventSubject, OperatorEvent};
+use tintype_storage::domain::output_format::OutputFormat;
 use tintype_storage::domain::pause::{Pause, PauseReasons};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::spending::Spending;
@@ -25,10 +26,12 @@ use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::store::tables::{
     ACCOUNTS, ALARMS, API_KEY_LAST_USE, API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID, AUDIT_LOG,
-    BATCH_PROGRESS, DELETED_API_KEYS, IDEMPOTENCY, LEDGER, LIVE_JOBS, OPERATOR_EVENTS, PAUSE,
-    RETIRED_API_KEYS,
+    BATCH_PROGRESS, DELETED_API_KEYS, ENDED_JOBS, IDEMPOTENCY, LEDGER, LIVE_JOBS, OPERATOR_EVENTS,
+    PAUSE, RETIRED_API_KEYS,
 };
-use tintype_storage::store::{IdempotencyRecord, Record, StoreError, Table, TableKey};
+use tintype_storage::store::{
+    AnyTable as _, IdempotencyRecord, Record, StoreError, Table, TableKey,
+};
 
 /// Checks that a record reads back, and that it is corrupt when truncated or extended.
 fn survives<K, R>(table: &Table<K, R>, record: &R) -> Result<(), TestCaseError>
@@ -139,6 +142,7 @@ fn job(tier: Tier, mode: Mode, resolution: Resolution, prompt: PromptRef, state:
         price: amount("0.039"),
         created_at: at(1_000),
         state,
+        output: None,
     }
 }
 
@@ -238,6 +242,32 @@ fn some_key() -> ApiKey {
         created_at: at(1_000),
         text_prefix: "tt_2Wa7".into(),
         max_concurrent: Some(4),
+    }
+}
+
+/// Older nodes and an older program read jobs without an output format.
+#[test]
+fn only_a_job_with_an_output_format_has_the_second_format() {
+    for plain in some_jobs(FailureKind::Refused) {
+        let first = LIVE_JOBS.encode(&plain);
+        assert_eq!(first[0], 1);
+        assert_eq!(LIVE_JOBS.decode(&first).unwrap(), plain);
+        assert!(!LIVE_JOBS.to_json(&first).unwrap().contains("output"));
+        for (output, stored) in [
+            (OutputFormat::Png, &[1, 0][..]),
+            (OutputFormat::Jpeg { quality: 80 }, &[1, 1, 80]),
+            (OutputFormat::WebP, &[1, 2]),
+        ] {
+            let job = Job {
+                output: Some(output),
+                ..plain.clone()
+            };
+            let second = LIVE_JOBS.encode(&job);
+            assert_eq!(second, [&[2], &first[1..], stored].concat());
+            assert_eq!(LIVE_JOBS.decode(&second).unwrap(), job);
+            let line = ENDED_JOBS.to_json(&second).unwrap();
+            assert_eq!(ENDED_JOBS.parse_json(&line).unwrap(), second);
+        }
     }
 }
 

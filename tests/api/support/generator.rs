@@ -13,6 +13,8 @@ pub enum Behaviour {
     #[default]
     Succeed,
     Show(Vec<u8>),
+    /// Returns an image as a remote backend does, so that the server checks it.
+    Send(Vec<u8>),
     /// Returns bytes that are not an image.
     Garbage,
     /// Rejects the request.
@@ -107,6 +109,7 @@ fn outcome(behaviour: Behaviour) -> Result<GeneratedImage, GenerateError> {
     match behaviour {
         Behaviour::Succeed => Ok(GeneratedImage::own(tiny_png())),
         Behaviour::Show(image) => Ok(GeneratedImage::own(image)),
+        Behaviour::Send(image) => Ok(GeneratedImage::foreign(image)),
         Behaviour::Garbage => Ok(GeneratedImage::foreign(b"no image".to_vec())),
         Behaviour::Refuse(why) => Err(GenerateError::Refused(why.into())),
         Behaviour::Block(why) => Err(GenerateError::Blocked(why.into())),

@@ -113,6 +113,10 @@ impl File<'_> {
             let message = "n must be 1 in a batch; write a line for each image";
             return Err(Fault::new(INVALID, message).of("body.n"));
         }
+        if options.stream {
+            let message = "stream must be false in a batch; the results are in a file";
+            return Err(Fault::new(INVALID, message).of("body.stream"));
+        }
         let first = *self.as_urls.get_or_insert(options.as_url);
         if first != options.as_url {
             let message = "response_format must be the same on all lines of a file";

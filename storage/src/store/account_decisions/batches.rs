@@ -218,6 +218,7 @@ fn job_of(batch: &Batch, id: JobId, index: u32, request: &NewBatchJob) -> Job {
         price: request.price,
         created_at: batch.created_at,
         state: JobState::Queued,
+        output: request.output,
     }
 }
 

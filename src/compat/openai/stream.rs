@@ -1,0 +1,104 @@
+//! Responses with `stream`: server-sent events, as the SDKs read them. There are no partial images.
+
+use super::options::Options;
+use super::response::{format_of, usage_of};
+use crate::compat::base64_body::Part;
+use crate::compat::dialect::Dialect;
+use crate::compat::job_stream::{self, StreamFormat};
+use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
+use crate::compat::refusal::{Kind, Refusal};
+use crate::compat::response_head::response_head;
+use crate::compat::state::CompatState;
+use crate::compat::usage;
+use actix_web::HttpResponse;
+use actix_web::web::Data;
+use serde_json::json;
+use tintype_storage::domain::job::ResultImage;
+use tokio::time::Instant;
+
+/// The type of the event with the image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completed {
+    Generation,
+    Edit,
+}
+
+impl Completed {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Generation => "image_generation.completed",
+            Self::Edit => "image_edit.completed",
+        }
+    }
+}
+
+/// What the events contain, besides the image.
+pub struct Events {
+    pub state: Data<CompatState>,
+    pub completed: Completed,
+    pub options: Options,
+    /// The number of input images.
+    pub inputs: usize,
+}
+
+/// # Errors
+/// The job fails before anything has been sent.
+pub async fn respond(
+    events: Events,
+    waiter: JobWaiter,
+    deadline: Instant,
+) -> Result<HttpResponse, Refusal> {
+    let mut response = response_head(waiter.replayed);
+    response.content_type("text/event-stream");
+    let body = job_stream::body(events, waiter, deadline).await?;
+    Ok(response.body(body))
+}
+
+impl StreamFormat for Events {
+    fn keep_alive(&self) -> &'static str {
+        ": keep-alive\n\n"
+    }
+
+    async fn events(
+        &self,
+        waiter: &mut JobWaiter,
+        outcome: WaitOutcome,
+    ) -> Result<Vec<Part>, Refusal> {
+        let image = match outcome {
+            WaitOutcome::Image(image) => image,
+            WaitOutcome::Blocked(reason) => return Err(Refusal::new(Kind::Blocked, reason)),
+        };
+        let stored = waiter.open(&image).await?;
+        Ok(vec![
+            Part::Text(self.head(&image)),
+            Part::Image(Box::new(stored)),
+            Part::Text("\"}\n\n".into()),
+        ])
+    }
+
+    /// The SDKs raise an exception for an event with the member `error`.
+    fn error_event(&self, refusal: &Refusal) -> String {
+        let mut body = Dialect::OpenAi.body(refusal);
+        body["type"] = "error".into();
+        format!("event: error\ndata: {body}\n\n")
+    }
+}
+
+impl Events {
+    /// The event up to the image.
+    fn head(&self, image: &ResultImage) -> String {
+        let word = self.completed.word();
+        let head = json!({
+            "type": word,
+            "created_at": self.state.core.now().seconds(),
+            "background": "opaque",
+            "output_format": format_of(image),
+            "quality": self.options.quality.unwrap_or("auto"),
+            "size": usage::size(image),
+            "usage": usage_of(&self.options, self.inputs, 1),
+        });
+        let head = head.to_string();
+        let members = head.strip_suffix('}').unwrap_or_default();
+        format!("event: {word}\ndata: {members},\"b64_json\":\"")
+    }
+}
