@@ -5,7 +5,7 @@
 use super::native_client::{NativeClient, repeat_advice};
 use super::option_names;
 use super::output::{note, print};
-use super::output_file;
+use super::output_file::OutputFile;
 use super::problem_text::ErrorResponse;
 use super::settings::Settings;
 use super::stop_signal::StopSignals;
@@ -53,7 +53,7 @@ const KEY_LIFETIME: Duration = Duration::from_secs(3_600);
 pub struct Arguments {
     /// Description of the image.
     prompt: String,
-    /// File to save the image to [default: named after the prompt].
+    /// File to save the image to, as PNG, JPEG or WebP by its extension [default: named after the prompt].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Model: fast, quality or pro.
@@ -91,7 +91,7 @@ fn model(word: &str) -> Result<Tier, String> {
 }
 
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let output = output_file::of(arguments.output.as_deref(), &arguments.prompt)?;
+    let output = OutputFile::new(arguments.output.as_deref(), &arguments.prompt)?;
     ensure!(
         arguments.aspect_ratio.as_deref() != Some("auto") || !arguments.input.is_empty(),
         "--aspect-ratio `auto`: it follows the first input image; add one with --input, or give a ratio such as 16:9"
@@ -106,8 +106,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             }
             None => generate_embedded(&arguments).await?,
         };
-        output_file::save(&output, &image)?;
-        print(&format!("{}\n", output.display()))?;
+        let file = output.save(image)?;
+        print(&format!("{}\n", file.display()))?;
         Ok(ExitCode::SUCCESS)
     })
 }

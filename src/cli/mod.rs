@@ -18,6 +18,7 @@ mod deposit;
 mod export;
 mod generate;
 mod http_client;
+mod image_format;
 mod import;
 mod job;
 mod key;

@@ -1,41 +1,56 @@
 //! The file in which `tintype generate` saves its image.
 
-use super::umask;
+use super::{image_format, umask};
 use anyhow::{Context as _, bail};
+use bytes::Bytes;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// File systems limit a name to 255 bytes, including the number and the extension.
 const MAX_STEM_BYTES: usize = 200;
 
-/// The file that the user named, or else an unused one named after the prompt.
-///
-/// # Errors
-/// No file can have this path.
-pub fn of(named: Option<&Path>, prompt: &str) -> anyhow::Result<PathBuf> {
-    let file = match named {
-        Some(file) => file.to_owned(),
-        None => unused_file(&file_stem(prompt)),
-    };
-    check(&file)?;
-    Ok(file)
+pub enum OutputFile {
+    /// The user has named it.
+    Named(PathBuf),
+    /// An unused file with this name, and the extension of the image.
+    AfterPrompt(String),
 }
 
-/// Writes the image. If that fails, writes it to the temporary directory, because the user has paid for it.
-pub fn save(output: &Path, image: &[u8]) -> anyhow::Result<()> {
-    let Err(error) = umask::write_for_user(output, image) else {
-        return Ok(());
-    };
-    let failed = format!("cannot write {}", output.display());
-    let rescued = tempfile::Builder::new()
-        .prefix("tintype-")
-        .suffix(".png")
-        .tempfile()
-        .and_then(|mut file| file.write_all(image).map(|()| file))
-        .and_then(|file| Ok(file.keep()?.1));
-    match rescued {
-        Ok(path) => Err(error).context(format!("{failed}; the image is in {}", path.display())),
-        Err(_) => Err(error).context(failed),
+impl OutputFile {
+    /// # Errors
+    /// No file can have the path that the user has named.
+    pub fn new(named: Option<&Path>, prompt: &str) -> anyhow::Result<Self> {
+        let Some(file) = named else {
+            return Ok(Self::AfterPrompt(file_stem(prompt)));
+        };
+        check(file)?;
+        Ok(Self::Named(file.to_owned()))
+    }
+
+    /// Writes the image, in the format that the file is named after, and returns the path. If that fails, writes it to the temporary
+    /// directory, because the user has paid for it.
+    pub fn save(self, image: Bytes) -> anyhow::Result<PathBuf> {
+        let (file, image) = match self {
+            Self::Named(file) => {
+                let image = image_format::for_file(&file, image);
+                (file, image)
+            }
+            Self::AfterPrompt(stem) => (unused_file(&stem, image_format::extension(&image)), image),
+        };
+        let Err(error) = umask::write_for_user(&file, &image) else {
+            return Ok(file);
+        };
+        let failed = format!("cannot write {}", file.display());
+        let rescued = tempfile::Builder::new()
+            .prefix("tintype-")
+            .suffix(&format!(".{}", image_format::extension(&image)))
+            .tempfile()
+            .and_then(|mut file| file.write_all(&image).map(|()| file))
+            .and_then(|file| Ok(file.keep()?.1));
+        match rescued {
+            Ok(path) => Err(error).context(format!("{failed}; the image is in {}", path.display())),
+            Err(_) => Err(error).context(failed),
+        }
     }
 }
 
@@ -59,11 +74,11 @@ fn check(output: &Path) -> anyhow::Result<()> {
 }
 
 /// The first unused file name, so that an image without --output replaces no file.
-fn unused_file(stem: &str) -> PathBuf {
-    let names = std::iter::once(format!("{stem}.png"))
-        .chain((2..).map(|number| format!("{stem}-{number}.png")));
+fn unused_file(stem: &str, extension: &str) -> PathBuf {
+    let names = std::iter::once(format!("{stem}.{extension}"))
+        .chain((2..).map(|number| format!("{stem}-{number}.{extension}")));
     let unused = names.map(PathBuf::from).find(|path| !path.exists());
-    unused.unwrap_or_else(|| PathBuf::from("image.png"))
+    unused.unwrap_or_else(|| PathBuf::from(format!("image.{extension}")))
 }
 
 /// The first words of a prompt as a file name without extension.
@@ -109,7 +124,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let stem = directory.path().join("fox").display().to_string();
         for expected in ["fox.png", "fox-2.png", "fox-3.png"] {
-            let path = unused_file(&stem);
+            let path = unused_file(&stem, "png");
             assert_eq!(path, directory.path().join(expected));
             std::fs::write(path, b"").unwrap();
         }
