@@ -248,6 +248,7 @@ fn images(c: &mut Criterion) {
             width: side,
             height: side,
             inputs: &[],
+            has_mask: false,
         };
         group.bench_function(name, |b| {
             b.iter(|| tintype_procedural::draw(black_box(&brief)).expect("image"))

@@ -96,6 +96,7 @@ pub fn parse_fields(
             metadata,
             origin: Origin::Native,
             output: None,
+            has_mask: false,
             images: 1,
             cancel_after: None,
             idempotency_key: None,

@@ -21,6 +21,8 @@ pub struct GenerationRequest {
     pub prompt: String,
     /// Empty for text-to-image.
     pub inputs: Vec<Input>,
+    /// The last input image is a mask.
+    pub has_mask: bool,
     /// The registered webhook that receives the job's event.
     pub callback_url: Option<String>,
     /// The caller's object, echoed in responses.
@@ -98,7 +100,7 @@ impl GenerationRequest {
         self.urls().for_each(|url| parts.add(url));
         parts.add(self.callback_url.as_deref().unwrap_or_default());
         parts.add(canonical_metadata(self.metadata.as_ref()));
-        self.add_output(&mut parts);
+        self.add_options(&mut parts);
         let named = parts.finish();
         let mut stored = self.stored_uploads().peekable();
         if stored.peek().is_none() {
@@ -128,14 +130,17 @@ impl GenerationRequest {
         if self.images > 1 {
             parts.add(self.images.to_be_bytes());
         }
-        self.add_output(&mut parts);
+        self.add_options(&mut parts);
         parts.finish()
     }
 
-    /// Adds nothing for a request without an output format, so that its fingerprint is the one from before such requests.
-    fn add_output(&self, parts: &mut Parts) {
+    /// Adds nothing for a request without these options, so that its fingerprint is the one from before such requests.
+    fn add_options(&self, parts: &mut Parts) {
         if let Some(output) = self.output {
             parts.add(format!("output {output}"));
+        }
+        if self.has_mask {
+            parts.add("mask");
         }
     }
 
@@ -202,6 +207,7 @@ mod tests {
             shape: Shape::Fixed(AspectRatio::SQUARE),
             prompt: "a fox".into(),
             inputs: Vec::new(),
+            has_mask: false,
             callback_url: None,
             metadata: Some(Json::parse(r#"{"a":1,"b":2}"#, 32).unwrap()),
             origin: Origin::Native,
@@ -265,6 +271,11 @@ mod tests {
             },
             GenerationRequest {
                 origin: Origin::Synchronous,
+                ..request()
+            },
+            GenerationRequest {
+                inputs: url("http://a/"),
+                has_mask: true,
                 ..request()
             },
             in_format(OutputFormat::Png),

@@ -366,6 +366,7 @@ impl Submission {
             inputs,
             price: offer.price(),
             output: self.request.output,
+            has_mask: self.request.has_mask,
             cancel_after: self.request.cancel_after,
             idempotency: self.used.take(),
         })

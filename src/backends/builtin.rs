@@ -71,6 +71,7 @@ fn brief((task, inputs): &(GenerationTask, Vec<Bytes>)) -> DrawRequest<'_> {
         width: task.pixels.0,
         height: task.pixels.1,
         inputs,
+        has_mask: task.has_mask,
     }
 }
 
@@ -80,7 +81,7 @@ fn to_generate_error(error: DrawError) -> GenerateError {
     match error {
         DrawError::Format { .. } | DrawError::TooLarge { .. } => GenerateError::NotAsked(text),
         DrawError::Broken { .. } => GenerateError::Unsound(text),
-        DrawError::Size { .. } => GenerateError::Refused(text),
+        DrawError::Size { .. } | DrawError::Mask => GenerateError::Refused(text),
         DrawError::Encode(_) => GenerateError::Broken(text),
     }
 }

@@ -80,6 +80,24 @@ pub async fn load(
     Ok(inputs)
 }
 
+/// Refuses a mask, for a backend that has no use for one. The tier's next backend may take it.
+///
+/// # Errors
+/// `NotAsked`
+pub fn refuse_mask(task: &GenerationTask) -> Result<(), GenerateError> {
+    match task.has_mask {
+        true => Err(GenerateError::NotAsked(
+            "the image generator takes no mask".into(),
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Separates the mask from the other input images of a task.
+pub fn take_mask(task: &GenerationTask, inputs: &mut Vec<FittedImage>) -> Option<FittedImage> {
+    task.has_mask.then(|| inputs.pop()).flatten()
+}
+
 /// Reads the stored bytes of an input image.
 ///
 /// # Errors

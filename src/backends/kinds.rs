@@ -7,7 +7,7 @@ use super::openai::{self, OpenAi, OpenAiProbe};
 use super::probe::Probe;
 use super::sdapi::{SdApi, SdApiProbe};
 use super::upstream::UpstreamSetupError;
-use crate::config::{Backend, BackendKind};
+use crate::config::{Backend, BackendKind, ImageField};
 use crate::objects::ObjectStorage;
 use std::sync::Arc;
 use tintype_actors::ports::Generator;
@@ -91,6 +91,16 @@ pub fn needs_model(backend: &Backend) -> bool {
     }
 }
 
+/// Does the backend use the mask of an edit?
+pub fn takes_mask(backend: &Backend) -> bool {
+    match &backend.kind {
+        BackendKind::Procedural => true,
+        BackendKind::OpenAi { dialect, .. } => dialect.image_field != ImageField::File,
+        BackendKind::SdApi { settings, .. } => !settings.reference_inputs,
+        BackendKind::Gemini { .. } | BackendKind::ComfyUi { .. } => false,
+    }
+}
+
 /// A message for the operator about resolutions that the tier sells and its model lacks; `None` when the model has all of them or
 /// its limit is unknown.
 pub fn shortfall(backend: &Backend, model: Option<&str>, resolutions: &[String]) -> Option<String> {
@@ -117,6 +127,29 @@ pub fn shortfall(backend: &Backend, model: Option<&str>, resolutions: &[String])
 mod tests {
     use super::*;
     use crate::config::{Config, Sources};
+
+    #[test]
+    fn some_backends_take_masks() {
+        let takes = |kind: &str, extra: &[(&str, &str)]| {
+            let base = [("KIND", kind), ("BASE_URL", "http://127.0.0.1:9/v1")];
+            let env = base.iter().chain(extra);
+            let name = |key: &str| format!("TINTYPE__BACKENDS__FAR__{key}");
+            let sources = Sources {
+                env: env
+                    .map(|(key, value)| (name(key), (*value).to_owned()))
+                    .collect(),
+                ..Sources::default()
+            };
+            takes_mask(&Config::load(&sources).unwrap().backends["far"])
+        };
+        assert!(takes("openai", &[]) && takes("sdapi", &[]));
+        assert!(!takes("openai", &[("IMAGE_FIELD", "file")]));
+        assert!(!takes("sdapi", &[("REFERENCE_INPUTS", "true")]));
+        assert!(!takes("gemini", &[]) && !takes("comfyui", &[]));
+        assert!(takes_mask(
+            &Config::load(&Sources::default()).unwrap().backends["builtin"]
+        ));
+    }
 
     #[test]
     fn openai_and_gemini_need_a_model_name_and_single_model_servers_do_not() {

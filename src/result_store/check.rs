@@ -309,6 +309,7 @@ mod tests {
             width: 64,
             height: 48,
             inputs: &[],
+            has_mask: false,
         };
         let drawn = tintype_procedural::draw(&request).unwrap();
         for (output, format) in &FORMATS[1..] {

@@ -146,7 +146,7 @@ async fn store_image(
     let CheckedImage { bytes, probed } = match image.own {
         true => finish_own(&job, image.bytes).await?,
         false => {
-            let (ratio, output) = (job.ratio, job.output);
+            let (ratio, output) = (job.ratio, job.options().output);
             let validate =
                 move |permit: &DecodePermit| check::validate(permit, image.bytes, ratio, output);
             decoding(&job, validate).await?
@@ -168,7 +168,7 @@ async fn store_image(
 /// only for another format.
 async fn finish_own(job: &Job, bytes: Vec<u8>) -> Result<CheckedImage, GenerateError> {
     let probed = probe(&bytes)?;
-    match job.output {
+    match job.options().output {
         Some(output) if !check::has_format(output, probed.format) => {
             decoding(job, move |permit| check::convert(permit, bytes, output)).await
         }

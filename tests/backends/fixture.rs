@@ -57,6 +57,7 @@ impl Fixture {
             resolution: Resolution::K1,
             pixels: (64, 64),
             inputs: Vec::new(),
+            has_mask: false,
             progress: Progress::default(),
             cut_off: self.cut_off.subscribe(),
         }

@@ -19,6 +19,7 @@ mod limits;
 mod local_probe;
 mod local_service;
 mod log;
+mod masks;
 mod openai;
 mod peer;
 mod probe;

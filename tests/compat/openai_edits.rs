@@ -86,7 +86,10 @@ fn invalid_forms_and_images_are_refused_and_leave_nothing() {
             Some("image[1]"),
         ),
         (
-            form(&prompt, &[("image", &png), ("mask", &png)]),
+            form(
+                &prompt,
+                &[("mask", &png), ("image", &sample_images::png(8, 9))],
+            ),
             Some("mask"),
         ),
         (form(&prompt, &many), Some("image")),

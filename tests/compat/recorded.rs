@@ -86,10 +86,6 @@ fn every_recorded_request_is_answered_as_its_sdk_expects() {
                 let code = Some("invalid_png_output_compression");
                 answer.assert_openai_error(400, "image_generation_user_error", code);
             }
-            "openai_edit_many" => {
-                assert_eq!(answer.status, 400, "{said}");
-                answer.assert_openai_error(400, "invalid_request_error", Some("invalid_value"));
-            }
             "models_list" | "models_list_page" => {
                 let models = answer.json()["models"].as_array().map(Vec::len);
                 assert!(models >= Some(5), "{said}");

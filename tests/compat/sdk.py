@@ -201,6 +201,29 @@ def formats() -> None:
         check("a compression of PNG is refused", error.code == "invalid_png_output_compression")
 
 
+def masks() -> None:
+    client = openai.OpenAI(base_url=f"{URL}/v1", api_key=KEY)
+
+    def file(image: Image.Image) -> tuple:
+        data = BytesIO()
+        image.save(data, "PNG")
+        return ("a.png", data.getvalue(), "image/png")
+
+    photo = Image.new("RGB", (1024, 1024), (200, 30, 10))
+    mask = Image.new("RGBA", (1024, 1024), (0, 0, 0, 255))
+    mask.paste((0, 0, 0, 0), (0, 0, 512, 1024))
+    answer = client.images.edit(model="fast", prompt="a hat", image=file(photo), mask=file(mask))
+    image = Image.open(BytesIO(base64.b64decode(answer.data[0].b64_json)))
+    check("pixels are kept where the mask is opaque", image.crop((512, 0, 1024, 1024)).getcolors() == [(512 * 1024, (200, 30, 10))])
+    check("and change where it is transparent", len(image.crop((0, 0, 512, 1024)).getcolors(1 << 20)) > 100)
+    for what, bad in (("another size", mask.resize((512, 512))), ("no transparency", photo)):
+        try:
+            client.images.edit(model="fast", prompt="a hat", image=file(photo), mask=file(bad))
+            check(f"a mask with {what} is refused", False)
+        except openai.BadRequestError as error:
+            check(f"a mask with {what} is refused: {error}", "mask" in str(error))
+
+
 def openai_streams() -> None:
     client = openai.OpenAI(base_url=f"{URL}/v1", api_key=KEY)
 
@@ -394,7 +417,7 @@ def batches() -> None:
         check("an ended batch stays as it is", True)
 
 
-for part in (gemini_images, streams, models, refusals, images, formats, openai_streams, image_at_a_url, refusals_of_openai, batches, frail):
+for part in (gemini_images, streams, models, refusals, images, formats, masks, openai_streams, image_at_a_url, refusals_of_openai, batches, frail):
     part()
 print(f"{passed} passed, {len(failed)} failed (google-genai {genai.__version__}, openai {openai.__version__})")
 sys.exit(1 if failed else 0)

@@ -140,6 +140,7 @@ async fn task_for(
         resolution: job.resolution,
         pixels: job.ratio.pixels(job.tier, job.resolution),
         inputs: job.inputs.clone(),
+        has_mask: job.options().has_mask,
         progress,
         cut_off: context.cut_off.receiver(),
     })

@@ -28,6 +28,8 @@ pub struct GenerationTask {
     pub pixels: (u32, u32),
     /// Input images in the object store.
     pub inputs: Vec<InputImage>,
+    /// Is the last input image a mask? Where it is opaque, the image keeps the pixels of the first input image.
+    pub has_mask: bool,
     /// Generators report the progress of the image here. No decision depends on it.
     pub progress: Progress,
     /// Becomes true when the process stops and interrupts its runs. The job runs again after the restart, so a generator that can

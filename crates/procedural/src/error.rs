@@ -42,6 +42,10 @@ pub enum DrawError {
         number: usize,
     },
     #[error(
+        "the mask has no alpha channel; send a PNG whose transparent pixels show where the image may change"
+    )]
+    Mask,
+    #[error(
         "the finished image could not be encoded as PNG: {0}; try the request again with another size"
     )]
     Encode(#[from] png::EncodingError),

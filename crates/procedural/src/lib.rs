@@ -21,6 +21,7 @@ mod reader;
 mod scene;
 mod seed;
 mod shape;
+mod stencil;
 mod studio;
 mod swatches;
 
@@ -32,6 +33,7 @@ pub use error::{DrawError, MAX_PIXELS, MAX_SIDE};
 
 use image::RgbImage;
 use seed::Seed;
+use stencil::Stencil;
 use studio::Studio;
 use tintype_imaging::{DecodePermit, DecodePermits};
 
@@ -44,6 +46,8 @@ pub struct DrawRequest<'a> {
     pub height: u32,
     /// Encoded input images (PNG, JPEG, WebP or GIF). Empty for text-to-image.
     pub inputs: &'a [bytes::Bytes],
+    /// The last input is a mask: where it is opaque, the first one stays.
+    pub has_mask: bool,
 }
 
 /// A generated image.
@@ -57,7 +61,10 @@ pub struct Image {
 
 /// Decoded and shrunk input images.
 #[derive(Debug)]
-pub struct Photos(Vec<RgbImage>);
+pub struct Photos {
+    images: Vec<RgbImage>,
+    stencil: Option<Stencil>,
+}
 
 /// Draws an image. Takes CPU time (about a tenth of a second per megapixel), so call it off the async threads.
 ///
@@ -83,7 +90,17 @@ pub fn decode_inputs(
     if pixels == 0 || width > MAX_SIDE || height > MAX_SIDE || pixels > MAX_PIXELS {
         return Err(DrawError::Size { width, height });
     }
-    inputs::decode(request.inputs, width.max(height), permit).map(Photos)
+    let (images, stencil) = match (request.has_mask, request.inputs) {
+        (true, [images @ .., _]) => {
+            let stencil = stencil::decode(request.inputs, (width, height), permit)?;
+            (images, Some(stencil))
+        }
+        (_, images) => (images, None),
+    };
+    Ok(Photos {
+        images: inputs::decode(images, width.max(height), permit)?,
+        stencil,
+    })
 }
 
 /// Draws an image from inputs that [`decode_inputs`] has decoded.
@@ -97,12 +114,16 @@ pub fn draw_with(request: &DrawRequest<'_>, photos: &Photos) -> Result<Image, Dr
         width,
         height,
         inputs,
+        has_mask: _,
     } = *request;
     let seed = Seed::of_request(prompt, inputs);
     let plan = reader::read(prompt, &mut seed.branch(0));
     let mut studio = Studio::new(&plan, &seed, width, height);
-    paint::paint(&mut studio, &photos.0);
-    let canvas = finish::finish(studio);
+    paint::paint(&mut studio, &photos.images);
+    let mut canvas = finish::finish(studio);
+    if let Some(stencil) = &photos.stencil {
+        stencil.cover(&mut canvas.pixels);
+    }
     Ok(Image {
         png: encode::png(&canvas.pixels, width, height, prompt)?,
         width,

@@ -13,6 +13,7 @@ fn image(prompt: &str, width: u32, height: u32, inputs: &[Bytes]) -> RgbImage {
         width,
         height,
         inputs,
+        has_mask: false,
     })
     .expect("an image");
     assert_eq!((image.width, image.height), (width, height));
@@ -29,6 +30,7 @@ fn error(inputs: &[Bytes]) -> String {
         width: 64,
         height: 64,
         inputs,
+        has_mask: false,
     })
     .expect_err("no image")
     .to_string()
@@ -68,6 +70,7 @@ fn the_same_request_gives_the_same_bytes() {
             width: 160,
             height: 120,
             inputs,
+            has_mask: false,
         };
         assert_eq!(
             draw(&request).expect("drawn").png,
@@ -200,6 +203,7 @@ fn sizes_without_pixels_or_beyond_the_limits_are_refused() {
             width,
             height,
             inputs: &[],
+            has_mask: false,
         })
         .expect_err("refused");
         assert!(
@@ -372,6 +376,7 @@ fn images_contain_the_generator_and_the_prompt_as_text() {
         width: 32,
         height: 32,
         inputs: &[],
+        has_mask: false,
     })
     .expect("drawn");
     let reader = png::Decoder::new(Cursor::new(image.png))
@@ -388,4 +393,53 @@ fn images_contain_the_generator_and_the_prompt_as_text() {
     };
     assert!(text("Software").contains("no AI model"));
     assert_eq!(text("Description"), "a red fox");
+}
+
+#[test]
+fn a_mask_keeps_the_pixels_where_it_is_opaque() {
+    let file = |image: image::DynamicImage| {
+        let mut bytes = Cursor::new(Vec::new());
+        image
+            .write_to(&mut bytes, image::ImageFormat::Png)
+            .expect("written");
+        bytes::Bytes::from(bytes.into_inner())
+    };
+    let photo = image::RgbImage::from_fn(48, 32, |x, y| image::Rgb([x as u8 * 5, y as u8 * 7, 9]));
+    let alpha = |x: u32| match x {
+        0..16 => 0,
+        16..32 => 255,
+        _ => 128,
+    };
+    let mask = image::RgbaImage::from_fn(48, 32, |x, _| image::Rgba([1, 2, 3, alpha(x)]));
+    let inputs = [file(photo.clone().into()), file(mask.into())];
+    let drawn = |inputs: &[bytes::Bytes], has_mask| {
+        let request = DrawRequest {
+            prompt: "a red fox",
+            width: 48,
+            height: 32,
+            inputs,
+            has_mask,
+        };
+        draw(&request).map(|it| {
+            image::load_from_memory(&it.png)
+                .expect("an image")
+                .into_rgb8()
+        })
+    };
+    let image = drawn(&inputs, true).expect("drawn");
+    for (x, y, pixel) in image.enumerate_pixels() {
+        if (16..32).contains(&x) {
+            assert_eq!(pixel, photo.get_pixel(x, y), "{x} {y}");
+        }
+    }
+    let changed = |range: std::ops::Range<u32>| {
+        let pixels = range.flat_map(|x| (0..32).map(move |y| (x, y)));
+        pixels
+            .filter(|(x, y)| image.get_pixel(*x, *y) != photo.get_pixel(*x, *y))
+            .count()
+    };
+    assert!(changed(0..16) > 400 && changed(32..48) > 400);
+    let opaque = [inputs[0].clone(), inputs[0].clone()];
+    assert!(matches!(drawn(&opaque, true), Err(DrawError::Mask)));
+    assert!(matches!(drawn(&inputs[..1], true), Err(DrawError::Mask)));
 }

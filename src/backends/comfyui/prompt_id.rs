@@ -54,6 +54,7 @@ mod tests {
             ratio: AspectRatio::SQUARE,
             resolution: Resolution::K1,
             pixels: (64, 64),
+            has_mask: false,
             inputs: Vec::new(),
             progress: Progress::default(),
             cut_off: watch::channel(false).1,

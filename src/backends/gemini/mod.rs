@@ -64,6 +64,7 @@ impl Gemini {
                 "the image generator is not set up correctly: no model is configured".into(),
             ));
         };
+        inputs::refuse_mask(&task)?;
         let model = Model::named(id);
         let accepts = Accepts {
             max_count: model.max_inputs,

@@ -68,9 +68,13 @@ impl OpenAi {
             (Family::Any, _) => COMMON_ACCEPTS,
             _ => OPENAI_ACCEPTS,
         };
-        let inputs = inputs::load(&self.objects, &task, accepts).await?;
+        if self.dialect.image_field == ImageField::File {
+            inputs::refuse_mask(&task)?;
+        }
+        let mut inputs = inputs::load(&self.objects, &task, accepts).await?;
+        let mask = inputs::take_mask(&task, &mut inputs);
         let fields = Fields::of(&task, family, &self.dialect);
-        let response = self.ask(fields, inputs).await?;
+        let response = self.ask(fields, inputs, mask).await?;
         if !response.status.is_success() {
             return Err(fault::to_generate_error(&self.upstream, &response));
         }
@@ -83,13 +87,18 @@ impl OpenAi {
         self.image(item).await
     }
 
-    async fn ask(&self, fields: Fields, inputs: Vec<FittedImage>) -> Result<Response, Fault> {
+    async fn ask(
+        &self,
+        fields: Fields,
+        inputs: Vec<FittedImage>,
+        mask: Option<FittedImage>,
+    ) -> Result<Response, Fault> {
         let generation = inputs.is_empty() || self.dialect.image_field == ImageField::File;
         if generation {
             let body = blocking(move || fields.json(inputs.first())).await;
             self.upstream.post_json("/images/generations", body).await
         } else {
-            let form = fields.form(&inputs, self.dialect.image_field);
+            let form = fields.form(&inputs, mask.as_ref(), self.dialect.image_field);
             self.upstream.post_form("/images/edits", form).await
         }
     }

@@ -68,7 +68,12 @@ impl Fields {
     }
 
     /// The form of an edit: text fields before files, in the order of OpenAI's own clients.
-    pub fn form(self, inputs: &[FittedImage], field: ImageField) -> Form {
+    pub fn form(
+        self,
+        inputs: &[FittedImage],
+        mask: Option<&FittedImage>,
+        field: ImageField,
+    ) -> Form {
         let texts = [
             ("model", self.model),
             ("prompt", Some(self.prompt)),
@@ -90,6 +95,9 @@ impl Fields {
         };
         for (index, input) in inputs.iter().enumerate() {
             form = form.part(name, file(input, index + 1));
+        }
+        if let Some(mask) = mask {
+            form = form.part("mask", file(mask, inputs.len() + 1));
         }
         form
     }

@@ -4,6 +4,7 @@
 //! options of Forge, the reference images of stable-diffusion.cpp); the adapter detects whether the server reports progress.
 
 mod interrupt;
+mod mask;
 mod probe;
 mod progress;
 pub mod prompt;
@@ -12,20 +13,23 @@ pub mod response;
 
 pub use probe::SdApiProbe;
 
+use super::inputs;
 use super::local::{finish::finish, originals, out_of_memory, size};
 use super::upstream::{
-    Auth, Fault, Response, Upstream, UpstreamSetupError, blocking, without_refusal,
+    Auth, Fault, Response, Upstream, UpstreamSetupError, blocking, decoding, without_refusal,
 };
 use crate::config::{Remote, SdApiSettings};
+use crate::image_decoding::INPUT_DECODING;
 use crate::objects::ObjectStorage;
 use futures_util::FutureExt as _;
 use interrupt::Interrupt;
-use request::Request;
+use request::{Inputs, Request};
 use response::{GenerationResponse, ImageResponse, NoImage, UpscaleResponse};
 use std::sync::Arc;
 use tintype_actors::ports::{
     GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture, note_cause,
 };
+use tintype_imaging::DecodePermit;
 
 /// A server that speaks `/sdapi/v1`.
 #[derive(Clone)]
@@ -74,21 +78,36 @@ impl Generator for SdApi {
 
 impl Inner {
     async fn run(&self, task: GenerationTask) -> Result<GeneratedImage, GenerateError> {
-        let count = task.inputs.len();
+        if self.settings.reference_inputs {
+            inputs::refuse_mask(&task)?;
+        }
+        let count = task.inputs.len().saturating_sub(usize::from(task.has_mask));
         if count > 1 && !self.settings.reference_inputs {
             return Err(GenerateError::NotAsked(format!(
                 "the image generator takes one input image, not {count}"
             )));
         }
-        let originals = originals::load(&self.objects, &task).await?;
+        let mut originals = originals::load(&self.objects, &task).await?;
+        let mask = match inputs::take_mask(&task, &mut originals) {
+            Some(mask) => {
+                let convert = move |permit: &DecodePermit| mask::convert(permit, &mask.bytes);
+                Some(decoding(&INPUT_DECODING, task.account, convert).await?)
+            }
+            None => None,
+        };
         let wanted = task.pixels;
         let native = size::native(wanted, self.settings.max_pixels);
         let task_id = format!("tintype-{}-{:08x}", task.job, rand::random::<u32>());
         // On the blocking pool: the input images become base64.
         let (settings, own_task, own_id) = (self.settings.clone(), task.clone(), task_id.clone());
-        let request =
-            blocking(move || request::request(&settings, &own_task, native, &originals, &own_id))
-                .await;
+        let request = blocking(move || {
+            let inputs = Inputs {
+                originals: &originals,
+                mask: mask.as_deref(),
+            };
+            request::request(&settings, &own_task, native, inputs, &own_id)
+        })
+        .await;
         let mut interrupt = Interrupt::new(self.upstream.clone(), task_id.clone());
         let returned = tokio::select! {
             returned = self.ask(request) => returned,

@@ -10,6 +10,15 @@ use tintype_imaging::fit::FittedImage;
 
 /// Crops and resizes an input to the requested size; the default would stretch it.
 const CROP_AND_RESIZE: u8 = 1;
+/// Below a mask, begins with the pixels of the input image.
+const FILL_ORIGINAL: u8 = 1;
+
+#[derive(Clone, Copy)]
+pub struct Inputs<'a> {
+    pub originals: &'a [FittedImage],
+    /// White where the image may change.
+    pub mask: Option<&'a [u8]>,
+}
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
@@ -23,7 +32,7 @@ pub fn request(
     settings: &SdApiSettings,
     task: &GenerationTask,
     size: (u32, u32),
-    originals: &[FittedImage],
+    Inputs { originals, mask }: Inputs<'_>,
     task_id: &str,
 ) -> Request {
     let prompt = match settings.prompt_syntax {
@@ -68,6 +77,13 @@ pub fn request(
         set("denoising_strength", settings.denoising_strength.into());
         set("resize_mode", CROP_AND_RESIZE.into());
         set("include_init_images", false.into());
+        if let Some(mask) = mask {
+            set("mask", STANDARD.encode(mask).into());
+            set("inpainting_mask_invert", 0.into());
+            set("inpainting_fill", FILL_ORIGINAL.into());
+            // The whole image, not an enlarged part around the mask.
+            set("inpaint_full_res", false.into());
+        }
     }
     Request {
         path,

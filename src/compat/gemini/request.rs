@@ -67,6 +67,7 @@ pub fn generation_request(
         metadata: None,
         origin: Origin::Synchronous,
         output: None,
+        has_mask: false,
         images: 1,
         cancel_after: None,
         idempotency_key,

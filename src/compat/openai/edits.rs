@@ -1,9 +1,11 @@
 //! `POST /v1/images/edits`: images from a prompt and input images.
 
+use super::mask;
 use super::multipart;
 use super::response;
 use super::sdk_attempt;
 use super::stream::{self, Completed, Events};
+use crate::application::generation_request::{GenerationRequest, Input};
 use crate::application::load_shedding;
 use crate::application::payer::Payer;
 use crate::compat::auth;
@@ -52,7 +54,7 @@ async fn respond(
     let idempotency_key = check_headers(request, state, caller).await;
     let idempotency_key = drain_if_refused(&mut payload, idempotency_key).await?;
     let account = caller.account();
-    let form = multipart::receive(request, payload, state, account, deadline).await?;
+    let mut form = multipart::receive(request, payload, state, account, deadline).await?;
     load_shedding::check(&state.generations, account).await?;
     let options = form.options.read(caller, &state.settings)?;
     if form.images.is_empty() {
@@ -67,7 +69,20 @@ async fn respond(
         return Err(Refusal::field("n", message));
     }
     let inputs = form.images.len();
-    let generation_request = options.request(form.images, idempotency_key);
+    let has_mask = form.mask.is_some();
+    if let Some(mask) = form.mask.take() {
+        mask::check(
+            &mask,
+            form.images.first(),
+            options.offer.tier(),
+            &state.settings,
+        )?;
+        form.images.push(Input::Stored(mask));
+    }
+    let generation_request = GenerationRequest {
+        has_mask,
+        ..options.request(form.images, idempotency_key)
+    };
     let call = Call {
         state,
         caller,

@@ -7,6 +7,7 @@ mod expires_after;
 pub mod files;
 pub mod generations;
 mod list_query;
+mod mask;
 mod multipart;
 mod object_calls;
 pub(super) mod object_ids;

@@ -8,7 +8,7 @@ use crate::compat::body::{MAX_BODY_BYTES, check_headers, too_large};
 use crate::compat::body_timeouts::BodyTimeouts;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
-use crate::inputs::{self, InputLimits, StagedUpload, UploadFault};
+use crate::inputs::{self, InputLimits, StagedUpload, StoredUpload, UploadFault};
 use actix_multipart::{Field, Multipart};
 use actix_web::{HttpRequest, web};
 use bytes::Bytes;
@@ -24,6 +24,7 @@ const PART_BYTES: usize = 64;
 pub struct Form {
     pub options: RawOptions,
     pub images: Vec<Input>,
+    pub mask: Option<Box<StoredUpload>>,
 }
 
 /// # Errors
@@ -73,6 +74,7 @@ impl FormReader {
         let mut form = Form {
             options: RawOptions::default(),
             images: Vec::new(),
+            mask: None,
         };
         let mut fields = Multipart::new(request.headers(), self.body.clone());
         while let Some(field) = self.timeouts.read_step(fields.next()).await? {
@@ -90,11 +92,16 @@ impl FormReader {
                     let stem = inputs::upload_stem(&prefix, number);
                     let upload = StagedUpload::begin(jobs.objects.store(), stem, &self.limits);
                     let name = format!("image[{number}]");
-                    form.images.push(self.image(field, upload, &name).await?);
+                    let image = self.image(field, upload, &name).await?;
+                    form.images.push(Input::Stored(image));
                 }
                 "mask" => {
-                    let message = "is not supported; describe the change in the prompt";
-                    return Err(Refusal::field("mask", message));
+                    if form.mask.is_some() {
+                        return Err(Refusal::field("mask", "is given twice; send it once"));
+                    }
+                    let stem = inputs::upload_stem(&prefix, MAX_INPUTS);
+                    let upload = StagedUpload::begin(jobs.objects.store(), stem, &self.limits);
+                    form.mask = Some(self.image(field, upload, "mask").await?);
                 }
                 _ => {
                     let text = self.text(field, &name).await?;
@@ -116,7 +123,7 @@ impl FormReader {
         mut field: Field,
         mut upload: StagedUpload,
         name: &str,
-    ) -> Result<Input, Refusal> {
+    ) -> Result<Box<StoredUpload>, Refusal> {
         let refused = |fault: UploadFault| match fault {
             UploadFault::Image(message) => Refusal::field(name, message),
             fault @ (UploadFault::Store(_) | UploadFault::MemoryUnavailable(_)) => fault.into(),
@@ -126,7 +133,7 @@ impl FormReader {
             upload = pushed.map_err(refused)?;
         }
         let held = self.timeouts.store_step(upload.finish()).await?;
-        Ok(Input::Stored(Box::new(held.map_err(refused)?)))
+        Ok(Box::new(held.map_err(refused)?))
     }
 
     async fn text(&mut self, mut field: Field, name: &str) -> Result<String, Refusal> {

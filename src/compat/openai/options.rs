@@ -78,6 +78,7 @@ impl Options {
             metadata: None,
             origin: Origin::Synchronous,
             output: self.output,
+            has_mask: false,
             images: self.count,
             cancel_after: None,
             idempotency_key,

@@ -5,7 +5,7 @@ use super::aspect_ratio::{AspectChoice, AspectRatio};
 use super::batch_member::{BatchMember, InputUrls};
 use super::enum_words::words;
 use super::ids::{AccountId, JobId, KeyId};
-use super::output_format::OutputFormat;
+use super::image_options::ImageOptions;
 use super::tier::{Mode, Resolution, Tier};
 use super::time::Timestamp;
 use super::webhook::WebhookId;
@@ -44,13 +44,16 @@ pub struct Job {
     pub price: Amount,
     pub created_at: Timestamp,
     pub state: JobState,
-    /// The file format that the caller asks for; `None`: the file as the backend returned it. It is the last field, and absent from the
-    /// record of a job without it: such a record has the format from before this field.
+    /// The last field, and absent from the record of a job without it: such a record has the format from before this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output: Option<OutputFormat>,
+    pub options: Option<ImageOptions>,
 }
 
 impl Job {
+    pub fn options(&self) -> ImageOptions {
+        self.options.unwrap_or_default()
+    }
+
     pub fn member(&self) -> Option<&BatchMember> {
         match &self.origin {
             Origin::Batch(member) => Some(member),

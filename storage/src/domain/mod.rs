@@ -20,6 +20,7 @@ pub mod file_batch;
 #[cfg(test)]
 mod golden;
 pub mod ids;
+pub mod image_options;
 pub mod job;
 pub mod json;
 pub mod json_length;

@@ -91,6 +91,8 @@ pub struct NewJob {
     pub price: Amount,
     /// The file format that the caller asks for.
     pub output: Option<OutputFormat>,
+    /// The last input image is a mask.
+    pub has_mask: bool,
     /// The job fails if it is still queued after this time.
     pub cancel_after: Option<Duration>,
     pub idempotency: Option<IdempotencyUse>,

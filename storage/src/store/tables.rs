@@ -46,9 +46,9 @@ macro_rules! tables {
 
 const EARLIER_JOBS: Earlier<Job> = &[(1, codec::without_last_field)];
 
-/// A job without an output format has the format from before that field, so that older nodes and an older program read it.
+/// A job without options has the format from before that field, so that older nodes and an older program read it.
 fn job_version(job: &Job) -> u8 {
-    match job.output {
+    match job.options {
         None => 1,
         Some(_) => 2,
     }

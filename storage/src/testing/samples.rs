@@ -34,6 +34,7 @@ pub fn new_job(key: KeyId, price: Amount) -> NewJob {
         inputs: Vec::new(),
         price,
         output: None,
+        has_mask: false,
         cancel_after: None,
         idempotency: None,
     }
@@ -73,6 +74,6 @@ pub fn job(state: JobState) -> Job {
         price: "0.039".parse().expect("an amount"),
         created_at: Timestamp::from_millis(0),
         state,
-        output: None,
+        options: None,
     }
 }

@@ -13,6 +13,7 @@ use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
 use tintype_storage::domain::batch_member::{BatchMember, InputUrls};
 use tintype_storage::domain::ids::{AccountId, AuditId, BatchId, JobId, KeyId, TransactionId};
+use tintype_storage::domain::image_options::ImageOptions;
 use tintype_storage::domain::job::{
     Callback, FailureKind, InputImage, Job, JobState, Origin, PromptRef, PromptText, ResultImage,
 };
@@ -137,12 +138,14 @@ fn origins() -> impl Strategy<Value = Origin> {
     prop_oneof![Just(Origin::Native), Just(Origin::Synchronous), member]
 }
 
-fn output_formats() -> impl Strategy<Value = OutputFormat> {
-    prop_oneof![
+fn image_options() -> impl Strategy<Value = ImageOptions> {
+    let output = prop_oneof![
         Just(OutputFormat::Png),
         (0..=100u8).prop_map(|quality| OutputFormat::Jpeg { quality }),
         Just(OutputFormat::WebP),
-    ]
+    ];
+    (option::of(output), any::<bool>())
+        .prop_map(|(output, has_mask)| ImageOptions { output, has_mask })
 }
 
 pub fn jobs() -> impl Strategy<Value = Job> {
@@ -164,10 +167,10 @@ pub fn jobs() -> impl Strategy<Value = Job> {
         shape,
         (briefs(), callback),
         vec(inputs(), 0..15),
-        (states(), option::of(output_formats())),
+        (states(), option::of(image_options())),
     )
         .prop_map(
-            |(names, shape, (prompt, callback), inputs, (state, output))| Job {
+            |(names, shape, (prompt, callback), inputs, (state, options))| Job {
                 id: JobId(names.0),
                 account: AccountId(names.1),
                 key: KeyId(names.2),
@@ -183,7 +186,7 @@ pub fn jobs() -> impl Strategy<Value = Job> {
                 price: names.4,
                 created_at: names.3,
                 state,
-                output,
+                options,
             },
         )
 }

@@ -13,6 +13,7 @@ use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
 use tintype_storage::domain::batch::BatchProgress;
 use tintype_storage::domain::ids::{AccountId, AuditId, JobId, KeyId, TransactionId};
+use tintype_storage::domain::image_options::ImageOptions;
 use tintype_storage::domain::job::{
     Callback, FailureKind, InputImage, Job, JobState, Origin, PromptRef, PromptText, ResultImage,
 };
@@ -142,7 +143,7 @@ fn job(tier: Tier, mode: Mode, resolution: Resolution, prompt: PromptRef, state:
         price: amount("0.039"),
         created_at: at(1_000),
         state,
-        output: None,
+        options: None,
     }
 }
 
@@ -245,21 +246,26 @@ fn some_key() -> ApiKey {
     }
 }
 
-/// Older nodes and an older program read jobs without an output format.
+/// Older nodes and an older program read jobs without options.
 #[test]
-fn only_a_job_with_an_output_format_has_the_second_format() {
+fn only_a_job_with_options_has_the_second_format() {
     for plain in some_jobs(FailureKind::Refused) {
         let first = LIVE_JOBS.encode(&plain);
         assert_eq!(first[0], 1);
         assert_eq!(LIVE_JOBS.decode(&first).unwrap(), plain);
-        assert!(!LIVE_JOBS.to_json(&first).unwrap().contains("output"));
-        for (output, stored) in [
-            (OutputFormat::Png, &[1, 0][..]),
-            (OutputFormat::Jpeg { quality: 80 }, &[1, 1, 80]),
-            (OutputFormat::WebP, &[1, 2]),
+        assert!(!LIVE_JOBS.to_json(&first).unwrap().contains("options"));
+        for (output, has_mask, stored) in [
+            (Some(OutputFormat::Png), false, &[1, 1, 0, 0][..]),
+            (
+                Some(OutputFormat::Jpeg { quality: 80 }),
+                true,
+                &[1, 1, 1, 80, 1],
+            ),
+            (Some(OutputFormat::WebP), false, &[1, 1, 2, 0]),
+            (None, true, &[1, 0, 1]),
         ] {
             let job = Job {
-                output: Some(output),
+                options: Some(ImageOptions { output, has_mask }),
                 ..plain.clone()
             };
             let second = LIVE_JOBS.encode(&job);

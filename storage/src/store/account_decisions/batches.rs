@@ -8,6 +8,7 @@ use crate::domain::batch_member::BatchMember;
 use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use crate::domain::file_batch::{DeletedResults, FileBatch, FileBatchTerms, Validation};
 use crate::domain::ids::{BatchId, JobId};
+use crate::domain::image_options::ImageOptions;
 use crate::domain::job::{Job, JobEvent, JobState, Origin, Step};
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
@@ -218,7 +219,11 @@ fn job_of(batch: &Batch, id: JobId, index: u32, request: &NewBatchJob) -> Job {
         price: request.price,
         created_at: batch.created_at,
         state: JobState::Queued,
-        output: request.output,
+        options: ImageOptions {
+            output: request.output,
+            has_mask: false,
+        }
+        .recorded(),
     }
 }
 

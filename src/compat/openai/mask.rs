@@ -1,0 +1,51 @@
+//! `mask` of an edit: a PNG that is transparent where the first input image may change.
+
+use crate::application::generation_request::Input;
+use crate::application::settings::Settings;
+use crate::backends::kinds;
+use crate::compat::refusal::Refusal;
+use crate::inputs::StoredUpload;
+use tintype_imaging::ImageKind;
+use tintype_storage::domain::tier::Tier;
+
+/// # Errors
+/// The mask does not fit the image, or no backend of the model uses masks.
+pub fn check(
+    mask: &StoredUpload,
+    first: Option<&Input>,
+    tier: Tier,
+    settings: &Settings,
+) -> Result<(), Refusal> {
+    let refused = |message: String| Err(Refusal::field("mask", message));
+    if !is_supported(tier, settings) {
+        return refused(format!(
+            "is not supported by the {tier} model, none of whose backends takes a mask; describe the change in the prompt"
+        ));
+    }
+    let mask = mask.image();
+    if mask.media_type != ImageKind::Png {
+        return refused(format!("must be PNG, not {}", mask.media_type.name()));
+    }
+    let Some(Input::Stored(image)) = first else {
+        return refused("needs an image".into());
+    };
+    let image = image.image();
+    if (mask.width, mask.height) != (image.width, image.height) {
+        return refused(format!(
+            "must have the size of the first image, {}x{}, not {}x{}",
+            image.width, image.height, mask.width, mask.height
+        ));
+    }
+    Ok(())
+}
+
+fn is_supported(tier: Tier, settings: &Settings) -> bool {
+    let config = &settings.config;
+    let tiers = config.tiers.iter();
+    let backends = tiers.iter().filter(|(name, _)| *name == tier.word());
+    let mut backends = backends.flat_map(|(_, tier)| &tier.backends);
+    backends.any(|listed| {
+        let backend = config.backends.get(&listed.name);
+        backend.is_some_and(kinds::takes_mask)
+    })
+}

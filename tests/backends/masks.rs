@@ -1,0 +1,167 @@
+//! Masks of edits: passed on, converted, obeyed, or refused, depending on the kind of backend.
+
+use crate::comfyui_stub::{self, Age};
+use crate::fixture::{Fixture, assert_outcome, outcome, run};
+use crate::sdapi::{IMAGE, plain, with};
+use crate::sdapi_stub::{self, Kind};
+use crate::service::{backend, form, image_of, pro, start};
+use crate::stub::Stub;
+use crate::support::{Answer, Customer, Options, Server};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use image::{DynamicImage, ImageFormat, Rgba, RgbaImage};
+use serde_json::json;
+use std::io::Cursor;
+use tintype::config::SdApiSettings;
+use tintype_actors::ports::GenerationTask;
+
+const SIDE: u32 = 1_024;
+
+fn png(image: impl Into<DynamicImage>) -> Vec<u8> {
+    let mut bytes = Cursor::new(Vec::new());
+    image.into().write_to(&mut bytes, ImageFormat::Png).unwrap();
+    bytes.into_inner()
+}
+
+/// A photograph of one colour.
+fn photograph() -> Vec<u8> {
+    png(RgbaImage::from_pixel(SIDE, SIDE, Rgba([200, 30, 10, 255])))
+}
+
+/// The left half may change.
+fn mask() -> Vec<u8> {
+    png(RgbaImage::from_fn(SIDE, SIDE, |x, _| {
+        Rgba([0, 0, 0, if x < SIDE / 2 { 0 } else { 255 }])
+    }))
+}
+
+fn part(name: &str, content: &[u8]) -> Vec<u8> {
+    let head = format!(
+        "--b\r\nContent-Disposition: form-data; name=\"{name}\"; filename=\"a.png\"\r\nContent-Type: image/png\r\n\r\n"
+    );
+    [head.as_bytes(), content, b"\r\n"].concat()
+}
+
+fn edit(server: &Server, customer: &Customer) -> Answer {
+    let text = |name: &str, text: &str| {
+        format!("--b\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")
+            .into_bytes()
+    };
+    let body = [
+        text("prompt", "a hat"),
+        text("model", "pro"),
+        part("image", &photograph()),
+        part("mask", &mask()),
+        b"--b--\r\n".to_vec(),
+    ];
+    let call = server.post("/v1/images/edits").bearer(&customer.key);
+    let call = call.bytes("multipart/form-data; boundary=b", &body.concat());
+    call.send()
+}
+
+#[test]
+fn openais_interface_gets_the_mask_as_it_is() {
+    let stub = Stub::answering([image_of("openai")]);
+    let (server, customer) = start("openai", &stub, |it| it);
+    let answer = edit(&server, &customer);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let seen = stub.only();
+    assert_eq!(seen.path, "/v1/images/edits");
+    let parts = form(&seen);
+    let files: Vec<(&str, &[u8])> = parts
+        .iter()
+        .filter(|it| it.file_name.is_some())
+        .map(|it| (&*it.name, &*it.content))
+        .collect();
+    assert_eq!(files, [("image", &*photograph()), ("mask", &*mask())]);
+}
+
+#[test]
+fn a_model_without_a_backend_for_masks_refuses_them() {
+    let stub = Stub::answering([image_of("gemini")]);
+    let (server, customer) = start("gemini", &stub, |it| it);
+    let answer = edit(&server, &customer);
+    assert_eq!(answer.status, 400);
+    let error = &answer.json()["error"];
+    assert_eq!(error["param"], "mask");
+    let message = error["message"].as_str().unwrap();
+    assert!(
+        message.contains("none of whose backends takes a mask"),
+        "{message}"
+    );
+    assert!(stub.seen().is_empty());
+    server.assert_money(&customer, "10.00", "0.00", "10.00");
+}
+
+/// The built-in generator keeps the right half.
+#[test]
+fn a_backend_without_masks_is_passed_over() {
+    let stub = Stub::answering([image_of("gemini")]);
+    let options = backend(Options::new(), "far", "gemini", &stub);
+    let options = options.set("backends.near.kind", "procedural");
+    let server = Server::with(pro(options, &["far", "near"]));
+    let customer = server.customer("10.00");
+    let answer = edit(&server, &customer);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert!(stub.seen().is_empty());
+    let data = answer.json()["data"][0]["b64_json"]
+        .as_str()
+        .map(|it| STANDARD.decode(it));
+    let image = image::load_from_memory(&data.expect("an image").unwrap());
+    let image = image.unwrap().into_rgb8();
+    assert_eq!(image.dimensions(), (SIDE, SIDE));
+    let keeps = |x, y| image.get_pixel(x, y).0 == [200, 30, 10];
+    assert!((0..SIDE).all(|y| (SIDE / 2..SIDE).all(|x| keeps(x, y))));
+    let kept = (0..SIDE).filter(|y| keeps(SIDE / 4, *y)).count();
+    assert!(
+        kept < 100,
+        "{kept} of the pixels of a column have not changed"
+    );
+}
+
+async fn masked(fixture: &Fixture) -> GenerationTask {
+    let task = fixture.task_with(&[photograph(), mask()]).await;
+    GenerationTask {
+        has_mask: true,
+        ..task
+    }
+}
+
+#[test]
+fn sdapi_gets_a_mask_that_is_white_where_the_image_may_change() {
+    let (fixture, stub) = (Fixture::new(), sdapi_stub::Stub::start(Kind::Automatic));
+    run(async {
+        let task = masked(&fixture).await;
+        assert_outcome(&outcome(&plain(&fixture, &stub), &task).await, "image");
+        let references = SdApiSettings {
+            reference_inputs: true,
+            ..SdApiSettings::default()
+        };
+        let refused = outcome(&with(&fixture, &stub, references), &task).await;
+        assert_outcome(&refused, "not asked: the image generator takes no mask");
+    });
+    let calls = stub.calls(IMAGE);
+    assert_eq!(calls.len(), 1);
+    let body = calls[0].json();
+    assert_eq!(body["init_images"].as_array().map(Vec::len), Some(1));
+    assert_eq!(body["inpainting_mask_invert"], json!(0));
+    assert_eq!(body["inpainting_fill"], json!(1));
+    assert_eq!(body["inpaint_full_res"], json!(false));
+    let sent = STANDARD.decode(body["mask"].as_str().unwrap()).unwrap();
+    let sent = image::load_from_memory(&sent).unwrap().into_luma8();
+    assert_eq!(sent.dimensions(), (SIDE, SIDE));
+    assert_eq!(
+        (sent.get_pixel(0, 9).0, sent.get_pixel(SIDE - 1, 9).0),
+        ([255], [0])
+    );
+}
+
+#[test]
+fn comfyui_is_not_asked() {
+    let (fixture, stub) = (Fixture::new(), comfyui_stub::Stub::start(Age::New));
+    run(async {
+        let generator = crate::comfyui::plain(&fixture, &stub);
+        let refused = outcome(&generator, &masked(&fixture).await).await;
+        assert_outcome(&refused, "not asked: the image generator takes no mask");
+    });
+}
