@@ -156,9 +156,12 @@ fn a_stray_account_is_ignored_once_it_is_inactive() {
     let service = Service::start();
     service.run(&["account", "add", "stray"]);
     let several = run(service.command(&["key", "list"]), b"").failure();
-    for part in ["default (", "stray (", "account deactivate"] {
+    for part in ["default (", "stray (", "--account", "account deactivate"] {
         assert!(several.contains(part), "{several}");
     }
+    let argument = run(service.command(&["account", "show"]), b"").failure();
+    assert!(argument.contains("choose one by id or name"), "{argument}");
+    assert!(!argument.contains("--account"), "{argument}");
     service.run(&["account", "deactivate", "stray"]);
     let keys = service.json(&["key", "list"]);
     assert_eq!(keys["data"].as_array().unwrap().len(), 1);

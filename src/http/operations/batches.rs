@@ -53,7 +53,7 @@ pub fn create(builder: &mut DocumentBuilder<'_>) -> Operation {
             "batch_id",
             &[
                 ("show", "showBatch"),
-                ("results", "getBatchResults"),
+                ("results", "streamBatchResults"),
                 ("cancel", "cancelBatch"),
             ],
         );
@@ -231,7 +231,7 @@ pub fn results(builder: &mut DocumentBuilder<'_>) -> Operation {
             json!({"schema": schema, "example": lines}),
         )
         .not_stored();
-    Operation::new("getBatchResults", "Batches", "Stream the results of a batch")
+    Operation::new("streamBatchResults", "Batches", "Stream the results of a batch")
         .text("One line per request, in their order, at any time: `status` shows which ones have ended. Each response has fresh image URLs. If the connection breaks before the last line, repeat the call.")
         .response(stream)
 }
