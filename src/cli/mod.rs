@@ -222,11 +222,17 @@ mod tests {
     #[test]
     fn the_help_names_the_default_configuration_of_each_command() {
         let mut cli = Cli::command();
-        for (command, reads_installed) in [("serve", false), ("check-config", false), ("verify", true)] {
+        for (command, reads_installed) in
+            [("serve", false), ("check-config", false), ("verify", true)]
+        {
             let command = cli.find_subcommand_mut(command).unwrap();
             let help = command.render_help().to_string();
             assert!(help.contains("./config.toml"), "{help}");
-            assert_eq!(help.contains("/etc/tintype/config.toml"), reads_installed, "{help}");
+            assert_eq!(
+                help.contains("/etc/tintype/config.toml"),
+                reads_installed,
+                "{help}"
+            );
         }
     }
 

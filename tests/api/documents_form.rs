@@ -8,8 +8,26 @@ use uuid::Uuid;
 
 /// Generators name functions after operations.
 const VERBS: &[&str] = &[
-    "add", "cancel", "change", "check", "create", "download", "export", "follow", "invite", "list",
-    "open", "redeliver", "register", "remove", "rotate", "set", "show", "sign", "stream", "test",
+    "add",
+    "cancel",
+    "change",
+    "check",
+    "create",
+    "download",
+    "export",
+    "follow",
+    "invite",
+    "list",
+    "open",
+    "redeliver",
+    "register",
+    "remove",
+    "rotate",
+    "set",
+    "show",
+    "sign",
+    "stream",
+    "test",
 ];
 
 /// Calls `visit` with every value of a document and its path.
