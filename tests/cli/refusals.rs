@@ -80,6 +80,14 @@ fn unknown_and_invalid_values_are_reported() {
             &["backend", "test", "gpu"],
             "backend `gpu` is not defined; defined: builtin",
         ),
+        (
+            &["export", "--output", "/nowhere/records.jsonl"],
+            "tintype: cannot create a temporary file in /nowhere",
+        ),
+        (
+            &["move", "--to", "mysql://h/d"],
+            "--to `mysql`: expected postgres://USER@HOST/DATABASE or an empty directory",
+        ),
         (&["webhook", "add", "ftp://x/"], "url"),
         (&["webhook", "add", "http://10.0.0.1/"], "egress"),
     ] {
@@ -121,8 +129,26 @@ fn unknown_and_invalid_values_are_reported() {
             "{arguments:?}"
         );
     }
+    let no_id = run(service.command(&["webhook", "rm", "x"]), b"");
+    assert!(no_id.err.contains("expected an id such as"), "{no_id:?}");
     let neither = run(service.command(&["delivery", "redeliver"]), b"");
     assert!(neither.err.contains("--webhook"), "{neither:?}");
+    service.stop();
+}
+
+#[test]
+fn a_backup_location_that_does_not_answer_is_not_called_damaged() {
+    let service = Service::start();
+    let mut command = service.command(&["backup", "s3://pictures/backups"]);
+    command.envs([
+        ("AWS_ENDPOINT_URL", "http://127.0.0.1:1"),
+        ("AWS_ALLOW_HTTP", "true"),
+        ("AWS_ACCESS_KEY_ID", "tests"),
+        ("AWS_SECRET_ACCESS_KEY", "tests"),
+    ]);
+    let output = run(command, b"").failure();
+    assert!(output.contains("s3://pictures/backups"), "{output}");
+    assert!(!output.contains("damaged"), "{output}");
     service.stop();
 }
 
