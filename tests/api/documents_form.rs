@@ -184,6 +184,12 @@ fn every_schema_is_an_object_and_every_field_has_a_schema() {
             let is_properties = place.ends_with("/properties") && !place.contains("/example");
             for (name, schema) in members(value).iter().filter(|_| is_properties) {
                 assert!(schema.is_object(), "{place}/{name} is not described");
+                let is_described = schema["description"].is_string();
+                let is_sent = place.contains("/requestBody/");
+                assert!(
+                    !is_sent || is_described,
+                    "{place}/{name} has no description"
+                );
             }
         });
         for (name, schema) in members(&document["components"]["schemas"]) {

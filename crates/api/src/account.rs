@@ -157,15 +157,15 @@ pub struct AccountLimits {
     pub used: AccountUse,
 }
 
-/// The usage of an account's limits. Values without a limit are `null`.
+/// The usage of an account's limits.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct AccountUse {
-    /// The charges of the current day (UTC). `reserved` counts in addition.
+    /// The charges of the current day (UTC). `reserved` counts in addition. `null` without a spend limit.
     pub spent_today: Option<Money>,
-    /// The charges of the current calendar month (UTC). `reserved` counts in addition.
+    /// The charges of the current calendar month (UTC). `reserved` counts in addition. `null` without a spend limit.
     pub spent_this_month: Option<Money>,
-    /// The number of queued and processing jobs.
+    /// The number of queued and processing jobs. `null` without `max_concurrent`.
     #[schemars(with = "Option<Count>")]
     pub live_jobs: Option<usize>,
 }

@@ -79,6 +79,7 @@ pub struct Waiting {
     pub starts_at: Option<Timestamp>,
 }
 
+/// The result of a job that is done.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct JobResult {
@@ -205,6 +206,7 @@ pub struct JobRecord<'a> {
     pub causes: Vec<BackendError>,
 }
 
+/// An input image, without its content.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct InputImage {
@@ -219,6 +221,7 @@ pub struct InputImage {
     pub height: u32,
 }
 
+/// The size of a generated image.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Picture {

@@ -99,10 +99,10 @@ pub struct BackendTries {
     /// The number of attempts that failed because of the backend.
     #[schemars(with = "Count")]
     pub failed: usize,
-    /// The median time to generate an image, in milliseconds.
+    /// The median time to generate an image, in milliseconds. `null` without images.
     #[schemars(with = "Option<Count>")]
     pub p50_ms: Option<u64>,
-    /// The 95th percentile of the time to generate an image, in milliseconds.
+    /// The 95th percentile of the time to generate an image, in milliseconds. `null` without images.
     #[schemars(with = "Option<Count>")]
     pub p95_ms: Option<u64>,
 }
