@@ -80,14 +80,6 @@ fn unknown_and_invalid_values_are_reported() {
             &["backend", "test", "gpu"],
             "backend `gpu` is not defined; defined: builtin",
         ),
-        (
-            &["export", "--output", "/nowhere/records.jsonl"],
-            "tintype: cannot create a temporary file in /nowhere",
-        ),
-        (
-            &["move", "--to", "mysql://h/d"],
-            "--to `mysql`: expected postgres://USER@HOST/DATABASE or an empty directory",
-        ),
         (&["webhook", "add", "ftp://x/"], "url"),
         (&["webhook", "add", "http://10.0.0.1/"], "egress"),
     ] {
@@ -133,6 +125,25 @@ fn unknown_and_invalid_values_are_reported() {
     assert!(no_id.err.contains("expected an id such as"), "{no_id:?}");
     let neither = run(service.command(&["delivery", "redeliver"]), b"");
     assert!(neither.err.contains("--webhook"), "{neither:?}");
+    service.stop();
+}
+
+#[test]
+fn a_place_that_cannot_be_used_is_named() {
+    let service = Service::start_alone();
+    for (arguments, reason) in [
+        (
+            ["export", "--output", "/nowhere/records.jsonl"],
+            "tintype: cannot create a temporary file in /nowhere",
+        ),
+        (
+            ["move", "--to", "mysql://h/d"],
+            "--to `mysql`: expected postgres://USER@HOST/DATABASE or an empty directory",
+        ),
+    ] {
+        let output = run(tintype(service.directory.path(), &arguments), b"").failure();
+        assert!(output.contains(reason), "{output}");
+    }
     service.stop();
 }
 
