@@ -94,12 +94,15 @@ async fn copy_objects(
         while reader.read()?.is_some() {}
         return Ok((None, reader.summary().map_or(0, |it| it.records)));
     };
-    let earlier = match previous_list(repository).await {
-        // Without the list, every object is copied again.
-        Err(_) if contents.repair => None,
-        earlier => earlier.context(
-            "the newest backup is damaged; run `tintype backup` with --repair, which does not rely on it",
-        )?,
+    let earlier = match repository.ids().await?.is_empty() {
+        true => None,
+        false => match previous_list(repository).await {
+            // Without the list, every object is copied again.
+            Err(_) if contents.repair => None,
+            earlier => earlier.context(
+                "the newest backup is damaged; run `tintype backup` with --repair, which does not rely on it",
+            )?,
+        },
     };
     // The inputs of live jobs first: a running service keeps them for at most an hour after their job has ended.
     let (mut first, mut totals) = match contents.running {
@@ -211,9 +214,6 @@ impl ObjectTotals {
 
 /// The list of objects in the newest backup. `None` if there is no backup, or it has no list.
 async fn previous_list(repository: &Repository) -> anyhow::Result<Option<File>> {
-    if repository.ids().await?.is_empty() {
-        return Ok(None);
-    }
     let newest = repository.manifest(None).await?;
     let Some(images) = newest.images else {
         return Ok(None);

@@ -187,7 +187,7 @@ impl Repository {
 fn in_location(error: ObjectError) -> anyhow::Error {
     match error {
         ObjectError::Setting { value, reason } => {
-            anyhow!("the backup location `{value}`: {reason}, or name a directory")
+            anyhow!("the backup location `{value}`: {reason}; or name a directory")
         }
         ObjectError::MissingVariable {
             value,

@@ -193,7 +193,8 @@ async fn list(List { name, common }: List) -> anyhow::Result<()> {
 
 async fn show(Show { account, common }: Show) -> anyhow::Result<()> {
     let operator = common.operator()?;
-    let path = operator.account_path(account.as_deref(), "").await?;
+    let account = operator.account_argument(account.as_deref()).await?;
+    let path = format!("/accounts/{}", &*account.account_id);
     let response = operator.get(&path).await?;
     common.show(response, describe)
 }
@@ -248,7 +249,8 @@ async fn change(account: &str, body: Value, common: &Common) -> anyhow::Result<(
 async fn ledger(arguments: Ledger) -> anyhow::Result<()> {
     let operator = arguments.common.operator()?;
     let account = arguments.account.as_deref();
-    let path = operator.account_path(account, "/transactions").await?;
+    let account = operator.account_argument(account).await?;
+    let path = format!("/accounts/{}/transactions", &*account.account_id);
     let filters = only_set([
         ("kind", arguments.kind),
         ("from", arguments.from.map(|it| it.to_string())),

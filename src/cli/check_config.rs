@@ -1,7 +1,7 @@
 //! `tintype check-config`: validates the configuration, and tests each backend.
 
 use super::output::{exit_code, note, print};
-use super::settings::Settings;
+use super::settings::{LOCAL_CONFIG, Settings};
 use crate::backends::probe::Findings;
 use crate::backends::readiness::{self, ModelUse};
 use crate::config::{Backend, Config, Sources, misspelt_variables};
@@ -9,6 +9,7 @@ use clap::Args;
 use std::process::ExitCode;
 
 #[derive(Args)]
+#[command(mut_arg("config", |it| it.help(LOCAL_CONFIG)))]
 pub struct Arguments {
     #[command(flatten)]
     settings: Settings,

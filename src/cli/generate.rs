@@ -62,7 +62,7 @@ pub struct Arguments {
     /// Aspect ratio, such as 16:9; auto copies the first input image [default: 1:1, or auto with input images, except for fast].
     #[arg(long, value_name = "RATIO")]
     aspect_ratio: Option<String>,
-    /// Resolution: 1K, 2K or 4K.
+    /// Resolution: 1K, 2K or 4K [default: 1K].
     #[arg(long, value_name = "SIZE")]
     resolution: Option<String>,
     /// Input image: a URL or, without --server, a file. Repeat it for up to 14 images.

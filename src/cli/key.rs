@@ -78,8 +78,6 @@ impl Target {
 
 #[derive(Args)]
 pub struct Change {
-    #[command(flatten)]
-    target: Target,
     /// New display name.
     #[arg(long)]
     name: Option<String>,
@@ -88,15 +86,17 @@ pub struct Change {
     active: Option<bool>,
     #[command(flatten)]
     options: KeyOptions,
+    #[command(flatten)]
+    target: Target,
 }
 
 #[derive(Args)]
 pub struct Rotate {
-    #[command(flatten)]
-    target: Target,
     /// Hours for which the old key keeps working (0: revoke it and all older keys immediately).
     #[arg(long, value_name = "HOURS", default_value_t = 24, value_parser = clap::value_parser!(u32).range(0..=720))]
     overlap: u32,
+    #[command(flatten)]
+    target: Target,
 }
 
 pub async fn run(command: Command) -> anyhow::Result<()> {

@@ -194,7 +194,48 @@ fn error_line(error: &anyhow::Error) -> String {
 mod tests {
     use super::problem_text::ErrorResponse;
     use super::*;
+    use clap::CommandFactory as _;
     use tintype_egress::StatusCode;
+
+    /// Calls `visit` with every command that has no subcommands.
+    fn each_command(command: &clap::Command, visit: &mut impl FnMut(&clap::Command)) {
+        for it in command.get_subcommands() {
+            each_command(it, visit);
+        }
+        if !command.is_subcommand_required_set() {
+            visit(command);
+        }
+    }
+
+    #[test]
+    fn only_options_of_every_operator_command_have_the_heading_of_the_server() {
+        let shared = ["server", "token", "config", "data_dir", "json", "key"];
+        each_command(&Cli::command(), &mut |command| {
+            for argument in command.get_arguments() {
+                if argument.get_help_heading().is_some() {
+                    let name = argument.get_id().as_str();
+                    assert!(shared.contains(&name), "{} {name}", command.get_name());
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn the_help_names_the_default_configuration_of_each_command() {
+        let mut cli = Cli::command();
+        for (command, reads_installed) in
+            [("serve", false), ("check-config", false), ("verify", true)]
+        {
+            let command = cli.find_subcommand_mut(command).unwrap();
+            let help = command.render_help().to_string();
+            assert!(help.contains("./config.toml"), "{help}");
+            assert_eq!(
+                help.contains("/etc/tintype/config.toml"),
+                reads_installed,
+                "{help}"
+            );
+        }
+    }
 
     #[test]
     fn each_cause_is_printed_once() {

@@ -28,6 +28,7 @@ const LOCAL: &str = "local";
 const PROBE_KEY: &str = "move-probe.txt";
 /// Images listed in an error.
 const MAX_LISTED: usize = 5;
+const DATABASE_SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
 #[derive(Args)]
 pub struct Arguments {
@@ -71,6 +72,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 fn target_config(arguments: &Arguments, source: &Config) -> anyhow::Result<Config> {
     let (to, objects) = (arguments.to.as_str(), arguments.objects.as_deref());
     let is_database = to.contains("://");
+    ensure!(
+        !is_database || DATABASE_SCHEMES.iter().any(|it| to.starts_with(it)),
+        "--to `{}`: expected postgres://USER@HOST/DATABASE or an empty directory",
+        to.split("://").next().unwrap_or_default()
+    );
     if !is_database && source.storage.url.is_none() {
         bail!(
             "the source is already a data directory: {}; to move it to another one, stop the server and copy the directory",

@@ -165,8 +165,19 @@ impl Operator {
         self.list(path, &[], PageOptions::default()).await
     }
 
-    /// The account with this id or name. Without `id_or_name`, the only active account, or the only account.
+    /// The account that the option --account names, by id or name. Without the option, the only active account, or the only account.
     pub async fn account(&self, id_or_name: Option<&str>) -> anyhow::Result<Account> {
+        self.find_account(id_or_name, "with --account ID_OR_NAME")
+            .await
+    }
+
+    /// As [`Operator::account`], for a command that takes the account as its argument.
+    pub async fn account_argument(&self, id_or_name: Option<&str>) -> anyhow::Result<Account> {
+        self.find_account(id_or_name, "by id or name").await
+    }
+
+    /// `how` tells how to choose one of several accounts.
+    async fn find_account(&self, id_or_name: Option<&str>, how: &str) -> anyhow::Result<Account> {
         if let Some(id) = id_or_name.and_then(|text| text.parse::<AccountId>().ok()) {
             return read(self.get(&format!("/accounts/{id}")).await?);
         }
@@ -179,7 +190,7 @@ impl Operator {
             }
             (0, Some(name)) => bail!("there is no account `{name}`; accounts: {}", names(&all)),
             (_, None) => bail!(
-                "there are several accounts; choose one by id or name, or deactivate the unused ones with `tintype account deactivate`: {}",
+                "there are several accounts; choose one {how}, or deactivate the unused ones with `tintype account deactivate`: {}",
                 names(&matches)
             ),
             (_, Some(name)) => bail!(

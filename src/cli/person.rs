@@ -66,20 +66,20 @@ pub struct Target {
 
 #[derive(Args)]
 pub struct Change {
-    #[command(flatten)]
-    target: Target,
     /// Role: an owner can make changes, a viewer can only read.
     #[arg(long, value_parser = ["owner", "viewer"])]
     role: String,
+    #[command(flatten)]
+    target: Target,
 }
 
 #[derive(Args)]
 pub struct Link {
-    #[command(flatten)]
-    target: Target,
     /// Also revoke the current password and end all sessions.
     #[arg(long)]
     revoke: bool,
+    #[command(flatten)]
+    target: Target,
 }
 
 pub fn person(text: &str) -> Result<String, String> {

@@ -61,8 +61,9 @@ pub async fn from_data_dir(
             records
         }
         Err(EngineError::Locked(_)) => {
+            let spool = Spool::new(temp_dir, say)?;
             say("requesting an export from the running server".into());
-            from_service(&access.operator()?, temp_dir, say)
+            request(&access.operator()?, spool)
                 .await
                 .with_context(|| {
                     format!(
@@ -96,7 +97,10 @@ pub async fn from_service(
     temp_dir: &Path,
     say: &dyn Fn(String),
 ) -> anyhow::Result<Records> {
-    let mut spool = Spool::new(temp_dir, say)?;
+    request(operator, Spool::new(temp_dir, say)?).await
+}
+
+async fn request(operator: &Operator, mut spool: Spool<'_>) -> anyhow::Result<Records> {
     let taken_at = Timestamp::now();
     operator
         .stream("/export", |chunk| Ok(spool.add(chunk)?))

@@ -1,6 +1,6 @@
 //! `tintype serve`: runs the server until a signal stops it.
 
-use super::settings::Settings;
+use super::settings::{LOCAL_CONFIG, Settings};
 use super::stop_signal::StopSignals;
 use crate::admin_token::token_file;
 use crate::application::services::AccountService;
@@ -26,6 +26,7 @@ const SHUTDOWN_DELAY: Duration = Duration::from_secs(1);
 const SECOND_SIGNAL_AFTER: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
+#[command(mut_arg("config", |it| it.help(LOCAL_CONFIG)))]
 pub struct Arguments {
     #[command(flatten)]
     settings: Settings,

@@ -10,10 +10,12 @@ const LOCAL_FILE: &str = "config.toml";
 /// Installed by the Debian package and in the container image.
 const INSTALLED_FILE: &str = "/etc/tintype/config.toml";
 
+/// The help of --config for commands that do not read the installed file.
+pub const LOCAL_CONFIG: &str = "Configuration file [default: ./config.toml if it exists]";
+
 #[derive(Args, Clone, Debug, Default)]
 pub struct Settings {
-    /// Configuration file [default: ./config.toml if it exists; without it, all commands but serve and check-config read
-    /// /etc/tintype/config.toml, unless --data-dir names another data directory than that file].
+    /// Configuration file [default: ./config.toml, or else /etc/tintype/config.toml].
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Data directory [default: data_dir in [storage] of the configuration].

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Config;
+use super::backend::BUILTIN_BACKEND;
 use super::tiers::Tier;
 
 impl Config {
@@ -13,7 +14,26 @@ impl Config {
         self.plaintext_warning()
             .into_iter()
             .chain(run_timeouts)
+            .chain(self.unused_backend_warnings())
             .collect()
+    }
+
+    /// Each backend that no tier uses, except the built-in one, which always exists.
+    fn unused_backend_warnings(&self) -> impl Iterator<Item = String> {
+        let is_used = |name: &str| {
+            let mut tiers = self.tiers.iter().into_iter();
+            tiers.any(|(_, tier)| tier.backends.iter().any(|it| it.name == name))
+        };
+        let unused = self
+            .backends
+            .keys()
+            .filter(move |name| name.as_str() != BUILTIN_BACKEND && !is_used(name));
+        unused.map(|name| {
+            format!(
+                "no model uses the backend `{name}`: add it to `backends` of a model, such as \
+                 [tiers.quality] backends = [{{ name = \"{name}\" }}]"
+            )
+        })
     }
 
     /// Other machines can connect, and nothing indicates HTTPS.

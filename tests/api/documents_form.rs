@@ -6,6 +6,30 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
+/// Generators name functions after operations.
+const VERBS: &[&str] = &[
+    "add",
+    "cancel",
+    "change",
+    "check",
+    "create",
+    "download",
+    "export",
+    "follow",
+    "invite",
+    "list",
+    "open",
+    "redeliver",
+    "register",
+    "remove",
+    "rotate",
+    "set",
+    "show",
+    "sign",
+    "stream",
+    "test",
+];
+
 /// Calls `visit` with every value of a document and its path.
 fn each(value: &Value, place: &str, visit: &mut impl FnMut(&str, &Value)) {
     visit(place, value);
@@ -130,6 +154,7 @@ fn every_operation_has_a_unique_id_a_known_tag_and_its_path_parameters() {
             let operation = call.operation;
             let name = operation["operationId"].as_str().unwrap();
             assert!(names.insert(name.to_owned()), "{name} occurs twice");
+            assert!(VERBS.iter().any(|it| name.starts_with(it)), "{name}");
             assert!(groups.contains(&&operation["tags"][0]), "{name}");
             assert!(!operation["summary"].as_str().unwrap().is_empty());
             let empty = Vec::new();
@@ -159,12 +184,42 @@ fn every_schema_is_an_object_and_every_field_has_a_schema() {
             let is_properties = place.ends_with("/properties") && !place.contains("/example");
             for (name, schema) in members(value).iter().filter(|_| is_properties) {
                 assert!(schema.is_object(), "{place}/{name} is not described");
+                let is_described = schema["description"].is_string();
+                let is_sent = place.contains("/requestBody/");
+                assert!(
+                    !is_sent || is_described,
+                    "{place}/{name} has no description"
+                );
             }
         });
         for (name, schema) in members(&document["components"]["schemas"]) {
             for (field, described) in members(&schema["properties"]) {
                 let is_described = described["description"].is_string();
                 assert!(is_described, "{name}.{field} has no description");
+            }
+        }
+    }
+}
+
+#[test]
+fn descriptions_tell_the_unit_of_a_number_and_the_meaning_of_null() {
+    let server = Server::start();
+    let contract = Contract::of(server.address).unwrap();
+    for document in contract.documents() {
+        for (name, schema) in members(&document["components"]["schemas"]) {
+            for (field, described) in members(&schema["properties"]) {
+                let text = described["description"].as_str().unwrap_or_default();
+                let unit = match field.rsplit('_').next().unwrap_or_default() {
+                    "ms" => "milliseconds",
+                    "seconds" => "econds",
+                    "bytes" => "bytes",
+                    "width" | "height" => "pixels",
+                    _ => "",
+                };
+                assert!(text.contains(unit), "{name}.{field}: {text}");
+                let may_be_null = described.to_string().contains("\"null\"");
+                let is_told = text.contains("`null`") || text.contains("if there is one");
+                assert!(!may_be_null || is_told, "{name}.{field}: {text}");
             }
         }
     }

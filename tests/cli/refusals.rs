@@ -121,8 +121,45 @@ fn unknown_and_invalid_values_are_reported() {
             "{arguments:?}"
         );
     }
+    let no_id = run(service.command(&["webhook", "rm", "x"]), b"");
+    assert!(no_id.err.contains("expected an id such as"), "{no_id:?}");
     let neither = run(service.command(&["delivery", "redeliver"]), b"");
     assert!(neither.err.contains("--webhook"), "{neither:?}");
+    service.stop();
+}
+
+#[test]
+fn a_place_that_cannot_be_used_is_named() {
+    let service = Service::start_alone();
+    for (arguments, reason) in [
+        (
+            ["export", "--output", "/nowhere/records.jsonl"],
+            "tintype: cannot create a temporary file in /nowhere",
+        ),
+        (
+            ["move", "--to", "mysql://h/d"],
+            "--to `mysql`: expected postgres://USER@HOST/DATABASE or an empty directory",
+        ),
+    ] {
+        let output = run(tintype(service.directory.path(), &arguments), b"").failure();
+        assert!(output.contains(reason), "{output}");
+    }
+    service.stop();
+}
+
+#[test]
+fn a_backup_location_that_does_not_answer_is_not_called_damaged() {
+    let service = Service::start();
+    let mut command = service.command(&["backup", "s3://pictures/backups"]);
+    command.envs([
+        ("AWS_ENDPOINT_URL", "http://127.0.0.1:1"),
+        ("AWS_ALLOW_HTTP", "true"),
+        ("AWS_ACCESS_KEY_ID", "tests"),
+        ("AWS_SECRET_ACCESS_KEY", "tests"),
+    ]);
+    let output = run(command, b"").failure();
+    assert!(output.contains("s3://pictures/backups"), "{output}");
+    assert!(!output.contains("damaged"), "{output}");
     service.stop();
 }
 
@@ -156,9 +193,12 @@ fn a_stray_account_is_ignored_once_it_is_inactive() {
     let service = Service::start();
     service.run(&["account", "add", "stray"]);
     let several = run(service.command(&["key", "list"]), b"").failure();
-    for part in ["default (", "stray (", "account deactivate"] {
+    for part in ["default (", "stray (", "--account", "account deactivate"] {
         assert!(several.contains(part), "{several}");
     }
+    let argument = run(service.command(&["account", "show"]), b"").failure();
+    assert!(argument.contains("choose one by id or name"), "{argument}");
+    assert!(!argument.contains("--account"), "{argument}");
     service.run(&["account", "deactivate", "stray"]);
     let keys = service.json(&["key", "list"]);
     assert_eq!(keys["data"].as_array().unwrap().len(), 1);

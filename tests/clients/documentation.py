@@ -3,7 +3,7 @@
 service.py), and compares the table of docs/errors.md with the service's table.
 
 Every image that a program names must exist afterwards. A webhook receiver gets a registered webhook and a delivery. Python programs
-run with this interpreter. TypeScript programs are compiled in strict mode against the packed package.
+run with this interpreter, and pass mypy in strict mode. TypeScript programs are compiled in strict mode against the packed package.
 
 Usage: documentation.py DIRECTORY    (with the package in node_modules, and the compiler; see tests/run)
 """
@@ -120,6 +120,10 @@ def main() -> int:
         compiler = str(ROOT / "clients/typescript/node_modules/.bin/tsc")
         if subprocess.run([compiler, *COMPILE, *types, *sources], timeout=120).returncode != 0:
             wrong.append("the TypeScript of the pages does not compile")
+        # One by one, because none of them has a module name.
+        for source in sorted(directory.glob("*.py")):
+            if subprocess.run([sys.executable, "-m", "mypy", "--strict", source.name], cwd=directory, timeout=120).returncode != 0:
+                wrong.append(f"{source.name} has the wrong types: {found[int(source.stem)][0]}")
         for at, (where, language, text) in enumerate(found):
             command = [sys.executable, f"{at}.py"] if language == "python" else ["node", f"{at}.mjs"]
             if receives(command, directory) if SECRET in text else runs(command, text, directory):
@@ -131,7 +135,7 @@ def main() -> int:
     for fault in wrong:
         print(f"FAILED {fault}")
     print(f"{passed} passed, {len(wrong)} failed")
-    return 1 if wrong or passed < 16 else 0
+    return 1 if wrong or passed < 18 else 0
 
 
 if __name__ == "__main__":

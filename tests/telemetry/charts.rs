@@ -190,6 +190,18 @@ fn panels_do_not_overlap_and_have_their_required_properties() {
     }
 }
 
+/// A reader searches the page for the name in an alert.
+#[test]
+fn every_metric_is_in_the_documentation_by_its_full_name() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/monitoring.md");
+    let named = named(&fs::read_to_string(page).unwrap());
+    let ours = exported()
+        .into_iter()
+        .filter(|it| it.starts_with("tintype_"));
+    let missing: Vec<_> = ours.filter(|it| !named.contains(it)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
 /// A metric without a panel is superfluous or was forgotten.
 #[test]
 fn every_metric_is_shown_on_the_dashboard() {

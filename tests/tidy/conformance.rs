@@ -16,7 +16,7 @@ fn tests_by_row(page: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
 }
 
 /// The names of the functions with `#[test]` or a similar attribute.
-fn tests_of(text: &str) -> impl Iterator<Item = &str> {
+pub fn tests_of(text: &str) -> impl Iterator<Item = &str> {
     let attributed = text.split("test]\n").skip(1);
     attributed.filter_map(|rest| {
         let name = rest.split_once("fn ")?.1;

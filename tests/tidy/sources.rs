@@ -8,7 +8,13 @@ const FOLDERS: &[&str] = &[
     ".ci", "actors", "benches", "clients", "crates", "deploy", "docs", "src", "storage", "tests",
 ];
 /// Single files at the root.
-const FILES: &[&str] = &["Cargo.toml", "README.md", "SECURITY.md", "config.toml"];
+const FILES: &[&str] = &[
+    "CONTRIBUTING.md",
+    "Cargo.toml",
+    "README.md",
+    "SECURITY.md",
+    "config.toml",
+];
 /// Extensions of text files.
 const TEXTS: &[&str] = &[
     "css",

@@ -77,6 +77,9 @@ def test_every_exception_is_the_package_s_own_and_can_be_imported_from_it() -> N
         ({"api_key": "tt_é"}, "characters that no key has"),
         ({"api_key": "tt_a\nb"}, "characters that no key has"),
         ({"api_key": " "}, "no API key"),
+        ({"api_key": 5}, "api_key must be text"),
+        ({"base_url": 5}, "base_url must be text"),
+        ({"http_client": object()}, "http_client must be an httpx.Client"),
     ],
 )
 def test_a_client_with_invalid_options_is_not_created(options: dict[str, Any], text: str) -> None:

@@ -46,6 +46,13 @@ export function assertWaitTimeout(span: unknown): void {
   throw new ArgumentError(`waitTimeout must be a number of milliseconds, or null, not ${shown(span)}`);
 }
 
+/** An argument that is an object or left out. Without its value, because a key given in its place is a secret. */
+export function optional<T extends object>(name: string, value: T | null | undefined): T {
+  const given = value ?? ({} as T);
+  if (typeof given !== "object") throw new ArgumentError(`${name} must be an object, not a ${typeof given}`);
+  return given;
+}
+
 /** The requests of a batch. */
 export function requestsOf<T extends object>(requests: Iterable<T>): T[] {
   const given: unknown = requests;

@@ -1,6 +1,6 @@
 // Batches: many requests in one call.
 
-import { idOf, keyOrNew } from "./arguments.js";
+import { idOf, keyOrNew, optional } from "./arguments.js";
 import * as calls from "./calls.js";
 import { BatchWaitTimeoutError } from "./errors.js";
 import { everyPage } from "./jobs.js";
@@ -40,7 +40,7 @@ export class Batches {
    * `idempotencyKey`, which is in the returned batch and in every error (`CallError.idempotencyKey`).
    */
   async create(requests: Iterable<BatchRequest>, options: CreateBatchOptions = {}): Promise<CreatedBatch> {
-    const idempotencyKey = keyOrNew(options.idempotencyKey);
+    const idempotencyKey = keyOrNew(optional("options", options).idempotencyKey);
     const call = calls.batch(requests, idempotencyKey, options);
     const { response, body, attempts } = await this.#transport.exchange(call);
     const made = typed<CreatedBatch>(response, body, BATCH, inWords(call), { attempts, idempotencyKey });
@@ -62,7 +62,7 @@ export class Batches {
    * `BatchWaitTimeoutError` after `waitTimeout` milliseconds, by default an hour.
    */
   async wait(batch: BatchRef, options: WaitOptions = {}): Promise<Batch> {
-    const { waitTimeout = DEFAULT_WAIT, ...rest } = options;
+    const { waitTimeout = DEFAULT_WAIT, ...rest } = optional("options", options);
     const batchId = idOf(batch, "batch_id");
     return waitUntilOver<Batch>(this.#transport, waitTimeout, rest, {
       name: `batch ${batchId}`,

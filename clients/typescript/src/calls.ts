@@ -1,6 +1,6 @@
 // The calls of the API as data: what a client sends, independent of how.
 
-import { cancelAfterHeader, idOf, requestsOf, shown } from "./arguments.js";
+import { cancelAfterHeader, idOf, optional, requestsOf, shown } from "./arguments.js";
 import { ArgumentError } from "./errors.js";
 import { PREFIX } from "./transport.js";
 import type { Call } from "./transport.js";
@@ -25,7 +25,7 @@ export function jobPath(job: JobRef): string {
 
 /** A generation call; without a key, a dry run. */
 export function generation(params: GenerationParams, idempotencyKey: string | null, options: CreateOptions): Call {
-  const { idempotencyKey: _, cancelAfter, ...rest } = options;
+  const { idempotencyKey: _, cancelAfter, ...rest } = optional("options", options);
   const { tier, ...body } = (params ?? {}) as GenerationParams;
   if (typeof tier !== "string" || !Object.hasOwn(PATHS, tier)) {
     throw new ArgumentError(`tier must be one of ${Object.keys(PATHS).join(", ")}, not ${shown(tier)}`);
@@ -42,7 +42,7 @@ function creation(path: string, body: object, idempotencyKey: string | null, opt
 
 /** The call that creates a batch; without a key, a dry run. */
 export function batch(requests: Iterable<BatchRequest>, idempotencyKey: string | null, options: CreateBatchOptions): Call {
-  const { metadata, callbackUrl, idempotencyKey: _, ...rest } = options;
+  const { metadata, callbackUrl, idempotencyKey: _, ...rest } = optional("options", options);
   const body = { requests: requestsOf(requests), metadata, callback_url: callbackUrl };
   return creation(`${PREFIX}/batches`, body, idempotencyKey, rest);
 }
@@ -54,12 +54,12 @@ export function batchPath(ref: BatchRef): string {
 
 /** The results of a batch, one per line. */
 export function batchResults(ref: BatchRef, options: CallOptions): Call {
-  return { ...options, method: "GET", path: `${batchPath(ref)}/results`, headers: { accept: "application/x-ndjson" } };
+  return { ...optional("options", options), method: "GET", path: `${batchPath(ref)}/results`, headers: { accept: "application/x-ndjson" } };
 }
 
 /** Looks up a job or a batch. */
 export function lookup(path: string, options: CallOptions): Call {
-  return { ...options, method: "GET", path };
+  return { ...optional("options", options), method: "GET", path };
 }
 
 /** The same when it has ended, or after so many seconds. The caller does not need the answer after `limit` milliseconds. */
@@ -69,27 +69,27 @@ export function wait(path: string, options: CallOptions, seconds: number, limit:
 
 /** Cancels a queued job, or what is still queued of a batch. */
 export function cancel(path: string, options: CallOptions): Call {
-  return { ...options, method: "DELETE", path };
+  return { ...optional("options", options), method: "DELETE", path };
 }
 
 /** The stream of a job's events. */
 export function events(job: JobRef, options: CallOptions): Call {
-  return { ...options, method: "GET", path: `${jobPath(job)}/events` };
+  return lookup(`${jobPath(job)}/events`, options);
 }
 
 /** An image at its signed URL. */
 export function image(url: string, options: CallOptions): Call {
-  return { ...options, method: "GET", path: url, headers: { accept: "image/*" } };
+  return { ...lookup(url, options), headers: { accept: "image/*" } };
 }
 
 /** A call that reads something. */
 export function get(path: string, options: CallOptions, query: [string, string][] = []): Call {
-  return { ...options, method: "GET", path: PREFIX + path, query };
+  return { ...lookup(PREFIX + path, options), query };
 }
 
 /** The parameters that select a page of a list, and jobs of it. */
 export function listed(wanted: JobFilter & Window): [string, string][] {
-  const { metadata, ...rest } = wanted;
+  const { metadata, ...rest } = optional("filters", wanted);
   const members = Object.entries(metadata ?? {}).map(([name, value]): [string, string] => [`metadata[${name}]`, textOf(value)]);
   const others = Object.entries(rest).flatMap(([name, value]): [string, string][] =>
     value === undefined || value === null ? [] : [[name, value instanceof Date ? timeOf(name, value) : String(value)]],

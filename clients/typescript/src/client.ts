@@ -1,6 +1,6 @@
 // The client: one service, one API key.
 
-import { assertWaitTimeout, keyOrNew } from "./arguments.js";
+import { assertWaitTimeout, keyOrNew, optional } from "./arguments.js";
 import { Batches } from "./batches.js";
 import * as calls from "./calls.js";
 import { CallError, JobError } from "./errors.js";
@@ -84,7 +84,7 @@ export class Generations {
    * `idempotencyKey`, which is in the returned job and in every error (`CallError.idempotencyKey`).
    */
   async create(params: GenerationParams, options: CreateOptions = {}): Promise<CreatedJob> {
-    const idempotencyKey = keyOrNew(options.idempotencyKey);
+    const idempotencyKey = keyOrNew(optional("options", options).idempotencyKey);
     const call = calls.generation(params, idempotencyKey, options);
     const { response, body, attempts } = await this.#transport.exchange(call);
     const names = ["job_id", "status", "status_url"] as const;
@@ -99,7 +99,7 @@ export class Generations {
    * with which this call returns the same job again. The reason of your `signal` has neither: if you may abort, pass your own key.
    */
   async createAndWait(params: GenerationParams, options: CreateOptions & WaitOptions = {}): Promise<Job> {
-    const { idempotencyKey, cancelAfter, waitTimeout, ...rest } = options;
+    const { idempotencyKey, cancelAfter, waitTimeout, ...rest } = optional("options", options);
     // Before the job is created.
     if (waitTimeout !== undefined) assertWaitTimeout(waitTimeout);
     const made = await this.create(params, { ...rest, idempotencyKey, cancelAfter });

@@ -18,7 +18,9 @@ export function errorOf(outcome: Outcome, what: string, facts: CallFacts): CallE
 /** `fetch` puts the reason of a failure into the cause of its error. */
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
-  return cause.cause instanceof Error && cause.cause.message !== "" ? cause.cause.message : cause.message;
+  const { message } = cause.cause instanceof Error && cause.cause.message !== "" ? cause.cause : cause;
+  // OpenSSL ends its messages with a line feed.
+  return message.trim();
 }
 
 /** The typed form of a successful answer, which must have these members. */

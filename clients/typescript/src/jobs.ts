@@ -1,6 +1,6 @@
 // Looks up jobs, waits for them, cancels them, and downloads their images.
 
-import { idOf } from "./arguments.js";
+import { idOf, optional } from "./arguments.js";
 import * as calls from "./calls.js";
 import { ApiError, JobFailedError, JobUnfinishedError } from "./errors.js";
 import { isTimeout, untilRead } from "./alarm.js";
@@ -79,7 +79,7 @@ export class Jobs {
         return untilRead(response, () => alarm.end());
       } catch (cause) {
         alarm.end();
-        options.signal?.throwIfAborted();
+        call.signal?.throwIfAborted();
         if (cause instanceof ApiError) throw cause;
         throw errorOf({ kind: "fault", cause, isTimeout: isTimeout(cause) }, inWords(call), { attempts: 1 });
       }
@@ -93,7 +93,7 @@ export class Jobs {
 
   /** All jobs, newest first. It fetches pages on demand. */
   iterate(wanted: JobFilter = {}, options: CallOptions = {}): AsyncGenerator<ListedJob, void, undefined> {
-    return everyPage((cursor) => this.list({ ...wanted, limit: 100, cursor }, options));
+    return everyPage((cursor) => this.list({ ...optional("filters", wanted), limit: 100, cursor }, options));
   }
 
   async #atItsUrl<T>(job: JobRef, options: CallOptions, fetch: (url: string) => Promise<T>): Promise<T> {

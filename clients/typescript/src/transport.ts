@@ -1,7 +1,7 @@
 // Sends calls, and repeats them if that is safe and useful. It needs only `fetch`.
 
 import { Alarm, isTimeout } from "./alarm.js";
-import { assertMaxRetries, assertTimeout } from "./arguments.js";
+import { assertMaxRetries, assertTimeout, optional } from "./arguments.js";
 import { ArgumentError } from "./errors.js";
 import { errorOf, typed } from "./failures.js";
 import { pauseAfter } from "./retry.js";
@@ -69,18 +69,20 @@ export class Transport {
   now: () => number = () => performance.now();
 
   constructor(options: ClientOptions) {
-    this.#apiKey = apiKeyOf(options.apiKey ?? variable("TINTYPE_KEY") ?? "");
-    this.address = addressOf(options.baseUrl ?? variable("TINTYPE_URL") ?? "");
-    this.#timeout = options.timeout ?? DEFAULT_TIMEOUT;
-    this.maxRetries = options.maxRetries ?? DEFAULT_MAX_RETRIES;
+    const { apiKey, baseUrl, timeout, maxRetries, fetch } = optional("options", options);
+    this.#apiKey = apiKeyOf(apiKey ?? variable("TINTYPE_KEY") ?? "");
+    this.address = addressOf(baseUrl ?? variable("TINTYPE_URL") ?? "");
+    this.#timeout = timeout ?? DEFAULT_TIMEOUT;
+    this.maxRetries = maxRetries ?? DEFAULT_MAX_RETRIES;
     assertTimeout(this.#timeout);
     assertMaxRetries(this.maxRetries);
     // Called as a method of anything else, the global one throws in browsers.
-    this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
+    this.#fetch = fetch ?? ((input, init) => globalThis.fetch(input, init));
   }
 
   /** The same transport with other options. */
-  withOptions({ timeout = this.#timeout, maxRetries = this.maxRetries }: Pick<ClientOptions, "timeout" | "maxRetries">): Transport {
+  withOptions(options: Pick<ClientOptions, "timeout" | "maxRetries">): Transport {
+    const { timeout = this.#timeout, maxRetries = this.maxRetries } = optional("options", options);
     const other = new Transport({ apiKey: this.#apiKey, baseUrl: this.address, fetch: this.#fetch, timeout, maxRetries });
     other.pause = this.pause;
     other.now = this.now;
@@ -184,7 +186,8 @@ async function bodyOf(response: Response, renew: () => void): Promise<Uint8Array
   return body;
 }
 
-function apiKeyOf(text: string): string {
+function apiKeyOf(text: unknown): string {
+  if (typeof text !== "string") throw new ArgumentError(`apiKey must be a string, not of type ${typeof text}`);
   const key = text.trim();
   if (key === "") throw new ArgumentError("no API key: pass apiKey, or set the environment variable TINTYPE_KEY");
   // Without the key, because messages go into logs.
@@ -194,7 +197,8 @@ function apiKeyOf(text: string): string {
   return key;
 }
 
-function addressOf(baseUrl: string): string {
+function addressOf(baseUrl: unknown): string {
+  if (typeof baseUrl !== "string") throw new ArgumentError(`baseUrl must be a string, not of type ${typeof baseUrl}`);
   const text = baseUrl.trim() || DEFAULT_URL;
   if (!/^https?:\/\//.test(text)) throw new ArgumentError(`baseUrl must begin with http:// or https://, unlike ${text}`);
   if (!URL.canParse(text)) throw new ArgumentError(`baseUrl ${text} is not a valid URL`);

@@ -1,6 +1,6 @@
 // Waits for a job or a batch, with as many lookups as needed.
 
-import { assertWaitTimeout, idOf } from "./arguments.js";
+import { assertWaitTimeout, idOf, optional } from "./arguments.js";
 import * as calls from "./calls.js";
 import { WaitTimeoutError } from "./errors.js";
 import { errorOf, typed } from "./failures.js";
@@ -31,7 +31,7 @@ export interface Awaited<T> {
 
 /** The job when it has ended. */
 export async function waitFor(transport: Transport, job: JobRef, options: WaitOptions): Promise<Job> {
-  const { waitTimeout = DEFAULT_WAIT, ...rest } = options;
+  const { waitTimeout = DEFAULT_WAIT, ...rest } = optional("options", options);
   const jobId = idOf(job, "job_id");
   return waitUntilOver<Job>(transport, waitTimeout, rest, {
     name: `job ${jobId}`,

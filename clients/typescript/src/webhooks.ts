@@ -63,6 +63,9 @@ interface Given {
  * `utf8`.
  */
 export async function verifyWebhook(delivery: Delivery): Promise<WebhookEvent> {
+  if (typeof delivery !== "object" || delivery === null) {
+    throw new ArgumentError(`pass an object { body, headers, secret }, not ${shown(delivery)}`);
+  }
   const { body, headers, secret, tolerance = TOLERANCE, now = Date.now() / 1000 } = delivery;
   if (typeof headers !== "object" || headers === null) throw new ArgumentError(`headers must be an object, not ${shown(headers)}`);
   const texts = [secret ?? []].flat().map((it: unknown) => (typeof it === "string" ? it.trim() : ""));

@@ -57,6 +57,31 @@ test("what is no list of requests is refused", () => {
   for (const [requests, text] of cases as [Iterable<never>, RegExp][]) assert.throws(() => calls.batch(requests, "k", {}), text);
 });
 
+test("what is no object of options is refused without its value, and null is left out", async (t) => {
+  const peer = await Peer.start(t);
+  peer.will(told(job("done")));
+  const { client } = calling(peer.url);
+  const text = "tt_secret" as unknown as object;
+  const isRefused = (error: unknown): boolean =>
+    error instanceof ArgumentError && error.message.includes("must be an object, not a string") && !error.message.includes("tt_");
+  assert.throws(() => new Tintype(text), isRefused);
+  assert.throws(() => client.withOptions(text), isRefused);
+  for (const wrong of [5, ["tt_x"]] as unknown as string[]) {
+    assert.throws(() => new Tintype({ apiKey: wrong }), ArgumentError);
+    assert.throws(() => new Tintype({ apiKey: "tt_x", baseUrl: wrong }), ArgumentError);
+  }
+  const request = { ...BODY, tier: "fast" } as const;
+  await assert.rejects(client.generations.create(request, text), isRefused);
+  await assert.rejects(client.generations.createAndWait(request, text), isRefused);
+  await assert.rejects(client.batches.create([], text), isRefused);
+  await assert.rejects(client.jobs.get("id", text), isRefused);
+  await assert.rejects(client.jobs.wait("id", text), isRefused);
+  await assert.rejects(client.batches.wait("id", text), isRefused);
+  await assert.rejects(client.jobs.list(text), isRefused);
+  await assert.rejects(client.jobs.iterate(text).next(), isRefused);
+  assert.equal((await client.jobs.wait("id", null as unknown as object)).status, "done");
+});
+
 test("a key that cannot be sent is refused, and null is no key", async (t) => {
   const peer = await Peer.start(t);
   peer.will(created());

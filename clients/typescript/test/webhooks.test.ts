@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { ArgumentError } from "../src/errors.js";
 import { verifyWebhook, WebhookVerificationError } from "../src/webhooks.js";
 import type { Delivery, WebhookHeaders } from "../src/webhooks.js";
 import { repository } from "./repository.js";
@@ -134,6 +135,13 @@ test("an empty secret is never used", async () => {
 test("a parsed body is refused with the way to the raw one", async () => {
   for (const body of [{ job_id: "j" }, undefined, null, 5] as unknown as string[]) {
     await assert.rejects(verifyWebhook({ body, headers: {}, secret: "whsec_AAAA" }), /body must be the raw body.*express\.raw/);
+  }
+});
+
+test("what is no delivery is refused with the members of one", async () => {
+  for (const wrong of [undefined, null, "{}"] as unknown as Delivery[]) {
+    const isRefused = (error: unknown): boolean => error instanceof ArgumentError && error.message.includes("{ body, headers, secret }");
+    await assert.rejects(verifyWebhook(wrong), isRefused);
   }
 });
 

@@ -144,28 +144,28 @@ body!(AccountLimitsChange {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct AccountLimits {
-    /// The spend limit per day (UTC). Reserved amounts count as spent.
+    /// The spend limit per day (UTC). Reserved amounts count as spent. `null`: no limit.
     pub spend_per_day: Option<Money>,
-    /// The spend limit per calendar month (UTC). Reserved amounts count as spent.
+    /// The spend limit per calendar month (UTC). Reserved amounts count as spent. `null`: no limit.
     pub spend_per_month: Option<Money>,
-    /// The rate limit of all keys together.
+    /// The rate limit of all keys together. `null`: no limit.
     pub rate_limit: Option<Rate>,
-    /// How many jobs may be queued or processing at the same time.
+    /// How many jobs may be queued or processing at the same time. `null`: the limit of the configuration.
     #[schemars(with = "Option<Count>")]
     pub max_concurrent: Option<u32>,
     /// The usage of these limits.
     pub used: AccountUse,
 }
 
-/// The usage of an account's limits. Values without a limit are `null`.
+/// The usage of an account's limits.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct AccountUse {
-    /// The charges of the current day (UTC). `reserved` counts in addition.
+    /// The charges of the current day (UTC). `reserved` counts in addition. `null` without a spend limit.
     pub spent_today: Option<Money>,
-    /// The charges of the current calendar month (UTC). `reserved` counts in addition.
+    /// The charges of the current calendar month (UTC). `reserved` counts in addition. `null` without a spend limit.
     pub spent_this_month: Option<Money>,
-    /// The number of queued and processing jobs.
+    /// The number of queued and processing jobs. `null` without `max_concurrent`.
     #[schemars(with = "Option<Count>")]
     pub live_jobs: Option<usize>,
 }
@@ -214,13 +214,13 @@ pub struct Transaction {
     pub transaction_id: Id,
     /// `deposit`: money paid in. `charge`: the price of an image. `adjustment`: a negative correction.
     pub kind: EntryWord,
-    /// Negative for a charge.
+    /// The change of the balance, negative for a charge.
     pub amount: Money,
     /// The balance after this entry.
     pub balance_after: Money,
     /// The job that was charged, or `null`.
     pub job_id: Option<Id>,
-    /// The operator's reference.
+    /// The operator's reference, or `null`.
     pub reference: Option<String>,
     /// When the entry was written.
     pub created_at: Moment,

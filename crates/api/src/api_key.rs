@@ -100,11 +100,11 @@ pub struct ApiKey {
     pub active: bool,
     /// When the key expires. `null`: never.
     pub expires_at: Option<Moment>,
-    /// The total spend limit.
+    /// The total spend limit. `null`: no limit.
     pub spend_limit: Option<Money>,
-    /// The spend limit per day (UTC).
+    /// The spend limit per day (UTC). `null`: no limit.
     pub spend_limit_daily: Option<Money>,
-    /// The spend limit per calendar month (UTC).
+    /// The spend limit per calendar month (UTC). `null`: no limit.
     pub spend_limit_monthly: Option<Money>,
     /// The total spent.
     pub spent: Money,
@@ -119,9 +119,9 @@ pub struct ApiKey {
     /// How many jobs of the key may be queued or processing at the same time. `null`: no limit.
     #[schemars(with = "Option<Count>")]
     pub max_concurrent: Option<u32>,
-    /// When the key was last used.
+    /// When the key was last used. `null`: never.
     pub last_used_at: Option<Moment>,
-    /// Until when an earlier text of the key remains valid.
+    /// Until when an earlier text of the key remains valid. `null`: no earlier text is valid.
     pub previous_valid_until: Option<Moment>,
     /// When the key was created.
     pub created_at: Moment,
@@ -183,7 +183,7 @@ pub struct OwnKey {
     pub active: bool,
     /// When the key expires. `null`: never.
     pub expires_at: Option<Moment>,
-    /// The total spend limit.
+    /// The total spend limit. `null`: no limit.
     pub spend_limit: Option<Money>,
     /// The total spent.
     pub spent: Money,
@@ -211,7 +211,7 @@ pub struct OwnKey {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Vec<String>")]
     pub allowed_ips: Option<Vec<String>>,
-    /// The rate limit of the key, or else of the configuration.
+    /// The rate limit of the key, or else of the configuration. `null`: no limit.
     pub rate_limit: Option<Rate>,
     /// When the key was created.
     pub created_at: Moment,

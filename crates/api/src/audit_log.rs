@@ -9,7 +9,7 @@ use tintype_storage::domain::audit_log;
 
 /// An entry of the audit log.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Change", deny_unknown_fields)]
+#[schemars(deny_unknown_fields)]
 pub struct AuditEntry {
     /// The entry's id.
     pub audit_id: Id,
@@ -17,13 +17,13 @@ pub struct AuditEntry {
     pub at: Moment,
     /// Who made the change: the operator, the service, or a signed-in person.
     pub actor: ActorWord,
-    /// The person, if a person made the change.
+    /// The person, if a person made the change, or `null`.
     pub person_id: Option<Id>,
     /// What was done.
     pub action: ActionWord,
     /// The affected account. `null` if the change concerns all accounts.
     pub account_id: Option<Id>,
-    /// The id of the changed object.
+    /// The id of the changed object, or `null`.
     pub subject_id: Option<Id>,
     /// The object before the change. `null` for a new object.
     #[schemars(with = "Option<Metadata>")]
@@ -31,9 +31,9 @@ pub struct AuditEntry {
     /// The object after the change. `null` for a removed object.
     #[schemars(with = "Option<Metadata>")]
     pub after: Option<Box<RawValue>>,
-    /// The `X-Request-Id` of the request.
+    /// The `X-Request-Id` of the request, or `null`.
     pub request_id: Option<String>,
-    /// The IP address of the client.
+    /// The IP address of the client, or `null`.
     pub address: Option<String>,
 }
 

@@ -21,7 +21,7 @@ pub struct Batch {
     pub status: BatchStatus,
     /// When the batch was accepted.
     pub created_at: Moment,
-    /// When the last job ended.
+    /// When the last job ended. `null` before.
     pub ended_at: Option<Moment>,
     /// The number of jobs in each state.
     pub counts: BatchCounts,

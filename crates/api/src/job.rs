@@ -55,15 +55,15 @@ pub struct Job<'a> {
     pub status: JobStatus,
     /// When the job was accepted.
     pub created_at: Moment,
-    /// When processing began.
+    /// When processing began, or `null`.
     pub started_at: Option<Moment>,
-    /// When the job ended.
+    /// When the job ended, or `null`.
     pub finished_at: Option<Moment>,
     /// The result of a job that is done, or `null`.
     pub result: Option<JobResult>,
     /// Why the job failed, or `null`.
     pub error: Option<Cow<'a, str>>,
-    /// The position of a queued job: 1 for the next one.
+    /// The position of a queued job: 1 for the next one. `null` for other jobs.
     #[schemars(with = "Option<Count>")]
     pub queue_position: Option<usize>,
     /// When a queued job will probably start, from the job starts of the last minutes. `null` without data.
@@ -79,6 +79,7 @@ pub struct Waiting {
     pub starts_at: Option<Timestamp>,
 }
 
+/// The result of a job that is done.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct JobResult {
@@ -140,7 +141,7 @@ pub struct ListedJob<'a> {
     key_id: Id,
     /// The batch of the job, or `null`.
     batch_id: Option<Id>,
-    /// In a batch: your id of the request, or its position.
+    /// In a batch: your id of the request, or its position. Otherwise `null`.
     custom_id: Option<String>,
 }
 
@@ -183,53 +184,54 @@ pub struct JobRecord<'a> {
     pub resolution: ResolutionWord,
     /// The price, fixed when the job was accepted.
     pub price: Money,
-    /// `null` if the prompt was too long for the record and its object is gone. In a list also if the object store does not answer.
+    /// The prompt. `null` if it was too long for the record and its object is gone. In a list also if the object store does not answer.
     pub prompt: Option<String>,
     /// The metadata of the request. `null` if there was none, or `prompt` is `null`.
     #[schemars(with = "Option<Metadata>")]
     pub metadata: Option<Box<RawValue>>,
-    /// The webhook that the request named.
+    /// The URL of the webhook that the request named, or `null`.
     pub callback_url: Option<Cow<'a, str>>,
     /// The API that created the job.
     pub origin: OriginWord,
     /// The batch of the job, or `null`.
     pub batch_id: Option<Id>,
-    /// In a batch: the caller's id of the request, or its position.
+    /// In a batch: the caller's id of the request, or its position. Otherwise `null`.
     pub custom_id: Option<String>,
     /// The input images.
     pub inputs: Vec<InputImage>,
     /// The image of a job that is done, or `null`.
     pub picture: Option<Picture>,
-    /// Only for the operator, and only for a failed job: the last error of each backend that tried it. Kept for the newest 1,000
-    /// failed jobs, until the service restarts.
+    /// Only for the operator, for a failed job: the last error of each backend that tried it. Kept for the newest 1,000 failed jobs until a restart.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<BackendError>,
 }
 
+/// An input image, without its content.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct InputImage {
-    /// The size of the file.
+    /// The size of the file, in bytes.
     #[schemars(with = "Count")]
     pub bytes: u64,
-    /// In pixels. 0 if unknown.
+    /// The width, in pixels. 0 if unknown.
     #[schemars(with = "Count")]
     pub width: u32,
-    /// In pixels. 0 if unknown.
+    /// The height, in pixels. 0 if unknown.
     #[schemars(with = "Count")]
     pub height: u32,
 }
 
+/// The size of a generated image.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Picture {
-    /// The size of the file.
+    /// The size of the file, in bytes.
     #[schemars(with = "Count")]
     pub bytes: u64,
-    /// In pixels.
+    /// The width, in pixels.
     #[schemars(with = "Count")]
     pub width: u32,
-    /// In pixels.
+    /// The height, in pixels.
     #[schemars(with = "Count")]
     pub height: u32,
     /// Only for the operator: the name of the backend that generated the image.

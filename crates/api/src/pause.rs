@@ -24,7 +24,7 @@ pub struct Switches {
     /// Is a model paused? By model name.
     #[schemars(with = "PerTier<bool>")]
     pub tiers: BTreeMap<Cow<'static, str>, bool>,
-    /// The reasons that callers see, by switch. Absent if there are none.
+    /// The reasons that callers see, by switch, `null` without a reason. Absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "BTreeMap<String, Option<String>>")]
     pub reasons: Option<BTreeMap<Cow<'static, str>, Option<String>>>,
@@ -80,7 +80,8 @@ impl Body for PauseChange {
         let switch = || or_null(Flag::schema());
         let reason = || or_null(Reason::schema());
         let members = |names: &[&'static str], schema: &dyn Fn() -> Value, text: &str| {
-            let members = names.iter().map(|name| (*name, schema())).collect();
+            let of = |name: &str| with_description(schema(), format!("For `{name}`."));
+            let members = names.iter().map(|name| (*name, of(name))).collect();
             with_description(or_null(object(members, &[])), text)
         };
         let fields = vec![

@@ -38,7 +38,7 @@ pub struct Stats {
     /// The number of pending deliveries. Counting stops at 10,000.
     #[schemars(with = "Count")]
     pub webhooks_pending: usize,
-    /// When the running service last exported all records, for example for `tintype backup`.
+    /// When the running service last exported all records, for example for `tintype backup`. `null`: never.
     pub last_export_at: Option<Moment>,
 }
 
@@ -46,7 +46,7 @@ pub struct Stats {
 #[derive(Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Throughput {
-    /// The length of the time window.
+    /// The length of the time window, in seconds.
     #[schemars(with = "Count")]
     pub window_seconds: u64,
     /// The start of the window, or of the service if that is later.
@@ -65,13 +65,12 @@ pub struct Throughput {
 pub struct Backend {
     /// The backend's name in the configuration.
     pub name: String,
-    /// The health since the start. `unknown`: not used yet. `degraded`: the last attempt failed. `down`: not used. `probing`: one run
-    /// tests the backend.
+    /// `unknown`: not used since the start. `degraded`: the last attempt failed. `down`: not used. `probing`: one run tests the backend.
     pub health: HealthWord,
     /// The number of consecutive failures.
     #[schemars(with = "Count")]
     pub faults: u32,
-    /// Seconds until the next probe, if the backend is down.
+    /// Seconds until the next probe, if the backend is down, or `null`.
     #[schemars(with = "Option<Count>")]
     pub probe_in_seconds: Option<u64>,
     /// The maximum of concurrent runs.
@@ -82,9 +81,9 @@ pub struct Backend {
     /// The number of runs from the responding node.
     #[schemars(with = "Count")]
     pub running: usize,
-    /// When the backend last sent a valid response, even a refusal.
+    /// When the backend last sent a valid response, even a refusal. `null`: not since the start.
     pub last_answer_at: Option<Moment>,
-    /// The last error.
+    /// The last error, or `null`.
     pub last_error: Option<BackendError>,
     /// The attempts that ended in the last hour.
     pub last_hour: BackendTries,
@@ -100,10 +99,10 @@ pub struct BackendTries {
     /// The number of attempts that failed because of the backend.
     #[schemars(with = "Count")]
     pub failed: usize,
-    /// The median time to generate an image, in milliseconds.
+    /// The median time to generate an image, in milliseconds. `null` without images.
     #[schemars(with = "Option<Count>")]
     pub p50_ms: Option<u64>,
-    /// The 95th percentile of the time to generate an image, in milliseconds.
+    /// The 95th percentile of the time to generate an image, in milliseconds. `null` without images.
     #[schemars(with = "Option<Count>")]
     pub p95_ms: Option<u64>,
 }
@@ -191,7 +190,7 @@ pub struct ModelStatus {
     pub paused: bool,
     /// The operator's reason for the pause, if there is one.
     pub reason: Option<String>,
-    /// How long a new job would wait. `null` if the model is paused, or no job of the model has started in the last minutes.
+    /// How long a new job would wait, in seconds. `null` if the model is paused, or no job of the model has started in the last minutes.
     #[schemars(with = "Option<Count>")]
     pub wait_seconds: Option<u64>,
 }
@@ -212,7 +211,7 @@ pub struct Nodes {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Node {
-    /// New at each start. `null` for a process with a local store.
+    /// The node's id, new at each start. `null` for a process with a local store.
     pub node_id: Option<Id>,
     /// Is this the node that answers the request?
     pub answers: bool,
@@ -229,7 +228,7 @@ pub struct Node {
     /// The number of running jobs.
     #[schemars(with = "Count")]
     pub running: u64,
-    /// The age of the last heartbeat, by the clock of the responding node.
+    /// The age of the last heartbeat in milliseconds, by the clock of the responding node.
     #[schemars(with = "Count")]
     pub beat_age_ms: u64,
     /// A fingerprint of the configuration, equal on all nodes with the same configuration. It reveals no secret.

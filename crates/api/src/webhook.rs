@@ -114,7 +114,7 @@ pub struct Delivery {
     pub reason: Option<DeliveryReason>,
     /// The attempts, oldest first.
     pub attempts: Vec<Attempt>,
-    /// When the next attempt is due, if the delivery is pending.
+    /// When the next attempt is due, if the delivery is pending, or `null`.
     pub next_attempt_at: Option<Moment>,
     /// When the delivery was created.
     pub created_at: Moment,
@@ -133,7 +133,7 @@ pub struct Attempt {
     pub status_code: Option<u16>,
     /// Why there was no complete response, or `null`.
     pub error: Option<String>,
-    /// How long the attempt took.
+    /// How long the attempt took, in milliseconds.
     #[schemars(with = "Count")]
     pub duration_ms: u64,
     /// The first KiB of the response body.

@@ -279,6 +279,16 @@ fn a_listener_that_other_machines_reach_without_https_is_warned_about() {
 }
 
 #[test]
+fn a_backend_that_no_tier_uses_is_warned_about() {
+    let gpu = "[backends.gpu]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:1'\n";
+    let warnings = TestConfig::file(gpu).config().warnings();
+    assert_eq!(warnings.len(), 1);
+    assert!(warnings[0].contains("no model uses the backend `gpu`"));
+    let used = format!("{gpu}[tiers.fast]\nbackends = [{{ name = 'gpu' }}]\n");
+    assert_eq!(TestConfig::file(used).config().warnings(), [""; 0]);
+}
+
+#[test]
 fn a_tier_whose_attempts_may_outlast_a_run_is_warned_about() {
     assert_eq!(TestConfig::file("").config().warnings(), [""; 0]);
     let two = "[backends.a]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:1'\n[backends.b]\nkind = 'sdapi'\n\

@@ -1,6 +1,7 @@
 //! The introductions of the documents and of their tags.
 
 use crate::application::settings::Settings;
+use crate::web::batch_call::MAX_BODY_BYTES;
 use serde_json::{Value, json};
 use tintype_storage::domain::counted::counted;
 
@@ -63,6 +64,8 @@ pub fn native(settings: &Settings) -> String {
     let lifetime = span(settings.config.results.url_lifetime_seconds);
     let remembered = settings.config.idempotency.retention_hours;
     let body = settings.config.server.max_body_bytes;
+    let batch = MAX_BODY_BYTES;
+    let currency = &settings.config.billing.currency;
     format!(
         "\
 Tintype generates an image from a prompt and optional input images. A call creates a **job** and returns `202` within milliseconds. \
@@ -70,8 +73,8 @@ Once the job is `done`, download the image from `result.image_url`, a signed URL
 
 ## Keys
 
-Send `Authorization: Bearer` and an API key with each call below `/api/v1`. Only this document, the health checks, `/metrics` and the \
-signed URLs of images need none.
+Send `Authorization: Bearer` and an API key with each call below `/api/v1`. Only this document, `/status`, the health checks, `/metrics` \
+and the signed URLs of images need none.
 
 ## Safe retries
 
@@ -90,7 +93,8 @@ or `401` without a key. Malformed HTTP is refused earlier, with a bare `400`, `4
 
 ## Formats
 
-Bodies are JSON in UTF-8, at most {body} bytes. Timestamps are RFC 3339 in UTC with milliseconds. Amounts are decimal strings, never floats. \
+Bodies are JSON in UTF-8, at most {body} bytes, and {batch} for a batch. Timestamps are RFC 3339 in UTC with milliseconds. Amounts are \
+decimal strings in {currency}, never floats. \
 A response always contains every field, `null` without a value, except fields that are described as optional: the limits of a key, and why a model is paused. Every `GET` also supports `HEAD`.
 
 ## Other interfaces

@@ -9,7 +9,7 @@ use crate::web::batch_call::MAX_BODY_BYTES;
 use crate::web::problem::Code;
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
-use tintype_api::schema::{or_null, words};
+use tintype_api::schema::{or_null, with_description, words};
 use tintype_api::{Batch, BatchEstimate, BatchResult};
 use tintype_storage::domain::tier::{Mode, Tier};
 
@@ -53,7 +53,7 @@ pub fn create(builder: &mut DocumentBuilder<'_>) -> Operation {
             "batch_id",
             &[
                 ("show", "showBatch"),
-                ("results", "getBatchResults"),
+                ("results", "streamBatchResults"),
                 ("cancel", "cancelBatch"),
             ],
         );
@@ -128,6 +128,7 @@ fn body(builder: &DocumentBuilder<'_>, request: Value) -> Value {
                     "type": "array",
                     "minItems": 1,
                     "maxItems": builder.config.batches.max_requests,
+                    "description": "The requests, one job each.",
                     "items": request,
                 }),
             ),
@@ -160,7 +161,10 @@ fn request(builder: &DocumentBuilder<'_>) -> Value {
                     "description": "Your name for the request, unique in the batch. Default: its position as text, from `0`.",
                 })),
             );
-            fields.insert("model".into(), words([tier.word()]));
+            fields.insert(
+                "model".into(),
+                with_description(words([tier.word()]), "The model."),
+            );
         }
         schema["properties"] = fields;
         if let Some(required) = schema["required"].as_array_mut() {
@@ -231,7 +235,7 @@ pub fn results(builder: &mut DocumentBuilder<'_>) -> Operation {
             json!({"schema": schema, "example": lines}),
         )
         .not_stored();
-    Operation::new("getBatchResults", "Batches", "Stream the results of a batch")
+    Operation::new("streamBatchResults", "Batches", "Stream the results of a batch")
         .text("One line per request, in their order, at any time: `status` shows which ones have ended. Each response has fresh image URLs. If the connection breaks before the last line, repeat the call.")
         .response(stream)
 }

@@ -3,7 +3,7 @@
 use super::examples::done_job;
 use crate::http::openapi::span;
 use serde_json::{Map, Value, json};
-use tintype_api::schema::{EXAMPLE_ID as JOB, words};
+use tintype_api::schema::{EXAMPLE_ID as JOB, with_description, words};
 
 /// `delays`: the pauses between attempts, in seconds.
 pub fn events_to_webhooks(delays: &[u64]) -> Value {
@@ -50,14 +50,21 @@ pub fn events_to_webhooks(delays: &[u64]) -> Value {
 }
 
 fn batch_payload() -> Value {
-    let count = || json!({"type": "integer", "minimum": 0});
+    let count = |state: &str| {
+        let text = match state {
+            "total" => "All jobs.".to_owned(),
+            state => format!("The `{state}` jobs."),
+        };
+        json!({"type": "integer", "minimum": 0, "description": text})
+    };
     let names = ["total", "queued", "processing", "done", "failed"];
-    let counts: Map<String, Value> = names.iter().map(|it| (it.to_string(), count())).collect();
+    let counts = names.iter().map(|it| (it.to_string(), count(it)));
+    let counts: Map<String, Value> = counts.collect();
     json!({
         "type": "object",
         "properties": {
             "batch_id": {"type": "string", "format": "uuid", "description": "The batch."},
-            "status": words(["ended"]),
+            "status": with_description(words(["ended"]), "Always `ended`."),
             "counts": {
                 "type": "object",
                 "description": "The number of jobs per state.",
@@ -125,7 +132,7 @@ fn payload() -> Value {
         "type": "object",
         "properties": {
             "job_id": {"type": "string", "format": "uuid", "description": "The job."},
-            "status": words(["done", "failed"]),
+            "status": with_description(words(["done", "failed"]), "The job's final state."),
             "result": {
                 "type": ["object", "null"],
                 "description": "Only for a done job.",

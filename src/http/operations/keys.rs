@@ -64,7 +64,7 @@ pub fn create(builder: &mut DocumentBuilder<'_>) -> Operation {
         .links(
             "key_id",
             &[
-                ("show", "showApiKey"),
+                ("show", "showKey"),
                 ("change", "changeKey"),
                 ("rotate", "rotateKey"),
                 ("remove", "removeKey"),
@@ -81,7 +81,7 @@ pub fn create(builder: &mut DocumentBuilder<'_>) -> Operation {
 
 /// `GET /keys/{key_id}`
 pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
-    Operation::new("showApiKey", "Keys", "Get a key").response(builder.response::<ApiKey>(
+    Operation::new("showKey", "Keys", "Get a key").response(builder.response::<ApiKey>(
         200,
         "The key, without its text.",
         example(),

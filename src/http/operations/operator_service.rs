@@ -128,7 +128,7 @@ pub fn audit(builder: &mut DocumentBuilder<'_>) -> Operation {
         "request_id": "80a496c0-53a5-4b0e-8f9d-0c7f2a6d1e3b",
         "address": "198.51.100.7",
     });
-    Operation::new("listChanges", "Service", "List audit entries")
+    Operation::new("listAuditEntries", "Service", "List audit entries")
         .text("Newest first. Each entry was written in the same commit as its change.")
         .window()
         .query("account_id", "Only entries about this account.", uuid())

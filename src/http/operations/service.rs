@@ -9,7 +9,7 @@ use tintype_api::{ProcessStatus, ServiceStatus};
 pub fn healthz(builder: &mut DocumentBuilder<'_>) -> Operation {
     let alive =
         builder.response::<ProcessStatus>(200, "The process is alive.", json!({"status": "ok"}));
-    Operation::new("health", "Service", "Check that the process is alive")
+    Operation::new("checkHealth", "Service", "Check that the process is alive")
         .text("`503` after a storage failure: the process is about to stop and be restarted.")
         .response(alive)
 }
@@ -22,7 +22,7 @@ pub fn readyz(builder: &mut DocumentBuilder<'_>) -> Operation {
         json!({"status": "ready"}),
     );
     Operation::new(
-        "readiness",
+        "checkReadiness",
         "Service",
         "Check that the service accepts jobs",
     )
@@ -42,14 +42,14 @@ pub fn status(builder: &mut DocumentBuilder<'_>) -> Operation {
         ],
     });
     let status = builder.response::<ServiceStatus>(200, "The status.", example);
-    Operation::new("status", "Service", "Get the status of the service")
+    Operation::new("showStatus", "Service", "Get the status of the service")
         .text("Which models accept jobs, why others do not, and the current waiting time. Browsers get a page.")
         .response(status.not_stored())
 }
 
 /// `GET /metrics`
 pub fn metrics(builder: &mut DocumentBuilder<'_>) -> Operation {
-    let operation = Operation::new("metrics", "Service", "Get metrics");
+    let operation = Operation::new("showMetrics", "Service", "Get metrics");
     if builder.config.server.metrics_listen.is_some() {
         return operation
             .text("The operator serves metrics at a separate address, so this path does not exist.")

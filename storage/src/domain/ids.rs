@@ -65,7 +65,7 @@ pub fn first_id_of(moment: Timestamp) -> Uuid {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("not a UUID in hyphenated form")]
+#[error("expected an id such as 01a1fa95-2c1f-7c3a-9d5e-3f6b8a4c2d10")]
 pub struct NotAnId;
 
 id!(AccountId);

@@ -62,6 +62,12 @@ def max_retries(count: int) -> int:
     return count
 
 
+def http_client(given: object, kind: type) -> None:
+    """Checks the caller's own HTTP client."""
+    if given is not None and not isinstance(given, kind):
+        raise ArgumentError(f"http_client must be an httpx.{kind.__name__}, not {type(given).__name__}")
+
+
 def urls(given: object) -> list[str]:
     """The URLs of input images."""
     if isinstance(given, str) or not isinstance(given, Iterable):

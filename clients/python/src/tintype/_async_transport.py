@@ -11,7 +11,7 @@ import anyio
 import anyio.to_thread
 import httpx
 
-from . import _flows, _wire
+from . import _arguments, _flows, _wire
 from ._calls import Call
 from ._events import SILENCE, Follower
 from ._failures import error_of
@@ -28,6 +28,7 @@ class AsyncTransport:
 
     def __init__(self, settings: Settings, http: httpx.AsyncClient | None) -> None:
         self.settings = settings
+        _arguments.http_client(http, httpx.AsyncClient)
         self.http = http or httpx.AsyncClient(limits=CONNECTIONS)
         self.sleep: Callable[[float], Awaitable[None]] = anyio.sleep
         self.clock: Clock = time.monotonic

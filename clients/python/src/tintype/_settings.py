@@ -80,6 +80,8 @@ class Settings:
 
 
 def _api_key(text: str) -> str:
+    if not isinstance(text, str):
+        raise ArgumentError(f"api_key must be text, not {type(text).__name__}")
     key = text.strip()
     if not key:
         raise ArgumentError("no API key: pass api_key, or set the environment variable TINTYPE_KEY")
@@ -90,6 +92,8 @@ def _api_key(text: str) -> str:
 
 
 def _address(base_url: str) -> str:
+    if not isinstance(base_url, str):
+        raise ArgumentError(f"base_url must be text, not {type(base_url).__name__}")
     text = base_url.strip() or DEFAULT_URL
     # With or without the version.
     address = text.rstrip("/").removesuffix(PREFIX).rstrip("/")

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import httpx
 
-from . import _flows, _wire
+from . import _arguments, _flows, _wire
 from ._calls import Call
 from ._events import SILENCE, Follower
 from ._failures import error_of
@@ -26,6 +26,7 @@ class Transport:
 
     def __init__(self, settings: Settings, http: httpx.Client | None) -> None:
         self.settings = settings
+        _arguments.http_client(http, httpx.Client)
         self.http = http or httpx.Client(limits=CONNECTIONS)
         self.sleep: Callable[[float], None] = time.sleep
         self.clock: Clock = time.monotonic

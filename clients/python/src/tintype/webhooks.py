@@ -20,6 +20,8 @@ from .types import BatchCounts, Result
 # Maximum difference between the time of a delivery and the clock, in seconds.
 TOLERANCE = 300
 PREFIX = "whsec_"
+# The headers that take part in the verification.
+SIGNED = frozenset({"x-signature", "x-timestamp", "webhook-id", "webhook-timestamp", "webhook-signature"})
 
 
 class Headers(Protocol):
@@ -72,7 +74,7 @@ def verify(
     raw = _raw(body)
     if not callable(getattr(headers, "items", None)):
         raise ArgumentError(f"headers must be a mapping of names to values, not {type(headers).__name__}")
-    given = {name.lower(): value for name, value in headers.items()}
+    given = _texts(headers)
     secrets = _secrets(secret)
     clock = time.time() if now is None else now
     standard = _standard_signature(raw, given, secrets, clock, tolerance)
@@ -95,8 +97,24 @@ def _raw(body: bytes | str) -> bytes:
     )
 
 
+def _texts(headers: Headers) -> dict[str, str]:
+    """The headers of a delivery by their names in lower case."""
+    given: dict[str, str] = {}
+    for name, value in headers.items():
+        if not isinstance(name, str):
+            raise ArgumentError(f"headers must map text to text; a name is {type(name).__name__}: decode it first")
+        if name.lower() in SIGNED and value is not None:
+            if not isinstance(value, str):
+                raise ArgumentError(f"headers must map text to text; {name} is {type(value).__name__}")
+            given[name.lower()] = value
+    return given
+
+
 def _secrets(secret: str | Iterable[str]) -> list[str]:
-    texts = [secret] if isinstance(secret, str) else list(secret or [])
+    texts = [secret] if isinstance(secret, str) or not isinstance(secret, Iterable) else list(secret)
+    for text in texts:
+        if text is not None and not isinstance(text, str):
+            raise ArgumentError(f"secret must be text, or a list of texts, not {type(secret).__name__}")
     # An attacker can sign with an empty key, and an unset environment variable is one.
     secrets = [text for it in texts if it is not None and (text := it.strip()).removeprefix(PREFIX)]
     if not secrets:
