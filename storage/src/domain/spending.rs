@@ -299,6 +299,27 @@ mod tests {
         assert!(!admits("0.600001"));
     }
 
+    #[test]
+    fn a_day_above_its_month_or_a_month_above_the_total_is_a_fault() {
+        let is_faulty = |[day, month, total]: [&str; 3]| {
+            let window = |spent| SpendingWindow {
+                number: 1,
+                spent: amount(spent),
+            };
+            let spending = Spending {
+                total: amount(total),
+                month: window(month),
+                day: window(day),
+            };
+            spending.fault().is_some()
+        };
+        assert!(!is_faulty(["0", "0", "0"]));
+        assert!(!is_faulty(["1", "1", "1"]));
+        assert!(is_faulty(["1.01", "1", "2"]));
+        assert!(is_faulty(["1", "2.01", "2"]));
+        assert!(is_faulty(["-0.01", "1", "2"]));
+    }
+
     fn by_day(charges: &[(&str, &str)]) -> BTreeMap<i64, Amount> {
         let charges = charges.iter();
         charges

@@ -144,6 +144,20 @@ fn a_limit_set_later_counts_earlier_charges() {
     till.check();
 }
 
+/// A day without a charge begins no spending window, as for an account whose limit was set before.
+#[test]
+fn a_limit_set_after_a_day_of_failed_jobs_counts_the_charges_before() {
+    let mut till = Till::with("100");
+    till.now = 40 * DAY;
+    let paid = till.running("1.00");
+    till.apply(paid, finish()).expect("finish");
+    till.now = 41 * DAY;
+    let failed = till.running("0.30");
+    till.apply(failed, fail()).expect("fail");
+    set(&mut till, spends(Some("1.00"), Some("1.00")));
+    till.check();
+}
+
 #[test]
 fn live_jobs_of_the_account_are_bounded_and_each_end_makes_room() {
     let mut till = Till::with("100");

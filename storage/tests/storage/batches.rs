@@ -1,6 +1,7 @@
 //! Batches: accepted all or none, counted with each job, reported once.
 
 use crate::support::*;
+use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::batch::{BatchProgress, BatchStatus};
 use tintype_storage::domain::batch_member::InputUrls;
@@ -10,11 +11,15 @@ use tintype_storage::domain::ids::{BatchId, FileId, JobId};
 use tintype_storage::domain::job::{CANCELED, Callback, InputImage, Job, JobEvent, JobState};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::spending::SpendLimits;
+use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
-use tintype_storage::store::tables::{BATCH_PROGRESS, BATCHES, FILE_BATCHES, LIVE_JOBS};
+use tintype_storage::store::tables::{
+    BATCH_PROGRESS, BATCHES, DELIVERIES_FORGOTTEN, FILE_BATCHES, JOBS_FORGOTTEN, LIVE_JOBS,
+};
 use tintype_storage::store::{AcceptError, BatchError, NewBatch, NewJob};
+use tintype_storage::verify::verify;
 
 fn jobs_of(till: &Till, batch: BatchId) -> Vec<Job> {
     let found = till.store.batch(ACCOUNT, batch).wait().expect("read");
@@ -350,6 +355,8 @@ fn faults_of_batches_are_reported() {
     let commit = |writes| commit_and_wait(&**till.store.engine(), writes).expect("commit");
     let mut dearer = found.clone();
     dearer.price = amount("0.30");
+    let mut shorter = found.clone();
+    shorter.last = found.first;
     let ended = BatchProgress {
         ended_at: Some(at(9)),
         ..BatchProgress::of_new(2)
@@ -371,6 +378,11 @@ fn faults_of_batches_are_reported() {
         ),
         (BATCHES.put(&key, &dearer), "costs 0.30"),
         (BATCHES.delete(&key), "does not have"),
+        (BATCHES.delete(&key), "there is progress of batch"),
+        (
+            BATCHES.put(&key, &shorter),
+            "is not among the ids of its batch",
+        ),
         ((first.clone(), None), "accepted with 2 jobs, it has 1"),
     ] {
         commit(vec![write]);
@@ -380,6 +392,106 @@ fn faults_of_batches_are_reported() {
         commit(sound.to_vec());
     }
     till.check();
+}
+
+#[test]
+fn faults_of_deliveries_of_batches_are_reported() {
+    let mut till = Till::with("100");
+    let callback = Callback {
+        webhook: webhook().id,
+        url: webhook().url,
+    };
+    let new = NewBatch {
+        callback: Some(callback),
+        ..new_batch(1, "0.10")
+    };
+    let ended = till.accept_batch(&new).expect("accepted").batch;
+    let job = ids_of(&till, ended)[0];
+    till.apply(job, JobEvent::Cancel).expect("cancel");
+    let live = accepted(&mut till, 1);
+    assert_eq!(verify(&till.store, |_| {}).expect("audit").batches, 2);
+    till.check();
+    let ended_at = progress(&till, ended).ended_at.expect("it has ended");
+    let store = till.store.clone();
+    let commit = |writes| commit_and_wait(&**store.engine(), writes).expect("commit");
+    let delete = |delivery: &Delivery| {
+        let writes = store.add_delivery(delivery).into_iter();
+        commit(writes.map(|(key, _)| (key, None)).collect());
+    };
+    let missing = BatchId(uuid(0xbad));
+    let wrong = DeliveryId(uuid(0xd0));
+    for (id, subject, fault) in [
+        (
+            wrong,
+            ended,
+            format!("delivery {wrong} is of batch {ended}, whose delivery has the batch's own id"),
+        ),
+        (
+            DeliveryId(live.0),
+            live,
+            format!("delivery {live} is of batch {live}, which has not ended"),
+        ),
+        (
+            DeliveryId(missing.0),
+            missing,
+            format!(
+                "delivery {missing} is of batch {missing}, which account {ACCOUNT} does not have"
+            ),
+        ),
+    ] {
+        let of_batch = Delivery::new(id, &webhook(), DeliveryKind::Batch, subject.0, at(5));
+        commit(store.add_delivery(&of_batch));
+        assert_eq!(till.faults(), [fault]);
+        delete(&of_batch);
+    }
+    // The batch of a delivery may have been deleted, if it ended before the deletion.
+    let of_deleted = Delivery::new(
+        DeliveryId(missing.0),
+        &webhook(),
+        DeliveryKind::Batch,
+        missing.0,
+        at(5),
+    );
+    commit(store.add_delivery(&of_deleted));
+    commit(vec![JOBS_FORGOTTEN.put(&(), &at(5))]);
+    assert_eq!(till.faults().len(), 1);
+    commit(vec![JOBS_FORGOTTEN.put(&(), &at(6))]);
+    till.check();
+    // A batch that named a callback owes a delivery, unless deliveries of its time were deleted.
+    delete(&delivery(&till, DeliveryId(ended.0)).expect("its delivery"));
+    let owed = [format!(
+        "batch {ended} ended at {ended_at} and named a callback, and no delivery reports it"
+    )];
+    assert_eq!(till.faults(), owed);
+    commit(vec![DELIVERIES_FORGOTTEN.put(&(), &ended_at)]);
+    assert_eq!(till.faults(), owed);
+    let later = at(ended_at.millis() + 1);
+    commit(vec![DELIVERIES_FORGOTTEN.put(&(), &later)]);
+    till.check();
+}
+
+#[test]
+fn a_batch_needs_only_the_models_of_its_requests() {
+    let mut till = Till::with("100");
+    let new = new_batch(2, "0.10");
+    let fast_only = ApiKey {
+        models: Some(vec![Tier::Fast]),
+        ..ApiKey::with_all_rights(key(1), ACCOUNT, at(0))
+    };
+    let mut accept = |models: [Tier; 2]| {
+        let mut new = new.clone();
+        for (request, tier) in new.requests.iter_mut().zip(models) {
+            request.tier = tier;
+        }
+        till.decisions(|decisions, ids| {
+            let known = Some((KeyHash([0; 32]), fast_only.clone()));
+            decisions.change_key(key(1), known, Vec::new());
+            let jobs = [JobId(ids.id()), JobId(ids.id())];
+            decisions.accept_batch(BatchId(ids.id()), &jobs, &new, ids.now)
+        })
+    };
+    assert!(accept([Tier::Fast, Tier::Fast]).is_ok());
+    assert!(accept([Tier::Fast, Tier::Pro]).is_err());
 }
 
 #[test]

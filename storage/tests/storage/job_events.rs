@@ -1,13 +1,16 @@
 //! Job events: races within a round, runs, limits, and events that do not apply.
 
 use crate::support::*;
+use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, JobId, TransactionId};
 use tintype_storage::domain::job::{
     CANCELED, FailureKind, INTERRUPTED, JobEvent, JobState, TransitionError,
 };
+use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
-use tintype_storage::store::{AcceptError, EventError, Store, StoreError};
+use tintype_storage::store::tables::EXPIRIES;
+use tintype_storage::store::{AcceptError, EventError, NewJob, Store, StoreError};
 use tintype_storage::testing::memory::MemoryEngine;
 
 #[test]
@@ -237,4 +240,51 @@ fn an_event_that_fails_on_a_damaged_record_leaves_the_round_fit_to_commit() {
     till.check();
     till.apply(job, finish()).expect("finish");
     till.check();
+}
+
+#[test]
+fn an_expiry_is_due_at_its_time_and_is_deleted_even_if_the_job_has_begun() {
+    for has_begun in [false, true] {
+        let mut till = Till::with("1");
+        let new = NewJob {
+            cancel_after: Some(Duration::from_secs(60)),
+            ..new_job(amount("0.10"))
+        };
+        let job = till.accept(new).expect("accept").job;
+        let due = at(till.now + 60_000);
+        let recorded = |till: &Till| EXPIRIES.all(&till.store).wait().expect("expiries");
+        assert_eq!(recorded(&till), [((due, job), ACCOUNT)]);
+        if has_begun {
+            till.apply(job, begin()).expect("begin");
+        }
+        till.now += 60_000;
+        let expired = till.decisions(|decisions, ids| {
+            let entry = TransactionId(ids.id());
+            decisions.expire(job, due, entry, ids.now)
+        });
+        assert_eq!(expired.is_ok(), !has_begun);
+        assert_eq!(recorded(&till), []);
+        till.check();
+    }
+}
+
+#[test]
+fn a_round_names_the_jobs_that_left_the_queue_without_a_run() {
+    let mut till = Till::with("1");
+    let [canceled, running, queued] =
+        [(); 3].map(|()| till.accept(new_job(amount("0.10"))).expect("accept").job);
+    till.apply(running, begin()).expect("begin");
+    let mut decisions = till.book.decisions(&till.store, till.limits);
+    for (number, job, event) in [
+        (1, canceled, JobEvent::Cancel),
+        (2, running, fail()),
+        (3, queued, begin()),
+    ] {
+        let entry = TransactionId(uuid(5_000 + number));
+        decisions
+            .apply(job, event, entry, at(till.now))
+            .expect("applied");
+    }
+    let left = decisions.finish().expect("balances that add up").left_queue;
+    assert_eq!(left, [(Tier::Fast, canceled)]);
 }

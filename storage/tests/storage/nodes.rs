@@ -5,8 +5,8 @@ use crate::support::*;
 use std::sync::Arc;
 use tintype_storage::domain::adoption::Adoption;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
-use tintype_storage::domain::ids::{JobId, NodeId};
-use tintype_storage::domain::job::JobEvent;
+use tintype_storage::domain::ids::{BatchId, JobId, NodeId, TransactionId};
+use tintype_storage::domain::job::{Job, JobEvent, JobState, Origin};
 use tintype_storage::domain::node::{AccountLoad, TakenJob};
 use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
 use tintype_storage::domain::shard::{Shard, ShardHolder};
@@ -18,7 +18,7 @@ use tintype_storage::store::tables::{
     TAKEN_JOBS,
 };
 use tintype_storage::store::{
-    AcceptError, AccountState, MAX_KEYS_WITH_LIVE_JOBS, NewJob, Store, Writes,
+    AcceptError, AccountState, Decisions, MAX_KEYS_WITH_LIVE_JOBS, NewJob, Store, Writes,
 };
 use tintype_storage::testing::samples;
 use tintype_storage::verify::verify;
@@ -113,6 +113,32 @@ fn each_live_job_has_exactly_one_entry_in_the_queue_or_at_a_node() {
     // A single process keeps its queue in memory.
     shared.write(vec![ADOPTION.delete(&())]);
     shared.finds(&[]);
+}
+
+/// The caller of a synchronous job may leave while it is queued. A job that runs has a place in any case.
+#[test]
+fn only_a_queued_job_whose_caller_waits_may_have_no_place() {
+    let shared = SharedStore::new();
+    shared.write(vec![QUEUE.delete(&shared.place)]);
+    let job = LIVE_JOBS.get(&shared.store, &(ACCOUNT, shared.job)).wait();
+    let queued = Job {
+        origin: Origin::Synchronous,
+        ..job.expect("readable").expect("a job")
+    };
+    shared.write(vec![LIVE_JOBS.put(&(ACCOUNT, shared.job), &queued)]);
+    shared.finds(&[]);
+    let processing = Job {
+        state: JobState::Processing {
+            started_at: at(5),
+            runs: 1,
+        },
+        ..queued
+    };
+    shared.write(vec![LIVE_JOBS.put(&(ACCOUNT, shared.job), &processing)]);
+    shared.finds(&[format!(
+        "job {} is processing and has 0 places in the queue and at nodes",
+        shared.job
+    )]);
 }
 
 #[test]
@@ -227,6 +253,53 @@ fn accept_at_node(store: &Store, number: usize) -> Result<(), AcceptError> {
     }
     commit_and_wait(&**store.engine(), writes).expect("commit");
     Ok(())
+}
+
+/// Another node, whose clock may be behind, must not create an older id.
+#[test]
+fn the_time_of_the_newest_id_is_recorded_for_other_nodes() {
+    let store = Till::with("5").store.shared();
+    let id = |millis: u64| uuid::Builder::from_unix_timestamp_millis(millis, &[0; 10]).into_uuid();
+    let state_at = |node: NodeId| {
+        let read = AccountState::of_shared(node, ACCOUNT, &store).expect("readable");
+        let Ok(read) = read else {
+            panic!("a store is a complete read set");
+        };
+        read.state
+    };
+    let other = NodeId(uuid(10));
+    let newest_after = |decide: &dyn Fn(&mut Decisions<'_>)| {
+        let state = state_at(NODE);
+        let mut decisions = state.decisions(&store, limits());
+        know_key(&mut decisions, key(1), SpendLimits::default());
+        decide(&mut decisions);
+        let writes = decisions.finish().expect("balances that add up").writes;
+        commit_and_wait(&**store.engine(), writes).expect("commit");
+        assert_eq!(state_at(NODE).newest_of_others(), None);
+        let newest = state_at(other).newest_of_others().expect("an id");
+        newest.millis()
+    };
+    let accept = |millis| {
+        newest_after(&|decisions| {
+            let new = new_job(amount("0.10"));
+            let accepted = decisions.accept(JobId(id(millis)), &new, at(9));
+            accepted.expect("accepted");
+        })
+    };
+    assert_eq!(accept(1_000), 1_000);
+    let of_deposit = newest_after(&|decisions| {
+        let booked = decisions.deposit(TransactionId(id(2_000)), &deposit(amount("1")), at(9));
+        booked.expect("booked");
+    });
+    assert_eq!(of_deposit, 2_000);
+    let of_batch = newest_after(&|decisions| {
+        let jobs = [JobId(id(3_000))];
+        let new = new_batch(1, "0.10");
+        let accepted = decisions.accept_batch(BatchId(id(4_000)), &jobs, &new, at(9));
+        accepted.expect("accepted");
+    });
+    assert_eq!(of_batch, 4_000);
+    assert_eq!(accept(3_500), 4_000);
 }
 
 /// An owner may issue keys, use each once and delete them, as often as they like. A record that is too large would stop every node.

@@ -4,13 +4,14 @@ use crate::support::*;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tintype_storage::domain::batch::BatchStatus;
+use tintype_storage::domain::daily_usage::DailyUsage;
 use tintype_storage::domain::delivery::{self, Attempt, DeliveryId};
 use tintype_storage::domain::ids::{BatchId, JobId};
-use tintype_storage::domain::job::JobEvent;
+use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::domain::time::DAY_MILLIS;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
-use tintype_storage::store::tables::{DAILY_USAGE, ENDED_JOBS, SEARCH_INDEX};
+use tintype_storage::store::tables::{BATCHES, DAILY_USAGE, ENDED_JOBS, SEARCH_INDEX};
 use tintype_storage::store::{NewJob, Part, Store, Writes};
 use tintype_storage::testing::samples;
 use uuid::Uuid;
@@ -228,6 +229,120 @@ fn verification_still_finds_faults_of_kept_and_of_deleted_jobs() {
     });
     let unpaid = unpaid.join("\n");
     assert!(unpaid.contains("its done jobs cost"), "{unpaid}");
+}
+
+/// A restart may come between the two steps.
+#[test]
+fn a_sweep_that_stops_between_a_batch_and_its_jobs_leaves_a_sound_store() {
+    let mut till = Till::with("100");
+    till.now = on_day(1);
+    let (batch, members) = accept_batch(&mut till);
+    members.into_iter().for_each(|job| complete(&mut till, job));
+    let (writes, _) = till.store.forget_batches(2, &[]).wait().expect("batches");
+    commit(&till.store, writes);
+    assert_eq!(till.store.batch(ACCOUNT, batch).wait().expect("read"), None);
+    assert_eq!(all_ids(&till), members);
+    till.check();
+}
+
+#[test]
+fn a_batch_behind_a_whole_step_of_kept_batches_is_deleted() {
+    let mut till = Till::with("100");
+    till.now = on_day(1);
+    let mut batches = (0..251).map(|_| {
+        let accepted = till.accept_batch(&new_batch(1, "0.10"));
+        accepted.expect("batch").batch
+    });
+    let last = batches.by_ref().last().expect("a batch");
+    let found = till.store.batch(ACCOUNT, last).wait().expect("read");
+    let job = found.expect("the batch").0.first;
+    till.apply(job, JobEvent::Cancel).expect("cancel");
+    forget(&till.store, 2);
+    assert_eq!(till.store.batch(ACCOUNT, last).wait().expect("read"), None);
+    assert_eq!(BATCHES.all(&till.store).wait().expect("batches").len(), 250);
+    till.check();
+}
+
+#[test]
+fn the_failed_jobs_of_a_key_that_never_paid_are_deleted_without_a_fault() {
+    let mut till = Till::with("100");
+    till.now = on_day(1);
+    let new = NewJob {
+        key: key(2),
+        ..new_job(amount("0.20"))
+    };
+    let failed = till.accept(new).expect("accept").job;
+    till.apply(failed, JobEvent::Cancel).expect("cancel");
+    assert_eq!(forget(&till.store, 2), 1);
+    assert_eq!(all_ids(&till), []);
+    till.check();
+}
+
+/// The first moment that is kept.
+#[test]
+fn a_job_that_ended_at_midnight_counts_for_the_new_day() {
+    let mut till = Till::with("100");
+    done_on(&mut till, 1, prompted("old"));
+    till.now = 2 * DAY_MILLIS;
+    let at_midnight = till.running("0.20");
+    till.apply(at_midnight, finish()).expect("finish");
+    assert_eq!(forget(&till.store, 2), 1);
+    assert_eq!(all_ids(&till), [at_midnight]);
+    till.check();
+    let lost = vec![ENDED_JOBS.delete(&(ACCOUNT, at_midnight))];
+    commit(&till.store, lost);
+    let faults = till.faults().join("\n");
+    for fault in [
+        "does not belong to exactly one done job",
+        "the usage of key",
+    ] {
+        assert!(faults.contains(fault), "{faults}");
+    }
+}
+
+/// The usage of a day whose jobs may have been deleted counts at least the jobs that are left.
+#[test]
+fn usage_below_the_jobs_that_are_left_of_a_day_is_reported() {
+    let mut till = Till::with("100");
+    done_on(&mut till, 1, prompted("old"));
+    let done = [1, 2].map(|_| done_on(&mut till, 1, prompted("a favourite")));
+    let failed = till.running("0.20");
+    till.apply(failed, fail()).expect("fail");
+    for job in [done[0], done[1], failed] {
+        commit(&till.store, till.store.put_favourite(ACCOUNT, job, at(1)));
+    }
+    forget(&till.store, 2);
+    assert_eq!(all_ids(&till), [done[0], done[1], failed]);
+    till.check();
+    let [done, _, failed] = [done[0], done[1], failed].map(|job| {
+        let job = till.store.job(ACCOUNT, job).wait().expect("read");
+        job.expect("a favourite")
+    });
+    let usage = DAILY_USAGE.all(&till.store).wait().expect("usage");
+    let (of_day, sound) = usage.into_iter().next().expect("the usage of day 1");
+    let of_price = |price: &str| Job {
+        price: amount(price),
+        ..done.clone()
+    };
+    let counted = |jobs: &[Job]| {
+        let mut usage = DailyUsage::default();
+        jobs.iter().for_each(|job| usage.count(job).expect("usage"));
+        usage
+    };
+    let is_reported = |usage: &DailyUsage| {
+        commit(&till.store, vec![DAILY_USAGE.put(&of_day, usage)]);
+        let faults = till.faults();
+        faults.iter().any(|it| it.starts_with("the usage of key"))
+    };
+    assert!(!is_reported(&sound));
+    let (cheap, dear) = (of_price("0.10"), of_price("1.00"));
+    assert!(is_reported(&counted(&[
+        cheap.clone(),
+        cheap,
+        failed.clone()
+    ])));
+    assert!(is_reported(&counted(&[dear.clone(), failed])));
+    assert!(is_reported(&counted(&[dear.clone(), dear])));
 }
 
 /// Each block of the search index has exactly the words of its remaining jobs.

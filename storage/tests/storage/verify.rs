@@ -11,6 +11,7 @@ use tintype_storage::domain::spending::Spending;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Key, commit_and_wait};
 use tintype_storage::store::AccountState;
+use tintype_storage::store::tables::ACCOUNTS;
 use tintype_storage::verify::{MAX_FAULTS, verify};
 
 /// A sound store: a done job of 0.10; a failed, a queued and a running one of 0.20 each; and a key.
@@ -332,6 +333,36 @@ fn verification_checks_the_spending_of_keys() {
     sound.finds(&[&sentence("0.11")]);
     sound.write(spent, None);
     sound.finds(&[&sentence("0.00")]);
+}
+
+#[test]
+fn the_spending_of_an_account_is_compared_with_the_charges_of_each_day() {
+    let mut till = Till::with("5");
+    let day = 86_400_000;
+    till.now = 70 * day;
+    let job = till.running("0.10");
+    till.apply(job, finish()).expect("finish");
+    let faults = |charges: &[(&str, i64)]| {
+        let charges = charges.iter();
+        let spending = charges.fold(Spending::default(), |spent, (price, day_number)| {
+            let moment = at(day_number * day);
+            spent.charge(amount(price), moment).expect("spending")
+        });
+        let mut account = till.book.account().clone();
+        account.limits.spend_per_month = Some(amount("5"));
+        account.spending = Some(spending);
+        let writes = vec![ACCOUNTS.put(&ACCOUNT, &account)];
+        commit_and_wait(&**till.store.engine(), writes).expect("commit");
+        till.faults()
+    };
+    assert_eq!(faults(&[("0.10", 70)]), [""; 0]);
+    // The same total, of which a part is recorded in the month before.
+    assert_eq!(
+        faults(&[("0.04", 40), ("0.06", 70)]),
+        [format!(
+            "account {ACCOUNT} has spent 0.06 a month (UTC) by its record, 0.10 to 0.10 by its charges"
+        )]
+    );
 }
 
 #[test]

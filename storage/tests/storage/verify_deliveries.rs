@@ -447,7 +447,15 @@ fn decisions_14_an_operator_event_without_its_delivery_and_the_reverse_are_repor
     for (key, _) in store.add_delivery(&delivery) {
         commit(vec![(key, None)]);
     }
-    sound.finds(&[format!(
-        "no delivery reports the operator event {id} (test)"
-    )]);
+    let unreported = format!("no delivery reports the operator event {id} (test)");
+    sound.finds(std::slice::from_ref(&unreported));
+    let of_account = Delivery {
+        account: ACCOUNT,
+        ..delivery
+    };
+    commit(store.add_delivery(&of_account));
+    sound.finds(&[
+        format!("delivery {id} reports an operator event, and is of account {ACCOUNT}"),
+        unreported,
+    ]);
 }

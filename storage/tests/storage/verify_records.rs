@@ -6,14 +6,18 @@ use std::sync::Arc;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash, RetiredHash};
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
 use tintype_storage::domain::delivery::{self, Attempt, DeliveryId};
-use tintype_storage::domain::ids::{AccountId, AuditId};
+use tintype_storage::domain::ids::{AccountId, AuditId, JobId};
 use tintype_storage::domain::job::{Callback, JobEvent};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::person::{Digest32, Person, PersonId, Role, Session, Visitor};
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Key, Value, commit_and_wait};
-use tintype_storage::store::{Deposit, Generation, NewJob, Store, Writes};
+use tintype_storage::store::tables::{
+    API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT, EXPIRIES, FAVOURITE_ACCOUNTS, PEOPLE_BY_EMAIL,
+    RETIRED_API_KEYS, WEBHOOK_ACCOUNTS,
+};
+use tintype_storage::store::{Deposit, Generation, NewJob, PersonRef, Store, Writes};
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::testing::samples;
 use tintype_storage::verify::verify;
@@ -225,6 +229,80 @@ fn records_missing_from_an_index_are_reported() {
         sentence(&filed(b'W', &[hook.as_bytes()])),
         [format!("webhook {hook} is not found by its id")]
     );
+}
+
+#[test]
+fn each_index_entry_that_points_to_nothing_is_reported_alone() {
+    let whole = full();
+    let (hash, missing) = (KeyHash([8; 32]), JobId(uuid(0xbad)));
+    let other = AccountId(uuid(0xdead));
+    let nobody = PersonRef {
+        account: ACCOUNT,
+        person: PersonId(uuid(0xbad)),
+    };
+    for (key, value) in [
+        API_KEYS_BY_ID.put(&key(2), &hash),
+        API_KEYS_OF_ACCOUNT.put(&(other, key(1)), &hash),
+        API_KEYS_OF_ACCOUNT.put(&(ACCOUNT, key(2)), &hash),
+        RETIRED_API_KEYS.put(&KeyHash([9; 32]), &key(1)),
+        RETIRED_API_KEYS.put(&KeyHash([9; 32]), &key(2)),
+        EXPIRIES.put(&(at(5), missing), &ACCOUNT),
+        FAVOURITE_ACCOUNTS.put(&missing, &ACCOUNT),
+        WEBHOOK_ACCOUNTS.put(&WebhookId(uuid(0xbad)), &ACCOUNT),
+        PEOPLE_BY_EMAIL.put(&Digest32([4; 32]), &nobody),
+    ] {
+        let mut image = whole.clone();
+        let shown = hex::encode(&key);
+        image.insert(key, value.expect("a record"));
+        assert_eq!(
+            faults(&image),
+            [format!(
+                "the index entry {shown} points to a record that does not exist or does not match"
+            )]
+        );
+    }
+}
+
+#[test]
+fn a_key_with_two_earlier_texts_is_sound() {
+    let engine = Arc::new(MemoryEngine::from_image(full()));
+    let store = Store::new(engine.clone());
+    let (hash, mut found) = store.key(key(1)).wait().expect("read").expect("a key");
+    found.retired.push(RetiredHash {
+        hash,
+        until: at(9_000_000),
+    });
+    let writes = store.rotate_key(&hash, &KeyHash([6; 32]), &found, &[]);
+    commit_and_wait(&*engine, writes).expect("commit");
+    assert_eq!(faults(&engine.image()), [""; 0]);
+}
+
+#[test]
+fn the_blocks_of_several_accounts_in_the_search_index_are_sound() {
+    let engine = Arc::new(MemoryEngine::new());
+    let words = |from: usize| {
+        let words = (from..from + 2_000).map(|word| word.to_string());
+        words.collect::<Vec<_>>().join(" ")
+    };
+    // The ids of both accounts are the same.
+    for account in [ACCOUNT, AccountId(uuid(0xacd))] {
+        let mut till = Till::open(engine.clone(), account, amount("5"));
+        let index = |till: &Till, job: JobId| {
+            let block = till.store.next_search_block(account, job.next()).wait();
+            let block = block.expect("read");
+            assert!(block.is_some(), "the words fill a block");
+            commit_and_wait(&*engine, block.into_iter().collect()).expect("commit");
+        };
+        for from in [0, 5_000] {
+            let long = NewJob {
+                prompt: samples::prompt(words(from)),
+                ..new_job(amount("0.20"))
+            };
+            let job = till.accept(long).expect("accept").job;
+            index(&till, job);
+        }
+        assert_eq!(till.faults(), [""; 0]);
+    }
 }
 
 #[test]
