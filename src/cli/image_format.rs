@@ -80,6 +80,7 @@ mod tests {
             width: 64,
             height: 48,
             inputs: &[],
+            has_mask: false,
         };
         Bytes::from(tintype_procedural::draw(&request).unwrap().png)
     }
