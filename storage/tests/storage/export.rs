@@ -23,7 +23,7 @@ use tintype_storage::domain::tier::{Resolution, Tier};
 use tintype_storage::domain::webhook::{RetiredSecret, SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::{Engine, Key, Value, commit_and_wait};
 use tintype_storage::export::{MAX_LINE_BYTES, ReadError, Reader, WriteError, load, write};
-use tintype_storage::store::tables::DUE_DELIVERIES;
+use tintype_storage::store::tables::{DUE_DELIVERIES, LIVE_JOBS};
 use tintype_storage::store::{DueDelivery, Generation, Mark, PersonRef, Store};
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::verify::verify;
@@ -38,19 +38,31 @@ struct Rich {
 impl Rich {
     /// A record under a key of a prefix and `ids` bytes of ids.
     fn put<R: Serialize>(&mut self, prefix: u8, ids: usize, record: &R) {
+        self.put_value(prefix, ids, encode(record));
+    }
+
+    fn put_value(&mut self, prefix: u8, ids: usize, value: Value) {
         let mut key = vec![prefix];
         key.extend((0..ids).map(|_| self.random.below(256) as u8));
         if prefix == b'i' {
             // The call, the length of the name, and the name.
             key[17..33].copy_from_slice(b"g\0\0\0\0\0\0\0\x07the key");
         }
-        self.pairs.push((key, Some(encode(record))));
+        self.pairs.push((key, Some(value)));
     }
 
     fn put_any<R: Serialize>(&mut self, prefix: u8, ids: usize, any: impl Strategy<Value = R>) {
         for _ in 0..30 {
             let record = any.new_tree(&mut self.runner).expect("a record").current();
             self.put(prefix, ids, &record);
+        }
+    }
+
+    /// Jobs have two formats.
+    fn put_jobs(&mut self, prefix: u8) {
+        for _ in 0..30 {
+            let job = jobs().new_tree(&mut self.runner).expect("a job").current();
+            self.put_value(prefix, 32, LIVE_JOBS.encode(&job));
         }
     }
 }
@@ -162,8 +174,8 @@ fn rich() -> Arc<dyn Engine> {
         pairs: Vec::new(),
     };
     rich.put_any(b'a', 16, accounts());
-    rich.put_any(b'l', 32, jobs());
-    rich.put_any(b'e', 32, jobs());
+    rich.put_jobs(b'l');
+    rich.put_jobs(b'e');
     rich.put_any(b'i', 40, uses());
     rich.put_any(b't', 32, entries());
     rich.put_any(b'h', 32, api_keys());
