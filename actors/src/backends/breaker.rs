@@ -449,6 +449,27 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn the_successes_of_an_account_do_not_excuse_its_own_failures() {
+        let breaker = Breaker::new("it");
+        breaker.record(BreakerEvent::Succeeded(account(1)), Instant::now());
+        for _ in 0..THRESHOLD {
+            assert_eq!(breaker.until(), None);
+            breaker.record(failure_of(1), Instant::now());
+        }
+        assert!(breaker.until().is_some(), "no other account succeeds");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_successes_of_one_account_do_not_hide_those_of_another() {
+        let mut successes = RecentSuccesses::default();
+        for number in [3, 2, 1, 1, 1] {
+            successes.add(account(number), Instant::now());
+        }
+        assert!(successes.has_other(account(1), Instant::now()));
+        assert_eq!(successes.0.len(), 2, "the memory is bounded");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn one_accounts_failures_open_the_breaker_only_if_no_other_account_succeeds() {
         let breaker = Breaker::new("it");
         let is_open = || breaker.until().is_some();

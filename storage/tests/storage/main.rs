@@ -20,6 +20,7 @@ mod money;
 mod nodes;
 mod old_jobs;
 mod people;
+mod rotations;
 mod sled_backlog;
 mod sled_checkpoint;
 mod sled_close;
