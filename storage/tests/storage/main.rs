@@ -33,5 +33,6 @@ mod sled_wal;
 mod snapshot;
 mod support;
 mod verify;
+mod verify_batches;
 mod verify_deliveries;
 mod verify_records;
