@@ -159,6 +159,24 @@ fn a_limit_set_after_a_day_of_failed_jobs_counts_the_charges_before() {
 }
 
 #[test]
+fn a_balance_is_low_if_less_than_the_threshold_is_available() {
+    let mut till = Till::with("1.10");
+    till.change(AccountChange {
+        low_balance: Some(Some(amount("1"))),
+        ..AccountChange::default()
+    });
+    till.running("0.10");
+    assert!(!till.book.account().is_low(), "1.00 is available");
+    till.running("0.000001");
+    assert!(till.book.account().is_low());
+    till.change(AccountChange {
+        low_balance: Some(None),
+        ..AccountChange::default()
+    });
+    assert!(!till.book.account().is_low(), "there is no threshold");
+}
+
+#[test]
 fn live_jobs_of_the_account_are_bounded_and_each_end_makes_room() {
     let mut till = Till::with("100");
     let most = |most| AccountLimitsChange {

@@ -300,6 +300,7 @@ fn the_time_of_the_newest_id_is_recorded_for_other_nodes() {
     });
     assert_eq!(of_batch, 4_000);
     assert_eq!(accept(3_500), 4_000);
+    assert_eq!(accept(5_000), 5_000);
 }
 
 /// An owner may issue keys, use each once and delete them, as often as they like. A record that is too large would stop every node.

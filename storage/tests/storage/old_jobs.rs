@@ -11,7 +11,9 @@ use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::domain::time::DAY_MILLIS;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
-use tintype_storage::store::tables::{BATCHES, DAILY_USAGE, ENDED_JOBS, SEARCH_INDEX};
+use tintype_storage::store::tables::{
+    BATCH_PROGRESS, BATCHES, DAILY_USAGE, ENDED_JOBS, SEARCH_INDEX,
+};
 use tintype_storage::store::{NewJob, Part, Store, Writes};
 use tintype_storage::testing::samples;
 use uuid::Uuid;
@@ -286,9 +288,17 @@ fn a_job_that_ended_at_midnight_counts_for_the_new_day() {
     till.now = 2 * DAY_MILLIS;
     let at_midnight = till.running("0.20");
     till.apply(at_midnight, finish()).expect("finish");
+    let (batch, members) = accept_batch(&mut till);
+    members.into_iter().for_each(|job| complete(&mut till, job));
     assert_eq!(forget(&till.store, 2), 1);
-    assert_eq!(all_ids(&till), [at_midnight]);
+    assert_eq!(all_ids(&till), [at_midnight, members[0], members[1]]);
     till.check();
+    let key = (ACCOUNT, batch);
+    let lost = vec![BATCHES.delete(&key), BATCH_PROGRESS.delete(&key)];
+    commit(&till.store, lost);
+    let of_no_batch = members
+        .map(|job| format!("job {job} is of batch {batch}, which account {ACCOUNT} does not have"));
+    assert_eq!(till.faults(), of_no_batch);
     let lost = vec![ENDED_JOBS.delete(&(ACCOUNT, at_midnight))];
     commit(&till.store, lost);
     let faults = till.faults().join("\n");

@@ -12,6 +12,7 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Key, commit_and_wait};
+use tintype_storage::store::tables::{DELIVERIES_FORGOTTEN, JOBS_FORGOTTEN};
 use tintype_storage::store::{DueDelivery, NewJob, Writes};
 use tintype_storage::verify::verify;
 
@@ -128,6 +129,24 @@ fn a_delivery_of_a_missing_job_is_reported() {
 }
 
 #[test]
+fn a_delivery_that_is_older_than_the_deletion_of_jobs_may_lack_its_job() {
+    let sound = Sound::new();
+    let id = uuid(0xbad);
+    let lost = Delivery::new(DeliveryId(id), &webhook(), DeliveryKind::Event, id, at(5));
+    let store = &sound.till.store;
+    let commit = |writes: Writes| commit_and_wait(&**store.engine(), writes).expect("commit");
+    commit(store.add_delivery(&lost));
+    let missing = [format!(
+        "delivery {id} is of job {id}, which account {ACCOUNT} does not have"
+    )];
+    sound.finds(&missing);
+    commit(vec![JOBS_FORGOTTEN.put(&(), &at(5))]);
+    sound.finds(&missing);
+    commit(vec![JOBS_FORGOTTEN.put(&(), &at(6))]);
+    sound.finds(&[]);
+}
+
+#[test]
 fn a_delivery_of_a_job_that_has_not_ended_is_reported() {
     let mut sound = Sound::new();
     let running = sound.till.running("0.10");
@@ -186,6 +205,12 @@ fn a_job_with_a_callback_and_no_delivery_is_reported() {
     );
     let over = delivery::give_up(&last, NoReceiver::WebhookDeleted, at(90_000_000));
     commit_and_wait(&**store.engine(), store.add_delivery(&over)).expect("commit");
+    commit_and_wait(
+        &**store.engine(),
+        vec![DELIVERIES_FORGOTTEN.put(&(), &at(90_000_000))],
+    )
+    .expect("commit");
+    finds(&sound, &sentence);
     forget(at(90_000_001));
     finds(&sound, &[]);
     // Synchronous jobs and jobs without a callback need no delivery.

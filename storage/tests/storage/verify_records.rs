@@ -236,7 +236,7 @@ fn each_index_entry_that_points_to_nothing_is_reported_alone() {
     let whole = full();
     let (hash, missing) = (KeyHash([8; 32]), JobId(uuid(0xbad)));
     let other = AccountId(uuid(0xdead));
-    let nobody = PersonRef {
+    let missing_person = PersonRef {
         account: ACCOUNT,
         person: PersonId(uuid(0xbad)),
     };
@@ -249,7 +249,7 @@ fn each_index_entry_that_points_to_nothing_is_reported_alone() {
         EXPIRIES.put(&(at(5), missing), &ACCOUNT),
         FAVOURITE_ACCOUNTS.put(&missing, &ACCOUNT),
         WEBHOOK_ACCOUNTS.put(&WebhookId(uuid(0xbad)), &ACCOUNT),
-        PEOPLE_BY_EMAIL.put(&Digest32([4; 32]), &nobody),
+        PEOPLE_BY_EMAIL.put(&Digest32([4; 32]), &missing_person),
     ] {
         let mut image = whole.clone();
         let shown = hex::encode(&key);

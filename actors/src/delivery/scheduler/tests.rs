@@ -142,6 +142,16 @@ fn failing_and_slow_receivers_take_at_most_half_of_the_slots() {
 }
 
 #[test]
+fn failing_and_unknown_receivers_leave_a_quarter_of_the_slots() {
+    let mut scheduler = due(1..=20, 1);
+    run(&mut scheduler, AttemptEnd::Failed);
+    add(&mut scheduler, 101..=120, 1);
+    assert_eq!(taken(&mut scheduler).len(), 6);
+    add(&mut scheduler, 1..=20, 1);
+    assert_eq!(taken(&mut scheduler), []);
+}
+
+#[test]
 fn a_slow_receiver_has_as_many_slots_as_a_fast_one() {
     let mut scheduler = due([1], 10);
     scheduler.take();
@@ -157,6 +167,11 @@ fn a_receiver_that_failed_before_the_process_began_counts_as_failing() {
     assert_eq!(taken(&mut scheduler).len(), 4);
     add(&mut scheduler, [99], 1);
     assert_eq!(taken(&mut scheduler), [scheduled(99, 0)]);
+    // A receiver that this process knows keeps its health.
+    scheduler.ended(webhook(99), ReceiverHealth::Unknown, AT_ONCE);
+    scheduler.mark_failing(webhook(99));
+    add(&mut scheduler, [99], 5);
+    assert_eq!(of(&taken(&mut scheduler), 99), 3);
 }
 
 #[test]
@@ -212,4 +227,68 @@ fn idle_receivers_are_retained_up_to_a_limit_and_deleted_receivers_are_dropped()
     run(&mut scheduler, AttemptEnd::Gone);
     assert!(!scheduler.receivers.contains_key(&webhook(many)));
     assert_eq!(scheduler.idle.len(), scheduler.receivers.len());
+}
+
+/// Each receiver that may be attempted has one turn in the ring of its group, and each receiver without work is idle.
+fn assert_turns(scheduler: &DeliveryScheduler) {
+    let mut turns = 0;
+    for (webhook, receiver) in &scheduler.receivers {
+        let limit = match receiver.health {
+            ReceiverHealth::Unknown | ReceiverHealth::Failing => 1,
+            ReceiverHealth::Fast | ReceiverHealth::Slow => LIMITS.per_receiver,
+        };
+        if receiver.in_flight < limit && !receiver.due.is_empty() {
+            assert!(receiver.turn.is_some(), "{webhook} waits without a turn");
+        }
+        if let Some(turn) = receiver.turn {
+            let ring = &scheduler.rings[receiver.health.group() as usize];
+            assert_eq!(ring.get(&turn), Some(webhook));
+            turns += 1;
+        }
+        let has_work = !receiver.due.is_empty() || receiver.in_flight > 0;
+        assert_eq!(receiver.idle.is_none(), has_work, "{webhook}");
+        if let Some(idle) = receiver.idle {
+            assert_eq!(scheduler.idle.get(&idle), Some(webhook));
+        }
+    }
+    let in_rings: usize = scheduler.rings.iter().map(BTreeMap::len).sum();
+    assert_eq!(in_rings, turns);
+    let idle = scheduler.receivers.values().filter(|it| it.idle.is_some());
+    assert_eq!(scheduler.idle.len(), idle.count());
+}
+
+#[test]
+fn in_any_order_of_events_each_receiver_has_one_turn_or_is_idle() {
+    const ENDS: [AttemptEnd; 5] = [
+        AT_ONCE,
+        SLOWLY,
+        AttemptEnd::Failed,
+        AttemptEnd::Unsent,
+        AttemptEnd::Gone,
+    ];
+    let mut scheduler = DeliveryScheduler::new(LIMITS);
+    let mut under_way = Vec::new();
+    let mut random = 1_u64;
+    let mut below = |end: usize| {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (random >> 33) as usize % end
+    };
+    for number in 0..5_000 {
+        match below(5) {
+            0 => {
+                scheduler.schedule(at(0), scheduled(1 + below(6) as u128, number));
+                scheduler.advance(at(0));
+            }
+            1 | 2 => under_way.extend(scheduler.take()),
+            3 if !under_way.is_empty() => {
+                let (ended, health) = under_way.swap_remove(below(under_way.len()));
+                scheduler.ended(ended.webhook, health, ENDS[below(ENDS.len())]);
+            }
+            _ => scheduler.mark_failing(webhook(1 + below(6) as u128)),
+        }
+        assert_eq!(scheduler.in_flight(), under_way.len());
+        assert_turns(&scheduler);
+    }
 }
