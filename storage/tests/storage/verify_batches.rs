@@ -8,9 +8,7 @@ use tintype_storage::domain::ids::BatchId;
 use tintype_storage::domain::job::{Callback, JobEvent};
 use tintype_storage::engine::{Wait as _, commit_and_wait};
 use tintype_storage::store::NewBatch;
-use tintype_storage::store::tables::{
-    BATCH_PROGRESS, BATCHES, DELIVERIES_FORGOTTEN, JOBS_FORGOTTEN, LIVE_JOBS,
-};
+use tintype_storage::store::tables::{BATCH_PROGRESS, BATCHES, DELIVERIES_FORGOTTEN, LIVE_JOBS};
 use tintype_storage::verify::verify;
 
 #[test]
@@ -118,19 +116,6 @@ fn faults_of_deliveries_of_batches_are_reported() {
         assert_eq!(till.faults(), [fault]);
         delete(&of_batch);
     }
-    // The batch of a delivery may have been deleted, if it ended before the deletion.
-    let of_deleted = Delivery::new(
-        DeliveryId(missing.0),
-        &webhook(),
-        DeliveryKind::Batch,
-        missing.0,
-        at(5),
-    );
-    commit(store.add_delivery(&of_deleted));
-    commit(vec![JOBS_FORGOTTEN.put(&(), &at(5))]);
-    assert_eq!(till.faults().len(), 1);
-    commit(vec![JOBS_FORGOTTEN.put(&(), &at(6))]);
-    till.check();
     // A batch that named a callback owes a delivery, unless deliveries of its time were deleted.
     delete(&delivery(&till, DeliveryId(ended.0)).expect("its delivery"));
     let owed = [format!(
