@@ -30,7 +30,9 @@ fn the_effective_configuration_is_printed_with_secrets_masked() {
         assert!(checked.out.contains(line), "{line}: {}", checked.out);
     }
     assert!(!checked.out.contains("nobody-may-see"), "{}", checked.out);
-    assert_eq!(checked.err, "");
+    let (warnings, unused) = (&checked.err, "warning: no model uses the backend `google`");
+    assert!(warnings.starts_with(unused), "{warnings}");
+    assert_eq!(warnings.lines().count(), 1, "{warnings}");
 }
 
 #[test]
