@@ -149,7 +149,7 @@ fn a_place_that_cannot_be_used_is_named() {
 
 #[test]
 fn a_backup_location_that_does_not_answer_is_not_called_damaged() {
-    let service = Service::start();
+    let service = Service::start_alone();
     let mut command = service.command(&["backup", "s3://pictures/backups"]);
     command.envs([
         ("AWS_ENDPOINT_URL", "http://127.0.0.1:1"),
