@@ -122,7 +122,7 @@ impl BlockTree {
             if left.is_some_and(|it| it.bytes == bytes) {
                 continue;
             }
-            if left.is_some() && parts.len() > 1 {
+            if number + 1 < parts.len() {
                 self.cuts.fetch_add(1, Ordering::AcqRel);
             }
             self.insert(key, bytes, merged)?;

@@ -30,7 +30,7 @@ const AFTER_BLOCKS: u8 = BLOCKS + 1;
 /// A sled tree that holds records in blocks. One thread writes.
 pub struct BlockTree {
     tree: ::sled::Tree,
-    /// Counts the cuts: each is counted after its right parts are written and before the left one shrinks.
+    /// Counts the parts of cuts: each is counted after the parts to its right are written and before it is written itself.
     cuts: AtomicU64,
 }
 
@@ -50,8 +50,8 @@ impl BlockTree {
 
     /// The last block within a bound of the keys in sled.
     ///
-    /// sled looks through one leaf after the other, from the right. If a cut moves records from the left leaf to the right one
-    /// meanwhile, it could miss them; then it looks again.
+    /// sled looks through one leaf after the other, from the right. If a cut writes a part into the right leaf meanwhile, and then
+    /// another part into the left one, it could miss the records of the first; then it looks again.
     fn last_block(&self, until: Bound<Key>) -> Result<Option<Block>, EngineError> {
         loop {
             let cuts = self.cuts.load(Ordering::Acquire);

@@ -235,6 +235,19 @@ fn readers_miss_no_record_while_blocks_are_split() {
     });
 }
 
+/// A reader may look for a record of one part in a leaf before that part is there, and then find a part to its left in the next leaf.
+#[test]
+fn each_part_of_a_cut_is_counted_after_the_parts_to_its_right() {
+    let (_db, blocks) = store();
+    let counted = || blocks.cuts.load(Ordering::Acquire);
+    apply(&blocks, &numbered(0..4, 1));
+    assert_eq!((entries(&blocks, BLOCKS), counted()), (1, 0));
+    apply(&blocks, &numbered(4..40, 1));
+    let parts = entries(&blocks, BLOCKS) as u64;
+    assert!(parts > 2, "{parts}");
+    assert_eq!(counted(), parts - 1);
+}
+
 /// sled never syncs the files to which it writes leaves of more than 128 KiB.
 #[test]
 fn no_size_of_records_makes_sled_write_a_separate_file() {
