@@ -127,7 +127,7 @@ fn each_way_to_fail_has_its_status() {
             Some("moderation_blocked"),
         ),
         (
-            Behaviour::Transient("nobody"),
+            Behaviour::Transient("connection refused"),
             503,
             "server_error",
             Some("unavailable"),

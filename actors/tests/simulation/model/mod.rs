@@ -8,6 +8,7 @@ mod batches;
 mod ceilings;
 mod deliveries;
 mod expiries;
+mod external_work;
 mod forgotten;
 mod hooks;
 mod jobs;
@@ -18,7 +19,6 @@ mod names;
 mod records;
 mod requests;
 mod spending;
-mod tries;
 
 pub use hooks::HookChange;
 pub use jobs::JobStatus;
