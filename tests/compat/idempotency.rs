@@ -93,7 +93,9 @@ fn a_repeat_after_a_temporary_failure_creates_a_new_job() {
     let call = server.gemini(&customer, "fast", &fox()).idempotent("k");
     let of_openai = json!({"model": "fast", "prompt": "a fox"});
     let of_openai = server.openai(&customer, &of_openai).idempotent("o");
-    server.generator.behave(Behaviour::Transient("connection refused"));
+    server
+        .generator
+        .behave(Behaviour::Transient("connection refused"));
     call.send().assert_google_error(503, "UNAVAILABLE");
     of_openai.expect(503);
     server.generator.hold();

@@ -35,7 +35,9 @@ fn a_repeat_gets_the_same_image_and_is_charged_once() {
     let said = said.assert_openai_error(400, INVALID, Some("idempotency_key_reused"));
     assert!(said.contains("Idempotency-Key"), "{said}");
     server.assert_money(&customer, "0.961", "0.00", "0.961");
-    server.generator.behave(Behaviour::Transient("connection refused"));
+    server
+        .generator
+        .behave(Behaviour::Transient("connection refused"));
     server.pause(&[]);
     let other = call(&server, &customer, &blue("fast")).idempotent("other");
     other.expect(503);

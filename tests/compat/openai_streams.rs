@@ -124,7 +124,9 @@ fn a_failure_before_anything_was_sent_has_its_status() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let call = server.openai(&customer, &fox(json!({})));
-    server.generator.behave(Behaviour::Transient("connection refused"));
+    server
+        .generator
+        .behave(Behaviour::Transient("connection refused"));
     let answer = call.send();
     answer.assert_openai_error(503, "server_error", Some("unavailable"));
     server.generator.behave(Behaviour::Block("violence"));
