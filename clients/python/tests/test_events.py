@@ -118,9 +118,9 @@ def test_streams_that_only_ever_say_that_they_are_there_are_followed_for_as_long
     follower = Follower(JOB_ID, Policy(max_retries=2, clock=lambda: now))
     for _ in range(100):
         follower.call()
-        assert follower.feed(b": hello\n\n") == []
+        assert list(follower.feed(b": hello\n\n")) == []
         now += 45
-        assert follower.feed(b": still here\n\n") == []
+        assert list(follower.feed(b": still here\n\n")) == []
         now += 15
         assert follower.ended(None) == 2.0
         now += 2
@@ -128,8 +128,19 @@ def test_streams_that_only_ever_say_that_they_are_there_are_followed_for_as_long
     with pytest.raises(ApiConnectionError, match="ended before the job did"):
         for _ in range(1000):
             follower.call()
-            follower.feed(b": hello\n\n")
+            assert list(follower.feed(b": hello\n\n")) == []
             now += follower.ended(None) or 0
+
+
+def test_the_time_that_the_caller_spends_on_an_event_does_not_count() -> None:
+    now = 0.0
+    follower = Follower(JOB_ID, Policy(max_retries=2, clock=lambda: now))
+    follower.call()
+    events = follower.feed(state(1, "queued").encode())
+    next(events)
+    now += 3600
+    assert list(events) == []
+    assert follower.ended(None) == 2.0
 
 
 def test_a_caller_who_wants_no_repeats_gets_none(variant: Variant, peer: Peer) -> None:

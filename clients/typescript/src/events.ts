@@ -110,8 +110,10 @@ export async function* follow(transport: Transport, call: Call, jobId: string): 
             last = message.id || last;
             const event = eventOf(message, failures + 1);
             if (event === null) continue;
-            resetFailures();
+            // The caller's own work takes as long as it takes.
+            alarm.calm();
             yield event;
+            resetFailures();
             if (event.type === "status" && (event.job.status === "done" || event.job.status === "failed")) return;
           }
           retry = reader.retry ?? retry;

@@ -126,6 +126,20 @@ test("streams that only ever say that they are there are followed for as long as
   assert.ok(opened > 300 && opened < 500);
 });
 
+test("the time that the caller spends on an event does not count", async (t) => {
+  const peer = await Peer.start(t);
+  peer.will(stream(state(1, "queued")), stream(state(2, "done")));
+  const { client } = calling(peer.url);
+  let now = 0;
+  client.transport.now = () => now;
+  const heard: JobEvent[] = [];
+  for await (const event of client.jobs.events(JOB_ID)) {
+    heard.push(event);
+    now += 3_600_000;
+  }
+  assert.deepEqual(states(heard), ["queued", "done"]);
+});
+
 test("a caller who wants no repeats gets none", async (t) => {
   const peer = await Peer.start(t);
   peer.will("cut");

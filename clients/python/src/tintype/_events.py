@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import random
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from . import _calls, _retry, _wire
@@ -95,24 +96,24 @@ class Follower:
         self._opened = self._policy.clock()
         return _calls.events(self._job, self._last_id)
 
-    def feed(self, chunk: bytes) -> list[JobEvent]:
+    def feed(self, chunk: bytes) -> Iterator[JobEvent]:
         """The events that this chunk completes."""
         if self._policy.clock() - self._opened >= PROVEN:
             # A job that waits for long has no events, and some proxies end each answer after a minute or two.
             self._reset_failures()
-        events: list[JobEvent] = []
         for message in self._reader.feed(chunk):
             event = self._event(message)
             self._last_id = message.id or self._last_id
-            if event is not None:
-                self._reset_failures()
-                events.append(event)
-                if isinstance(event, StatusEvent) and event.job.is_over:
-                    self.is_over = True
-                    break
+            if event is None:
+                continue
+            self.is_over = isinstance(event, StatusEvent) and event.job.is_over
+            yield event
+            # After the caller's own work, whose time does not count.
+            self._reset_failures()
+            if self.is_over:
+                return
         if self._reader.retry is not None:
             self._retry = self._reader.retry
-        return events
 
     def ended(self, outcome: Outcome | None) -> float | None:
         """The seconds before the next stream, after one that ended or failed; `None` if the job has ended.
