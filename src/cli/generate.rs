@@ -9,7 +9,7 @@ use super::output_file::OutputFile;
 use super::problem_text::ErrorResponse;
 use super::settings::Settings;
 use super::stop_signal::StopSignals;
-use super::{progress, server_url};
+use super::{polling, progress, server_url};
 use crate::application::Caller;
 use crate::application::api_keys;
 use crate::application::services::{AccountService, JobService};
@@ -28,7 +28,7 @@ use std::future::pending;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
 use tintype_api::Job;
 use tintype_imaging::ImageKind;
@@ -42,8 +42,6 @@ const KEY_VARIABLE: &str = "TINTYPE_KEY";
 const INSTALLED_GUIDE: &str = "/usr/share/doc/tintype/backends.md";
 /// Seconds that one request waits for the job to end. The progress line shows the status after each request.
 const LONG_POLL_SECONDS: u64 = 2;
-/// Minimum time between two requests, for servers that do not support long polling.
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum time to wait for the job, including its time in the queue.
 const JOB_TIMEOUT: Duration = Duration::from_secs(3_600);
 /// The command deletes its key of the embedded server when it ends. If the command is killed, the key expires.
@@ -65,22 +63,23 @@ pub struct Arguments {
     /// Resolution: 1K, 2K or 4K [default: 1K].
     #[arg(long, value_name = "SIZE")]
     resolution: Option<String>,
-    /// Input image: a URL or, without --server, a file. Repeat it for up to 14 images.
+    /// Input image: a URL or, with an embedded server, a file. Repeat it for up to 14 images.
     #[arg(long, value_name = "URL_OR_FILE")]
     input: Vec<String>,
-    /// URL of a running server, such as http://127.0.0.1:8080 [default: start an embedded server].
+    /// URL of a running server, such as http://127.0.0.1:8080 [default: the environment variable TINTYPE_URL, or else start an
+    /// embedded server].
     #[arg(long, value_name = "URL")]
     server: Option<String>,
-    /// API key for --server. Prefer the environment variable TINTYPE_KEY, which the process list does not show.
-    #[arg(long, value_name = "KEY", requires = "server")]
+    /// API key of the running server. Prefer the environment variable TINTYPE_KEY, which the process list does not show.
+    #[arg(long, value_name = "KEY")]
     key: Option<String>,
-    /// Idempotency key: repeating the command with the same key creates one job [default: random].
-    #[arg(long, value_name = "KEY", requires = "server")]
+    /// Idempotency key: repeating the command with the same key creates one job on the running server [default: random].
+    #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
-    /// Configuration file [default: ./config.toml if it exists].
+    /// Start an embedded server with this configuration file [default: ./config.toml if it exists].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Data directory in which the embedded server keeps the job and the image [default: a temporary directory].
+    /// Start an embedded server that keeps the job and the image in this data directory [default: a temporary directory].
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 }
@@ -97,11 +96,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         "--aspect-ratio `auto`: it follows the first input image; add one with --input, or give a ratio such as 16:9"
     );
     actix_web::rt::System::new().block_on(async {
-        let image = match &arguments.server {
+        let image = match server(&arguments)? {
             Some(server) => {
-                refuse_files(&arguments.input)?;
-                let server = server_url::parse(server_url::OPTION, server)?;
-                let client = NativeClient::new(&server, &api_key(&arguments)?)?;
+                refuse_files(&arguments.input, &server)?;
+                let client = NativeClient::new(&server, &api_key(&arguments, &server)?)?;
                 generate_on_server(&client, &arguments).await?
             }
             None => generate_embedded(&arguments).await?,
@@ -112,22 +110,44 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-fn api_key(arguments: &Arguments) -> anyhow::Result<String> {
+/// The URL of the running server to call. An option for the embedded server overrides the environment variable.
+fn server(arguments: &Arguments) -> anyhow::Result<Option<String>> {
+    let is_embedded = arguments.config.is_some() || arguments.data_dir.is_some();
+    let server = match &arguments.server {
+        None if is_embedded => None,
+        option => server_url::named(option.as_deref())?,
+    };
+    for (option, value) in [
+        ("--key", &arguments.key),
+        ("--idempotency-key", &arguments.idempotency_key),
+    ] {
+        ensure!(
+            server.is_some() || value.is_none(),
+            "{option}: the embedded server needs none; give the URL of a running server with {}",
+            server_url::OPTION
+        );
+    }
+    Ok(server)
+}
+
+fn api_key(arguments: &Arguments, server: &str) -> anyhow::Result<String> {
     let from_environment = || std::env::var(KEY_VARIABLE).ok();
     let key = arguments.key.clone().or_else(from_environment);
     let key = key.filter(|it| !it.is_empty());
     key.with_context(|| {
         format!(
-            "--server requires an API key; set --key or the environment variable {KEY_VARIABLE}"
+            "the server {server} requires an API key; set --key or the environment variable {KEY_VARIABLE}"
         )
     })
 }
 
-fn refuse_files(inputs: &[String]) -> anyhow::Result<()> {
+fn refuse_files(inputs: &[String], server: &str) -> anyhow::Result<()> {
     match inputs.iter().find(|input| !is_url(input)) {
-        Some(file) => {
-            bail!("--input {file}: --server accepts only URLs; to use a file, omit --server")
-        }
+        Some(file) => bail!(
+            "--input {file}: the server {server} accepts only URLs; to use a file, start an embedded server: omit {} and unset {}",
+            server_url::OPTION,
+            server_url::VARIABLE
+        ),
         None => Ok(()),
     }
 }
@@ -162,6 +182,7 @@ async fn generate_embedded(arguments: &Arguments) -> anyhow::Result<Bytes> {
     let started = server::start(Setup {
         // A server that runs on the data directory can generate the image itself.
         waits_for_predecessor: false,
+        resumes_work: false,
         ..Setup::new(config, public_url)
     });
     let started = started.await;
@@ -191,14 +212,12 @@ fn backends_guide() -> &'static str {
 
 /// Adds that the server which has locked the data directory can generate the image.
 fn suggest_server(error: StartError) -> anyhow::Error {
-    let in_use = matches!(error, StartError::Engine(EngineError::Locked(_)));
-    let error = anyhow::Error::new(error);
-    if in_use {
-        return anyhow!(
-            "{error}; to use the server that runs on it, give its URL with --server and an API key in {KEY_VARIABLE}"
-        );
-    }
-    error
+    let server = match error {
+        StartError::Engine(EngineError::Locked(_)) => "to use the server that runs on it",
+        StartError::UnfinishedWork { .. } => "start its server with `tintype serve`",
+        _ => return anyhow::Error::new(error),
+    };
+    anyhow!("{error}; {server}, give its URL with --server and an API key in {KEY_VARIABLE}")
 }
 
 fn embedded_config(arguments: &Arguments, scratch: Option<&Path>) -> anyhow::Result<Config> {
@@ -206,20 +225,32 @@ fn embedded_config(arguments: &Arguments, scratch: Option<&Path>) -> anyhow::Res
         config: arguments.config.clone(),
         data_dir: arguments.data_dir.clone(),
     };
-    let mut config = settings.load(Vec::new())?;
-    if let Some(directory) = scratch {
-        config.storage.data_dir = directory.to_owned();
-        config.storage.objects = None;
-        config.storage.url = None;
-        // A temporary account has play money, which must cover any configured price.
-        config.first_run.balance = Decimal::from(1_000_000);
+    let mut config = settings.load_to_run(Vec::new())?;
+    match scratch {
+        Some(directory) => {
+            config.storage.data_dir = directory.to_owned();
+            config.storage.objects = None;
+            config.storage.url = None;
+            // The operator's webhook and traces are for the events of the real server.
+            config.operator.webhook_url = None;
+            config.otlp.endpoint = None;
+            // A temporary account has play money, which must cover any configured price.
+            config.first_run.balance = Decimal::from(1_000_000);
+        }
+        // The embedded server would join the nodes, take their jobs and end a moment later.
+        None => ensure!(
+            config.storage.url.is_none(),
+            "the configuration names a database (url in [storage]), which other servers use; to generate an image there, give the URL of \
+             a server with {}",
+            server_url::OPTION
+        ),
     }
-    // The embedded server serves the input files from its own address.
+    // The embedded server serves the input files from its own address. It has no other jobs, so no caller can misuse this.
     config
         .egress
         .allow
         .push(IpAddr::from(Ipv4Addr::LOCALHOST).into());
-    // Jobs of earlier runs, which this start has resumed, must not delay the exit. They resume at the next start.
+    // An interrupted job must not delay the exit. It resumes at the next start of a server.
     config.server.shutdown_grace_seconds = 0;
     let is_set = |name| std::env::var_os(name).is_some();
     if !["TINTYPE__LOG__FILTER", "RUST_LOG"].into_iter().any(is_set) {
@@ -397,17 +428,16 @@ async fn wait_for_job(
     status_url: &str,
     progress: &ProgressBar,
 ) -> anyhow::Result<Job<'static>> {
-    let began = Instant::now();
-    while began.elapsed() < JOB_TIMEOUT {
-        let asked = Instant::now();
-        let job = client.get_job(status_url, LONG_POLL_SECONDS).await?;
-        if matches!(&*job.status, "done" | "failed") {
-            return Ok(job);
-        }
-        progress.set_message(job.status.to_string());
-        tokio::time::sleep(POLL_INTERVAL.saturating_sub(asked.elapsed())).await;
-    }
-    bail!("the job did not end within an hour; check {status_url} later")
+    let ended = polling::poll(
+        progress,
+        async || client.get_job(status_url, LONG_POLL_SECONDS).await,
+        |job| {
+            progress.set_message(job.status.to_string());
+            matches!(&*job.status, "done" | "failed")
+        },
+    );
+    let ended = tokio::time::timeout(JOB_TIMEOUT, ended).await;
+    ended.unwrap_or_else(|_| bail!("the job did not end within an hour; check {status_url} later"))
 }
 
 fn endpoint(model: Tier, with_inputs: bool) -> String {

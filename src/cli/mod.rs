@@ -37,6 +37,7 @@ mod output;
 mod output_file;
 mod pause;
 mod person;
+mod polling;
 mod problem_text;
 mod progress;
 mod record_source;

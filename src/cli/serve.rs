@@ -39,7 +39,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let listen = arguments
         .listen
         .map(|listen| ("server.listen".to_owned(), toml::Value::String(listen)));
-    let config = arguments.settings.load(listen.into_iter().collect())?;
+    let config = arguments
+        .settings
+        .load_to_run(listen.into_iter().collect())?;
     log::start(&config.log);
     fd_limits::raise();
     actix_web::rt::System::new().block_on(serve(config))

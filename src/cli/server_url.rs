@@ -8,7 +8,7 @@ use url::Url;
 /// Where the user may set the URL.
 pub const OPTION: &str = "--server";
 /// The client packages read this variable too.
-const VARIABLE: &str = "TINTYPE_URL";
+pub const VARIABLE: &str = "TINTYPE_URL";
 /// The commands add these themselves.
 const API_PATHS: [&str; 2] = ["/api/v1", "/admin/v1"];
 
@@ -37,17 +37,26 @@ pub fn parse(source: &str, text: &str) -> anyhow::Result<String> {
     Ok(base.to_owned())
 }
 
+/// The URL that the user gives: `--server`, or else `TINTYPE_URL`.
+///
+/// # Errors
+/// The text is not the URL of a server.
+pub fn named(option: Option<&str>) -> anyhow::Result<Option<String>> {
+    if let Some(text) = option {
+        return parse(OPTION, text).map(Some);
+    }
+    let variable = std::env::var(VARIABLE).ok();
+    let text = variable.filter(|text| !text.is_empty());
+    text.map(|text| parse(VARIABLE, &text)).transpose()
+}
+
 /// For commands that use an API key: `--server`, or else `TINTYPE_URL`, or else the server of the configuration on this machine.
 ///
 /// # Errors
 /// The URL or the configuration is invalid.
 pub fn of_caller(option: Option<&str>) -> anyhow::Result<String> {
-    if let Some(text) = option {
-        return parse(OPTION, text);
-    }
-    let variable = std::env::var(VARIABLE).ok();
-    if let Some(text) = variable.filter(|text| !text.is_empty()) {
-        return parse(VARIABLE, &text);
+    if let Some(url) = named(option)? {
+        return Ok(url);
     }
     let config = Settings::default().load_installed();
     let config = config.with_context(|| {

@@ -29,6 +29,15 @@ impl Settings {
         Config::load(&self.sources(flags, PathBuf::from(LOCAL_FILE)))
     }
 
+    /// As [`Settings::load`], for a command that runs the service: with --data-dir, the file that applies to that directory is read, so
+    /// that the installed server's jobs do not run with other settings.
+    pub fn load_to_run(&self, flags: Vec<(String, toml::Value)>) -> Result<Config, ConfigErrors> {
+        match self.data_dir {
+            Some(_) => self.with_file().load(flags),
+            None => self.load(flags),
+        }
+    }
+
     /// As [`Settings::load`], for a command that calls no backend and so needs none of their keys.
     pub fn load_without_backend_keys(
         &self,

@@ -78,6 +78,8 @@ pub struct Setup {
     pub node: Option<NodeId>,
     /// Whether to wait some seconds for a process that has the data directory open, such as a predecessor that exits.
     pub waits_for_predecessor: bool,
+    /// Whether to continue the jobs and deliveries in the store. Otherwise the start fails if there are any.
+    pub resumes_work: bool,
     /// Replaces the generators of configured backends, by backend name.
     pub generators: HashMap<String, Arc<dyn Generator>>,
     /// Resolves the host names of input images and webhooks. `None`: the system resolver.
@@ -97,6 +99,7 @@ impl Setup {
             engine: None,
             node: is_shared.then(|| NodeId(Uuid::new_v4())),
             waits_for_predecessor: true,
+            resumes_work: true,
             generators: HashMap::new(),
             resolver: None,
             fail_stop: FailStop::new(),
@@ -171,6 +174,9 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     let config = &setup.config;
     let mut stores = Stores::open(&setup).await?;
     let data_dir_lock = stores.data_dir_lock.take().map(Arc::new);
+    if !setup.resumes_work {
+        stores.expect_no_work().await?;
+    }
     let clients = Clients::new(&setup)?;
     let vault = stores.secrets.open_vault(config, &stores.store).await?;
     let damaged_inputs = Arc::new(DamagedInputs::new(&setup.elapsed));
@@ -318,6 +324,20 @@ impl Stores {
             token,
             data_dir_lock,
         })
+    }
+
+    async fn expect_no_work(&self) -> Result<(), StartError> {
+        let mut jobs = 0;
+        let count = |_| {
+            jobs += 1;
+            Ok(())
+        };
+        self.store.each_live_job(count).await?;
+        let deliveries = self.store.pending_deliveries(usize::MAX).await?;
+        match (jobs, deliveries) {
+            (0, 0) => Ok(()),
+            (jobs, deliveries) => Err(StartError::UnfinishedWork { jobs, deliveries }),
+        }
     }
 }
 

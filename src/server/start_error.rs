@@ -20,6 +20,11 @@ pub enum StartError {
     /// The file of the operator's token cannot be used.
     #[error("cannot use the operator token in {}: {error}{}", .path.display(), token_advice(.error))]
     Token { path: PathBuf, error: io::Error },
+    /// See `Setup::resumes_work`.
+    #[error(
+        "the server of this data directory has work to finish (unfinished jobs: {jobs}, pending webhook deliveries: {deliveries})"
+    )]
+    UnfinishedWork { jobs: usize, deliveries: usize },
     /// A node has no cluster secret.
     #[error(
         "several processes may use this database, and `[cluster] secret` is not set; set the environment variable TINTYPE_SECRET to \

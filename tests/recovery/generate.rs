@@ -144,6 +144,81 @@ fn a_running_server_is_called_with_its_key() {
 }
 
 #[test]
+fn the_environment_names_the_server_unless_the_options_ask_for_an_embedded_one() {
+    let place = TestDirectory::new();
+    let service = place.serve();
+    let key = service.printed_key().expect("a key");
+    let client = service.client(&key);
+    let url = format!("http://{}", service.address());
+    let run = |arguments: &[&str]| {
+        let mut command = place.command(BINARY);
+        command
+            .args([
+                "generate",
+                "a quiet lake",
+                "--tier",
+                "fast",
+                "-o",
+                "lake.png",
+            ])
+            .args(arguments)
+            .envs([("TINTYPE_URL", &url), ("TINTYPE_KEY", &key)]);
+        CommandOutput::of(command.output().expect("the binary"))
+    };
+    let jobs = || {
+        client.get("/api/v1/jobs").json()["data"]
+            .as_array()
+            .map(Vec::len)
+    };
+    made(&run(&["--idempotency-key", "lake"]), "lake.png");
+    assert_eq!(jobs(), Some(1));
+    made(&run(&["--data-dir", "other"]), "lake.png");
+    assert_eq!(jobs(), Some(1));
+    run(&["--input", "lake.png"]).assert_fault(&["lake.png", &url, "TINTYPE_URL"]);
+    run(&["--data-dir", "other", "--key", &key]).assert_fault(&["--key", "--server"]);
+    service.stop();
+}
+
+#[test]
+fn a_limit_of_one_call_per_second_delays_the_image() {
+    let place =
+        TestDirectory::with(&[("LIMITS__REQUESTS_PER_SECOND", "1"), ("LIMITS__BURST", "1")]);
+    made(
+        &place.run(&["generate", "a fox", "--tier", "fast", "-o", "fox.png"]),
+        "fox.png",
+    );
+}
+
+#[test]
+fn the_work_of_a_server_is_not_touched() {
+    let place = TestDirectory::new();
+    let mut service = place.serve();
+    let key = service.printed_key().expect("a key");
+    let job = service.client(&key).create_slow("4K");
+    service.kill();
+    let data = place.data();
+    let data = data.to_str().expect("a path");
+    place
+        .run(&["generate", "a fox", "--tier", "quality"])
+        .assert_fault(&["unfinished jobs: 1", "`tintype serve`", "--server"]);
+    let service = place.serve();
+    service.client(&key).job_when(&job, "done");
+    service.stop();
+
+    fs::write(
+        place.path("config.toml"),
+        "[storage]\nurl = \"postgres://127.0.0.1:1/tintype\"\nobjects = \"s3://pictures\"\n",
+    )
+    .expect("a file");
+    let mut command = place.command(BINARY);
+    command
+        .args(["generate", "a fox", "--data-dir", data])
+        .env("TINTYPE_SECRET", "0".repeat(64));
+    CommandOutput::of(command.output().expect("the binary"))
+        .assert_fault(&["url in [storage]", "--server"]);
+}
+
+#[test]
 fn invalid_arguments_are_reported_by_name() {
     let place = TestDirectory::new();
     fs::write(place.path("notes.txt"), "no image").expect("a file");

@@ -5,19 +5,16 @@ mod downloads;
 mod requests;
 
 use super::batch_id::parse_batch_id;
-use super::native_client::{NativeClient, is_transient, repeat_advice};
+use super::native_client::{NativeClient, repeat_advice};
 use super::output::{Column, field_lines, note, print_as, print_json, print_page};
-use super::progress;
-use super::server_url;
+use super::{polling, progress, server_url};
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
-use indicatif::ProgressBar;
 use requests::Requests;
 use serde_json::json;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 use tintype_api::Batch;
 use tintype_storage::domain::ids::BatchId;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -25,12 +22,8 @@ use uuid::Uuid;
 
 /// Seconds that one request waits for the batch to end. The progress bar advances after each request.
 const LONG_POLL_SECONDS: u64 = 1;
-/// A wait ends if the server does not respond for so long: enough for a server that finishes its images, stops and starts again.
-const MAX_OUTAGE: Duration = Duration::from_secs(600);
 /// Exit code after SIGINT: 128 and the number of the signal.
 const INTERRUPTED: u8 = 130;
-/// Minimum time between two requests.
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 const COLUMNS: [Column<Batch>; 8] = [
     ("BATCH", |it| it.batch_id.to_string()),
@@ -249,41 +242,22 @@ fn continuation(id: BatchId) -> String {
     )
 }
 
-/// Survives a restart of the server.
 async fn poll_until_ended(client: &NativeClient, id: BatchId) -> anyhow::Result<Batch> {
-    let mut bar: Option<ProgressBar> = None;
-    let mut failing_since = None;
-    loop {
-        let requested_at = Instant::now();
-        match client.get_batch(id, LONG_POLL_SECONDS).await {
-            Ok(batch) => {
-                failing_since = None;
-                let counts = batch.counts;
-                let new_bar = || progress::bar(counts.total.into(), "generating");
-                let bar = bar.get_or_insert_with(new_bar);
-                bar.set_position(u64::from(counts.done) + u64::from(counts.failed));
-                if &*batch.status == "ended" {
-                    bar.finish_and_clear();
-                    return Ok(batch);
-                }
-            }
-            Err(error) if is_transient(&error) => {
-                let text = || note(&format!("{error:#}; the command keeps trying"));
-                let since = *failing_since.get_or_insert_with(|| {
-                    match &bar {
-                        Some(bar) => bar.suspend(text),
-                        None => text(),
-                    }
-                    requested_at
-                });
-                if since.elapsed() > MAX_OUTAGE {
-                    return Err(error);
-                }
-            }
-            Err(error) => return Err(error),
-        }
-        tokio::time::sleep(POLL_INTERVAL.saturating_sub(requested_at.elapsed())).await;
-    }
+    let progress = progress::bar(0, "generating");
+    progress.unset_length();
+    let batch = polling::poll(
+        &progress,
+        async || client.get_batch(id, LONG_POLL_SECONDS).await,
+        |batch| {
+            let counts = batch.counts;
+            progress.set_length(counts.total.into());
+            progress.set_position(u64::from(counts.done) + u64::from(counts.failed));
+            &*batch.status == "ended"
+        },
+    );
+    let batch = batch.await?;
+    progress.finish_and_clear();
+    Ok(batch)
 }
 
 async fn list(arguments: &List) -> anyhow::Result<()> {
