@@ -68,6 +68,29 @@ fn images_open_large_and_are_browsed_with_the_arrow_keys() {
 }
 
 #[test]
+fn a_deleted_image_is_told_from_one_that_cannot_be_loaded() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        fill_gallery(&browser).await;
+        let fox = "return [...document.querySelectorAll('.wall img')].at(-1).src.match(/jobs\\/([^/]+)/)[1];";
+        let fox = browser.run(fox, vec![]).await;
+        service.remove_image(fox.as_str().unwrap()).await;
+        browser.press("Show: a fox").await;
+        browser.see("span", "Retention has deleted it.").await;
+        press_keys(&browser, ESCAPE).await;
+        // As if the connection broke.
+        let broken = "const fetched = window.fetch;
+            window.fetch = (url, ...rest) => (String(url).includes('/picture') ? Promise.reject(new TypeError()) : fetched(url, ...rest));
+            return null;";
+        browser.run(broken, vec![]).await;
+        browser.press("Show: a fox").await;
+        browser.see("span", "It could not be loaded.").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
 fn a_star_marks_an_image_as_a_favourite_in_every_view() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;

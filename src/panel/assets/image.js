@@ -1,5 +1,5 @@
 // Images of jobs.
-import { h } from "./dom.js";
+import { fill, h } from "./dom.js";
 import { icon } from "./icons.js";
 
 /** The URL of a job's image: a thumbnail of this width, or the original. `base` is the path of the account. */
@@ -9,4 +9,14 @@ export const imageAt = (base, id, width) => `/panel/api${base}/jobs/${id}/pictur
 export function image(job, base, width, props) {
   return h("img", { ...props, src: imageAt(base, job.job_id, width), alt: "", loading: "lazy", decoding: "async",
     onerror: (event) => event.target.replaceWith(h("span", { class: "thumb" }, icon("jobs"))) });
+}
+
+/** Why the response to the request for an image has none. */
+export const whyMissing = (status) => (status === 410 ? "Retention has deleted it." : "It could not be loaded. Try again in a moment.");
+
+/** What takes the place of an image that could not be loaded. An event of an image does not tell the reason, so another request does. */
+export function missing(address) {
+  const why = h("span");
+  fetch(address, { credentials: "same-origin" }).then((answer) => answer.status, () => 0).then((status) => fill(why, whyMissing(status)));
+  return h("div", { class: "empty" }, h("b", {}, "The image is not available"), why);
 }

@@ -6,20 +6,20 @@ import { draftOf } from "./drafts.js";
 import { star } from "./favourite.js";
 import { icon } from "./icons.js";
 import { inputFile } from "./input_images.js";
-import { imageAt } from "./image.js";
+import { imageAt, missing, whyMissing } from "./image.js";
 
 const named = (job) => `Image of: ${(job.prompt ?? "a long prompt").slice(0, 200)}`;
 
 /** An image of at most 2048 pixels width; with `whole` the original. */
 function large(job, context, whole) {
   return h("img", { src: imageAt(context.base, job.job_id, whole ? null : 2048), alt: named(job), width: job.picture.width, height: job.picture.height,
-    onerror: (event) => event.target.replaceWith(h("div", { class: "empty" }, h("b", {}, "The image is not available"), "Retention has deleted it.")) });
+    onerror: (event) => event.target.replaceWith(missing(event.target.src)) });
 }
 
 /** Adds the image to the input images of the playground, and opens the playground. */
 async function useAsInput(job, context) {
   const answer = await fetch(imageAt(context.base, job.job_id), { credentials: "same-origin", signal: context.signal });
-  if (!answer.ok) throw new Error("The image is not available: retention has deleted it.");
+  if (!answer.ok) throw new Error(`The image is not available. ${whyMissing(answer.status)}`);
   const blob = await answer.blob();
   const file = new File([blob], `${job.job_id.slice(-8)}.${blob.type.split("/")[1] ?? "png"}`, { type: blob.type });
   draftOf(context.account.id).images.push(inputFile(file));

@@ -6,7 +6,7 @@ import { head } from "./shell.js";
 import { attempt, code, notice } from "./dialogs.js";
 import { star } from "./favourite.js";
 import { lightbox } from "./lightbox.js";
-import { imageAt } from "./image.js";
+import { imageAt, missing } from "./image.js";
 import { preview } from "./preview.js";
 import { deliveryList } from "./page_deliveries.js";
 import { progressView } from "./progress.js";
@@ -35,7 +35,7 @@ function stage(job, context, reload) {
   if (job.status === "done") {
     return h("div", { class: "stack" },
       h("button", { class: "stage", type: "button", "aria-label": "Show large", onclick: () => lightbox([job], 0, context, reload) }, h("img", { src: imageAt(context.base, job.job_id, 1024), alt: `Image of: ${(job.prompt ?? "a long prompt").slice(0, 200)}`, width: job.picture.width, height: job.picture.height,
-        onerror: (event) => event.target.replaceWith(h("div", { class: "empty" }, h("b", {}, "The image is not available"), "Retention has deleted it.")) })),
+        onerror: (event) => event.target.replaceWith(missing(event.target.src)) })),
       h("div", { class: "row wraps spread" }, h("span", { class: "muted small" }, `${job.picture.width} × ${job.picture.height}, ${bytes(job.picture.bytes)}`, keeping(job)),
         h("a", { class: "button slim", href: address, download: true }, "Download")));
   }
