@@ -70,7 +70,7 @@ def the_compose_file_fits_together():
     assert 'url = "postgres://tintype@database/tintype"' in effective, effective
     # The balancer alone: all callers reach it through the gateway of its network.
     address = services["balancer"]["networks"]["default"]["ipv4_address"]
-    assert f'trusted_proxies = ["{address}"]' in effective, effective
+    assert f'trusted_proxies = ["{address}/32"]' in effective, effective
     balancer = (DEPLOY / "proxy/haproxy.nodes.cfg").read_text()
     assert re.findall(r"server \w+ (\S+):8080", balancer) == nodes, balancer
 
