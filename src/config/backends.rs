@@ -9,6 +9,7 @@ use super::addresses::base_url;
 use super::backend::{
     BUILTIN_BACKEND, Backend, BackendKind, ComfyUiSettings, OpenAiDialect, Remote, SdApiSettings,
 };
+use super::environment::{FILE_SUFFIX, secret_in};
 use super::error::printable;
 use super::reader::{Field, Section};
 use super::secret::Secret;
@@ -143,7 +144,8 @@ fn remote(s: &mut Section<'_>, timeout: u64, takes_key: bool) -> Remote {
     }
 }
 
-/// Returns the configured key, or else the one in the environment variable that `api_key_env` names. A backend may lack its key
+/// Returns the configured key, or else the one in the environment variable that `api_key_env` names, or in the file that the variable
+/// with `_FILE` after this name names. A backend may lack its key
 /// until a tier uses it, so the reader of the tiers checks for it.
 fn api_key(s: &mut Section<'_>) -> (Option<Secret>, Option<String>) {
     let secret = |text: &str| {
@@ -166,13 +168,17 @@ fn api_key(s: &mut Section<'_>) -> (Option<Secret>, Option<String>) {
     let Some(name) = redacted(or_empty(variable))(&field).flatten() else {
         return (written, None);
     };
-    let found = s
-        .context
-        .environment
-        .get(&name)
-        .filter(|key| !key.is_empty());
+    let variables = s.context.environment;
+    let set = |name: &str| variables.get(name).filter(|value| !value.is_empty());
+    let file = format!("{name}{FILE_SUFFIX}");
+    let found = match (set(&name), set(&file)) {
+        (None, Some(path)) => secret_in(path)
+            .map_err(|message| field.fault(format!("{file}: {message}")))
+            .ok(),
+        (key, _) => key.cloned(),
+    };
     let found = found.and_then(|key| {
-        let checked = secret(key);
+        let checked = secret(&key);
         if written.is_none()
             && let Err(expected) = &checked
         {

@@ -1,6 +1,8 @@
 //! The environment layer: maps Tintype's environment variables to configuration keys.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
 
 use toml::de::DeValue;
 
@@ -11,11 +13,21 @@ pub(super) const PREFIX: &str = "TINTYPE__";
 
 /// Variables that set a key under a short name, and its path. The long name, such as `TINTYPE__ADMIN__TOKEN`, overrides them. `RUST_LOG`
 /// is the usual log filter of Rust programs.
-pub(super) const SHORT_NAMES: [(&str, [&str; 2]); 3] = [
+pub(super) const SHORT_NAMES: [(&str, [&str; 2]); 5] = [
     ("TINTYPE_ADMIN_TOKEN", ["admin", "token"]),
+    ("TINTYPE_ADMIN_TOKEN_FILE", ["admin", "token_file"]),
     ("TINTYPE_SECRET", ["cluster", "secret"]),
+    ("TINTYPE_SECRET_FILE", ["cluster", "secret_file"]),
     ("RUST_LOG", ["log", "filter"]),
 ];
+
+/// Keys of secrets. A variable with `_FILE` after the name of such a key names a file that contains the value, as containers and systemd
+/// pass secrets.
+const SECRET_KEYS: [&str; 4] = ["api_key", "secret", "token", "webhook_secret"];
+/// Also of the variables that `api_key_env` names.
+pub(super) const FILE_SUFFIX: &str = "_FILE";
+/// A longer file is none with a secret.
+const MAX_SECRET_BYTES: u64 = 64 * 1024;
 
 /// The deepest key, `tiers.fast.prices.1K`, has four segments.
 pub(super) const MAX_SEGMENTS: usize = 8;
@@ -29,11 +41,12 @@ pub(super) fn variables(env: &[(String, String)]) -> Vec<(&str, &str)> {
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .filter(|(name, _)| name.starts_with(PREFIX))
         .collect();
-    let short = env
+    let short: BTreeMap<&str, &str> = env
         .iter()
         .filter(|(name, value)| is_short(name) && !value.is_empty())
-        .map(|(name, value)| (name.as_str(), value.as_str()));
-    short.chain(ours).collect()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    short.into_iter().chain(ours).collect()
 }
 
 /// Splits the name of a variable into the keys of a path. `None` if the name is malformed.
@@ -52,6 +65,49 @@ pub(super) fn keys_of(name: &str) -> Option<Vec<String>> {
 
 pub(super) fn is_short(name: &str) -> bool {
     SHORT_NAMES.iter().any(|(short, _)| *short == name)
+}
+
+/// The value of a variable for these keys, which lose the suffix of a variable that names a file.
+///
+/// # Errors
+/// The file cannot be used.
+pub(super) fn value_of(
+    keys: &mut [String],
+    raw: &str,
+    location: &Location,
+) -> Result<Item, String> {
+    let last = keys.last_mut();
+    let secret = last.and_then(|key| {
+        let name = key
+            .strip_suffix("_file")
+            .filter(|it| SECRET_KEYS.contains(it));
+        name.map(str::to_owned).map(|name| *key = name)
+    });
+    match secret {
+        Some(()) => secret_in(raw).map(Item::Text),
+        None => Ok(parse_value(raw, location)),
+    }
+}
+
+/// The content of a file, without the line break at its end.
+///
+/// # Errors
+/// The file cannot be read, is empty or has more than 64 KiB. The message does not repeat the name: a user who confuses the two
+/// variables writes the secret itself here.
+pub(super) fn secret_in(file: &str) -> Result<String, String> {
+    let mut text = String::new();
+    let read =
+        File::open(file).and_then(|it| it.take(MAX_SECRET_BYTES + 1).read_to_string(&mut text));
+    let length = read.map_err(|error| format!("cannot read the file that it names: {error}"))?;
+    let end = text.trim_end_matches(['\n', '\r']).len();
+    text.truncate(end);
+    match length as u64 {
+        0..=MAX_SECRET_BYTES if end > 0 => Ok(text),
+        0..=MAX_SECRET_BYTES => Err("the file that it names is empty".to_owned()),
+        _ => {
+            Err("the file that it names has more than 64 KiB, so it contains no secret".to_owned())
+        }
+    }
 }
 
 /// Parses a value as TOML, or else takes it as a string.

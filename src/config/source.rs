@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::environment::{MAX_SEGMENTS, PREFIX, keys_of, malformed_hint, parse_value, variables};
+use super::environment::{
+    MAX_SEGMENTS, PREFIX, keys_of, malformed_hint, parse_value, value_of, variables,
+};
 use super::error::{Faults, Location};
 use super::file::{parse, read_file};
 use super::node::{Item, Node, Tree, merge};
@@ -54,7 +56,7 @@ pub(super) fn merge_layers(built_in: &Tree, sources: &Sources, faults: &Faults) 
     }
     for (name, raw) in variables(&sources.env) {
         let location = Location::Environment(name.into());
-        let Some(keys) = keys_of(name) else {
+        let Some(mut keys) = keys_of(name) else {
             faults.push(
                 &location,
                 "",
@@ -62,11 +64,18 @@ pub(super) fn merge_layers(built_in: &Tree, sources: &Sources, faults: &Faults) 
             );
             continue;
         };
+        let item = match value_of(&mut keys, raw, &location) {
+            Ok(item) => item,
+            Err(message) => {
+                faults.push(&location, "", message);
+                continue;
+            }
+        };
         let layer = nest(
             &tree,
             &keys,
             Node {
-                item: parse_value(raw, &location),
+                item,
                 location,
                 raw: Some(raw.into()),
             },

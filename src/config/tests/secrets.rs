@@ -2,6 +2,7 @@
 
 use super::super::MASK;
 use super::{TestConfig, defaults};
+use std::fs;
 
 const SECRETS: [&str; 6] = [
     "s3cret-token-of-32-characters-or-more",
@@ -156,4 +157,55 @@ fn no_error_quotes_a_secret() {
     )
     .env("K", "s3cret\n");
     assert!(!broken.load().unwrap_err().to_string().contains("s3cret"));
+}
+
+#[test]
+fn a_secret_is_read_from_the_file_that_a_variable_names() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str, content: &str| {
+        let path = directory.path().join(name);
+        fs::write(&path, content).unwrap();
+        path.display().to_string()
+    };
+    let long = file("long", &format!("{}\n", "a".repeat(40)));
+    let text = "operator.webhook_url = 'https://a/b'
+        backends.x = { kind = 'openai', base_url = 'http://a', api_key_env = 'K', model = 'm' }
+        backends.y = { kind = 'openai', base_url = 'http://a', model = 'm' }";
+    let config = TestConfig::file(text)
+        .env("TINTYPE_ADMIN_TOKEN_FILE", &long)
+        .env("TINTYPE_SECRET_FILE", &long)
+        .env(
+            "TINTYPE__OPERATOR__WEBHOOK_SECRET_FILE",
+            &file("hook", &format!("{WEBHOOK_SECRET}\r\n")),
+        )
+        .env("TINTYPE__BACKENDS__Y__API_KEY_FILE", &file("y", "123\n"))
+        .env("K_FILE", &file("k", "sk-1"))
+        .load()
+        .unwrap();
+    assert_eq!(config.admin.token.unwrap().expose(), "a".repeat(40));
+    assert_eq!(config.cluster.secret.unwrap().expose(), "a".repeat(40));
+    assert!(config.operator.webhook_secret.is_some());
+    let key = |name: &str| config.backends[name].remote().unwrap().api_key.clone();
+    assert_eq!(key("x").unwrap().expose(), "sk-1");
+    assert_eq!(key("y").unwrap().expose(), "123");
+
+    for (variable, path, expected) in [
+        ("TINTYPE_SECRET_FILE", "s3cret", "cannot read the file"),
+        ("TINTYPE_SECRET_FILE", &file("empty", "\n"), "is empty"),
+        (
+            "TINTYPE_ADMIN_TOKEN_FILE",
+            &file("large", &"a".repeat(70_000)),
+            "64 KiB",
+        ),
+        ("TINTYPE__SERVER__LISTEN_FILE", &long, "unknown key"),
+        ("K_FILE", "s3cret", "K_FILE: cannot read the file"),
+    ] {
+        let errors = TestConfig::file(text)
+            .env(variable, path)
+            .load()
+            .unwrap_err();
+        let shown = errors.to_string();
+        assert!(shown.contains(expected), "{variable}: {shown}");
+        assert!(!shown.contains("s3cret"), "{variable}: {shown}");
+    }
 }
