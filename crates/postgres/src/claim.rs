@@ -53,8 +53,39 @@ fn describe(claim: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
 
-/// Claims the database for a process with `writers` writers. Waits [`DEAD_AFTER`] if a predecessor ended without releasing its
-/// claim.
+/// The claim in the database. Observes the process that holds it for [`DEAD_AFTER`]: the returned claim is [`SHARED`], or that of
+/// a process that ended without releasing it.
+///
+/// # Errors
+/// The process is alive, or the database fails.
+pub async fn abandoned_or_shared(
+    connector: &Connector,
+    session: &Session,
+) -> Result<Option<Vec<u8>>, EngineError> {
+    let mut known: Option<(Vec<u8>, Instant)> = None;
+    loop {
+        let found = session.value(CLAIM, "").await;
+        let found = found.map_err(|error| connector.refused(&error))?;
+        let Some(claim) = found.as_deref().filter(|it| *it != SHARED) else {
+            return Ok(found);
+        };
+        match &known {
+            None => {
+                tracing::info!(
+                    by = describe(claim),
+                    "the database is claimed; checking whether that process is alive"
+                );
+                known = Some((claim.to_owned(), Instant::now()));
+            }
+            Some((before, _)) if claim != *before => return Err(in_use(connector, claim)),
+            Some((_, since)) if since.elapsed() < DEAD_AFTER => {}
+            Some(_) => return Ok(found),
+        }
+        sleep(CHECK_INTERVAL).await;
+    }
+}
+
+/// Claims the database for a process with `writers` writers.
 ///
 /// # Errors
 /// Another process is alive, or the database fails.
@@ -66,43 +97,19 @@ pub async fn claim(
     writers: u8,
 ) -> Result<(), EngineError> {
     let refused = |error: Error| connector.refused(&error);
-    let mut known: Option<(Vec<u8>, Instant)> = None;
-    loop {
-        let found = session.value(CLAIM, "").await.map_err(refused)?;
-        match (&found, &known) {
-            (Some(found), _) if found == SHARED => {
-                let is_alone = async {
-                    let has_nodes = any_node_writes(session).await?;
-                    Ok(!has_nodes && take(session, Some(SHARED), process, host, writers).await?)
-                };
-                return match is_alone.await.map_err(refused)? {
-                    true => Ok(()),
-                    false => Err(connector.unusable(
-                        "several nodes use it; stop all of them before one process uses it alone",
-                    )),
-                };
-            }
-            (Some(found), Some((before, _))) if found != before => {
-                return Err(in_use(connector, found));
-            }
-            (Some(found), None) => {
-                tracing::info!(
-                    by = describe(found),
-                    "the database is claimed; checking whether that process is alive"
-                );
-                known = Some((found.clone(), Instant::now()));
-            }
-            (Some(_), Some((_, since))) if since.elapsed() < DEAD_AFTER => {}
-            _ => {
-                let before = found.as_deref();
-                return match take(session, before, process, host, writers).await {
-                    Ok(true) => Ok(()),
-                    Ok(false) => Err(in_use(connector, before.unwrap_or_default())),
-                    Err(error) => Err(refused(error)),
-                };
-            }
-        }
-        sleep(CHECK_INTERVAL).await;
+    let found = abandoned_or_shared(connector, session).await?;
+    let found = found.as_deref();
+    let is_shared = found == Some(SHARED);
+    let own = claim_value(process, host, 0);
+    let is_replaced = async {
+        let has_nodes = is_shared && any_node_writes(session).await?;
+        Ok(!has_nodes && replace(session, found, &own, process, writers).await?)
+    };
+    match is_replaced.await.map_err(refused)? {
+        true => Ok(()),
+        false if is_shared => Err(connector
+            .unusable("several nodes use it; stop all of them before one process uses it alone")),
+        false => Err(in_use(connector, found.unwrap_or_default())),
     }
 }
 
@@ -123,7 +130,7 @@ async fn any_node_writes(session: &Session) -> Result<bool, Error> {
     Ok(false)
 }
 
-pub fn in_use(connector: &Connector, claim: &[u8]) -> EngineError {
+fn in_use(connector: &Connector, claim: &[u8]) -> EngineError {
     let by = describe(claim);
     let by = match by.is_empty() {
         true => "another process",
@@ -134,15 +141,14 @@ pub fn in_use(connector: &Connector, claim: &[u8]) -> EngineError {
     ))
 }
 
-/// Replaces the claim that was found; `false` if it has changed meanwhile.
-async fn take(
+/// Replaces the claim that was found and all marks; `false` if the claim has changed meanwhile.
+pub async fn replace(
     session: &Session,
     before: Option<&[u8]>,
+    claim: &[u8],
     process: &Process,
-    host: &str,
     writers: u8,
 ) -> Result<bool, Error> {
-    let claim = claim_value(process, host, 0);
     session.begin(READ_WRITE).await?;
     let taken = match before {
         Some(before) => {

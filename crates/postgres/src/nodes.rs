@@ -10,26 +10,30 @@ use crate::session::{READ_WRITE, Session, bytes};
 use tintype_storage::engine::EngineError;
 use tokio_postgres::Error;
 
-/// Joins the nodes that share a database.
+/// Joins the nodes that share a database. Takes over from a process that ended without releasing its claim.
 ///
 /// # Errors
-/// A process has claimed the database, or the database fails.
+/// A living process has claimed the database, or the database fails.
 pub async fn join(
     connector: &Connector,
     session: &Session,
     process: &Process,
     writers: u8,
 ) -> Result<(), EngineError> {
-    let refused = |error: Error| connector.refused(&error);
-    let found = add(session, process, writers).await.map_err(refused)?;
-    match found {
-        None => Ok(()),
-        Some(claim) => Err(claim::in_use(connector, &claim)),
+    loop {
+        let claim = claim::abandoned_or_shared(connector, session).await?;
+        let has_joined = match claim.filter(|it| it != SHARED) {
+            Some(claim) => claim::replace(session, Some(&claim), SHARED, process, writers).await,
+            None => add(session, process, writers).await,
+        };
+        if has_joined.map_err(|error| connector.refused(&error))? {
+            return Ok(());
+        }
     }
 }
 
-/// Adds a node's marks. Returns the claim of a process that has claimed the database, if any.
-async fn add(session: &Session, process: &Process, writers: u8) -> Result<Option<Vec<u8>>, Error> {
+/// Adds a node's marks. `false` if a process has claimed the database meanwhile, or has released its claim.
+async fn add(session: &Session, process: &Process, writers: u8) -> Result<bool, Error> {
     session.begin(READ_WRITE).await?;
     let insert = "INSERT INTO tintype.account (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
     session
@@ -37,11 +41,11 @@ async fn add(session: &Session, process: &Process, writers: u8) -> Result<Option
         .await?;
     // Locked, so that no process claims the database before the marks are committed.
     let claim = session.value(CLAIM, "FOR SHARE").await?;
-    if let Some(claim) = claim.filter(|it| it != SHARED) {
+    if claim.as_deref() != Some(SHARED) {
         session.run("ROLLBACK").await?;
-        return Ok(Some(claim));
+        return Ok(false);
     }
     mark::add(session, process, writers).await?;
     session.commit().await?;
-    Ok(None)
+    Ok(true)
 }

@@ -4,12 +4,13 @@ use crate::support::{error, get, options, put};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
+use tintype_postgres::testing::proxy::Proxy;
 use tintype_postgres::testing::{Database, server};
 use tintype_postgres::{PostgresEngine, PostgresOptions};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::engine::{
     Direction, Engine, EngineError, Key, KeyRange, ReadRequest, ReadResults, Round, RoundStep,
-    commit_and_wait,
+    Value, commit_and_wait,
 };
 
 fn node(number: u128) -> NodeId {
@@ -47,15 +48,7 @@ impl Round for Increment {
     }
 
     fn decide(&mut self, reads: &ReadResults) -> RoundStep {
-        let text = reads.value(KEY).expect("an answer");
-        let number: u64 = text.map_or(0, |it| {
-            let text = std::str::from_utf8(it).expect("text");
-            text.parse().expect("a number")
-        });
-        RoundStep::Write(vec![(
-            KEY.to_vec(),
-            Some((number + 1).to_string().into_bytes()),
-        )])
+        RoundStep::Write(vec![incremented(reads)])
     }
 
     fn fences(&self) -> Option<NodeId> {
@@ -123,6 +116,15 @@ impl Round for Decide {
     fn done(self: Box<Self>, outcome: Result<(), EngineError>) {
         self.sender.send(outcome).expect("the test listens");
     }
+}
+
+fn incremented(reads: &ReadResults) -> (Key, Option<Value>) {
+    let text = reads.value(KEY).expect("an answer");
+    let number: u64 = text.map_or(0, |it| {
+        let text = std::str::from_utf8(it).expect("text");
+        text.parse().expect("a number")
+    });
+    (KEY.to_vec(), Some((number + 1).to_string().into_bytes()))
 }
 
 fn increment(
@@ -194,6 +196,42 @@ fn an_absent_key_is_locked_as_well() {
     Arc::clone(&nodes[2]).round(Box::new(Look { sender }));
     outcome.recv().expect("an outcome").expect("a decision");
     assert_eq!(get(&*nodes[0], "a number"), None, "nothing is left of it");
+}
+
+#[test]
+fn nodes_take_over_from_a_single_process_that_died() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    let proxy = Proxy::start(database.port());
+    let (failed, failures) = channel();
+    let alone = PostgresOptions {
+        on_failure: Arc::new(move |error| {
+            failed.send(error.to_string()).expect("the test listens")
+        }),
+        ..options(&proxy.url(&database.url()))
+    };
+    let alone = PostgresEngine::open(alone).expect("an engine");
+    commit_and_wait(&alone, vec![put("a number", "1")]).expect("a commit");
+    // Like a killed process, it releases no claim.
+    proxy.sever();
+    let nodes = std::thread::scope(|scope| {
+        let database = &database;
+        let nodes = [1, 2].map(|number| scope.spawn(move || join(database, number)));
+        nodes.map(|node| node.join().expect("no panic"))
+    });
+    for node in &nodes {
+        let outcome = increment(node, None).recv().expect("an outcome");
+        outcome.expect("a commit");
+    }
+    proxy.heal();
+    let failure = failures.recv().expect("a failure");
+    assert!(
+        failure.contains("another process has taken over"),
+        "{failure}"
+    );
+    let refused = commit_and_wait(&alone, vec![put("a number", "2")]);
+    assert!(refused.is_err(), "{refused:?}");
+    assert_eq!(get(&*nodes[0], "a number").as_deref(), Some("3"));
 }
 
 #[test]
