@@ -1,11 +1,13 @@
 //! Opens connections, with advice for failures.
 
+use crate::options::Purpose;
 use crate::session::{Session, explain};
 use crate::statements::PreparedSession;
 use crate::tls;
 use crate::url::DatabaseUrl;
 use tintype_storage::engine::EngineError;
 use tokio_postgres::Error;
+use tokio_postgres::config::TargetSessionAttrs;
 use tokio_postgres::error::SqlState;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -16,9 +18,17 @@ pub struct Connector {
 }
 
 impl Connector {
+    /// A service connects only to a server that takes writes, if the URL does not say otherwise: reads from a standby could be old.
+    ///
     /// # Errors
     /// The TLS root certificates cannot be read.
-    pub fn new(url: DatabaseUrl) -> Result<Self, EngineError> {
+    pub fn new(mut url: DatabaseUrl, purpose: Purpose) -> Result<Self, EngineError> {
+        if purpose == Purpose::Serve
+            && url.config.get_target_session_attrs() == TargetSessionAttrs::Any
+        {
+            url.config
+                .target_session_attrs(TargetSessionAttrs::ReadWrite);
+        }
         let tls = tls::connector(&url.tls).map_err(|reason| EngineError::Database {
             url: url.to_string(),
             reason,
@@ -65,6 +75,13 @@ pub const NAME_THE_POOLER: &str = "the connection goes through a pooler; add `po
 /// The begin of the driver's message about an encrypted connection that failed.
 const TLS_FAILED: &str = "error performing TLS handshake";
 
+/// The driver's message about a server that takes no writes.
+pub const TAKES_NO_WRITES: &str = "database does not allow writes";
+
+/// Advice if the server takes no writes.
+pub const NAME_THE_PRIMARY: &str =
+    "it is a standby, which can only be read; name the primary server in `[storage] url`";
+
 /// An error with its causes, and advice if the operator can fix it.
 fn advice(error: &Error, url: &DatabaseUrl) -> String {
     let text = explain(error);
@@ -76,6 +93,7 @@ fn advice(error: &Error, url: &DatabaseUrl) -> String {
             it if it.contains("password missing") => {
                 "it asks for a password; set PGPASSWORD, or write it into the URL".into()
             }
+            it if it.ends_with(TAKES_NO_WRITES) => NAME_THE_PRIMARY.into(),
             it if it.starts_with(TLS_FAILED) => format!("{text}; {}", tls::advice(&url.tls)),
             _ => format!("{text}; is it running, and are host and port right?"),
         };

@@ -45,7 +45,7 @@ impl PostgresEngine {
     }
 
     fn start(options: PostgresOptions, purpose: Purpose) -> Result<Self, EngineError> {
-        let connector = Connector::new(options.url.clone())?;
+        let connector = Connector::new(options.url.clone(), purpose)?;
         let shared = Arc::new(EngineState::new(options, connector));
         let (snapshots, received) = mpsc::unbounded_channel();
         let (opened, outcome) = oneshot::channel();

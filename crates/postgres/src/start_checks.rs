@@ -1,6 +1,6 @@
 //! The requirements that a start checks. The database's encoding does not matter: the tables hold only bytes.
 
-use crate::connector::{Connector, NAME_THE_POOLER};
+use crate::connector::{Connector, NAME_THE_POOLER, NAME_THE_PRIMARY};
 use crate::schema::{FORMAT, FORMAT_KEY, Relation, SCHEMA, ddl};
 use crate::session::Session;
 use crate::url::DIRECT;
@@ -91,9 +91,7 @@ async fn check_server(
         return Err(connector.unusable(NAME_THE_POOLER));
     }
     if is_standby && is_written {
-        return Err(connector.unusable(
-            "it is a standby, which can only be read; name the primary server in `[storage] url`",
-        ));
+        return Err(connector.unusable(NAME_THE_PRIMARY));
     }
     for (setting, value) in ["synchronous_commit", "fsync"].iter().zip(durability) {
         if value == "off" && is_written {

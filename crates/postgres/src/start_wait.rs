@@ -1,7 +1,7 @@
 //! The wait of a start for a database that is temporarily unreachable: it restarts, or starts later than this machine.
 
-use crate::connector::Connector;
-use crate::options::PostgresOptions;
+use crate::connector::{Connector, TAKES_NO_WRITES};
+use crate::options::{PostgresOptions, Purpose};
 use crate::session::RESPONSE_TIMEOUT;
 use std::error::Error as _;
 use std::io;
@@ -24,7 +24,7 @@ const POOLER_REFUSAL: &str = "server login has been failing";
 /// # Errors
 /// The database refuses for a reason that does not pass, or the time is over.
 pub async fn wait_until_reachable(options: &PostgresOptions) -> Result<(), EngineError> {
-    let connector = Connector::new(options.url.clone())?;
+    let connector = Connector::new(options.url.clone(), Purpose::Serve)?;
     let began = Instant::now();
     let mut has_warned = false;
     loop {
@@ -103,9 +103,7 @@ fn is_temporary_io(error: &io::Error) -> bool {
             // The server creates its socket when it starts.
             | Kind::NotFound
     );
-    // The standard library has no kind for a name without an address.
-    is_temporary
-        || error
-            .to_string()
-            .contains("failed to lookup address information")
+    // The standard library has no kind for a name without an address, and the driver none for a standby, which may be promoted.
+    let text = error.to_string();
+    is_temporary || text == TAKES_NO_WRITES || text.contains("failed to lookup address information")
 }

@@ -69,6 +69,11 @@ impl Proxy {
         proxy
     }
 
+    /// The port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// A database's URL through the proxy.
     pub fn url(&self, direct: &str) -> String {
         let server = format!(":{}/", self.server);

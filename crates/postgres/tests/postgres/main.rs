@@ -2,6 +2,7 @@
 
 mod claims;
 mod conformance;
+mod failover;
 mod nodes;
 mod outages;
 mod pooler;

@@ -49,6 +49,26 @@ fn a_database_that_starts_later_is_waited_for() {
 }
 
 #[test]
+fn a_standby_is_waited_for_until_it_is_promoted() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    server.make_standby();
+    let url = format!(
+        "postgres://postgres@127.0.0.1:{},127.0.0.1:{}/postgres",
+        free_port(),
+        server.port()
+    );
+    let refused = refusal_after_wait(&url);
+    assert!(refused.contains("it is a standby"), "{refused}");
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| wait(&format!("{url}?target_session_attrs=read-write"), LONG));
+        server.promote();
+        waits.join().expect("no panic").expect("it takes writes");
+    });
+}
+
+#[test]
 fn the_wait_for_an_unreachable_database_ends_with_its_error() {
     let closed = refusal_after_wait(&format!("postgres://me@127.0.0.1:{}/x", free_port()));
     assert!(closed.contains("Connection refused"), "{closed}");
