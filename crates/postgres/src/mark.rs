@@ -79,10 +79,16 @@ impl Mark {
         connector: &Connector,
         outages: &Outages,
     ) -> Result<Outcome, Fault> {
-        outages.response(self.find_outcome(connector)).await
+        outages
+            .response(self.find_outcome(connector, outages))
+            .await
     }
 
-    async fn find_outcome(&mut self, connector: &Connector) -> Result<Outcome, Fault> {
+    async fn find_outcome(
+        &mut self,
+        connector: &Connector,
+        outages: &Outages,
+    ) -> Result<Outcome, Fault> {
         let session = connector.prepare_session().await?.session;
         session.begin(READ_WRITE).await?;
         // Waits for the end of the lost transaction if the database still runs it.
@@ -91,25 +97,25 @@ impl Mark {
         let Some(found) = found.map(u64::from_be_bytes) else {
             return Ok(Outcome::Fenced);
         };
-        if found == self.number + 1 {
-            self.number = found;
-            return Ok(Outcome::Committed);
-        }
-        self.skip_next(&session, found).await?;
-        Ok(Outcome::RolledBack)
+        let (number, outcome) = match found == self.number + 1 {
+            true => (found, Outcome::Committed),
+            false => (self.skip_next(&session, found).await?, Outcome::RolledBack),
+        };
+        // A database that recovers from a crash shows commits that no synchronous standby has. This commit waits for the standby.
+        outages.commit_response(session.commit()).await?;
+        self.number = number;
+        Ok(outcome)
     }
 
-    /// Moves the mark past the number of the lost transaction. If this response is lost as well, the next attempt finds either
-    /// number, and both mean that the transaction was not committed.
-    async fn skip_next(&mut self, session: &Session, found: u64) -> Result<(), Error> {
+    /// Moves the mark past the number of the lost transaction. If the response to the commit is lost as well, the next attempt
+    /// finds either number, and both mean that the transaction was not committed.
+    async fn skip_next(&self, session: &Session, found: u64) -> Result<u64, Error> {
         let next = found.max(self.number + 1) + 1;
         let update = "UPDATE tintype.account SET value = $2 WHERE key = $1";
         let next_value = value(next);
         session
             .change(update, &[bytes(&self.key), bytes(&next_value.as_slice())])
             .await?;
-        session.commit().await?;
-        self.number = next;
-        Ok(())
+        Ok(next)
     }
 }

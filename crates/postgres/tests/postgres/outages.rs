@@ -212,6 +212,37 @@ fn a_database_that_commits_nothing_is_in_an_outage_of_writes() {
 }
 
 #[test]
+fn a_commit_that_a_crash_interrupts_still_waits_for_the_synchronous_standby() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let database = server.database();
+    let engine = open(options(&database.url()));
+    server.hold_commits();
+    let waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    let (mut made, mut outcome) = (0, increment(&engine, "a1"));
+    // The server takes over the setting a moment later.
+    while server.query("postgres", waits).is_empty() {
+        if let Ok(made_before) = outcome.try_recv() {
+            made_before.expect("a commit");
+            (made, outcome) = (made + 1, increment(&engine, "a1"));
+        }
+    }
+    // The server recovers the commit from its log.
+    server.crash();
+    while server.query("postgres", waits).is_empty() {
+        assert!(outcome.try_recv().is_err(), "no standby has it");
+    }
+    assert_eq!(get(&*engine, "a1"), Some((made + 1).to_string()));
+    server.release_commits();
+    outcome
+        .recv()
+        .expect("an outcome")
+        .expect("it was waited for");
+    assert_eq!(get(&*engine, "a1"), Some((made + 1).to_string()));
+}
+
+#[test]
 fn a_short_outage_is_survived_and_a_long_outage_stops_the_engine() {
     let Some(server) = Server::start() else {
         return;
