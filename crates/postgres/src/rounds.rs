@@ -11,9 +11,9 @@ use std::collections::{HashMap, HashSet};
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tintype_storage::engine::{
-    EngineError, Key, Pairs, ReadRequest, ReadResults, RoundStep, Writes, oversized,
+    EngineError, Key, Pairs, ReadRequest, ReadResults, RoundStep, Value, Writes, oversized,
 };
-use tokio_postgres::Error;
+use tokio_postgres::{Error, Row};
 
 pub type Decision = Result<Writes, EngineError>;
 
@@ -80,7 +80,7 @@ pub async fn decide_all(
     let keys: Vec<Key> = group.rounds.iter().flat_map(|it| it.keys.clone()).collect();
     let waits = group.waits();
     let mut rounds: Vec<OpenRound<'_>> = group.rounds.iter_mut().map(OpenRound::new).collect();
-    let batch = batch_of(&rounds, &keys.iter().collect());
+    let batch = batch_of(&rounds, &keys.iter().collect(), 0);
     let (held, results) = hold_keys(session, outages, &keys, waits, &batch).await?;
     for round in &mut rounds {
         round.must_wait = !round.held.keys.iter().all(|key| held.contains(key));
@@ -101,19 +101,35 @@ async fn hold_keys(
 ) -> Result<(HeldKeys, BatchResults), Fault> {
     let begin = lock_and_read(session, keys, waits, batch);
     let (locked, mut results) = outages.response(begin).await?;
-    let unlocked = ReadBatch::of_keys(keys.iter().filter(|key| !locked.contains(*key)));
+    let unlocked = keys.iter().filter(|key| !locked.contains_key(*key));
+    let mut unlocked = ReadBatch::of_keys(unlocked);
     if !unlocked.keys.is_empty() {
         // An existing key that was not locked is locked by another process.
         let found = outages.response(session.read(&unlocked)).await?;
         results.values.extend(found.values);
     }
-    let absent = keys.iter().filter(|key| !results.values.contains_key(*key));
-    let absent: Vec<&[u8]> = absent.map(Vec::as_slice).collect();
-    let reserved = match absent.is_empty() {
-        true => HashSet::new(),
-        false => outages.response(reserve(session, absent)).await?,
+    let absent = unlocked.keys.iter();
+    let absent = absent.filter(|key| !results.values.contains_key(**key));
+    let absent: Vec<&[u8]> = absent.map(|key| key.as_slice()).collect();
+    let mut reserved = HashSet::new();
+    if !absent.is_empty() {
+        unlocked.keys.extend(&batch.keys);
+        let scans = batch.scans.iter();
+        unlocked.scans = scans
+            .map(|(range, direction, limit)| {
+                (*range, *direction, limit.saturating_add(absent.len()))
+            })
+            .collect();
+        let reserve = reserve_and_read(session, absent, &unlocked);
+        (reserved, results) = outages.response(reserve).await?;
+        results.remove_reserved(&reserved);
+    }
+    let held = HeldKeys {
+        locked: locked.keys().cloned().collect(),
+        reserved,
     };
-    Ok((HeldKeys { locked, reserved }, results))
+    results.values.extend(locked);
+    Ok((held, results))
 }
 
 /// Lets the rounds decide, and reads what they request, until each has decided or must wait.
@@ -131,7 +147,7 @@ async fn decide_each(
         if !rounds.iter().any(OpenRound::is_undecided) {
             return Ok(());
         }
-        let batch = batch_of(rounds, &HashSet::new());
+        let batch = batch_of(rounds, &HashSet::new(), reserved.len());
         results = outages.response(session.read(&batch)).await?;
         results.remove_reserved(reserved);
     }
@@ -159,8 +175,13 @@ fn keep_decided(
     decided
 }
 
-/// The requested reads of rounds, without these keys.
-fn batch_of<'a>(rounds: &'a [OpenRound<'_>], without: &HashSet<&Key>) -> ReadBatch<'a> {
+/// The requested reads of rounds, without these keys. `reserved` is the number of rows that a scan finds beyond its limit and that
+/// are removed from its pairs.
+fn batch_of<'a>(
+    rounds: &'a [OpenRound<'_>],
+    without: &HashSet<&Key>,
+    reserved: usize,
+) -> ReadBatch<'a> {
     let mut batch = ReadBatch::default();
     let mut known = HashSet::new();
     for request in rounds.iter().flat_map(|it| &it.requests) {
@@ -169,7 +190,8 @@ fn batch_of<'a>(rounds: &'a [OpenRound<'_>], without: &HashSet<&Key>) -> ReadBat
             ReadRequest::Get(key) => drop(batch.keys.insert(key)),
             ReadRequest::Scan(range, direction, limit) => {
                 if known.insert(request) {
-                    batch.scans.push((range, *direction, *limit));
+                    let limit = limit.saturating_add(reserved);
+                    batch.scans.push((range, *direction, limit));
                 }
             }
         }
@@ -177,14 +199,13 @@ fn batch_of<'a>(rounds: &'a [OpenRound<'_>], without: &HashSet<&Key>) -> ReadBat
     batch
 }
 
-/// Starts a transaction, locks rows and reads, in one round trip. Returns the locked keys and the results, including the values
-/// of the locked rows.
+/// Starts a transaction, locks rows and reads, in one round trip. Returns the pairs of the locked rows, and the results.
 async fn lock_and_read(
     session: &PreparedSession,
     keys: &[Key],
     waits: bool,
     batch: &ReadBatch<'_>,
-) -> Result<(HashSet<Key>, BatchResults), Error> {
+) -> Result<(HashMap<Key, Value>, BatchResults), Error> {
     let mut sorted: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
     sorted.sort_unstable();
     let locks = by_relation(sorted);
@@ -196,30 +217,31 @@ async fn lock_and_read(
         pairs(&session.rows(lock, &[keys]).await?)
     });
     // The driver sends them in this order, and each statement sees what was committed before it.
-    let ((), locked, mut results) = tokio::try_join!(
+    let ((), locked, results) = tokio::try_join!(
         biased;
         session.session.begin(READ_WRITE),
         try_join_all(locks),
         session.read(batch)
     )?;
-    let locked: Pairs = locked.into_iter().flatten().collect();
-    let keys = locked.iter().map(|(key, _)| key.clone()).collect();
-    results.values.extend(locked);
-    Ok((keys, results))
+    Ok((locked.into_iter().flatten().collect(), results))
 }
 
-/// Inserts empty rows for held keys without a row, because only rows can be locked. The rows are never visible: the transaction
-/// sets or deletes them. Returns the inserted keys; other processes are inserting the rest.
-async fn reserve(session: &PreparedSession, mut absent: Vec<&[u8]>) -> Result<HashSet<Key>, Error> {
-    absent.sort_unstable();
-    let mut reserved = HashSet::new();
-    for (relation, keys) in by_relation(absent) {
-        let rows = session.rows(Statement::Reserve(relation), &[&keys]).await?;
-        for row in rows {
-            reserved.insert(row.try_get(0)?);
-        }
-    }
-    Ok(reserved)
+/// Inserts empty rows for held keys without a row, because only rows can be locked, and reads. The rows are never visible: the
+/// transaction sets or deletes them. Returns the inserted keys; other processes are inserting the rest.
+async fn reserve_and_read(
+    session: &PreparedSession,
+    absent: Vec<&[u8]>,
+    batch: &ReadBatch<'_>,
+) -> Result<(HashSet<Key>, BatchResults), Error> {
+    let inserts = by_relation(absent);
+    let inserts = inserts.iter().map(|(relation, keys)| async move {
+        let rows = session.rows(Statement::Reserve(*relation), &[keys]).await?;
+        let key = |row: &Row| row.try_get::<_, Key>(0);
+        rows.iter().map(key).collect::<Result<Vec<Key>, Error>>()
+    });
+    // An insert waits for a process that holds the key, so the reads see what that process has committed.
+    let (reserved, results) = tokio::try_join!(biased; try_join_all(inserts), session.read(batch))?;
+    Ok((reserved.into_iter().flatten().collect(), results))
 }
 
 /// Distributes the results of a batch to the rounds that requested them.
@@ -233,8 +255,12 @@ fn distribute(rounds: &mut [OpenRound<'_>], results: BatchResults) {
                     let value = results.values.get(&key).cloned();
                     round.reads.add_value(key, value);
                 }
-                ReadRequest::Scan(..) => {
-                    let next = || in_order.next().unwrap_or_default();
+                ReadRequest::Scan(_, _, limit) => {
+                    let next = || {
+                        let mut pairs = in_order.next().unwrap_or_default();
+                        pairs.truncate(limit);
+                        pairs
+                    };
                     let pairs = scans.entry(request.clone()).or_insert_with(next);
                     round.reads.add_pairs(request, pairs.clone());
                 }

@@ -36,6 +36,8 @@ pub const CASES: &[Case] = cases![
     many_keys_are_read_in_their_order,
     rounds::the_increments_of_many_rounds_add_up,
     rounds::the_reads_of_a_round_are_current,
+    rounds::the_first_reads_of_a_round_that_holds_an_absent_key_are_current,
+    rounds::a_limited_scan_of_a_round_does_not_count_the_absent_keys_that_it_holds,
     rounds::rounds_with_overlapping_keys_all_end,
     rounds::a_round_gets_the_further_reads_that_it_requests,
     rounds::a_decision_that_panics_changes_nothing,

@@ -118,6 +118,34 @@ impl Round for Decide {
     }
 }
 
+/// Locks a key without a record and increments the number under another key. May stay in its decision until the test lets it go on.
+struct IncrementBehindLock {
+    pause: Option<(std::sync::mpsc::Sender<()>, Receiver<()>)>,
+    sender: std::sync::mpsc::Sender<Result<(), EngineError>>,
+}
+
+impl Round for IncrementBehindLock {
+    fn holds(&self) -> Vec<Key> {
+        vec![b"a lock".to_vec()]
+    }
+
+    fn needs(&self) -> Vec<ReadRequest> {
+        vec![ReadRequest::Get(KEY.to_vec())]
+    }
+
+    fn decide(&mut self, reads: &ReadResults) -> RoundStep {
+        if let Some((has_begun, may_end)) = self.pause.take() {
+            has_begun.send(()).expect("the test listens");
+            may_end.recv().expect("the test goes on");
+        }
+        RoundStep::Write(vec![incremented(reads)])
+    }
+
+    fn done(self: Box<Self>, outcome: Result<(), EngineError>) {
+        self.sender.send(outcome).expect("the test listens");
+    }
+}
+
 fn incremented(reads: &ReadResults) -> (Key, Option<Value>) {
     let text = reads.value(KEY).expect("an answer");
     let number: u64 = text.map_or(0, |it| {
@@ -196,6 +224,38 @@ fn an_absent_key_is_locked_as_well() {
     Arc::clone(&nodes[2]).round(Box::new(Look { sender }));
     outcome.recv().expect("an outcome").expect("a decision");
     assert_eq!(get(&*nodes[0], "a number"), None, "nothing is left of it");
+}
+
+#[test]
+fn a_round_that_waited_for_an_absent_key_reads_what_was_committed_meanwhile() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    let [one, other] = [1, 2].map(|number| join(&database, number));
+    commit_and_wait(&*one, vec![put("a number", "1")]).expect("a commit");
+    let ((has_begun, begun), (end, may_end)) = (channel(), channel());
+    let (sender, outcomes) = channel();
+    Arc::clone(&one).round(Box::new(IncrementBehindLock {
+        pause: Some((has_begun, may_end)),
+        sender: sender.clone(),
+    }));
+    begun.recv().expect("a decision");
+    let round = IncrementBehindLock {
+        pause: None,
+        sender,
+    };
+    Arc::clone(&other).round(Box::new(round));
+    let waits = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    // The database ends a decision that takes two seconds; then the other one is made first.
+    let mut ended = Vec::new();
+    while server.query(&database.name, waits).is_empty() && ended.is_empty() {
+        ended.extend(outcomes.try_iter());
+    }
+    end.send(()).expect("the decision waits");
+    ended.extend(outcomes.iter().take(2 - ended.len()));
+    for outcome in ended {
+        outcome.expect("a commit");
+    }
+    assert_eq!(get(&*one, "a number").as_deref(), Some("3"));
 }
 
 #[test]

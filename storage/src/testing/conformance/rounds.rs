@@ -43,9 +43,19 @@ fn begin(
     keys: &[&str],
     decide: impl FnMut(&ReadResults) -> RoundStep + Send + 'static,
 ) -> Receiver<Outcome> {
+    let reads = keys.iter().map(|key| key.as_bytes().to_vec());
+    begin_with(engine, keys, reads.map(ReadRequest::Get).collect(), decide)
+}
+
+/// Starts a round that locks `keys` and reads `needs` in its first step.
+fn begin_with(
+    engine: &Arc<dyn Engine>,
+    keys: &[&str],
+    needs: Vec<ReadRequest>,
+    decide: impl FnMut(&ReadResults) -> RoundStep + Send + 'static,
+) -> Receiver<Outcome> {
     let holds: Vec<Key> = keys.iter().map(|key| key.as_bytes().to_vec()).collect();
     let (done, outcomes) = unbounded();
-    let needs = holds.iter().cloned().map(ReadRequest::Get).collect();
     Arc::clone(engine).round(Box::new(Step {
         holds,
         needs,
@@ -124,6 +134,54 @@ pub fn the_reads_of_a_round_are_current(engine: &Arc<dyn Engine>) {
     assert_eq!(get(engine, "n").as_deref(), Some("200"));
     let lines = scan(engine, KeyRange::prefix(b"log"), Direction::Rising, 999);
     assert_eq!(lines.len(), 200);
+}
+
+pub fn the_first_reads_of_a_round_that_holds_an_absent_key_are_current(engine: &Arc<dyn Engine>) {
+    let all = || ReadRequest::Scan(KeyRange::prefix(b""), Direction::Rising, 999);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..25 {
+                    let decide = move |reads: &ReadResults| {
+                        let lines = reads.pairs(&all()).expect("it was asked for");
+                        let is_line = |(key, _): &(Key, Value)| key.starts_with(b"log");
+                        assert!(lines.iter().all(is_line), "the key is absent");
+                        let count = u32::try_from(lines.len()).expect("a small number");
+                        RoundStep::Write(vec![put(&format!("log{count:04}"), count)])
+                    };
+                    let outcome = begin_with(engine, &["absent"], vec![all()], decide);
+                    outcome.recv().expect("an outcome").expect("a commit");
+                }
+            });
+        }
+    });
+    let lines = scan(engine, KeyRange::prefix(b""), Direction::Rising, 999);
+    assert_eq!(lines.len(), 100);
+    assert_eq!(get(engine, "absent"), None);
+}
+
+pub fn a_limited_scan_of_a_round_does_not_count_the_absent_keys_that_it_holds(
+    engine: &Arc<dyn Engine>,
+) {
+    write(engine, &[("b1", ""), ("b2", ""), ("b3", "")]);
+    let first = |count| ReadRequest::Scan(KeyRange::prefix(b""), Direction::Rising, count);
+    let decide = move |reads: &ReadResults| {
+        let keys = |count| {
+            let pairs = reads.pairs(&first(count))?;
+            let keys = pairs.iter().map(|(key, _)| key.as_slice());
+            Some(keys.collect::<Vec<_>>().concat())
+        };
+        assert_eq!(keys(1).as_deref(), Some(&b"b1"[..]));
+        match keys(2) {
+            None => RoundStep::Read(vec![first(2)]),
+            Some(keys) => {
+                assert_eq!(keys, b"b1b2");
+                RoundStep::Write(Vec::new())
+            }
+        }
+    };
+    let outcome = begin_with(engine, &["a1", "a2"], vec![first(1)], decide);
+    outcome.recv().expect("an outcome").expect("a decision");
 }
 
 pub fn rounds_with_overlapping_keys_all_end(engine: &Arc<dyn Engine>) {
