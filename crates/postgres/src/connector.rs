@@ -46,9 +46,13 @@ impl Connector {
         Ok(Session::new(client, driver, self.url.is_pooled))
     }
 
-    /// Connects and prepares the statements. Prepares nothing on a pooler's connection, which other clients use next.
+    /// Connects and prepares the statements.
     pub async fn prepare_session(&self) -> Result<PreparedSession, Error> {
-        let session = self.connect().await?;
+        self.prepare(self.connect().await?).await
+    }
+
+    /// Prepares the statements. Prepares nothing on a pooler's connection, which other clients use next.
+    pub async fn prepare(&self, session: Session) -> Result<PreparedSession, Error> {
         if !session.is_pooled {
             session.apply_settings().await?;
         }

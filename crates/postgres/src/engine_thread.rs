@@ -6,13 +6,16 @@ use crate::mark::Mark;
 use crate::options::Purpose;
 use crate::session::RESPONSE_TIMEOUT;
 use crate::snapshot::{self, PageRequest};
+use crate::statements::PreparedSession;
 use crate::writer::Writer;
 use crate::{nodes, reader, start_checks};
+use futures_util::future::try_join_all;
 use std::sync::Arc;
 use tintype_storage::engine::{EngineError, Latch, OpensLatch, SnapshotError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, LocalSet, spawn_local};
 use tokio::time::timeout;
+use tokio_postgres::Error;
 
 /// Opens a snapshot and serves its pages.
 pub struct SnapshotRequest {
@@ -60,34 +63,12 @@ impl EngineThread {
         // An odd connection goes to the writers.
         let readers = connections / 2;
         let writers = u8::try_from(connections - readers).unwrap_or(u8::MAX);
-        if let Err(error) = self.open(&process, writers).await {
-            return drop(opened.send(Err(error)));
-        }
-        let view = match self.purpose {
-            Purpose::Serve => None,
-            Purpose::ReadOnly => match snapshot::begin(&self.shared).await {
-                Ok(view) => Some(view),
-                Err(error) => {
-                    return drop(opened.send(Err(self.shared.connector.refused(&error))));
-                }
-            },
+        let outcome = match self.purpose {
+            Purpose::Serve => self.serve(process, readers, writers).await,
+            Purpose::ReadOnly => self.read_only().await,
         };
-        match view {
-            None => {
-                for _ in 0..readers {
-                    let shared = Arc::clone(&self.shared);
-                    spawn_local(async move {
-                        let _fails = FailsOnPanic(Arc::clone(&shared));
-                        reader::run(shared).await;
-                    });
-                }
-                self.write(process, writers);
-            }
-            Some(view) => {
-                spawn_local(reader::run_on_snapshot(Arc::clone(&self.shared), view));
-                self.shared.writes.close();
-                self.closed.open();
-            }
+        if let Err(error) = outcome {
+            return drop(opened.send(Err(error)));
         }
         drop(opened.send(Ok(())));
         while let Some(request) = self.snapshots.recv().await {
@@ -97,40 +78,77 @@ impl EngineThread {
         self.shared.reads.refuse_all(&EngineError::Stopped);
     }
 
-    async fn open(&self, process: &Process, writers: u8) -> Result<(), EngineError> {
-        let connector = &self.shared.connector;
-        let no_response = |_| connector.unusable("it does not answer");
-        let is_served = self.purpose == Purpose::Serve;
-        let check = async {
-            let session = connector.connect().await;
-            let session = session.map_err(|error| connector.refused(&error))?;
-            start_checks::check(connector, &session, is_served).await
+    /// Connects all readers and writers, so that a database with too few free connections is reported now and not at the first
+    /// peak, and starts them.
+    async fn serve(
+        &self,
+        process: Process,
+        readers: usize,
+        writers: u8,
+    ) -> Result<(), EngineError> {
+        let shared = &self.shared;
+        let connector = &shared.connector;
+        let refused = |error: Error| connector.refused(&error);
+        let connect = async {
+            let first = connector.connect().await.map_err(refused)?;
+            start_checks::check(connector, &first, true).await?;
+            let first = connector.prepare(first).await.map_err(refused)?;
+            let others = 1..readers + usize::from(writers);
+            let others = try_join_all(others.map(|_| connector.prepare_session()));
+            Ok((first, others.await.map_err(refused)?))
         };
-        timeout(RESPONSE_TIMEOUT, check)
-            .await
-            .map_err(no_response)??;
-        if is_served {
-            let session = connector.prepare_session().await;
-            let session = session.map_err(|error| connector.refused(&error))?.session;
-            let options = &self.shared.options;
-            match options.node {
-                None => claim::claim(connector, &session, process, &options.host, writers).await?,
-                Some(_) => nodes::join(connector, &session, process, writers).await?,
-            }
+        let (first, mut sessions) = self.within_timeout(connect).await?;
+        let (session, options) = (&first.session, &shared.options);
+        match options.node {
+            None => claim::claim(connector, session, &process, &options.host, writers).await?,
+            Some(_) => nodes::join(connector, session, &process, writers).await?,
         }
+        for session in sessions.drain(..readers) {
+            let shared = Arc::clone(shared);
+            spawn_local(async move {
+                let _fails = FailsOnPanic(Arc::clone(&shared));
+                reader::run(shared, session).await;
+            });
+        }
+        sessions.push(first);
+        self.write(process, sessions);
         Ok(())
     }
 
+    /// Reads from one point in time.
+    async fn read_only(&self) -> Result<(), EngineError> {
+        let connector = &self.shared.connector;
+        let refused = |error: Error| connector.refused(&error);
+        let check = async {
+            let session = connector.connect().await.map_err(refused)?;
+            start_checks::check(connector, &session, false).await
+        };
+        self.within_timeout(check).await?;
+        let view = snapshot::begin(&self.shared).await.map_err(refused)?;
+        spawn_local(reader::run_on_snapshot(Arc::clone(&self.shared), view));
+        self.shared.writes.close();
+        self.closed.open();
+        Ok(())
+    }
+
+    async fn within_timeout<T>(
+        &self,
+        work: impl Future<Output = Result<T, EngineError>>,
+    ) -> Result<T, EngineError> {
+        let no_response = |_| self.shared.connector.unusable("it does not answer");
+        timeout(RESPONSE_TIMEOUT, work).await.map_err(no_response)?
+    }
+
     /// Starts the writers and the heartbeat. Releases the claim after the writers have ended.
-    fn write(&self, process: Process, writers: u8) {
-        let start = |writer| {
+    fn write(&self, process: Process, sessions: Vec<PreparedSession>) {
+        let start = |(writer, session)| {
             let (shared, mark) = (Arc::clone(&self.shared), Mark::new(&process, writer));
             spawn_local(async move {
                 let _fails = FailsOnPanic(Arc::clone(&shared));
-                Writer::new(shared, mark).run().await;
+                Writer::new(shared, mark, session).run().await;
             })
         };
-        let writers: Vec<JoinHandle<()>> = (0..writers).map(start).collect();
+        let writers: Vec<JoinHandle<()>> = (0..).zip(sessions).map(start).collect();
         // Nodes prove that they live through the service's records.
         let is_node = self.shared.options.node.is_some();
         let beat = (!is_node).then(|| spawn_local(claim::beat(Arc::clone(&self.shared), process)));

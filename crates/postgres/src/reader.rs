@@ -18,8 +18,8 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Error, Row};
 
 /// Answers reads until the engine ends.
-pub async fn run(shared: Arc<EngineState>) {
-    let mut session: Option<PreparedSession> = None;
+pub async fn run(shared: Arc<EngineState>, session: PreparedSession) {
+    let mut session = Some(session);
     while let Some(requests) = shared.reads.take().await {
         let mut backoff = Backoff::new(shared.options.outage, &shared.outages);
         loop {

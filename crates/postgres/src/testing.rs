@@ -24,7 +24,7 @@ const DEMAND: &str = "TINTYPE_TEST_POSTGRES";
 const OWNER: &str = "postgres";
 
 /// The server's settings: fast, because no test cuts the machine's power.
-const SETTINGS: &str = "fsync = off\nfull_page_writes = off\nmax_connections = 200\nshared_buffers = 64MB\n\
+const SETTINGS: &str = "fsync = off\nfull_page_writes = off\nmax_connections = 500\nshared_buffers = 64MB\n\
      ssl = on\nssl_cert_file = 'server.crt'\nssl_key_file = 'server.key'\nautovacuum_naptime = 5s\n";
 
 /// The settings for benchmarks: each commit is durable before it is answered.

@@ -28,6 +28,7 @@ type MergedWrites<'a> = BTreeMap<&'a [u8], Option<&'a Value>>;
 pub struct Writer {
     shared: Arc<EngineState>,
     mark: Mark,
+    /// `None` after a fault.
     session: Option<PreparedSession>,
 }
 
@@ -40,11 +41,11 @@ enum Interruption {
 }
 
 impl Writer {
-    pub fn new(shared: Arc<EngineState>, mark: Mark) -> Self {
+    pub fn new(shared: Arc<EngineState>, mark: Mark, session: PreparedSession) -> Self {
         Self {
             shared,
             mark,
-            session: None,
+            session: Some(session),
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use tintype_postgres::testing::proxy::Proxy;
 use tintype_postgres::testing::{Database, server};
-use tintype_postgres::{PostgresEngine, PostgresOptions};
+use tintype_postgres::{PostgresEngine, PostgresOptions, ddl};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::engine::{
     Direction, Engine, EngineError, Key, KeyRange, ReadRequest, ReadResults, Round, RoundStep,
@@ -292,6 +292,32 @@ fn nodes_take_over_from_a_single_process_that_died() {
     let refused = commit_and_wait(&alone, vec![put("a number", "2")]);
     assert!(refused.is_err(), "{refused:?}");
     assert_eq!(get(&*nodes[0], "a number").as_deref(), Some("3"));
+}
+
+#[test]
+fn a_node_that_does_not_get_all_its_connections_is_refused_with_advice() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    let name = &database.name;
+    let role = format!(
+        "{}CREATE ROLE few_{name} LOGIN CONNECTION LIMIT 8; GRANT USAGE ON SCHEMA tintype TO few_{name}; \
+         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA tintype TO few_{name}",
+        ddl()
+    );
+    server.execute(name, &role);
+    let options = |number| PostgresOptions {
+        node: Some(node(number)),
+        ..options(&server.url(&format!("few_{name}"), name))
+    };
+    let first = PostgresEngine::open(options(1)).expect("it gets its eight connections");
+    let refused = error(PostgresEngine::open(options(2))).to_string();
+    let advice = "too many connections for role";
+    assert!(refused.contains(advice), "{refused}");
+    assert!(refused.contains("`[storage] connections`"), "{refused}");
+    commit_and_wait(&first, vec![put("a number", "1")]).expect("the first one is not disturbed");
+    drop(first);
+    let rights = format!("DROP OWNED BY few_{name}; DROP ROLE few_{name}");
+    server.execute(name, &rights);
 }
 
 #[test]
