@@ -97,9 +97,14 @@ impl ReadQueue {
                 if state.refusal.is_some() {
                     return None;
                 }
-                let count = state.waiting.len().min(MAX_READS);
-                let mut taken: Vec<QueuedRead> = state.waiting.drain(..count).collect();
-                taken.retain(|request| !request.caller_gone());
+                let mut taken = Vec::new();
+                while taken.len() < MAX_READS
+                    && let Some(request) = state.waiting.pop_front()
+                {
+                    if !request.caller_gone() {
+                        taken.push(request);
+                    }
+                }
                 if !taken.is_empty() {
                     if !state.waiting.is_empty() {
                         self.added.notify_one();
@@ -109,5 +114,26 @@ impl ReadQueue {
             }
             added.await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tokio::time::timeout;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_read_behind_many_abandoned_ones_is_taken() {
+        let queue = ReadQueue::default();
+        for _ in 0..2 * MAX_READS {
+            let (reply, _) = oneshot::channel();
+            queue.add(QueuedRead::Time(reply));
+        }
+        let (reply, _answer) = oneshot::channel();
+        queue.add(QueuedRead::Time(reply));
+        let at_once = timeout(Duration::ZERO, queue.take()).await;
+        let taken = at_once.ok().flatten().expect("one caller waits");
+        assert_eq!(taken.len(), 1);
     }
 }
