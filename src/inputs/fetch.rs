@@ -130,7 +130,7 @@ async fn store_body(
     mut response: Response,
 ) -> Result<FetchedImage, Failure> {
     let memory = ingestion.limits.memory.reserve(declared_length(&response));
-    let _memory = ingestion.during(index, Stage::Waiting, memory).await;
+    let memory = ingestion.during(index, Stage::Waiting, memory).await;
     let first = sniff(ingestion, index, &mut response).await?;
     let Some(kind) = ImageKind::from_bytes(&first) else {
         return fault(if first.is_empty() {
@@ -145,7 +145,8 @@ async fn store_body(
         .clone()
         .join(format!("{index}.{}", kind.extension()));
     let key = path.to_string();
-    let mut upload = Upload::begin(ingestion.store.clone(), path, ingestion.alive.clone());
+    let upload = Upload::begin(ingestion.store.clone(), path, ingestion.alive.clone());
+    let mut upload = upload.hold(memory).await?;
     let mut header = HeaderReader::new(kind);
     let mut bytes = 0;
     let mut next = Some(first.freeze());
