@@ -7,7 +7,8 @@
 //! has 30 s in total (3 s of them to connect) and at most six retries, with a backoff of 0.1 to 1 s,
 //! and none later than 5 s after its start. So an error shows within about 5 s when the store refuses,
 //! resets or answers 5xx, which is long enough to survive a hiccup that would cost a finished image,
-//! and within 30 s when it accepts and stays silent. The clouds' usual variables change these times,
+//! and within 30 s when it accepts and stays silent. A read of an object that takes longer continues with
+//! further requests (`resumed_read`), because its reader may be slow. The clouds' usual variables change these times,
 //! such as `AWS_TIMEOUT=10s` or `AZURE_CONNECT_TIMEOUT=1s`.
 
 use super::ObjectError;

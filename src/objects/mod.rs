@@ -10,6 +10,7 @@ mod disposition;
 mod error;
 mod key;
 mod local_writer;
+mod resumed_read;
 mod retention;
 pub(crate) mod signed_url;
 mod signing_key;
@@ -31,9 +32,11 @@ use futures_util::stream::{self, BoxStream, StreamExt};
 use object_store::path::Path;
 use object_store::signer::Method;
 use object_store::{
-    Attribute, Attributes, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt, PutOptions,
+    Attribute, Attributes, GetOptions, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt,
+    PutOptions,
 };
 use std::io;
+use std::ops::Range;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -205,14 +208,24 @@ impl ObjectStorage {
         bytes.map_err(|error| self.read_fault("reading", key, error))
     }
 
-    /// Opens an object for reading: its metadata and its bytes as a stream, or a file.
+    /// Opens an object for reading: its metadata and its bytes as a stream, or a file. A slow reader gets all bytes of the stream.
     ///
     /// # Errors
     /// As [`ObjectStorage::get`].
     pub async fn reader(&self, key: &str) -> Result<GetResult, ObjectError> {
         let location = key::location(key)?;
-        let result = self.inner.backend.store.get(&location).await;
-        result.map_err(|error| self.read_fault("reading", key, error))
+        let store = self.store();
+        let result = store.get(&location).await;
+        let result = result.map_err(|error| self.read_fault("reading", key, error))?;
+        let reopen = move |rest: Range<u64>| {
+            let (store, location) = (Arc::clone(&store), location.clone());
+            let options = GetOptions {
+                range: Some(rest.into()),
+                ..GetOptions::default()
+            };
+            async move { store.get_opts(&location, options).await }
+        };
+        Ok(resumed_read::resume(result, reopen))
     }
 
     /// Opens an object for reading piece by piece.
