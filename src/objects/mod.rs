@@ -339,7 +339,8 @@ impl ObjectStorage {
     }
 
     /// Checks the store: writes a small file to a local directory, which detects a full disk before
-    /// an image is lost; lists a cloud's bucket with the credentials. Waits at most 5 s.
+    /// an image is lost; lists a cloud's bucket and signs a URL with the credentials, because not all
+    /// credentials can sign. Waits at most 5 s.
     ///
     /// # Errors
     /// `Files`; `MissingBucket`; `Store`.
@@ -355,13 +356,27 @@ impl ObjectStorage {
             let files = ObjectError::files("cannot write to the object directory", root);
             return Err(files(source));
         }
+        let probe = tokio::time::timeout(PROBE_TIMEOUT, self.probe_cloud()).await;
+        probe.unwrap_or_else(|_| {
+            Err(self.fault("listing", PROBE_PREFIX, "no answer within 5 seconds"))
+        })
+    }
+
+    async fn probe_cloud(&self) -> Result<(), ObjectError> {
         // A prefix without objects keeps the response short for every bucket.
-        let mut nothing = self.list(PROBE_PREFIX);
-        match tokio::time::timeout(PROBE_TIMEOUT, nothing.next()).await {
-            Ok(None | Some(Ok(_))) => Ok(()),
-            Ok(Some(Err(fault))) => Err(fault),
-            Err(_) => Err(self.fault("listing", PROBE_PREFIX, "no answer within 5 seconds")),
+        if let Some(Err(fault)) = self.list(PROBE_PREFIX).next().await {
+            return Err(fault);
         }
+        let key = format!("{PROBE_PREFIX}/url");
+        let signed = self
+            .presign(&key, Utc::now(), Duration::from_secs(60))
+            .await;
+        signed.map(drop).map_err(|mut error| {
+            if let ObjectError::Store { cause, .. } = &mut error {
+                *cause = StoreFault::CannotSign;
+            }
+            error
+        })
     }
 
     /// The error of an operation that needs no existing object: "not found" means the bucket.

@@ -20,6 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 const NO_BUCKET: &str = "<Error><Code>NoSuchBucket</Code><Message>The specified bucket does not exist</Message></Error>";
 
+const EMPTY_LIST: &str = "<EnumerationResults><Blobs /><NextMarker /></EnumerationResults>";
+
 /// The reaction of a failing store to a request.
 #[derive(Clone, Copy)]
 enum Fault {
@@ -27,6 +29,8 @@ enum Fault {
     Answers(&'static str),
     /// Answers as S3 does for a missing bucket.
     HasNoBucket,
+    /// Answers as Azure does for an empty list.
+    ListsNothing,
     /// Serves an object, a piece with each response, and closes the connection before the end.
     CutsOff,
     /// Reads the request and closes the connection.
@@ -85,6 +89,7 @@ async fn fail(mut socket: TcpStream, fault: Fault, requests: Arc<AtomicUsize>) {
     let (status, body) = match fault {
         Fault::Answers(status) => (status, ""),
         Fault::HasNoBucket => ("404 Not Found", NO_BUCKET),
+        Fault::ListsNothing => ("200 OK", EMPTY_LIST),
         Fault::HangsUp | Fault::CutsOff => return,
         // Ends when the client gives up.
         Fault::Silent => return drop(socket.read_u8().await),
@@ -216,6 +221,27 @@ async fn without_credentials_the_error_names_the_variables() {
     let text = error.to_string();
     assert!(text.contains("AWS_ACCESS_KEY_ID"), "{text}");
     assert!(text.contains("AWS_SECRET_ACCESS_KEY"), "{text}");
+}
+
+/// Every job would be charged, and no caller would get its image.
+#[tokio::test]
+async fn credentials_that_cannot_sign_a_url_are_a_fault_of_the_probe() {
+    let failing = Failing::start(Fault::ListsNothing).await;
+    let account = [
+        ("AZURE_STORAGE_ACCOUNT_NAME", "pictures"),
+        ("AZURE_STORAGE_ENDPOINT", &failing.endpoint),
+        ("AZURE_ALLOW_HTTP", "true"),
+    ];
+    let with = |credentials| {
+        let variables = [&account[..], &[credentials]].concat();
+        open("az://pictures", "", &variables).unwrap()
+    };
+    let key = with(("AZURE_STORAGE_ACCOUNT_KEY", "c2VjcmV0"));
+    key.probe().await.unwrap();
+    let token = with(("AZURE_STORAGE_SAS_TOKEN", "sv=2024-11-04&sp=rwdl&sig=hush"));
+    let error = token.probe().await.unwrap_err();
+    assert!(error.reason().contains("cannot sign"), "{error:?}");
+    assert!(!error.to_string().contains("hush"), "{error}");
 }
 
 /// The same holds for a slow reader, for whom the client ends each request after its timeout.
