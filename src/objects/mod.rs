@@ -40,6 +40,7 @@ use std::ops::Range;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use url::Url;
 
 /// S3 and Google Cloud Storage sign URLs for at most 7 days.
 const MAX_CLOUD_LIFETIME_SECONDS: u64 = 7 * 86_400;
@@ -82,15 +83,17 @@ impl ObjectStorage {
         public_url: &str,
         signing_key: FileSigningKey,
     ) -> Result<Self, ObjectError> {
-        let environment = std::env::vars_os().filter_map(|(name, value)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        });
-        Self::open_with(objects, data_dir, public_url, signing_key, environment)
+        Self::open_with(objects, data_dir, public_url, signing_key, environment())
     }
 
     /// The object directory when no bucket is configured.
     pub fn local_directory(data_dir: &FilePath) -> PathBuf {
         data_dir.join("objects")
+    }
+
+    /// A sentence for the operator about credentials whose download URLs expire early. `bucket` is the value of `storage.objects`.
+    pub fn warning(bucket: Option<&Url>) -> Option<String> {
+        backend::warning(bucket?, &environment()).map(str::to_owned)
     }
 
     /// Opens any directory, and creates it if it is missing. Its objects are not served, so it signs no URLs.
@@ -427,6 +430,12 @@ impl ObjectStorage {
             detail,
         }
     }
+}
+
+fn environment() -> Vec<(String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
 }
 
 /// Does the body of a 404 report a missing bucket (S3, Google) or container (Azure)?
