@@ -98,6 +98,24 @@ pub fn take_mask(task: &GenerationTask, inputs: &mut Vec<FittedImage>) -> Option
     task.has_mask.then(|| inputs.pop()).flatten()
 }
 
+/// Gives a mask the size of its image, which [`load`] may have shrunk.
+///
+/// # Errors
+/// `Unsound` for a damaged image.
+pub async fn fit_mask(
+    account: AccountId,
+    mask: FittedImage,
+    image: &FittedImage,
+) -> Result<FittedImage, GenerateError> {
+    let image = image.bytes.clone();
+    let fitted = decoding(&INPUT_DECODING, account, move |permit| {
+        fit::fit_mask(permit, mask, &image)
+    });
+    fitted.await.map_err(|_| {
+        GenerateError::Unsound("the mask or its image is damaged and cannot be decoded".into())
+    })
+}
+
 /// Reads the stored bytes of an input image.
 ///
 /// # Errors

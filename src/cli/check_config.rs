@@ -5,6 +5,7 @@ use super::settings::{LOCAL_CONFIG, Settings};
 use crate::backends::probe::Findings;
 use crate::backends::readiness::{self, ModelUse};
 use crate::config::{Backend, Config, Sources, misspelt_variables};
+use crate::objects::ObjectStorage;
 use clap::Args;
 use std::process::ExitCode;
 
@@ -22,7 +23,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.settings.load(Vec::new()) {
         Ok(config) => {
             let misspelt = misspelt_variables(&Sources::process_environment());
-            for warning in config.warnings().into_iter().chain(misspelt) {
+            let bucket = ObjectStorage::warning(config.storage.objects.as_ref());
+            for warning in config.warnings().into_iter().chain(misspelt).chain(bucket) {
                 note(&format!("warning: {warning}"));
             }
             if arguments.probe {

@@ -45,7 +45,7 @@ pub(super) async fn fetch(
     {
         return fault("answered with a compressed body, although the request does not accept one");
     }
-    if let Some(declared) = declared_length(&response) {
+    if let Some(declared) = response.length() {
         ingestion.expect(index, declared)?;
     }
     store_body(ingestion, index, response).await
@@ -112,25 +112,14 @@ fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
-fn declared_length(response: &Response) -> Option<u64> {
-    response
-        .headers
-        .get(header::CONTENT_LENGTH)?
-        .to_str()
-        .ok()?
-        .trim()
-        .parse()
-        .ok()
-}
-
 /// Streams the body into the store and parses the image header on the way.
 async fn store_body(
     ingestion: &Ingestion<'_>,
     index: usize,
     mut response: Response,
 ) -> Result<FetchedImage, Failure> {
-    let memory = ingestion.limits.memory.reserve(declared_length(&response));
-    let _memory = ingestion.during(index, Stage::Waiting, memory).await;
+    let memory = ingestion.limits.memory.reserve(response.length());
+    let memory = ingestion.during(index, Stage::Waiting, memory).await;
     let first = sniff(ingestion, index, &mut response).await?;
     let Some(kind) = ImageKind::from_bytes(&first) else {
         return fault(if first.is_empty() {
@@ -145,7 +134,8 @@ async fn store_body(
         .clone()
         .join(format!("{index}.{}", kind.extension()));
     let key = path.to_string();
-    let mut upload = Upload::begin(ingestion.store.clone(), path, ingestion.alive.clone());
+    let upload = Upload::begin(ingestion.store.clone(), path, ingestion.alive.clone());
+    let mut upload = upload.hold(memory).await?;
     let mut header = HeaderReader::new(kind);
     let mut bytes = 0;
     let mut next = Some(first.freeze());

@@ -1,12 +1,13 @@
 //! The memory budget for input images on their way to the object store, shared by all calls. Accounts take turns, and one account
 //! holds at most half.
 
-use super::upload::PART_BYTES;
 use std::time::Duration;
 use tintype_fair_semaphore::{FairSemaphore, Permit};
 use tintype_storage::domain::ids::AccountId;
 use tokio::time::timeout;
 
+/// The minimum of S3, R2 and GCS for every part but the last. It is also the memory of one upload.
+pub(super) const PART_BYTES: usize = 5 << 20;
 /// The memory of one image: the part being filled, and the buffers of the connection.
 const IMAGE_BYTES: u64 = PART_BYTES as u64 + (1 << 20);
 /// The connection buffers of a small image.

@@ -34,7 +34,9 @@ pub struct StagedUpload {
     bytes: u64,
     max_pixels: u64,
     memory: AccountMemory,
-    /// Held from the first megabyte of a large image on.
+    /// Does the image take memory from the budget, from its first megabyte on?
+    is_large: bool,
+    /// Until the upload holds it.
     reservation: Option<Reservation>,
     stage: Stage,
 }
@@ -70,6 +72,7 @@ impl StagedUpload {
             bytes: 0,
             max_pixels: limits.max_pixels,
             memory: limits.memory.clone(),
+            is_large: false,
             reservation: None,
             stage: Stage::Sniffing(BytesMut::new()),
         }
@@ -82,8 +85,9 @@ impl StagedUpload {
     pub async fn push(mut self, bytes: Bytes) -> Result<Self, UploadFault> {
         self.digest.update(&bytes);
         self.bytes += bytes.len() as u64;
-        if self.bytes > SMALL && self.reservation.is_none() {
+        if self.bytes > SMALL && !self.is_large {
             self.reservation = Some(self.memory.reserve_soon().await?);
+            self.is_large = true;
         }
         let bytes = match &mut self.stage {
             Stage::Storing(_) => bytes,
@@ -150,6 +154,9 @@ impl StagedUpload {
             .header
             .push(&bytes)
             .map_err(|wrong| damaged(storing.kind, wrong))?;
+        if let Some(reservation) = self.reservation.take() {
+            storing.upload = storing.upload.hold(reservation).await?;
+        }
         storing.upload = storing.upload.write(bytes).await?;
         self.stage = Stage::Storing(storing);
         Ok(self)

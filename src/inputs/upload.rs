@@ -4,6 +4,7 @@
 //! handle; when the handle is dropped, for any reason, the task deletes its data from the store. So a disconnected client, a
 //! deadline, a fault in another image and a panic all end the same way.
 
+use super::memory_budget::{PART_BYTES, Reservation};
 use bytes::{Bytes, BytesMut};
 use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt, PutPayload, path::Path};
 use std::sync::Arc;
@@ -12,13 +13,12 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// The minimum of S3, R2 and GCS for every part but the last. It is also the memory of one upload.
-pub(super) const PART_BYTES: usize = 5 << 20;
 /// A larger buffer is grown to a whole part at once.
 const SMALL: usize = 1 << 20;
 
 enum Command {
     Write(Bytes),
+    Hold(Reservation),
     Complete(oneshot::Sender<()>),
     Keep,
 }
@@ -52,7 +52,17 @@ impl Upload {
 
     /// Appends a chunk. Waits while the store writes earlier chunks.
     pub async fn write(self, bytes: Bytes) -> object_store::Result<Self> {
-        match self.commands.send(Command::Write(bytes)).await {
+        self.send(Command::Write(bytes)).await
+    }
+
+    /// Holds the memory of this upload until the object is complete or the upload has failed. The task holds it, because the task may
+    /// still write its buffer when the handle is dropped.
+    pub async fn hold(self, memory: Reservation) -> object_store::Result<Self> {
+        self.send(Command::Hold(memory)).await
+    }
+
+    async fn send(self, command: Command) -> object_store::Result<Self> {
+        match self.commands.send(command).await {
             Ok(()) => Ok(self),
             Err(_) => Err(self.failure().await),
         }
@@ -96,6 +106,10 @@ async fn run(mut object: Object, mut queue: mpsc::Receiver<Command>) -> object_s
     while let Some(command) = queue.recv().await {
         let outcome = match command {
             Command::Write(bytes) => object.write(&bytes).await,
+            Command::Hold(memory) => {
+                object.memory = Some(memory);
+                Ok(())
+            }
             Command::Complete(done) => object.complete().await.map(|()| {
                 // An error means that the handle was dropped; the next iteration notices.
                 let _ = done.send(());
@@ -117,6 +131,8 @@ struct Object {
     path: Path,
     /// Chunks are copied together: as separate chunks, a server that sends single bytes would cost far more memory.
     buffer: BytesMut,
+    /// Of the buffer.
+    memory: Option<Reservation>,
     parts: Option<Box<dyn MultipartUpload>>,
     /// A put has begun, so the object may exist, even if the store reported an error.
     maybe_visible: bool,
@@ -128,6 +144,7 @@ impl Object {
             store,
             path,
             buffer: BytesMut::new(),
+            memory: None,
             parts: None,
             maybe_visible: false,
         }
@@ -168,6 +185,12 @@ impl Object {
     }
 
     async fn complete(&mut self) -> object_store::Result<()> {
+        self.put_all().await?;
+        self.memory = None;
+        Ok(())
+    }
+
+    async fn put_all(&mut self) -> object_store::Result<()> {
         if self.parts.is_none() {
             self.maybe_visible = true;
             let whole = PutPayload::from(self.buffer.split().freeze());
@@ -186,6 +209,8 @@ impl Object {
 
     /// Deletes the upload's data from the store. Logs failures.
     async fn clean_up(&mut self) {
+        self.release_buffer();
+        self.memory = None;
         if let Some(mut parts) = self.parts.take()
             && let Err(error) = parts.abort().await
         {

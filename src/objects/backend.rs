@@ -7,7 +7,8 @@
 //! has 30 s in total (3 s of them to connect) and at most six retries, with a backoff of 0.1 to 1 s,
 //! and none later than 5 s after its start. So an error shows within about 5 s when the store refuses,
 //! resets or answers 5xx, which is long enough to survive a hiccup that would cost a finished image,
-//! and within 30 s when it accepts and stays silent. The clouds' usual variables change these times,
+//! and within 30 s when it accepts and stays silent. A read of an object that takes longer continues with
+//! further requests (`resumed_read`), because its reader may be slow. The clouds' usual variables change these times,
 //! such as `AWS_TIMEOUT=10s` or `AZURE_CONNECT_TIMEOUT=1s`.
 
 use super::ObjectError;
@@ -25,6 +26,7 @@ use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use url::Url;
 
 /// An open store, with the configured prefix applied to every key.
 pub(super) struct Backend {
@@ -123,6 +125,17 @@ fn s3(address: &Address, variables: &[(String, String)]) -> Result<Backend, Obje
     };
     let store = builder.with_bucket_name(&address.bucket).build();
     backend(store, address, hint)
+}
+
+/// Warns about S3 credentials that belong to a session: of a role, or with a session token.
+pub(super) fn warning(bucket: &Url, variables: &[(String, String)]) -> Option<&'static str> {
+    let settings = settings::<AmazonS3ConfigKey>(variables, |name| name.starts_with("AWS_"));
+    let set = |key| settings.iter().any(|(known, _)| *known == key);
+    let is_static = set(AmazonS3ConfigKey::AccessKeyId) && !set(AmazonS3ConfigKey::Token);
+    (bucket.scheme() == "s3" && !is_static).then_some(
+        "the credentials for `[storage] objects` belong to a session, because AWS_ACCESS_KEY_ID is not set or AWS_SESSION_TOKEN is \
+         set: S3 refuses a download URL once the session that signed it has expired, often within hours. Use the access key of a user",
+    )
 }
 
 fn gs(address: &Address, variables: &[(String, String)]) -> Result<Backend, ObjectError> {

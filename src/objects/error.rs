@@ -65,6 +65,8 @@ pub enum StoreFault {
     Unreachable,
     /// No credentials are set, and neither the bucket nor the service that issues them to this machine has answered.
     UnreachableWithoutCredentials,
+    /// It lists its objects, but the credentials are not of a kind that signs URLs, or may not sign.
+    CannotSign,
     /// The store answered with another error.
     Failed,
 }
@@ -107,6 +109,9 @@ impl ObjectError {
                 StoreFault::Unreachable => "the object store cannot be reached",
                 StoreFault::UnreachableWithoutCredentials => {
                     "the object store cannot be reached, or there are no credentials for it"
+                }
+                StoreFault::CannotSign => {
+                    "the credentials for the object store cannot sign download URLs"
                 }
                 StoreFault::Failed => "the object store answers with an error",
             },

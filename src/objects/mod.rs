@@ -10,6 +10,7 @@ mod disposition;
 mod error;
 mod key;
 mod local_writer;
+mod resumed_read;
 mod retention;
 pub(crate) mod signed_url;
 mod signing_key;
@@ -31,12 +32,15 @@ use futures_util::stream::{self, BoxStream, StreamExt};
 use object_store::path::Path;
 use object_store::signer::Method;
 use object_store::{
-    Attribute, Attributes, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt, PutOptions,
+    Attribute, Attributes, GetOptions, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt,
+    PutOptions,
 };
 use std::io;
+use std::ops::Range;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use url::Url;
 
 /// S3 and Google Cloud Storage sign URLs for at most 7 days.
 const MAX_CLOUD_LIFETIME_SECONDS: u64 = 7 * 86_400;
@@ -79,15 +83,17 @@ impl ObjectStorage {
         public_url: &str,
         signing_key: FileSigningKey,
     ) -> Result<Self, ObjectError> {
-        let environment = std::env::vars_os().filter_map(|(name, value)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        });
-        Self::open_with(objects, data_dir, public_url, signing_key, environment)
+        Self::open_with(objects, data_dir, public_url, signing_key, environment())
     }
 
     /// The object directory when no bucket is configured.
     pub fn local_directory(data_dir: &FilePath) -> PathBuf {
         data_dir.join("objects")
+    }
+
+    /// A sentence for the operator about credentials whose download URLs expire early. `bucket` is the value of `storage.objects`.
+    pub fn warning(bucket: Option<&Url>) -> Option<String> {
+        backend::warning(bucket?, &environment()).map(str::to_owned)
     }
 
     /// Opens any directory, and creates it if it is missing. Its objects are not served, so it signs no URLs.
@@ -205,14 +211,24 @@ impl ObjectStorage {
         bytes.map_err(|error| self.read_fault("reading", key, error))
     }
 
-    /// Opens an object for reading: its metadata and its bytes as a stream, or a file.
+    /// Opens an object for reading: its metadata and its bytes as a stream, or a file. A slow reader gets all bytes of the stream.
     ///
     /// # Errors
     /// As [`ObjectStorage::get`].
     pub async fn reader(&self, key: &str) -> Result<GetResult, ObjectError> {
         let location = key::location(key)?;
-        let result = self.inner.backend.store.get(&location).await;
-        result.map_err(|error| self.read_fault("reading", key, error))
+        let store = self.store();
+        let result = store.get(&location).await;
+        let result = result.map_err(|error| self.read_fault("reading", key, error))?;
+        let reopen = move |rest: Range<u64>| {
+            let (store, location) = (Arc::clone(&store), location.clone());
+            let options = GetOptions {
+                range: Some(rest.into()),
+                ..GetOptions::default()
+            };
+            async move { store.get_opts(&location, options).await }
+        };
+        Ok(resumed_read::resume(result, reopen))
     }
 
     /// Opens an object for reading piece by piece.
@@ -326,7 +342,8 @@ impl ObjectStorage {
     }
 
     /// Checks the store: writes a small file to a local directory, which detects a full disk before
-    /// an image is lost; lists a cloud's bucket with the credentials. Waits at most 5 s.
+    /// an image is lost; lists a cloud's bucket and signs a URL with the credentials, because not all
+    /// credentials can sign. Waits at most 5 s.
     ///
     /// # Errors
     /// `Files`; `MissingBucket`; `Store`.
@@ -342,13 +359,27 @@ impl ObjectStorage {
             let files = ObjectError::files("cannot write to the object directory", root);
             return Err(files(source));
         }
+        let probe = tokio::time::timeout(PROBE_TIMEOUT, self.probe_cloud()).await;
+        probe.unwrap_or_else(|_| {
+            Err(self.fault("listing", PROBE_PREFIX, "no answer within 5 seconds"))
+        })
+    }
+
+    async fn probe_cloud(&self) -> Result<(), ObjectError> {
         // A prefix without objects keeps the response short for every bucket.
-        let mut nothing = self.list(PROBE_PREFIX);
-        match tokio::time::timeout(PROBE_TIMEOUT, nothing.next()).await {
-            Ok(None | Some(Ok(_))) => Ok(()),
-            Ok(Some(Err(fault))) => Err(fault),
-            Err(_) => Err(self.fault("listing", PROBE_PREFIX, "no answer within 5 seconds")),
+        if let Some(Err(fault)) = self.list(PROBE_PREFIX).next().await {
+            return Err(fault);
         }
+        let key = format!("{PROBE_PREFIX}/url");
+        let signed = self
+            .presign(&key, Utc::now(), Duration::from_secs(60))
+            .await;
+        signed.map(drop).map_err(|mut error| {
+            if let ObjectError::Store { cause, .. } = &mut error {
+                *cause = StoreFault::CannotSign;
+            }
+            error
+        })
     }
 
     /// The error of an operation that needs no existing object: "not found" means the bucket.
@@ -399,6 +430,12 @@ impl ObjectStorage {
             detail,
         }
     }
+}
+
+fn environment() -> Vec<(String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
 }
 
 /// Does the body of a 404 report a missing bucket (S3, Google) or container (Azure)?

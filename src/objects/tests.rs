@@ -37,6 +37,22 @@ async fn keys(objects: &ObjectStorage, prefix: &str) -> Vec<String> {
     keys
 }
 
+#[test]
+fn only_the_access_key_of_a_user_signs_urls_for_their_whole_lifetime() {
+    let warned = |bucket: &str, variables: &[(&str, &str)]| {
+        let variables: Vec<_> = variables
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.to_string()))
+            .collect();
+        backend::warning(&bucket.parse().unwrap(), &variables).is_some()
+    };
+    let token = [S3_KEYS[0], S3_KEYS[1], ("AWS_SESSION_TOKEN", "hush")];
+    assert!(!warned("s3://bucket", &S3_KEYS));
+    assert!(warned("s3://bucket", &token));
+    assert!(warned("s3://bucket", &[("AWS_REGION", "eu-central-1")]));
+    assert!(!warned("gs://bucket", &[]));
+}
+
 #[tokio::test]
 async fn an_object_is_stored_read_listed_and_deleted() {
     let (dir, objects) = local();

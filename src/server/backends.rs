@@ -20,7 +20,8 @@ pub fn backends(
     on_damaged_input: &OnDamagedInput,
 ) -> Result<(Vec<Backend>, Routes), StartError> {
     let misspelt = misspelt_variables(&Sources::process_environment());
-    for warning in config.warnings().into_iter().chain(misspelt) {
+    let bucket = ObjectStorage::warning(config.storage.objects.as_ref());
+    for warning in config.warnings().into_iter().chain(misspelt).chain(bucket) {
         tracing::warn!("{warning}");
     }
     let mut backends = Vec::new();

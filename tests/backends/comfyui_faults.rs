@@ -368,6 +368,26 @@ fn a_submission_whose_response_is_lost_is_canceled_by_its_id() {
     });
 }
 
+/// The server accepts the prompt under its own id, which the lost response contained.
+#[test]
+fn a_submission_to_an_old_server_whose_response_is_lost_is_canceled_by_its_client() {
+    let fixture = Fixture::new();
+    for fate in [Fate::Runs, Fate::Waits] {
+        let stub = Stub::losing_submissions(Age::Old);
+        stub.next(&[fate]);
+        run(async {
+            let found = outcome(&plain(&fixture, &stub), &fixture.task()).await;
+            assert_outcome(
+                &found,
+                "transient: the image generator closed the connection before its answer was complete",
+            );
+            let is_canceled = || matches!(stub.prompts()[0].fate, Fate::Interrupted);
+            until("it is canceled", is_canceled).await;
+        });
+        assert_eq!(stub.prompts().len(), 1);
+    }
+}
+
 #[test]
 fn json_responses_have_a_lower_size_limit_than_images() {
     let head = || Reply::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n{".to_vec());

@@ -60,6 +60,8 @@ type Instead = dyn Fn(&Call) -> Option<Reply> + Send + Sync;
 
 struct Shared {
     age: Age,
+    /// Accepts prompts, and closes the connection instead of answering.
+    loses_responses: bool,
     state: Mutex<State>,
     instead: Box<Instead>,
 }
@@ -79,10 +81,20 @@ impl Stub {
         age: Age,
         instead: impl Fn(&Call) -> Option<Reply> + Send + Sync + 'static,
     ) -> Self {
+        Self::serve(age, false, Box::new(instead))
+    }
+
+    /// Accepts prompts, and closes the connection instead of answering.
+    pub fn losing_submissions(age: Age) -> Self {
+        Self::serve(age, true, Box::new(|_| None))
+    }
+
+    fn serve(age: Age, loses_responses: bool, instead: Box<Instead>) -> Self {
         let shared = Arc::new(Shared {
             age,
+            loses_responses,
             state: Mutex::default(),
-            instead: Box::new(instead),
+            instead,
         });
         let serving = Arc::clone(&shared);
         Self {
@@ -217,6 +229,9 @@ impl Shared {
             fate,
             number,
         });
+        if self.loses_responses {
+            return Reply::Raw(Vec::new());
+        }
         json(
             200,
             &json!({"prompt_id": id, "number": number, "node_errors": {}}),

@@ -9,7 +9,7 @@ use crate::stub::Stub;
 use crate::support::{Answer, Customer, Options, Server};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use image::{DynamicImage, ImageFormat, Rgba, RgbaImage};
+use image::{DynamicImage, ImageFormat, RgbImage, Rgba, RgbaImage};
 use serde_json::json;
 use std::io::Cursor;
 use tintype::config::SdApiSettings;
@@ -43,6 +43,10 @@ fn part(name: &str, content: &[u8]) -> Vec<u8> {
 }
 
 fn edit(server: &Server, customer: &Customer) -> Answer {
+    edit_of(server, customer, &photograph(), &mask())
+}
+
+fn edit_of(server: &Server, customer: &Customer, image: &[u8], mask: &[u8]) -> Answer {
     let text = |name: &str, text: &str| {
         format!("--b\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")
             .into_bytes()
@@ -50,8 +54,8 @@ fn edit(server: &Server, customer: &Customer) -> Answer {
     let body = [
         text("prompt", "a hat"),
         text("model", "pro"),
-        part("image", &photograph()),
-        part("mask", &mask()),
+        part("image", image),
+        part("mask", mask),
         b"--b--\r\n".to_vec(),
     ];
     let call = server.post("/v1/images/edits").bearer(&customer.key);
@@ -154,6 +158,27 @@ fn sdapi_gets_a_mask_that_is_white_where_the_image_may_change() {
         (sent.get_pixel(0, 9).0, sent.get_pixel(SIDE - 1, 9).0),
         ([255], [0])
     );
+}
+
+/// This server reads no WebP, so the image is converted and shrunk.
+#[test]
+fn openais_interface_gets_a_mask_in_the_size_of_the_converted_image() {
+    let stub = Stub::answering([image_of("openai")]);
+    let (server, customer) = start("openai", &stub, |it| it);
+    let (width, height) = (4_000, 3_200);
+    let mut webp = Cursor::new(Vec::new());
+    let image = DynamicImage::from(RgbImage::new(width, height));
+    image.write_to(&mut webp, ImageFormat::WebP).unwrap();
+    let mask = png(RgbaImage::new(width, height));
+    let answer = edit_of(&server, &customer, webp.get_ref(), &mask);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let sizes: Vec<(u32, u32)> = form(&stub.only())
+        .iter()
+        .filter(|it| it.file_name.is_some())
+        .map(|it| image::load_from_memory(&it.content).unwrap())
+        .map(|it| (it.width(), it.height()))
+        .collect();
+    assert_eq!(sizes, [(3_072, 2_458), (3_072, 2_458)]);
 }
 
 #[test]

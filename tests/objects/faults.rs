@@ -20,6 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 const NO_BUCKET: &str = "<Error><Code>NoSuchBucket</Code><Message>The specified bucket does not exist</Message></Error>";
 
+const EMPTY_LIST: &str = "<EnumerationResults><Blobs /><NextMarker /></EnumerationResults>";
+
 /// The reaction of a failing store to a request.
 #[derive(Clone, Copy)]
 enum Fault {
@@ -27,6 +29,10 @@ enum Fault {
     Answers(&'static str),
     /// Answers as S3 does for a missing bucket.
     HasNoBucket,
+    /// Answers as Azure does for an empty list.
+    ListsNothing,
+    /// Serves an object, a piece with each response, and closes the connection before the end.
+    CutsOff,
     /// Reads the request and closes the connection.
     HangsUp,
     /// Reads the request and never answers.
@@ -77,10 +83,14 @@ async fn fail(mut socket: TcpStream, fault: Fault, requests: Arc<AtomicUsize>) {
         return;
     }
     requests.fetch_add(1, Ordering::SeqCst);
+    if matches!(fault, Fault::CutsOff) {
+        return cut_off(socket, &head).await;
+    }
     let (status, body) = match fault {
         Fault::Answers(status) => (status, ""),
         Fault::HasNoBucket => ("404 Not Found", NO_BUCKET),
-        Fault::HangsUp => return,
+        Fault::ListsNothing => ("200 OK", EMPTY_LIST),
+        Fault::HangsUp | Fault::CutsOff => return,
         // Ends when the client gives up.
         Fault::Silent => return drop(socket.read_u8().await),
     };
@@ -88,6 +98,27 @@ async fn fail(mut socket: TcpStream, fault: Fault, requests: Arc<AtomicUsize>) {
     let answer =
         format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
     let _ = socket.write_all(answer.as_bytes()).await;
+}
+
+const OBJECT_BYTES: usize = 12_000;
+const PIECE_BYTES: usize = 1_000;
+
+async fn cut_off(mut socket: TcpStream, head: &str) {
+    let range = head.lines().find_map(|it| it.strip_prefix("range: bytes="));
+    let from = range.and_then(|it| it.split('-').next()?.parse().ok());
+    let status = match from {
+        Some(from) => format!(
+            "206 Partial Content\r\ncontent-range: bytes {from}-{}/{OBJECT_BYTES}",
+            OBJECT_BYTES - 1
+        ),
+        None => "200 OK".to_owned(),
+    };
+    let length = OBJECT_BYTES - from.unwrap_or(0);
+    let head = format!(
+        "HTTP/1.1 {status}\r\ncontent-length: {length}\r\netag: \"a\"\r\nlast-modified: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\n"
+    );
+    let piece = vec![7; PIECE_BYTES.min(length)];
+    let _ = socket.write_all(&[head.as_bytes(), &piece].concat()).await;
 }
 
 /// An operation, its error, and the number of requests that the store got for it.
@@ -190,6 +221,39 @@ async fn without_credentials_the_error_names_the_variables() {
     let text = error.to_string();
     assert!(text.contains("AWS_ACCESS_KEY_ID"), "{text}");
     assert!(text.contains("AWS_SECRET_ACCESS_KEY"), "{text}");
+}
+
+/// Every job would be charged, and no caller would get its image.
+#[tokio::test]
+async fn credentials_that_cannot_sign_a_url_are_a_fault_of_the_probe() {
+    let failing = Failing::start(Fault::ListsNothing).await;
+    let account = [
+        ("AZURE_STORAGE_ACCOUNT_NAME", "pictures"),
+        ("AZURE_STORAGE_ENDPOINT", &failing.endpoint),
+        ("AZURE_ALLOW_HTTP", "true"),
+    ];
+    let with = |credentials| {
+        let variables = [&account[..], &[credentials]].concat();
+        open("az://pictures", "", &variables).unwrap()
+    };
+    let key = with(("AZURE_STORAGE_ACCOUNT_KEY", "c2VjcmV0"));
+    key.probe().await.unwrap();
+    let token = with(("AZURE_STORAGE_SAS_TOKEN", "sv=2024-11-04&sp=rwdl&sig=hush"));
+    let error = token.probe().await.unwrap_err();
+    assert!(error.reason().contains("cannot sign"), "{error:?}");
+    assert!(!error.to_string().contains("hush"), "{error}");
+}
+
+/// The same holds for a slow reader, for whom the client ends each request after its timeout.
+#[tokio::test]
+async fn a_read_continues_for_as_long_as_each_request_brings_bytes() {
+    let failing = Failing::start(Fault::CutsOff).await;
+    let objects = open("s3://pictures", &failing.endpoint, &[]).unwrap();
+    let read = tokio::time::timeout(PATIENCE, objects.get("results/a.png")).await;
+    assert_eq!(read.unwrap().unwrap(), vec![7_u8; OBJECT_BYTES]);
+    let requests = failing.requests.load(Ordering::SeqCst);
+    assert_eq!(requests, OBJECT_BYTES / PIECE_BYTES);
+    assert!(requests > MAX_TRIES);
 }
 
 #[tokio::test]

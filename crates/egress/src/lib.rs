@@ -31,6 +31,6 @@ pub use hyper::{HeaderMap, Method, StatusCode, header};
 pub use refused_address::RefusedAddress;
 pub use resolver::{Resolve, SystemResolver};
 pub use response::Response;
-pub use retry_after::retry_after;
+pub use retry_after::{retry_after, seconds};
 pub use tls::SetupError;
 pub use url_rules::{MAX_URL_CHARS, UrlError, parse_url, resolve_location};

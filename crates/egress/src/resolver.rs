@@ -67,9 +67,13 @@ struct Names {
     slow: HashSet<String>,
 }
 
+type Lookup = Shared<BoxFuture<'static, Outcome>>;
+
 enum InFlight {
-    /// Further requests join the lookup, as long as a request waits for it.
-    Awaited(WeakShared<BoxFuture<'static, Outcome>>),
+    /// The lookup waits for a slot, as long as a request waits for the lookup. Further requests join it.
+    Queued(WeakShared<BoxFuture<'static, Outcome>>),
+    /// A thread looks the name up. Further requests join, even if the first ones have gone.
+    Started(Lookup),
     /// The lookup has timed out, and its thread still blocks.
     TimedOut,
 }
@@ -100,14 +104,12 @@ impl SystemResolver {
     }
 
     /// Joins the lookup of this name that is in flight, or starts one.
-    fn join_or_start(
-        &self,
-        host: &str,
-    ) -> Result<Shared<BoxFuture<'static, Outcome>>, io::ErrorKind> {
+    fn join_or_start(&self, host: &str) -> Result<Lookup, io::ErrorKind> {
         let mut names = self.inner.names.lock();
         match names.in_flight.get(host) {
             Some(InFlight::TimedOut) => return Err(io::ErrorKind::TimedOut),
-            Some(InFlight::Awaited(weak)) => {
+            Some(InFlight::Started(lookup)) => return Ok(lookup.clone()),
+            Some(InFlight::Queued(weak)) => {
                 if let Some(lookup) = weak.upgrade() {
                     return Ok(lookup);
                 }
@@ -119,7 +121,7 @@ impl SystemResolver {
         let weak = lookup.downgrade().ok_or(io::ErrorKind::Other)?;
         names
             .in_flight
-            .insert(host.to_owned(), InFlight::Awaited(weak));
+            .insert(host.to_owned(), InFlight::Queued(weak));
         Ok(lookup)
     }
 }
@@ -151,16 +153,27 @@ impl Inner {
         wait.slot = Some(Arc::clone(&slot));
         let (sender, receiver) = oneshot::channel();
         let (inner, name) = (Arc::clone(&wait.inner), wait.host.clone());
+        // A separate task, because callers that disconnect say nothing about the name.
+        let task = async move {
+            let _wait = wait;
+            match timeout(timeout_after, receiver).await {
+                Ok(outcome) => outcome.unwrap_or(Err(io::ErrorKind::Other)),
+                Err(_) => Err(io::ErrorKind::TimedOut),
+            }
+        };
+        let task = tokio::spawn(task);
+        let task = task.map(|it| it.unwrap_or(Err(io::ErrorKind::Other)));
+        let lookup = task.boxed().shared();
+        let started = InFlight::Started(lookup.clone());
+        // Before the thread starts, which removes the entry.
+        inner.names.lock().in_flight.insert(name.clone(), started);
         tokio::task::spawn_blocking(move || {
             let outcome = (inner.ask)(&name).map_err(|error| error.kind());
             inner.on_answer(&name, &slot);
             // Fails if the lookup has timed out.
             drop(sender.send(outcome));
         });
-        match timeout(timeout_after, receiver).await {
-            Ok(outcome) => outcome.unwrap_or(Err(io::ErrorKind::Other)),
-            Err(_) => Err(io::ErrorKind::TimedOut),
-        }
+        lookup.await
     }
 
     /// Called when the thread of a lookup is free again.
@@ -173,9 +186,9 @@ impl Inner {
         slot.lock().take();
     }
 
-    /// Called when no request waits for the lookup any more and its thread may still block. Frees the slot of a name that was not
-    /// known to be slow, unless too many threads block already.
-    fn on_abandon(&self, host: &str, was_slow: bool, slot: &Slot) {
+    /// Called when a lookup ends. If its thread still blocks, the lookup has timed out. Frees the slot of a name that was not known to be
+    /// slow, unless too many threads block already.
+    fn on_end(&self, host: &str, was_slow: bool, slot: &Slot) {
         let mut names = self.names.lock();
         let mut slot = slot.lock();
         if slot.is_none() {
@@ -192,7 +205,7 @@ impl Inner {
     }
 }
 
-/// Exists while a request waits for a lookup. Dropped when the lookup ends or times out, or when all requests have gone.
+/// Dropped when the lookup ends or times out, or when all requests have gone before it has a slot.
 struct Wait {
     inner: Arc<Inner>,
     host: String,
@@ -204,7 +217,7 @@ struct Wait {
 impl Drop for Wait {
     fn drop(&mut self) {
         match &self.slot {
-            Some(slot) => self.inner.on_abandon(&self.host, self.slow, slot),
+            Some(slot) => self.inner.on_end(&self.host, self.slow, slot),
             None => drop(self.inner.names.lock().in_flight.remove(&self.host)),
         }
     }

@@ -43,6 +43,12 @@ impl Response {
         }
     }
 
+    /// The length of the body by its framing, if known before the first [`Response::chunk`]. `Content-Length` does not frame a body with
+    /// `Transfer-Encoding`, and may contain any number there.
+    pub fn length(&self) -> Option<u64> {
+        self.body.size_hint().exact()
+    }
+
     /// Reads the next bytes of the body, without decoding any content encoding. `None` is the end of a complete body.
     ///
     /// # Errors

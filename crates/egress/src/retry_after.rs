@@ -9,10 +9,10 @@ const MAX_DELAY: Duration = Duration::from_secs(86_400);
 /// Returns the delay, if the headers contain a valid one. A date in the past means no delay.
 pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
-    let millis = text("retry-after-ms").and_then(|it| seconds(it, 1_000.0));
+    let millis = text("retry-after-ms").and_then(|it| delay(it, 1_000.0));
     let wait = millis.or_else(|| {
         let value = text(RETRY_AFTER.as_str())?;
-        seconds(value, 1.0).or_else(|| {
+        seconds(value).or_else(|| {
             let date = httpdate::parse_http_date(value).ok()?;
             Some(date.duration_since(now).unwrap_or_default())
         })
@@ -20,8 +20,12 @@ pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     Some(wait.min(MAX_DELAY))
 }
 
-/// Accepts fractions: some servers send them, although the standard does not allow them.
-fn seconds(text: &str, per_second: f64) -> Option<Duration> {
+/// Parses a delay in seconds. Accepts fractions: some servers send them, although the standard does not allow them.
+pub fn seconds(text: &str) -> Option<Duration> {
+    delay(text, 1.0)
+}
+
+fn delay(text: &str, per_second: f64) -> Option<Duration> {
     let number: f64 = text.parse().ok().filter(|it: &f64| !it.is_nan())?;
     let bounded = (number / per_second).min(MAX_DELAY.as_secs_f64());
     Duration::try_from_secs_f64(bounded).ok()

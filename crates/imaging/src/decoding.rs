@@ -2,6 +2,8 @@
 //! rows.
 
 use super::decode_permits::DecodePermit;
+use super::image_header::HeaderReader;
+use super::kind::ImageKind;
 use super::pixels::{Image8, Pixels, upright};
 use super::shrink::Shrink;
 use super::size::MAX_SIDE;
@@ -62,6 +64,20 @@ pub struct Inspection {
     pub single_colour: bool,
 }
 
+/// Checks that no frame is larger than the image. The decoders of these formats allocate memory for a frame, and ignore their limits.
+///
+/// # Errors
+/// The file is damaged.
+pub fn check_frames(bytes: &[u8], format: ImageFormat) -> Result<(), DecodeError> {
+    let kind = match format {
+        ImageFormat::WebP => ImageKind::WebP,
+        ImageFormat::Gif => ImageKind::Gif,
+        _ => return Ok(()),
+    };
+    let mut header = HeaderReader::new(kind);
+    header.push(bytes).map_err(|_| DecodeError::Damaged)
+}
+
 /// Reads the header of an image.
 ///
 /// # Errors
@@ -71,6 +87,7 @@ pub fn open<'a>(
     bytes: &'a [u8],
     format: ImageFormat,
 ) -> Result<OpenedImage<'a>, DecodeError> {
+    check_frames(bytes, format)?;
     let opened = match format {
         ImageFormat::Png => open_png(bytes)?,
         _ => open_other(bytes, format)?,
@@ -329,6 +346,12 @@ mod tests {
         DecodePermits::unshared(|permit| {
             let opened = open(permit, &gif, ImageFormat::Gif);
             assert_eq!(opened.err(), Some(DecodeError::TooLarge));
+            // A screen of 1 x 1 with a frame of 257 x 257.
+            let mut large = gif.clone();
+            large[6..10].copy_from_slice(&[1, 0, 1, 0]);
+            large[18..22].fill(1);
+            let opened = open(permit, &large, ImageFormat::Gif);
+            assert_eq!(opened.err(), Some(DecodeError::Damaged));
             let text = open_any(permit, b"<html>");
             assert_eq!(text.err(), Some(DecodeError::Damaged));
         });

@@ -1,11 +1,12 @@
 //! Converts an image to a file that its receiver accepts. Does not change files that the receiver already accepts.
 
 use super::decode_permits::DecodePermit;
-use super::decoding::{DecodeError, open};
+use super::decoding::{DecodeError, open, open_any};
 use super::encoding::{self, EncodeError, PngEffort};
 use super::kind::ImageKind;
 use super::pixels::Pixels;
 use bytes::Bytes;
+use image::imageops::FilterType;
 use image::metadata::Orientation;
 
 /// The longest side after the first shrinking. Models use less.
@@ -89,6 +90,31 @@ pub fn fit(
     let pixels = opened.decode(longest)?;
     drop(bytes);
     encode(&pixels, accepts)
+}
+
+/// Gives a mask the size of its image, which may have been shrunk. Both are upright.
+///
+/// # Errors
+/// `Damaged` or `TooLarge`.
+pub fn fit_mask(
+    permit: &DecodePermit,
+    mask: FittedImage,
+    image: &[u8],
+) -> Result<FittedImage, Unfit> {
+    let (width, height) = open_any(permit, image)?.dimensions();
+    let opened = open_any(permit, &mask.bytes)?;
+    if opened.dimensions() == (width, height) {
+        drop(opened);
+        return Ok(mask);
+    }
+    let pixels = opened.decode(u32::MAX)?.into_stored();
+    // The nearest pixel, because a filter would make the edges half transparent.
+    let fitted = Pixels::upright(pixels.resize_exact(width, height, FilterType::Nearest));
+    let bytes = encode_as(&fitted, ImageKind::Png).map_err(|_| Unfit::Damaged)?;
+    Ok(FittedImage {
+        bytes: bytes.into(),
+        kind: ImageKind::Png,
+    })
 }
 
 /// Encodes as PNG if that fits, because it is lossless, or else as JPEG. A transparent image stays PNG, at a smaller size.
@@ -187,6 +213,38 @@ mod tests {
         assert!(input.bytes.len() <= ACCEPTS.max_bytes);
         let read = image::load_from_memory(&input.bytes).unwrap();
         assert_eq!(read.width(), read.height());
+    }
+
+    #[test]
+    fn a_mask_gets_the_size_of_its_image() {
+        let image = |width| file(RgbImage::new(width, 6), ImageFormat::Jpeg);
+        let mask = FittedImage {
+            bytes: file(
+                RgbaImage::from_fn(16, 12, |x, _| Rgba([0, 0, 0, if x < 8 { 0 } else { 255 }])),
+                ImageFormat::Png,
+            ),
+            kind: ImageKind::Png,
+        };
+        let fitted =
+            |image: Bytes| DecodePermits::unshared(|permit| fit_mask(permit, mask.clone(), &image));
+        let same = file(RgbImage::new(16, 12), ImageFormat::Jpeg);
+        assert_eq!(fitted(same).unwrap().bytes, mask.bytes);
+        let smaller = image::load_from_memory(&fitted(image(8)).unwrap().bytes).unwrap();
+        let alpha: Vec<u8> = smaller
+            .to_rgba8()
+            .rows()
+            .next()
+            .unwrap()
+            .map(|it| it.0[3])
+            .collect();
+        assert_eq!(
+            (alpha, smaller.height()),
+            (vec![0, 0, 0, 0, 255, 255, 255, 255], 6)
+        );
+        assert_eq!(
+            fitted(Bytes::from_static(b"text")).unwrap_err(),
+            Unfit::Damaged
+        );
     }
 
     #[test]

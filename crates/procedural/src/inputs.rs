@@ -6,6 +6,7 @@ use bytes::Bytes;
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits, RgbImage};
 
+use tintype_imaging::decoding::check_frames;
 use tintype_imaging::{DecodeError, DecodePermit};
 
 use super::error::{DrawError, MAX_SIDE};
@@ -40,6 +41,11 @@ fn decode_one(
     permit: &DecodePermit,
 ) -> Result<RgbImage, DrawError> {
     let format = decodable_format(bytes, number)?;
+    let damaged = |reason: &str| DrawError::Broken {
+        number,
+        reason: reason.to_owned(),
+    };
+    check_frames(bytes, format).map_err(|_| damaged("it is damaged"))?;
     let broken = |error| to_draw_error(error, number);
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
     let mut limits = Limits::default();
@@ -53,10 +59,7 @@ fn decode_one(
         return Err(DrawError::TooLarge { number });
     }
     if width == 0 || height == 0 {
-        return Err(DrawError::Broken {
-            number,
-            reason: "it has no pixels".to_owned(),
-        });
+        return Err(damaged("it has no pixels"));
     }
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let image = match format {
@@ -66,10 +69,7 @@ fn decode_one(
                 .and_then(|opened| opened.decode(side))
                 .map_err(|error| match error {
                     DecodeError::TooLarge => DrawError::TooLarge { number },
-                    DecodeError::Damaged => DrawError::Broken {
-                        number,
-                        reason: "it is damaged".to_owned(),
-                    },
+                    DecodeError::Damaged => damaged("it is damaged"),
                 })?
                 .into_stored()
         }

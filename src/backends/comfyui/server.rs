@@ -241,7 +241,7 @@ impl Server {
         timeout(SOCKET_TIMEOUT, opening).await.ok()?
     }
 
-    /// Cancels a queued or running prompt, and no other.
+    /// Cancels a queued or running prompt, by the id on the server or that of the submission, and no other.
     ///
     /// # Errors
     /// As [`find`](Self::find).
@@ -252,6 +252,10 @@ impl Server {
         {
             return Ok(());
         }
+        // A server that assigned its own id knows only that one, which the caller does not know if the response to the submission
+        // was lost.
+        let theirs = prompt_status::find_in_queue(&self.list("/queue").await?, id);
+        let id = theirs.as_deref().unwrap_or(id);
         let delete = json!({"delete": [id]}).to_string().into();
         let _ = self.upstream.post_json("/queue", delete).await;
         // Old servers interrupt the running prompt, whatever its id: check that it is this one.

@@ -50,11 +50,7 @@ fn is_daily_quota(error: &Value) -> bool {
 /// `RetryInfo.retryDelay`: seconds, with an optional fraction, and the suffix `s`.
 fn retry_delay(error: &Value) -> Option<Duration> {
     let text = details(error).find_map(|it| it.get("retryDelay")?.as_str())?;
-    let seconds: f64 = text.strip_suffix('s')?.parse().ok()?;
-    if seconds.is_nan() {
-        return None;
-    }
-    Duration::try_from_secs_f64(seconds.min(86_400.0)).ok()
+    tintype_egress::seconds(text.strip_suffix('s')?)
 }
 
 fn details(error: &Value) -> impl Iterator<Item = &Value> {

@@ -72,7 +72,10 @@ impl OpenAi {
             inputs::refuse_mask(&task)?;
         }
         let mut inputs = inputs::load(&self.objects, &task, accepts).await?;
-        let mask = inputs::take_mask(&task, &mut inputs);
+        let mask = match (inputs::take_mask(&task, &mut inputs), inputs.first()) {
+            (Some(mask), Some(image)) => Some(inputs::fit_mask(task.account, mask, image).await?),
+            (mask, _) => mask,
+        };
         let fields = Fields::of(&task, family, &self.dialect);
         let response = self.ask(fields, inputs, mask).await?;
         if !response.status.is_success() {

@@ -1,13 +1,16 @@
 //! Limits of bytes and time, which apply to all entries together and take effect immediately.
 
 use super::{
-    super::InputLimits,
+    super::{InputLimits, MemoryBudget, ingest},
     sample_images::*,
     server::{Act, Server, head, ok},
     support::*,
 };
 use std::{sync::atomic::Ordering, time::Duration};
 use tintype_imaging::MAX_SIDE;
+use tintype_storage::domain::ids::AccountId;
+use tokio::sync::watch;
+use uuid::Uuid;
 
 fn at_most(max_total_bytes: u64) -> InputLimits {
     InputLimits {
@@ -205,4 +208,41 @@ async fn images_with_too_many_pixels_are_rejected_by_their_header() {
         assert!(line.starts_with(&start), "{line}");
     }
     assert_eq!(text.lines().count(), bombs.len());
+}
+
+/// `Content-Length` does not frame a chunked body, so the memory of the image is that of an unknown length.
+#[actix_web::test]
+async fn hostile_68_a_chunked_body_that_also_declares_a_length_takes_the_memory_of_a_large_image() {
+    const BUDGET: u64 = 100 << 20;
+    let (open, gate) = watch::channel(false);
+    let server = Server::start(move |_| {
+        let image = png(3, 2);
+        let chunk = [format!("{:x}\r\n", image.len()).as_bytes(), &image, b"\r\n"].concat();
+        head(
+            "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\nContent-Length: 1",
+            [
+                Act::Send(chunk),
+                Act::Gate(gate.clone()),
+                Act::Send(b"0\r\n\r\n".to_vec()),
+            ],
+        )
+    })
+    .await;
+    let budget = MemoryBudget::new(BUDGET);
+    let limits = InputLimits {
+        memory: budget.of(AccountId(Uuid::nil()), Duration::MAX),
+        ..limits()
+    };
+    let (egress, prefix, urls) = (egress(), prefix(), [server.url("/")]);
+    let ingestion = ingest(&egress, memory(), &prefix, &urls, &limits);
+    let reserved = async {
+        eventually("memory is reserved", async || budget.free() < BUDGET).await;
+        let taken = BUDGET - budget.free();
+        open.send(true).unwrap();
+        taken
+    };
+    let (images, taken) = tokio::join!(ingestion, reserved);
+    assert_eq!(images.unwrap().len(), 1);
+    assert!(taken > 5 << 20, "{taken}");
+    assert_eq!(budget.free(), BUDGET);
 }

@@ -1,7 +1,7 @@
 //! A caller that disconnects at any point leaves nothing in the store.
 
 use super::{
-    super::ingest,
+    super::{InputLimits, MemoryBudget, ingest},
     sample_images::*,
     server::{Act, Server, head, ok},
     stores::{At, Failing},
@@ -10,7 +10,9 @@ use super::{
 use futures_util::FutureExt;
 use object_store::ObjectStore;
 use std::{sync::Arc, time::Duration};
+use tintype_storage::domain::ids::AccountId;
 use tokio::sync::watch;
+use uuid::Uuid;
 
 /// Drops an ingestion once `reached` holds, and checks that nothing stays in the store.
 async fn drop_when(
@@ -116,6 +118,30 @@ async fn an_ingestion_dropped_after_any_number_of_polls_leaves_no_object() {
         eventually("no object is left", async || keys(&store).await.is_empty()).await;
     }
     assert!(ended, "never came to the end");
+}
+
+/// The store still reads the buffer of the upload.
+#[actix_web::test]
+async fn a_put_keeps_its_memory_when_its_caller_has_left() {
+    const BUDGET: u64 = 100 << 20;
+    let server = Server::start(|_| ok(&png_of(1_000_000))).await;
+    let budget = MemoryBudget::new(BUDGET);
+    let limits = InputLimits {
+        memory: budget.of(AccountId(Uuid::nil()), Duration::MAX),
+        ..limits()
+    };
+    let failing = Failing::at(At::PutHangs);
+    let (egress, prefix, urls) = (egress(), prefix(), [server.url("/")]);
+    let ingestion = ingest(&egress, failing.clone(), &prefix, &urls, &limits);
+    let put = eventually("a put", async || failing.log() == ["put"]);
+    let mut ingestion = Box::pin(ingestion.fuse());
+    futures_util::select! {
+        outcome = ingestion => panic!("was to be dropped, but ended: {outcome:?}"),
+        () = Box::pin(put.fuse()) => {}
+    }
+    drop(ingestion);
+    server.wait_until_idle().await;
+    assert!(budget.free() <= BUDGET - 4_000_000, "{}", budget.free());
 }
 
 /// A failed entry stops the running ones.

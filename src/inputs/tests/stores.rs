@@ -78,7 +78,10 @@ impl ObjectStore for Failing {
     ) -> Result<PutResult> {
         match self.at {
             At::Put => return Err(broken()),
-            At::PutHangs => std::future::pending().await,
+            At::PutHangs => {
+                self.log.lock().push("put");
+                std::future::pending().await
+            }
             _ => {}
         }
         let result = self.inner.put_opts(location, payload, opts).await?;

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::join_all;
+use futures_util::{FutureExt as _, future::join_all};
 use parking_lot::{Condvar, Mutex};
 
 use crate::{Resolve, SystemResolver};
@@ -134,6 +134,19 @@ async fn names_known_to_be_slow_share_a_quarter_of_the_slots() {
     assert_eq!(world.servers.waiting.load(Ordering::SeqCst), 16);
     drop(world);
     assert_eq!(all.await.unwrap(), 64);
+}
+
+#[tokio::test]
+async fn the_next_request_joins_a_lookup_whose_caller_has_gone() {
+    let world = World::new(NEVER);
+    let mut asked = world.resolver.resolve("dead.example");
+    assert!((&mut asked).now_or_never().is_none());
+    world.servers.until_waiting(1).await;
+    drop(asked);
+    let release = async { world.servers.set_over(true) };
+    let (answer, ()) = tokio::join!(world.resolver.resolve("dead.example"), release);
+    assert!(answer.is_ok(), "{answer:?}");
+    assert_eq!(world.servers.asked.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! GIF: the size of the logical screen at a fixed offset, and blocks (GIF89a sections 12 to 22). Only the first image is decoded, so
-//! further images and the trailer are not required.
+//! further images and the trailer are not required. The decoder allocates memory for the whole image, so it may not be larger than the
+//! screen.
 
 use super::{HeaderFault, Parts, Walk, Want};
 
@@ -9,6 +10,9 @@ pub(super) const HEADER: usize = 13;
 const FLAGS: usize = 10;
 /// Position, size and flags of an image, after its introducer.
 const DESCRIPTOR: usize = 9;
+/// The offset of width and height in the header, and in a descriptor.
+const SCREEN_SIDES: usize = 6;
+const IMAGE_SIDES: usize = 4;
 /// The minimum code size, before the pixels.
 const CODE_SIZE: u64 = 1;
 
@@ -50,6 +54,11 @@ impl Walk for Walker {
                 _ => Err(HeaderFault::Damaged),
             },
             Self::Descriptor => {
+                let screen = sides(&parts.skeleton[SCREEN_SIDES..]);
+                let image = sides(&taken[IMAGE_SIDES..]);
+                if image.0 > screen.0 || image.1 > screen.1 {
+                    return Err(HeaderFault::Damaged);
+                }
                 *self = Self::Part { is_image: true };
                 Ok(after(colours(taken[DESCRIPTOR - 1]) + CODE_SIZE))
             }
@@ -71,6 +80,12 @@ impl Walk for Walker {
 /// One byte after `skip` others.
 fn after(skip: u64) -> Want {
     Want::Bytes { skip, take: 1 }
+}
+
+/// Width and height.
+fn sides(bytes: &[u8]) -> (u16, u16) {
+    let side = |at| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
+    (side(0), side(2))
 }
 
 /// The length of a colour table, from the flags.

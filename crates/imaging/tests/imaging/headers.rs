@@ -247,6 +247,59 @@ fn animations_are_measured_by_their_canvas() {
     assert_eq!(measure(&riff(&frames)), Ok((300, 200)));
 }
 
+/// A decoder allocates memory for the frame, not for the declared size.
+#[test]
+fn frames_of_another_size_than_the_image_are_damaged() {
+    let animated = |frame: Vec<u8>| {
+        riff(&[
+            (b"VP8X", vp8x(300, 200)),
+            (b"ANIM", vec![0; 6]),
+            (b"ANMF", frame),
+        ])
+    };
+    let frame = |name: &[u8], data: Vec<u8>| {
+        let sides = vp8x(30, 20).split_off(4);
+        let chunks = riff(&[(b"ALPH", vec![0; 3]), (name, data)]).split_off(12);
+        [vec![0; 6], sides, vec![0; 4], chunks].concat()
+    };
+    let still = |name: &[u8], data| riff(&[(b"VP8X", vp8x(300, 200)), (name, data)]);
+    let whole = [
+        still(b"VP8L", vp8l(300, 200)),
+        animated(frame(b"VP8 ", vp8(30, 20))),
+        animated(frame(b"VP8L", vp8l(30, 20))),
+    ];
+    for image in whole {
+        assert_eq!(measure(&image), Ok((300, 200)));
+    }
+    let screen_of = |width: u8| {
+        let mut image = gif(300, 200);
+        let descriptor = image.iter().rposition(|it| *it == 0x2c).expect("an image");
+        image[6..10].copy_from_slice(&[2, 0, 2, 0]);
+        image[descriptor + 5] = width;
+        image
+    };
+    assert_eq!(measure(&screen_of(2)), Ok((2, 2)));
+    let damaged = [
+        still(b"VP8 ", vp8(16_383, 16_383)),
+        still(b"VP8L", vp8l(300, 201)),
+        still(b"VP8 ", vec![]),
+        animated(frame(b"VP8 ", vp8(300, 200))),
+        animated(frame(b"VP8L", vp8l(30, 21))),
+        animated(frame(b"VP8 ", vp8(30, 20))[..40].to_vec()),
+        animated(vec![0; 20]),
+        // A later chunk is the one that the decoder finds.
+        riff(&[
+            (b"VP8X", vp8x(300, 200)),
+            (b"VP8L", vp8l(300, 200)),
+            (b"VP8 ", vp8(9_000, 9_000)),
+        ]),
+        screen_of(3),
+    ];
+    for image in damaged {
+        assert_eq!(measure(&image), Err(HeaderFault::Damaged), "{image:02x?}");
+    }
+}
+
 #[test]
 fn broken_headers_are_faults() {
     let damaged = [
