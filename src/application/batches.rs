@@ -75,7 +75,7 @@ pub async fn page_of(
     let mut items = Vec::with_capacity(page.items.len());
     for batch in page.items {
         let progress = core.store.progress_of(&batch).await?;
-        items.push((batch, progress));
+        items.extend(progress.map(|progress| (batch, progress)));
     }
     Ok(Page {
         items,
@@ -100,7 +100,7 @@ pub async fn wait_until_ended(
         // The sender lives as long as the core does.
         _ = stopping.wait_for(|it| *it) => {}
     }
-    Ok(core.store.progress_of(batch).await?)
+    core.store.progress_of(batch).await?.ok_or_else(no_batch)
 }
 
 /// Waits for the newest live job until none is left. Jobs start in order, so this waits for few of them.
@@ -132,6 +132,7 @@ pub async fn cancel(
     }
     let audit = caller.cancel(&jobs.core, account).await?;
     let before = jobs.core.store.progress_of(&batch).await?;
+    let before = before.ok_or_else(no_batch)?;
     if before.status() == BatchStatus::Ended {
         // A repeated cancellation gets the response of the first one.
         return match before.canceled_at {
@@ -159,7 +160,7 @@ pub async fn cancel(
             Err(BatchError::Store(error)) => return Err(error.into()),
         }
         let progress = jobs.core.store.progress_of(&batch).await?;
-        Ok((batch, progress))
+        Ok((batch, progress.ok_or_else(no_batch)?))
     })
     .await
 }

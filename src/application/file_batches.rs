@@ -24,6 +24,8 @@ use tintype_storage::store::{IdempotencyUse, IdempotentCall};
 
 /// Batches per read.
 const STEP: usize = 100;
+/// Failed batches of an account in a row: they are free, and each is on record for the retention of files.
+const MAX_FAILED: usize = 200;
 /// An automatic retry of a client comes within this time.
 pub const RETRY_WINDOW: Duration = Duration::from_secs(15 * 60);
 
@@ -136,7 +138,7 @@ pub async fn submit(
 /// Records a batch whose file is invalid, so that its caller can read the errors. Charges nothing.
 ///
 /// # Errors
-/// The store fails.
+/// `Conflict` if the newest batches of the account have failed too
 pub async fn record_failed(
     core: &Core,
     settings: &Settings,
@@ -145,6 +147,7 @@ pub async fn record_failed(
     faults: Vec<LineFault>,
     idempotency_key: Option<String>,
 ) -> Result<FileBatchStatus, Error> {
+    check_room(core, caller.account(), &faults).await?;
     let now = core.now();
     let used = idempotency_key.map(|name| IdempotencyUse {
         name,
@@ -170,6 +173,28 @@ pub async fn record_failed(
         of_file,
         accepted: None,
     })
+}
+
+/// Refuses a further failed batch after [`MAX_FAILED`] in a row. Concurrent calls may add a few more.
+async fn check_room(core: &Core, account: AccountId, faults: &[LineFault]) -> Result<(), Error> {
+    let newest = core
+        .store
+        .file_batches(account, Direction::Falling, MAX_FAILED, None)
+        .await?;
+    let mut failed = newest.items.iter();
+    if newest.items.len() < MAX_FAILED
+        || !failed.all(|it| matches!(it.outcome, Validation::Failed(_)))
+    {
+        return Ok(());
+    }
+    let fault = faults.first().map(|it| match it.line {
+        Some(line) => format!(" (line {line}: {})", it.message),
+        None => format!(" ({})", it.message),
+    });
+    Err(Error::conflict(format!(
+        "the file is invalid{}, and so were the files of the last {MAX_FAILED} batches of the account; correct the file",
+        fault.unwrap_or_default()
+    )))
 }
 
 /// SHA-256 of a call whose file has no valid requests: equals that of no other batch.

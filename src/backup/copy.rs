@@ -1,7 +1,7 @@
 //! Copies the objects that records reference to another object store, under the same keys.
 
 use super::create::CONCURRENCY;
-use super::object_list::{ObjectRef, References};
+use super::object_list::{Lifetime, ObjectRef, References};
 use crate::objects::{ObjectError, ObjectStorage, media_type};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use std::fs::File;
@@ -69,9 +69,9 @@ async fn copy(
     let found = match from.head(&key).await {
         Ok(found) => found,
         Err(ObjectError::NotFound { .. }) => {
-            return Ok(match object.ended.is_some_and(|at| at < kept_since) {
-                true => Outcome::Expired,
-                false => Outcome::Missing(key),
+            return Ok(match object.lifetime {
+                Lifetime::Ended(at) if at < kept_since => Outcome::Expired,
+                _ => Outcome::Missing(key),
             });
         }
         Err(error) => return Err(error.into()),

@@ -3,10 +3,10 @@
 use super::keys;
 use super::manifest::{Manifest, ObjectTotals};
 use super::object_list::{
-    ListEntry, ObjectList, ObjectRef, OmitReason, References, referenced_objects,
+    Lifetime, ListEntry, ObjectList, ObjectRef, OmitReason, References, referenced_objects,
 };
 use super::repository::{Repository, image_path, path, rewind};
-use crate::objects::{ObjectDigest, ObjectError, ObjectStorage, media_type};
+use crate::objects::{ObjectDigest, ObjectError, ObjectStorage, is_result, media_type};
 use anyhow::Context as _;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
@@ -27,8 +27,8 @@ pub struct Contents<'a> {
     pub data_dir: Option<&'a Path>,
     /// The service's objects. `None` omits them.
     pub objects: Option<&'a ObjectStorage>,
-    /// Retention may have removed the results of jobs that ended before this.
-    pub kept_since: Timestamp,
+    /// Retention may have removed the results of jobs that ended before the returned time. It moves on while the service runs.
+    pub kept_since: &'a dyn Fn() -> Timestamp,
     /// A complete export.
     pub records: &'a File,
     /// The time of the export.
@@ -231,10 +231,31 @@ async fn copy(
     object: ObjectRef,
     known: Option<ListEntry>,
 ) -> anyhow::Result<(ListEntry, Outcome)> {
-    let to = image_path(&object.key);
+    let mut listed = ListEntry {
+        record: object.record,
+        key: object.key,
+        digest: None,
+        left_out: None,
+    };
+    let may_be_deleted = || match object.lifetime {
+        Lifetime::Kept => false,
+        Lifetime::Ended(at) => at < (contents.kept_since)(),
+        Lifetime::Deletable => contents.running,
+    };
+    // Otherwise every later backup would inherit an image that retention has deleted.
+    if is_result(&listed.key)
+        && may_be_deleted()
+        && let Err(ObjectError::NotFound { .. }) = objects.head(&listed.key).await
+    {
+        listed.left_out = Some(OmitReason::Expired);
+        return Ok((listed, Outcome::Omitted));
+    }
+    let to = image_path(&listed.key);
     let mut outcome = Outcome::Copied;
+    // After a restore of an older backup, a job may run again and store another image under the same key.
     if let Some(known) = known
         && let Some(written) = &known.digest
+        && object.bytes.is_none_or(|bytes| bytes == written.bytes)
         && repository.objects.head(&to).await.is_ok()
     {
         match is_intact(repository, &to, written, contents.repair).await {
@@ -242,17 +263,10 @@ async fn copy(
             false => outcome = Outcome::Repaired,
         }
     }
-    let mut listed = ListEntry {
-        record: object.record,
-        key: object.key,
-        digest: None,
-        left_out: None,
-    };
     let chunks = match objects.chunks(&listed.key).await {
         Ok(chunks) => chunks.map_err(anyhow::Error::new),
         Err(ObjectError::NotFound { .. }) => {
-            let expired = object.ended.is_some_and(|at| at < contents.kept_since);
-            listed.left_out = Some(match expired {
+            listed.left_out = Some(match may_be_deleted() {
                 true => OmitReason::Expired,
                 false => OmitReason::Missing,
             });

@@ -1,15 +1,13 @@
 //! The objects that a record references, and the list of them in a backup, in the order of the records.
 
 use super::repository::rewind;
-use crate::objects::{ObjectDigest, upload_key};
+use crate::objects::{NamedObject, ObjectDigest};
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashSet, VecDeque};
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
-use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::ids::JobId;
-use tintype_storage::domain::job::{Job, JobState, PromptRef};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::export::{Entry, Reader};
 use tintype_storage::store::StoreError;
@@ -36,7 +34,7 @@ pub struct ListEntry {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OmitReason {
-    /// Retention has removed it.
+    /// Retention or its owner has deleted it.
     Expired,
     /// It should exist and does not.
     Missing,
@@ -49,8 +47,20 @@ pub struct ObjectRef {
     pub record: String,
     /// The key of the object in the object store.
     pub key: String,
-    /// When the job ended. `None` if it is live or a favourite, so that retention cannot have removed the object.
-    pub ended: Option<Timestamp>,
+    /// As recorded. `None` if the record does not contain the length.
+    pub bytes: Option<u64>,
+    pub lifetime: Lifetime,
+}
+
+/// How long the service keeps an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lifetime {
+    /// A live job or a favourite needs it.
+    Kept,
+    /// Retention may delete it: its job ended at this time.
+    Ended(Timestamp),
+    /// The service may delete its record, and then the object, at any time.
+    Deletable,
 }
 
 /// Returns the objects that a record references. Only live jobs reference their inputs, which are removed when a job ends.
@@ -58,42 +68,31 @@ pub struct ObjectRef {
 /// # Errors
 /// The record is damaged.
 pub fn referenced_objects(entry: &Entry) -> Result<Vec<ObjectRef>, StoreError> {
-    let reference = |key, ended| ObjectRef {
+    let reference = |object: NamedObject, lifetime| ObjectRef {
         record: hex::encode(&entry.key),
-        key,
-        ended,
+        key: object.key,
+        bytes: object.bytes,
+        lifetime,
     };
-    if entry.kind == "batch" {
-        let batch = BATCHES.decode(&entry.value)?;
-        return Ok(match batch.text {
-            PromptRef::Inline(_) => Vec::new(),
-            PromptRef::Stored(key) => vec![reference(key, None)],
-        });
-    }
-    if entry.kind == "uploaded_file" {
-        let file = UPLOADED_FILES.decode(&entry.value)?;
-        return Ok(vec![reference(upload_key(&file), None)]);
-    }
-    if !matches!(entry.kind, "live_job" | "ended_job") {
-        return Ok(Vec::new());
-    }
-    let job: Job = LIVE_JOBS.decode(&entry.value)?;
-    let mut keys = Vec::new();
-    if let PromptRef::Stored(key) = &job.prompt {
-        keys.push(key.clone());
-    }
-    if let Some(InputUrls::Stored(key)) = job.member().map(|it| &it.input_urls) {
-        keys.push(key.clone());
-    }
-    match &job.state {
-        JobState::Queued | JobState::Processing { .. } => {
-            keys.extend(job.inputs.iter().map(|input| input.key.clone()));
+    Ok(match entry.kind {
+        "batch" => NamedObject::of_batch(&BATCHES.decode(&entry.value)?)
+            .map(|it| reference(it, Lifetime::Deletable))
+            .into_iter()
+            .collect(),
+        "uploaded_file" => {
+            let object = NamedObject::of_upload(&UPLOADED_FILES.decode(&entry.value)?);
+            vec![reference(object, Lifetime::Deletable)]
         }
-        JobState::Done { image, .. } => keys.push(image.key.clone()),
-        JobState::Failed { .. } => {}
-    }
-    let ended = job.state.finished_at();
-    Ok(keys.into_iter().map(|key| reference(key, ended)).collect())
+        "live_job" | "ended_job" => {
+            let job = LIVE_JOBS.decode(&entry.value)?;
+            let ended = job.state.finished_at();
+            let lifetime = ended.map_or(Lifetime::Kept, Lifetime::Ended);
+            NamedObject::of_job(&job)
+                .map(|it| reference(it, lifetime))
+                .collect()
+        }
+        _ => Vec::new(),
+    })
 }
 
 /// The favourites among the records read so far. Retention does not remove their images.
@@ -111,7 +110,9 @@ impl Favourites {
         let mut objects = referenced_objects(entry)?;
         let job = ENDED_JOBS.read_key(&entry.key).map(|(_, job)| job);
         if job.is_some_and(|job| self.0.contains(&job)) {
-            objects.iter_mut().for_each(|object| object.ended = None);
+            objects
+                .iter_mut()
+                .for_each(|it| it.lifetime = Lifetime::Kept);
         }
         Ok(objects)
     }
@@ -222,9 +223,9 @@ impl ObjectList {
     ///
     /// # Errors
     /// It is another one, so the list does not belong to these records.
-    pub fn expect(&mut self, object: &ObjectRef) -> anyhow::Result<()> {
+    pub fn expect(&mut self, object: &ObjectRef) -> anyhow::Result<ListEntry> {
         match self.read()? {
-            Some(listed) if listed.record == object.record && listed.key == object.key => Ok(()),
+            Some(it) if it.record == object.record && it.key == object.key => Ok(it),
             _ => bail!(
                 "a record references {}, which is not in the list of images",
                 object.key
@@ -280,11 +281,11 @@ mod tests {
             value: FAVOURITES.encode(&Timestamp::from_millis(4)),
         };
         let mut favourites = Favourites::default();
-        let mut ended = || favourites.referenced_objects(&job).unwrap()[0].ended;
-        assert_eq!(ended(), Some(Timestamp::from_millis(3)));
+        let mut lifetime = || favourites.referenced_objects(&job).unwrap()[0].lifetime;
+        assert_eq!(lifetime(), Lifetime::Ended(Timestamp::from_millis(3)));
         assert_eq!(favourites.referenced_objects(&favourite).unwrap().len(), 0);
-        let ended = favourites.referenced_objects(&job).unwrap()[0].ended;
-        assert_eq!(ended, None);
+        let lifetime = favourites.referenced_objects(&job).unwrap()[0].lifetime;
+        assert_eq!(lifetime, Lifetime::Kept);
         assert!(favourite.key < job.key, "favourites come before the jobs");
     }
 }

@@ -3,7 +3,7 @@
 
 use super::keys;
 use super::manifest::Manifest;
-use super::object_list::{ListEntry, ObjectList, OmitReason, referenced_objects};
+use super::object_list::{ListEntry, ObjectList, ObjectRef, OmitReason, referenced_objects};
 use super::repository::{Repository, check_integrity, digest, image_path, rewind};
 use crate::objects::{ObjectStorage, media_type};
 use anyhow::{Context as _, ensure};
@@ -30,6 +30,8 @@ pub struct RestoreOutcome {
     pub images: u64,
     /// Keys of objects that were already missing when the backup was created.
     pub missing: Vec<String>,
+    /// Objects whose length in the backup differs from that in their record.
+    pub wrong_lengths: Vec<String>,
     /// Damaged objects and key files. Empty after a restore, which fails instead.
     pub damaged: DamagedParts,
 }
@@ -78,7 +80,7 @@ pub async fn restore(
         ),
         None => None,
     };
-    let loaded = load_records(manifest, &records, list.as_ref(), &*engine)?;
+    let (loaded, wrong_lengths) = load_records(manifest, &records, list.as_ref(), &*engine)?;
     say("verifying the records".into());
     let report = verify(&Store::new(engine), |_| {})?;
     let is_check = objects.is_none();
@@ -112,24 +114,32 @@ pub async fn restore(
         report,
         images: count,
         missing,
+        wrong_lengths,
         damaged,
     })
 }
 
-/// Loads the records into `engine`. Checks that `list` contains each object that they reference.
+/// Loads the records into `engine`. Checks that `list` contains each object that they reference, and returns a sentence for each object
+/// of another length than recorded.
 fn load_records(
     manifest: &Manifest,
     records: &File,
     list: Option<&File>,
     engine: &dyn Engine,
-) -> anyhow::Result<LoadOutcome> {
+) -> anyhow::Result<(LoadOutcome, Vec<String>)> {
     let mut expected = list.map(ObjectList::new).transpose()?;
-    let mut unlisted = None;
+    let (mut unlisted, mut wrong_lengths) = (None, Vec::new());
     let loaded = load(engine, rewind(records)?, |entry| {
         let Some(list) = &mut expected else { return };
         let outcome = referenced_objects(entry)
             .map_err(anyhow::Error::new)
-            .and_then(|objects| objects.iter().try_for_each(|it| list.expect(it)));
+            .and_then(|objects| {
+                objects.iter().try_for_each(|object| {
+                    let listed = list.expect(object)?;
+                    wrong_lengths.extend(wrong_length(object, &listed));
+                    Ok(())
+                })
+            });
         if let Err(error) = outcome {
             unlisted.get_or_insert(error);
         }
@@ -145,7 +155,17 @@ fn load_records(
         loaded.summary.records,
         manifest.record_count
     );
-    Ok(loaded)
+    Ok((loaded, wrong_lengths))
+}
+
+fn wrong_length(object: &ObjectRef, listed: &ListEntry) -> Option<String> {
+    let (recorded, found) = (object.bytes?, listed.digest.as_ref()?.bytes);
+    (found != recorded).then(|| {
+        format!(
+            "{} has {found} bytes in the backup, but its record says {recorded}",
+            object.key
+        )
+    })
 }
 
 /// Restores an object into `objects`, or else only checks it.

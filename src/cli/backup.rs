@@ -84,7 +84,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let contents = Contents {
             data_dir: has_keys.then_some(data_dir.as_path()),
             objects: objects.as_ref(),
-            kept_since: verify::kept_since(&config),
+            kept_since: &|| verify::kept_since(&config),
             records: &records.file,
             taken_at: records.taken_at,
             running: records.running,
@@ -129,7 +129,7 @@ fn summary(manifest: &Manifest, place: &str, is_database: bool) -> String {
             }
             if it.expired > 0 {
                 let images = counted(it.expired, "image");
-                text += &format!("omitted: {images} deleted by retention\n");
+                text += &format!("omitted: {images} deleted by retention or by their owner\n");
             }
         }
         None => text += "omitted: images\n",

@@ -1,14 +1,13 @@
 //! Checks that the objects that records name exist in the object store, and that images are not damaged.
 
-use crate::objects::{ObjectStorage, upload_key};
+use crate::objects::{NamedObject, ObjectError, ObjectRole, ObjectStorage};
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use std::collections::{BTreeMap, HashSet};
 use tintype_imaging::metadata::png;
 use tintype_imaging::{DecodePermits, ImageKind, decoding, jpeg_segments};
-use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::ids::JobId;
-use tintype_storage::domain::job::{Job, JobState, PromptRef};
+use tintype_storage::domain::job::Job;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::{Store, StoreError};
 
@@ -19,25 +18,29 @@ const READS: usize = 4;
 const DONE_IMAGE: &str = "the image of a done job";
 
 /// The objects that must exist, by key.
-pub struct NamedObjects {
-    objects: BTreeMap<String, NamedObject>,
-    /// Retention may have deleted the images of jobs that finished before this time.
-    kept_since: Timestamp,
+pub struct RequiredObjects<'a> {
+    objects: BTreeMap<String, RequiredObject>,
+    retention: Retention<'a>,
     /// Retention does not delete the images of these jobs.
     favourites: HashSet<JobId>,
     pub images: usize,
 }
 
-struct NamedObject {
+/// Retention may have deleted the images of jobs that ended before the returned time. It continues during the check of a database.
+type Retention<'a> = &'a dyn Fn() -> Timestamp;
+
+struct RequiredObject {
     what: &'static str,
     /// As recorded. `None` if no record contains the length.
     bytes: Option<u64>,
+    /// When the job of an image ended. `None` if retention does not delete the object.
+    ended: Option<Timestamp>,
 }
 
-impl NamedObjects {
+impl<'a> RequiredObjects<'a> {
     /// # Errors
     /// The store cannot be read.
-    pub async fn new(store: &Store, kept_since: Timestamp) -> Result<Self, StoreError> {
+    pub async fn new(store: &Store, retention: Retention<'a>) -> Result<Self, StoreError> {
         let mut favourites = HashSet::new();
         store
             .each_favourite(|job| {
@@ -47,37 +50,22 @@ impl NamedObjects {
             .await?;
         Ok(Self {
             objects: BTreeMap::new(),
-            kept_since,
+            retention,
             favourites,
             images: 0,
         })
     }
 
-    /// Adds the objects of a job. Only a live job needs its inputs.
+    /// Adds the objects of a job, except an image that retention may have deleted.
     pub fn add_job(&mut self, job: &Job) {
-        if let PromptRef::Stored(key) = &job.prompt {
-            self.add(key, "the text of a job", None);
-        }
-        if let Some(InputUrls::Stored(key)) = job.member().map(|it| &it.input_urls) {
-            self.add(key, "the input URLs of a job", None);
-        }
-        match &job.state {
-            JobState::Queued | JobState::Processing { .. } => {
-                for input in &job.inputs {
-                    self.add(
-                        &input.key,
-                        "an input of an unfinished job",
-                        Some(input.bytes),
-                    );
-                }
+        for object in NamedObject::of_job(job) {
+            let is_image = object.role == ObjectRole::Image;
+            let ended = job.state.finished_at().filter(|_| is_image);
+            let ended = ended.filter(|_| !self.favourites.contains(&job.id));
+            if ended.is_none_or(|at| at >= (self.retention)()) {
+                self.images += usize::from(is_image);
+                self.add(object, ended);
             }
-            JobState::Done {
-                image, finished_at, ..
-            } if self.must_exist(job.id, *finished_at) => {
-                self.images += 1;
-                self.add(&image.key, DONE_IMAGE, Some(image.bytes));
-            }
-            JobState::Done { .. } | JobState::Failed { .. } => {}
         }
     }
 
@@ -88,34 +76,42 @@ impl NamedObjects {
     pub async fn add_batches_and_uploads(&mut self, store: &Store) -> Result<(), StoreError> {
         store
             .each_batch(|batch| {
-                if let PromptRef::Stored(key) = &batch.text {
-                    self.add(key, "the text of a batch", None);
-                }
+                NamedObject::of_batch(&batch)
+                    .into_iter()
+                    .for_each(|it| self.add(it, None));
                 Ok(())
             })
             .await?;
         store
             .each_uploaded_file(|file| {
-                self.add(&upload_key(&file), "the content of an uploaded file", None);
+                self.add(NamedObject::of_upload(&file), None);
                 Ok(())
             })
             .await
     }
 
-    fn add(&mut self, key: &str, what: &'static str, bytes: Option<u64>) {
-        self.objects
-            .insert(key.to_owned(), NamedObject { what, bytes });
-    }
-
-    /// Retention may have deleted the image of an old job, unless the job is a favourite.
-    fn must_exist(&self, job: JobId, finished_at: Timestamp) -> bool {
-        finished_at >= self.kept_since || self.favourites.contains(&job)
+    fn add(&mut self, object: NamedObject, ended: Option<Timestamp>) {
+        let what = match object.role {
+            ObjectRole::JobText => "the text of a job",
+            ObjectRole::InputUrls => "the input URLs of a job",
+            ObjectRole::Input => "an input of an unfinished job",
+            ObjectRole::Image => DONE_IMAGE,
+            ObjectRole::BatchText => "the text of a batch",
+            ObjectRole::Upload => "the content of an uploaded file",
+        };
+        let required = RequiredObject {
+            what,
+            bytes: object.bytes,
+            ended,
+        };
+        self.objects.insert(object.key, required);
     }
 
     /// One sentence for each object that is missing or has another length, in the order of the keys. `objects`: `None` if there is no
     /// object directory. `reads`: also read the images of done jobs, and find damaged ones.
     pub async fn faults(self, objects: Option<&ObjectStorage>, reads: bool) -> Vec<String> {
         let concurrency = if reads { READS } else { LOOKUPS };
+        let retention = self.retention;
         stream::iter(self.objects)
             .map(|(key, object)| async move {
                 let Some(objects) = objects else {
@@ -124,11 +120,11 @@ impl NamedObjects {
                         "{what}: {key} is missing: there is no object directory"
                     ));
                 };
-                let found = fault(objects, &key, &object).await;
-                match found.is_none() && reads && object.what == DONE_IMAGE {
-                    true => damage(objects, &key).await,
-                    false => found,
-                }
+                let found = match fault(objects, &key, &object).await {
+                    Ok(None) if reads && object.what == DONE_IMAGE => damage(objects, &key).await,
+                    found => found,
+                };
+                found.unwrap_or_else(|error| object.read_fault(&error, retention))
             })
             .buffered(concurrency)
             .filter_map(async |it| it)
@@ -137,27 +133,36 @@ impl NamedObjects {
     }
 }
 
-async fn fault(objects: &ObjectStorage, key: &str, object: &NamedObject) -> Option<String> {
-    let what = object.what;
-    match (objects.head(key).await, object.bytes) {
-        (Ok(found), Some(bytes)) if found.size != bytes => Some(format!(
-            "{what}: {key} has {} bytes, but its job recorded {bytes}",
-            found.size
-        )),
-        (Ok(_), _) => None,
-        (Err(error), _) => Some(format!("{what}: {error}")),
+impl RequiredObject {
+    /// The fault of an object that cannot be read. `None` if retention has deleted it meanwhile.
+    fn read_fault(&self, error: &ObjectError, retention: Retention<'_>) -> Option<String> {
+        let is_gone = matches!(error, ObjectError::NotFound { .. });
+        let has_expired = is_gone && self.ended.is_some_and(|at| at < retention());
+        (!has_expired).then(|| format!("{}: {error}", self.what))
     }
 }
 
-async fn damage(objects: &ObjectStorage, key: &str) -> Option<String> {
-    let bytes = match objects.get(key).await {
-        Ok(bytes) => bytes,
-        Err(error) => return Some(format!("{DONE_IMAGE}: {error}")),
-    };
+async fn fault(
+    objects: &ObjectStorage,
+    key: &str,
+    object: &RequiredObject,
+) -> Result<Option<String>, ObjectError> {
+    let found = objects.head(key).await?.size;
+    let wrong = object.bytes.filter(|bytes| found != *bytes);
+    Ok(wrong.map(|bytes| {
+        format!(
+            "{}: {key} has {found} bytes, but its record says {bytes}",
+            object.what
+        )
+    }))
+}
+
+async fn damage(objects: &ObjectStorage, key: &str) -> Result<Option<String>, ObjectError> {
+    let bytes = objects.get(key).await?;
     let intact = tokio::task::spawn_blocking(move || is_intact(&bytes));
     // Decoders may panic on damaged bytes.
     let is_damaged = !intact.await.unwrap_or(false);
-    is_damaged.then(|| format!("{DONE_IMAGE}: {key} is damaged"))
+    Ok(is_damaged.then(|| format!("{DONE_IMAGE}: {key} is damaged")))
 }
 
 /// A PNG has checksums. Another format is decoded, which does not find every damage.
@@ -177,20 +182,66 @@ fn is_intact(bytes: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
+    use tintype_storage::domain::job::{JobState, ResultImage};
+    use tintype_storage::testing::samples;
     use uuid::Uuid;
+
+    fn done(id: u128, finished_at: i64) -> Job {
+        let image = ResultImage {
+            key: format!("results/{id}.png"),
+            bytes: 1,
+            width: 1,
+            height: 1,
+            backend: None,
+        };
+        let at = Timestamp::from_millis(finished_at);
+        Job {
+            id: JobId(Uuid::from_u128(id)),
+            ..samples::job(JobState::Done {
+                started_at: at,
+                finished_at: at,
+                image,
+            })
+        }
+    }
+
+    fn required(favourite: JobId, retention: Retention<'_>) -> RequiredObjects<'_> {
+        RequiredObjects {
+            objects: BTreeMap::new(),
+            retention,
+            favourites: HashSet::from([favourite]),
+            images: 0,
+        }
+    }
 
     #[test]
     fn an_old_image_must_exist_if_its_job_is_a_favourite() {
-        let [favourite, other] = [1, 2].map(|id| JobId(Uuid::from_u128(id)));
-        let named = NamedObjects {
-            objects: BTreeMap::new(),
-            kept_since: Timestamp::from_millis(100),
-            favourites: HashSet::from([favourite]),
-            images: 0,
-        };
-        let must = |job, millis| named.must_exist(job, Timestamp::from_millis(millis));
-        assert!(must(other, 100));
-        assert!(!must(other, 99));
-        assert!(must(favourite, 99));
+        let favourite = done(1, 99);
+        let mut required = required(favourite.id, &|| Timestamp::from_millis(100));
+        for job in [&favourite, &done(2, 99), &done(3, 100)] {
+            required.add_job(job);
+        }
+        let keys: Vec<&String> = required.objects.keys().collect();
+        assert_eq!(keys, ["results/1.png", "results/3.png"]);
+        assert_eq!(required.images, 2);
+    }
+
+    #[tokio::test]
+    async fn an_image_that_retention_deletes_during_the_check_is_no_fault() {
+        let now = Cell::new(100);
+        let retention = || Timestamp::from_millis(now.get());
+        let favourite = done(1, 99);
+        let mut required = required(favourite.id, &retention);
+        for job in [&favourite, &done(2, 100), &done(3, 101)] {
+            required.add_job(job);
+        }
+        now.set(101);
+        let directory = tempfile::tempdir().unwrap();
+        let objects = ObjectStorage::open_directory(directory.path()).unwrap();
+        let faults = required.faults(Some(&objects), false).await;
+        assert_eq!(faults.len(), 2, "{faults:?}");
+        assert!(faults[0].contains("results/1.png"), "{faults:?}");
+        assert!(faults[1].contains("results/3.png"), "{faults:?}");
     }
 }

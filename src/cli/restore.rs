@@ -110,6 +110,9 @@ fn summary(
         let key = escape_control_chars(key);
         text += &format!("MISSING: {key} was already missing at the time of the backup\n");
     }
+    for fault in &restored.wrong_lengths {
+        text += &format!("FAULT {}\n", escape_control_chars(fault));
+    }
     let advice = match vault_key {
         VaultKeySource::ClusterSecret => format!("{}\n", data_dir_init::CLUSTER_SECRET_ADVICE),
         VaultKeySource::KeyFile if is_database && !has_secrets_key(manifest) => format!(

@@ -1,7 +1,7 @@
 //! `tintype verify`: checks every invariant of a stopped data directory, a database or a backup, without changing it.
 
 use super::data_dir_init::VaultKeySource;
-use super::object_check::NamedObjects;
+use super::object_check::RequiredObjects;
 use super::output::{escape_control_chars, fault_lines, print};
 use super::settings::Settings;
 use super::{progress, record_source};
@@ -83,15 +83,16 @@ pub async fn check(
     objects: Option<&ObjectStorage>,
     reads_images: bool,
 ) -> anyhow::Result<Report> {
-    let mut named = NamedObjects::new(store, kept_since(config)).await?;
-    let mut report = verify(store, |job| named.add_job(job))?;
+    let retention = || kept_since(config);
+    let mut required = RequiredObjects::new(store, &retention).await?;
+    let mut report = verify(store, |job| required.add_job(job))?;
     // A running server may delete an uploaded file at any moment.
     if config.storage.url.is_none() {
-        named.add_batches_and_uploads(store).await?;
+        required.add_batches_and_uploads(store).await?;
     }
-    let image_count = named.images;
+    let image_count = required.images;
     let room = MAX_FAULTS.saturating_sub(report.faults.len());
-    let missing = named.faults(objects, reads_images).await;
+    let missing = required.faults(objects, reads_images).await;
     report.faults.extend(missing.into_iter().take(room));
     let counts = [
         counted(report.accounts, "account"),
@@ -157,7 +158,7 @@ async fn unreadable_secrets(vault: &Vault, store: &Store) -> anyhow::Result<Vec<
     Ok(faults)
 }
 
-/// Retention may have deleted the images of jobs that finished before this time.
+/// Retention may have deleted the images of jobs that finished before this time. It moves on while a service runs.
 pub fn kept_since(config: &Config) -> Timestamp {
     let age = config.results.retention();
     age.map_or(Timestamp::EPOCH, |age| Timestamp::now().minus(age))
@@ -197,6 +198,7 @@ fn run_on_backup(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
         _ => Some(format!("{omitted} more images are damaged or missing")),
     };
     let faults = restored.report.faults.into_iter().chain(missing);
+    let faults = faults.chain(restored.wrong_lengths);
     let faults = faults.chain(key_files).chain(damaged).chain(omitted);
     let faults: Vec<String> = faults.collect();
     if faults.is_empty() {

@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use uuid::Uuid;
+use uuid::fmt::Hyphenated;
 
 /// Objects that one call visits at most. A bucket lists the oldest keys first, so a call stops soon
 /// after the expired ones; a directory lists in the file system's order and is visited whole.
@@ -78,11 +79,11 @@ impl ObjectStorage {
     }
 }
 
-/// Was the result's job created at or after `time`? The time is in the id (RFC 9562, section 5.7).
-/// Keys sort by that time, so in a sorted listing every later key is newer too.
+/// Was the job of this result or thumbnail created at or after `time`? The time is in the id (RFC 9562, section 5.7).
+/// Keys begin with the id and sort by that time, so in a sorted listing every later key is newer too.
 fn begins_after(name: Option<&str>, time: DateTime<Utc>) -> bool {
     let created = name
-        .and_then(|name| name.split('.').next())
+        .and_then(|name| name.get(..Hyphenated::LENGTH))
         .and_then(|id| Uuid::try_parse(id).ok())
         .filter(|id| id.get_version_num() == 7)
         .and_then(|id| id.get_timestamp())
@@ -100,13 +101,13 @@ mod tests {
     #[test]
     fn a_job_id_contains_the_creation_time() {
         // 0x0198c0de0000 ms = 2025-08-19T06:28:55.936Z
-        let name = Some("0198c0de-0000-7000-8000-000000000000.png");
         let created = DateTime::from_timestamp_millis(0x0198_c0de_0000).unwrap();
-        assert!(begins_after(name, created));
-        assert!(!begins_after(
-            name,
-            created + chrono::TimeDelta::milliseconds(1)
-        ));
+        for extension in [".png", ".2.png", "-640.webp", ".2-640.webp"] {
+            let name = format!("0198c0de-0000-7000-8000-000000000000{extension}");
+            assert!(begins_after(Some(&name), created), "{name}");
+            let later = created + chrono::TimeDelta::milliseconds(1);
+            assert!(!begins_after(Some(&name), later), "{name}");
+        }
         for other in [
             None,
             Some(""),

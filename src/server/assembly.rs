@@ -5,7 +5,7 @@ use super::engine::{open_engine, store_dir};
 use super::instance_secrets::InstanceSecrets;
 use super::node_process::node_process;
 use super::start_error::StartError;
-use super::{data_dir_lock, database_clock, fd_limits, maintenance};
+use super::{data_dir_lock, database_clock, fd_limits, maintenance, sweeps};
 use crate::application::authentication::Authentication;
 use crate::application::call_limits::CallLimits;
 use crate::application::core::Core;
@@ -151,6 +151,7 @@ impl Instance {
         let (core, maintainer) = (&self.core, &self.maintainer);
         let (accounts, jobs) = (self.accounts.clone(), self.jobs.clone());
         spawn(maintenance::run(accounts, jobs, maintainer.clone()));
+        spawn(sweeps::run(self.jobs.clone(), maintainer.clone()));
         spawn(search_index::run(core.clone(), maintainer.clone()));
         if core.system.node().is_some() {
             spawn(pause::follow(core.clone()));

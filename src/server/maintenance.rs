@@ -1,7 +1,5 @@
-//! Periodic maintenance: starts the sweeps, writes down key uses, and stops the process if an actor has died.
+//! Periodic maintenance: reports to the log and the operator, writes down key uses, and stops the process if an actor has died.
 
-use super::orphaned_objects::REQUEST_TEXTS;
-use super::sweeps::{Sweeps, remove_orphans};
 use crate::application::commit::Change;
 use crate::application::core::Core;
 use crate::application::disk_space::{self, DiskWatch};
@@ -14,16 +12,13 @@ use crate::observability::log_rate_limit;
 use actix_web::web::Data;
 use futures_util::future::join_all;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 
 const TICK: Duration = Duration::from_secs(1);
 // The intervals below are in ticks.
-const SWEEP_EVERY: u64 = 600;
 const WATCH_DISK_EVERY: u64 = 10;
 const NOTE_USES_EVERY: u64 = 60;
-/// A sweep over all request texts reads every job on record.
-const TEXT_SWEEP_EVERY: u64 = 86_400;
 /// Key uses per commit.
 const USES_PER_COMMIT: usize = 1_000;
 /// Commits in a row. The next minute does the rest.
@@ -35,7 +30,6 @@ pub(crate) async fn run(
     maintainer: Data<Maintainer>,
 ) {
     let core = &jobs.core;
-    let mut sweeps = Sweeps::default();
     let mut disk = DiskWatch::default();
     let mut ticker = interval(TICK);
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -55,18 +49,6 @@ pub(crate) async fn run(
         report_to_operator(core, &jobs.settings, &maintainer, &mut disk, tick).await;
         if tick % NOTE_USES_EVERY == NOTE_USES_EVERY - 1 {
             note_key_uses(&accounts).await;
-        }
-        if tick % SWEEP_EVERY == SWEEP_EVERY - 1 {
-            jobs.result_store.delete_kept_inputs(Instant::now()).await;
-        }
-        if !maintainer.is_this_node() {
-            continue;
-        }
-        if tick % TEXT_SWEEP_EVERY == SWEEP_EVERY - 1 {
-            remove_orphans(&jobs, &REQUEST_TEXTS).await;
-        }
-        if tick % SWEEP_EVERY == SWEEP_EVERY - 1 {
-            sweeps.run(&jobs).await;
         }
     }
 }

@@ -3,15 +3,14 @@
 
 use crate::application::services::JobService;
 use crate::inputs;
-use crate::objects::{ObjectError, UPLOADS, upload_key};
+use crate::objects::{NamedObject, ObjectError, UPLOADS};
 use crate::request_text;
 use futures_util::TryStreamExt as _;
 use std::collections::HashSet;
 use std::time::Duration;
 use tintype_storage::domain::batch::Batch;
-use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::file_batch::UploadedFile;
-use tintype_storage::domain::job::{Job, PromptRef};
+use tintype_storage::domain::job::Job;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Store, StoreError};
@@ -75,8 +74,8 @@ pub enum SweepError {
 fn retain_orphaned_inputs(store: &Store, objects: &mut HashSet<String>) -> Result<(), StoreError> {
     store
         .each_live_job(|job| {
-            for input in &job.inputs {
-                objects.remove(&input.key);
+            for object in NamedObject::of_job(&job) {
+                objects.remove(&object.key);
             }
             Ok(())
         })
@@ -85,11 +84,8 @@ fn retain_orphaned_inputs(store: &Store, objects: &mut HashSet<String>) -> Resul
 
 fn retain_orphaned_texts(store: &Store, objects: &mut HashSet<String>) -> Result<(), StoreError> {
     let mut remove_texts = |job: &Job| {
-        if let PromptRef::Stored(key) = &job.prompt {
-            objects.remove(key);
-        }
-        if let Some(InputUrls::Stored(key)) = job.member().map(|it| &it.input_urls) {
-            objects.remove(key);
+        for object in NamedObject::of_job(job) {
+            objects.remove(&object.key);
         }
         Ok(())
     };
@@ -97,8 +93,8 @@ fn retain_orphaned_texts(store: &Store, objects: &mut HashSet<String>) -> Result
     store.each_live_job(|job| remove_texts(&job)).wait()?;
     store.each_ended_job(|job| remove_texts(&job)).wait()?;
     let remove_batch_text = |batch: Batch| {
-        if let PromptRef::Stored(key) = &batch.text {
-            objects.remove(key);
+        if let Some(text) = NamedObject::of_batch(&batch) {
+            objects.remove(&text.key);
         }
         Ok(())
     };
@@ -107,7 +103,7 @@ fn retain_orphaned_texts(store: &Store, objects: &mut HashSet<String>) -> Result
 
 fn retain_orphaned_uploads(store: &Store, objects: &mut HashSet<String>) -> Result<(), StoreError> {
     let remove_content = |file: UploadedFile| {
-        objects.remove(&upload_key(&file));
+        objects.remove(&NamedObject::of_upload(&file).key);
         Ok(())
     };
     store.each_uploaded_file(remove_content).wait()

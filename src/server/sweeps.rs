@@ -3,16 +3,23 @@
 use super::orphaned_objects::{self, ObjectKind};
 use crate::application::commit::Change;
 use crate::application::core::Core;
+use crate::application::maintainer::Maintainer;
 use crate::application::services::JobService;
 use crate::application::settings::Settings;
 use crate::application::{favourites, rate_exchange, sessions};
 use crate::objects::{ObjectError, THUMBNAILS};
+use actix_web::web::Data;
 use chrono::{DateTime, Utc};
+use std::time::{Duration, Instant};
 use tintype_actors::delivery::DeliveryCommand;
 use tintype_storage::engine::Key;
 use tintype_storage::store::{StoreError, Writes};
 use tokio::sync::oneshot;
+use tokio::time::{MissedTickBehavior, interval_at};
 
+const INTERVAL: Duration = Duration::from_secs(600);
+/// In intervals. A sweep over all request texts reads every job on record.
+const TEXT_SWEEP_EVERY: u64 = 144;
 /// Records that one step reads, or images that it removes.
 const STEP: usize = 1_000;
 /// Steps of one sweep. The next sweep does the rest.
@@ -30,6 +37,28 @@ pub struct SweepLimits {
     /// Records per step.
     pub step: usize,
     pub steps: usize,
+}
+
+/// Sweeps until the process stops. Not a part of [`super::maintenance`], whose duties must not wait: a sweep may take minutes, and hang
+/// on a broken disk.
+pub(super) async fn run(jobs: Data<JobService>, maintainer: Data<Maintainer>) {
+    let mut sweeps = Sweeps::default();
+    let mut ticker = interval_at(tokio::time::Instant::now() + INTERVAL, INTERVAL);
+    ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    for turn in 0u64.. {
+        ticker.tick().await;
+        if jobs.core.is_ending() {
+            return;
+        }
+        jobs.result_store.delete_kept_inputs(Instant::now()).await;
+        if !maintainer.is_this_node() {
+            continue;
+        }
+        if turn.is_multiple_of(TEXT_SWEEP_EVERY) {
+            remove_orphans(&jobs, &orphaned_objects::REQUEST_TEXTS).await;
+        }
+        sweeps.run(&jobs).await;
+    }
 }
 
 /// The cursors of sweeps over lists that are too long for one sweep. The next sweep continues at the cursor, so that early
@@ -67,7 +96,7 @@ impl Sweeps {
     }
 
     /// Sweeps everything except request texts.
-    pub(super) async fn run(&mut self, jobs: &JobService) {
+    async fn run(&mut self, jobs: &JobService) {
         let (core, settings) = (&jobs.core, &jobs.settings);
         forget_audit_log(core, settings).await;
         self.forget_idempotency_keys(core).await;
@@ -92,8 +121,8 @@ impl Sweeps {
         sweep(steps, &mut self.idempotency_keys, forget).await;
     }
 
-    /// Removes the records of expired files, and of batches that failed longer ago than the retention of files. Then the content
-    /// of such a file is an orphaned object.
+    /// Removes the records of expired files, and of batches that failed longer ago than the retention of files and of idempotency keys,
+    /// which refer to them. Then the content of such a file is an orphaned object.
     pub async fn forget_old_files(&mut self, core: &Core, settings: &Settings) {
         let (SweepLimits { step, steps }, store) = (self.limits, &core.store);
         let forget_files = async |cursor: &[u8]| {
@@ -104,6 +133,7 @@ impl Sweeps {
         let Some(age) = settings.config.batches.file_retention() else {
             return;
         };
+        let age = age.max(settings.config.idempotency.retention());
         let older_than = core.now().minus(age);
         let forget_batches = async |cursor: &[u8]| {
             let found = store.forget_failed_file_batches(older_than, cursor, step);
@@ -284,7 +314,7 @@ async fn delete_counts_of_gone_nodes(core: &Core) {
     }
 }
 
-pub(super) async fn remove_orphans(jobs: &JobService, kind: &ObjectKind) {
+async fn remove_orphans(jobs: &JobService, kind: &ObjectKind) {
     let what = kind.name;
     match orphaned_objects::remove(jobs, kind).await {
         Ok(0) => {}

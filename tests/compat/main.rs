@@ -6,6 +6,7 @@
 mod auth;
 mod deadlines;
 mod disconnects;
+mod failed_batches;
 mod file_batches;
 mod fixture;
 mod hostile_bodies;

@@ -304,6 +304,7 @@ fn a_repeated_call_for_an_invalid_file_finds_its_failed_batch() {
     let batches = server.v1(&customer, "GET", "/batches").expect(200);
     assert_eq!(ids(&batches).len(), 1);
     server.assert_money(&customer, "1.00", "0.00", "1.00");
+    server.assert_settled();
 }
 
 /// The SDKs send no idempotency key, but a header with the number of retries.

@@ -1,7 +1,8 @@
 //! The object store against real servers on loopback: an S3 server that checks every signature, failing stores, and the
-//! download route over HTTP.
+//! download route over HTTP. Also backups while objects are deleted.
 
 mod backup;
+mod deleted_objects;
 mod faults;
 mod files;
 mod s3;

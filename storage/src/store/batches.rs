@@ -19,7 +19,7 @@ impl Store {
             return Ok(None);
         };
         let progress = self.progress_of(&batch).await?;
-        Ok(Some((batch, progress)))
+        Ok(progress.map(|progress| (batch, progress)))
     }
 
     /// A batch of any account.
@@ -37,12 +37,17 @@ impl Store {
         .await
     }
 
-    pub async fn progress_of(&self, batch: &Batch) -> Result<BatchProgress, StoreError> {
-        let progress = BATCH_PROGRESS.get(self, &(batch.account, batch.id)).await?;
-        progress.ok_or_else(|| StoreError::Inconsistent {
-            account: batch.account,
-            fault: format!("batch {} has no progress on record", batch.id),
-        })
+    /// `None` if retention deleted the batch after the caller had read it.
+    pub async fn progress_of(&self, batch: &Batch) -> Result<Option<BatchProgress>, StoreError> {
+        let key = (batch.account, batch.id);
+        let progress = BATCH_PROGRESS.get(self, &key).await?;
+        if progress.is_none() && BATCHES.get(self, &key).await?.is_some() {
+            return Err(StoreError::Inconsistent {
+                account: batch.account,
+                fault: format!("batch {} has no progress on record", batch.id),
+            });
+        }
+        Ok(progress)
     }
 
     /// Newest first.

@@ -43,7 +43,7 @@ impl Store {
         let cursor = last.map(|(key, _)| BATCHES.key(key)).unwrap_or_default();
         let mut step = Deletion::default();
         for (key, batch) in &found {
-            let ended = self.progress_of(batch).await?.ended_at;
+            let ended = self.progress_of(batch).await?.and_then(|it| it.ended_at);
             let ended = ended.map(|at| last_day(at, batch.id.0));
             if let Some(day) = ended.filter(|day| *day < first_kept)
                 && !self.has_delivery(batch).await?

@@ -5,7 +5,7 @@ use crate::domain::amount::Amount;
 use crate::domain::batch::{Batch, BatchProgress};
 use crate::domain::delivery::{Delivery, DeliveryId};
 use crate::domain::file_batch::Validation;
-use crate::domain::ids::{AccountId, BatchId};
+use crate::domain::ids::{AccountId, BatchId, moment_of};
 use crate::domain::job::{Job, JobState};
 use crate::domain::time::Timestamp;
 use crate::engine::Wait as _;
@@ -88,7 +88,8 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
         .wait()
 }
 
-/// `jobs_forgotten`: batches that ended before this time may have been deleted, and some of their jobs not.
+/// `jobs_forgotten`: batches that were created and ended before this time may have been deleted, and some of their jobs not. If the
+/// clock was set back, such a job may have ended later than its batch.
 fn add(
     job: &Job,
     sums: &mut HashMap<(AccountId, BatchId), Sums>,
@@ -99,10 +100,9 @@ fn add(
         return;
     };
     let Some(of_batch) = sums.get_mut(&(job.account, member.batch)) else {
-        if job
-            .state
-            .finished_at()
-            .is_some_and(|at| at < jobs_forgotten)
+        let may_be_forgotten = |at: Timestamp| at < jobs_forgotten;
+        if let Some(ended) = job.state.finished_at()
+            && (may_be_forgotten(ended) || moment_of(&member.batch.0).is_some_and(may_be_forgotten))
         {
             return;
         }

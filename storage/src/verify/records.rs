@@ -143,10 +143,13 @@ fn missing_reference(
     let (account, made) = (key.account, record.made);
     let (what, is_there) = match key.call {
         IdempotentCall::Generation => ("job", store.job(account, JobId(made)).wait()?.is_some()),
-        IdempotentCall::Batch => (
-            "batch",
-            store.batch(account, BatchId(made)).wait()?.is_some(),
-        ),
+        IdempotentCall::Batch => {
+            let batch = BatchId(made);
+            // The file of a batch may have been invalid: then only the record of the file exists.
+            let is_there = store.batch(account, batch).wait()?.is_some()
+                || store.file_batch(account, batch).wait()?.is_some();
+            ("batch", is_there)
+        }
         IdempotentCall::Deposit => {
             let entry = store.ledger_entry(account, TransactionId(made)).wait()?;
             ("deposit", entry.is_some())

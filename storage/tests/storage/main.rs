@@ -18,6 +18,7 @@ mod job_lists;
 mod model;
 mod money;
 mod nodes;
+mod old_batches;
 mod old_jobs;
 mod people;
 mod rotations;

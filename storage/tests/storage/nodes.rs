@@ -5,7 +5,7 @@ use crate::support::*;
 use std::sync::Arc;
 use tintype_storage::domain::adoption::Adoption;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
-use tintype_storage::domain::ids::{BatchId, JobId, NodeId, TransactionId};
+use tintype_storage::domain::ids::{AccountId, BatchId, JobId, NodeId, TransactionId};
 use tintype_storage::domain::job::{Job, JobEvent, JobState, Origin};
 use tintype_storage::domain::node::{AccountLoad, TakenJob};
 use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
@@ -20,6 +20,7 @@ use tintype_storage::store::tables::{
 use tintype_storage::store::{
     AcceptError, AccountState, Decisions, MAX_KEYS_WITH_LIVE_JOBS, NewJob, Store, Writes,
 };
+use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::testing::samples;
 use tintype_storage::verify::verify;
 
@@ -301,6 +302,18 @@ fn the_time_of_the_newest_id_is_recorded_for_other_nodes() {
     assert_eq!(of_batch, 4_000);
     assert_eq!(accept(3_500), 4_000);
     assert_eq!(accept(5_000), 5_000);
+}
+
+/// The operator's search for a job ends at the first account whose id is newer than the job's.
+#[test]
+fn the_first_id_of_an_account_is_newer_than_the_account() {
+    let id = uuid::Builder::from_unix_timestamp_millis(7_000, &[0; 10]).into_uuid();
+    let till = Till::open(Arc::new(MemoryEngine::new()), AccountId(id), amount("5"));
+    let read = AccountState::of_shared(NODE, AccountId(id), &till.store.shared());
+    let Ok(read) = read.expect("readable") else {
+        panic!("a store is a complete read set");
+    };
+    assert_eq!(read.state.newest_of_others(), Some(at(7_000)));
 }
 
 /// An owner may issue keys, use each once and delete them, as often as they like. A record that is too large would stop every node.

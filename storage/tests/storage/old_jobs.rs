@@ -18,12 +18,12 @@ use tintype_storage::store::{NewJob, Part, Store, Writes};
 use tintype_storage::testing::samples;
 use uuid::Uuid;
 
-fn commit(store: &Store, writes: Writes) {
+pub fn commit(store: &Store, writes: Writes) {
     commit_and_wait(&**store.engine(), writes).expect("commit");
 }
 
 /// Deletes everything that ended before a day. Returns the number of commits.
-fn forget(store: &Store, first_kept: i64) -> usize {
+pub fn forget(store: &Store, first_kept: i64) -> usize {
     let mut commits = 0;
     let mut cursor = Vec::new();
     loop {
@@ -60,11 +60,11 @@ fn deliver(till: &Till, subject: Uuid) {
     commit(store, step.wait().expect("deliveries").writes);
 }
 
-fn on_day(day: i64) -> i64 {
+pub fn on_day(day: i64) -> i64 {
     day * DAY_MILLIS + 5_000
 }
 
-fn all_ids(till: &Till) -> Vec<JobId> {
+pub fn all_ids(till: &Till) -> Vec<JobId> {
     let jobs = till.store.jobs_of(ACCOUNT, Part::All, None, None, 99);
     let mut ids: Vec<JobId> = jobs.wait().expect("jobs").iter().map(|it| it.id).collect();
     ids.reverse();
@@ -87,7 +87,7 @@ fn done_on(till: &mut Till, day: i64, new: NewJob) -> JobId {
 }
 
 /// A batch of two jobs.
-fn accept_batch(till: &mut Till) -> (BatchId, [JobId; 2]) {
+pub fn accept_batch(till: &mut Till) -> (BatchId, [JobId; 2]) {
     let accepted = till.accept_batch(&new_batch(2, "0.10"));
     let id = accepted.expect("batch").batch;
     let found = till.store.batch(ACCOUNT, id).wait();
@@ -95,7 +95,7 @@ fn accept_batch(till: &mut Till) -> (BatchId, [JobId; 2]) {
     (id, [batch.first, batch.last])
 }
 
-fn complete(till: &mut Till, job: JobId) {
+pub fn complete(till: &mut Till, job: JobId) {
     till.apply(job, begin()).expect("begin");
     till.apply(job, finish()).expect("finish");
 }

@@ -77,7 +77,8 @@ impl AccountState {
             sharing: Some(Sharing {
                 node,
                 turns: load.turns,
-                newest,
+                // The operator finds a job by its id only if the id is newer than that of its account.
+                newest: newest.max(moment_of(&account.0)),
                 decided_by: load.decided_by,
             }),
             ..Self::without_jobs(record)

@@ -1,0 +1,113 @@
+//! Batches whose retention is over, while a read is in progress and after the clock was set back.
+
+use crate::batches::accepted;
+use crate::old_jobs::{accept_batch, all_ids, commit, complete, forget, on_day};
+use crate::support::*;
+use std::sync::Arc;
+use tintype_storage::domain::file_batch::{FileBatch, FileBatchTerms, Validation};
+use tintype_storage::domain::ids::{BatchId, FileId};
+use tintype_storage::domain::job::JobEvent;
+use tintype_storage::engine::{Engine, EngineError, Holds, Key, Wait as _, commit_and_wait};
+use tintype_storage::store::tables::{BATCH_PROGRESS, BATCHES};
+use tintype_storage::store::{IdempotencyRecord, IdempotentCall, Store, StoreError, Writes};
+use tintype_storage::testing::layer::Layer;
+
+/// Commits when a record is read.
+struct CommitBeforeRead {
+    inner: Arc<dyn Engine>,
+    holds: Arc<Holds>,
+    key: Key,
+    writes: Writes,
+}
+
+impl Layer for CommitBeforeRead {
+    fn inner(&self) -> Arc<dyn Engine> {
+        Arc::clone(&self.inner)
+    }
+
+    fn holds(&self) -> &Arc<Holds> {
+        &self.holds
+    }
+
+    fn before_get(&self, key: &[u8]) -> Result<(), EngineError> {
+        if key == self.key {
+            commit_and_wait(&*self.inner, self.writes.clone())?;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_batch_that_is_deleted_during_a_read_is_not_found() {
+    let mut till = Till::with("100");
+    let batch = accepted(&mut till, 1);
+    let key = (ACCOUNT, batch);
+    let found_after = |writes: Writes| {
+        let store = Store::new(Arc::new(CommitBeforeRead {
+            inner: Arc::clone(till.store.engine()),
+            holds: Arc::default(),
+            key: BATCH_PROGRESS.key(&key),
+            writes,
+        }));
+        store.batch(ACCOUNT, batch).wait()
+    };
+    assert!(found_after(Writes::new()).expect("read").is_some());
+    let damaged = found_after(vec![BATCH_PROGRESS.delete(&key)]);
+    assert!(
+        matches!(damaged, Err(StoreError::Inconsistent { .. })),
+        "{damaged:?}"
+    );
+    assert_eq!(found_after(vec![BATCHES.delete(&key)]).expect("read"), None);
+}
+
+#[test]
+fn a_batch_whose_last_job_ended_after_the_clock_was_set_back_leaves_a_sound_store() {
+    let mut till = Till::with("100");
+    till.now = on_day(4);
+    let now = u64::try_from(till.now).expect("a time");
+    let id = uuid::Builder::from_unix_timestamp_millis(now, &[0; 10]).into_uuid();
+    till.continue_after(id.as_u128());
+    let (batch, [first, last]) = accept_batch(&mut till);
+    till.now = on_day(10);
+    complete(&mut till, first);
+    till.now = on_day(5);
+    till.apply(last, JobEvent::Cancel).expect("cancel");
+    assert_eq!(forget(&till.store, 7), 2);
+    assert_eq!(till.store.batch(ACCOUNT, batch).wait().expect("read"), None);
+    assert_eq!(all_ids(&till), [first]);
+    till.check();
+    assert_eq!(forget(&till.store, 11), 1);
+    till.check();
+}
+
+/// A batch whose file was invalid has no other record.
+#[test]
+fn an_idempotency_key_may_refer_to_a_failed_batch() {
+    let till = Till::with("100");
+    let failed = FileBatch {
+        id: BatchId(uuid(70)),
+        account: ACCOUNT,
+        key: key(1),
+        terms: FileBatchTerms {
+            input: FileId(uuid(71)),
+            metadata: None,
+            results_lifetime_seconds: None,
+            as_urls: false,
+        },
+        created_at: at(5),
+        outcome: Validation::Failed(Vec::new()),
+    };
+    let record = IdempotencyRecord {
+        made: failed.id.0,
+        fingerprint: named("k", 1).expect("a use").fingerprint,
+        expires_at: at(9),
+    };
+    let call = IdempotentCall::Batch;
+    commit(
+        &till.store,
+        till.store.remember_use(call, ACCOUNT, "k", &record),
+    );
+    assert_eq!(till.faults().len(), 1);
+    commit(&till.store, vec![till.store.put_file_batch(&failed)]);
+    assert_eq!(till.faults(), [""; 0]);
+}

@@ -1,0 +1,176 @@
+//! Backups of a service that deletes and replaces objects between and during backups.
+
+use bytes::Bytes;
+use std::cell::Cell;
+use std::io::Write as _;
+use std::sync::Arc;
+use tempfile::TempDir;
+use tintype::backup::{Contents, Manifest, Repository, RestoreOutcome, create, restore};
+use tintype::objects::{ObjectStorage, upload_key};
+use tintype_storage::domain::file_batch::UploadedFile;
+use tintype_storage::domain::ids::{AccountId, FileId, JobId};
+use tintype_storage::domain::job::{Job, JobState, ResultImage};
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::{Engine as _, commit_and_wait};
+use tintype_storage::export;
+use tintype_storage::store::tables::{ENDED_JOBS, UPLOADED_FILES};
+use tintype_storage::testing::memory::MemoryEngine;
+use tintype_storage::testing::samples;
+use uuid::Uuid;
+
+const IMAGE: &str = "results/1.png";
+
+/// A service and the repository of its backups.
+struct Fixture {
+    directory: TempDir,
+    engine: Arc<MemoryEngine>,
+    objects: ObjectStorage,
+    repository: Repository,
+    backups: Cell<i64>,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("backups");
+        Self {
+            engine: Arc::new(MemoryEngine::new()),
+            objects: ObjectStorage::open_directory(&directory.path().join("objects")).unwrap(),
+            repository: Repository::open(place.to_str().unwrap()).unwrap(),
+            directory,
+            backups: Cell::new(0),
+        }
+    }
+
+    /// Records a job that ended at `ended` with an image of this many bytes.
+    fn record_done(&self, ended: i64, bytes: u64) {
+        let image = ResultImage {
+            key: IMAGE.into(),
+            bytes,
+            width: 1,
+            height: 1,
+            backend: None,
+        };
+        let ended = Timestamp::from_millis(ended);
+        let job = Job {
+            id: JobId(Uuid::from_u128(1)),
+            ..samples::job(JobState::Done {
+                started_at: ended,
+                finished_at: ended,
+                image,
+            })
+        };
+        let put = ENDED_JOBS.put(&(job.account, job.id), &job);
+        commit_and_wait(&*self.engine, vec![put]).unwrap();
+    }
+
+    async fn store_image(&self, content: &'static [u8]) {
+        let content = Bytes::from_static(content);
+        self.objects.put(IMAGE, content, "image/png").await.unwrap();
+    }
+
+    async fn backup(&self, running: bool, kept_since: &dyn Fn() -> i64) -> Manifest {
+        let mut records = tempfile::tempfile_in(self.directory.path()).unwrap();
+        let snapshot = Arc::clone(&self.engine).snapshot().unwrap();
+        export::write(snapshot, |block| records.write_all(&block)).unwrap();
+        self.backups.set(self.backups.get() + 1);
+        let contents = Contents {
+            data_dir: None,
+            objects: Some(&self.objects),
+            kept_since: &|| Timestamp::from_millis(kept_since()),
+            records: &records,
+            taken_at: Timestamp::from_millis(self.backups.get()),
+            running,
+            repair: false,
+            say: &|_| {},
+        };
+        create(&contents, &self.repository).await.unwrap()
+    }
+
+    /// The numbers of objects in a backup, deleted objects and missing ones.
+    async fn counts(&self, running: bool, kept_since: &dyn Fn() -> i64) -> [u64; 3] {
+        let images = self.backup(running, kept_since).await.images.unwrap();
+        [images.count, images.expired, images.missing]
+    }
+
+    async fn check(&self, manifest: &Manifest) -> RestoreOutcome {
+        let engine = Arc::new(MemoryEngine::new());
+        let directory = self.directory.path();
+        let checked = restore(&self.repository, manifest, engine, directory, None, &|_| {});
+        checked.await.unwrap()
+    }
+}
+
+#[tokio::test]
+async fn a_backup_omits_an_image_that_retention_has_deleted_since_the_last_backup() {
+    let fixture = Fixture::new();
+    fixture.record_done(100, 2);
+    fixture.store_image(b"ab").await;
+    assert_eq!(fixture.counts(true, &|| 0).await, [1, 0, 0]);
+    assert_eq!(fixture.counts(true, &|| 101).await, [1, 0, 0], "not swept");
+    fixture.objects.delete(IMAGE).await.unwrap();
+    assert_eq!(fixture.counts(true, &|| 100).await, [1, 0, 0], "lost");
+    assert_eq!(fixture.counts(true, &|| 101).await, [0, 1, 0]);
+    assert_eq!(fixture.counts(true, &|| 101).await, [0, 1, 0]);
+}
+
+#[tokio::test]
+async fn an_image_that_retention_deletes_during_a_backup_is_not_missing() {
+    let fixture = Fixture::new();
+    fixture.record_done(100, 2);
+    let now = Cell::new(99);
+    let kept_since = || {
+        now.set(now.get() + 1);
+        now.get()
+    };
+    assert_eq!(fixture.counts(true, &kept_since).await, [0, 1, 0]);
+    assert_eq!(fixture.counts(true, &|| 100).await, [0, 0, 1]);
+}
+
+#[tokio::test]
+async fn an_uploaded_file_that_a_running_service_deletes_is_not_missing() {
+    let fixture = Fixture::new();
+    let file = UploadedFile {
+        id: FileId(Uuid::from_u128(2)),
+        account: AccountId(Uuid::from_u128(1)),
+        name: "batch.jsonl".into(),
+        bytes: 3,
+        created_at: Timestamp::from_millis(4),
+        expires_at: None,
+    };
+    let put = UPLOADED_FILES.put(&(file.account, file.id), &file);
+    commit_and_wait(&*fixture.engine, vec![put]).unwrap();
+    assert_eq!(fixture.counts(true, &|| 0).await, [0, 1, 0]);
+    assert_eq!(fixture.counts(false, &|| 0).await, [0, 0, 1]);
+    let (key, content) = (upload_key(&file), Bytes::from_static(b"{}\n"));
+    fixture.objects.put(&key, content, "").await.unwrap();
+    assert_eq!(fixture.counts(true, &|| 0).await, [1, 0, 0]);
+}
+
+/// After a restore of an older backup, a job that was live then runs again and stores another image under the same key.
+#[tokio::test]
+async fn an_image_that_was_generated_again_replaces_that_of_the_abandoned_run() {
+    let fixture = Fixture::new();
+    fixture.record_done(100, 2);
+    fixture.store_image(b"ab").await;
+    fixture.backup(false, &|| 0).await;
+    fixture.record_done(200, 3);
+    fixture.store_image(b"abc").await;
+    let backup = fixture.backup(false, &|| 0).await;
+    assert_eq!(backup.images.as_ref().unwrap().copied, 1);
+    let checked = fixture.check(&backup).await;
+    assert_eq!(checked.images, 1);
+    assert!(checked.damaged.objects.is_empty());
+    assert_eq!(checked.wrong_lengths, [""; 0]);
+}
+
+#[tokio::test]
+async fn an_image_of_another_length_than_recorded_is_reported() {
+    let fixture = Fixture::new();
+    fixture.record_done(100, 9);
+    fixture.store_image(b"ab").await;
+    let backup = fixture.backup(false, &|| 0).await;
+    let checked = fixture.check(&backup).await;
+    let fault = format!("{IMAGE} has 2 bytes in the backup, but its record says 9");
+    assert_eq!(checked.wrong_lengths, [fault]);
+}
