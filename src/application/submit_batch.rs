@@ -89,12 +89,14 @@ pub async fn estimate_batch(
         idempotency_key: None,
         ..request
     };
-    let submission = match Submission::prepare(generations, caller, request).await? {
+    let prepared = Submission::prepare(generations, caller, request).await;
+    // First, as for the real call.
+    let call = IdempotentCall::Batch;
+    idempotency::check(&generations.core, call, caller, used.as_ref()).await?;
+    let submission = match prepared? {
         ControlFlow::Continue(submission) => submission,
         ControlFlow::Break(_) => return Err(error::internal()),
     };
-    let call = IdempotentCall::Batch;
-    idempotency::check(&generations.core, call, caller, used.as_ref()).await?;
     submission.check_balance().await?;
     let account = generations.core.store.account(caller.account()).await?;
     let available = account.map(|it| it.balances.available());
