@@ -76,8 +76,8 @@ pub async fn invite(
     email: Email,
     role: Role,
 ) -> Result<NewInvitation, Error> {
-    let context = caller.change(core, account).await?;
     let guard = core.locks.people.lock().await?;
+    let context = caller.change(core, account).await?;
     if !caller.is_operator() {
         check_room(core, account).await?;
     }
