@@ -59,6 +59,25 @@ fn an_owner_invites_people_and_withdraws_unused_invitations() {
 }
 
 #[test]
+fn an_owner_does_not_learn_who_has_another_account() {
+    let server = Server::start();
+    let [own, other] = [(); 2].map(|()| server.customer("1").account);
+    let owner = server.person(&own, "ada@a.example", "owner");
+    server.person(&other, "bea@b.example", "viewer");
+    let detail = |by: &Browser| {
+        let path = format!("/accounts/{own}/people");
+        let body = json!({"email": "bea@b.example", "role": "viewer"});
+        let call = by.call(&server, "POST", &path).json(&body);
+        call.refused(409, "conflict").json()["detail"].to_string()
+    };
+    let said = detail(&owner);
+    assert!(said.contains("cannot be invited"), "{said}");
+    assert!(!said.contains("account"), "{said}");
+    let said = detail(&server.operators_browser());
+    assert!(said.contains("another account"), "{said}");
+}
+
+#[test]
 fn the_number_of_people_that_an_owner_can_invite_is_limited() {
     let server = Server::start();
     let account = server.customer("1").account;
