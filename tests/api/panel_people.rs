@@ -1,6 +1,6 @@
 //! Owners invite people to their account and revoke pending invitations.
 
-use crate::support::{Browser, Server};
+use crate::support::{Browser, OneNode, Options, Server};
 use serde_json::{Value, json};
 
 const PASSWORD: &str = "a long enough password";
@@ -75,6 +75,21 @@ fn an_owner_does_not_learn_who_has_another_account() {
     assert!(!said.contains("account"), "{said}");
     let said = detail(&server.operators_browser());
     assert!(said.contains("another account"), "{said}");
+}
+
+/// A person may make 50 changes at once.
+#[test]
+fn a_change_of_a_person_counts_once() {
+    let server = Server::with(Options::new().one_node(OneNode::Rates));
+    let account = server.customer("1").account;
+    let owner = server.person(&account, "ada@a.example", "owner");
+    for number in 0..16 {
+        let bea = invite(&server, &owner, &account, &format!("{number}@a.example"));
+        let path = person_path(&account, &bea);
+        let again = owner.call(&server, "POST", &format!("{path}/invitation"));
+        again.expect(200);
+        owner.call(&server, "DELETE", &path).expect(204);
+    }
 }
 
 #[test]
