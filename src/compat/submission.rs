@@ -1,9 +1,11 @@
 //! Submits a valid request as a job, or finds the existing job of a repeated request.
 
+use super::disconnect::{self, CancelOutcome, DetachedJob, Disconnect};
 use super::job_waiter::JobWaiter;
 use super::refusal::{Kind, Refusal};
 use super::request_identity::RequestIdentity;
 use super::state::CompatState;
+use crate::application::error;
 use crate::application::generation_request::GenerationRequest;
 use crate::application::idempotency;
 use crate::application::payer::Payer;
@@ -64,25 +66,42 @@ impl Call<'_> {
         let now = state.core.now();
         let next = || {
             let detached = state.detached_jobs.take(now, |job| job.key == identity);
-            detached.or_else(|| state.answered_calls.take(identity, attempt?, now))
+            detached.or_else(|| {
+                let job = state.answered_calls.take(identity, attempt?, now)?;
+                Some(DetachedJob {
+                    job,
+                    is_abandoned: false,
+                })
+            })
         };
-        while let Some(id) = next() {
-            let job = state.core.store.job(account, id).await?;
-            // A failed, canceled or queued job is not reused: a queued one is about to be canceled.
-            let is_usable = job.is_some_and(|job| {
-                matches!(
-                    job.state,
-                    JobState::Processing { .. } | JobState::Done { .. }
-                )
-            });
-            if is_usable {
-                let mut waiter = waiter(id);
+        while let Some(detached) = next() {
+            if self.is_usable(detached).await? {
+                let mut waiter = waiter(detached.job);
                 waiter.request = Some(identity);
                 waiter.attempt = attempt;
                 return Ok(Some(waiter));
             }
         }
         Ok(None)
+    }
+
+    /// Whether a repeated request waits for a job. It does not get a failed or canceled one. An abandoned one that is still queued may
+    /// be canceled at any moment, unless another caller waits for it: this cancels it at once.
+    async fn is_usable(&self, detached: DetachedJob) -> Result<bool, Refusal> {
+        let (state, account, job) = (self.state, self.caller.account(), detached.job);
+        match state.core.store.job(account, job).await? {
+            Some(job) if job.state == JobState::Queued && detached.is_abandoned => {}
+            job => return Ok(job.is_some_and(|job| !matches!(job.state, JobState::Failed { .. }))),
+        }
+        let outcome = tokio::select! {
+            outcome = disconnect::cancel(&state.jobs, Disconnect { account, job }) => outcome,
+            _ = state.core.fail_stop.tripped() => return Err(error::stopping().into()),
+        };
+        Ok(match outcome {
+            CancelOutcome::Continues => true,
+            CancelOutcome::AlreadyEnded(job) => matches!(job.state, JobState::Done { .. }),
+            CancelOutcome::Canceled | CancelOutcome::Unknown => false,
+        })
     }
 
     /// # Errors
