@@ -11,7 +11,7 @@ use crate::application::idempotency;
 use crate::application::payer::Payer;
 use crate::application::submit_generation::submit_and_watch;
 use actix_web::web::Data;
-use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::ids::{JobId, KeyId};
 use tintype_storage::domain::job::JobState;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::store::{AcceptedJob, IdempotentCall};
@@ -110,7 +110,12 @@ impl Call<'_> {
         let identity = request_identity(self.caller, &request);
         let (shared, account) = (self.state.clone(), self.caller.account());
         let attempt = self.attempt;
+        let refusal = RefusalOnDrop {
+            state: self.state.clone(),
+            key: (attempt == Some(0)).then_some(self.caller.key.id),
+        };
         let watch = move |accepted: AcceptedJob| {
+            refusal.forget();
             let mut waiter = JobWaiter::new(&shared, account, accepted.job, accepted.replayed);
             waiter.request = identity;
             waiter.attempt = attempt;
@@ -118,6 +123,28 @@ impl Call<'_> {
         };
         let generations = &self.state.generations;
         Ok(submit_and_watch(generations, self.caller, request, self.deadline, watch).await?)
+    }
+}
+
+/// Records the refusal of a first attempt, also if its caller has disconnected meanwhile.
+struct RefusalOnDrop {
+    state: Data<CompatState>,
+    /// `None` if nothing is to be recorded.
+    key: Option<KeyId>,
+}
+
+impl RefusalOnDrop {
+    fn forget(mut self) {
+        self.key = None;
+    }
+}
+
+impl Drop for RefusalOnDrop {
+    fn drop(&mut self) {
+        if let Some(key) = self.key {
+            let now = self.state.core.now();
+            self.state.answered_calls.refuse(key, now);
+        }
     }
 }
 
