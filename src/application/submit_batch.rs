@@ -13,6 +13,7 @@ use super::input_ingestion::Objects;
 use super::load_shedding;
 use super::payer::Payer;
 use super::services::GenerationService;
+use crate::inputs::Reservation;
 use crate::request_text;
 use futures_util::future::join_all;
 use serde_json::json;
@@ -120,6 +121,8 @@ struct Submission {
     file: Option<FileBatchTerms>,
     /// Whether some texts are too large for their records.
     needs_objects: bool,
+    /// Held until the batch is decided.
+    _memory: Option<Reservation>,
 }
 
 impl Submission {
@@ -167,6 +170,7 @@ impl Submission {
             callback,
             file: request.file,
             needs_objects,
+            _memory: request.memory,
         }))
     }
 

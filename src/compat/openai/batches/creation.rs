@@ -112,6 +112,7 @@ impl Call {
                     callback_url: None,
                     idempotency_key: self.key,
                     file: Some(self.batch_body.terms),
+                    memory: None,
                 };
                 Ok(file_batches::submit(&state.generations, caller, batch).await?)
             }
