@@ -71,7 +71,13 @@ impl BatchInputs {
 
 fn unreadable(error: RequestTextError) -> GenerateError {
     tracing::error!(%error, "the URLs of input images could not be read");
-    GenerateError::Storage("the URLs of the input images could not be read; try again".into())
+    let is_permanent = error.is_gone() || matches!(error, RequestTextError::Damaged(_));
+    match is_permanent {
+        true => GenerateError::Broken("the URLs of the input images are no longer stored".into()),
+        false => GenerateError::Storage(
+            "the URLs of the input images could not be read; try again".into(),
+        ),
+    }
 }
 
 /// The faults as text, as in the refusal of a single request.

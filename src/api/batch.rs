@@ -58,6 +58,7 @@ pub fn parse(body: &[u8], form: Form, bounds: Bounds<'_>) -> ParsedBatch {
         callback_url,
         idempotency_key: None,
         file: None,
+        memory: None,
     });
     ParsedBatch { models, request }
 }

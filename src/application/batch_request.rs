@@ -1,6 +1,7 @@
 //! A parsed and validated batch.
 
 use super::generation_request::{GenerationRequest, Parts, canonical_metadata};
+use crate::inputs::Reservation;
 use rust_decimal::Decimal;
 use tintype_storage::domain::amount::{Amount, AmountError};
 use tintype_storage::domain::catalog::Offer;
@@ -21,6 +22,8 @@ pub struct BatchRequest {
     pub idempotency_key: Option<String>,
     /// Set if the batch was submitted as a file.
     pub file: Option<FileBatchTerms>,
+    /// The reservation of the memory that the requests occupy.
+    pub memory: Option<Reservation>,
 }
 
 pub struct BatchEntry {

@@ -33,9 +33,9 @@ pub async fn add(
 ) -> Result<(), Error> {
     let core = &jobs.core;
     jobs::find(core, account, id).await?;
-    caller.change(core, account).await?;
     // Retention takes the same lock, so it cannot remove the job or its image meanwhile.
     let guard = core.locks.favourites.lock().await?;
+    caller.change(core, account).await?;
     let job = jobs::find(core, account, id).await?;
     if core.store.is_favourite(account, job.id).await? {
         return Ok(());
@@ -68,8 +68,8 @@ pub async fn remove(
     id: &str,
 ) -> Result<(), Error> {
     let job = jobs::find(core, account, id).await?;
-    caller.change(core, account).await?;
     let guard = core.locks.favourites.lock().await?;
+    caller.change(core, account).await?;
     let writes = core.store.remove_favourite(account, job.id);
     Ok(core.commit(Change::under_lock(guard, writes)).await?)
 }

@@ -76,20 +76,20 @@ pub async fn invite(
     email: Email,
     role: Role,
 ) -> Result<NewInvitation, Error> {
-    let context = caller.change(core, account).await?;
     let guard = core.locks.people.lock().await?;
+    let context = caller.change(core, account).await?;
     if !caller.is_operator() {
         check_room(core, account).await?;
     }
     if let Some(other) = core.store.person_by_email(&email).await? {
-        return Err(Error::conflict(match other.account == account {
-            true => {
-                "this account already has a person with this email address; send them a new link instead"
-            }
-            false => {
-                "a person of another account has this email address, and an address belongs to one account; invite another address, \
-                 such as ada+studio@example.com, or remove the person there first"
-            }
+        return Err(Error::conflict(if other.account == account {
+            "this account already has a person with this email address; send them a new link instead"
+        } else if caller.is_operator() {
+            "a person of another account has this email address, and an address belongs to one account; invite another address, \
+             such as ada+studio@example.com, or remove the person there first"
+        } else {
+            // People of an account must not learn who the people of other accounts are.
+            "this email address cannot be invited; ask the operator"
         }));
     }
     let now = core.now();

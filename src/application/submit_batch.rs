@@ -13,6 +13,7 @@ use super::input_ingestion::Objects;
 use super::load_shedding;
 use super::payer::Payer;
 use super::services::GenerationService;
+use crate::inputs::Reservation;
 use crate::request_text;
 use futures_util::future::join_all;
 use serde_json::json;
@@ -89,12 +90,14 @@ pub async fn estimate_batch(
         idempotency_key: None,
         ..request
     };
-    let submission = match Submission::prepare(generations, caller, request).await? {
+    let prepared = Submission::prepare(generations, caller, request).await;
+    // First, as for the real call.
+    let call = IdempotentCall::Batch;
+    idempotency::check(&generations.core, call, caller, used.as_ref()).await?;
+    let submission = match prepared? {
         ControlFlow::Continue(submission) => submission,
         ControlFlow::Break(_) => return Err(error::internal()),
     };
-    let call = IdempotentCall::Batch;
-    idempotency::check(&generations.core, call, caller, used.as_ref()).await?;
     submission.check_balance().await?;
     let account = generations.core.store.account(caller.account()).await?;
     let available = account.map(|it| it.balances.available());
@@ -118,6 +121,8 @@ struct Submission {
     file: Option<FileBatchTerms>,
     /// Whether some texts are too large for their records.
     needs_objects: bool,
+    /// Held until the batch is decided.
+    _memory: Option<Reservation>,
 }
 
 impl Submission {
@@ -165,6 +170,7 @@ impl Submission {
             callback,
             file: request.file,
             needs_objects,
+            _memory: request.memory,
         }))
     }
 

@@ -129,12 +129,14 @@ pub async fn estimate_generation(
         idempotency_key: None,
         ..request
     };
-    let mut submission = match Submission::prepare(generations, caller, request).await? {
+    let prepared = Submission::prepare(generations, caller, request).await;
+    // First, as for the real call.
+    let call = IdempotentCall::Generation;
+    idempotency::check(&generations.core, call, caller, used.as_ref()).await?;
+    let mut submission = match prepared? {
         ControlFlow::Continue(submission) => submission,
         ControlFlow::Break(_) => return Err(error::internal()),
     };
-    let call = IdempotentCall::Generation;
-    idempotency::check(&generations.core, call, caller, used.as_ref()).await?;
     submission.check_costs().await?;
     let _waits = submission.watch(None);
     detached(submission.estimate()).await

@@ -129,14 +129,16 @@ pub async fn register(
     new: NewWebhook,
 ) -> Result<Webhook, Error> {
     let core = &webhooks.core;
-    let context = caller.change(core, account).await?;
     let NewWebhook {
         target,
         encoding,
         active,
     } = new;
+    // Before the DNS lookup, which only those who may register a webhook cause.
+    caller.change(core, account).await?;
     target.check(webhooks).await?;
     let guard = core.locks.operator.lock().await?;
+    let context = caller.change(core, account).await?;
     check_available(core, account, None, &target.text).await?;
     let now = core.now();
     let id = WebhookId(core.new_id(now));

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tintype_storage::domain::ids::KeyId;
 use tintype_storage::domain::time::Timestamp;
 
-/// Beyond this number the oldest calls are dropped.
+/// Beyond this number old calls are dropped.
 const MAX_CALLS: usize = 10_000;
 
 /// `T` is the id of what a call created.

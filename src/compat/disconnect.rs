@@ -1,9 +1,12 @@
 //! Cancels jobs whose callers have disconnected, if they have not started and no other caller waits for them.
 
+use super::expiring_queue::ExpiringQueue;
+use super::request_identity::RequestIdentity;
 use crate::application::services::JobService;
 use actix_web::web::Data;
 use futures_util::StreamExt as _;
 use futures_util::stream;
+use std::sync::Arc;
 use tintype_actors::ports::JobObjects as _;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Job, TransitionError};
@@ -17,6 +20,16 @@ const MAX_CONCURRENT_CANCELLATIONS: usize = 256;
 pub struct Disconnect {
     pub account: AccountId,
     pub job: JobId,
+}
+
+/// Jobs whose callers have disconnected, or were answered before the job ended.
+pub type DetachedJobs = ExpiringQueue<RequestIdentity, DetachedJob>;
+
+#[derive(Clone, Copy, Debug)]
+pub struct DetachedJob {
+    pub job: JobId,
+    /// Its caller disconnected before it ended, so that it is canceled if it has not started.
+    pub is_abandoned: bool,
 }
 
 /// Reports a disconnect when the future of a caller is dropped. That may be outside of a runtime, so the report neither awaits nor
@@ -48,7 +61,12 @@ pub enum CancelOutcome {
     Unknown,
 }
 
-pub async fn run(jobs: Data<JobService>, receiver: DisconnectReceiver) {
+/// Cancels the jobs of the callers that the receiver reports. A repeated request no longer finds a canceled one.
+pub async fn run(
+    jobs: Data<JobService>,
+    detached_jobs: Arc<DetachedJobs>,
+    receiver: DisconnectReceiver,
+) {
     let all = stream::unfold(receiver, |mut receiver| async move {
         receiver
             .recv()
@@ -56,7 +74,9 @@ pub async fn run(jobs: Data<JobService>, receiver: DisconnectReceiver) {
             .map(|disconnected| (disconnected, receiver))
     });
     all.for_each_concurrent(MAX_CONCURRENT_CANCELLATIONS, async |disconnected| {
-        cancel(&jobs, disconnected).await;
+        if let CancelOutcome::Canceled = cancel(&jobs, disconnected).await {
+            detached_jobs.take(jobs.core.now(), |entry| entry.value.job == disconnected.job);
+        }
     })
     .await;
 }

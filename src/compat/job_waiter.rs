@@ -1,7 +1,7 @@
 //! A caller that waits for a job until it ends, the deadline passes or the server stops, and then reads its image.
 
 use super::base64_body::StoredImage;
-use super::disconnect::{self, CancelOutcome, Disconnect};
+use super::disconnect::{self, CancelOutcome, DetachedJob, Disconnect};
 use super::refusal::{Kind, Refusal};
 use super::request_identity::RequestIdentity;
 use crate::application::error;
@@ -215,8 +215,12 @@ impl Drop for JobWaiter {
             return;
         }
         if let Some(request) = self.request {
+            let detached = DetachedJob {
+                job: self.job,
+                is_abandoned: self.on_drop == OnDrop::Cancel,
+            };
             let detached_jobs = &self.state.detached_jobs;
-            detached_jobs.push(request, self.job, self.state.core.now());
+            detached_jobs.push(request, detached, self.state.core.now());
         }
         if self.on_drop == OnDrop::Cancel {
             self.state.disconnects.send(Disconnect {

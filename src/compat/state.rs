@@ -2,6 +2,7 @@
 
 use super::DisconnectSender;
 use super::answered_calls::AnsweredCalls;
+use super::disconnect::DetachedJobs;
 use super::expiring_queue::ExpiringQueue;
 use super::refused_calls::RefusedCalls;
 use super::request_identity::RequestIdentity;
@@ -20,7 +21,7 @@ use tokio::sync::Semaphore;
 
 /// How long a repeated request gets the image of an earlier one.
 const IMAGE_RETENTION: Duration = Duration::from_secs(120);
-/// Beyond this number the oldest detached jobs are dropped.
+/// Beyond this number old detached jobs are dropped.
 const MAX_DETACHED_JOBS: usize = 10_000;
 
 pub struct CompatState {
@@ -32,7 +33,7 @@ pub struct CompatState {
     pub disconnects: DisconnectSender,
     /// Jobs that continue after their callers have disconnected. An identical request gets the image of the job instead of paying for a
     /// second one. SDKs retry: one after a lost connection, others after a 504 if configured.
-    pub detached_jobs: ExpiringQueue<RequestIdentity, JobId>,
+    pub detached_jobs: Arc<DetachedJobs>,
     pub answered_calls: AnsweredCalls<JobId>,
     pub answered_uploads: AnsweredCalls<FileId>,
     pub refused_batches: RefusedCalls<(KeyId, FileBatchTerms)>,
@@ -56,7 +57,7 @@ impl CompatState {
             jobs: jobs.clone(),
             generations: generations.clone(),
             disconnects,
-            detached_jobs: ExpiringQueue::new(IMAGE_RETENTION, MAX_DETACHED_JOBS),
+            detached_jobs: Arc::new(ExpiringQueue::new(IMAGE_RETENTION, MAX_DETACHED_JOBS)),
             answered_calls: AnsweredCalls::new(IMAGE_RETENTION),
             answered_uploads: AnsweredCalls::new(RETRY_WINDOW),
             refused_batches: RefusedCalls::new(RETRY_WINDOW),

@@ -1,15 +1,17 @@
 //! Submits a valid request as a job, or finds the existing job of a repeated request.
 
+use super::disconnect::{self, CancelOutcome, DetachedJob, Disconnect};
 use super::job_waiter::JobWaiter;
 use super::refusal::{Kind, Refusal};
 use super::request_identity::RequestIdentity;
 use super::state::CompatState;
+use crate::application::error;
 use crate::application::generation_request::GenerationRequest;
 use crate::application::idempotency;
 use crate::application::payer::Payer;
 use crate::application::submit_generation::submit_and_watch;
 use actix_web::web::Data;
-use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::ids::{JobId, KeyId};
 use tintype_storage::domain::job::JobState;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::store::{AcceptedJob, IdempotentCall};
@@ -64,19 +66,17 @@ impl Call<'_> {
         let now = state.core.now();
         let next = || {
             let detached = state.detached_jobs.take(now, |job| job.key == identity);
-            detached.or_else(|| state.answered_calls.take(identity, attempt?, now))
+            detached.or_else(|| {
+                let job = state.answered_calls.take(identity, attempt?, now)?;
+                Some(DetachedJob {
+                    job,
+                    is_abandoned: false,
+                })
+            })
         };
-        while let Some(id) = next() {
-            let job = state.core.store.job(account, id).await?;
-            // A failed, canceled or queued job is not reused: a queued one is about to be canceled.
-            let is_usable = job.is_some_and(|job| {
-                matches!(
-                    job.state,
-                    JobState::Processing { .. } | JobState::Done { .. }
-                )
-            });
-            if is_usable {
-                let mut waiter = waiter(id);
+        while let Some(detached) = next() {
+            if self.is_usable(detached).await? {
+                let mut waiter = waiter(detached.job);
                 waiter.request = Some(identity);
                 waiter.attempt = attempt;
                 return Ok(Some(waiter));
@@ -85,13 +85,37 @@ impl Call<'_> {
         Ok(None)
     }
 
+    /// Whether a repeated request waits for a job. It does not get a failed or canceled one. An abandoned one that is still queued may
+    /// be canceled at any moment, unless another caller waits for it: this cancels it at once.
+    async fn is_usable(&self, detached: DetachedJob) -> Result<bool, Refusal> {
+        let (state, account, job) = (self.state, self.caller.account(), detached.job);
+        match state.core.store.job(account, job).await? {
+            Some(job) if job.state == JobState::Queued && detached.is_abandoned => {}
+            job => return Ok(job.is_some_and(|job| !matches!(job.state, JobState::Failed { .. }))),
+        }
+        let outcome = tokio::select! {
+            outcome = disconnect::cancel(&state.jobs, Disconnect { account, job }) => outcome,
+            _ = state.core.fail_stop.tripped() => return Err(error::stopping().into()),
+        };
+        Ok(match outcome {
+            CancelOutcome::Continues => true,
+            CancelOutcome::AlreadyEnded(job) => matches!(job.state, JobState::Done { .. }),
+            CancelOutcome::Canceled | CancelOutcome::Unknown => false,
+        })
+    }
+
     /// # Errors
     /// The request is refused, or an input image is not available.
     pub async fn submit_new(&self, request: GenerationRequest) -> Result<JobWaiter, Refusal> {
         let identity = request_identity(self.caller, &request);
         let (shared, account) = (self.state.clone(), self.caller.account());
         let attempt = self.attempt;
+        let refusal = RefusalOnDrop {
+            state: self.state.clone(),
+            key: (attempt == Some(0)).then_some(self.caller.key.id),
+        };
         let watch = move |accepted: AcceptedJob| {
+            refusal.forget();
             let mut waiter = JobWaiter::new(&shared, account, accepted.job, accepted.replayed);
             waiter.request = identity;
             waiter.attempt = attempt;
@@ -99,6 +123,28 @@ impl Call<'_> {
         };
         let generations = &self.state.generations;
         Ok(submit_and_watch(generations, self.caller, request, self.deadline, watch).await?)
+    }
+}
+
+/// Records the refusal of a first attempt, also if its caller has disconnected meanwhile.
+struct RefusalOnDrop {
+    state: Data<CompatState>,
+    /// `None` if nothing is to be recorded.
+    key: Option<KeyId>,
+}
+
+impl RefusalOnDrop {
+    fn forget(mut self) {
+        self.key = None;
+    }
+}
+
+impl Drop for RefusalOnDrop {
+    fn drop(&mut self) {
+        if let Some(key) = self.key {
+            let now = self.state.core.now();
+            self.state.answered_calls.refuse(key, now);
+        }
     }
 }
 

@@ -40,8 +40,7 @@ pub async fn create(
     };
     let account = caller.account();
     let body = batch_call::receive(&request, payload, &generations, account, 0).await?;
-    let parsed =
-        batch_call::parse(&generations, account, body.bytes.clone(), move |_| Ok(form)).await?;
+    let parsed = batch_call::parse(&generations, account, body, move |_| Ok(form)).await?;
     batch_call::submit(&jobs, &generations, caller, &request, parsed).await
 }
 

@@ -31,7 +31,7 @@ pub async fn list(
 
 /// `GET /accounts/{account_id}/people/{person_id}`
 pub async fn show(
-    OfPerson(person): OfPerson,
+    OfPerson { person, .. }: OfPerson,
     core: Data<Core>,
     settings: Data<Settings>,
 ) -> HttpResult {
@@ -56,8 +56,7 @@ pub async fn invite(
 /// `POST /accounts/{account_id}/people/{person_id}/invitation`: issues a new link with which a person chooses a password. `revoke` also
 /// invalidates their password and sessions at once.
 pub async fn invite_again(
-    of: OfAccount,
-    OfPerson(person): OfPerson,
+    OfPerson { caller, person }: OfPerson,
     request: HttpRequest,
     payload: Payload,
     core: Data<Core>,
@@ -67,7 +66,7 @@ pub async fn invite_again(
     let again: InviteAgain = read_optional(body.as_deref())?;
     let (account, id) = (person.account, person.id);
     let revoke = again.revoke.unwrap_or(false);
-    let invited = people::invite_again(&core, &of.caller, account, id, revoke).await?;
+    let invited = people::invite_again(&core, &caller, account, id, revoke).await?;
     let view = responses::person(&core, &settings, &invited.person, Some(&invited.token));
     Ok(HttpResponse::Ok().json(view))
 }
@@ -76,7 +75,7 @@ pub async fn invite_again(
 pub async fn change(
     OfOperator {
         caller,
-        named: OfPerson(person),
+        named: OfPerson { person, .. },
     }: OfOperator<OfPerson>,
     request: HttpRequest,
     payload: Payload,
@@ -91,8 +90,8 @@ pub async fn change(
 }
 
 /// `DELETE /accounts/{account_id}/people/{person_id}`: also ends their sessions at once.
-pub async fn remove(of: OfAccount, OfPerson(person): OfPerson, core: Data<Core>) -> HttpResult {
-    people::remove(&core, &of.caller, person.account, person.id).await?;
+pub async fn remove(OfPerson { caller, person }: OfPerson, core: Data<Core>) -> HttpResult {
+    people::remove(&core, &caller, person.account, person.id).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -100,7 +99,7 @@ pub async fn remove(of: OfAccount, OfPerson(person): OfPerson, core: Data<Core>)
 pub async fn sign_out(
     OfOperator {
         caller,
-        named: OfPerson(person),
+        named: OfPerson { person, .. },
     }: OfOperator<OfPerson>,
     core: Data<Core>,
 ) -> HttpResult {

@@ -13,7 +13,7 @@ use crate::application::submit_batch;
 use crate::objects::FAULT_TARGET;
 use crate::request_text::{self, RequestTextError};
 use crate::web::access::{OfAccount, path_segment};
-use crate::web::batch_call::{self, MAX_BODY_BYTES};
+use crate::web::batch_call::{self, MAX_BODY_BYTES, ReservedBody};
 use crate::web::batch_lines;
 use crate::web::paging::{self, Listing};
 use crate::web::problem::{FieldFault, HttpResult, Problem};
@@ -111,19 +111,24 @@ pub async fn create(
         };
         let account = of.account.id;
         let file = batch_call::receive(&request, payload, &generations, account, extra).await?;
+        let length = file.bytes.len();
         if !is_table {
             let form = |bytes: &[u8]| {
                 let form = batch_form::detect(bytes);
                 form.map_err(|fault| Error::field("body", fault.to_string()))
             };
-            let parsed = batch_call::parse(&generations, account, file.bytes.clone(), form).await?;
+            let parsed = batch_call::parse(&generations, account, file, form).await?;
             return batch_call::submit(&jobs, &generations, &payer, &request, parsed).await;
         }
-        let table = file.bytes.clone();
-        let read = move || batch_table::lines(&table, MAX_BODY_BYTES).map_err(table_error);
-        let Lines { text, line_numbers } = batch_call::off_thread(file.bytes.len(), read).await?;
+        let read = move || {
+            let lines = batch_table::lines(&file.bytes, MAX_BODY_BYTES).map_err(table_error)?;
+            Ok((lines, file.memory))
+        };
+        let (Lines { text, line_numbers }, memory) = batch_call::off_thread(length, read).await?;
+        let bytes = text.into();
+        let body = ReservedBody { bytes, memory };
         let form = move |_: &[u8]| Ok(Form::Table(line_numbers));
-        let parsed = batch_call::parse(&generations, account, text.into(), form).await?;
+        let parsed = batch_call::parse(&generations, account, body, form).await?;
         batch_call::submit(&jobs, &generations, &payer, &request, parsed).await
     };
     submitted

@@ -19,6 +19,7 @@ use actix_multipart::{Field, Multipart};
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
+use std::time::Duration;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::request::MAX_INPUTS;
 use tintype_storage::domain::tier::{Mode, Tier};
@@ -53,14 +54,13 @@ pub async fn create(
     let tier: Tier = path_segment(&request, "tier")
         .parse()
         .map_err(|_| unknown())?;
-    let time = generations.settings.config.server.body_timeout();
-    let timed_out = |_| Problem::new(Code::RequestTimeout, "the form did not arrive in time");
-    let (body, images) = timeout(
-        time,
-        receive(&request, payload, &generations, of.account.id),
-    )
-    .await
-    .map_err(timed_out)??;
+    let config = &generations.settings.config;
+    let timeouts = FormTimeouts {
+        pause: config.server.body_timeout(),
+        whole: config.compat.timeout(),
+    };
+    let form = receive(&request, payload, &generations, of.account.id, timeouts);
+    let (body, images) = timeouts.read(form).await?;
     let with_inputs = !images.is_empty() || has_input_urls(&body);
     let endpoint = Endpoint {
         tier,
@@ -88,6 +88,41 @@ pub async fn create(
     Ok(accepted_response(&generations.settings, job))
 }
 
+/// Timeouts of reading a form: many images may take long, but not one part of them.
+#[derive(Clone, Copy)]
+struct FormTimeouts {
+    /// Between two parts of the data.
+    pause: Duration,
+    whole: Duration,
+}
+
+impl FormTimeouts {
+    /// Waits for the next data.
+    async fn next<T>(self, next: impl Future<Output = T>) -> Result<T, Problem> {
+        let stalled = |_| {
+            let seconds = self.pause.as_secs();
+            timed_out(format!(
+                "the form is incomplete: no data for {seconds} s ([server] body_timeout_seconds)"
+            ))
+        };
+        timeout(self.pause, next).await.map_err(stalled)
+    }
+
+    async fn read<T>(self, form: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
+        let too_slow = |_| {
+            let seconds = self.whole.as_secs();
+            timed_out(format!(
+                "the form did not arrive within {seconds} s ([compat] timeout_seconds); send fewer or smaller images"
+            ))
+        };
+        timeout(self.whole, form).await.map_err(too_slow)?
+    }
+}
+
+fn timed_out(detail: String) -> Problem {
+    Problem::new(Code::RequestTimeout, detail)
+}
+
 fn has_input_urls(body: &[u8]) -> bool {
     serde_json::from_slice::<Value>(body).is_ok_and(|it| it.get("input_images_urls").is_some())
 }
@@ -97,6 +132,7 @@ async fn receive(
     payload: web::Payload,
     generations: &GenerationService,
     account: AccountId,
+    timeouts: FormTimeouts,
 ) -> Result<(Vec<u8>, Vec<StoredUpload>), Problem> {
     let limits = generations.input_limits(account);
     let malformed = |error| Problem::field("body", format!("is not a valid form: {error}"));
@@ -104,17 +140,18 @@ async fn receive(
     let mut bytes_left = generations.settings.config.inputs.max_total_bytes;
     let (mut body, mut images) = (None, Vec::new());
     let mut fields = Multipart::new(request.headers(), payload);
-    while let Some(field) = fields.next().await {
+    while let Some(field) = timeouts.next(fields.next()).await? {
         let field = field.map_err(malformed)?;
         match field.name().unwrap_or_default() {
             "request" => {
-                body = Some(text(field, generations.settings.config.server.max_body_bytes).await?)
+                let max = generations.settings.config.server.max_body_bytes;
+                body = Some(text(field, max, timeouts).await?);
             }
             "image" if images.len() < MAX_INPUTS => {
                 let stem = inputs::upload_stem(&prefix, images.len());
                 let name = format!("image[{}]", images.len());
                 let upload = StagedUpload::begin(generations.objects.store(), stem, &limits);
-                images.push(image(field, upload, &name, &mut bytes_left).await?);
+                images.push(image(field, upload, &name, &mut bytes_left, timeouts).await?);
             }
             "image" => {
                 let message = format!("at most {MAX_INPUTS} are allowed");
@@ -137,9 +174,9 @@ fn incomplete_body(error: impl std::fmt::Display) -> Problem {
     Problem::field("body", format!("is incomplete: {error}"))
 }
 
-async fn text(mut field: Field, max: usize) -> Result<Vec<u8>, Problem> {
+async fn text(mut field: Field, max: usize, timeouts: FormTimeouts) -> Result<Vec<u8>, Problem> {
     let mut text = Vec::new();
-    while let Some(chunk) = field.next().await {
+    while let Some(chunk) = timeouts.next(field.next()).await? {
         let chunk = chunk.map_err(incomplete_body)?;
         if text.len() + chunk.len() > max {
             let detail = format!("the request may have at most {max} bytes");
@@ -156,6 +193,7 @@ async fn image(
     mut upload: StagedUpload,
     name: &str,
     bytes_left: &mut u64,
+    timeouts: FormTimeouts,
 ) -> Result<StoredUpload, Problem> {
     let refused = |fault: UploadFault| match fault {
         UploadFault::Image(message) => Problem::field(name, message),
@@ -166,7 +204,7 @@ async fn image(
             Problem::new(Code::StorageUnavailable, detail)
         }
     };
-    while let Some(chunk) = field.next().await {
+    while let Some(chunk) = timeouts.next(field.next()).await? {
         let chunk = chunk.map_err(incomplete_body)?;
         let left = bytes_left.checked_sub(chunk.len() as u64);
         *bytes_left =
@@ -174,4 +212,40 @@ async fn image(
         upload = upload.push(chunk).await.map_err(refused)?;
     }
     upload.finish().await.map_err(refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::pending;
+    use tokio::time::sleep;
+
+    const TIMEOUTS: FormTimeouts = FormTimeouts {
+        pause: Duration::from_secs(30),
+        whole: Duration::from_secs(280),
+    };
+
+    async fn receive(pauses: u32) -> Result<(), Problem> {
+        let form = async {
+            for _ in 0..pauses {
+                TIMEOUTS.next(sleep(Duration::from_secs(20))).await?;
+            }
+            Ok(())
+        };
+        TIMEOUTS.read(form).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_form_may_take_longer_than_a_pause_but_has_a_deadline() {
+        assert!(receive(10).await.is_ok());
+        let slow = receive(100).await.expect_err("too slow").to_string();
+        assert!(
+            slow.contains("within 280 s ([compat] timeout_seconds)"),
+            "{slow}"
+        );
+        let stalled = TIMEOUTS.read(TIMEOUTS.next(pending::<()>())).await;
+        let stalled = stalled.expect_err("stalled").to_string();
+        let expected = "no data for 30 s ([server] body_timeout_seconds)";
+        assert!(stalled.contains(expected), "{stalled}");
+    }
 }

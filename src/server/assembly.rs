@@ -242,7 +242,12 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     });
     let (disconnects, disconnected) = DisconnectSender::new();
     let compat = CompatState::new(&accounts, &jobs, &generations, disconnects);
-    spawn(compat::cancel_disconnected(jobs.clone(), disconnected));
+    let detached_jobs = Arc::clone(&compat.detached_jobs);
+    spawn(compat::cancel_disconnected(
+        jobs.clone(),
+        detached_jobs,
+        disconnected,
+    ));
     let instance = Instance {
         core: Data::from(core),
         settings: Data::from(settings),

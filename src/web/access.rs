@@ -66,7 +66,10 @@ pub struct OfDelivery {
     pub delivery: Delivery,
 }
 
-pub struct OfPerson(pub Person);
+pub struct OfPerson {
+    pub caller: Caller,
+    pub person: Person,
+}
 
 pub fn is_change(method: &Method) -> bool {
     !matches!(*method, Method::GET | Method::HEAD)
@@ -145,7 +148,7 @@ async fn of_person(request: HttpRequest) -> Result<OfPerson, Problem> {
     let OfAccount { caller, account } = of_account(request.clone()).await?;
     let id = id(&request, "person_id").ok_or_else(people::no_person)?;
     let person = people::find(service::<Core>(&request)?, &caller, account.id, id).await?;
-    Ok(OfPerson(person))
+    Ok(OfPerson { caller, person })
 }
 
 impl_from_request!(

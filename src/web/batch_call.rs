@@ -24,10 +24,11 @@ const MEMORY_FACTOR: u64 = 3;
 /// Bodies up to this size are parsed on the worker thread.
 const MAX_INLINE_BYTES: usize = 64 << 10;
 
-/// A body, with the memory reserved for it and its requests.
+/// A body, with the memory reserved for it and its requests. Work on another thread takes the whole, because it goes on after the
+/// caller disconnects.
 pub struct ReservedBody {
     pub bytes: Bytes,
-    _memory: Reservation,
+    pub memory: Reservation,
 }
 
 /// Reserves memory for the body and for `extra` bytes, then reads it.
@@ -50,7 +51,7 @@ pub async fn receive(
     let bytes = body::read_within(MAX_BODY_BYTES, request, payload, &generations.settings).await?;
     Ok(ReservedBody {
         bytes,
-        _memory: reserved,
+        memory: reserved,
     })
 }
 
@@ -61,21 +62,27 @@ pub async fn receive(
 pub async fn parse(
     generations: &web::Data<GenerationService>,
     account: AccountId,
-    body: Bytes,
+    body: ReservedBody,
     form: impl FnOnce(&[u8]) -> Result<Form, Error> + Send + 'static,
 ) -> Result<ParsedBatch, Error> {
+    let length = body.bytes.len();
+    let permit = generations.limits.batches.acquire(account).await;
     let shared = generations.clone();
-    let length = body.len();
     let parse = move || {
+        let _permit = permit;
+        let ReservedBody { bytes, memory } = body;
         let bounds = Bounds {
             catalog: &shared.settings.catalog,
             max_prompt_chars: shared.settings.config.jobs.max_prompt_chars,
             max_requests: shared.settings.config.batches.max_requests,
             max_request_bytes: shared.settings.config.server.max_body_bytes,
         };
-        Ok(batch::parse(&body, form(&body)?, bounds))
+        let mut parsed = batch::parse(&bytes, form(&bytes)?, bounds);
+        if let Ok(batch) = &mut parsed.request {
+            batch.memory = Some(memory);
+        }
+        Ok(parsed)
     };
-    let _permit = generations.limits.batches.acquire(account).await;
     off_thread(length, parse).await
 }
 

@@ -2,7 +2,10 @@
 //! operator changes the terms, then the call sends its body: the server never accepts it on the old terms.
 
 use crate::support::http::Request;
-use crate::support::{Browser, Customer, Server, Wire, fox, sample_images, until};
+use crate::support::{
+    Browser, Customer, OneNode, Options, Server, Wire, fox, sample_images, until,
+};
+use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -332,7 +335,7 @@ fn a_generation_of_the_panel_is_checked_when_it_is_accepted() {
     }
 }
 
-/// An operator's change of the access of the only person of an account.
+/// An operator's change of the access of a person.
 #[derive(Clone, Copy, Debug)]
 enum AccessChange {
     Removed,
@@ -341,10 +344,11 @@ enum AccessChange {
 }
 
 impl AccessChange {
-    fn make(self, server: &Server, account: &str) {
+    /// Changes the access of the person at this position.
+    fn make(self, server: &Server, account: &str, position: usize) {
         let path = format!("/accounts/{account}/people");
         let people = server.admin("GET", &path).expect(200).json();
-        let person = people["data"][0]["person_id"].as_str().unwrap();
+        let person = people["data"][position]["person_id"].as_str().unwrap();
         let path = format!("{path}/{person}");
         let _answer = match self {
             Self::Removed => server.admin("DELETE", &path).expect(204),
@@ -390,10 +394,57 @@ fn a_change_by_a_person_is_checked_when_it_is_made() {
         let call = call.json(&json!({"name": "for later"}));
         let refused = send_in_two_parts(&server, &call, call.wire().len() - 1, || {
             until("the head is authenticated", || last_seen(&server) > before);
-            change.make(&server, &account);
+            change.make(&server, &account, 0);
         });
         assert_eq!(refused, (403, "forbidden"), "{change:?}");
         assert_eq!(keys(), 1, "{change:?}");
+    }
+}
+
+/// The access is withdrawn while the change waits for earlier ones.
+#[test]
+fn a_change_by_a_person_is_checked_after_the_changes_before_it() {
+    let server = Server::with(Options::new().one_node(OneNode::Alone).allow_loopback());
+    let customer = server.customer("1.00");
+    let job = server.create(&customer);
+    server.job_once(&customer, &job, "done");
+    let favourite = format!("/jobs/{job}/favourite");
+    let locks = &server.inside().locks;
+    let none = json!({});
+    let webhook = json!({"url": "http://127.0.0.1:9/"});
+    let person = json!({"email": "friend@a.example", "role": "owner"});
+    let account = &customer.account;
+    let changes = [
+        (&locks.operator, "POST", "/webhooks", &webhook),
+        (&locks.favourites, "PUT", favourite.as_str(), &none),
+        (&locks.favourites, "DELETE", favourite.as_str(), &none),
+        (&locks.people, "POST", "/people", &person),
+    ];
+    for (number, (lock, method, path, body)) in changes.into_iter().enumerate() {
+        let owner = server.person(account, &format!("{number}@a.example"), "owner");
+        let take = || lock.lock().now_or_never().expect("the lock is free");
+        // A call without a body begins at once. Recording the use of a session takes the lock of people.
+        let mut turn = (method != "POST").then(take);
+        let before = last_seen(&server);
+        server.clock.advance(Duration::from_secs(3_600));
+        let call = owner.call(&server, method, &format!("/accounts/{account}{path}"));
+        let bytes = call.json(body).wire();
+        let (last, rest) = bytes.split_last().expect("a call");
+        let mut wire = Wire::open(server.address);
+        wire.send(rest);
+        until("the head is authenticated", || last_seen(&server) > before);
+        let turn = turn.take().unwrap_or_else(take);
+        wire.send(&[*last]);
+        match path {
+            "/people" => {
+                let change = server.admin("PATCH", &format!("/accounts/{account}"));
+                change.json(&json!({"active": false})).expect(200);
+            }
+            _ => AccessChange::OnlyViews.make(&server, account, number),
+        }
+        drop(turn);
+        let answer = wire.answer_to(method).expect("an answer");
+        assert_eq!(answer.status, 403, "{method} {path}");
     }
 }
 
@@ -409,7 +460,9 @@ fn a_generation_by_a_person_is_checked_when_it_is_accepted() {
         // The first image creates the account's panel key.
         let (status, _) = playground(&server, &owner, &account, || {});
         assert_eq!(status, 202);
-        let refused = playground(&server, &owner, &account, || change.make(&server, &account));
+        let refused = playground(&server, &owner, &account, || {
+            change.make(&server, &account, 0)
+        });
         assert_eq!(refused, (403, "forbidden"), "{change:?}");
         let path = format!("/jobs?account_id={account}");
         let jobs = server.admin("GET", &path).expect(200).json();

@@ -151,6 +151,11 @@ fn idempotency_keys_are_neither_used_up_nor_replayed() {
     batch("?dry_run=true", &[entry()]).expect(200);
     let other = batch("?dry_run=true", &[entry(), entry()]);
     other.refused(422, "idempotency_key_reused");
+    // A used key is found before a pause.
+    server.pause(&["project"]);
+    for call in [dry, batch("", &[entry(), entry()]), other] {
+        call.refused(422, "idempotency_key_reused");
+    }
 }
 
 #[test]

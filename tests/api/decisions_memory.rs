@@ -1,6 +1,7 @@
 //! Decisions 11: the memory of input images is bounded over all calls, shared fairly between accounts, and freed when a caller
 //! disconnects; calls that fetch have a rate.
 
+use crate::support::batches::{batch_of, entry_with};
 use crate::support::http::Request;
 use crate::support::{
     Customer, OneNode, Options, Origin, Server, Wire, fox_with, origin, sample_images, until,
@@ -8,6 +9,7 @@ use crate::support::{
 use serde_json::json;
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
+use tintype_storage::testing::stalled::StalledEngine;
 
 const MIB: i64 = 1 << 20;
 const BUDGET: i64 = 32 * MIB;
@@ -84,6 +86,30 @@ fn a_fetch_ends_when_its_caller_disconnects_and_creates_no_job() {
     until("nothing is left", || server.objects_left().is_empty());
     assert_eq!(server.generator.runs(), 0);
     server.assert_money(&customer, "1.00", "0.00", "1.00");
+}
+
+/// The service completes a submission whose texts it stores as objects.
+#[test]
+fn a_batch_keeps_its_memory_until_it_is_accepted_even_if_its_caller_disconnects() {
+    let gate = StalledEngine::in_memory();
+    let options = Options::new().behind(&gate);
+    let server = Server::with(options.set("limits.ingest_bytes", BUDGET));
+    let customer = server.customer("1.00");
+    let free = || server.instance().accounts.limits.memory.free() as i64;
+    let long = "x".repeat(30_000);
+    let body = batch_of(&[entry_with(json!({"prompt": long}))]);
+    gate.hold();
+    let held = gate.held();
+    let mut wire = Wire::open(server.address);
+    wire.send(&server.batch_call(&customer, &body).wire());
+    until("the batch is being written", || gate.held() > held);
+    wire.finish();
+    assert!(wire.is_closed(), "the call was answered");
+    let meanwhile = free();
+    gate.open();
+    assert!(meanwhile < BUDGET);
+    until("the memory is free", || free() == BUDGET);
+    server.assert_settled();
 }
 
 #[test]

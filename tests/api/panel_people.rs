@@ -1,6 +1,6 @@
 //! Owners invite people to their account and revoke pending invitations.
 
-use crate::support::{Browser, Server};
+use crate::support::{Browser, OneNode, Options, Server};
 use serde_json::{Value, json};
 
 const PASSWORD: &str = "a long enough password";
@@ -56,6 +56,40 @@ fn an_owner_invites_people_and_withdraws_unused_invitations() {
         .json();
     assert_eq!(audit["data"][0]["actor"], "person", "{audit}");
     server.assert_settled();
+}
+
+#[test]
+fn an_owner_does_not_learn_who_has_another_account() {
+    let server = Server::start();
+    let [own, other] = [(); 2].map(|()| server.customer("1").account);
+    let owner = server.person(&own, "ada@a.example", "owner");
+    server.person(&other, "bea@b.example", "viewer");
+    let detail = |by: &Browser| {
+        let path = format!("/accounts/{own}/people");
+        let body = json!({"email": "bea@b.example", "role": "viewer"});
+        let call = by.call(&server, "POST", &path).json(&body);
+        call.refused(409, "conflict").json()["detail"].to_string()
+    };
+    let said = detail(&owner);
+    assert!(said.contains("cannot be invited"), "{said}");
+    assert!(!said.contains("account"), "{said}");
+    let said = detail(&server.operators_browser());
+    assert!(said.contains("another account"), "{said}");
+}
+
+/// A person may make 50 changes at once.
+#[test]
+fn a_change_of_a_person_counts_once() {
+    let server = Server::with(Options::new().one_node(OneNode::Rates));
+    let account = server.customer("1").account;
+    let owner = server.person(&account, "ada@a.example", "owner");
+    for number in 0..16 {
+        let bea = invite(&server, &owner, &account, &format!("{number}@a.example"));
+        let path = person_path(&account, &bea);
+        let again = owner.call(&server, "POST", &format!("{path}/invitation"));
+        again.expect(200);
+        owner.call(&server, "DELETE", &path).expect(204);
+    }
 }
 
 #[test]

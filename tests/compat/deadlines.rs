@@ -43,17 +43,19 @@ fn after_the_deadline_a_queued_job_is_canceled() {
     server.assert_settled();
 }
 
-/// A long poll keeps the job, even after the long poll has ended.
+/// A long poll keeps the job, even after the long poll has ended, and a repeat gets it.
 #[test]
 fn after_the_deadline_a_job_with_another_watcher_continues_and_the_error_says_so() {
-    let options = Options::new().set("compat.timeout_seconds", 2).slots(1);
+    let options = Options::new().slots(1).one_node(OneNode::Repeats);
     let server = Server::with(options);
     let customer = server.customer("1.00");
     server.generator.hold();
     let first = server.generation(&customer, "/nb/text-generations", &native_fox());
     first.expect(202);
     server.until_running(1);
-    let late = server.in_background(server.gemini(&customer, "fast", &fox()));
+    let call = server.gemini(&customer, "fast", &fox());
+    let late = call.clone().header("X-Server-Timeout", "2");
+    let late = server.in_background(late);
     server.until_live(2);
     let mut waiting = None;
     until("the second job is found", || {
@@ -79,7 +81,12 @@ fn after_the_deadline_a_job_with_another_watcher_continues_and_the_error_says_so
     assert!(said.contains("continues") && said.ends_with(&job), "{said}");
     drop(lookup);
     until("nobody watches", || server.watchers() == 0);
+    let again = server.in_background(call);
+    until("a repeat waits for it", || server.watchers() == 1);
     server.generator.release_all();
+    let again = again.join().unwrap();
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    assert_eq!(again.json()["responseId"], job.as_str());
     server.job_once(&customer, &job, "done");
     server.assert_money(&customer, "0.922", "0.00", "0.922");
     server.assert_settled();

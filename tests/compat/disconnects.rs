@@ -54,6 +54,9 @@ fn a_disconnect_before_the_job_starts_cancels_it_and_releases_its_price() {
         }
         server.until_live(1);
         server.assert_money(&customer, "1.00", "0.039", "0.961");
+        let key = KeyId(customer.key_id.parse().unwrap());
+        let (compat, now) = (&server.instance().compat, server.inside().now());
+        until("no repeat finds it", || !compat.has_detached_job(key, now));
         server.generator.release_all();
         first.join().unwrap().image();
         assert_eq!(server.generator.runs(), 1);
@@ -306,6 +309,36 @@ fn a_disconnect_while_an_input_is_fetched_creates_no_job() {
         !left.iter().any(|key| key.starts_with("inputs"))
     });
     server.assert_money(&customer, "0.961", "0.00", "0.961");
+}
+
+/// The first caller has left, and another one waits for the queued job.
+#[test]
+fn an_identical_request_waits_for_a_queued_job_that_another_caller_keeps() {
+    let server = one_slot();
+    let customer = server.customer("1.00");
+    server.generator.hold();
+    let other = crate::fixture::asking("another fox");
+    let running = server.in_background(server.gemini(&customer, "fast", &other));
+    server.until_running(1);
+    let leaving = send_without_reading(&server, &customer, "generateContent", &fox());
+    until("it waits", || server.watchers() == 2);
+    let jobs = server.native(&customer, "GET", "/jobs?status=queued");
+    let job = jobs.expect(200).json()["data"][0]["job_id"].clone();
+    let job = job.as_str().expect("a job").to_owned();
+    let mut lookup = Wire::open(server.address);
+    let path = format!("/jobs/{job}?wait=60");
+    lookup.send(&server.native(&customer, "GET", &path).wire());
+    until("both wait", || server.watchers() == 3);
+    drop(leaving);
+    until("one has gone", || server.watchers() == 2);
+    let again = server.in_background(server.gemini(&customer, "fast", &fox()));
+    until("the repeat waits", || server.watchers() == 3);
+    server.generator.release_all();
+    running.join().unwrap().image();
+    let again = again.join().unwrap();
+    assert_eq!(again.json()["responseId"], job.as_str());
+    server.assert_money(&customer, "0.922", "0.00", "0.922");
+    server.assert_settled();
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod jobs;
 mod models;
 mod object_store;
 mod openai_batch_refusals;
+mod openai_batch_retries;
 mod openai_batches;
 mod openai_edit_calls;
 mod openai_edits;

@@ -1,9 +1,10 @@
 //! Automatic retries of OpenAI's SDKs, which send no idempotency key but count their attempts.
 
 use crate::file_batches::{fox, ids, lines, upload_form};
-use crate::support::{Answer, Customer, OneNode, Options, Server};
+use crate::support::{Answer, Customer, OneNode, Options, Server, Wire, fox as native_fox, until};
 use serde_json::{Value, json};
 use std::time::Duration;
+use tintype_storage::testing::stalled::StalledEngine;
 
 fn start() -> Server {
     Server::with(Options::new().one_node(OneNode::Repeats))
@@ -72,6 +73,37 @@ fn a_retry_of_a_refused_call_creates_a_job() {
     assert!(!is_replay(&attempt(&server, &customer, &body, 1)));
     server.assert_money(&customer, "0.922", "0.00", "0.922");
     server.assert_settled();
+}
+
+/// The first attempt is refused after its client has left.
+#[test]
+fn a_retry_of_a_call_that_was_refused_unseen_does_not_get_an_earlier_image() {
+    let gate = StalledEngine::in_memory();
+    let server = Server::with(Options::new().behind(&gate));
+    let customer = server.customer("0.078");
+    let body = json!({"model": "fast", "prompt": "a fox"});
+    attempt(&server, &customer, &body, 0);
+    server.clock.advance(Duration::from_secs(1));
+    let in_flight = || server.inside().system.accounts().in_flight();
+    until("no call waits", || in_flight() == 0);
+    gate.hold();
+    // Takes the rest of the balance.
+    let other = server.generation(&customer, "/nb/text-generations", &native_fox());
+    let other = server.in_background(other);
+    until("a call waits for the disk", || in_flight() == 1);
+    let call = server.openai(&customer, &body);
+    let call = call.header("x-stainless-retry-count", "0");
+    let mut wire = Wire::open(server.address);
+    wire.send(&call.wire());
+    until("both calls wait", || in_flight() == 2);
+    wire.finish();
+    assert!(wire.is_closed(), "the call was answered");
+    gate.open();
+    assert_eq!(other.join().unwrap().status, 202);
+    until("both calls have ended", || in_flight() == 0);
+    let retry = server.openai(&customer, &body);
+    let retry = retry.header("x-stainless-retry-count", "1").send();
+    assert_eq!(retry.status, 429, "{}", retry.text());
 }
 
 fn upload(server: &Server, customer: &Customer, content: &str, number: u32) -> Answer {

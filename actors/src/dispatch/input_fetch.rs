@@ -1,7 +1,9 @@
 //! Fetches the input images of a batch job at its first run, and records them before they are used.
 
+use super::backoff;
 use super::context::DispatchContext;
 use super::failover::first_lease;
+use super::run_deadline::RunDeadline;
 use crate::backends::BackendLease;
 use crate::ports::{FetchedInputs, GenerateError};
 use tintype_storage::domain::job::{Job, JobEvent};
@@ -21,11 +23,30 @@ pub async fn with_inputs(
     let most = context.pool.slots(job.tier);
     let _fetch = context.queues.begin_fetch(job.tier, job.account, most);
     drop(lease);
-    let FetchedInputs { inputs, ratio } = context.input_fetcher.fetch(job).await?;
+    let FetchedInputs { inputs, ratio } = fetch(job, context).await?;
     let recorded = record(job, JobEvent::InputsFetched { inputs, ratio }, context).await;
     let error = || "the input images could not be recorded; try again".to_owned();
     *job = recorded.ok_or_else(|| GenerateError::Storage(error()))?;
     Ok(first_lease(context, job.account, job.tier).await)
+}
+
+/// Fetches, and repeats the fetch after failures that may pass, for as long as a run may take.
+async fn fetch(job: &Job, context: &DispatchContext) -> Result<FetchedInputs, GenerateError> {
+    let mut deadline = RunDeadline::new(context.run_timeout);
+    let mut repeats = 0;
+    loop {
+        let fetched = deadline.work(context.input_fetcher.fetch(job)).await;
+        let error = match fetched.unwrap_or_else(|| Err(deadline.exceeded())) {
+            Ok(fetched) => return Ok(fetched),
+            Err(error) => error,
+        };
+        repeats += 1;
+        let wait = backoff::wait(repeats, error.retry_after(), (context.jitter)());
+        if !error.is_retryable() || !deadline.wait(wait).await {
+            return Err(error);
+        }
+        tracing::info!(job = %job.id, %error, "the input images are fetched again");
+    }
 }
 
 /// The job after the event; `None` if the event was not applied.

@@ -16,6 +16,7 @@ pub struct FetchedInputs {
 pub trait InputFetcher: Send + Sync {
     /// Fetches the images into the object store. Leaves nothing there if it fails or its future is dropped.
     ///
+    /// The fetch is repeated after a failure that may pass, such as [`GenerateError::Storage`](super::GenerateError::Storage).
     /// Invalid images are [`GenerateError::Refused`](super::GenerateError::Refused), with the same text as a refused call.
     fn fetch(&self, job: &Job) -> PortFuture<FetchedInputs>;
 }

@@ -165,6 +165,19 @@ fn decisions_12_input_images_are_fetched_when_the_job_is_dequeued() {
 }
 
 #[test]
+fn a_fetch_of_input_images_is_repeated_while_the_object_store_fails() {
+    run(async {
+        let generator = quick();
+        let world = Plan::with(generator.clone(), 1).start();
+        let batch = submit(&world, A, &["image:unstored:a"]).await;
+        world.idle().await;
+        assert_eq!(counts(&world, batch), [0, 0, 1, 0]);
+        assert_eq!(generator.prompts(), ["image:unstored:a"]);
+        world.check();
+    });
+}
+
+#[test]
 fn hostile_117_a_batch_with_slow_input_urls_does_not_occupy_the_slots() {
     run(async {
         let generator = ScriptedGenerator::always(Act::Take(Duration::from_secs(1)));

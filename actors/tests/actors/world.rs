@@ -3,6 +3,8 @@
 use crate::generators::{Act, ScriptedGenerator, Shelf};
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
+use parking_lot::Mutex;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -63,7 +65,14 @@ struct NoTransport;
 pub const SLOW_FETCH: Duration = Duration::from_secs(30);
 
 /// Finds an image at every URL except those that begin with `missing:`. The image's key is the URL, and its size is 2 by 1.
-struct ScriptedFetcher;
+#[derive(Default)]
+struct ScriptedFetcher {
+    /// The jobs with a URL that begins with `unstored:`: their first fetches fail because of the object store.
+    failures: Mutex<HashMap<JobId, u32>>,
+}
+
+/// The failed fetches of a URL that begins with `unstored:`.
+const FAILED_FETCHES: u32 = 5;
 
 impl InputFetcher for ScriptedFetcher {
     fn fetch(&self, job: &Job) -> PortFuture<FetchedInputs> {
@@ -81,7 +90,15 @@ impl InputFetcher for ScriptedFetcher {
             width: 2,
             height: 1,
         };
+        let is_unstored = urls.iter().any(|url| url.starts_with("unstored:"));
+        let fails = is_unstored && {
+            let mut failures = self.failures.lock();
+            let failures = failures.entry(job.id).or_default();
+            *failures += 1;
+            *failures <= FAILED_FETCHES
+        };
         let fetched = match missing.first() {
+            _ if fails => Err(GenerateError::Storage("the store fails".into())),
             Some(url) => Err(GenerateError::Refused(format!("there is nothing at {url}"))),
             None => Ok(FetchedInputs {
                 inputs: found.into_iter().map(image).collect(),
@@ -213,7 +230,7 @@ impl Plan {
                     .collect(),
                 routes,
                 job_objects: Arc::new(shelf.clone()),
-                input_fetcher: Arc::new(ScriptedFetcher),
+                input_fetcher: Arc::new(ScriptedFetcher::default()),
             },
             deliveries: DeliveryOptions {
                 transport: Arc::new(NoTransport),

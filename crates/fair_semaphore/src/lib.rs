@@ -73,7 +73,11 @@ impl<K: Eq + Clone> FairSemaphore<K> {
             state.enqueue(key.clone(), Waiter { units, grant });
             state.grant(self);
         }
-        match granted.await {
+        let mut waiting = Waiting {
+            semaphore: self,
+            granted,
+        };
+        match (&mut waiting.granted).await {
             Ok(permit) => permit,
             // The sender is dropped only after it has sent a permit, or together with its waiter.
             Err(_) => std::future::pending().await,
@@ -101,6 +105,22 @@ impl<K: Eq + Clone> FairSemaphore<K> {
             semaphore: self.clone(),
             key,
             units,
+        }
+    }
+}
+
+/// A call of [`FairSemaphore::acquire`].
+struct Waiting<'a, K: Eq + Clone> {
+    semaphore: &'a FairSemaphore<K>,
+    granted: oneshot::Receiver<Permit<K>>,
+}
+
+impl<K: Eq + Clone> Drop for Waiting<'_, K> {
+    /// A cancelled waiter may have been the next in turn, so that others waited only for it.
+    fn drop(&mut self) {
+        if !self.granted.is_terminated() {
+            self.granted.close();
+            self.semaphore.0.state.lock().grant(self.semaphore);
         }
     }
 }

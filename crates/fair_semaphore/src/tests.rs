@@ -86,3 +86,16 @@ fn cancelled_waiters_take_nothing_and_delay_no_other() {
     assert_eq!(semaphore.free(), 2);
     assert!(semaphore.try_acquire('e', 2).is_some());
 }
+
+#[test]
+fn a_cancelled_waiter_that_was_next_lets_the_others_have_the_free_units() {
+    let semaphore = FairSemaphore::new(10, 10);
+    let _held = semaphore.try_acquire('a', 6).expect("free");
+    let large = waiting(&semaphore, 'b', 8);
+    let mut small = waiting(&semaphore, 'c', 3);
+    let mut own = waiting(&semaphore, 'b', 1);
+    drop(large);
+    let permits = (now(&mut small), now(&mut own));
+    assert!(permits.0.is_some() && permits.1.is_some());
+    assert_eq!(semaphore.free(), 0);
+}

@@ -36,9 +36,9 @@ struct Turn {
 
 /// Reads `contents` and `systemInstruction`.
 ///
-/// The texts of the last user turn are the prompt, and its images are inputs. The images of earlier model turns are inputs too,
-/// because the user continues to work on them; of these the oldest are dropped beyond the 14 inputs of a job. Earlier texts are
-/// ignored, because they describe images that already exist.
+/// Consecutive entries of one role are one turn, as for Gemini. The texts of the last user turn are the prompt, and its images are
+/// inputs. The images of earlier model turns are inputs too, because the user continues to work on them; of these the oldest are
+/// dropped beyond the 14 inputs of a job. Earlier texts are ignored, because they describe images that already exist.
 ///
 /// # Errors
 /// A field has the wrong type, there is no prompt, or the last turn has too many images.
@@ -54,15 +54,22 @@ pub fn read(body: &Object<'_>, max_prompt_chars: usize) -> Result<Content, Refus
     if matches!(contents.value, Json::String(_)) {
         return Err(Refusal::field("contents", "must be an array of objects"));
     }
-    let turns: Vec<Turn> = contents
-        .entries()
-        .map(|turn| parse_turn(&turn))
-        .collect::<Result<_, _>>()?;
+    let mut turns: Vec<Turn> = Vec::new();
+    for entry in contents.entries() {
+        let turn = parse_turn(&entry)?;
+        match turns.last_mut() {
+            Some(last) if last.is_model == turn.is_model => {
+                last.texts.extend(turn.texts);
+                last.images.extend(turn.images);
+            }
+            _ => turns.push(turn),
+        }
+    }
     let last = turns
         .iter()
         .rposition(|turn| !turn.is_model)
         .ok_or_else(|| Refusal::field("contents", "must contain a user turn"))?;
-    let mut turns: Vec<Turn> = turns.into_iter().take(last + 1).collect();
+    turns.truncate(last + 1);
     let last_turn = turns.pop().unwrap_or_default();
     if last_turn.images.len() > MAX_INPUTS {
         let message = format!(

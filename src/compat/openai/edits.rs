@@ -39,8 +39,8 @@ async fn edit(
     let caller = auth::authenticate(request, &state.accounts).await;
     let caller = drain_if_refused(&mut payload, caller).await?;
     let outcome = respond(request, payload, state, &caller, deadline).await;
-    let calls = &state.answered_calls;
-    sdk_attempt::note_refusal(request, calls, &caller, &outcome, state.core.now());
+    let (attempt, calls) = (sdk_attempt::number_of(request), &state.answered_calls);
+    sdk_attempt::note_refusal(attempt, calls, &caller, &outcome, state.core.now());
     outcome
 }
 

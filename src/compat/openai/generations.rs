@@ -42,8 +42,8 @@ async fn generate(
         deadline,
     };
     let outcome = respond(&call, request, payload).await;
-    let calls = &state.answered_calls;
-    sdk_attempt::note_refusal(request, calls, &caller, &outcome, state.core.now());
+    let (attempt, calls) = (sdk_attempt::number_of(request), &state.answered_calls);
+    sdk_attempt::note_refusal(attempt, calls, &caller, &outcome, state.core.now());
     outcome
 }
 

@@ -17,13 +17,13 @@ pub fn number_of(request: &HttpRequest) -> u32 {
 
 /// Records that a first attempt was refused, so that its retry is not taken for a retry of an earlier call that was answered.
 pub fn note_refusal<T, R>(
-    request: &HttpRequest,
+    attempt: u32,
     calls: &AnsweredCalls<T>,
     caller: &Payer,
     outcome: &Result<R, Refusal>,
     now: Timestamp,
 ) {
-    if outcome.is_err() && number_of(request) == 0 {
+    if outcome.is_err() && attempt == 0 {
         calls.refuse(caller.key.id, now);
     }
 }

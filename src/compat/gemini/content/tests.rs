@@ -78,6 +78,27 @@ fn images_of_the_model_come_before_those_of_the_last_turn() {
 }
 
 #[test]
+fn consecutive_entries_of_the_user_are_one_turn() {
+    let body = json!({"contents": [
+        {"role": "user", "parts": [{"text": "a fox"}]},
+        {"role": "model", "parts": [image(0)]},
+        {"role": "user", "parts": [image(1)]},
+        {"parts": [{"text": "make it blue"}]},
+        {"role": "user", "parts": [{"text": "with a hat"}, image(2)]},
+        {"role": "model", "parts": [image(3)]},
+    ]});
+    let content = read_json(body).unwrap();
+    assert_eq!(content.prompt, "make it blue\nwith a hat");
+    let sources: Vec<Source> = content.images.into_iter().map(|it| it.source).collect();
+    assert_eq!(sources, [0, 1, 2].map(Source::Inline));
+    let halves = [0..8, 8..15].map(|it| json!({"parts": it.map(image).collect::<Vec<_>>()}));
+    let text = json!({"parts": [{"text": "more"}]});
+    let [first, second] = halves;
+    let message = refused(json!({"contents": [first, second, text]}));
+    assert!(message.contains("15 images"), "{message}");
+}
+
+#[test]
 fn beyond_fourteen_the_oldest_images_of_the_model_are_dropped() {
     let mut contents: Vec<Value> = (0..20)
         .map(|number| json!({"role": "model", "parts": [image(number)]}))

@@ -85,7 +85,8 @@ async fn store_file(
     let caller = drain_if_refused(&mut payload, caller).await?;
     let outcome = receive_and_store(request, payload, state, &caller).await;
     let calls = &state.answered_uploads;
-    sdk_attempt::note_refusal(request, calls, &caller, &outcome, state.core.now());
+    let attempt = sdk_attempt::number_of(request);
+    sdk_attempt::note_refusal(attempt, calls, &caller, &outcome, state.core.now());
     outcome
 }
 
@@ -111,13 +112,27 @@ async fn store_once(
     upload: Upload,
     attempt: u32,
 ) -> Result<(UploadedFile, bool), Refusal> {
-    let (core, account) = (&state.core, caller.account());
     let content = upload.file.clone();
     let identity = RequestIdentity {
         key: caller.key.id,
         fingerprint: blocking(move || Ok::<_, Error>(content.fingerprint())).await?,
     };
     let _one_at_a_time = state.uploads.acquire(identity, 1).await;
+    let stored = find_or_store(&state, &caller, upload, identity, attempt).await;
+    // A retry waits for this, even if the client has disconnected.
+    let calls = &state.answered_uploads;
+    sdk_attempt::note_refusal(attempt, calls, &caller, &stored, state.core.now());
+    stored
+}
+
+async fn find_or_store(
+    state: &web::Data<CompatState>,
+    caller: &Payer,
+    upload: Upload,
+    identity: RequestIdentity,
+    attempt: u32,
+) -> Result<(UploadedFile, bool), Refusal> {
+    let (core, account) = (&state.core, caller.account());
     let earlier = state.answered_uploads.take(identity, attempt, core.now());
     let found = match earlier {
         Some(id) => uploaded_files::find(core, account, id).await?,
