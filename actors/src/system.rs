@@ -9,7 +9,7 @@ use crate::dispatch::{
 };
 use crate::dispatch::{abandoned_jobs, expiry};
 use crate::job_changes::{JobChanges, JobWatch};
-use crate::node::{NodeContext, Taking};
+use crate::node::NodeContext;
 use crate::nodes;
 use crate::ports::Preview;
 use crate::process_context::ProcessContext;
@@ -277,14 +277,29 @@ impl System {
         };
         if let Some(node) = self.node() {
             node.begin_to_leave();
-            // Waits for a take in flight. Jobs that are taken later would only wait for the end of this node.
-            *node.taking.lock().await = Taking::NoMore;
         }
         drain.run(grace).await;
     }
 
-    /// Leaves the other nodes. Call it after [`drain`](Self::drain) and the last change of a record. The remaining jobs of this node go on
-    /// at the others.
+    /// Lets the remaining jobs of this node go on at the others. Call it after [`drain`](Self::drain). The node stays on record, because
+    /// it still answers calls, which take locks.
+    pub async fn return_jobs(&self) {
+        if let Some(node) = self.node() {
+            // Waits for a take in flight.
+            let _taking = node.taking.lock().await;
+            // See `leave`.
+            if self.dispatch.queues.depths().running == 0
+                && let Err(error) = nodes::return_jobs(self.store(), node.id).await
+            {
+                tracing::warn!(%error, "could not return jobs to the queue");
+            }
+        }
+    }
+
+    /// Leaves the other nodes. Call it after [`drain`](Self::drain), the last call and the last change of a record. The remaining jobs of
+            let _taking = node.taking.lock().await;
+            // A heartbeat after the removal would find that the node was declared dead.
+    /// this node go on at the others.
     pub async fn leave(&self) {
         if let Some(node) = self.node() {
             self.tasks.iter().for_each(JoinHandle::abort);

@@ -16,7 +16,7 @@ mod shard_keeper;
 mod shared_slots;
 mod takeover;
 
-pub(crate) use membership::leave;
+pub(crate) use membership::{leave, return_jobs};
 pub(crate) use shard_keeper::pending_deliveries;
 
 use crate::delivery::DeliveryActor;

@@ -314,6 +314,7 @@ impl World {
         let (shared, engine) = (Arc::clone(&self.shared), Arc::clone(&self.nodes[at].engine));
         actix::spawn(async move {
             system.drain(grace).await;
+            system.return_jobs().await;
             system.leave().await;
             shared.count("nodes left");
             shared.trace(format!("{id} has left"));
