@@ -12,7 +12,7 @@ pub async fn cancel(
     job_objects: &Arc<dyn JobObjects>,
 ) {
     for (account, job) in jobs {
-        let Ok(Some(account)) = accounts.get(account) else {
+        let Ok(Some(account)) = accounts.get(account).await else {
             continue;
         };
         if let Ok(Ok(job)) = account.cancel(job, None).await {

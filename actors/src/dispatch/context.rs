@@ -31,8 +31,8 @@ pub struct DispatchContext {
 
 impl DispatchContext {
     /// The actor of a job's account. A failed read stops the service.
-    pub fn account(&self, id: AccountId) -> Option<AccountHandle> {
-        match self.accounts.get(id) {
+    pub async fn account(&self, id: AccountId) -> Option<AccountHandle> {
+        match self.accounts.get(id).await {
             Ok(handle) => handle,
             Err(error) => {
                 self.process.fail_stop.trip(error.to_string());

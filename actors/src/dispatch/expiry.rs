@@ -37,7 +37,7 @@ pub async fn run(dispatch: Arc<DispatchContext>) {
 
 async fn expire(expiry: Expiry, dispatch: &DispatchContext) {
     let accounts: &AccountRegistry = &dispatch.accounts;
-    let account = match accounts.get(expiry.account) {
+    let account = match accounts.get(expiry.account).await {
         Ok(account) => account,
         Err(error) => return accounts.fail_stop().trip(error.to_string()),
     };

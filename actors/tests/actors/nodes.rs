@@ -1,7 +1,10 @@
 //! A process as one of several nodes.
 
 use crate::generators::{Act, ScriptedGenerator};
-use crate::world::{A, Plan, World, quick, run, settle, until};
+use crate::world::{A, B, Plan, World, fresh, quick, run, settle, until};
+use futures_util::FutureExt as _;
+use futures_util::future::join_all;
+use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::nodes::locks::{self, LockOutcome};
 use tintype_storage::domain::ids::NodeId;
@@ -9,8 +12,13 @@ use tintype_storage::domain::job::JobState;
 use tintype_storage::domain::lock::LockName;
 use tintype_storage::domain::node::Node;
 use tintype_storage::domain::tier::Tier;
-use tintype_storage::engine::Wait as _;
+use tintype_storage::engine::{
+    Commit, Direction, Engine, EngineStats, KeyRange, Pairs, Read, Round, Snapshot, SnapshotError,
+    Value, Wait as _,
+};
 use tintype_storage::store::tables::{NODES, TAKEN_JOBS};
+use tintype_storage::testing::memory::MemoryEngine;
+use tokio::sync::watch;
 use tokio::time::sleep;
 
 fn record(world: &World, node: NodeId) -> Option<Node> {
@@ -66,5 +74,81 @@ fn a_stop_does_not_wait_for_a_take_that_hangs() {
         world.system.leave().await;
         assert_eq!(record(&world, node.id), None);
         world.check();
+    });
+}
+
+/// Answers no read while it is silent, as a database behind a broken network.
+struct SilentEngine {
+    inner: Arc<MemoryEngine>,
+    is_silent: watch::Sender<bool>,
+}
+
+impl SilentEngine {
+    fn answer<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&MemoryEngine) -> Read<T> + Send + 'static,
+    ) -> Read<T> {
+        if !*self.is_silent.borrow() {
+            return read(&self.inner);
+        }
+        let (inner, mut is_silent) = (Arc::clone(&self.inner), self.is_silent.subscribe());
+        Read::Pending(Box::pin(async move {
+            let _ = is_silent.wait_for(|it| !*it).await;
+            read(&inner).await
+        }))
+    }
+}
+
+impl Engine for SilentEngine {
+    fn get(&self, key: &[u8]) -> Read<Option<Value>> {
+        let key = key.to_vec();
+        self.answer(move |it| it.get(&key))
+    }
+
+    fn scan(&self, range: &KeyRange, direction: Direction, limit: usize) -> Read<Pairs> {
+        let range = range.clone();
+        self.answer(move |it| it.scan(&range, direction, limit))
+    }
+
+    fn round(self: Arc<Self>, round: Box<dyn Round>) {
+        Arc::clone(&self.inner).round(round);
+    }
+
+    fn submit(&self, commit: Commit) {
+        self.inner.submit(commit);
+    }
+
+    fn snapshot(self: Arc<Self>) -> Result<Box<dyn Snapshot>, SnapshotError> {
+        Arc::clone(&self.inner).snapshot()
+    }
+
+    fn stats(&self) -> EngineStats {
+        self.inner.stats()
+    }
+
+    fn close(&self) {}
+}
+
+#[test]
+fn an_account_that_cannot_be_read_blocks_no_thread() {
+    run(async {
+        let engine = Arc::new(SilentEngine {
+            inner: fresh("100"),
+            is_silent: watch::Sender::new(false),
+        });
+        let plan = Plan::over(Arc::clone(&engine) as _, quick(), 1);
+        let world = plan.among_nodes().start();
+        world.system.joined().await.expect("it joins");
+        world.done(world.accept(B, Tier::Fast, "a fox").await).await;
+        engine.is_silent.send_replace(true);
+        let accounts = world.system.accounts();
+        let reads = [(); 2].map(|()| Box::pin(accounts.get(A)));
+        let mut both = join_all(reads);
+        assert!((&mut both).now_or_never().is_none());
+        let other = accounts.get(B).now_or_never();
+        assert!(other.is_some_and(|it| it.is_ok()), "an account that runs");
+        engine.is_silent.send_replace(false);
+        let found = both.await;
+        assert!(found.iter().all(|it| matches!(it, Ok(Some(_)))));
     });
 }

@@ -318,7 +318,7 @@ impl World {
     }
 
     pub fn handle(&self, account: AccountId) -> AccountHandle {
-        let handle = self.system.accounts().get(account);
+        let handle = self.system.accounts().get(account).wait();
         handle.expect("readable").expect("an account")
     }
 
