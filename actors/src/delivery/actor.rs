@@ -271,7 +271,7 @@ impl DeliveryActor {
 
     fn schedule_at(&mut self, at: Timestamp, scheduled: ScheduledDelivery) {
         let now = self.context.process.now();
-        let is_wanted = |shards: &mut HeldShards| shards.add(&scheduled, now);
+        let is_wanted = |shards: &mut HeldShards| shards.add(at, &scheduled, now);
         if self.shards.as_mut().is_none_or(is_wanted) {
             self.scheduler.schedule(at, scheduled);
         }
@@ -283,10 +283,11 @@ impl DeliveryActor {
             return;
         }
         let now = self.context.process.now();
-        let reads = self.shards.as_mut().and_then(|it| it.next_reads(now));
-        if let Some(reads) = reads {
+        let horizon = self.horizon(now);
+        let shards = self.shards.as_mut();
+        if let Some(reads) = shards.and_then(|it| it.next_reads(now, horizon)) {
             let store = self.context.process.store.clone();
-            self.read_then(held_shards::read(store, reads, now), Self::due_read);
+            self.read_then(held_shards::read(store, reads), Self::due_read);
         }
     }
 
@@ -300,7 +301,10 @@ impl DeliveryActor {
         if let Some(shards) = &mut self.shards {
             shards.read(&found);
         }
-        for (due, id, entry) in found.into_iter().flat_map(|(_, due)| due) {
+        let now = self.context.process.now();
+        let found = found.into_iter();
+        let found = found.flat_map(|(read, all)| all.into_iter().map(move |it| (read, it)));
+        for (read, (due, id, entry)) in found {
             // A delivery whose attempt or commit is in flight is scheduled after it.
             if self.is_busy(id) {
                 continue;
@@ -308,7 +312,8 @@ impl DeliveryActor {
             if entry.failures > 0 {
                 self.scheduler.mark_failing(entry.webhook);
             }
-            self.schedule_at(due, ScheduledDelivery::new(id, due, entry));
+            let scheduled = ScheduledDelivery::new(id, due, entry);
+            self.schedule_at(read.due(due, now), scheduled);
         }
     }
 
