@@ -97,10 +97,10 @@ impl System {
         let context = Arc::clone(&dispatch);
         let dispatcher =
             Dispatcher::start_in_arbiter(&on(JOBS), move |_| Dispatcher::new(context, pause));
-        let mut tasks = vec![actix::spawn(expiry::run(Arc::clone(&dispatch)))];
-        if let Some(node) = &process.node {
-            tasks.extend(nodes::start(node, &dispatch, &deliveries));
-        }
+        let tasks = match &process.node {
+            None => vec![actix::spawn(expiry::run(Arc::clone(&dispatch)))],
+            Some(node) => nodes::start(node, &dispatch, &deliveries),
+        };
         actix::spawn(async move {
             abandoned_jobs::cancel(abandoned, &accounts, &job_objects).await;
         });

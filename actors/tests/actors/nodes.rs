@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::nodes::locks::{self, LockOutcome};
 use tintype_storage::domain::ids::NodeId;
-use tintype_storage::domain::job::JobState;
+use tintype_storage::domain::job::{EXPIRED, JobState};
 use tintype_storage::domain::lock::LockName;
 use tintype_storage::domain::node::Node;
 use tintype_storage::domain::tier::Tier;
@@ -73,6 +73,29 @@ fn a_stop_does_not_wait_for_a_take_that_hangs() {
         assert_eq!(world.state(next), JobState::Queued);
         world.system.leave().await;
         assert_eq!(record(&world, node.id), None);
+        world.check();
+    });
+}
+
+#[test]
+fn all_due_jobs_expire_in_one_poll() {
+    run(async {
+        let generator = ScriptedGenerator::always(Act::Hang);
+        let world = Plan::with(generator.clone(), 1).among_nodes().start();
+        world.system.joined().await.expect("it joins");
+        world.accept(A, Tier::Fast, "running").await;
+        until("it runs", || generator.running() == 1).await;
+        let soon = Some(Duration::from_millis(1));
+        // More than a page.
+        let late = (0..600).map(|_| world.send_until(A, Tier::Fast, "late", soon));
+        let mut jobs = Vec::new();
+        for answer in late.collect::<Vec<_>>() {
+            jobs.push(answer.await.expect("an answer").expect("accepted").job);
+        }
+        assert_eq!(world.failure(jobs[0]).await, EXPIRED);
+        settle().await;
+        let left = jobs.iter().filter(|it| !world.state(**it).is_terminal());
+        assert_eq!(left.count(), 0);
         world.check();
     });
 }
