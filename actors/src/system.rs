@@ -93,10 +93,10 @@ impl System {
             Some(_) => Vec::new(),
         };
         let job_objects = Arc::clone(&jobs.job_objects);
-        let dispatch = dispatch_context(&process, jobs, jitter, &accounts);
+        let dispatch = dispatch_context(&process, jobs, jitter, &accounts, pause);
         let context = Arc::clone(&dispatch);
         let dispatcher =
-            Dispatcher::start_in_arbiter(&on(JOBS), move |_| Dispatcher::new(context, pause));
+            Dispatcher::start_in_arbiter(&on(JOBS), move |_| Dispatcher::new(context));
         let tasks = match &process.node {
             None => vec![actix::spawn(expiry::run(Arc::clone(&dispatch)))],
             Some(node) => nodes::start(node, &dispatch, &deliveries),
@@ -401,6 +401,7 @@ fn dispatch_context(
     jobs: JobOptions,
     jitter: Jitter,
     accounts: &Arc<AccountRegistry>,
+    pause: Pause,
 ) -> Arc<DispatchContext> {
     let queues = Arc::clone(&accounts.context().queues);
     let is_one_of_several = process.node.is_some();
@@ -417,6 +418,7 @@ fn dispatch_context(
         failures: FailureBoard::default(),
         jitter,
         cut_off: CutOff::default(),
+        pause: RwLock::new(pause),
     })
 }
 
