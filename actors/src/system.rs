@@ -92,18 +92,15 @@ impl System {
             // All jobs are in the shared queue, or at other nodes.
             Some(_) => Vec::new(),
         };
-        let job_objects = Arc::clone(&jobs.job_objects);
         let dispatch = dispatch_context(&process, jobs, jitter, &accounts, pause);
         let context = Arc::clone(&dispatch);
-        let dispatcher =
-            Dispatcher::start_in_arbiter(&on(JOBS), move |_| Dispatcher::new(context));
+        let dispatcher = Dispatcher::start_in_arbiter(&on(JOBS), move |_| Dispatcher::new(context));
         let tasks = match &process.node {
             None => vec![actix::spawn(expiry::run(Arc::clone(&dispatch)))],
             Some(node) => nodes::start(node, &dispatch, &deliveries),
         };
-        actix::spawn(async move {
-            abandoned_jobs::cancel(abandoned, &accounts, &job_objects).await;
-        });
+        let context = Arc::clone(&dispatch);
+        actix::spawn(async move { abandoned_jobs::cancel(abandoned, &context).await });
         Ok(Self {
             dispatch,
             waiting_jobs,
@@ -297,11 +294,11 @@ impl System {
     }
 
     /// Leaves the other nodes. Call it after [`drain`](Self::drain), the last call and the last change of a record. The remaining jobs of
-            let _taking = node.taking.lock().await;
-            // A heartbeat after the removal would find that the node was declared dead.
     /// this node go on at the others.
     pub async fn leave(&self) {
         if let Some(node) = self.node() {
+            let _taking = node.taking.lock().await;
+            // A heartbeat after the removal would find that the node was declared dead.
             self.tasks.iter().for_each(JoinHandle::abort);
             // While a change of a run is in progress, no other node may continue the job: the late change would miscount its runs. The
             // others declare this node dead, which fences it, and then take over its jobs.

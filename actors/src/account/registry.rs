@@ -95,6 +95,11 @@ impl AccountHandle {
         self.apply(job, JobEvent::Cancel, note).await
     }
 
+    /// Cancels a queued job whose caller's connection is lost.
+    pub async fn abandon(&self, job: JobId) -> Result<Result<Job, EventError>, NoReply> {
+        self.apply(job, JobEvent::Abandon, None).await
+    }
+
     /// Applies an event to a job.
     pub async fn apply(
         &self,
