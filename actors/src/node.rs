@@ -10,15 +10,6 @@ use tokio::time::Instant;
 
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Does a node take jobs?
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Taking {
-    #[default]
-    Yes,
-    /// The node leaves.
-    NoMore,
-}
-
 /// May a node begin runs and attempts?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeState {
@@ -51,8 +42,8 @@ pub struct NodeContext {
     pub dead_after: Duration,
     /// A slot may be free, or the shared queue may have a job.
     pub take: Notify,
-    /// Held during each take.
-    pub taking: tokio::sync::Mutex<Taking>,
+    /// Held during each take. After [`begin_to_leave`](Self::begin_to_leave), its next holder knows that no more jobs are taken.
+    pub taking: tokio::sync::Mutex<()>,
     /// When the last confirmed heartbeat of this node was sent.
     confirmed: Mutex<Option<Instant>>,
     is_leaving: AtomicBool,
@@ -113,7 +104,7 @@ impl NodeContext {
         self.confirmed.lock().is_some_and(|it| it.elapsed() < span)
     }
 
-    /// The next heartbeat reports to the others that the node leaves.
+    /// From now on no take begins that moves jobs to this node. The next heartbeat reports to the others that the node leaves.
     pub fn begin_to_leave(&self) {
         self.is_leaving.store(true, Ordering::Relaxed);
     }

@@ -9,7 +9,7 @@ use crate::dispatch::{
 };
 use crate::dispatch::{abandoned_jobs, expiry};
 use crate::job_changes::{JobChanges, JobWatch};
-use crate::node::{NodeContext, Taking};
+use crate::node::NodeContext;
 use crate::nodes;
 use crate::ports::Preview;
 use crate::process_context::ProcessContext;
@@ -92,18 +92,15 @@ impl System {
             // All jobs are in the shared queue, or at other nodes.
             Some(_) => Vec::new(),
         };
-        let job_objects = Arc::clone(&jobs.job_objects);
-        let dispatch = dispatch_context(&process, jobs, jitter, &accounts);
+        let dispatch = dispatch_context(&process, jobs, jitter, &accounts, pause);
         let context = Arc::clone(&dispatch);
-        let dispatcher =
-            Dispatcher::start_in_arbiter(&on(JOBS), move |_| Dispatcher::new(context, pause));
-        let mut tasks = vec![actix::spawn(expiry::run(Arc::clone(&dispatch)))];
-        if let Some(node) = &process.node {
-            tasks.extend(nodes::start(node, &dispatch, &deliveries));
-        }
-        actix::spawn(async move {
-            abandoned_jobs::cancel(abandoned, &accounts, &job_objects).await;
-        });
+        let dispatcher = Dispatcher::start_in_arbiter(&on(JOBS), move |_| Dispatcher::new(context));
+        let tasks = match &process.node {
+            None => vec![actix::spawn(expiry::run(Arc::clone(&dispatch)))],
+            Some(node) => nodes::start(node, &dispatch, &deliveries),
+        };
+        let context = Arc::clone(&dispatch);
+        actix::spawn(async move { abandoned_jobs::cancel(abandoned, &context).await });
         Ok(Self {
             dispatch,
             waiting_jobs,
@@ -277,16 +274,31 @@ impl System {
         };
         if let Some(node) = self.node() {
             node.begin_to_leave();
-            // Waits for a take in flight. Jobs that are taken later would only wait for the end of this node.
-            *node.taking.lock().await = Taking::NoMore;
         }
         drain.run(grace).await;
     }
 
-    /// Leaves the other nodes. Call it after [`drain`](Self::drain) and the last change of a record. The remaining jobs of this node go on
-    /// at the others.
+    /// Lets the remaining jobs of this node go on at the others. Call it after [`drain`](Self::drain). The node stays on record, because
+    /// it still answers calls, which take locks.
+    pub async fn return_jobs(&self) {
+        if let Some(node) = self.node() {
+            // Waits for a take in flight.
+            let _taking = node.taking.lock().await;
+            // See `leave`.
+            if self.dispatch.queues.depths().running == 0
+                && let Err(error) = nodes::return_jobs(self.store(), node.id).await
+            {
+                tracing::warn!(%error, "could not return jobs to the queue");
+            }
+        }
+    }
+
+    /// Leaves the other nodes. Call it after [`drain`](Self::drain), the last call and the last change of a record. The remaining jobs of
+    /// this node go on at the others.
     pub async fn leave(&self) {
         if let Some(node) = self.node() {
+            let _taking = node.taking.lock().await;
+            // A heartbeat after the removal would find that the node was declared dead.
             self.tasks.iter().for_each(JoinHandle::abort);
             // While a change of a run is in progress, no other node may continue the job: the late change would miscount its runs. The
             // others declare this node dead, which fences it, and then take over its jobs.
@@ -386,6 +398,7 @@ fn dispatch_context(
     jobs: JobOptions,
     jitter: Jitter,
     accounts: &Arc<AccountRegistry>,
+    pause: Pause,
 ) -> Arc<DispatchContext> {
     let queues = Arc::clone(&accounts.context().queues);
     let is_one_of_several = process.node.is_some();
@@ -402,6 +415,7 @@ fn dispatch_context(
         failures: FailureBoard::default(),
         jitter,
         cut_off: CutOff::default(),
+        pause: RwLock::new(pause),
     })
 }
 

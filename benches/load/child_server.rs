@@ -204,7 +204,7 @@ fn tintype(settings: Settings) -> anyhow::Result<()> {
         let after = instance.core.store.engine().stats();
         handle.stop(false).await;
         server::finish_jobs(&instance, std::future::pending()).await;
-        server::close(&instance);
+        server::close(&instance).await;
         println!(
             "{} {}",
             after.syncs - before.syncs,

@@ -31,9 +31,9 @@ use tintype_storage::domain::webhook;
 use tintype_storage::store::Page;
 
 /// An account with the usage of its limits.
-pub fn account(core: &Core, account: account::Account) -> Result<Account, Error> {
+pub async fn account(core: &Core, account: account::Account) -> Result<Account, Error> {
     let live_jobs = match account.limits.max_concurrent {
-        Some(_) => accounts::actor(core, account.id)?.live_jobs(),
+        Some(_) => accounts::actor(core, account.id).await?.live_jobs(),
         None => 0,
     };
     Ok(Account::new(account, live_jobs, core.now()))

@@ -45,8 +45,8 @@ pub async fn find(core: &Core, caller: &Caller, id: AccountId) -> Result<Account
     found.ok_or_else(no_account)
 }
 
-pub fn actor(core: &Core, account: AccountId) -> Result<AccountHandle, Error> {
-    let actor = core.system.accounts().get(account)?;
+pub async fn actor(core: &Core, account: AccountId) -> Result<AccountHandle, Error> {
+    let actor = core.system.accounts().get(account).await?;
     actor.ok_or_else(error::busy)
 }
 
@@ -150,7 +150,7 @@ pub async fn change(
     change: AccountChange,
 ) -> Result<Account, Error> {
     let context = caller.operate()?;
-    let actor = actor(&accounts.core, account)?;
+    let actor = actor(&accounts.core, account).await?;
     let entry = context.entry(
         &accounts.core,
         Action::AccountChange,

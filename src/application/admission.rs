@@ -45,7 +45,7 @@ impl Admission {
         }
         availability::check_queue(core, &generations.settings, request.jobs)?;
         caller.check_rate()?;
-        let account = core.system.accounts().get(caller.account())?;
+        let account = core.system.accounts().get(caller.account()).await?;
         let account = account.ok_or_else(error::account_is_gone)?;
         if !leaves_to_decision {
             let key = &caller.key;

@@ -144,7 +144,8 @@ pub async fn cancel(
         .core
         .system
         .accounts()
-        .get(account)?
+        .get(account)
+        .await?
         .ok_or_else(no_batch)?;
     let note = audit.map(|audit| note(&jobs.core, audit, &batch));
     let jobs = Arc::clone(jobs);

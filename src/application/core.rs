@@ -115,7 +115,7 @@ impl Core {
         change: Change,
     ) -> Result<(), StoreError> {
         // The account cannot be read, so it accepts no jobs and the change needs no order.
-        let Ok(Some(account)) = self.system.accounts().get(before.account) else {
+        let Ok(Some(account)) = self.system.accounts().get(before.account).await else {
             return Ok(self.commit(change).await?);
         };
         let (writes, finish) = change.into_parts();

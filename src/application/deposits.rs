@@ -38,7 +38,7 @@ pub async fn deposit(
             fingerprint: fingerprint([&amount.to_string(), text]),
         }
     });
-    let actor = actor(core, account)?;
+    let actor = actor(core, account).await?;
     let subject = Subject::of_account(account);
     let entry = context.entry(core, Action::DepositCreate, subject);
     // The actor calls `note` only for a new deposit, not for a replay.

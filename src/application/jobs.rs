@@ -104,7 +104,8 @@ pub async fn end_queued(
         .core
         .system
         .accounts()
-        .get(account)?
+        .get(account)
+        .await?
         .ok_or_else(no_job)?;
     match actor.cancel(id, note).await? {
         Ok(job) => {

@@ -198,7 +198,7 @@ async fn generate_embedded(arguments: &Arguments) -> anyhow::Result<Bytes> {
     };
     handle.stop(false).await;
     server::finish_jobs(&instance, pending()).await;
-    server::close(&instance);
+    server::close(&instance).await;
     outcome
 }
 

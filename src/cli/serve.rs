@@ -145,9 +145,11 @@ async fn listen_until(
     if let Some(handle) = metrics_server {
         handle.stop(false).await;
     }
-    let closed = instance.clone();
-    tokio::task::spawn_blocking(move || server::close(&closed)).await?;
+    let is_closed = server::close(instance).await;
     tracing::info!("stopped");
+    if !is_closed {
+        std::process::exit(0);
+    }
     Ok(ExitCode::SUCCESS)
 }
 

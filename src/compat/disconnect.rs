@@ -105,10 +105,10 @@ async fn cancel_unless_ended(
 ) -> Result<Option<CancelOutcome>, StoreError> {
     let core = &jobs.core;
     let Disconnect { account, job } = disconnected;
-    let Some(handle) = core.system.accounts().get(account)? else {
+    let Some(handle) = core.system.accounts().get(account).await? else {
         return Ok(None);
     };
-    Ok(match handle.cancel(job, None).await {
+    Ok(match handle.abandon(job).await {
         Ok(Ok(canceled)) => {
             core.system.job_canceled(&canceled);
             // Spawned, so that a hanging object store does not delay the next cancellation.

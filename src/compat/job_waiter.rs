@@ -10,7 +10,7 @@ use crate::compat::state::CompatState;
 use crate::objects::{FAULT_TARGET, ObjectError};
 use actix_web::web;
 use tintype_storage::domain::ids::{AccountId, JobId};
-use tintype_storage::domain::job::{FailureKind, Job, JobState, ResultImage};
+use tintype_storage::domain::job::{ABANDONED, FailureKind, Job, JobState, ResultImage};
 use tokio::time::{Instant, sleep_until};
 
 pub enum WaitOutcome {
@@ -31,6 +31,15 @@ pub struct JobWaiter {
     /// The SDK's attempts before this one; `None` if the API has no automatic retries.
     pub attempt: Option<u32>,
     on_drop: OnDrop,
+}
+
+/// Why a caller waits no longer.
+enum WaitEnd {
+    /// The job has ended, or no longer exists.
+    Ended(Option<Box<Job>>),
+    Deadline,
+    /// The server stops.
+    Stopping,
 }
 
 /// What happens to the job when the caller disconnects.
@@ -68,33 +77,65 @@ impl JobWaiter {
     /// `Deadline` if the job has not ended: it is canceled if it has not started, and continues otherwise. `Unavailable` if the
     /// server stops. Otherwise the failure of the job.
     pub async fn wait(&mut self, deadline: Instant) -> Result<WaitOutcome, Refusal> {
-        match self.end_state(deadline).await? {
-            Some(end_state) => self.finish(end_state),
-            None => self.timed_out().await,
+        let mut end = self.end(deadline, false).await?;
+        if let WaitEnd::Stopping = end {
+            match self.cancel_because_of_stop().await? {
+                Some(ended) => return self.finish(Some(*ended)),
+                None => end = self.end(deadline, true).await?,
+            }
+        }
+        match end {
+            WaitEnd::Ended(job) => self.finish(job.map(|it| *it)),
+            WaitEnd::Deadline | WaitEnd::Stopping => self.timed_out().await,
         }
     }
 
-    /// The job when it has ended; `None` if the deadline passes first. No watcher of the job is left when this returns.
-    async fn end_state(&self, deadline: Instant) -> Result<Option<Option<Job>>, Refusal> {
+    /// Waits for one of the ends. No watcher of the job is left when this returns.
+    async fn end(&self, deadline: Instant, is_stopping: bool) -> Result<WaitEnd, Refusal> {
         let core = &self.state.core;
         let mut stopping = core.stopping.subscribe();
-        let end_state = core.system.ended(self.account, self.job);
-        tokio::pin!(end_state);
-        let mut is_stopping = false;
-        loop {
-            tokio::select! {
-                end_state = &mut end_state => return Ok(Some(end_state?)),
-                _ = core.fail_stop.tripped() => return Err(error::stopping().into()),
-                () = sleep_until(deadline) => return Ok(None),
-                // The sender lives as long as the state.
-                _ = stopping.wait_for(|it| *it), if !is_stopping => {
-                    is_stopping = true;
-                    if self.is_queued().await? {
-                        let message = "the service is stopping; send the request again in a moment";
-                        return Err(Refusal::new(Kind::Unavailable, message));
-                    }
-                }
-            }
+        tokio::select! {
+            job = core.system.ended(self.account, self.job) => Ok(WaitEnd::Ended(job?.map(Box::new))),
+            _ = core.fail_stop.tripped() => Err(error::stopping().into()),
+            () = sleep_until(deadline) => Ok(WaitEnd::Deadline),
+            // The sender lives as long as the state.
+            _ = stopping.wait_for(|it| *it), if !is_stopping => Ok(WaitEnd::Stopping),
+        }
+    }
+
+    /// Cancels the job if it is queued, so that it costs nothing when the caller repeats the request. Returns the job if it has ended,
+    /// and `None` if it is finished within the grace period.
+    ///
+    /// # Errors
+    /// `Unavailable` if the job does not begin before the stop.
+    async fn cancel_because_of_stop(&mut self) -> Result<Option<Box<Job>>, Refusal> {
+        if !self.is_queued().await? {
+            return Ok(None);
+        }
+        match self.cancel().await? {
+            CancelOutcome::Canceled => self.on_drop = OnDrop::Nothing,
+            CancelOutcome::AlreadyEnded(job) => return Ok(Some(job)),
+            // Another caller waits for it too.
+            CancelOutcome::Continues if self.is_queued().await? => {}
+            CancelOutcome::Continues => return Ok(None),
+            CancelOutcome::Unknown => return Err(error::stopping().into()),
+        }
+        let message = "the service is stopping; send the request again in a moment";
+        Err(Refusal::new(Kind::Unavailable, message))
+    }
+
+    /// Cancels the job if it is queued and no other caller waits for it.
+    ///
+    /// # Errors
+    /// The fail-stop has tripped.
+    async fn cancel(&self) -> Result<CancelOutcome, Refusal> {
+        let disconnected = Disconnect {
+            account: self.account,
+            job: self.job,
+        };
+        tokio::select! {
+            outcome = disconnect::cancel(&self.state.jobs, disconnected) => Ok(outcome),
+            _ = self.state.core.fail_stop.tripped() => Err(error::stopping().into()),
         }
     }
 
@@ -105,6 +146,11 @@ impl JobWaiter {
 
     fn finish(&mut self, end_state: Option<Job>) -> Result<WaitOutcome, Refusal> {
         let outcome = match end_state {
+            // This caller still waits. SDKs repeat no request whose job was canceled, but this one: it gets a new job.
+            Some(job) if was_abandoned(&job) => {
+                let message = "another request for the same image lost its connection before the image was started; send the request again";
+                Err(Refusal::new(Kind::Unavailable, message))
+            }
             Some(job) => wait_outcome(job),
             None => Err(Refusal::new(Kind::Internal, "the job no longer exists")),
         };
@@ -118,16 +164,7 @@ impl JobWaiter {
     /// Cancels the job after the deadline and reports the result: the job may have just started or ended, and other callers may wait
     /// for it.
     async fn timed_out(&mut self) -> Result<WaitOutcome, Refusal> {
-        let state = self.state.clone();
-        let disconnected = Disconnect {
-            account: self.account,
-            job: self.job,
-        };
-        let outcome = tokio::select! {
-            outcome = disconnect::cancel(&state.jobs, disconnected) => outcome,
-            _ = state.core.fail_stop.tripped() => return Err(error::stopping().into()),
-        };
-        let message = match outcome {
+        let message = match self.cancel().await? {
             CancelOutcome::Canceled => {
                 self.on_drop = OnDrop::Nothing;
                 "the job did not start in time and was canceled; nothing was charged".to_owned()
@@ -229,6 +266,11 @@ impl Drop for JobWaiter {
             });
         }
     }
+}
+
+/// Was the job canceled because one of its callers disconnected?
+fn was_abandoned(job: &Job) -> bool {
+    matches!(&job.state, JobState::Failed { error, .. } if error == ABANDONED)
 }
 
 /// # Errors

@@ -10,12 +10,13 @@ use crate::application::ledger;
 use crate::application::services::{AccountService, JobService};
 use crate::web::access::{OfAccount, OfOperator, OperatorCall};
 use crate::web::idempotency_key::{self, creation_response};
-use crate::web::paging::{self, listing, try_listing};
+use crate::web::paging::{self, listing};
 use crate::web::problem::HttpResult;
 use crate::web::{body, ledger_query};
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
-use tintype_api::{NewAccount, Transaction};
+use futures_util::future::try_join_all;
+use tintype_api::{Listing, NewAccount, Transaction};
 
 /// `POST /accounts`
 pub async fn open(
@@ -27,7 +28,7 @@ pub async fn open(
     let body = body::read_json(&request, payload, &accounts.settings).await?;
     let (new, key): (NewAccount, _) = read_once(&body, idempotency_key::key(request.headers()))?;
     let opened = accounts::open(&accounts, &caller, new.into(), key).await?;
-    let account = responses::account(&accounts.core, opened.account)?;
+    let account = responses::account(&accounts.core, opened.account).await?;
     Ok(creation_response(opened.is_replay).json(account))
 }
 
@@ -35,13 +36,14 @@ pub async fn open(
 pub async fn list(_: OperatorCall, request: HttpRequest, core: Data<Core>) -> HttpResult {
     let window = paging::window(&request)?;
     let page = core.store.accounts(window.limit, window.after).await?;
-    let view = |account| responses::account(&core, account);
-    Ok(HttpResponse::Ok().json(try_listing(page, view)?))
+    let accounts = page.items.into_iter();
+    let views = try_join_all(accounts.map(|it| responses::account(&core, it)));
+    Ok(HttpResponse::Ok().json(Listing::of(views.await?, page.next)))
 }
 
 /// `GET /accounts/{account_id}`
 pub async fn show(of: OfAccount, core: Data<Core>) -> HttpResult {
-    Ok(HttpResponse::Ok().json(responses::account(&core, of.account)?))
+    Ok(HttpResponse::Ok().json(responses::account(&core, of.account).await?))
 }
 
 /// `PATCH /accounts/{account_id}`
@@ -53,7 +55,7 @@ pub async fn change(
 ) -> HttpResult {
     let body = body::read_json(&request, payload, &accounts.settings).await?;
     let account = accounts::change(&accounts, &caller, of.account.id, read(&body)?).await?;
-    Ok(HttpResponse::Ok().json(responses::account(&accounts.core, account)?))
+    Ok(HttpResponse::Ok().json(responses::account(&accounts.core, account).await?))
 }
 
 /// `GET /accounts/{account_id}/transactions`

@@ -81,7 +81,7 @@ pub async fn list(
         data.push(AccountListItem {
             shares_name: names.get(&account.name).is_some_and(|count| *count > 1),
             low: account.active && is_low(&settings, &account),
-            account: responses::account(&core, account)?,
+            account: responses::account(&core, account).await?,
         });
     }
     Ok(HttpResponse::Ok().json(Listing::of(data, next)))

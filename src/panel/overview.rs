@@ -47,7 +47,7 @@ pub async fn show(
     });
     view["paused"] = describe_pause(&pause::current(&core).await?);
     let account = of.account.id;
-    view["limits"] = json!(responses::account(&core, of.account)?.limits);
+    view["limits"] = json!(responses::account(&core, of.account).await?.limits);
     if of.caller.is_operator() {
         let people = core.store.people_of(account, 1, None).await?;
         view["has_people"] = json!(!people.items.is_empty());

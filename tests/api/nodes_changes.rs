@@ -2,7 +2,8 @@
 
 use crate::support::http::{Answer, Request, all_at_once};
 use crate::support::nodes::{SharedRecords, two_nodes};
-use crate::support::{Options, Server, fox, until};
+use crate::support::options::ADMIN_TOKEN;
+use crate::support::{Options, Server, Wire, fox, until};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Barrier};
@@ -290,6 +291,36 @@ fn one_node_maintains_the_store_and_another_takes_over_when_it_leaves() {
     drop(first);
     until("the other one does", || maintains(&second));
     second.assert_settled();
+}
+
+/// The node must stay alive for the lock that the call takes.
+#[test]
+fn a_stopping_node_finishes_a_change_whose_request_is_in_progress() {
+    let options = Options::new().set("server.shutdown_grace_seconds", 60);
+    let [one, other] = two_nodes(options);
+    let body = json!({"project": true}).to_string();
+    let (first, rest) = body.split_at(5);
+    let mut wire = Wire::open(one.address);
+    let head = format!(
+        "PATCH /admin/v1/pause HTTP/1.1\r\nHost: it\r\nAuthorization: Bearer {ADMIN_TOKEN}\r\n\
+         Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    wire.send(head.as_bytes());
+    assert_eq!(wire.next_answer("PATCH").expect("an answer").status, 100);
+    wire.send(first.as_bytes());
+    let stopping = thread::spawn(move || one.stop());
+    let states = || -> Vec<Value> {
+        let nodes = other.admin("GET", "/nodes").expect(200).json();
+        let nodes = nodes["data"].as_array().unwrap().iter();
+        nodes.map(|it| it["state"].clone()).collect()
+    };
+    until("it leaves", || states().contains(&json!("leaving")));
+    wire.send(rest.as_bytes());
+    assert_eq!(wire.answer_to("PATCH").expect("an answer").status, 200);
+    stopping.join().unwrap();
+    until("it has left", || states() == ["up"]);
+    other.assert_settled();
 }
 
 #[test]

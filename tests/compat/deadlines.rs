@@ -3,7 +3,10 @@
 use crate::fixture::{ResponseAssertions, fox};
 use crate::support::raw::Wire;
 use crate::support::{OneNode, Options, Server, fox as native_fox, until};
+use tintype_actors::dispatch::DispatcherCommand;
+use tintype_storage::domain::pause::Pause;
 use tintype_storage::engine::Wait as _;
+use tintype_storage::testing::stalled::StalledEngine;
 
 #[test]
 fn after_the_deadline_a_running_job_continues_and_the_error_names_it() {
@@ -105,6 +108,35 @@ fn a_shorter_timeout_of_the_caller_wins() {
         let answer = call.clone().header("X-Server-Timeout", ignored).send();
         answer.image();
     }
+}
+
+/// The caller would repeat a refused request, and pay for two images.
+#[test]
+fn a_graceful_shutdown_does_not_refuse_the_caller_of_a_job_that_begins() {
+    let engine = StalledEngine::in_memory();
+    let options = Options::new().set("server.shutdown_grace_seconds", 20);
+    let server = Server::with(options.behind(&engine));
+    let customer = server.customer("1.00");
+    let core = server.instance().core.clone();
+    let pause = |project| {
+        let pause = Pause {
+            project,
+            ..Pause::default()
+        };
+        let dispatcher = core.system.dispatcher();
+        dispatcher.do_send(DispatcherCommand::Pause(pause));
+    };
+    pause(true);
+    let call = server.in_background(server.gemini(&customer, "fast", &fox()));
+    until("its caller waits", || server.watchers() == 1);
+    engine.hold();
+    pause(false);
+    until("its run begins", || engine.held() > 0);
+    core.stopping.send_replace(true);
+    until("its caller knows of the stop", || server.watchers() == 0);
+    engine.open();
+    call.join().unwrap().image();
+    server.assert_money(&customer, "0.961", "0.00", "0.961");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `Idempotency-Key` in the synchronous APIs.
 
 use crate::fixture::{ResponseAssertions, asking, fox, image, with_image};
+use crate::support::nodes::two_nodes;
 use crate::support::raw::Wire;
 use crate::support::{Behaviour, Options, Server, fox as native_fox, until};
 use serde_json::json;
@@ -129,6 +130,36 @@ fn a_key_whose_caller_disconnected_before_the_start_of_the_job_is_reusable() {
     call.expect(200).image();
     first.join().unwrap().image();
     server.assert_money(&customer, "0.922", "0.00", "0.922");
+}
+
+/// No SDK repeats a call whose job was canceled.
+#[test]
+fn a_repeat_that_waits_at_another_node_is_told_to_repeat_if_the_first_node_stops() {
+    let options = Options::new().set("server.shutdown_grace_seconds", 20);
+    let [one, other] = two_nodes(options.slots(1));
+    let customer = one.customer("1.00");
+    one.generator.hold();
+    let running = other.in_background(other.gemini(&customer, "fast", &asking("another")));
+    other.until_running(1);
+    let call = |at: &Server| at.gemini(&customer, "fast", &fox()).idempotent("k");
+    let first = one.in_background(call(&one));
+    one.until_live(2);
+    let repeat = other.in_background(call(&other));
+    until("both calls wait there", || other.watchers() == 2);
+    let stopping = std::thread::spawn(move || one.stop());
+    first
+        .join()
+        .unwrap()
+        .assert_google_error(503, "UNAVAILABLE");
+    let repeat = repeat.join().unwrap();
+    repeat.assert_google_error(503, "UNAVAILABLE");
+    assert!(repeat.header("retry-after").is_some());
+    other.generator.release_all();
+    call(&other).expect(200).image();
+    running.join().unwrap().image();
+    stopping.join().unwrap();
+    other.assert_money(&customer, "0.922", "0.00", "0.922");
+    other.assert_settled();
 }
 
 #[test]

@@ -83,6 +83,26 @@ fn calls_wait_for_a_silent_database_no_longer_than_for_a_closed_one() {
     service.stop();
 }
 
+/// The node can neither return its jobs nor record its end: the others declare it dead.
+#[test]
+fn a_stop_ends_in_time_while_the_database_is_silent() {
+    let Some(server) = server() else { return };
+    let (database, bucket) = (server.database(), Bucket::start());
+    let proxy = Proxy::start(database.port());
+    let mut place = place(&proxy.url(&database.url()), &bucket);
+    place.set("SERVER__SHUTDOWN_GRACE_SECONDS", "1");
+    let mut service = place.serve();
+    let client = service.client(&service.printed_key().expect("a key"));
+    // The stop also records the last use of the key.
+    client.money();
+    proxy.hold_answers();
+    service.terminate();
+    // After `outage_seconds`, the code would be 1.
+    assert_eq!(service.code(), Some(0), "{}", service.end());
+    let log = service.end();
+    assert!(log.contains("did not record the end of this node"), "{log}");
+}
+
 #[test]
 fn new_calls_that_write_are_refused_while_the_database_commits_nothing() {
     let Some(server) = Server::start() else {

@@ -11,6 +11,7 @@ use crate::fail_stop::FailStop;
 use actix::{Actor, Addr, ArbiterHandle};
 use parking_lot::RwLock;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
@@ -18,7 +19,6 @@ use tintype_storage::domain::audit_log::Note;
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId};
 use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::deferred_wake::DeferredWake;
 use tintype_storage::store::{
     AcceptError, AcceptedBatch, AcceptedJob, AccountState, BeforeJobs, EventError, LiveJobs,
@@ -93,6 +93,11 @@ impl AccountHandle {
         note: Option<Note<Job>>,
     ) -> Result<Result<Job, EventError>, NoReply> {
         self.apply(job, JobEvent::Cancel, note).await
+    }
+
+    /// Cancels a queued job whose caller's connection is lost.
+    pub async fn abandon(&self, job: JobId) -> Result<Result<Job, EventError>, NoReply> {
+        self.apply(job, JobEvent::Abandon, None).await
     }
 
     /// Applies an event to a job.
@@ -252,26 +257,25 @@ impl AccountRegistry {
     }
 
     /// The actor of an account; `None` if the account does not exist. Reads the store if the actor does not run.
-    pub fn get(&self, id: AccountId) -> Result<Option<AccountHandle>, StoreError> {
+    pub async fn get(&self, id: AccountId) -> Result<Option<AccountHandle>, StoreError> {
         if let Some(handle) = self.running.read().get(&id) {
             return Ok(Some(handle.clone()));
         }
-        // Loading under the lock keeps an account from getting two actors.
-        let mut running = self.running.write();
-        if let Some(handle) = running.get(&id) {
-            return Ok(Some(handle.clone()));
-        }
-        let Some(account) = self.context.process.store.account(id).wait()? else {
+        let store = &self.context.process.store;
+        let Some(account) = store.account(id).await? else {
             return Ok(None);
         };
         let state = match self.context.process.node {
-            None => AccountState::load(&self.context.process.store, account).wait()?,
+            // Not stale if the actor still does not run after the read, because only its rounds change the account.
+            None => AccountState::load(store, account).await?,
             // Each round reads the account, because other nodes may change it.
             Some(_) => AccountState::without_jobs(account),
         };
-        let handle = self.start(state)?;
-        running.insert(id, handle.clone());
-        Ok(Some(handle))
+        // Without a read under the lock: it would block all threads for as long as a database does not answer.
+        Ok(Some(match self.running.write().entry(id) {
+            Entry::Occupied(running) => running.get().clone(),
+            Entry::Vacant(vacant) => vacant.insert(self.start(state)?).clone(),
+        }))
     }
 
     /// Starts the actor of an account whose live jobs are counted already.

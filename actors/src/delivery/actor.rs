@@ -5,7 +5,7 @@
 //! whose commit is in flight, so each decision builds on durable records.
 
 use super::change::{Change, Changes};
-use super::command::{DeliveryCommand, DeliveryDepths};
+use super::command::{DeliveryCommand, DeliveryDepths, Reply};
 use super::context::DeliveryContext;
 use super::held_shards::{self, DueRead, HeldShards, POLL};
 use super::receiver::{self, FindResult};
@@ -13,7 +13,6 @@ use super::receiver_health::{AttemptEnd, ReceiverHealth};
 use super::scheduler::{DeliveryScheduler, ScheduledDelivery};
 use super::{failed_event, restart};
 use crate::ports::AttemptOutcome;
-use crate::process_context::ProcessContext;
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, SpawnHandle};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,9 +21,7 @@ use std::time::Duration;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, NoReceiver};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
-use tintype_storage::engine::Wait as _;
-use tintype_storage::store::{DueList, StoreError};
-use tokio::sync::oneshot;
+use tintype_storage::store::{DeletionStep, DueList, StoreError};
 
 const MAILBOX: usize = 4_096;
 /// A delivery that is due later than the longest delay plus this was recorded before the clock was set back. It is moved forward.
@@ -274,7 +271,7 @@ impl DeliveryActor {
 
     fn schedule_at(&mut self, at: Timestamp, scheduled: ScheduledDelivery) {
         let now = self.context.process.now();
-        let is_wanted = |shards: &mut HeldShards| shards.add(&scheduled, now);
+        let is_wanted = |shards: &mut HeldShards| shards.add(at, &scheduled, now);
         if self.shards.as_mut().is_none_or(is_wanted) {
             self.scheduler.schedule(at, scheduled);
         }
@@ -286,10 +283,11 @@ impl DeliveryActor {
             return;
         }
         let now = self.context.process.now();
-        let reads = self.shards.as_mut().and_then(|it| it.next_reads(now));
-        if let Some(reads) = reads {
+        let horizon = self.horizon(now);
+        let shards = self.shards.as_mut();
+        if let Some(reads) = shards.and_then(|it| it.next_reads(now, horizon)) {
             let store = self.context.process.store.clone();
-            self.read_then(held_shards::read(store, reads, now), Self::due_read);
+            self.read_then(held_shards::read(store, reads), Self::due_read);
         }
     }
 
@@ -303,15 +301,19 @@ impl DeliveryActor {
         if let Some(shards) = &mut self.shards {
             shards.read(&found);
         }
-        for (due, id, entry) in found.into_iter().flat_map(|(_, due)| due) {
+        let now = self.context.process.now();
+        let found = found.into_iter();
+        let found = found.flat_map(|(read, all)| all.into_iter().map(move |it| (read, it)));
+        for (read, (due, id, entry)) in found {
             // A delivery whose attempt or commit is in flight is scheduled after it.
-            if self.in_flight.contains(&id) || self.changes.is_committing(id) {
+            if self.is_busy(id) {
                 continue;
             }
             if entry.failures > 0 {
                 self.scheduler.mark_failing(entry.webhook);
             }
-            self.schedule_at(due, ScheduledDelivery::new(id, due, entry));
+            let scheduled = ScheduledDelivery::new(id, due, entry);
+            self.schedule_at(read.due(due, now), scheduled);
         }
     }
 
@@ -360,6 +362,28 @@ impl DeliveryActor {
         // The first change begins a commit, and the others wait for it.
         for change in deferred {
             self.decide(id, change);
+        }
+    }
+
+    /// Has the delivery an attempt or a commit in flight?
+    fn is_busy(&self, id: DeliveryId) -> bool {
+        self.in_flight.contains(&id) || self.changes.is_committing(id)
+    }
+
+    fn forget(
+        &mut self,
+        found: Result<DeletionStep, StoreError>,
+        reply: Reply<Vec<u8>, StoreError>,
+    ) {
+        match found {
+            Ok(mut step) => {
+                // A redelivery has begun since the read. The next sweep deletes the others.
+                if step.deliveries.iter().any(|it| self.is_busy(it.id)) {
+                    step.writes.clear();
+                }
+                self.changes.forget(step, reply);
+            }
+            Err(error) => self.context.process.fail_stop.trip(error.to_string()),
         }
     }
 
@@ -441,17 +465,15 @@ impl Handler<DeliveryCommand> for DeliveryActor {
                 reply,
             } => {
                 // The delivery actor deletes them, because a redelivery of one of them may arrive at the same time.
-                let ProcessContext {
-                    store, fail_stop, ..
-                } = &*self.context.process;
-                let keep = |id| self.changes.is_committing(id) || self.in_flight.contains(&id);
-                match store
-                    .forget_deliveries(older_than, &cursor, limit, keep)
-                    .wait()
-                {
-                    Ok(step) => self.changes.forget(step, reply),
-                    Err(error) => fail_stop.trip(error.to_string()),
-                }
+                let store = self.context.process.store.clone();
+                let mut busy = self.in_flight.clone();
+                busy.extend(self.changes.committing());
+                let read = async move {
+                    let keep = |id| busy.contains(&id);
+                    let step = store.forget_deliveries(older_than, &cursor, limit, keep);
+                    step.await
+                };
+                self.read_then(read, |actor, found| actor.forget(found, reply));
             }
             DeliveryCommand::Hold { shards, reply } => {
                 let held = self.shards.as_mut();
@@ -469,14 +491,5 @@ impl Handler<DeliveryCommand> for DeliveryActor {
                 let _ = reply.send(depths);
             }
         }
-    }
-}
-
-impl DeliveryDepths {
-    /// Zero once the actor has stopped.
-    pub async fn of(actor: &Addr<DeliveryActor>) -> Self {
-        let (reply, depths) = oneshot::channel();
-        actor.do_send(DeliveryCommand::Depths(reply));
-        depths.await.unwrap_or_default()
     }
 }

@@ -50,6 +50,11 @@ impl Changes {
         }
     }
 
+    /// The deliveries with a change in flight.
+    pub fn committing(&self) -> impl Iterator<Item = DeliveryId> + '_ {
+        self.committing.keys().copied()
+    }
+
     pub fn is_committing(&self, id: DeliveryId) -> bool {
         self.committing.contains_key(&id)
     }

@@ -1,7 +1,8 @@
 //! The shards that this node holds, if several nodes share the store: the progress of the reads of their due indexes, and the scheduled
 //! entries.
 //!
-//! Other nodes add entries too, so the indexes are polled. Only entries that are due within a second are scheduled.
+//! Other nodes add entries too, so the indexes are polled. Only entries that are due within a second are scheduled, and those that are
+//! due later than any delay allows.
 
 use super::scheduler::ScheduledDelivery;
 use crate::node::NodeContext;
@@ -14,6 +15,7 @@ use tintype_storage::domain::shard::Shard;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::store::{DueList, Store, StoreError};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 pub(super) const POLL: Duration = Duration::from_millis(250);
@@ -24,6 +26,9 @@ const STEP: usize = 500;
 /// While a long index is read step by step, entries that became due within this time are read concurrently, so that they do not wait
 /// for the rest.
 const RECENT_MILLIS: i64 = 5_000;
+
+/// How often the entries are read that were recorded before the clock was set back.
+const BEYOND_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The key of an entry within the due index of a shard.
 type DueKey = (Timestamp, DeliveryId);
@@ -37,6 +42,8 @@ pub(super) struct HeldShards {
     /// Deliveries with an attempt that is in flight or being recorded.
     attempted: HashMap<DeliveryId, Shard>,
     is_reading: bool,
+    /// When the entries beyond the horizon were last read.
+    read_beyond: Option<Instant>,
 }
 
 /// One read of a due index.
@@ -44,8 +51,28 @@ pub(super) struct HeldShards {
 pub(super) struct DueRead {
     shard: Shard,
     from: DueKey,
-    /// True for the read that goes through the whole index, false for the read of recent entries.
-    is_next: bool,
+    until: Timestamp,
+    part: Part,
+}
+
+/// A part of a due index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// The next entries of a read that goes through all due ones.
+    Next,
+    Recent,
+    /// The entries beyond the horizon, which are due at once.
+    Beyond,
+}
+
+impl DueRead {
+    /// When an entry that this read has found is due.
+    pub fn due(&self, recorded: Timestamp, now: Timestamp) -> Timestamp {
+        match self.part {
+            Part::Next | Part::Recent => recorded,
+            Part::Beyond => now,
+        }
+    }
 }
 
 impl HeldShards {
@@ -56,6 +83,7 @@ impl HeldShards {
             scheduled: HashMap::new(),
             attempted: HashMap::new(),
             is_reading: false,
+            read_beyond: None,
         }
     }
 
@@ -79,14 +107,14 @@ impl HeldShards {
         self.held.contains_key(&Shard::of(webhook))
     }
 
-    /// Adds a delivery to the schedule. Returns false if it is scheduled already, or belongs to another node, or is due later: then it
-    /// is read again when it is due.
-    pub fn add(&mut self, delivery: &ScheduledDelivery, now: Timestamp) -> bool {
+    /// Adds a delivery to the schedule, for `at`. Returns false if it is scheduled already, or belongs to another node, or is due later:
+    /// then it is read again when it is due.
+    pub fn add(&mut self, at: Timestamp, delivery: &ScheduledDelivery, now: Timestamp) -> bool {
         let ScheduledDelivery {
             id, due, webhook, ..
         } = *delivery;
         self.sends_to(webhook)
-            && due < now.plus(AHEAD)
+            && due.min(at) < now.plus(AHEAD)
             && self.scheduled.insert(id, due) != Some(due)
     }
 
@@ -108,24 +136,38 @@ impl HeldShards {
         self.attempted.remove(&id);
     }
 
-    /// The next reads; `None` while the last ones are in flight.
-    pub fn next_reads(&mut self, now: Timestamp) -> Option<Vec<DueRead>> {
+    /// The next reads; `None` while the last ones are in flight. No delivery that was recorded under the current clock is due after
+    /// `horizon`.
+    pub fn next_reads(&mut self, now: Timestamp, horizon: Timestamp) -> Option<Vec<DueRead>> {
         if self.is_reading || self.held.is_empty() || !self.node.is_trusted() {
             return None;
         }
         self.is_reading = true;
-        let start = |millis| (Timestamp::from_millis(millis), DeliveryId(Uuid::nil()));
+        let start = |at| (at, DeliveryId(Uuid::nil()));
+        let reads_beyond = self
+            .read_beyond
+            .is_none_or(|it| it.elapsed() >= BEYOND_INTERVAL);
+        if reads_beyond {
+            self.read_beyond = Some(Instant::now());
+        }
         let mut reads = Vec::new();
         for (shard, next) in &self.held {
-            let read = |from, is_next| DueRead {
+            let read = |from, until, part| DueRead {
                 shard: *shard,
                 from,
-                is_next,
+                until,
+                part,
             };
-            reads.push(read(next.unwrap_or(start(0)), true));
+            let (first, soon) = (start(Timestamp::EPOCH), now.plus(AHEAD));
+            reads.push(read(next.unwrap_or(first), soon, Part::Next));
             if next.is_some() {
                 let recent = (now.millis() - RECENT_MILLIS).max(0);
-                reads.push(read(start(recent), false));
+                let recent = start(Timestamp::from_millis(recent));
+                reads.push(read(recent, soon, Part::Recent));
+            }
+            if reads_beyond {
+                let end = Timestamp::from_millis(i64::MAX);
+                reads.push(read(start(horizon), end, Part::Beyond));
             }
         }
         Some(reads)
@@ -134,7 +176,7 @@ impl HeldShards {
     /// Records the progress of finished reads.
     pub fn read(&mut self, found: &[(DueRead, DueList)]) {
         self.is_reading = false;
-        for (read, due) in found.iter().filter(|(read, _)| read.is_next) {
+        for (read, due) in found.iter().filter(|(read, _)| read.part == Part::Next) {
             if let Some(next) = self.held.get_mut(&read.shard) {
                 let last = due.last().map(|(due, id, _)| (*due, *id));
                 *next = last.filter(|_| due.len() == STEP);
@@ -146,15 +188,63 @@ impl HeldShards {
 pub(super) async fn read(
     store: Store,
     reads: Vec<DueRead>,
-    now: Timestamp,
 ) -> Result<Vec<(DueRead, DueList)>, StoreError> {
-    let until = now.plus(AHEAD);
     let reads = reads.into_iter().map(|read| {
         let store = &store;
         async move {
-            let due = store.due_of_shard(read.shard, read.from, until, STEP);
+            let due = store.due_of_shard(read.shard, read.from, read.until, STEP);
             Ok((read, due.await?))
         }
     });
     try_join_all(reads).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tintype_storage::domain::ids::{AccountId, NodeId};
+
+    const DAY: i64 = 86_400_000;
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    /// How many of the next reads go beyond the horizon.
+    fn beyond(shards: &mut HeldShards) -> usize {
+        let reads = shards.next_reads(at(DAY), at(2 * DAY)).expect("reads");
+        shards.read(&[]);
+        let beyond = reads.iter().filter(|it| it.part == Part::Beyond);
+        beyond.count()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn hostile_109_a_retry_recorded_under_a_later_clock_is_due_at_the_next_read_beyond_the_horizon()
+     {
+        let node = Arc::new(NodeContext::new(
+            NodeId(Uuid::nil()),
+            Duration::from_secs(3),
+        ));
+        node.confirm(Instant::now());
+        let mut shards = HeldShards::new(Arc::clone(&node));
+        let webhook = WebhookId(Uuid::nil());
+        shards.hold(&HashSet::from([Shard::of(webhook)]));
+        assert_eq!((beyond(&mut shards), beyond(&mut shards)), (1, 0));
+        tokio::time::advance(BEYOND_INTERVAL).await;
+        node.confirm(Instant::now());
+        let reads = shards.next_reads(at(DAY), at(2 * DAY)).expect("reads");
+        let found = ScheduledDelivery {
+            id: DeliveryId(Uuid::nil()),
+            account: AccountId(Uuid::nil()),
+            webhook,
+            due: at(365 * DAY),
+        };
+        let now = at(DAY);
+        assert!(!shards.add(found.due, &found, now), "due in a year");
+        let read = reads.iter().find(|it| it.part == Part::Beyond);
+        let due = read.expect("a read").due(found.due, now);
+        assert!(shards.add(due, &found, now), "due at once");
+        assert!(!shards.add(due, &found, now), "scheduled already");
+        assert!(shards.take(&found));
+    }
 }

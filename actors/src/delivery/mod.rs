@@ -4,6 +4,7 @@ mod actor;
 mod change;
 mod command;
 mod context;
+mod depths;
 mod failed_event;
 mod held_shards;
 mod receiver;

@@ -9,9 +9,11 @@ use crate::clock::Jitter;
 use crate::ports::{InputFetcher, JobObjects};
 use crate::process_context::ProcessContext;
 use crate::queue::JobQueues;
+use parking_lot::RwLock;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::ids::AccountId;
+use tintype_storage::domain::pause::Pause;
 use tokio::time::Instant;
 
 pub struct DispatchContext {
@@ -27,12 +29,14 @@ pub struct DispatchContext {
     pub failures: FailureBoard,
     pub jitter: Jitter,
     pub cut_off: CutOff,
+    /// The paused models, of which no job begins.
+    pub pause: RwLock<Pause>,
 }
 
 impl DispatchContext {
     /// The actor of a job's account. A failed read stops the service.
-    pub fn account(&self, id: AccountId) -> Option<AccountHandle> {
-        match self.accounts.get(id) {
+    pub async fn account(&self, id: AccountId) -> Option<AccountHandle> {
+        match self.accounts.get(id).await {
             Ok(handle) => handle,
             Err(error) => {
                 self.process.fail_stop.trip(error.to_string());
@@ -41,12 +45,14 @@ impl DispatchContext {
         }
     }
 
-    /// Lets a job of another account probe a backend that only one account's requests may have brought down.
+    /// Lets a job of another account, if one may begin, probe a backend that only one account's requests may have brought down.
     pub fn end_cool_downs_for_others(&self, now: Instant) {
         let shared = self.accounts.context().shared_queue.as_ref();
+        let held = |tier| self.queues.held_accounts(tier);
         let has_other = |tier, account| {
-            self.queues.has_other(tier, account)
-                || shared.is_some_and(|it| it.has_other(tier, account))
+            !self.pause.read().covers(tier)
+                && (self.queues.has_other(tier, account)
+                    || shared.is_some_and(|it| it.has_other(tier, account, &held(tier))))
         };
         self.pool.end_cool_downs_for_others(now, has_other);
     }

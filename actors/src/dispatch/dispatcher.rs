@@ -35,7 +35,6 @@ pub struct Dispatcher {
     turns: Vec<Tier>,
     /// When the next breaker admits a probe, and the timer for it.
     alarm: Option<(Instant, SpawnHandle)>,
-    pause: Pause,
     stopping: bool,
 }
 
@@ -47,14 +46,13 @@ enum Grant {
 }
 
 impl Dispatcher {
-    pub(crate) fn new(context: Arc<DispatchContext>, pause: Pause) -> Self {
+    pub(crate) fn new(context: Arc<DispatchContext>) -> Self {
         let selection = |tier: Tier| BackendSelection::new(tier, &context.pool);
         Self {
             selections: Tier::ALL.map(selection),
             context,
             turns: Tier::ALL.to_vec(),
             alarm: None,
-            pause,
             stopping: false,
         }
     }
@@ -90,10 +88,10 @@ impl Dispatcher {
             context,
             selections,
             turns,
-            pause,
             stopping,
             ..
         } = self;
+        let pause = context.pause.read();
         let pool = &context.pool;
         turns.iter().enumerate().find_map(|(at, tier)| {
             let selection = &mut selections[tier.index()];
@@ -160,7 +158,7 @@ impl Handler<DispatcherCommand> for Dispatcher {
     fn handle(&mut self, command: DispatcherCommand, ctx: &mut Self::Context) {
         match command {
             DispatcherCommand::Pause(pause) => {
-                self.pause = pause;
+                *self.context.pause.write() = pause;
                 self.dispatch(ctx);
             }
             DispatcherCommand::Stop => self.stopping = true,

@@ -1,6 +1,6 @@
-//! Fails queued jobs that have expired.
+//! Fails queued jobs that have expired. `run` is for a single process, which has all expiries in memory.
 
-use crate::account::{AccountCommand, AccountRegistry, NoReply};
+use crate::account::{AccountCommand, NoReply};
 use crate::dispatch::DispatchContext;
 use crate::queue::Expiry;
 use futures_util::future::join_all;
@@ -10,7 +10,7 @@ use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
 
 /// Expiries that are decided concurrently.
-const BATCH: usize = 256;
+pub const BATCH: usize = 256;
 /// While an expiry is recorded, the clock is read this often, because it may be set.
 const CLOCK_POLL: Duration = Duration::from_secs(1);
 
@@ -21,7 +21,7 @@ pub async fn run(dispatch: Arc<DispatchContext>) {
         let now = context.process.now();
         let due = context.expiries.take_due(now, BATCH);
         if !due.is_empty() {
-            join_all(due.into_iter().map(|it| expire(it, &dispatch))).await;
+            join_all(due.into_iter().map(|it| expire_or_retry(it, &dispatch))).await;
             continue;
         }
         match context.expiries.next_due() {
@@ -35,14 +35,17 @@ pub async fn run(dispatch: Arc<DispatchContext>) {
     }
 }
 
-async fn expire(expiry: Expiry, dispatch: &DispatchContext) {
-    let accounts: &AccountRegistry = &dispatch.accounts;
-    let account = match accounts.get(expiry.account) {
-        Ok(account) => account,
-        Err(error) => return accounts.fail_stop().trip(error.to_string()),
-    };
-    let Some(account) = account else {
-        return;
+async fn expire_or_retry(expiry: Expiry, dispatch: &DispatchContext) {
+    if !expire(expiry, dispatch).await {
+        sleep(CLOCK_POLL).await;
+        dispatch.accounts.context().expiries.add_all([expiry]);
+    }
+}
+
+/// Returns false if the account has too many commands. The job stays expired, so a later try fails it.
+pub async fn expire(expiry: Expiry, dispatch: &DispatchContext) -> bool {
+    let Some(account) = dispatch.account(expiry.account).await else {
+        return true;
     };
     let Expiry { job, due, .. } = expiry;
     let expired = account.call(|reply| AccountCommand::Expire { job, due, reply });
@@ -52,12 +55,9 @@ async fn expire(expiry: Expiry, dispatch: &DispatchContext) {
             // Spawned, so that a hanging object store does not delay the next expiry.
             spawn_local(dispatch.job_objects.delete_inputs(&job));
         }
-        Err(NoReply::Overloaded(_)) => {
-            // The job stays expired, so the next try fails it.
-            sleep(CLOCK_POLL).await;
-            accounts.context().expiries.add_all([expiry]);
-        }
+        Err(NoReply::Overloaded(_)) => return false,
         // The job has ended already, or the process stops.
         Ok(Err(_)) | Err(NoReply::Stopping) => {}
     }
+    true
 }

@@ -51,6 +51,6 @@ async fn fetch(job: &Job, context: &DispatchContext) -> Result<FetchedInputs, Ge
 
 /// The job after the event; `None` if the event was not applied.
 async fn record(job: &Job, event: JobEvent, context: &DispatchContext) -> Option<Job> {
-    let account = context.account(job.account)?;
+    let account = context.account(job.account).await?;
     account.apply(job.id, event, None).await.ok()?.ok()
 }

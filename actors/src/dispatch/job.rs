@@ -195,7 +195,7 @@ async fn begin(job: QueuedJob, lease: Option<BackendLease>, context: &DispatchCo
             }
         }
     };
-    let Some(account) = context.account(job.account) else {
+    let Some(account) = context.account(job.account).await else {
         return Start::Nothing(None);
     };
     let id = job.job;
@@ -226,7 +226,7 @@ async fn apply(
     if was_restarted {
         sleep(RESTART_DELAY).await;
     }
-    let Some(account) = context.account(job.account) else {
+    let Some(account) = context.account(job.account).await else {
         return false;
     };
     match account.apply(job.job, event, None).await {

@@ -14,12 +14,7 @@ const POLL: Duration = Duration::from_secs(1);
 
 /// Runs until it is aborted.
 pub async fn poll(dispatch: Arc<DispatchContext>) {
-    let DispatchContext {
-        process,
-        accounts,
-        job_objects,
-        ..
-    } = &*dispatch;
+    let process = &dispatch.process;
     // Running jobs go on; each is checked once.
     let mut known = HashSet::new();
     loop {
@@ -30,7 +25,7 @@ pub async fn poll(dispatch: Arc<DispatchContext>) {
         };
         known.retain(|job| abandoned.contains(job));
         let new: Vec<(AccountId, JobId)> = abandoned.difference(&known).copied().collect();
-        abandoned_jobs::cancel(new.iter().copied(), accounts, job_objects).await;
+        abandoned_jobs::cancel(new.iter().copied(), &dispatch).await;
         known.extend(new);
     }
 }

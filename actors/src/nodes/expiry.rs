@@ -1,29 +1,40 @@
-//! Polls for expired queued jobs. Any node may have accepted a job, and any node may fail it: failing it twice changes nothing.
+//! Polls for expired queued jobs, and fails them. Any node may have accepted a job, and any node may fail it: failing it twice changes
+//! nothing.
 
-use crate::account::AccountRegistry;
+use crate::dispatch::DispatchContext;
+use crate::dispatch::expiry::{BATCH, expire};
 use crate::queue::Expiry;
+use futures_util::future::join_all;
 use std::sync::Arc;
 use std::time::Duration;
+use tintype_storage::store::StoreError;
 use tokio::time::sleep;
 
 const POLL: Duration = Duration::from_secs(1);
-/// Jobs per poll.
-const LIMIT: usize = 256;
 
 /// Runs until it is aborted.
-pub async fn poll(accounts: Arc<AccountRegistry>) {
-    let context = accounts.context();
-    let process = &context.process;
+pub async fn poll(dispatch: Arc<DispatchContext>) {
     loop {
         sleep(POLL).await;
-        match process.store.expiries_until(process.now(), LIMIT).await {
-            Ok(due) => {
-                let due = due
-                    .into_iter()
-                    .map(|(due, job, account)| Expiry { due, job, account });
-                context.expiries.add_all(due);
-            }
-            Err(error) => return process.fail_stop.trip(error.to_string()),
+        if let Err(error) = expire_due(&dispatch).await {
+            return dispatch.process.fail_stop.trip(error.to_string());
+        }
+    }
+}
+
+async fn expire_due(dispatch: &DispatchContext) -> Result<(), StoreError> {
+    let process = &dispatch.process;
+    // The next page is behind this one even if jobs stay in it, because their account has too many commands.
+    let mut last = None;
+    loop {
+        let due = process.store.expiries_until(last, process.now(), BATCH);
+        let due = due.await?;
+        let is_last = due.len() < BATCH;
+        last = due.last().map(|(due, job, _)| (*due, *job));
+        let expire = |(due, job, account)| expire(Expiry { due, job, account }, dispatch);
+        join_all(due.into_iter().map(expire)).await;
+        if is_last {
+            return Ok(());
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::shared_slots::SlotDemands;
 use crate::dispatch::DispatchContext;
-use crate::node::{NodeContext, Taking};
+use crate::node::NodeContext;
 use crate::queue::{Lane, QueueChange, QueuedJob};
 use crate::round::{Decision, DecisionStep, decide};
 use std::collections::HashSet;
@@ -67,15 +67,13 @@ impl JobTaker {
         let mut full_scans = [FullScans::default(); 3];
         loop {
             let _ = timeout(POLL, self.node.take.notified()).await;
-            // Held during the takes.
-            let taking = self.node.taking.lock().await;
-            let takes_jobs = *taking == Taking::Yes;
+            let _taking = self.node.taking.lock().await;
             if !self.node.is_trusted() {
                 continue;
             }
             for tier in Tier::ALL {
                 let full_scans = &mut full_scans[tier.index()];
-                if let Err(error) = self.take(tier, takes_jobs, full_scans).await {
+                if let Err(error) = self.take(tier, full_scans).await {
                     return self.dispatch.process.fail_stop.trip(error.to_string());
                 }
             }
@@ -84,13 +82,9 @@ impl JobTaker {
 
     /// Takes jobs for the free slots, and releases unused slots of shared backends. A leaving node takes no jobs, but still takes slots
     /// for runs that fail over.
-    async fn take(
-        &self,
-        tier: Tier,
-        takes_jobs: bool,
-        full_scans: &mut FullScans,
-    ) -> Result<(), StoreError> {
+    async fn take(&self, tier: Tier, full_scans: &mut FullScans) -> Result<(), StoreError> {
         loop {
+            let takes_jobs = !self.node.is_leaving();
             let DispatchContext { queues, pool, .. } = &*self.dispatch;
             let now = Instant::now();
             self.dispatch.end_cool_downs_for_others(now);

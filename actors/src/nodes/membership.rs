@@ -2,7 +2,7 @@
 
 use super::adoption::adopt;
 use super::heartbeat::{Heartbeat, HeartbeatOutcome, Join};
-use super::takeover::{DeclareDead, Requeue, RequeueOutcome};
+use super::takeover::{DeclareDead, Departure, Requeue, RequeueOutcome};
 use crate::node::{HEARTBEAT_INTERVAL, NodeContext, SeenNode};
 use crate::process_context::ProcessContext;
 use crate::queue::JobQueues;
@@ -20,8 +20,6 @@ use tokio::time::{Instant, sleep};
 
 /// A leaving node checks this often whether it has released its locks.
 const LOCK_POLL: Duration = Duration::from_millis(20);
-/// A node that still holds a lock after this time stays on record: the others declare it dead and fence it.
-const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// After an outage of the database, a living node sends a heartbeat within this time: its engine pauses up to a second before it
 /// reconnects, and up to a second again if a commit was interrupted. The rest is for the connection.
 const RECONNECT_TIME: Duration = Duration::from_millis(2_500);
@@ -157,7 +155,7 @@ impl Membership {
     }
 
     async fn requeue_jobs(&self, dead: NodeId) -> Result<(), StoreError> {
-        if let Some(jobs) = requeue_jobs(&self.process.store, dead, false).await? {
+        if let Some(jobs) = requeue_jobs(&self.process.store, dead, Departure::Dead).await? {
             tracing::info!(node = %dead, jobs, "the jobs of a dead node are queued again");
             let put_back = &self.process.stats.nodes.jobs_put_back;
             put_back.fetch_add(jobs as u64, Ordering::Relaxed);
@@ -167,31 +165,39 @@ impl Membership {
     }
 }
 
-/// Removes a node that takes no more jobs. The jobs that it still has go on at other nodes.
+/// Lets the jobs that a stopping node has taken and not finished go on at other nodes.
+///
+/// # Errors
+/// The engine fails.
+pub async fn return_jobs(store: &Store, node: NodeId) -> Result<(), StoreError> {
+    requeue_jobs(store, node, Departure::Stopping)
+        .await
+        .map(drop)
+}
+
+/// Removes a node that takes no more jobs, once it holds no lock. The jobs that it still has go on at other nodes.
 ///
 /// # Errors
 /// The engine fails.
 pub async fn leave(store: &Store, node: NodeId) -> Result<(), StoreError> {
-    requeue_jobs(store, node, true).await.map(drop)
+    requeue_jobs(store, node, Departure::Leaving)
+        .await
+        .map(drop)
 }
 
 /// Returns the number of jobs that were queued again, or `None` if another node does it.
 async fn requeue_jobs(
     store: &Store,
     node: NodeId,
-    is_leaving: bool,
+    departure: Departure,
 ) -> Result<Option<usize>, StoreError> {
     let mut total = 0;
-    let until = Instant::now() + LEAVE_TIMEOUT;
     loop {
-        match decide(store, Requeue { node, is_leaving }).await? {
+        match decide(store, Requeue { node, departure }).await? {
             RequeueOutcome::Some(jobs) => total += jobs,
             // The call in flight that holds the lock releases it soon.
             RequeueOutcome::Locked(jobs) => {
                 total += jobs;
-                if Instant::now() >= until {
-                    return Ok(None);
-                }
                 sleep(LOCK_POLL).await;
             }
             RequeueOutcome::All(jobs) => return Ok(Some(total + jobs)),

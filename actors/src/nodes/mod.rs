@@ -16,7 +16,7 @@ mod shard_keeper;
 mod shared_slots;
 mod takeover;
 
-pub(crate) use membership::leave;
+pub(crate) use membership::{leave, return_jobs};
 pub(crate) use shard_keeper::pending_deliveries;
 
 use crate::delivery::DeliveryActor;
@@ -53,7 +53,7 @@ pub(crate) fn start(
         actix::spawn(membership.run()),
         actix::spawn(taker.run()),
         actix::spawn(keeper.run()),
-        actix::spawn(expiry::poll(Arc::clone(&dispatch.accounts))),
+        actix::spawn(expiry::poll(Arc::clone(dispatch))),
         actix::spawn(disconnected_callers::poll(Arc::clone(dispatch))),
         actix::spawn(queue_refresh::run(Arc::clone(dispatch))),
     ]

@@ -57,9 +57,19 @@ impl Decision for DeclareDead {
 
 /// Puts the jobs that a node has taken back into their queues.
 pub struct Requeue {
-    /// A node that was declared dead, or that leaves and takes no more jobs.
     pub node: NodeId,
-    pub is_leaving: bool,
+    pub departure: Departure,
+}
+
+/// Why a node gives its jobs back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// It was declared dead.
+    Dead,
+    /// It takes no more jobs, but still answers calls. Its record stays.
+    Stopping,
+    /// It has answered its last call.
+    Leaving,
 }
 
 /// The outcome of [`Requeue`], with the number of jobs.
@@ -67,7 +77,7 @@ pub struct Requeue {
 pub enum RequeueOutcome {
     /// The node may have more jobs.
     Some(usize),
-    /// The node has no more jobs, and its record is deleted.
+    /// The node has no more jobs. Its record is deleted, unless the node still answers calls.
     All(usize),
     /// The node has no more jobs. It holds a lock, so its record stays.
     Locked(usize),
@@ -84,7 +94,7 @@ impl Decision for Requeue {
 
     fn needs(&self) -> Vec<ReadRequest> {
         let mut needs = vec![NODES.request(&self.node), self.taken_request()];
-        if self.is_leaving {
+        if self.departure == Departure::Leaving {
             needs.push(LOCKS.request_all());
         }
         needs
@@ -92,7 +102,7 @@ impl Decision for Requeue {
 
     fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<RequeueOutcome>, StoreError> {
         let found = NODES.of_reads(reads, &self.node)?;
-        if found.is_none_or(|it| it.has_ended == self.is_leaving) {
+        if found.is_none_or(|it| it.has_ended != (self.departure == Departure::Dead)) {
             return Ok(DecisionStep::unchanged(RequeueOutcome::None));
         }
         let taken = TAKEN_JOBS.entries_of_reads(reads, &self.taken_request())?;
@@ -107,15 +117,18 @@ impl Decision for Requeue {
             writes.push(TAKEN_JOBS.delete(key));
             writes.push(QUEUE.put(&entry, &taken.account));
         }
-        let is_last = taken.len() < STEP;
-        let outcome = match is_last && self.is_leaving && locks::has_any(reads, self.node)? {
+        let count = taken.len();
+        let outcome = match self.departure {
+            _ if count == STEP => RequeueOutcome::Some(count),
             // Without the record another node would take the lock over before the work under it is committed.
-            true => RequeueOutcome::Locked(taken.len()),
-            false if is_last => {
-                writes.push(NODES.delete(&self.node));
-                RequeueOutcome::All(taken.len())
+            Departure::Leaving if locks::has_any(reads, self.node)? => {
+                RequeueOutcome::Locked(count)
             }
-            false => RequeueOutcome::Some(taken.len()),
+            Departure::Stopping => RequeueOutcome::All(count),
+            Departure::Dead | Departure::Leaving => {
+                writes.push(NODES.delete(&self.node));
+                RequeueOutcome::All(count)
+            }
         };
         Ok(DecisionStep::Write(writes, outcome))
     }

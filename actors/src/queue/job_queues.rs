@@ -209,10 +209,12 @@ impl JobQueues {
         self.of(tier).lock().has_next()
     }
 
-    /// Does a job of an account other than this one wait?
+    /// Does a job of an account other than this one wait for a slot?
     pub fn has_other(&self, tier: Tier, account: AccountId) -> bool {
         let tier = self.of(tier).lock();
-        tier.queue.len() > tier.queue.len_of(account)
+        let held = tier.held().filter(|it| *it != account);
+        let held = held.map(|it| tier.queue.batch_len_of(it)).sum::<usize>();
+        tier.queue.len() > tier.queue.len_of(account) + held
     }
 
     /// The accounts that fetch as many input images as they may: none of their batch jobs begins.

@@ -6,7 +6,7 @@
 use super::backlog::{Backlog, BacklogStart, TurnCounts};
 use super::job_queues::{Depths, NextJob, QueuedJob};
 use parking_lot::Mutex;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::node::TakenJob;
 use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
@@ -208,11 +208,13 @@ impl SharedQueue {
         matching.map(next).take(limit).collect()
     }
 
-    /// Does a listed job belong to an account other than this one?
-    pub fn has_other(&self, tier: Tier, account: AccountId) -> bool {
+    /// Does a listed job that may begin belong to an account other than this one? No batch job of the `held` accounts begins.
+    pub fn has_other(&self, tier: Tier, account: AccountId, held: &HashSet<AccountId>) -> bool {
         let state = self.state.lock();
         let mut listed = state.of(tier).listed.iter();
-        listed.any(|(_, of)| *of != account)
+        listed.any(|(place, of)| {
+            *of != account && (place.class != QueueClass::Batch || !held.contains(of))
+        })
     }
 
     /// The number of jobs that wait for their first run.

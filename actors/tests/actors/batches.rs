@@ -49,7 +49,12 @@ fn send(world: &World, account: AccountId, prompts: &[&str]) -> Answer<AcceptedB
         file: None,
     };
     let (reply, answer) = oneshot::channel();
-    let handle = world.system.accounts().get(account).expect("readable");
+    let handle = world
+        .system
+        .accounts()
+        .get(account)
+        .wait()
+        .expect("readable");
     let _ = handle.expect("it").accept_batch(batch, None, reply);
     answer
 }
@@ -66,7 +71,7 @@ fn cancel(world: &World, batch: BatchId) -> Answer<BatchProgress, BatchError> {
         note: None,
         reply: reply.into(),
     };
-    let handle = world.system.accounts().get(A).expect("readable");
+    let handle = world.system.accounts().get(A).wait().expect("readable");
     let _ = handle.expect("it").send(command);
     answer
 }

@@ -4,6 +4,7 @@ use crate::generators::{Act, ScriptedGenerator};
 use crate::world::{A, B, Plan, World, quick, run, until};
 use std::time::Duration;
 use tintype_actors::backends::Health;
+use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 use tokio::time::sleep;
 
@@ -72,6 +73,32 @@ fn an_account_whose_requests_fail_does_not_keep_other_accounts_from_a_backend() 
         assert!(seen[6].at - seen[4].at < Duration::from_secs(2));
         assert_eq!(healths(&world), [Health::Up]);
         world.check();
+    });
+}
+
+/// Nothing can probe the backend for the account whose job is paused.
+#[test]
+fn a_paused_job_of_another_account_does_not_end_the_cool_down_of_a_backend() {
+    run(async {
+        let first = ScriptedGenerator::new(vec![Act::Transient(None); 5], Act::Image);
+        let mut plan = Plan::with(first.clone(), 1);
+        plan.retries = 0;
+        let world = plan.start();
+        world.pause_changed(Pause {
+            tiers: [true, false, false],
+            ..Pause::default()
+        });
+        world.accept(B, Tier::Fast, "paused").await;
+        for _ in 0..5 {
+            let id = world.accept(A, Tier::Quality, "a fox").await;
+            world.failure(id).await;
+        }
+        let waiting = world.accept(A, Tier::Quality, "another one").await;
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(world.state(waiting).word(), "queued");
+        assert_eq!(healths(&world), [Health::Down]);
+        world.done(waiting).await;
+        assert_eq!(healths(&world), [Health::Up], "after the cool-down");
     });
 }
 

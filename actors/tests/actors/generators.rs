@@ -4,6 +4,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::ports::{
@@ -211,6 +212,7 @@ struct ShelfState {
     forgotten: Vec<JobId>,
     refuses: bool,
     is_full: bool,
+    hangs: bool,
 }
 
 impl Shelf {
@@ -227,6 +229,11 @@ impl Shelf {
     /// Makes every further image fail its check.
     pub fn refuse(&self) {
         self.state.lock().refuses = true;
+    }
+
+    /// Makes every further deletion hang.
+    pub fn hang(&self) {
+        self.state.lock().hangs = true;
     }
 
     /// Makes every further write fail.
@@ -264,7 +271,11 @@ impl JobObjects for Shelf {
     }
 
     fn delete_inputs(&self, job: &Job) -> LocalBoxFuture<'static, ()> {
-        self.state.lock().forgotten.push(job.id);
-        async {}.boxed_local()
+        let mut state = self.state.lock();
+        state.forgotten.push(job.id);
+        match state.hangs {
+            true => pending().boxed_local(),
+            false => async {}.boxed_local(),
+        }
     }
 }

@@ -11,6 +11,7 @@ mod failover;
 mod fairness;
 mod generators;
 mod job_outcomes;
+mod nodes;
 mod pause;
 mod progress;
 mod recovery;

@@ -5,7 +5,7 @@ use crate::world::{A, B, Plan, START, fresh, quick, run, settle, until};
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::ids::{JobId, TransactionId};
-use tintype_storage::domain::job::{FailureKind, JobEvent, JobState};
+use tintype_storage::domain::job::{ABANDONED, FailureKind, JobEvent, JobState};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
@@ -134,7 +134,7 @@ fn a_restart_cancels_the_queued_jobs_of_waiting_callers() {
         let image = MemoryEngine::from_image(engine.image());
         let generator = quick();
         let world = Plan::over(Arc::new(image), generator.clone(), 1).start();
-        assert_eq!(world.failure(waiting).await, "canceled");
+        assert_eq!(world.failure(waiting).await, ABANDONED);
         world.done(begun).await;
         world.done(native).await;
         world.idle().await;
@@ -163,5 +163,26 @@ fn a_cancellation_wakes_the_waiting_caller() {
         let (ended, ()) = tokio::join!(world.system.ended(A, id), cancel);
         assert_eq!(ended.unwrap().expect("a job").state.word(), "failed");
         assert!(began.elapsed() < Duration::from_secs(5));
+    });
+}
+
+#[test]
+fn a_hanging_object_store_does_not_delay_the_cancellations_after_a_restart() {
+    run(async {
+        let engine = fresh("100");
+        let hanging = ScriptedGenerator::always(Act::Hang);
+        let world = Plan::over(Arc::clone(&engine) as _, hanging, 1).start();
+        let begun = world.accept(A, Tier::Fast, "waits: begun").await;
+        until("it runs", || world.state(begun).word() == "processing").await;
+        let mut waiting = Vec::new();
+        for _ in 0..3 {
+            waiting.push(world.accept(A, Tier::Fast, "waits: waiting").await);
+        }
+        let image = MemoryEngine::from_image(engine.image());
+        let world = Plan::over(Arc::new(image), quick(), 1).start();
+        world.shelf.hang();
+        for job in waiting {
+            assert_eq!(world.failure(job).await, ABANDONED);
+        }
     });
 }

@@ -13,6 +13,7 @@ use tintype_actors::backends::{Backend, Route, Routes};
 use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::dispatch::DispatcherCommand;
 use tintype_actors::fail_stop::FailStop;
+use tintype_actors::node::NodeContext;
 use tintype_actors::ports::{
     AttemptOutcome, FetchedInputs, GenerateError, InputFetcher, Observer, PortFuture, Transport,
 };
@@ -24,7 +25,7 @@ use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::delivery::Delivery;
-use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
+use tintype_storage::domain::ids::{AccountId, JobId, KeyId, NodeId, TransactionId};
 use tintype_storage::domain::job::{InputImage, Job, JobEvent, JobState, Origin, PromptRef};
 use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
 use tintype_storage::domain::pause::Pause;
@@ -169,6 +170,8 @@ pub struct Plan {
     pub now: i64,
     pub observer: Option<Arc<dyn Observer>>,
     pub threads: Threads,
+    /// This process as one of several nodes.
+    pub node: Option<Arc<NodeContext>>,
 }
 
 impl Plan {
@@ -191,7 +194,15 @@ impl Plan {
             now: START,
             observer: None,
             threads: Threads::Callers,
+            node: None,
         }
+    }
+
+    /// The process is one of several nodes.
+    pub fn among_nodes(mut self) -> Self {
+        let id = NodeId(Uuid::from_u128(0x1001));
+        self.node = Some(Arc::new(NodeContext::new(id, Duration::from_secs(3))));
+        self
     }
 
     pub fn start(self) -> World {
@@ -246,6 +257,7 @@ impl Plan {
                 observer: self.observer,
                 fail_stop: fail_stop.clone(),
                 threads: self.threads,
+                node: self.node,
                 ..ProcessOptions::default()
             },
         })
@@ -323,8 +335,8 @@ impl World {
     }
 
     pub fn handle(&self, account: AccountId) -> AccountHandle {
-        let handle = self.system.accounts().get(account).expect("readable");
-        handle.expect("an account")
+        let handle = self.system.accounts().get(account).wait();
+        handle.expect("readable").expect("an account")
     }
 
     /// Sends a job with the idempotency key `name`. The caller of a prompt that begins with `waits:` waits for the image.

@@ -136,7 +136,7 @@ pub async fn send(process: Process, number: usize) {
         .lock()
         .issue(number, limits, &shown.hash.0, world.now());
     world.trace(format!("request {number} is sent"));
-    let handle = match process.system.accounts().get(request.account) {
+    let handle = match process.system.accounts().get(request.account).await {
         Ok(Some(handle)) => handle,
         other => {
             let other = other.map(|it| it.is_some());
@@ -240,7 +240,7 @@ pub async fn cancel(process: Process) {
         return;
     };
     world.model.lock().cancel_asked(job);
-    let Ok(Some(handle)) = process.system.accounts().get(account) else {
+    let Ok(Some(handle)) = process.system.accounts().get(account).await else {
         return;
     };
     let (reply, answer) = oneshot::channel();
@@ -272,7 +272,7 @@ pub async fn cancel_batch(process: Process) {
     let Some((batch, account)) = world.rng.pick(&open) else {
         return;
     };
-    let Ok(Some(handle)) = process.system.accounts().get(account) else {
+    let Ok(Some(handle)) = process.system.accounts().get(account).await else {
         return;
     };
     world.model.lock().cancel_batch_asked(batch);

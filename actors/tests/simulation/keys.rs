@@ -168,7 +168,7 @@ pub async fn change(process: Process) {
             .add_audit(&audit_entry(&process, action, id.0)),
     );
     world.model.lock().key_states.ask(id, change);
-    let Ok(Some(account)) = process.system.accounts().get(after.1.account) else {
+    let Ok(Some(account)) = process.system.accounts().get(after.1.account).await else {
         return world.fault(format!("the account of key {id} is not found"));
     };
     let (reply, answer) = oneshot::channel();

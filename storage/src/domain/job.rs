@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 
 /// The `error` of a canceled job.
 pub const CANCELED: &str = "canceled";
+/// The `error` of a job that was canceled because no caller waits for it any more.
+pub const ABANDONED: &str = "canceled because its caller disconnected";
 /// The `error` of a job that did not start before its caller's deadline.
 pub const EXPIRED: &str = "expired before it started";
 /// The `error` of a job that used up its runs on restarts.
@@ -244,6 +246,8 @@ pub enum JobEvent {
     Fail { error: String, kind: FailureKind },
     /// The caller canceled the job.
     Cancel,
+    /// The caller's connection is lost.
+    Abandon,
     /// The start deadline passed.
     Expire,
 }
@@ -290,6 +294,12 @@ pub fn transition(job: &Job, event: JobEvent, at: Timestamp) -> Result<Step, Tra
             CANCELED,
             FailureKind::Canceled,
         ),
+        (JobState::Queued, JobEvent::Abandon) => failed_state(
+            None,
+            at.max(job.created_at),
+            ABANDONED,
+            FailureKind::Canceled,
+        ),
         (JobState::Queued, JobEvent::Expire) => {
             failed_state(None, at.max(job.created_at), EXPIRED, FailureKind::Canceled)
         }
@@ -327,7 +337,7 @@ pub fn transition(job: &Job, event: JobEvent, at: Timestamp) -> Result<Step, Tra
         (JobState::Processing { started_at, .. }, JobEvent::Fail { error, kind }) => {
             failed_state(Some(*started_at), at, &error, kind)
         }
-        (JobState::Processing { .. }, JobEvent::Cancel | JobEvent::Expire) => {
+        (JobState::Processing { .. }, JobEvent::Cancel | JobEvent::Abandon | JobEvent::Expire) => {
             return Err(TransitionError::AlreadyStarted);
         }
         (state @ (JobState::Done { .. } | JobState::Failed { .. }), _) => {

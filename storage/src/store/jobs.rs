@@ -105,15 +105,19 @@ impl Store {
             .await
     }
 
-    /// The first start deadlines up to `now`.
+    /// The first start deadlines after `after` and up to `now`.
     pub async fn expiries_until(
         &self,
+        after: Option<(Timestamp, JobId)>,
         now: Timestamp,
         limit: usize,
     ) -> Result<Vec<(Timestamp, JobId, AccountId)>, StoreError> {
         let next = Timestamp::from_millis(now.millis() + 1);
         let above = (next, JobId::first_of(Timestamp::EPOCH));
-        let range = EXPIRIES.between(&All, None, Some(above));
+        let mut range = EXPIRIES.between(&All, None, Some(above));
+        if let Some(after) = after {
+            range = range.above(EXPIRIES.key(&after));
+        }
         let due = EXPIRIES
             .scan(self, &range, Direction::Rising, limit)
             .await?;

@@ -218,5 +218,5 @@ async fn serve(
     server::finish_jobs(&instance, std::future::pending()).await;
     closing.await.unwrap();
     running.await.unwrap().unwrap();
-    server::close(&instance);
+    server::close(&instance).await;
 }

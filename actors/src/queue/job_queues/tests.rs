@@ -38,6 +38,22 @@ fn a_push_reports_whether_a_queue_was_empty() {
 }
 
 #[test]
+fn a_batch_job_that_may_not_begin_is_no_other_job() {
+    let queues = Arc::new(JobQueues::default());
+    let own = job(1, Tier::Pro);
+    let batch = QueuedJob {
+        account: AccountId(Uuid::from_u128(2)),
+        lane: Lane::Batch,
+        ..job(2, Tier::Pro)
+    };
+    queues.push_all([own, batch]);
+    let fetch = queues.begin_fetch(Tier::Pro, batch.account, 1);
+    assert!(!queues.has_other(Tier::Pro, own.account));
+    drop(fetch);
+    assert!(queues.has_other(Tier::Pro, own.account));
+}
+
+#[test]
 fn a_backlog_begins_with_the_job_that_enters_the_empty_queue() {
     let queues = Arc::new(JobQueues::default());
     let job = |id| job(id, Tier::Pro);

@@ -88,9 +88,15 @@ fn a_job_of_another_account_is_found() {
     let queue = SharedQueue::default();
     let changes = QueueChange::of(&queued(1, 1)).expect("sound");
     queue.apply(changes, TURNS);
-    assert!(!queue.has_other(Tier::Pro, account(1)));
-    assert!(queue.has_other(Tier::Pro, account(2)));
-    assert!(!queue.has_other(Tier::Fast, account(2)));
+    let none = HashSet::new();
+    assert!(!queue.has_other(Tier::Pro, account(1), &none));
+    assert!(queue.has_other(Tier::Pro, account(2), &none));
+    assert!(!queue.has_other(Tier::Fast, account(2), &none));
+    let held = HashSet::from([account(1)]);
+    assert!(
+        queue.has_other(Tier::Pro, account(2), &held),
+        "no batch job"
+    );
 }
 
 #[test]

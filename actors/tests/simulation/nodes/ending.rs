@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tintype_storage::domain::ids::NodeId;
-use tintype_storage::domain::job::{CANCELED, JobState, Origin};
+use tintype_storage::domain::job::{ABANDONED, JobState, Origin};
 use tintype_storage::domain::ledger::EntryKind;
 use tintype_storage::engine::{Direction, Engine, Wait as _};
 use tintype_storage::store::tables::{ACCOUNT_LOADS, NODES, QUEUE, TAKEN_JOBS, WAITING_CALLERS};
@@ -90,7 +90,7 @@ impl World {
                         self.shared.count(what);
                     }
                     if let JobState::Failed { error, .. } = &job.state
-                        && error == CANCELED
+                        && error == ABANDONED
                         && job.origin == Origin::Synchronous
                         && !acknowledged.cancellations.contains(&job.id)
                     {

@@ -27,7 +27,7 @@ use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook};
-use tintype_storage::engine::{Engine, commit_and_wait};
+use tintype_storage::engine::{Engine, Wait as _, commit_and_wait};
 use tintype_storage::store::{Deposit, IdempotencyUse, Limits, NewJob, Store};
 use tintype_storage::testing::memory::MemoryEngine;
 use tokio::sync::oneshot;
@@ -217,7 +217,7 @@ impl World {
 
     pub fn account_at(&self, at: usize, account: AccountId) -> AccountHandle {
         let accounts = self.nodes[at].system.accounts();
-        let handle = accounts.get(account).expect("readable");
+        let handle = accounts.get(account).wait().expect("readable");
         handle.expect("an account")
     }
 
@@ -314,6 +314,7 @@ impl World {
         let (shared, engine) = (Arc::clone(&self.shared), Arc::clone(&self.nodes[at].engine));
         actix::spawn(async move {
             system.drain(grace).await;
+            system.return_jobs().await;
             system.leave().await;
             shared.count("nodes left");
             shared.trace(format!("{id} has left"));

@@ -66,6 +66,7 @@ fn every_state_handles_every_event() {
             kind: FailureKind::Refused,
         },
         JobEvent::Cancel,
+        JobEvent::Abandon,
         JobEvent::Expire,
     ];
     let mut grid = String::new();

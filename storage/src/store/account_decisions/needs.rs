@@ -37,6 +37,7 @@ impl AccountState {
             JobEvent::Finish { .. }
             | JobEvent::Fail { .. }
             | JobEvent::Cancel
+            | JobEvent::Abandon
             | JobEvent::Expire => {
                 needs.push(webhooks_of(self.account.id).into());
             }
