@@ -5,7 +5,6 @@ use crate::support::http::Request;
 use crate::support::{
     Browser, Customer, OneNode, Options, Server, Wire, fox, sample_images, until,
 };
-use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -410,6 +409,7 @@ fn a_change_by_a_person_is_checked_after_the_changes_before_it() {
     server.job_once(&customer, &job, "done");
     let favourite = format!("/jobs/{job}/favourite");
     let locks = &server.inside().locks;
+    let system = actix_web::rt::System::new();
     let none = json!({});
     let webhook = json!({"url": "http://127.0.0.1:9/"});
     let person = json!({"email": "friend@a.example", "role": "owner"});
@@ -422,7 +422,7 @@ fn a_change_by_a_person_is_checked_after_the_changes_before_it() {
     ];
     for (number, (lock, method, path, body)) in changes.into_iter().enumerate() {
         let owner = server.person(account, &format!("{number}@a.example"), "owner");
-        let take = || lock.lock().now_or_never().expect("the lock is free");
+        let take = || system.block_on(lock.lock()).expect("a lock");
         // A call without a body begins at once. Recording the use of a session takes the lock of people.
         let mut turn = (method != "POST").then(take);
         let before = last_seen(&server);
