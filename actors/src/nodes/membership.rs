@@ -20,8 +20,8 @@ use tokio::time::{Instant, sleep};
 
 /// A leaving node checks this often whether it has released its locks.
 const LOCK_POLL: Duration = Duration::from_millis(20);
-/// After an outage of the database, a living node sends a heartbeat within this time: its engine pauses up to a second before it
-/// reconnects, and up to a second again if a commit was interrupted. The rest is for the connection.
+/// After an outage of the database, a living node sends a heartbeat within this time: its engine pauses for up to a third of
+/// a second before it reconnects, and again if a commit was interrupted. The rest is for the connections.
 const RECONNECT_TIME: Duration = Duration::from_millis(2_500);
 /// How many outages in a row give a silent node the time to reconnect.
 const MAX_SKIPS: u32 = 3;

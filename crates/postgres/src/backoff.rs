@@ -8,8 +8,9 @@ use tintype_storage::engine::EngineError;
 use tokio::time::Instant;
 
 const SHORTEST_DELAY: Duration = Duration::from_millis(20);
-/// After an outage, nodes wait for each other's heartbeats as long as two of these pauses take.
-const LONGEST_DELAY: Duration = Duration::from_secs(1);
+/// Short, so that all connections are back well within a second after a restart of the database: new calls are refused as long as one of
+/// them is away for longer. After an outage, nodes wait for each other's heartbeats for more than two of these pauses.
+const LONGEST_DELAY: Duration = Duration::from_millis(320);
 
 /// The failed attempts of one connection since it last worked.
 pub struct Backoff {
