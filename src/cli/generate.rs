@@ -213,11 +213,11 @@ fn backends_guide() -> &'static str {
 /// Adds that the server which has locked the data directory can generate the image.
 fn suggest_server(error: StartError) -> anyhow::Error {
     let server = match error {
-        StartError::Engine(EngineError::Locked(_)) => "to use the server that runs on it",
-        StartError::UnfinishedWork { .. } => "start its server with `tintype serve`",
+        StartError::Engine(EngineError::Locked(_)) => "to use the server that runs on it,",
+        StartError::UnfinishedWork { .. } => "start its server with `tintype serve`, and",
         _ => return anyhow::Error::new(error),
     };
-    anyhow!("{error}; {server}, give its URL with --server and an API key in {KEY_VARIABLE}")
+    anyhow!("{error}; {server} give its URL with --server and an API key in {KEY_VARIABLE}")
 }
 
 fn embedded_config(arguments: &Arguments, scratch: Option<&Path>) -> anyhow::Result<Config> {
