@@ -2,6 +2,7 @@
 
 use super::expiring_queue::ExpiringQueue;
 use super::request_identity::RequestIdentity;
+use crate::application::error::{self, Error};
 use crate::application::services::JobService;
 use actix_web::web::Data;
 use futures_util::StreamExt as _;
@@ -95,6 +96,20 @@ pub async fn cancel(jobs: &JobService, disconnected: Disconnect) -> CancelOutcom
             tracing::warn!(%account, %job, %error, "could not cancel the job of a disconnected caller");
             CancelOutcome::Unknown
         }
+    }
+}
+
+/// As [`cancel`], for a caller that waits for the outcome.
+///
+/// # Errors
+/// The fail-stop has tripped.
+pub async fn cancel_for_caller(
+    jobs: &JobService,
+    disconnected: Disconnect,
+) -> Result<CancelOutcome, Error> {
+    tokio::select! {
+        outcome = cancel(jobs, disconnected) => Ok(outcome),
+        _ = jobs.core.fail_stop.tripped() => Err(error::stopping()),
     }
 }
 

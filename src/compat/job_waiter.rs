@@ -133,10 +133,7 @@ impl JobWaiter {
             account: self.account,
             job: self.job,
         };
-        tokio::select! {
-            outcome = disconnect::cancel(&self.state.jobs, disconnected) => Ok(outcome),
-            _ = self.state.core.fail_stop.tripped() => Err(error::stopping().into()),
-        }
+        Ok(disconnect::cancel_for_caller(&self.state.jobs, disconnected).await?)
     }
 
     async fn is_queued(&self) -> Result<bool, Refusal> {

@@ -5,7 +5,6 @@ use super::job_waiter::JobWaiter;
 use super::refusal::{Kind, Refusal};
 use super::request_identity::RequestIdentity;
 use super::state::CompatState;
-use crate::application::error;
 use crate::application::generation_request::GenerationRequest;
 use crate::application::idempotency;
 use crate::application::payer::Payer;
@@ -93,10 +92,8 @@ impl Call<'_> {
             Some(job) if job.state == JobState::Queued && detached.is_abandoned => {}
             job => return Ok(job.is_some_and(|job| !matches!(job.state, JobState::Failed { .. }))),
         }
-        let outcome = tokio::select! {
-            outcome = disconnect::cancel(&state.jobs, Disconnect { account, job }) => outcome,
-            _ = state.core.fail_stop.tripped() => return Err(error::stopping().into()),
-        };
+        let abandoned = Disconnect { account, job };
+        let outcome = disconnect::cancel_for_caller(&state.jobs, abandoned).await?;
         Ok(match outcome {
             CancelOutcome::Continues => true,
             CancelOutcome::AlreadyEnded(job) => matches!(job.state, JobState::Done { .. }),
