@@ -105,11 +105,11 @@ impl Caller {
         self.change_in(&core.store.account(account).await?.ok_or_else(gone)?)
     }
 
-    /// Permits a cancellation in a visible account, and returns the context of its audit entry. API keys cause no entry.
+    /// Permits a change of a job in a visible account, and returns the context of its audit entry. API keys cause no entry.
     ///
     /// # Errors
     /// `Forbidden`
-    pub async fn cancel(
+    pub async fn change_job(
         &self,
         core: &Core,
         account: AccountId,

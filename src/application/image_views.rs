@@ -66,6 +66,14 @@ impl View {
     }
 }
 
+/// Object keys of all views that an image may have.
+pub fn keys(image: &str) -> impl Iterator<Item = String> {
+    let views = WIDTHS
+        .into_iter()
+        .flat_map(|width| ViewFormat::ALL.map(|format| View { width, format }));
+    views.map(move |view| view.key(image))
+}
+
 /// Checks that the image itself exists.
 ///
 /// # Errors
@@ -120,6 +128,11 @@ pub async fn create(
         if let Err(error) = stored {
             tracing::warn!(%key, %error, "could not store a scaled-down view");
         }
+        // The image may have been deleted meanwhile.
+        if let Err(gone) = check_exists(&jobs, &image).await {
+            jobs.objects.delete(&key).await.map_err(to_error)?;
+            return Err(gone);
+        }
         Ok(bytes)
     })
     .await
@@ -145,10 +158,7 @@ fn shrink(permit: &DecodePermit, bytes: &[u8], view: View) -> Option<Vec<u8>> {
 
 fn to_error(error: ObjectError) -> Error {
     match error {
-        ObjectError::NotFound { .. } => Error::new(
-            ErrorKind::Gone,
-            "the image was removed when its retention ended",
-        ),
+        ObjectError::NotFound { .. } => Error::new(ErrorKind::Gone, "the image was deleted"),
         error => {
             tracing::error!(target: FAULT_TARGET, %error, "could not read an image");
             let detail = "the image could not be read; try again";

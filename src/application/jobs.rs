@@ -84,7 +84,7 @@ pub async fn cancel(
     if !caller.sees(account) {
         return Err(no_job());
     }
-    let audit = caller.cancel(&jobs.core, account).await?;
+    let audit = caller.change_job(&jobs.core, account).await?;
     let note = audit.map(|audit| note(&jobs.core, audit, account, id));
     let jobs = Arc::clone(jobs);
     detached(async move { end_queued(&jobs, account, id, note).await }).await

@@ -32,6 +32,7 @@ pub(crate) mod file_batches;
 pub(crate) mod file_locks;
 pub(crate) mod generation_request;
 pub(crate) mod idempotency;
+pub(crate) mod image_deletion;
 pub(crate) mod image_views;
 pub(crate) mod input_ingestion;
 pub(crate) mod job_filter;

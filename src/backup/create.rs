@@ -239,14 +239,20 @@ async fn copy(
     };
     let may_be_deleted = || match object.lifetime {
         Lifetime::Kept => false,
+        Lifetime::Deleted => true,
         Lifetime::Ended(at) => at < (contents.kept_since)(),
         Lifetime::Deletable => contents.running,
     };
-    // Otherwise every later backup would inherit an image that retention has deleted.
-    if is_result(&listed.key)
-        && may_be_deleted()
-        && let Err(ObjectError::NotFound { .. }) = objects.head(&listed.key).await
-    {
+    // Otherwise every later backup would inherit a deleted image.
+    let is_gone = match object.lifetime {
+        Lifetime::Deleted => true,
+        _ if is_result(&listed.key) && may_be_deleted() => {
+            let found = objects.head(&listed.key).await;
+            matches!(found, Err(ObjectError::NotFound { .. }))
+        }
+        _ => false,
+    };
+    if is_gone {
         listed.left_out = Some(OmitReason::Expired);
         return Ok((listed, Outcome::Omitted));
     }

@@ -1,7 +1,7 @@
 //! The objects that a record references, and the list of them in a backup, in the order of the records.
 
 use super::repository::rewind;
-use crate::objects::{NamedObject, ObjectDigest};
+use crate::objects::{NamedObject, ObjectDigest, is_result};
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashSet, VecDeque};
@@ -11,7 +11,9 @@ use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::export::{Entry, Reader};
 use tintype_storage::store::StoreError;
-use tintype_storage::store::tables::{BATCHES, ENDED_JOBS, FAVOURITES, LIVE_JOBS, UPLOADED_FILES};
+use tintype_storage::store::tables::{
+    BATCHES, DELETED_IMAGES, ENDED_JOBS, FAVOURITES, LIVE_JOBS, UPLOADED_FILES,
+};
 
 const MAX_LINE_BYTES: u64 = 64 * 1024;
 
@@ -61,6 +63,8 @@ pub enum Lifetime {
     Ended(Timestamp),
     /// The service may delete its record, and then the object, at any time.
     Deletable,
+    /// The image was deleted on demand.
+    Deleted,
 }
 
 /// Returns the objects that a record references. Only live jobs reference their inputs, which are removed when a job ends.
@@ -95,24 +99,35 @@ pub fn referenced_objects(entry: &Entry) -> Result<Vec<ObjectRef>, StoreError> {
     })
 }
 
-/// The favourites among the records read so far. Retention does not remove their images.
+/// The marks of jobs among the records read so far.
 #[derive(Debug, Default)]
-pub struct Favourites(HashSet<JobId>);
+struct Marks {
+    /// Retention does not remove their images.
+    favourites: HashSet<JobId>,
+    /// Their images were deleted on demand.
+    deleted: HashSet<JobId>,
+}
 
-impl Favourites {
-    /// Returns the objects that the next record references. Call it in the order of the records: favourites precede jobs.
+impl Marks {
+    /// Returns the objects that the next record references. Call it in the order of the records: marks precede jobs.
     ///
     /// # Errors
     /// The record is damaged.
     pub fn referenced_objects(&mut self, entry: &Entry) -> Result<Vec<ObjectRef>, StoreError> {
-        self.0
-            .extend(FAVOURITES.read_key(&entry.key).map(|(_, job)| job));
+        let favourite = FAVOURITES.read_key(&entry.key);
+        let deleted = DELETED_IMAGES.read_key(&entry.key);
+        self.favourites.extend(favourite.map(|(_, job)| job));
+        self.deleted.extend(deleted.map(|(_, job)| job));
         let mut objects = referenced_objects(entry)?;
         let job = ENDED_JOBS.read_key(&entry.key).map(|(_, job)| job);
-        if job.is_some_and(|job| self.0.contains(&job)) {
-            objects
-                .iter_mut()
-                .for_each(|it| it.lifetime = Lifetime::Kept);
+        let is_in = |jobs: &HashSet<JobId>| job.is_some_and(|job| jobs.contains(&job));
+        let (is_favourite, is_deleted) = (is_in(&self.favourites), is_in(&self.deleted));
+        for object in &mut objects {
+            if is_deleted && is_result(&object.key) {
+                object.lifetime = Lifetime::Deleted;
+            } else if is_favourite {
+                object.lifetime = Lifetime::Kept;
+            }
         }
         Ok(objects)
     }
@@ -121,7 +136,7 @@ impl Favourites {
 /// The objects that the records of an export reference, in the order of the records.
 pub struct References {
     reader: Reader<BufReader<File>>,
-    favourites: Favourites,
+    marks: Marks,
     waiting: VecDeque<ObjectRef>,
 }
 
@@ -131,7 +146,7 @@ impl References {
     pub fn of(records: &File) -> anyhow::Result<Self> {
         Ok(Self {
             reader: Reader::new(rewind(records)?)?,
-            favourites: Favourites::default(),
+            marks: Marks::default(),
             waiting: VecDeque::new(),
         })
     }
@@ -146,8 +161,7 @@ impl References {
             let Some(entry) = self.reader.read()? else {
                 return Ok(None);
             };
-            self.waiting
-                .extend(self.favourites.referenced_objects(&entry)?);
+            self.waiting.extend(self.marks.referenced_objects(&entry)?);
         }
         Ok(self.waiting.pop_front())
     }
@@ -267,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn the_image_of_an_old_favourite_has_not_expired() {
+    fn the_image_of_an_old_favourite_has_not_expired_and_a_deleted_image_is_left_out() {
         let key = (AccountId(Uuid::from_u128(1)), JobId(Uuid::from_u128(2)));
         let done = r#"{"id":"00000000-0000-0000-0000-000000000002","account":"00000000-0000-0000-0000-000000000001","key":"00000000-0000-0000-0000-000000000003","tier":"Fast","mode":"TextToImage","aspect":{"Fixed":[1,1]},"ratio":[1,1],"resolution":"K1","prompt":{"Inline":{"prompt":"a fox","metadata":null}},"callback":null,"origin":"Native","inputs":[],"price":"0.039","created_at":1,"state":{"Done":{"started_at":2,"finished_at":3,"image":{"key":"results/2.png","bytes":1,"width":1,"height":1,"backend":null}}}}"#;
         let job = Entry {
@@ -280,12 +294,24 @@ mod tests {
             key: FAVOURITES.key(&key),
             value: FAVOURITES.encode(&Timestamp::from_millis(4)),
         };
-        let mut favourites = Favourites::default();
-        let mut lifetime = || favourites.referenced_objects(&job).unwrap()[0].lifetime;
-        assert_eq!(lifetime(), Lifetime::Ended(Timestamp::from_millis(3)));
-        assert_eq!(favourites.referenced_objects(&favourite).unwrap().len(), 0);
-        let lifetime = favourites.referenced_objects(&job).unwrap()[0].lifetime;
-        assert_eq!(lifetime, Lifetime::Kept);
-        assert!(favourite.key < job.key, "favourites come before the jobs");
+        let deleted = Entry {
+            kind: DELETED_IMAGES.name(),
+            key: DELETED_IMAGES.key(&key),
+            value: DELETED_IMAGES.encode(&Timestamp::from_millis(4)),
+        };
+        let mut marks = Marks::default();
+        let mut lifetime_after = |mark: Option<&Entry>| {
+            if let Some(mark) = mark {
+                assert_eq!(marks.referenced_objects(mark).unwrap().len(), 0);
+            }
+            marks.referenced_objects(&job).unwrap()[0].lifetime
+        };
+        let ended = Lifetime::Ended(Timestamp::from_millis(3));
+        assert_eq!(lifetime_after(None), ended);
+        assert_eq!(lifetime_after(Some(&favourite)), Lifetime::Kept);
+        assert_eq!(lifetime_after(Some(&deleted)), Lifetime::Deleted);
+        for mark in [favourite, deleted] {
+            assert!(mark.key < job.key, "marks come before the jobs");
+        }
     }
 }

@@ -36,6 +36,8 @@ pub enum Command {
     Show(Target),
     /// Cancel a queued job and release its reservation.
     Cancel(Target),
+    /// Delete the image of a job. The job is kept, with its charge.
+    DeleteImage(Target),
 }
 
 #[derive(Args)]
@@ -93,11 +95,18 @@ pub async fn run(command: Command) -> anyhow::Result<()> {
         Command::List(arguments) => list(arguments).await,
         Command::Show(target) => {
             let operator = target.common.operator()?;
-            let response = operator.get(&path(&operator, &target).await?).await;
+            let response = operator.get(&path(&operator, &target, "").await?).await;
             let response = response.map_err(|error| name_job(error, &target))?;
             target.common.show(response, describe)
         }
-        Command::Cancel(target) => cancel(&target).await,
+        Command::Cancel(target) => {
+            let text = format!("canceled {}; nothing is charged", target.id);
+            delete(&target, "", &text).await
+        }
+        Command::DeleteImage(target) => {
+            let text = format!("deleted the image of {}", target.id);
+            delete(&target, "/image", &text).await
+        }
     }
 }
 
@@ -132,10 +141,12 @@ fn size(job: &JobRecord<'_>) -> String {
     format!("{} {}", &*job.resolution, &*job.aspect_ratio)
 }
 
-async fn path(operator: &Operator, target: &Target) -> anyhow::Result<String> {
+/// The path of the job, or of `part` of it.
+async fn path(operator: &Operator, target: &Target, part: &str) -> anyhow::Result<String> {
     let account = operator.account_id(target.account.as_deref()).await?;
     let query = account.map(|id| format!("?account_id={id}"));
-    Ok(format!("/jobs/{}{}", target.id, query.unwrap_or_default()))
+    let query = query.unwrap_or_default();
+    Ok(format!("/jobs/{}{part}{query}", target.id))
 }
 
 /// Names the job that does not exist. The server does not, because its answer must be the same for the job of another account.
@@ -156,12 +167,13 @@ fn name_job(error: anyhow::Error, target: &Target) -> anyhow::Error {
     }
 }
 
-async fn cancel(target: &Target) -> anyhow::Result<()> {
+/// Deletes `part` of a job, and prints `text`.
+async fn delete(target: &Target, part: &str, text: &str) -> anyhow::Result<()> {
     let operator = target.common.operator()?;
-    let response = operator.delete(&path(&operator, target).await?).await;
+    let path = path(&operator, target, part).await?;
+    let response = operator.delete(&path).await;
     let response = response.map_err(|error| name_job(error, target))?;
-    let text = format!("canceled {}; nothing is charged", target.id);
-    target.common.confirm(&response, &text)
+    target.common.confirm(&response, text)
 }
 
 fn describe(it: JobRecord<'_>) -> String {

@@ -23,6 +23,8 @@ pub struct RequiredObjects<'a> {
     retention: Retention<'a>,
     /// Retention does not delete the images of these jobs.
     favourites: HashSet<JobId>,
+    /// The images of these jobs were deleted on demand.
+    deleted: HashSet<JobId>,
     pub images: usize,
 }
 
@@ -48,18 +50,29 @@ impl<'a> RequiredObjects<'a> {
                 Ok(())
             })
             .await?;
+        let mut deleted = HashSet::new();
+        store
+            .each_deleted_image(|job| {
+                deleted.insert(job);
+                Ok(())
+            })
+            .await?;
         Ok(Self {
             objects: BTreeMap::new(),
             retention,
             favourites,
+            deleted,
             images: 0,
         })
     }
 
-    /// Adds the objects of a job, except an image that retention may have deleted.
+    /// Adds the objects of a job, except an image that was deleted or that retention may have deleted.
     pub fn add_job(&mut self, job: &Job) {
         for object in NamedObject::of_job(job) {
             let is_image = object.role == ObjectRole::Image;
+            if is_image && self.deleted.contains(&job.id) {
+                continue;
+            }
             let ended = job.state.finished_at().filter(|_| is_image);
             let ended = ended.filter(|_| !self.favourites.contains(&job.id));
             if ended.is_none_or(|at| at >= (self.retention)()) {
@@ -211,6 +224,7 @@ mod tests {
             objects: BTreeMap::new(),
             retention,
             favourites: HashSet::from([favourite]),
+            deleted: HashSet::new(),
             images: 0,
         }
     }
@@ -225,6 +239,18 @@ mod tests {
         let keys: Vec<&String> = required.objects.keys().collect();
         assert_eq!(keys, ["results/1.png", "results/3.png"]);
         assert_eq!(required.images, 2);
+    }
+
+    #[test]
+    fn an_image_that_was_deleted_on_demand_need_not_exist() {
+        let deleted = done(1, 100);
+        let mut required = required(JobId(Uuid::nil()), &|| Timestamp::from_millis(100));
+        required.deleted.insert(deleted.id);
+        required.add_job(&deleted);
+        required.add_job(&done(2, 100));
+        let keys: Vec<&String> = required.objects.keys().collect();
+        assert_eq!(keys, ["results/2.png"]);
+        assert_eq!(required.images, 1);
     }
 
     #[tokio::test]

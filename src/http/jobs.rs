@@ -1,15 +1,16 @@
-//! Job lookup and cancellation.
+//! Job lookup, cancellation, and deletion of images.
 
 use super::long_poll;
 use crate::application::caller::Caller;
 use crate::application::core::Core;
+use crate::application::image_deletion;
 use crate::application::jobs;
 use crate::application::queue_estimate::QueueEstimates;
 use crate::application::services::{AccountService, JobService};
 use crate::web::auth::Principal;
 use crate::web::no_store;
 use crate::web::problem::{HttpResult, Problem};
-use actix_web::{HttpRequest, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::job::Job;
 
 /// `GET /jobs/{job_id}`: responds at once, or waits for the end of the job if the caller asks for it.
@@ -54,6 +55,19 @@ pub async fn cancel(
     let caller = Caller::ApiKey(principal.caller);
     let job = jobs::cancel(&jobs, &caller, account, id).await?;
     respond(&jobs, &job).await
+}
+
+/// `DELETE /jobs/{job_id}/image`
+pub async fn delete_image(
+    principal: Principal,
+    path: web::Path<String>,
+    jobs: web::Data<JobService>,
+) -> HttpResult {
+    let Job { id, account, .. } = find(&principal, &path, &jobs.core).await?;
+    principal.admit()?;
+    let caller = Caller::ApiKey(principal.caller);
+    image_deletion::delete(&jobs, &caller, account, id).await?;
+    Ok(HttpResponse::NoContent().finish())
 }
 
 async fn respond(jobs: &JobService, job: &Job) -> HttpResult {

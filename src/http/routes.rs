@@ -64,6 +64,8 @@ pub fn native() -> ApiRouter {
         ApiPath::new(RequiredAuth::ApiKey, "/jobs/{job_id}")
             .get(jobs::show, of_jobs::show)
             .delete(jobs::cancel, of_jobs::cancel),
+        ApiPath::new(RequiredAuth::ApiKey, "/jobs/{job_id}/image")
+            .delete(jobs::delete_image, of_jobs::delete_image),
         ApiPath::new(RequiredAuth::ApiKey, "/jobs/{job_id}/events")
             .get(events::follow, of_jobs::follow),
         ApiPath::new(RequiredAuth::ApiKey, "/batches")

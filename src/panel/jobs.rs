@@ -5,6 +5,7 @@ use super::names::Names;
 use crate::api::responses;
 use crate::application::core::Core;
 use crate::application::favourites;
+use crate::application::image_deletion;
 use crate::application::job_list;
 use crate::application::jobs;
 use crate::application::services::JobService;
@@ -114,6 +115,7 @@ pub async fn show_job(of: OfAccount, request: HttpRequest, jobs: Data<JobService
         }),
         input_urls,
         favourite,
+        image_deleted: core.store.is_image_deleted(job.account, job.id).await?,
         kept_until: favourites::kept_until(&jobs.settings, &job, favourite).map(Moment::from),
         progress: core.system.progress(job.id),
     }))
@@ -129,6 +131,8 @@ struct JobDetails<'a> {
     /// The URLs of the input images, for a job of a batch.
     input_urls: Vec<String>,
     favourite: bool,
+    /// The image was deleted on demand.
+    image_deleted: bool,
     /// When retention deletes the image; `None`: never.
     kept_until: Option<Moment>,
     progress: Option<f32>,
@@ -144,6 +148,17 @@ pub async fn cancel(of: OfAccount, request: HttpRequest, jobs: Data<JobService>)
     let id = find(&of, &request, &jobs.core).await?.id;
     let job = jobs::cancel(&jobs, &of.caller, of.account.id, id).await?;
     Ok(HttpResponse::Ok().json(responses::job_record(&jobs, &job).await?))
+}
+
+/// `DELETE /jobs/{job_id}/picture`.
+pub async fn delete_image(
+    of: OfAccount,
+    request: HttpRequest,
+    jobs: Data<JobService>,
+) -> HttpResult {
+    let id = find(&of, &request, &jobs.core).await?.id;
+    image_deletion::delete(&jobs, &of.caller, of.account.id, id).await?;
+    Ok(HttpResponse::NoContent().finish())
 }
 
 /// `PUT /jobs/{job_id}/favourite`.

@@ -127,7 +127,11 @@ fn of_jobs(api: &mut web::ServiceConfig) {
                 .delete(jobs::remove_favourite),
         )
         .service(at("/jobs/{job_id}/preview").get(job_images::preview))
-        .service(at("/jobs/{job_id}/picture").get(job_images::image));
+        .service(
+            at("/jobs/{job_id}/picture")
+                .get(job_images::image)
+                .delete(jobs::delete_image),
+        );
 }
 
 fn of_batches(api: &mut web::ServiceConfig) {

@@ -156,7 +156,7 @@ pub fn no_such_file() -> Problem {
 fn to_problem(error: ObjectError, key: &str) -> Problem {
     match error {
         ObjectError::NotFound { .. } if is_result(key) => {
-            Problem::new(Code::Gone, "the image was removed when its retention ended")
+            Problem::new(Code::Gone, "the image was deleted")
         }
         ObjectError::NotFound { .. } => no_such_file(),
         error => {

@@ -18,7 +18,7 @@ const CACHE_FOREVER: &str = "private, max-age=31536000, immutable";
 /// Responds with the image of a job; with `?width=` or `?format=` converted.
 ///
 /// # Errors
-/// The job has no image, retention has deleted it, or the object store fails
+/// The job has no image, the image was deleted, or the object store fails
 pub async fn respond(request: &HttpRequest, jobs: &web::Data<JobService>, job: &Job) -> HttpResult {
     let none = || Problem::new(Code::NotFound, "this job has no image");
     let key = &job.result_image().ok_or_else(none)?.key;
@@ -45,7 +45,7 @@ pub async fn respond(request: &HttpRequest, jobs: &web::Data<JobService>, job: &
 
 fn to_problem(error: ObjectError) -> Problem {
     match error {
-        ObjectError::NotFound { .. } => Problem::new(Code::Gone, "retention has deleted the image"),
+        ObjectError::NotFound { .. } => Problem::new(Code::Gone, "the image was deleted"),
         error => {
             tracing::error!(target: FAULT_TARGET, %error, "could not read an image");
             Problem::new(

@@ -82,8 +82,8 @@ codes!(
         "the current state does not allow the request.",
         "the job is already done";
     Gone = 410, "gone", "Gone",
-        "the image was removed when its retention ended.",
-        "the image was removed when its retention ended";
+        "the image was deleted, on demand or when its retention ended.",
+        "the image was deleted";
     PayloadTooLarge = 413, "payload_too_large", "Request body too large",
         "the body is too large.",
         "the body may have at most 1048576 bytes";

@@ -35,6 +35,7 @@ mod decisions_files;
 mod decisions_headers;
 mod decisions_history;
 mod decisions_idempotency;
+mod decisions_image_deletion;
 mod decisions_inputs;
 mod decisions_jobs;
 mod decisions_memory;

@@ -303,6 +303,9 @@ fn jobs_and_stats_of_a_server() {
     assert!(image.contains(&format!("/results/{id}.")), "{image}");
     let late = run(service.command(&["job", "cancel", id]), b"").failure();
     assert!(late.contains("done"), "{late}");
+    let deleted = service.run(&["job", "delete-image", id]);
+    assert_eq!(deleted, format!("deleted the image of {id}\n"));
+    assert_eq!(field(&service.run(&["job", "show", id]), "status"), "done");
     let none = service.json(&["job", "list", "--metadata", "order=7"]);
     assert_eq!(none["data"], json!([]));
     // Each node counts the jobs that it runs.

@@ -15,6 +15,7 @@ from service import Service
 from tintype import (
     AspectRatio,
     ConflictError,
+    GoneError,
     IdempotencyKeyReusedError,
     InsufficientBalanceError,
     JobFailedError,
@@ -126,6 +127,12 @@ def test_a_job_is_seen_queued_processed_and_done(client: Tintype, service: Servi
     assert done.finished_at is not None
     assert done.created_at.tzinfo is not None
     assert done.created_at <= done.finished_at
+    assert len(client.jobs.download(done)) > 0
+    client.jobs.delete_image(done)
+    with pytest.raises(GoneError):
+        client.jobs.download(done)
+    with pytest.raises(ConflictError):
+        client.jobs.delete_image(second)
 
 
 def test_a_job_that_waits_too_long_is_canceled(client: Tintype, service: Service) -> None:

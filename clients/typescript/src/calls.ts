@@ -72,6 +72,11 @@ export function cancel(path: string, options: CallOptions): Call {
   return { ...optional("options", options), method: "DELETE", path };
 }
 
+/** Deletes the image of a job. */
+export function deleteImage(job: JobRef, options: CallOptions): Call {
+  return cancel(`${jobPath(job)}/image`, options);
+}
+
 /** The stream of a job's events. */
 export function events(job: JobRef, options: CallOptions): Call {
   return lookup(`${jobPath(job)}/events`, options);

@@ -33,7 +33,7 @@ export class Tintype {
   readonly transport: Transport;
   /** Creates jobs. */
   readonly generations: Generations;
-  /** Looks up jobs, waits for them, cancels them, and downloads their images. */
+  /** Looks up jobs, waits for them, cancels them, and downloads and deletes their images. */
   readonly jobs: Jobs;
   /** Creates many jobs with one call. */
   readonly batches: Batches;

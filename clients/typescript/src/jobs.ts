@@ -1,4 +1,4 @@
-// Looks up jobs, waits for them, cancels them, and downloads their images.
+// Looks up jobs, waits for them, cancels them, and downloads and deletes their images.
 
 import { idOf, optional } from "./arguments.js";
 import * as calls from "./calls.js";
@@ -55,6 +55,11 @@ export class Jobs {
       if (found.status === "failed" && found.error === CANCELED) return found;
       throw error;
     }
+  }
+
+  /** Deletes the image of a `done` job. The job stays, with its charge. Throws an `ApiError` with the code `conflict` if it has no image. */
+  async deleteImage(job: JobRef, options: CallOptions = {}): Promise<void> {
+    await this.#transport.exchange(calls.deleteImage(job, options));
   }
 
   /** Downloads the image. Throws `JobFailedError` or `JobUnfinishedError` if there is none. */

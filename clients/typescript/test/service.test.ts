@@ -75,6 +75,7 @@ test("a job is seen queued, processed and done", async () => {
   const client = await service.client();
   const states: string[] = [];
   let made = "";
+  let canceledId = "";
   await service.held(async () => {
     const first = await client.generations.create(FOX);
     const second = await client.generations.create(FOX);
@@ -94,12 +95,17 @@ test("a job is seen queued, processed and done", async () => {
     await assert.rejects(client.jobs.cancel(first), withCode("conflict"));
     const canceled = await client.jobs.cancel(second);
     assert.deepEqual([canceled.status, canceled.error], ["failed", "canceled"]);
+    canceledId = canceled.job_id;
     assert.equal((await client.balance()).reserved, "0.039");
   });
   assert.equal(states.at(-1), "processing");
   const last = (await all(client.jobs.events(made))).flatMap((it) => (it.type === "status" ? [it.job] : [])).at(-1);
   assert.equal(last?.status, "done");
   assert.ok(last !== undefined && last.finished_at !== null && Date.parse(last.created_at) <= Date.parse(last.finished_at));
+  assert.ok((await client.jobs.download(last)).length > 0);
+  await client.jobs.deleteImage(last);
+  await assert.rejects(client.jobs.download(last), withCode("gone"));
+  await assert.rejects(client.jobs.deleteImage(canceledId), withCode("conflict"));
 });
 
 test("a lost answer to a cancel is a canceled job", async (t) => {

@@ -1,7 +1,8 @@
-//! Shows and cancels a job of any account.
+//! Shows and cancels a job of any account, and deletes its image.
 
 use crate::api::responses;
 use crate::application::core::Core;
+use crate::application::image_deletion;
 use crate::application::jobs;
 use crate::application::services::JobService;
 use crate::web::access::OperatorCall;
@@ -39,4 +40,16 @@ pub async fn show(
     let job = find(&path, &request, &jobs.core).await?;
     let record = responses::job_record(&jobs, &job).await?;
     Ok(HttpResponse::Ok().json(responses::for_operator(&jobs.core, &job, record)))
+}
+
+/// `DELETE /jobs/{job_id}/image`
+pub async fn delete_image(
+    OperatorCall(caller): OperatorCall,
+    path: web::Path<String>,
+    request: HttpRequest,
+    jobs: web::Data<JobService>,
+) -> HttpResult {
+    let Job { id, account, .. } = find(&path, &request, &jobs.core).await?;
+    image_deletion::delete(&jobs, &caller, account, id).await?;
+    Ok(HttpResponse::NoContent().finish())
 }

@@ -70,6 +70,7 @@ pub fn router() -> ApiRouter {
         at("/jobs/{job_id}")
             .get(jobs::show, operator_jobs::show)
             .delete(jobs::cancel, operator_jobs::cancel),
+        at("/jobs/{job_id}/image").delete(jobs::delete_image, operator_jobs::delete_image),
         at("/stats").get(service::stats, operator_service::stats),
         at("/nodes").get(nodes, operator_service::nodes),
         at("/backends/{name}/test").post(test_backend, operator_service::test_backend),

@@ -81,6 +81,14 @@ pub fn cancel(builder: &mut DocumentBuilder<'_>) -> Operation {
         .refuses([Code::Conflict])
 }
 
+/// `DELETE /jobs/{job_id}/image`
+pub fn delete_image(_: &mut DocumentBuilder<'_>) -> Operation {
+    Operation::new("deleteImage", "Jobs", "Delete the image of a job")
+        .text("Deletes the image and its previews at once, before its retention ends. The job stays `done` and is not refunded; its `image_url` is answered `410`. A repeated call is answered the same. A job without an image: `409`.")
+        .response(ResponseDoc::new(204, "The image is deleted."))
+        .refuses([Code::Conflict, Code::StorageUnavailable])
+}
+
 /// `GET /jobs/{job_id}/events`
 pub fn follow(_: &mut DocumentBuilder<'_>) -> Operation {
     let stream = ResponseDoc::new(200, "The stream of events.")

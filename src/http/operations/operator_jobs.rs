@@ -61,3 +61,10 @@ pub fn cancel(builder: &mut DocumentBuilder<'_>) -> Operation {
         .response(builder.response::<JobRecord<'static>>(200, "The job, now `failed`.", example))
         .refuses([Code::ValidationFailed, Code::Conflict])
 }
+
+/// `DELETE /jobs/{job_id}/image`
+pub fn delete_image(builder: &mut DocumentBuilder<'_>) -> Operation {
+    super::jobs::delete_image(builder)
+        .query("account_id", ACCOUNT, uuid())
+        .refuses([Code::ValidationFailed])
+}

@@ -12,7 +12,7 @@ export function image(job, base, width, props) {
 }
 
 /** Why the response to the request for an image has none. */
-export const whyMissing = (status) => (status === 410 ? "Retention has deleted it." : "It could not be loaded. Try again in a moment.");
+export const whyMissing = (status) => (status === 410 ? "It was deleted." : "It could not be loaded. Try again in a moment.");
 
 /** What takes the place of an image that could not be loaded. An event of an image does not tell the reason, so another request does. */
 export function missing(address) {

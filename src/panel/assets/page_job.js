@@ -3,7 +3,7 @@ import { fill, h, sentence } from "./dom.js";
 import { get, remove } from "./api.js";
 import { badge, bytes, duration, moment, money, shortId } from "./format.js";
 import { head } from "./shell.js";
-import { attempt, code, notice } from "./dialogs.js";
+import { attempt, code, dialog, notice } from "./dialogs.js";
 import { star } from "./favourite.js";
 import { lightbox } from "./lightbox.js";
 import { imageAt, missing } from "./image.js";
@@ -30,14 +30,22 @@ export const pairs = (...entries) => h("dl", { class: "pairs" },
 
 const keeping = (job) => (job.favourite ? ", kept: a favourite" : job.kept_until ? [", kept until ", h("time", { datetime: job.kept_until, title: job.kept_until, class: "nowrap" }, moment(job.kept_until))] : "");
 
+/** Asks, then deletes the image. */
+const deleteImage = (job, context) => dialog({ title: "Delete this image?", success: "Deleted", confirm: "Delete", danger: true,
+  text: "The image and its previews are deleted for everyone, and its URLs stop working. The job stays, with its charge. Backups keep their copy until they are removed.",
+  submit: () => remove(`${context.base}/jobs/${job.job_id}/picture`) });
+
 function stage(job, context, reload) {
   const address = imageAt(context.base, job.job_id);
+  if (job.image_deleted) return h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, "The image was deleted"), "The job stays, with its charge."));
   if (job.status === "done") {
     return h("div", { class: "stack" },
       h("button", { class: "stage", type: "button", "aria-label": "Show large", onclick: () => lightbox([job], 0, context, reload) }, h("img", { src: imageAt(context.base, job.job_id, 1024), alt: `Image of: ${(job.prompt ?? "a long prompt").slice(0, 200)}`, width: job.picture.width, height: job.picture.height,
         onerror: (event) => event.target.replaceWith(missing(event.target.src)) })),
       h("div", { class: "row wraps spread" }, h("span", { class: "muted small" }, `${job.picture.width} × ${job.picture.height}, ${bytes(job.picture.bytes)}`, keeping(job)),
-        h("a", { class: "button slim", href: address, download: true }, "Download")));
+        h("div", { class: "row" },
+          context.canChange ? h("button", { class: "button slim danger", type: "button", onclick: () => deleteImage(job, context).then(reload) }, "Delete image…") : null,
+          h("a", { class: "button slim", href: address, download: true }, "Download"))));
   }
   if (job.status === "failed") return h("div", { class: "stack" }, notice("bad", sentence(job.error)), h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, "No image"), "Nothing was charged.")));
   return h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, job.status === "queued" ? "Queued" : "Generating…"),
@@ -71,7 +79,7 @@ export async function job(main, context) {
     await ready(sent.data);
     const cancel = () => attempt(() => remove(`${context.base}/jobs/${id}`), "Canceled. The price was released.", reload);
     fill(main, head(h("span", { class: "row wraps" }, "Job", badge(found.status)), h("code", { class: "wrap" }, found.job_id),
-      star(found, context, reload),
+      found.image_deleted ? null : star(found, context, reload),
       found.status === "queued" && context.canChange ? h("button", { class: "button danger", type: "button", onclick: cancel }, "Cancel") : null,
       context.canChange ? h("a", { class: "button", href: `#/playground?again=${id}` }, "Run again") : null),
     h("div", { class: "job-view" },

@@ -76,6 +76,8 @@ words!(
         /// A batch was submitted in the panel, at the account's cost.
         BatchCreate = "batch.create",
         BatchCancel = "batch.cancel",
+        /// The image of a done job was deleted before its retention ended.
+        JobDeleteImage = "job.delete_image",
     }
 );
 

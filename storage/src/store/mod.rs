@@ -9,6 +9,7 @@ mod codec;
 mod commands;
 mod commit;
 mod daily_usage;
+mod deleted_images;
 mod deliveries;
 mod due_index;
 mod favourites;

@@ -5,7 +5,8 @@
 //! Retention counts UTC days, because the daily usage then replaces all jobs of a day in [`verify`](crate::verify).
 
 use super::tables::{
-    BATCH_PROGRESS, BATCHES, DELIVERIES, ENDED_JOBS, FILE_BATCHES, JOBS_FORGOTTEN, SEARCH_INDEX,
+    BATCH_PROGRESS, BATCHES, DELETED_IMAGES, DELIVERIES, ENDED_JOBS, FILE_BATCHES, JOBS_FORGOTTEN,
+    SEARCH_INDEX,
 };
 use super::{All, Part, Store, StoreError, Writes};
 use crate::domain::batch::Batch;
@@ -97,6 +98,7 @@ impl Store {
             .favourites_of(account, Some(last.next()), Some(from), MAX_JOBS)
             .await?;
         needed.extend(self.jobs_with_delivery(account, from, last).await?);
+        let without_image = self.deleted_images_of(account, from, last).await?;
         let mut step = Deletion::default();
         let mut kept = Vec::new();
         let mut batch = None;
@@ -104,7 +106,11 @@ impl Store {
             let is_needed = needed.contains(&job.id);
             match self.ended_before(&job, first_kept, &mut batch).await? {
                 Some(day) if !is_needed => {
-                    step.writes.push(ENDED_JOBS.delete(&(account, job.id)));
+                    let key = (account, job.id);
+                    step.writes.push(ENDED_JOBS.delete(&key));
+                    if without_image.contains(&job.id) {
+                        step.writes.push(DELETED_IMAGES.delete(&key));
+                    }
                     step.ended_on(day);
                 }
                 _ => kept.push(job),

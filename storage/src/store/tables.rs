@@ -96,6 +96,8 @@ tables! {
     FAVOURITES: (AccountId, JobId) => Timestamp = b"F" "favourite";
     /// The lookup of retention, which knows only an image's job.
     FAVOURITE_ACCOUNTS: JobId => AccountId = b"G" "favourite_account";
+    /// Jobs whose images were deleted on demand, with the time.
+    DELETED_IMAGES: (AccountId, JobId) => Timestamp = b"I" "deleted_image";
     /// Blocks of the search index, by their last job.
     SEARCH_INDEX: (AccountId, JobId) => SearchBlock = b"c" "search_block" .fits(|key, it| it.first <= key.1);
     DAILY_USAGE: DailyUsageKey => DailyUsage = b"d" "daily_usage";

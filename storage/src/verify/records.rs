@@ -5,8 +5,9 @@ use crate::domain::ids::{AccountId, BatchId, JobId, TransactionId};
 use crate::engine::KeyRange;
 use crate::engine::Wait as _;
 use crate::store::tables::{
-    API_KEYS, API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT, EXPIRIES, FAVOURITE_ACCOUNTS, FAVOURITES,
-    IDEMPOTENCY, PEOPLE_BY_EMAIL, RETIRED_API_KEYS, WEBHOOK_ACCOUNTS, WEBHOOKS, table_of,
+    API_KEYS, API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT, DELETED_IMAGES, EXPIRIES, FAVOURITE_ACCOUNTS,
+    FAVOURITES, IDEMPOTENCY, PEOPLE_BY_EMAIL, RETIRED_API_KEYS, WEBHOOK_ACCOUNTS, WEBHOOKS,
+    table_of,
 };
 use crate::store::{
     IdempotencyKey, IdempotencyRecord, IdempotentCall, Store, StoreError, each_pair, email_hash,
@@ -78,6 +79,9 @@ fn is_dangling(store: &Store, key: &[u8], value: &[u8]) -> Result<bool, StoreErr
         return Ok(is_missing && !may_be_forgotten(store, job.0)?);
     }
     if let Some(((account, job), _)) = FAVOURITES.entry(key, value)? {
+        return Ok(store.job(account, job).wait()?.is_none());
+    }
+    if let Some(((account, job), _)) = DELETED_IMAGES.entry(key, value)? {
         return Ok(store.job(account, job).wait()?.is_none());
     }
     if let Some((job, account)) = FAVOURITE_ACCOUNTS.entry(key, value)? {

@@ -114,6 +114,10 @@ fn jobs_are_deleted_a_whole_day_after_their_retention_and_the_money_stays_exact(
         &till.store,
         till.store.put_favourite(ACCOUNT, favourite, at(1)),
     );
+    commit(
+        &till.store,
+        till.store.put_deleted_image(ACCOUNT, old, at(1)),
+    );
     let on_the_day = done_on(&mut till, 2, prompted("a day later"));
     let recent = done_on(&mut till, 3, prompted("recent"));
     till.check();

@@ -14,8 +14,8 @@ use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Key, Value, commit_and_wait};
 use tintype_storage::store::tables::{
-    API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT, EXPIRIES, FAVOURITE_ACCOUNTS, PEOPLE_BY_EMAIL,
-    RETIRED_API_KEYS, WEBHOOK_ACCOUNTS,
+    API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT, DELETED_IMAGES, EXPIRIES, FAVOURITE_ACCOUNTS,
+    PEOPLE_BY_EMAIL, RETIRED_API_KEYS, WEBHOOK_ACCOUNTS,
 };
 use tintype_storage::store::{Deposit, Generation, NewJob, PersonRef, Store, Writes};
 use tintype_storage::testing::memory::MemoryEngine;
@@ -248,6 +248,7 @@ fn each_index_entry_that_points_to_nothing_is_reported_alone() {
         RETIRED_API_KEYS.put(&KeyHash([9; 32]), &key(2)),
         EXPIRIES.put(&(at(5), missing), &ACCOUNT),
         FAVOURITE_ACCOUNTS.put(&missing, &ACCOUNT),
+        DELETED_IMAGES.put(&(ACCOUNT, missing), &at(5)),
         WEBHOOK_ACCOUNTS.put(&WebhookId(uuid(0xbad)), &ACCOUNT),
         PEOPLE_BY_EMAIL.put(&Digest32([4; 32]), &missing_person),
     ] {

@@ -124,6 +124,11 @@ def cancel(path: str) -> Call:
     return Call(method="DELETE", path=path)
 
 
+def delete_image(job: JobRef) -> Call:
+    """Deletes the image of a job."""
+    return Call(method="DELETE", path=f"{job_path(job)}/image")
+
+
 def batch_results(batch: BatchRef) -> Call:
     """The results of a batch, one per line."""
     return Call(method="GET", path=f"{batch_path(batch)}/results", headers={"Accept": "application/x-ndjson"})

@@ -66,7 +66,7 @@ class AsyncTintype:
 
     @property
     def jobs(self) -> AsyncJobs:
-        """Looks up jobs, waits for them, cancels them, and downloads their images."""
+        """Looks up jobs, waits for them, cancels them, and downloads and deletes their images."""
         return AsyncJobs(self._transport)
 
     @property
@@ -187,6 +187,10 @@ class AsyncJobs:
     async def cancel(self, job: JobRef) -> Job:
         """Cancels a queued job. Raises `ConflictError` if it has started or ended."""
         return await self._transport.run(_flows.cancel(job, self._transport.policy))
+
+    async def delete_image(self, job: JobRef) -> None:
+        """Deletes the image of a `done` job. The job stays, with its charge. Raises `ConflictError` if it has no image."""
+        await self._transport.run(_flows.exchange(_calls.delete_image(job), self._transport.policy))
 
     async def download(self, job: JobRef) -> bytes:
         """Downloads the image. Raises `JobFailedError` or `JobUnfinishedError` if there is none."""

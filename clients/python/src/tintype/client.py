@@ -66,7 +66,7 @@ class Tintype:
 
     @property
     def jobs(self) -> Jobs:
-        """Looks up jobs, waits for them, cancels them, and downloads their images."""
+        """Looks up jobs, waits for them, cancels them, and downloads and deletes their images."""
         return Jobs(self._transport)
 
     @property
@@ -185,6 +185,10 @@ class Jobs:
     def cancel(self, job: JobRef) -> Job:
         """Cancels a queued job. Raises `ConflictError` if it has started or ended."""
         return self._transport.run(_flows.cancel(job, self._transport.policy))
+
+    def delete_image(self, job: JobRef) -> None:
+        """Deletes the image of a `done` job. The job stays, with its charge. Raises `ConflictError` if it has no image."""
+        self._transport.run(_flows.exchange(_calls.delete_image(job), self._transport.policy))
 
     def download(self, job: JobRef) -> bytes:
         """Downloads the image. Raises `JobFailedError` or `JobUnfinishedError` if there is none."""

@@ -189,7 +189,7 @@ class ConflictError(ApiError):
 
 
 class GoneError(ApiError):
-    """410 `gone`: the image was deleted at the end of its retention."""
+    """410 `gone`: the image was deleted, on demand or at the end of its retention."""
 
 
 class PayloadTooLargeError(ApiError):

@@ -1,0 +1,136 @@
+//! Beyond the specification: the image of a job is deleted on demand, by the account or the operator.
+
+use crate::support::{Behaviour, Browser, Customer, Options, Server};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+fn done(server: &Server, customer: &Customer) -> Value {
+    let job = server.create(customer);
+    server.job_once(customer, &job, "done")
+}
+
+fn path(job: &Value) -> String {
+    format!("/jobs/{}/image", job["job_id"].as_str().unwrap())
+}
+
+/// The path and query of a job's image.
+fn image(job: &Value) -> &str {
+    let url = job["result"]["image_url"].as_str().unwrap();
+    &url[url.find("/files/").unwrap()..]
+}
+
+#[test]
+fn a_deleted_image_is_gone_with_its_previews_and_the_charge_stays() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let (job, other) = (done(&server, &customer), done(&server, &customer));
+    let preview = format!("{}&width=512", image(&job));
+    server.get(image(&job)).expect(200);
+    server.get(&preview).expect(200);
+    // The store removes an empty directory.
+    let previews = || {
+        let found = std::fs::read_dir(server.objects().join("thumbnails"));
+        found.map_or(0, Iterator::count)
+    };
+    assert_eq!(previews(), 1);
+
+    let delete = server.native(&customer, "DELETE", &path(&job));
+    assert!(delete.expect(204).body.is_empty());
+    for url in [image(&job), &preview] {
+        server.get(url).refused(410, "gone");
+    }
+    assert_eq!(previews(), 0);
+    // Repeated, it does the same.
+    delete.expect(204);
+    let again = server.job(&customer, job["job_id"].as_str().unwrap());
+    assert_eq!(
+        (&again["status"], &again["error"]),
+        (&json!("done"), &Value::Null)
+    );
+    server.get(image(&again)).refused(410, "gone");
+    server.get(image(&other)).expect(200);
+    server.assert_money(&customer, "0.732", "0.00", "0.732");
+    server.assert_settled();
+}
+
+#[test]
+fn only_a_job_with_an_image_has_one_to_delete() {
+    let server = Server::with(Options::new().slots(1));
+    let customer = server.customer("10.00");
+    server.generator.hold();
+    let running = server.create(&customer);
+    let running = server.job_once(&customer, &running, "processing");
+    let queued = server.create(&customer);
+    let queued = server.job(&customer, &queued);
+    for job in [&queued, &running] {
+        let delete = server.native(&customer, "DELETE", &path(job));
+        delete.refused(409, "conflict");
+    }
+    server.generator.behave(Behaviour::Refuse("no"));
+    server.generator.release_all();
+    let failed = server.job_once(&customer, queued["job_id"].as_str().unwrap(), "failed");
+    let delete = server.native(&customer, "DELETE", &path(&failed));
+    delete.refused(409, "conflict");
+
+    let job = path(&running);
+    let other = server.customer("1.00");
+    server
+        .native(&other, "DELETE", &job)
+        .refused(404, "not_found");
+    let missing = format!("/jobs/{}/image", customer.account);
+    server
+        .native(&customer, "DELETE", &missing)
+        .refused(404, "not_found");
+    server
+        .native(&customer, "GET", &job)
+        .refused(405, "method_not_allowed");
+    server.assert_settled();
+}
+
+#[test]
+fn the_operator_deletes_an_image_and_the_audit_log_names_the_job() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let job = done(&server, &customer);
+    server.clock.advance(Duration::from_secs(1));
+    for _ in 0..2 {
+        server.admin("DELETE", &path(&job)).expect(204);
+    }
+    server.get(image(&job)).refused(410, "gone");
+    let log = server.admin("GET", "/audit?limit=2").expect(200).json();
+    let line = &log["data"][0];
+    assert_eq!(line["action"], "job.delete_image");
+    assert_eq!(line["account_id"], customer.account);
+    assert_eq!(line["subject_id"], job["job_id"]);
+    assert!(line["before"]["width"].is_u64(), "{line}");
+    assert_eq!(line["after"], Value::Null);
+    assert_ne!(log["data"][1]["action"], line["action"], "one entry");
+    server.assert_settled();
+}
+
+#[test]
+fn owners_delete_images_in_the_panel_and_viewers_do_not() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let job = done(&server, &customer);
+    let id = job["job_id"].as_str().unwrap();
+    let account = format!("/accounts/{}", customer.account);
+    let call = |browser: &Browser, method: &str, path: &str| {
+        let path = format!("{account}/jobs/{id}{path}");
+        browser.call(&server, method, &path).send()
+    };
+    let owner = server.person(&customer.account, "owner@a.example", "owner");
+    let viewer = server.person(&customer.account, "viewer@a.example", "viewer");
+    assert_eq!(call(&owner, "PUT", "/favourite").status, 204);
+    call(&viewer, "DELETE", "/picture").assert_problem(403, "forbidden");
+    assert_eq!(call(&viewer, "GET", "/picture").status, 200);
+    assert_eq!(call(&viewer, "GET", "").json()["image_deleted"], false);
+
+    assert_eq!(call(&owner, "DELETE", "/picture").status, 204);
+    call(&viewer, "GET", "/picture").assert_problem(410, "gone");
+    let shown = call(&viewer, "GET", "").json();
+    let marks = (&shown["image_deleted"], &shown["favourite"]);
+    assert_eq!(marks, (&json!(true), &json!(false)));
+    call(&owner, "PUT", "/favourite").assert_problem(410, "gone");
+    server.assert_settled();
+}
