@@ -132,6 +132,24 @@ fn a_star_marks_an_image_as_a_favourite_in_every_view() {
 }
 
 #[test]
+fn an_image_is_deleted_on_the_page_of_its_job() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        fill_gallery(&browser).await;
+        browser.press("Show: a fox").await;
+        browser.press("Details").await;
+        browser.press("Delete image…").await;
+        browser.press_in("//dialog//button[.='Delete']").await;
+        browser.see("b", "The image was deleted").await;
+        browser.see("dd", "a fox").await;
+        browser.go("#/audit", "Audit log").await;
+        browser.see("li", "deleted the image of the job").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
 fn two_images_are_compared() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
