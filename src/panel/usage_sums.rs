@@ -97,7 +97,7 @@ pub fn csv_lines(
                     totals.done.to_string(),
                     totals.failed.to_string(),
                     totals.spent.to_string(),
-                    settings.config.billing.currency.clone(),
+                    quote(&settings.config.billing.currency),
                 ];
                 text += &format!("{prefix}{}\r\n", fields.join(","));
             }
