@@ -48,8 +48,8 @@ impl Admission {
         let account = core.system.accounts().get(caller.account()).await?;
         let account = account.ok_or_else(error::account_is_gone)?;
         if !leaves_to_decision {
-            let key = &caller.key;
-            let checked = account.check_live_jobs(key, request.jobs, read).await;
+            let key = caller.current_key(&core.store).await?;
+            let checked = account.check_live_jobs(&key, request.jobs, read).await;
             checked.map_err(|refusal| job_refusal::error(core, refusal))?;
         }
         let callback = callback_of(core, caller, request.callback_url).await?;

@@ -9,7 +9,7 @@ use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::caller::{CallerRefusal, ShownKey};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::tier::Tier;
-use tintype_storage::store::BeforeJobs;
+use tintype_storage::store::{BeforeJobs, Store, StoreError};
 
 #[derive(Clone, Debug)]
 pub struct Payer {
@@ -31,6 +31,19 @@ pub struct Payer {
 impl Payer {
     pub fn account(&self) -> AccountId {
         self.key.account
+    }
+
+    /// The key for a check before the decision. Reads a cached key again, because a refusal by its old limits would be wrong.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn current_key(&self, store: &Store) -> Result<Arc<ApiKey>, StoreError> {
+        let stored = match self.is_cached {
+            true => store.key(self.key.id).await?,
+            false => None,
+        };
+        // The decision refuses a key that was deleted.
+        Ok(stored.map_or_else(|| Arc::clone(&self.key), |(_, key)| Arc::new(key)))
     }
 
     /// Refuses a model that the key is not scoped for.

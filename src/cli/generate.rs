@@ -2,7 +2,8 @@
 //!
 //! The embedded server keeps its data in a temporary directory, or in `--data-dir`, and listens on a free loopback port.
 
-use super::native_client::{NativeClient, repeat_advice};
+use super::http_client::repeat_advice;
+use super::native_client::NativeClient;
 use super::option_names;
 use super::output::{note, print};
 use super::output_file::OutputFile;
@@ -344,8 +345,8 @@ async fn generate_on_server(client: &NativeClient, arguments: &Arguments) -> any
     let key = arguments.idempotency_key.clone();
     let key = key.unwrap_or_else(|| Uuid::new_v4().to_string());
     let status_url = tokio::select! {
-        created = submit(client, arguments, &arguments.input, &key) => created?,
-        _ = stop_signals.next() => bail!("interrupted; {}", repeat_advice(&key, "job")),
+        created = submit(client, arguments, &arguments.input, Some(&key)) => created?,
+        _ = stop_signals.next() => bail!("interrupted; {}", repeat_advice(&key)),
     };
     let repeat = format!("repeat the command with --idempotency-key {key} to get its image");
     let advice = format!("the server accepted the job; {repeat}");
@@ -363,8 +364,7 @@ async fn generate(
     urls: &[String],
 ) -> anyhow::Result<Bytes> {
     let progress = progress::spinner("sending");
-    let key = Uuid::new_v4().to_string();
-    let status_url = submit(client, arguments, urls, &key).await?;
+    let status_url = submit(client, arguments, urls, None).await?;
     receive(client, &status_url, &progress, "the job was accepted").await
 }
 
@@ -373,7 +373,7 @@ async fn submit(
     client: &NativeClient,
     arguments: &Arguments,
     urls: &[String],
-    key: &str,
+    key: Option<&str>,
 ) -> anyhow::Result<String> {
     let path = endpoint(arguments.model, !urls.is_empty());
     let body = body(arguments, urls);

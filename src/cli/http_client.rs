@@ -1,7 +1,8 @@
 //! HTTP client of the commands that call a server.
 
+use super::problem_text::ErrorResponse;
 use crate::outgoing_http::USER_AGENT;
-use anyhow::ensure;
+use anyhow::{anyhow, ensure};
 use bytes::Bytes;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde_json::Value;
@@ -154,6 +155,27 @@ pub fn did_not_arrive(error: &anyhow::Error) -> bool {
         Some(Error::NotPublic | Error::Unreachable(_) | Error::Tls(_) | Error::Unsendable) => true,
         Some(Error::TimedOut | Error::Broken) | None => false,
     }
+}
+
+/// Adds [`repeat_advice`] to the error of a request with this key, unless the server certainly did not execute it.
+pub fn lost(mut error: anyhow::Error, idempotency_key: &str) -> anyhow::Error {
+    if did_not_arrive(&error) {
+        return error;
+    }
+    let advice = repeat_advice(idempotency_key);
+    // Commands replace the fields in the text of a response.
+    match error.downcast_mut::<ErrorResponse>() {
+        Some(response) => response.advise_unless_refused(advice),
+        None => error = anyhow!("{error:#}; {advice}"),
+    }
+    error
+}
+
+/// What to do without a response that tells the outcome.
+pub fn repeat_advice(idempotency_key: &str) -> String {
+    format!(
+        "the request may have arrived: repeat the command with --idempotency-key {idempotency_key}, which executes it once"
+    )
 }
 
 /// Whether the server did not respond, although it may respond to the same request later.

@@ -1,8 +1,10 @@
 //! Client of the native API (`/api/v1`), authenticated by an API key.
 
-use super::http_client::{Body, HttpClient, NotSent, Response, did_not_arrive, is_unanswered};
+use super::http_client::{
+    Body, HttpClient, NotSent, Response, did_not_arrive, is_unanswered, lost,
+};
 use super::problem_text::ErrorResponse;
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, anyhow, bail, ensure};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -40,15 +42,15 @@ impl NativeClient {
     /// Creates a job; returns its `status_url`.
     ///
     /// # Errors
-    /// If the response was lost, the error says what to do, because the job may exist.
+    /// If the job may exist, the error says how to repeat the command with the key.
     pub async fn create_job(
         &self,
         path: &str,
         body: &Value,
-        idempotency_key: &str,
+        idempotency_key: Option<&str>,
     ) -> anyhow::Result<String> {
         let path = format!("/api/v1{path}");
-        let submitted = self.submit(&path, Body::json(body), idempotency_key, "job");
+        let submitted = self.submit(&path, Body::json(body), idempotency_key);
         let (created, _): (CreatedJob, bool) = submitted.await?;
         Ok(created.status_url.into())
     }
@@ -68,7 +70,7 @@ impl NativeClient {
         idempotency_key: &str,
     ) -> anyhow::Result<(Batch, bool)> {
         let path = "/api/v1/batches";
-        self.submit(path, body, idempotency_key, "batch").await
+        self.submit(path, body, Some(idempotency_key)).await
     }
 
     pub async fn estimate_batch(&self, body: Body) -> anyhow::Result<BatchEstimate> {
@@ -165,19 +167,25 @@ impl NativeClient {
         read(&response, StatusCode::OK)
     }
 
-    /// Creates a job or a batch, whose name is `what`. Also returns whether the server answers an earlier submission again.
+    /// Creates a job or a batch. Also returns whether the server answers an earlier submission again.
     async fn submit<T: DeserializeOwned>(
         &self,
         path: &str,
         body: Body,
-        idempotency_key: &str,
-        what: &str,
+        idempotency_key: Option<&str>,
     ) -> anyhow::Result<(T, bool)> {
-        let sent = self.call(Method::POST, path, Some(body), Some(idempotency_key));
-        let response = sent
-            .await
-            .map_err(|error| lost_response(error, idempotency_key, what))?;
-        Ok((read(&response, StatusCode::ACCEPTED)?, response.is_replay))
+        let sent = self.call(Method::POST, path, Some(body), idempotency_key);
+        let created = sent.await.and_then(|response| {
+            let created = read(&response, StatusCode::ACCEPTED)?;
+            Ok((created, response.is_replay))
+        });
+        created.map_err(|error| match idempotency_key {
+            _ if did_not_arrive(&error) && !error.is::<NotSent>() => anyhow!(
+                "{error:#}; the request did not arrive, and nothing is charged: check that the server runs and that --server is correct"
+            ),
+            Some(key) => lost(error, key),
+            None => error,
+        })
     }
 
     async fn call(
@@ -196,25 +204,6 @@ impl NativeClient {
                 false => error.context(format!("no response from {}", self.base)),
             })
     }
-}
-
-fn lost_response(error: anyhow::Error, idempotency_key: &str, what: &str) -> anyhow::Error {
-    if error.is::<NotSent>() {
-        return error;
-    }
-    match did_not_arrive(&error) {
-        true => anyhow::anyhow!(
-            "{error:#}; the request did not arrive, and nothing is charged: check that the server runs and that --server is correct"
-        ),
-        false => anyhow::anyhow!("{error:#}; {}", repeat_advice(idempotency_key, what)),
-    }
-}
-
-/// What to do without a response to a submission: `what` may exist.
-pub fn repeat_advice(idempotency_key: &str, what: &str) -> String {
-    format!(
-        "the request may have arrived: repeat the command with --idempotency-key {idempotency_key}, which creates and charges the {what} once"
-    )
 }
 
 /// Whether the same request may succeed later, such as after a restart of the server.

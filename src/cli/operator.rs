@@ -1,6 +1,6 @@
 //! A client of the operator interface (`/admin/v1`) of a running server.
 
-use super::http_client::{Body, HttpClient, NotSent, Response, did_not_arrive};
+use super::http_client::{Body, HttpClient, NotSent, Response, did_not_arrive, lost};
 use super::option_names;
 use super::problem_text::ErrorResponse;
 use crate::config::Secret;
@@ -58,17 +58,6 @@ fn as_usize(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-#[derive(Debug, thiserror::Error)]
-enum NoResponse {
-    #[error(
-        "no response from {base}: {error}; start the server with `tintype serve`, or give its URL with --server"
-    )]
-    DidNotArrive { base: String, error: String },
-    /// The server may have executed the request.
-    #[error("no response from {base}: {error}")]
-    MayHaveArrived { base: String, error: String },
-}
-
 impl Operator {
     /// `base` is the URL without `/admin/v1`. Messages name `token_source` instead of the token.
     pub fn new(base: &str, token: Secret, token_source: &str) -> anyhow::Result<Self> {
@@ -98,8 +87,8 @@ impl Operator {
         self.send(Method::POST, path, body, None).await
     }
 
-    /// `POST` with an `Idempotency-Key`: `key`, or a random one. If the response is lost, the error contains the key, because the
-    /// server may have executed the request.
+    /// `POST` with an `Idempotency-Key`: `key`, or a random one. The error contains the key if the server may have executed the
+    /// request.
     pub async fn post_idempotent(
         &self,
         path: &str,
@@ -107,13 +96,7 @@ impl Operator {
         key: Option<&str>,
     ) -> anyhow::Result<Value> {
         let key = key.map_or_else(|| Uuid::new_v4().to_string(), str::to_owned);
-        let outcome = self.send(Method::POST, path, Some(body), Some(&key)).await;
-        outcome.map_err(|error| match error.downcast_ref() {
-            Some(NoResponse::MayHaveArrived { .. }) => anyhow::anyhow!(
-                "{error}; the server may have executed the request: repeat the command with --idempotency-key {key}, which executes it once"
-            ),
-            Some(NoResponse::DidNotArrive { .. }) | None => error,
-        })
+        self.send(Method::POST, path, Some(body), Some(&key)).await
     }
 
     pub async fn patch(&self, path: &str, body: Value) -> anyhow::Result<Value> {
@@ -239,32 +222,29 @@ impl Operator {
             .stream(&url, Some(self.token.expose()), each)
             .await;
         match streamed.map_err(|error| self.no_response(error))? {
-            Some(response) => self.check_status(&response),
+            Some(response) => self.check_token(&response).and(check_status(&response)),
             None => Ok(()),
         }
     }
 
     fn no_response(&self, error: anyhow::Error) -> anyhow::Error {
-        let (base, text) = (self.base.clone(), error.to_string());
         if error.is::<NotSent>() {
             return error;
         }
-        match did_not_arrive(&error) {
-            true => NoResponse::DidNotArrive { base, error: text }.into(),
-            false => NoResponse::MayHaveArrived { base, error: text }.into(),
-        }
+        let advice = match did_not_arrive(&error) {
+            true => "; start the server with `tintype serve`, or give its URL with --server",
+            false => "",
+        };
+        anyhow::anyhow!("no response from {}: {error}{advice}", self.base)
     }
 
-    fn check_status(&self, response: &Response) -> anyhow::Result<()> {
+    fn check_token(&self, response: &Response) -> anyhow::Result<()> {
         if response.status == StatusCode::UNAUTHORIZED {
             bail!(
                 "{} rejects the operator token from {}; {TOKEN_SOURCES}",
                 self.base,
                 self.token_source
             );
-        }
-        if !response.status.is_success() {
-            bail!(ErrorResponse::new(response.status, &response.body));
         }
         Ok(())
     }
@@ -278,26 +258,38 @@ impl Operator {
     ) -> anyhow::Result<Value> {
         let url = format!("{}/admin/v1{path}", self.base);
         let token = Some(self.token.expose());
+        let lost = |error| match idempotency_key {
+            Some(key) => lost(error, key),
+            None => error,
+        };
         let request = body.unwrap_or_default();
         let body = (!request.is_null()).then(|| Body::json(&request));
         let response = self
             .http
             .send(method, &url, token, body, idempotency_key)
             .await
-            .map_err(|error| self.no_response(error))?;
-        self.check_status(&response)
-            .map_err(|error| name_options(error, &request))?;
+            .map_err(|error| self.no_response(lost(error)))?;
+        self.check_token(&response)?;
+        check_status(&response).map_err(|error| name_options(lost(error), &request))?;
         let bytes = response.body;
         if bytes.is_empty() {
             return Ok(json!(null));
         }
-        serde_json::from_slice(&bytes).with_context(|| {
+        let value = serde_json::from_slice(&bytes).with_context(|| {
             format!(
                 "the response of {} is not from Tintype; check --server",
                 self.base
             )
-        })
+        });
+        value.map_err(lost)
     }
+}
+
+fn check_status(response: &Response) -> anyhow::Result<()> {
+    if !response.status.is_success() {
+        bail!(ErrorResponse::new(response.status, &response.body));
+    }
+    Ok(())
 }
 
 /// Replaces the fields of the request in an error response by the options that set them.

@@ -11,12 +11,24 @@ pub(super) struct ErrorResponse {
     status: StatusCode,
     /// `None` if the response is not from Tintype.
     problem: Option<Problem<'static>>,
+    /// What to do. The last part of the text.
+    advice: Option<String>,
 }
 
 impl ErrorResponse {
     pub fn new(status: StatusCode, body: &[u8]) -> Self {
         let problem = serde_json::from_slice(body).ok();
-        Self { status, problem }
+        Self {
+            status,
+            problem,
+            advice: None,
+        }
+    }
+
+    /// Adds `advice`, unless the server refused the request.
+    pub fn advise_unless_refused(&mut self, advice: String) {
+        let may_be_executed = self.status.is_server_error() || self.status.is_success();
+        self.advice = may_be_executed.then_some(advice);
     }
 
     pub fn is_not_found(&self) -> bool {
@@ -32,6 +44,14 @@ impl ErrorResponse {
 
     /// `describe` formats a field and its message. An error that several requests of a batch share is listed once.
     pub fn text(&self, describe: &dyn Fn(&str, &str) -> String) -> String {
+        let text = self.problem_text(describe);
+        match &self.advice {
+            Some(advice) => format!("{text}; {advice}"),
+            None => text,
+        }
+    }
+
+    fn problem_text(&self, describe: &dyn Fn(&str, &str) -> String) -> String {
         let Some(problem) = &self.problem else {
             return format!("the server responded with status {}", self.status);
         };

@@ -76,9 +76,7 @@ fn days(
     core.store
         .each_daily_usage_since(account, first, |position, usage| {
             if key.is_none_or(|it| it == position.key) {
-                let day = days.entry(position.day).or_default();
-                // An overflowing sum is not drawn.
-                *day = day.plus(usage.totals()).unwrap_or(*day);
+                days.entry(position.day).or_default().add(usage.totals());
             }
             Ok(())
         })

@@ -67,7 +67,7 @@ fn view(core: &Core, days: i64) -> Result<Value, StoreError> {
             .store
             .each_daily_usage_since(account.id, first, |position, usage| {
                 sums.add(position.day, &usage);
-                total = total.plus(usage.totals()).unwrap_or(total);
+                total.add(usage.totals());
                 Ok(())
             });
         read.wait()?;

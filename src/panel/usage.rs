@@ -57,8 +57,7 @@ fn view(accounts: &AccountService, account: AccountId, days: i64) -> Result<Valu
         .store
         .each_daily_usage_since(account, first, |position, usage| {
             sums.add(position.day, &usage);
-            let key = keys.entry(position.key).or_default();
-            *key = key.plus(usage.totals()).unwrap_or(*key);
+            keys.entry(position.key).or_default().add(usage.totals());
             Ok(())
         });
     read.wait()?;

@@ -28,15 +28,13 @@ pub struct Sums {
 impl Sums {
     /// Adds the usage of a key on a UTC day.
     pub fn add(&mut self, day: i64, usage: &DailyUsage) {
-        add(&mut self.total, usage.totals());
-        add(self.days.entry(day).or_default(), usage.totals());
+        self.total.add(usage.totals());
+        self.days.entry(day).or_default().add(usage.totals());
         for it in &usage.models {
-            let model = self.models.entry((it.tier, it.resolution)).or_default();
-            add(model, it.totals);
-            add(
-                self.day_models.entry((day, it.tier)).or_default(),
-                it.totals,
-            );
+            let model = self.models.entry((it.tier, it.resolution));
+            model.or_default().add(it.totals);
+            let day_model = self.day_models.entry((day, it.tier));
+            day_model.or_default().add(it.totals);
         }
     }
 
@@ -97,7 +95,7 @@ pub fn csv_lines(
                     totals.done.to_string(),
                     totals.failed.to_string(),
                     totals.spent.to_string(),
-                    settings.config.billing.currency.clone(),
+                    quote(&settings.config.billing.currency),
                 ];
                 text += &format!("{prefix}{}\r\n", fields.join(","));
             }
@@ -105,9 +103,4 @@ pub fn csv_lines(
         });
     read.wait()?;
     Ok(text)
-}
-
-/// Ignores an overflow.
-fn add(sum: &mut UsageTotals, usage: UsageTotals) {
-    *sum = sum.plus(usage).unwrap_or(*sum);
 }

@@ -3,7 +3,7 @@
 use crate::support::http::{Answer, Request, all_at_once};
 use crate::support::nodes::{SharedRecords, two_nodes};
 use crate::support::options::ADMIN_TOKEN;
-use crate::support::{Options, Server, Wire, fox, until};
+use crate::support::{Options, Server, Wire, fox, fox_with, until};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Barrier};
@@ -73,6 +73,35 @@ fn changed_permissions_of_a_key_apply_to_creations_at_the_other_node_at_once() {
     create().refused(401, "unauthorized");
     limit(json!({"active": true}));
     create().expect(202);
+}
+
+/// A large text and a callback are checked against the limits of the key before the decision.
+#[test]
+fn raised_limits_of_a_key_apply_to_all_creations_at_the_other_node_at_once() {
+    let [one, other] = two_nodes(Options::new().allow_loopback());
+    let customer = one.customer("9.00");
+    let hook = json!({"url": "http://127.0.0.1:9/hook"});
+    let path = format!("/accounts/{}/webhooks", customer.account);
+    one.admin("POST", &path).json(&hook).expect(201);
+    let path = format!("/keys/{}", customer.key_id);
+    let change = |change: Value| drop(one.admin("PATCH", &path).json(&change).expect(200));
+    for node in [&one, &other] {
+        node.generator.hold();
+    }
+    let create = |extra: Value| other.generation(&customer, FAST, &fox_with(extra));
+    change(json!({"spend_limit": "0.04", "max_concurrent": 1}));
+    // The other node has the key in its cache now.
+    create(json!({})).expect(202);
+    create(json!({})).refused(429, "rate_limited");
+    let large = json!({"metadata": {"note": "a".repeat(6_000)}});
+    change(json!({"max_concurrent": 2}));
+    create(large.clone()).refused(402, "key_limit_reached");
+    change(json!({"spend_limit": "5.00"}));
+    create(large).expect(202);
+    let called = json!({"callback_url": hook["url"]});
+    create(called.clone()).refused(429, "rate_limited");
+    change(json!({"max_concurrent": 3}));
+    create(called).expect(202);
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn charts_show_each_day_of_an_account_and_of_each_key() {
 
 #[test]
 fn usage_is_reported_by_key_model_and_day_and_as_a_file() {
-    let mut desk = Desk::new(Options::new());
+    let mut desk = Desk::new(Options::new().set("billing.currency", "\"A\",B"));
     desk.make(json!({}));
     let other = desk
         .server
@@ -133,7 +133,7 @@ fn usage_is_reported_by_key_model_and_day_and_as_a_file() {
     let lines: Vec<&str> = text.split("\r\n").collect();
     assert_eq!(lines.len(), 5, "{text}");
     let last = format!(
-        "2026-11-19,{},\"'=night\",fast,1K,1,0,0.039,USD",
+        "2026-11-19,{},\"'=night\",fast,1K,1,0,0.039,\"\"\"A\"\",B\"",
         other.key_id
     );
     assert!(lines.contains(&last.as_str()), "{text}");
@@ -188,7 +188,7 @@ fn the_operator_sees_the_usage_of_all_accounts_and_downloads_it() {
     assert!(
         lines[1..]
             .iter()
-            .any(|it| it.starts_with(&other.account) && it.ends_with("pro,1K,2,0,0.268,USD")),
+            .any(|it| it.starts_with(&other.account) && it.ends_with("pro,1K,2,0,0.268,\"USD\"")),
         "{text}"
     );
     desk.server.assert_settled();

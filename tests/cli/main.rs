@@ -5,6 +5,7 @@ mod batches;
 mod bucket;
 mod cluster;
 mod installed;
+mod lost_responses;
 mod naming;
 mod operating;
 mod operator_events;

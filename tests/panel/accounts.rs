@@ -138,6 +138,39 @@ fn missing_funds_are_reported_at_the_button_and_on_the_overview() {
 }
 
 #[test]
+fn funds_whose_answer_is_lost_before_the_session_ends_are_added_once() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/accounts", "Accounts").await;
+        browser.run(crate::playground::LOSE, vec![]).await;
+        let add = "//dialog//button[.='Add funds']";
+        browser.press("Add funds").await;
+        browser.fill("amount", "7").await;
+        browser
+            .run("window.lost = (url, method) => method === 'POST';", vec![])
+            .await;
+        browser.press_in(add).await;
+        browser.see("div", "The request may have arrived").await;
+        // The session ends without the page.
+        let end = "return fetch('/panel/api/session', { method: 'DELETE', headers: { 'X-Tintype-Panel': '1' } }).then(() => null);";
+        browser.run(end, vec![]).await;
+        browser.press_in(add).await;
+        browser.see("div", "Your session has ended").await;
+        browser.fill("token", crate::service::TOKEN).await;
+        browser.press("Sign in").await;
+        browser.see("td", "107.00").await;
+        browser.press("Add funds").await;
+        browser.fill("amount", "7").await;
+        browser.press_in(add).await;
+        browser.see("div", "The balance is 107.00 USD").await;
+        let keys = "const keys = sent.filter(([url]) => url.endsWith('/deposits')).map(([, key]) => key); return [keys.length, new Set(keys).size];";
+        assert_eq!(browser.run(keys, vec![]).await, json!([3, 1]));
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
 fn a_long_name_does_not_hide_the_actions_of_a_row() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;

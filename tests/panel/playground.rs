@@ -86,11 +86,18 @@ fn a_job_is_run_again_with_its_input_images_and_options() {
     });
 }
 
-/// Loses the answers to the calls that `lost` names, after the service has processed them, and records the requests.
-const LOSE: &str = "window.sent = []; const real = window.fetch;
+/// Loses the answers to the calls that `lost` names, after the service has processed them, refuses the next POST with the status
+/// `refusal`, and records the requests.
+pub const LOSE: &str = "window.sent = []; const real = window.fetch;
     window.fetch = async (url, options) => {
+        const isPost = options.method === 'POST';
+        if (isPost) sent.push([url, options.headers['Idempotency-Key']]);
+        if (isPost && window.refusal) {
+            const status = window.refusal;
+            window.refusal = null;
+            return new Response(JSON.stringify({ detail: `refused with ${status}` }), { status });
+        }
         const answer = await real(url, options);
-        if (options.method === 'POST') sent.push([url, options.headers['Idempotency-Key']]);
         if (!window.lost?.(url, options.method)) return answer;
         window.lost = null;
         throw new TypeError('lost');
@@ -139,6 +146,38 @@ fn a_lost_response_is_not_reported_as_a_rejection() {
             "a name for each press that was answered"
         );
         // Two of three clicks were the same request: the second one got the job of the first.
+        browser.go("#/jobs", "Jobs").await;
+        browser.find("//main//tbody[count(tr)=2]").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn a_repeat_after_a_refusal_and_another_page_gets_the_job_of_the_lost_response() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/playground", "Playground").await;
+        browser.run(LOSE, vec![]).await;
+        browser.fill("prompt", "a fox").await;
+        browser
+            .run("window.lost = (url, method) => method === 'POST';", vec![])
+            .await;
+        browser.press("Generate").await;
+        browser.see("p", "The request may have arrived").await;
+        browser.run("window.refusal = 429;", vec![]).await;
+        browser.press("Generate").await;
+        browser.see("div", "Refused with 429").await;
+        browser.go("#/jobs", "Jobs").await;
+        browser.go("#/playground", "Playground").await;
+        browser.press("Generate").await;
+        browser.see("p", "generated in").await;
+        // Without a lost response, the same form is another job.
+        browser.press("Generate").await;
+        browser.comes_to("return sent.length;", json!(4)).await;
+        browser.see("p", "generated in").await;
+        let keys = "return [new Set(sent.slice(0, 3).map(([, key]) => key)).size, sent[2][1] === sent[3][1]];";
+        assert_eq!(browser.run(keys, vec![]).await, json!([1, false]));
         browser.go("#/jobs", "Jobs").await;
         browser.find("//main//tbody[count(tr)=2]").await;
         browser.leave().await;

@@ -5,7 +5,8 @@ mod downloads;
 mod requests;
 
 use super::batch_id::parse_batch_id;
-use super::native_client::{NativeClient, repeat_advice};
+use super::http_client::repeat_advice;
+use super::native_client::NativeClient;
 use super::output::{Column, field_lines, note, print_as, print_json, print_page};
 use super::{polling, progress, server_url};
 use anyhow::{Context as _, anyhow};
@@ -175,7 +176,7 @@ async fn submit(arguments: Submit) -> anyhow::Result<ExitCode> {
     let submitted = tokio::select! {
         submitted = client.submit_batch(body, &key) => submitted,
         _ = interrupt.recv() => {
-            note(&format!("interrupted; {}", repeat_advice(&key, "batch")));
+            note(&format!("interrupted; {}", repeat_advice(&key)));
             return Ok(ExitCode::from(INTERRUPTED));
         }
     };

@@ -16,6 +16,15 @@ export function batchDraftOf(account) {
   return batches.get(account);
 }
 
+/** The submits of other forms, by form. Last until the page is reloaded too. */
+const submits = new Map();
+
+/** The submits of a form, which the user may leave and open again. `make` returns new ones. */
+export function submitOf(id, make = idempotentSubmit) {
+  if (!submits.has(id)) submits.set(id, make());
+  return submits.get(id);
+}
+
 /** What was typed into dialogs that the end of the session closed, as [name, value] pairs by dialog. Lasts until the page is reloaded. */
 const dialogs = new Map();
 
@@ -67,6 +76,7 @@ export function draftOf(account) {
 export function clearDrafts() {
   images.clear();
   batches.clear();
+  submits.clear();
   forgetDialogs();
   try {
     for (const name of Object.keys(sessionStorage)) if (name.startsWith(PREFIX)) sessionStorage.removeItem(name);

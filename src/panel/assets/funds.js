@@ -2,19 +2,19 @@
 import { field, h } from "./dom.js";
 import { post } from "./api.js";
 import { money, unit } from "./format.js";
-import { idempotentSubmit } from "./idempotent_submit.js";
+import { submitOf } from "./drafts.js";
 import { dialog, toast } from "./dialogs.js";
 
-/** Returns the function that opens the dialog. A repeated submit after a lost answer adds funds once. */
-export function funds() {
-  const submit = idempotentSubmit();
-  return (account) => dialog({ title: `Add funds to ${account.name}`, text: `Balance: ${money(account.balance)}. Use a negative amount to correct a deposit.`, confirm: "Add funds",
+/** Opens the dialog. A repeated submit after a lost answer adds funds once. */
+export function addFunds(account) {
+  const path = `/accounts/${account.account_id}/deposits`;
+  const submit = submitOf(path);
+  return dialog({ title: `Add funds to ${account.name}`, text: `Balance: ${money(account.balance)}. Use a negative amount to correct a deposit.`, confirm: "Add funds",
     fields: [field(`Amount (${unit()})`, h("input", { name: "amount", inputmode: "decimal", required: true, placeholder: "25.00", autocomplete: "off" })),
       field("Reference", h("input", { name: "reference", placeholder: "invoice 17", autocomplete: "off" }), "Shown in the ledger.")],
     submit: async (data) => {
-      const path = `/accounts/${account.account_id}/deposits`;
       const asked = { amount: data.get("amount").trim(), reference: data.get("reference").trim() || null };
-      const entry = await submit(path + JSON.stringify(asked), (headers) => post(path, asked, headers));
+      const entry = await submit(JSON.stringify(asked), (headers) => post(path, asked, headers));
       toast(`Funds added. The balance is ${money(entry.balance_after)}.`);
     } });
 }

@@ -8,34 +8,38 @@ const isAmbiguous = (error) => !error.status || error.status >= 500 || error.sta
 
 /**
  * Submits of a button that sends several requests at once. Returns the answers and the first error. After an ambiguous error,
- * sending the same form again repeats only the unanswered requests, each with its own key.
+ * sending the same form again repeats only the unanswered requests, each with its own key. A later refusal, such as 401 or 429, says
+ * nothing about the earlier attempt, so it does not end this.
  */
 export function idempotentSubmits() {
   let last = null;
   return async (asked, count, send) => {
     if (last?.asked !== asked || last.calls.length !== count) {
-      last = { asked, calls: Array.from({ length: count }, () => ({ answer: null, headers: { "Idempotency-Key": random() } })) };
+      last = { asked, calls: Array.from({ length: count }, () => ({ answer: null, mayHaveArrived: false, headers: { "Idempotency-Key": random() } })) };
     }
-    const { calls } = last;
-    const outcomes = await Promise.allSettled(calls.map(async (call) => { call.answer ??= await send(call.headers); }));
+    const current = last;
+    const { calls } = current;
+    const outcomes = await Promise.allSettled(calls.map(async (call) => {
+      try {
+        call.answer ??= await send(call.headers);
+      } catch (error) {
+        call.mayHaveArrived ||= isAmbiguous(error);
+        throw error;
+      }
+    }));
     const errors = outcomes.filter((it) => it.status === "rejected").map((it) => it.reason);
-    if (!errors.some(isAmbiguous)) last = null;
+    // Another form may have been sent meanwhile.
+    if (last === current && !calls.some((it) => it.mayHaveArrived && !it.answer)) last = null;
     return { answers: calls.map((it) => it.answer).filter(Boolean), error: errors.find(isAmbiguous) ?? errors[0] ?? null };
   };
 }
 
-/** Submits of one button. After an ambiguous error, the same form is sent with the same key; after any other answer, with a new key. */
+/** Submits of a button that sends one request. Returns its answer. */
 export function idempotentSubmit() {
-  let last = null;
+  const submit = idempotentSubmits();
   return async (asked, send) => {
-    if (last?.asked !== asked) last = { asked, headers: { "Idempotency-Key": random() } };
-    try {
-      const answer = await send(last.headers);
-      last = null;
-      return answer;
-    } catch (error) {
-      if (!isAmbiguous(error)) last = null;
-      throw error;
-    }
+    const { answers: [answer], error } = await submit(asked, 1, send);
+    if (error) throw error;
+    return answer;
   };
 }

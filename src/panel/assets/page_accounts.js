@@ -2,10 +2,10 @@
 import { field, fieldError, fill, h } from "./dom.js";
 import { call, get, post, query } from "./api.js";
 import { badge, moment, shortId, time, unit } from "./format.js";
-import { idempotentSubmit } from "./idempotent_submit.js";
+import { submitOf } from "./drafts.js";
 import { head } from "./shell.js";
 import { attempt, dialog, followUp } from "./dialogs.js";
-import { funds } from "./funds.js";
+import { addFunds } from "./funds.js";
 import { filterBar, filtersOf, keepFilters, noneOf, select } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
 import { accountLimitFields, readAccountLimits, sendLimits } from "./limits.js";
@@ -18,8 +18,7 @@ const lowBalance = (amount) => field(`Low balance (${unit()})`,
 
 export async function accounts(main, context) {
   // A repeated submit after a lost answer opens one account.
-  const submitAccount = idempotentSubmit();
-  const addFunds = funds();
+  const submitAccount = submitOf("/accounts");
   /** Warns once of a name that another account has. */
   async function checkName(name, checked) {
     if (!name || checked.has(name)) return;

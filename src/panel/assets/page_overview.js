@@ -6,7 +6,7 @@ import { backends, diskNotice } from "./backends.js";
 import { finished, firstSpan, reach, spans, spend } from "./charts.js";
 import { head } from "./shell.js";
 import { notice } from "./dialogs.js";
-import { funds } from "./funds.js";
+import { addFunds } from "./funds.js";
 import { empty } from "./lists.js";
 import { accountLimits } from "./limits.js";
 import { demoNotice } from "./demo.js";
@@ -26,16 +26,16 @@ function failed({ failed: number, all }) {
 }
 
 /** Only the operator can add funds. */
-function lowBalance(view, { session, account }, addFunds) {
+function lowBalance(view, { session, account }, deposit) {
   const { money: balances } = view;
   if (!balances.below && !balances.low) return null;
   const low = balances.below ? `The balance is low: less than ${money(balances.below)} is available.` : `The balance is low: ${money(balances.available)} is enough for fewer than 10 images at the highest price.`;
   if (session.kind !== "operator") return notice("warn", `${low} Ask the operator to add funds, so that new jobs are accepted.`);
-  const add = () => addFunds({ account_id: account.id, name: account.name, balance: balances.balance });
+  const add = () => deposit({ account_id: account.id, name: account.name, balance: balances.balance });
   return notice("warn", h("div", { class: "row wraps spread" }, h("span", {}, low), h("button", { class: "button slim", type: "button", onclick: add }, "Add funds")));
 }
 
-function notices(view, context, addFunds) {
+function notices(view, context, deposit) {
   const { paused, webhooks } = view;
   const { session } = context;
   const tiers = paused.tiers.map((it) => it.id + because(it.reason)).join(", ");
@@ -44,7 +44,7 @@ function notices(view, context, addFunds) {
     view.active || session.kind !== "operator" ? null : notice("warn", "This account is deactivated. Its keys are rejected, and it cannot create jobs. Accepted jobs still run."),
     paused.project ? notice("warn", `The service is paused${because(paused.reason)}. New requests are answered with 503. Queued jobs wait.`)
       : tiers ? notice("warn", `Paused: ${tiers}. New requests for it are answered with 503. Queued jobs wait.`) : null,
-    lowBalance(view, context, addFunds),
+    lowBalance(view, context, deposit),
     webhooks.failed ? notice("bad", h("a", { href: "#/deliveries?status=failed" }, failed(webhooks)), " after all attempts. Check the response of the receiver, then send again.") : null,
   ];
 }
@@ -52,8 +52,7 @@ function notices(view, context, addFunds) {
 export async function overview(main, context) {
   let span = null;
   const reload = context.reloader(() => draw());
-  const openFunds = funds();
-  const addFunds = (account) => openFunds(account).then(reload);
+  const deposit = (account) => addFunds(account).then(reload);
   const draw = async () => {
     const [view, jobs, hook] = await Promise.all([
       get(`${context.base}/overview${query({ days: span ?? 1 })}`, context.signal), get(`${context.base}/jobs?limit=12`, context.signal),
@@ -65,7 +64,7 @@ export async function overview(main, context) {
     const { money: balances, jobs: live, queue, webhooks, days, service, today: todays } = view;
     return fill(main, head("Overview", null,
       context.canChange ? h("a", { class: "button main", href: "#/playground" }, "Generate an image") : null),
-    h("div", { class: "stack" }, service ? diskNotice(service) : null, notices(view, context, addFunds), hook ? operatorWebhookNotice(hook, true) : null, demoNotice(context),
+    h("div", { class: "stack" }, service ? diskNotice(service) : null, notices(view, context, deposit), hook ? operatorWebhookNotice(hook, true) : null, demoNotice(context),
       checklist(context, { images: jobs.data.some((it) => it.status === "done"), keys: view.keys > 0, webhooks: webhooks.registered > 0, people: view.has_people, backup: view.backup?.taken }, reload),
       h("div", { class: "cards" },
         figure("Available", [figureNumber(grouped(balances.available)), h("small", {}, ` ${unit()}`)], `${grouped(balances.balance)} balance, ${grouped(balances.reserved)} reserved`),

@@ -5,7 +5,7 @@ import { duration, money } from "./format.js";
 import { head } from "./shell.js";
 import { code, notice } from "./dialogs.js";
 import { inputImages, inputUrl } from "./input_images.js";
-import { draftOf } from "./drafts.js";
+import { draftOf, submitOf } from "./drafts.js";
 import { lightbox } from "./lightbox.js";
 import { image, imageAt } from "./image.js";
 import { preview } from "./preview.js";
@@ -80,7 +80,7 @@ export async function playground(main, context) {
   const kept = draft.read();
   const first = models.data.find((it) => it.id === kept.tier) ?? models.data.find((it) => !it.paused) ?? models.data[0];
   const state = { tier: first.id, ratio: kept.aspect_ratio ?? "1:1", resolution: kept.resolution ?? "1K", variants: kept.variants ?? "1", needsImages: Boolean(isNew && asked.mode === "image-to-image" && !draft.images.length) };
-  const submit = idempotentSubmits();
+  const submit = submitOf(`playground of ${context.account.id}`, idempotentSubmits);
   /** The jobs on the stage, until all have ended. */
   let running = kept.jobs ?? [];
 

@@ -42,12 +42,15 @@ impl UsageTotals {
         }
     }
 
-    pub fn plus(self, other: Self) -> Result<Self, AmountError> {
-        Ok(Self {
-            done: self.done.saturating_add(other.done),
-            failed: self.failed.saturating_add(other.failed),
-            spent: self.spent.plus(other.spent)?,
-        })
+    /// Ignores an overflow, which no balance can pay for.
+    pub fn add(&mut self, other: Self) {
+        if let Ok(spent) = self.spent.plus(other.spent) {
+            *self = Self {
+                done: self.done.saturating_add(other.done),
+                failed: self.failed.saturating_add(other.failed),
+                spent,
+            };
+        }
     }
 }
 
@@ -66,11 +69,11 @@ pub struct DailyUsage {
 }
 
 impl DailyUsage {
-    /// The totals of all models. An overflow, which no balance can pay for, is ignored.
+    /// The totals of all models.
     pub fn totals(&self) -> UsageTotals {
-        let models = self.models.iter();
-        let first = UsageTotals::default();
-        models.fold(first, |sum, it| sum.plus(it.totals).unwrap_or(sum))
+        let mut sum = UsageTotals::default();
+        self.models.iter().for_each(|it| sum.add(it.totals));
+        sum
     }
 
     /// Counts a job if it has ended. On an error nothing changes.
