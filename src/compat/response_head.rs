@@ -1,6 +1,6 @@
 //! The head of a response with images.
 
-use crate::web::idempotency_key;
+use crate::web::{idempotency_key, streaming};
 use actix_web::http::header;
 use actix_web::{HttpResponse, HttpResponseBuilder};
 
@@ -8,6 +8,9 @@ use actix_web::{HttpResponse, HttpResponseBuilder};
 pub fn response_head(replayed: bool) -> HttpResponseBuilder {
     let mut response = HttpResponse::Ok();
     response.insert_header((header::CACHE_CONTROL, "no-store"));
+    // The keep-alives of a stream must arrive. And a proxy that reads an image ahead of its client would hide that the client
+    // disconnects, so that a repeated request would not get the image.
+    response.insert_header(streaming::UNBUFFERED);
     if replayed {
         response.insert_header(idempotency_key::REPLAYED);
     }

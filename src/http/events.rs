@@ -84,8 +84,7 @@ pub async fn follow(
     });
     let mut response = no_store::ok();
     response.content_type("text/event-stream");
-    // Disables buffering in nginx.
-    response.insert_header(("X-Accel-Buffering", "no"));
+    response.insert_header(streaming::UNBUFFERED);
     Ok(streaming::respond(&request, &mut response, events))
 }
 

@@ -9,6 +9,7 @@ use crate::application::services::AccountService;
 use crate::application::sessions;
 use crate::web::access::{OfAccount, OperatorCall};
 use crate::web::problem::HttpResult;
+use crate::web::streaming;
 use actix_web::http::header;
 use actix_web::{HttpResponse, web};
 use bytes::Bytes;
@@ -91,7 +92,7 @@ fn respond(
     Ok(HttpResponse::Ok()
         .content_type("text/event-stream")
         .insert_header((header::CACHE_CONTROL, "no-store"))
-        .insert_header(("X-Accel-Buffering", "no"))
+        .insert_header(streaming::UNBUFFERED)
         .streaming(events))
 }
 

@@ -6,6 +6,9 @@ use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use bytes::Bytes;
 use futures_util::{Stream, stream};
 
+/// Tells nginx to pass the response on as it arrives.
+pub const UNBUFFERED: (&str, &str) = ("X-Accel-Buffering", "no");
+
 /// Sends the stream, or no body to HEAD.
 pub fn respond(
     request: &HttpRequest,

@@ -267,7 +267,7 @@ fn an_upload_that_fails_is_a_fault() {
     instead(
         line,
         || text(413, "Request Entity Too Large"),
-        "broken: the request is too large for the image generator",
+        "too large: the request is too large for the image generator",
     );
     instead(line, || text(400, ""), SET_UP);
     instead(line, || text(500, ""), "transient: ");

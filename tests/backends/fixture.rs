@@ -150,6 +150,7 @@ pub fn describe(outcome: Result<GeneratedImage, GenerateError>) -> String {
         Err(GenerateError::Broken(text)) => format!("broken: {text}"),
         Err(GenerateError::Unusable(text)) => format!("unusable: {text}"),
         Err(GenerateError::Unsound(text)) => format!("unsound: {text}"),
+        Err(GenerateError::TooLarge(text)) => format!("too large: {text}"),
         Err(GenerateError::NotAsked(text)) => format!("not asked: {text}"),
         Err(GenerateError::Storage(text)) => format!("storage: {text}"),
     }

@@ -186,6 +186,19 @@ fn an_invalid_api_key_is_a_setup_error_despite_its_400_status() {
 }
 
 #[test]
+fn a_backend_without_a_model_is_a_setup_error() {
+    let stub = Stub::answering([gemini_image(&png(64, 64))]);
+    let none: [toml::Value; 0] = [];
+    let (server, customer) = start("gemini", &stub, |it| {
+        it.set("tiers.pro.compat_models", none.to_vec())
+    });
+    let job = make(&server, &customer, json!({}));
+    let error = failure(&server, &customer, &stub, &job);
+    assert!(error.contains("its operator must fix that"), "{error}");
+    assert!(stub.seen().is_empty());
+}
+
+#[test]
 fn the_retry_delay_in_the_details_of_an_error_is_respected() {
     let answer = json!({"error": {"code": 429, "message": "Quota", "status": "RESOURCE_EXHAUSTED",
         "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "1.2s"}]}});

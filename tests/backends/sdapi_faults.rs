@@ -61,7 +61,7 @@ fn a_request_rejected_by_the_server_is_a_setup_error() {
     comes_to(|| json(400, &json!({"error": "invalid params"})), SET_UP);
     comes_to(
         || text(413, "Request Entity Too Large"),
-        "broken: the request is too large for the image generator",
+        "too large: the request is too large for the image generator",
     );
     comes_to(|| text(501, ""), SET_UP);
 }

@@ -3,6 +3,7 @@
 mod batches;
 #[path = "../recovery/bucket.rs"]
 mod bucket;
+mod callers;
 mod cluster;
 mod installed;
 mod lost_responses;

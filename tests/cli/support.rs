@@ -196,20 +196,25 @@ pub struct Service {
 impl Service {
     /// Starts `tintype serve` on a free port. Webhooks may go to loopback and are retried after a second.
     pub fn start() -> Self {
-        Self::start_with(Cluster::requested(), &[])
+        Self::start_with(&[])
+    }
+
+    /// As [`Service::start`], with these environment variables.
+    pub fn start_with(variables: &[(&str, &str)]) -> Self {
+        Self::launch(Cluster::requested(), variables)
     }
 
     /// Starts a single process whatever the environment asks for.
     pub fn start_alone() -> Self {
-        Self::start_with(None, &[])
+        Self::launch(None, &[])
     }
 
     /// Starts a single process with these environment variables.
     pub fn start_alone_with(variables: &[(&str, &str)]) -> Self {
-        Self::start_with(None, variables)
+        Self::launch(None, variables)
     }
 
-    fn start_with(mut cluster: Option<Cluster>, variables: &[(&str, &str)]) -> Self {
+    fn launch(mut cluster: Option<Cluster>, variables: &[(&str, &str)]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let serve = |listen: &str, data_dir: &str| {
             let arguments = ["serve", "--listen", listen, "--data-dir", data_dir];

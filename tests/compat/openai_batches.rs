@@ -108,25 +108,27 @@ fn results_contain_urls_if_the_requests_ask_for_them() {
 fn failures_are_in_a_file_of_their_own() {
     let server = Server::start();
     let customer = server.customer("1.00");
-    server.generator.behave(Behaviour::Refuse("not that"));
-    let batch = server.submit_file(&customer, &[fox("a"), fox("b")]);
-    let batch = server.file_batch_once(&customer, &batch, "completed");
-    assert_eq!(
-        batch["request_counts"],
-        json!({"total": 2, "completed": 0, "failed": 2})
-    );
-    assert_eq!(batch["output_file_id"], Value::Null);
-    let errors = server.result_lines(&customer, &batch["error_file_id"]);
-    assert_eq!(errors.len(), 2);
-    for (error, name) in errors.iter().zip(["a", "b"]) {
-        assert_eq!(error["custom_id"], name);
-        assert_eq!(error["response"]["status_code"], 400);
-        let told = &error["response"]["body"]["error"];
-        assert_eq!(told["type"], INVALID);
-        assert!(
-            told["message"].as_str().unwrap().contains("not that"),
-            "{told}"
+    for behaviour in [Behaviour::Refuse("not that"), Behaviour::NotAsk("not that")] {
+        server.generator.behave(behaviour);
+        let batch = server.submit_file(&customer, &[fox("a"), fox("b")]);
+        let batch = server.file_batch_once(&customer, &batch, "completed");
+        assert_eq!(
+            batch["request_counts"],
+            json!({"total": 2, "completed": 0, "failed": 2})
         );
+        assert_eq!(batch["output_file_id"], Value::Null);
+        let errors = server.result_lines(&customer, &batch["error_file_id"]);
+        assert_eq!(errors.len(), 2);
+        for (error, name) in errors.iter().zip(["a", "b"]) {
+            assert_eq!(error["custom_id"], name);
+            assert_eq!(error["response"]["status_code"], 400);
+            let told = &error["response"]["body"]["error"];
+            assert_eq!(told["type"], INVALID);
+            assert!(
+                told["message"].as_str().unwrap().contains("not that"),
+                "{told}"
+            );
+        }
     }
     server.assert_money(&customer, "1.00", "0.00", "1.00");
 }

@@ -120,6 +120,7 @@ fn each_way_to_fail_has_its_status() {
     let customer = server.customer("1.00");
     for (behaviour, status, kind, code) in [
         (Behaviour::Refuse("no"), 400, INVALID, None),
+        (Behaviour::NotAsk("send PNG"), 400, INVALID, None),
         (
             Behaviour::Block("violence"),
             400,

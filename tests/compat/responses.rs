@@ -37,6 +37,26 @@ fn an_image_is_returned_in_the_format_that_both_sdks_read() {
     server.assert_settled();
 }
 
+/// A proxy that reads ahead delays keep-alives, and hides that the client has disconnected.
+#[test]
+fn a_proxy_does_not_buffer_streams_and_images() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let stream = server
+        .post("/v1beta/models/fast:streamGenerateContent?alt=sse")
+        .header("x-goog-api-key", &customer.key)
+        .json(&fox());
+    for request in [
+        stream,
+        server.gemini(&customer, "fast", &fox()),
+        server.openai(&customer, &json!({"prompt": "a fox"})),
+        server.openai(&customer, &json!({"prompt": "a fox", "stream": true})),
+    ] {
+        let answer = request.expect(200);
+        assert_eq!(answer.header("x-accel-buffering"), Some("no"));
+    }
+}
+
 #[test]
 fn text_is_sent_only_on_request() {
     let server = Server::start();

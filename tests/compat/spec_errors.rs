@@ -121,12 +121,13 @@ fn chunked(server: &Server, head: &str, bytes: usize) -> String {
 fn row_400_invalid_argument_a_request_that_the_backend_rejects() {
     let server = Server::start();
     let customer = server.customer("1.00");
-    server
-        .generator
-        .behave(Behaviour::Refuse("no images of that"));
-    let answer = server.gemini(&customer, "fast", &fox()).send();
-    let said = answer.assert_google_error(400, "INVALID_ARGUMENT");
-    assert_eq!(said, "no images of that");
+    let why = "no images of that";
+    for behaviour in [Behaviour::Refuse(why), Behaviour::NotAsk(why)] {
+        server.generator.behave(behaviour);
+        let answer = server.gemini(&customer, "fast", &fox()).send();
+        let said = answer.assert_google_error(400, "INVALID_ARGUMENT");
+        assert_eq!(said, why);
+    }
     server.assert_money(&customer, "1.00", "0.00", "1.00");
 }
 

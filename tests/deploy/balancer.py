@@ -1,5 +1,5 @@
-"""Runs HAProxy with its example configurations, and checks that its own answers have the error format of the called interface. Loopback
-only.
+"""Runs HAProxy with its example configurations. Checks that its own answers have the error format of the called interface, and that a
+node learns of a caller that disconnects. Loopback only.
 
 Needs HAProxy.
 """
@@ -38,11 +38,16 @@ WORDS = {
 }
 
 
+WAITING_CALL = "/v1/models/fast:generateContent"
+
+
 class Node(http.server.BaseHTTPRequestHandler):
-    """A node that is ready, and breaks off each call or never answers it."""
+    """A node that is ready, and breaks off each call or never answers it. It reports whether the caller of a waiting call disconnects."""
 
     hangs = threading.Event()
     ends = threading.Event()
+    waits = threading.Event()
+    disconnected = threading.Event()
 
     def do_GET(self):
         if self.path == "/readyz":
@@ -52,6 +57,13 @@ class Node(http.server.BaseHTTPRequestHandler):
         if Node.hangs.is_set():
             Node.ends.wait(TIMEOUT)
         self.close_connection = True
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        Node.waits.set()
+        with contextlib.suppress(ConnectionResetError):
+            assert self.connection.recv(1) == b""
+        Node.disconnected.set()
 
     def log_message(self, *_):
         pass
@@ -64,14 +76,14 @@ def free_port():
 
 
 @contextlib.contextmanager
-def balancer(name, node_port):
+def balancer(name, node_port, server_timeout):
     """HAProxy in front of three nodes at one port. Yields its own port."""
     port = free_port()
     text = (PROXY / name).read_text()
     text = re.sub(r"^    bind .*$", f"    bind 127.0.0.1:{port}", text, flags=re.MULTILINE)
     text = re.sub(r"(server \w) \S+", rf"\1 127.0.0.1:{node_port}", text)
     text = re.sub(r" resolvers docker init-addr libc,none", "", text).split("\nresolvers docker")[0] + "\n"
-    text = text.replace("timeout server 300s", "timeout server 500ms")
+    text = text.replace("timeout server 300s", f"timeout server {server_timeout}")
     with tempfile.NamedTemporaryFile("w", suffix=".cfg") as config:
         config.write(text)
         config.flush()
@@ -127,17 +139,29 @@ def check(port, status):
         assert ("repeat the call with the same Idempotency-Key" in detail) == (status != 503), case
 
 
+def check_disconnect(port):
+    until_answered(port, 502)
+    Node.waits.clear()
+    Node.disconnected.clear()
+    with socket.create_connection(("127.0.0.1", port)) as caller:
+        caller.sendall(f"POST {WAITING_CALL} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{{}}".encode())
+        assert Node.waits.wait(TIMEOUT), "no node has received the call"
+    assert Node.disconnected.wait(TIMEOUT), "the node does not learn that the caller has disconnected"
+
+
 def main():
     nodes = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Node)
     threading.Thread(target=nodes.serve_forever, daemon=True).start()
     for name in ["haproxy.cfg", "haproxy.nodes.cfg"]:
-        with balancer(name, free_port()) as port:
+        with balancer(name, free_port(), "500ms") as port:
             check(port, 503)
-        with balancer(name, nodes.server_port) as port:
+        with balancer(name, nodes.server_port, "500ms") as port:
             check(port, 502)
             Node.hangs.set()
             check(port, 504)
             Node.hangs.clear()
+        with balancer(name, nodes.server_port, "300s") as port:
+            check_disconnect(port)
         print(f"passed: {name}")
     Node.ends.set()
     nodes.shutdown()

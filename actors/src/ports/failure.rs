@@ -46,6 +46,9 @@ pub enum GenerateError {
     /// The backend rejects every request: its key, its account or its address is wrong. Another one may serve the request.
     #[error("{0}")]
     Unusable(String),
+    /// The backend answered that the request is too large. Another one may accept it.
+    #[error("{0}")]
+    TooLarge(String),
     /// The backend does not support this request and was not asked. Another one may support it.
     #[error("{0}")]
     NotAsked(String),
@@ -91,7 +94,8 @@ impl GenerateError {
             Self::TimedOut(_)       => (K::TimedOut,    O::TimedOut,  true,  true,     B::DoubtfulFailure),
             Self::Broken(_)         => (K::Broken,      O::Broken,    false, true,     B::Success),
             Self::Unusable(_)       => (K::Broken,      O::Broken,    false, true,     B::Failure),
-            Self::NotAsked(_)       => (K::Broken,      O::NotAsked,  false, true,     B::None),
+            Self::TooLarge(_)       => (K::Refused,     O::Refused,   false, true,     B::Success),
+            Self::NotAsked(_)       => (K::Refused,     O::NotAsked,  false, true,     B::None),
             Self::Storage(_)        => (K::Unavailable, O::NotAsked,  true,  false,    B::None),
         };
         FailureRule { kind, outcome, retryable, failover, breaker }
@@ -115,11 +119,11 @@ impl GenerateError {
         self.rule().failover
     }
 
-    /// Of the errors of a run's backends, the job fails with the one that ranks highest: an error that may pass, else an error of a
-    /// backend that was asked.
+    /// Of the errors of a run's backends, the job fails with the one that ranks highest: an error that may pass, else a backend's fault.
+    /// So the request is at fault only if every backend says so.
     pub(crate) fn rank(&self) -> u8 {
         match self {
-            Self::NotAsked(_) => 0,
+            Self::TooLarge(_) | Self::NotAsked(_) => 0,
             error => 1 + u8::from(error.is_retryable()),
         }
     }

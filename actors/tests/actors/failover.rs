@@ -36,7 +36,12 @@ fn in_state(world: &World, jobs: &[JobId], word: &str) -> usize {
 #[test]
 fn waiting_for_the_next_backend_does_not_count_against_the_run_deadline() {
     run(async {
-        for act in [Act::Broken, Act::NotAsked, Act::Transient(None)] {
+        for act in [
+            Act::Broken,
+            Act::TooLarge,
+            Act::NotAsked,
+            Act::Transient(None),
+        ] {
             // Twenty times a hundred seconds on one slot, and a deadline of ten minutes for each run.
             let (plan, second) = broken_and_slow(act);
             let world = plan.start();
@@ -156,7 +161,7 @@ fn after_a_restart_a_run_resumes_on_the_backend_that_has_its_work() {
 }
 
 #[test]
-fn a_job_fails_with_the_error_that_may_pass_or_else_with_that_of_an_asked_backend() {
+fn a_job_fails_with_the_error_that_may_pass_or_else_with_the_fault_of_a_backend() {
     run(async {
         for (first, second, error) in [
             (Act::Transient(None), Act::NotAsked, "it is busy"),
@@ -165,6 +170,9 @@ fn a_job_fails_with_the_error_that_may_pass_or_else_with_that_of_an_asked_backen
             (Act::Broken, Act::NotAsked, "it is broken"),
             (Act::NotAsked, Act::Broken, "it is broken"),
             (Act::NotAsked, Act::NotAsked, "it takes no such thing"),
+            (Act::Transient(None), Act::TooLarge, "it is busy"),
+            (Act::TooLarge, Act::Broken, "it is broken"),
+            (Act::NotAsked, Act::TooLarge, "it is too large"),
             (Act::Transient(None), Act::Refuse, "no such thing"),
         ] {
             let mut plan = Plan::with(ScriptedGenerator::always(first), 1);

@@ -29,6 +29,7 @@ pub enum Act {
     Transient(Option<Duration>),
     Broken,
     Unusable,
+    TooLarge,
     NotAsked,
     Unsound,
     Storage,
@@ -178,6 +179,7 @@ impl Generator for ScriptedGenerator {
                 }
                 Act::Broken => Err(GenerateError::Broken("it is broken".into())),
                 Act::Unusable => Err(GenerateError::Unusable("its key is wrong".into())),
+                Act::TooLarge => Err(GenerateError::TooLarge("it is too large".into())),
                 Act::NotAsked => Err(GenerateError::NotAsked("it takes no such thing".into())),
                 Act::Unsound => Err(GenerateError::Unsound("the input is damaged".into())),
                 Act::Storage => Err(GenerateError::Storage("the disk is gone".into())),

@@ -102,6 +102,8 @@ fn each_failure_has_its_kind() {
     run(async {
         for (act, kind) in [
             (Act::Refuse, FailureKind::Refused),
+            (Act::TooLarge, FailureKind::Refused),
+            (Act::NotAsked, FailureKind::Refused),
             (Act::Block, FailureKind::Blocked),
             (Act::Transient(None), FailureKind::Unavailable),
             (Act::Hang, FailureKind::TimedOut),

@@ -1,6 +1,7 @@
 //! Decodes images to 8 bits per channel, within limits. Reads a PNG row by row, so that shrinking or checking it holds only a few
 //! rows.
 
+use super::colour_profile;
 use super::decode_permits::DecodePermit;
 use super::image_header::HeaderReader;
 use super::kind::ImageKind;
@@ -53,7 +54,8 @@ pub struct OpenedImage<'a> {
 }
 
 enum Source<'a> {
-    Rows(Box<png::Reader<Cursor<&'a [u8]>>>),
+    /// With the whole file, for its colour profile.
+    Rows(Box<png::Reader<Cursor<&'a [u8]>>>, &'a [u8]),
     Whole(Box<dyn ImageDecoder + 'a>),
 }
 
@@ -117,7 +119,7 @@ pub fn open_any<'a>(
 fn open_png(bytes: &[u8]) -> Result<OpenedImage<'_>, DecodeError> {
     let mut decoder = png::Decoder::new(Cursor::new(bytes));
     decoder.set_transformations(Transformations::normalize_to_color8());
-    // Not used, and a compressed text may decompress to any length.
+    // Compressed texts and profiles may decompress to any length. Texts are not used, and `colour_profile` reads the profile.
     decoder.set_ignore_text_chunk(true);
     decoder.set_ignore_iccp_chunk(true);
     let reader = decoder.read_info()?;
@@ -129,7 +131,7 @@ fn open_png(bytes: &[u8]) -> Result<OpenedImage<'_>, DecodeError> {
         orientation: exif
             .and_then(Orientation::from_exif_chunk)
             .unwrap_or(Orientation::NoTransforms),
-        source: Source::Rows(Box::new(reader)),
+        source: Source::Rows(Box::new(reader), bytes),
     })
 }
 
@@ -164,28 +166,31 @@ impl OpenedImage<'_> {
         upright(self.dimensions(), self.orientation)
     }
 
-    /// Decodes the first frame, and shrinks it until neither side is longer than `longest`.
+    /// Decodes the first frame, and shrinks it until neither side is longer than `longest`. Keeps the colour profile if it is one of RGB.
     ///
     /// # Errors
     /// The data is damaged, or larger than the header says.
     pub fn decode(self, longest: u32) -> Result<Pixels, DecodeError> {
         let (width, height) = self.dimensions();
-        let image = match self.source {
-            Source::Whole(decoder) => {
+        let (image, profile) = match self.source {
+            Source::Whole(mut decoder) => {
+                let profile = decoder.icc_profile().ok().flatten();
                 let whole = Image8::from(DynamicImage::from_decoder(decoder)?);
-                match width.max(height) > longest {
+                let image = match width.max(height) > longest {
                     true => whole.shrunk(longest),
                     false => whole,
-                }
+                };
+                (image, profile.and_then(colour_profile::of_rgb))
             }
-            Source::Rows(reader) => {
+            Source::Rows(reader, bytes) => {
                 let channels = channels(&reader);
                 let mut shrink = Shrink::new((width, height), longest, channels);
                 each_row(*reader, |row| shrink.push(row))?;
-                Image8::from_raw(shrink.finish())
+                let image = Image8::from_raw(shrink.finish());
+                (image, colour_profile::of_png(bytes))
             }
         };
-        Ok(Pixels::new(image, self.orientation))
+        Ok(Pixels::new(image, self.orientation, profile))
     }
 
     /// Decodes all pixels, and holds no more of them than the format requires.
@@ -206,7 +211,7 @@ impl OpenedImage<'_> {
             }
         };
         match self.source {
-            Source::Rows(reader) => {
+            Source::Rows(reader, _) => {
                 let channels = channels(&reader);
                 each_row(*reader, |row| check(row, channels))?;
             }

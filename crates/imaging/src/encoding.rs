@@ -1,11 +1,12 @@
-//! Encodes pixels with their orientation applied, row by row if the format allows it.
+//! Encodes pixels with their orientation applied and with their colour profile, row by row if the format allows it.
 
 use super::exif_block;
 use super::pixels::{Image8, Pixels, Rect};
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::webp::WebPEncoder;
-use image::{ExtendedColorType, GenericImageView, ImageEncoder as _, ImageError, Rgb, Rgba};
-use png::{BitDepth, ColorType, Compression, Filter};
+use image::{ExtendedColorType, GenericImageView, ImageEncoder, ImageError, Rgb, Rgba};
+use png::{BitDepth, ColorType, Compression, Filter, Info};
+use std::borrow::Cow;
 use std::io::Write as _;
 
 /// An image that has too many pixels for the format, or none.
@@ -40,12 +41,14 @@ pub enum PngEffort {
 /// See [`EncodeError`].
 pub fn png(pixels: &Pixels, part: Rect, effort: PngEffort) -> Result<Vec<u8>, EncodeError> {
     let mut bytes = Vec::new();
-    let mut encoder = png::Encoder::new(&mut bytes, part.width, part.height);
-    encoder.set_depth(BitDepth::Eight);
-    encoder.set_color(match pixels.has_alpha() {
+    let mut info = Info::with_size(part.width, part.height);
+    info.bit_depth = BitDepth::Eight;
+    info.color_type = match pixels.has_alpha() {
         true => ColorType::Rgba,
         false => ColorType::Rgb,
-    });
+    };
+    info.icc_profile = pixels.profile().map(Cow::Borrowed);
+    let mut encoder = png::Encoder::with_info(&mut bytes, info)?;
     encoder.set_compression(match effort {
         PngEffort::Fast => Compression::Fast,
         PngEffort::Balanced => Compression::Balanced,
@@ -74,12 +77,7 @@ pub fn jpeg(
 ) -> Result<Vec<u8>, EncodeError> {
     let mut bytes = Vec::new();
     let mut encoder = JpegEncoder::new_with_quality(&mut bytes, quality.clamp(1, 100));
-    if let Some(program) = software {
-        let exif = exif_block::software(program);
-        encoder
-            .set_exif_metadata(exif)
-            .map_err(ImageError::Unsupported)?;
-    }
+    set_metadata(&mut encoder, pixels, software)?;
     encoder.encode_image(&OnWhite { pixels, part })?;
     Ok(bytes)
 }
@@ -100,14 +98,25 @@ pub fn webp(pixels: &Pixels, part: Rect, software: Option<&str>) -> Result<Vec<u
     };
     let mut bytes = Vec::new();
     let mut encoder = WebPEncoder::new_lossless(&mut bytes);
-    if let Some(program) = software {
-        let exif = exif_block::software(program);
-        encoder
-            .set_exif_metadata(exif)
-            .map_err(ImageError::Unsupported)?;
-    }
+    set_metadata(&mut encoder, pixels, software)?;
     encoder.encode(&upright, part.width, part.height, colour)?;
     Ok(bytes)
+}
+
+fn set_metadata(
+    encoder: &mut impl ImageEncoder,
+    pixels: &Pixels,
+    software: Option<&str>,
+) -> Result<(), ImageError> {
+    if let Some(profile) = pixels.profile() {
+        let set = encoder.set_icc_profile(profile.to_vec());
+        set.map_err(ImageError::Unsupported)?;
+    }
+    if let Some(program) = software {
+        let set = encoder.set_exif_metadata(exif_block::software(program));
+        set.map_err(ImageError::Unsupported)?;
+    }
+    Ok(())
 }
 
 /// Passes on the rows of a part of the upright image.
@@ -162,6 +171,8 @@ fn on_white(Rgba([red, green, blue, alpha]): Rgba<u8>) -> Rgb<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decoding::open_any;
+    use crate::{DecodePermits, colour_profile};
     use image::metadata::Orientation;
     use image::{DynamicImage, RgbImage, RgbaImage};
     use std::io::Cursor;
@@ -178,7 +189,7 @@ mod tests {
             height: 50,
         };
         let wanted = turned.crop_imm(10, 5, 24, 50).into_rgb8();
-        let pixels = Pixels::new(Image8::Rgb(image), Orientation::Rotate90);
+        let pixels = Pixels::new(Image8::Rgb(image), Orientation::Rotate90, None);
         for bytes in [
             png(&pixels, part, PngEffort::Fast),
             png(&pixels, part, PngEffort::Balanced),
@@ -238,6 +249,27 @@ mod tests {
         let sizes = [0, 30, 80, 100].map(size);
         assert!(sizes.is_sorted() && sizes[0] < sizes[3], "{sizes:?}");
         assert_eq!(size(255), size(100));
+    }
+
+    #[test]
+    fn the_colour_profile_survives_decoding_and_encoding_in_every_format() {
+        let profile = colour_profile::sample(b"RGB ", 3_000);
+        let image = Image8::Rgba(RgbaImage::new(20, 10));
+        let profiled = Some(profile.clone().into());
+        let pixels = Pixels::new(image, Orientation::Rotate90, profiled).shrunk(10);
+        let part = pixels.whole();
+        for bytes in [
+            png(&pixels, part, PngEffort::Fast),
+            jpeg(&pixels, part, 90, Some("a program")),
+            webp(&pixels, part, None),
+        ] {
+            let bytes = bytes.expect("written");
+            let read = DecodePermits::unshared(|permit| open_any(permit, &bytes)?.decode(8));
+            let read = read
+                .expect("decoded")
+                .map(|image| image.crop_imm(0, 0, 2, 2));
+            assert_eq!(read.profile(), Some(&profile[..]));
+        }
     }
 
     #[test]

@@ -154,7 +154,9 @@ fn encode_as(pixels: &Pixels, kind: ImageKind) -> Result<Vec<u8>, EncodeError> {
 mod tests {
     use super::*;
     use crate::DecodePermits;
-    use image::{DynamicImage, ImageFormat, Rgb, RgbImage, Rgba, RgbaImage};
+    use image::codecs::jpeg::JpegEncoder;
+    use image::{DynamicImage, ImageDecoder as _, ImageEncoder as _, ImageFormat, ImageReader};
+    use image::{Rgb, RgbImage, Rgba, RgbaImage};
     use std::io::Cursor;
 
     const ACCEPTS: Accepts = Accepts {
@@ -213,6 +215,30 @@ mod tests {
         assert!(input.bytes.len() <= ACCEPTS.max_bytes);
         let read = image::load_from_memory(&input.bytes).unwrap();
         assert_eq!(read.width(), read.height());
+    }
+
+    #[test]
+    fn a_converted_photo_keeps_its_colour_profile() {
+        let mut profile = vec![7; 600];
+        profile[16..20].copy_from_slice(b"RGB ");
+        profile[36..40].copy_from_slice(b"acsp");
+        let mut jpeg = Vec::new();
+        let mut encoder = JpegEncoder::new_with_quality(&mut jpeg, 100);
+        encoder.set_icc_profile(profile.clone()).unwrap();
+        noise(500).write_with_encoder(encoder).unwrap();
+        let only_png = Accepts {
+            kinds: &[ImageKind::Png],
+            max_bytes: 400_000,
+            ..ACCEPTS
+        };
+        for accepts in [ACCEPTS, only_png] {
+            let input = fitted(jpeg.clone().into(), accepts).unwrap();
+            assert_ne!(input.bytes, jpeg);
+            let reader = ImageReader::new(Cursor::new(input.bytes));
+            let decoder = reader.with_guessed_format().unwrap().into_decoder();
+            let found = decoder.unwrap().icc_profile().unwrap();
+            assert_eq!(found, Some(profile.clone()), "{:?}", input.kind);
+        }
     }
 
     #[test]

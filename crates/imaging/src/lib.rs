@@ -3,6 +3,7 @@
 //! A few bytes can decode to hundreds of megabytes. So the header is checked before decoding, decoding produces 8 bits per channel,
 //! row by row if the format allows it, and requires one of a few [`DecodePermit`]s.
 
+mod colour_profile;
 pub mod decode_permits;
 pub mod decoding;
 pub mod encoding;

@@ -2,6 +2,7 @@
 //! needed.
 
 use super::shrink::{Shrink, Shrunk};
+use bytes::Bytes;
 use image::metadata::Orientation;
 use image::{DynamicImage, RgbImage, RgbaImage};
 
@@ -24,6 +25,8 @@ pub(crate) enum Image8 {
 pub struct Pixels {
     image: Image8,
     orientation: Orientation,
+    /// An ICC profile of RGB.
+    profile: Option<Bytes>,
 }
 
 impl From<DynamicImage> for Image8 {
@@ -82,12 +85,24 @@ impl Image8 {
 }
 
 impl Pixels {
-    pub(crate) fn new(image: Image8, orientation: Orientation) -> Self {
-        Self { image, orientation }
+    pub(crate) fn new(image: Image8, orientation: Orientation, profile: Option<Bytes>) -> Self {
+        Self {
+            image,
+            orientation,
+            profile,
+        }
     }
 
+    /// Without a colour profile.
     pub fn upright(image: DynamicImage) -> Self {
-        Self::new(image.into(), Orientation::NoTransforms)
+        Self::new(image.into(), Orientation::NoTransforms, None)
+    }
+
+    /// Changes the stored pixels into upright ones, and keeps the colour profile.
+    pub fn map(mut self, change: impl FnOnce(DynamicImage) -> DynamicImage) -> Self {
+        let profile = self.profile.take();
+        let image = change(self.into_stored());
+        Self::new(image.into(), Orientation::NoTransforms, profile)
     }
 
     pub fn width(&self) -> u32 {
@@ -113,7 +128,8 @@ impl Pixels {
 
     /// A smaller copy in which no side is longer than `longest`.
     pub fn shrunk(&self, longest: u32) -> Self {
-        Self::new(self.image.shrunk(longest), self.orientation)
+        let image = self.image.shrunk(longest);
+        Self::new(image, self.orientation, self.profile.clone())
     }
 
     /// The pixels without their orientation applied.
@@ -126,6 +142,10 @@ impl Pixels {
 
     pub(crate) fn image(&self) -> &Image8 {
         &self.image
+    }
+
+    pub(crate) fn profile(&self) -> Option<&[u8]> {
+        self.profile.as_deref()
     }
 
     /// Maps a position in the upright image to the stored one.
@@ -169,7 +189,7 @@ mod tests {
             let mut turned = DynamicImage::from(image.clone());
             turned.apply_orientation(orientation);
             let turned = turned.into_rgb8();
-            let pixels = Pixels::new(Image8::Rgb(image.clone()), orientation);
+            let pixels = Pixels::new(Image8::Rgb(image.clone()), orientation, None);
             assert_eq!((pixels.width(), pixels.height()), turned.dimensions());
             for (x, y, pixel) in turned.enumerate_pixels() {
                 let (from_x, from_y) = pixels.stored(x, y);

@@ -7,7 +7,9 @@ mod request;
 mod response;
 
 use super::inputs::{self, Accepts};
-use super::upstream::{Auth, Fault, Upstream, UpstreamSetupError, blocking, for_caller};
+use super::upstream::{
+    Auth, Fault, Upstream, UpstreamSetupError, blocking, for_caller, misconfigured,
+};
 use crate::config::Remote;
 use crate::objects::ObjectStorage;
 use futures_util::FutureExt as _;
@@ -60,9 +62,7 @@ impl Gemini {
         let Some(id) = task.model.as_deref() else {
             // `kinds::model` finds no model only if the configuration names none at all.
             tracing::error!(backend = self.upstream.name(), tier = %task.tier, "no model is configured");
-            return Err(GenerateError::NotAsked(
-                "the image generator is not set up correctly: no model is configured".into(),
-            ));
+            return Err(misconfigured());
         };
         inputs::refuse_mask(&task)?;
         let model = Model::named(id);

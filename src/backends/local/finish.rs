@@ -4,9 +4,9 @@ use crate::backends::upstream::decoding;
 use crate::image_decoding::RESULT_DECODING;
 use image::imageops::FilterType;
 use tintype_actors::ports::{GenerateError, GeneratedImage};
+use tintype_imaging::DecodePermit;
 use tintype_imaging::decoding::open_any;
 use tintype_imaging::encoding::{self, PngEffort};
-use tintype_imaging::{DecodePermit, Pixels};
 use tintype_storage::domain::ids::AccountId;
 
 /// An image with a shorter side is a marker of some kind, not a result to enlarge.
@@ -59,14 +59,13 @@ fn cover(
     let opened = open()?;
     let pixels = opened.decode(u32::MAX).map_err(invalid_image)?;
     drop(bytes);
-    let image = pixels.into_stored();
-    let (x, y, w, h) = centered_crop(image.width(), image.height(), (width, height));
-    // Crop first: a long strip, enlarged whole until its short side fits, would not fit into memory.
-    let large = image
-        .crop_imm(x, y, w, h)
-        .resize_exact(width, height, FilterType::Lanczos3);
-    drop(image);
-    let large = Pixels::upright(large);
+    let large = pixels.map(|image| {
+        let (x, y, w, h) = centered_crop(image.width(), image.height(), (width, height));
+        // Crop first: a long strip, enlarged whole until its short side fits, would not fit into memory.
+        image
+            .crop_imm(x, y, w, h)
+            .resize_exact(width, height, FilterType::Lanczos3)
+    });
     encoding::png(&large, large.whole(), PngEffort::Fast)
         .map_err(|_| broken("the enlarged image could not be encoded"))
 }

@@ -159,7 +159,7 @@ impl From<Fault> for GenerateError {
             Fault::AccountRejected(_) => Self::Unusable(MISCONFIGURED.into()),
             Fault::Status { status, .. } if is_operator_error(status) => misconfigured(),
             Fault::ModelRejected(_) | Fault::WebPage { .. } => misconfigured(),
-            Fault::Status { status, .. } if status.as_u16() == 413 => Self::Broken(
+            Fault::Status { status, .. } if status.as_u16() == 413 => Self::TooLarge(
                 "the request is too large for the image generator; send smaller input images"
                     .into(),
             ),
@@ -201,6 +201,7 @@ mod tests {
             GenerateError::Broken(_) => "broken",
             GenerateError::Unusable(_) => "unusable",
             GenerateError::Refused(_) => "refused",
+            GenerateError::TooLarge(_) => "too large",
             GenerateError::Blocked(_) => "blocked",
             GenerateError::NoImage(_) => "no image",
             GenerateError::TimedOut(_) => "timed out",
@@ -217,9 +218,10 @@ mod tests {
         for code in [301, 302, 304, 307, 401, 402, 407] {
             assert_eq!(class(code), "unusable", "{code}");
         }
-        for code in [403, 404, 405, 410, 413, 501, 505] {
+        for code in [403, 404, 405, 410, 501, 505] {
             assert_eq!(class(code), "broken", "{code}");
         }
+        assert_eq!(class(413), "too large");
         for code in [400, 406, 411, 412, 415, 422, 451] {
             assert_eq!(class(code), "refused", "{code}");
         }

@@ -19,6 +19,8 @@ pub enum Behaviour {
     Garbage,
     /// Rejects the request.
     Refuse(&'static str),
+    /// Does not support the request.
+    NotAsk(&'static str),
     /// Blocked for safety.
     Block(&'static str),
     /// A retryable error; the backend of the tests has no retries.
@@ -112,6 +114,7 @@ fn outcome(behaviour: Behaviour) -> Result<GeneratedImage, GenerateError> {
         Behaviour::Send(image) => Ok(GeneratedImage::foreign(image)),
         Behaviour::Garbage => Ok(GeneratedImage::foreign(b"no image".to_vec())),
         Behaviour::Refuse(why) => Err(GenerateError::Refused(why.into())),
+        Behaviour::NotAsk(why) => Err(GenerateError::NotAsked(why.into())),
         Behaviour::Block(why) => Err(GenerateError::Blocked(why.into())),
         Behaviour::Transient(why) => Err(GenerateError::Transient {
             reason: why.into(),
