@@ -257,6 +257,25 @@ fn a_disconnect_cancels_queued_jobs() {
     server.assert_settled();
 }
 
+/// A generation without them would be charged.
+#[test]
+fn input_images_are_refused() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    for name in ["image", "images", "mask", "file"] {
+        for value in [json!("data:image/png;base64,AA=="), json!(["a"]), json!({})] {
+            let body = fox_with(json!({name: value}));
+            let said = server.openai(&customer, &body).send();
+            let said = said.assert_openai_field(name);
+            assert!(said.contains("/v1/images/edits"), "{said}");
+        }
+        server
+            .openai(&customer, &fox_with(json!({name: null})))
+            .expect(200);
+    }
+    assert_eq!(server.generator.runs(), 4);
+}
+
 #[test]
 fn tuning_options_are_ignored() {
     let server = Server::start();
