@@ -10,7 +10,7 @@ use crate::application::idempotency;
 use crate::application::payer::Payer;
 use crate::application::submit_generation::submit_and_watch;
 use actix_web::web::Data;
-use tintype_storage::domain::ids::{JobId, KeyId};
+use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::JobState;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::store::{AcceptedJob, IdempotentCall};
@@ -109,7 +109,7 @@ impl Call<'_> {
         let attempt = self.attempt;
         let refusal = RefusalOnDrop {
             state: self.state.clone(),
-            key: (attempt == Some(0)).then_some(self.caller.key.id),
+            request: identity.filter(|_| attempt == Some(0)),
         };
         let watch = move |accepted: AcceptedJob| {
             refusal.forget();
@@ -127,20 +127,21 @@ impl Call<'_> {
 struct RefusalOnDrop {
     state: Data<CompatState>,
     /// `None` if nothing is to be recorded.
-    key: Option<KeyId>,
+    request: Option<RequestIdentity>,
 }
 
 impl RefusalOnDrop {
     fn forget(mut self) {
-        self.key = None;
+        self.request = None;
     }
 }
 
 impl Drop for RefusalOnDrop {
     fn drop(&mut self) {
-        if let Some(key) = self.key {
+        if let Some(RequestIdentity { key, fingerprint }) = self.request {
             let now = self.state.core.now();
-            self.state.answered_calls.refuse(key, now);
+            let calls = &self.state.answered_calls;
+            calls.refuse(key, Some(fingerprint), now);
         }
     }
 }

@@ -1,7 +1,10 @@
 //! Automatic retries of OpenAI's SDKs, which send no idempotency key but count their attempts.
 
 use crate::file_batches::{fox, ids, lines, upload_form};
-use crate::support::{Answer, Customer, OneNode, Options, Server, Wire, fox as native_fox, until};
+use crate::support::http::Request;
+use crate::support::{
+    Answer, Behaviour, Customer, OneNode, Options, Server, Wire, fox as native_fox, until,
+};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tintype_storage::testing::stalled::StalledEngine;
@@ -10,10 +13,20 @@ fn start() -> Server {
     Server::with(Options::new().one_node(OneNode::Repeats))
 }
 
+fn numbered(call: Request, number: u32) -> Request {
+    call.header("x-stainless-retry-count", &number.to_string())
+}
+
+fn attempt_call(server: &Server, customer: &Customer, body: &Value, number: u32) -> Request {
+    numbered(server.openai(customer, body), number)
+}
+
 fn attempt(server: &Server, customer: &Customer, body: &Value, number: u32) -> Answer {
-    let call = server.openai(customer, body);
-    let call = call.header("x-stainless-retry-count", &number.to_string());
-    call.expect(200)
+    attempt_call(server, customer, body, number).expect(200)
+}
+
+fn fast_fox() -> Value {
+    json!({"model": "fast", "prompt": "a fox"})
 }
 
 fn is_replay(answer: &Answer) -> bool {
@@ -104,6 +117,28 @@ fn a_retry_of_a_call_that_was_refused_unseen_does_not_get_an_earlier_image() {
     let retry = server.openai(&customer, &body);
     let retry = retry.header("x-stainless-retry-count", "1").send();
     assert_eq!(retry.status, 429, "{}", retry.text());
+}
+
+#[test]
+fn refusals_of_other_calls_leave_the_retry_of_an_answered_call() {
+    let server = start();
+    let customer = server.customer("1.00");
+    attempt(&server, &customer, &fast_fox(), 0);
+    server.clock.advance(Duration::from_secs(1));
+    let other = |body: Value| attempt_call(&server, &customer, &body, 0).send().status;
+    let owl = || json!({"model": "fast", "prompt": "an owl"});
+    server.generator.behave(Behaviour::Block("unsafe"));
+    assert_eq!(other(owl()), 400);
+    server.generator.behave(Behaviour::Break("no power"));
+    assert_eq!(other(owl()), 500);
+    server.generator.behave(Behaviour::Succeed);
+    server.pause(&["fast"]);
+    assert_eq!(other(owl()), 503);
+    server.pause(&[]);
+    assert_eq!(other(json!({"model": "fast"})), 400);
+    assert!(is_replay(&attempt(&server, &customer, &fast_fox(), 1)));
+    server.assert_money(&customer, "0.961", "0.00", "0.961");
+    server.assert_settled();
 }
 
 fn upload(server: &Server, customer: &Customer, content: &str, number: u32) -> Answer {
