@@ -61,7 +61,7 @@ impl<T> AnsweredCalls<T> {
     }
 
     /// When a first attempt was refused last that may have been this request.
-    fn refused_at(&self, request: RequestIdentity, now: Timestamp) -> Option<Timestamp> {
+    pub fn refused_at(&self, request: RequestIdentity, now: Timestamp) -> Option<Timestamp> {
         let last = |content| self.refused.last(&(request.key, content), now);
         last(Some(request.fingerprint)).max(last(None))
     }
