@@ -76,6 +76,14 @@ impl<T> AnsweredCalls<T> {
         });
         taken.map(|call| call.created)
     }
+
+    /// Whether this attempt with the key may repeat a call.
+    pub fn has_earlier(&self, key: KeyId, attempt: u32, now: Timestamp) -> bool {
+        let newest = self.answered.newest(now, |call| {
+            call.key.key == key && call.value.attempt < attempt
+        });
+        newest.is_some()
+    }
 }
 
 #[cfg(test)]
@@ -145,6 +153,15 @@ mod tests {
         assert_eq!(note(0, Err(())), Err(()));
         assert_eq!(calls.refused_at(request(1), at(2)), Some(at(1)));
         assert_eq!(calls.refused_at(request(2), at(2)), None);
+    }
+
+    #[test]
+    fn earlier_attempts_of_a_key_are_known() {
+        let calls = calls();
+        calls.add(request(1), 1, 1, at(0));
+        let has = |attempt, now| calls.has_earlier(request(9).key, attempt, now);
+        assert!(has(2, at(119)) && !has(1, at(119)) && !has(2, at(120)));
+        assert!(!calls.has_earlier(KeyId(Uuid::from_u128(2)), 2, at(1)));
     }
 
     #[test]

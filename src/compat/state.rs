@@ -74,4 +74,10 @@ impl CompatState {
         let newest = self.detached_jobs.newest(now, |job| job.key.key == key);
         newest.is_some()
     }
+
+    /// Whether this attempt with the key may repeat a call that waits or was answered.
+    pub fn has_earlier_attempt(&self, key: KeyId, attempt: u32, now: Timestamp) -> bool {
+        self.waiting_calls.has_earlier(key, attempt)
+            || self.answered_calls.has_earlier(key, attempt, now)
+    }
 }

@@ -4,7 +4,7 @@
 use super::request_identity::RequestIdentity;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::ids::{JobId, KeyId};
 use tintype_storage::domain::time::Timestamp;
 
 #[derive(Default)]
@@ -64,12 +64,18 @@ impl WaitingCalls {
         let number = *numbers.find(|(_, call)| may_repeat(call))?.0;
         calls.waiting.remove(&number).map(|call| call.job)
     }
+
+    /// Whether this attempt with the key may repeat a call.
+    pub fn has_earlier(&self, key: KeyId, attempt: u32) -> bool {
+        let calls = self.0.lock();
+        let mut waiting = calls.waiting.values();
+        waiting.any(|call| call.request.key == key && call.attempt < attempt)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tintype_storage::domain::ids::KeyId;
     use tintype_storage::domain::request::Fingerprint;
     use uuid::Uuid;
 
@@ -101,6 +107,9 @@ mod tests {
         assert_eq!(take(1, 1), Some(job(2)));
         assert_eq!(take(1, 1), None, "the same attempt");
         assert!(!calls.remove(first) && !calls.remove(second));
+        assert!(calls.has_earlier(request(1).key, 2));
+        assert!(!calls.has_earlier(request(1).key, 1));
+        assert!(!calls.has_earlier(KeyId(Uuid::from_u128(2)), 2));
         assert!(calls.remove(retry));
         assert_eq!(take(1, 2), None);
     }

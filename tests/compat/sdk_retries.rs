@@ -1,9 +1,11 @@
 //! Automatic retries of OpenAI's SDKs, which send no idempotency key but count their attempts.
 
 use crate::file_batches::{fox, ids, lines, upload_form};
+use crate::openai_edits;
 use crate::support::http::Request;
 use crate::support::{
-    Answer, Behaviour, Customer, OneNode, Options, Server, Wire, fox as native_fox, until,
+    Answer, Behaviour, Customer, OneNode, Options, Server, Wire, fox as native_fox, sample_images,
+    until,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -215,6 +217,36 @@ fn further_calls_and_retries_of_refused_ones_do_not_join_a_call_that_waits() {
     }
     server.assert_money(&customer, "0.883", "0.00", "0.883");
     server.assert_settled();
+}
+
+#[test]
+fn a_retry_of_an_edit_gets_the_image_when_the_balance_is_spent_and_while_the_service_is_paused() {
+    let server = start();
+    let texts = [("prompt", "make it blue"), ("model", "fast")];
+    let body = openai_edits::form(&texts, &[("image", &sample_images::png(9, 9))]);
+    let call = |customer: &Customer, number| {
+        numbered(openai_edits::call(&server, customer, &body), number)
+    };
+    let answered = server.customer("0.039");
+    let first = call(&answered, 0).expect(200);
+    let waiting = server.customer("0.039");
+    server.generator.hold();
+    let _first = send_through_proxy(&server, &call(&waiting, 0));
+    server.until_running(2);
+    server.pause(&["project"]);
+    let again = call(&answered, 1).expect(200);
+    assert!(is_replay(&again));
+    assert_eq!(again.json()["data"], first.json()["data"]);
+    let again = server.in_background(call(&waiting, 1));
+    until("both wait", || server.watchers() == 2);
+    server.generator.release_all();
+    let again = again.join().unwrap();
+    assert_eq!(again.status, 200, "{}", again.text());
+    assert!(is_replay(&again));
+    for customer in [answered, waiting] {
+        server.assert_money(&customer, "0.00", "0.00", "0.00");
+    }
+    assert_eq!(server.generator.runs(), 2);
 }
 
 #[test]
