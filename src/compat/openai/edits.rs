@@ -41,7 +41,7 @@ async fn edit(
     let caller = drain_if_refused(&mut payload, caller).await?;
     let (key, attempt) = (caller.key.id, sdk_attempt::number_of(request));
     let (calls, core) = (&state.answered_calls, &state.core);
-    let call = Call {
+    let mut call = Call {
         state,
         caller: &caller,
         attempt: Some(attempt),
@@ -53,6 +53,9 @@ async fn edit(
     // Not noted: a retry of an invalid request is refused too.
     let edit = Edit::of_form(form, idempotency_key, &caller, &state.settings)?;
     let content = Some(edit.request.fingerprint());
+    if !edit.options.stream {
+        call.deadline = deadline::before_read_timeout(request, deadline);
+    }
     let outcome = respond(&call, request, edit).await;
     calls.note_refusal(attempt, (key, content), outcome, core.now())
 }

@@ -49,7 +49,10 @@ async fn generate(
         state,
         caller: &caller,
         attempt: Some(attempt),
-        deadline,
+        deadline: match options.stream {
+            true => deadline,
+            false => deadline::before_read_timeout(request, deadline),
+        },
     };
     let outcome = respond(&call, request, options, idempotency_key.as_deref()).await;
     calls.note_refusal(attempt, (key, content), outcome, core.now())
