@@ -29,7 +29,7 @@ pub type DetachedJobs = ExpiringQueue<RequestIdentity, DetachedJob>;
 #[derive(Clone, Copy, Debug)]
 pub struct DetachedJob {
     pub job: JobId,
-    /// Its caller disconnected before it ended, so that it is canceled if it has not started.
+    /// Its caller disconnected before it ended, or may have, so that it is canceled if it has not started and no caller watches it.
     pub is_abandoned: bool,
 }
 

@@ -12,12 +12,6 @@ pub trait OwnedByKey {
     fn owner(&self) -> KeyId;
 }
 
-impl OwnedByKey for KeyId {
-    fn owner(&self) -> KeyId {
-        *self
-    }
-}
-
 impl<T> OwnedByKey for (KeyId, T) {
     fn owner(&self) -> KeyId {
         self.0
@@ -118,6 +112,12 @@ fn evict<K: OwnedByKey, V>(entries: &mut VecDeque<Entry<K, V>>) {
 mod tests {
     use super::*;
     use uuid::Uuid;
+
+    impl OwnedByKey for KeyId {
+        fn owner(&self) -> KeyId {
+            *self
+        }
+    }
 
     fn of(key: u128) -> KeyId {
         KeyId(Uuid::from_u128(key))

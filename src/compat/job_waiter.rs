@@ -27,10 +27,12 @@ pub struct JobWaiter {
     /// Whether an earlier request created the job: with the same idempotency key, or an identical one whose caller disconnected.
     pub replayed: bool,
     /// Finds the job again for a repeated request without an idempotency key.
-    pub request: Option<RequestIdentity>,
+    request: Option<RequestIdentity>,
     /// The SDK's attempts before this one; `None` if the API has no automatic retries.
-    pub attempt: Option<u32>,
-    on_drop: OnDrop,
+    attempt: Option<u32>,
+    /// The number of this call among the waiting ones.
+    waiting: Option<u64>,
+    pub on_drop: OnDrop,
 }
 
 /// Why a caller waits no longer.
@@ -44,7 +46,7 @@ enum WaitEnd {
 
 /// What happens to the job when the caller disconnects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum OnDrop {
+pub enum OnDrop {
     /// It is canceled if it has not started.
     Cancel,
     /// It continues or is done. A repeated request gets its image.
@@ -67,8 +69,21 @@ impl JobWaiter {
             replayed,
             request: None,
             attempt: None,
+            waiting: None,
             on_drop: OnDrop::Cancel,
         }
+    }
+
+    /// Lets repeated requests without an idempotency key find the job: a later attempt of an SDK while this caller waits, and all of
+    /// them after it has disconnected.
+    pub fn with_identity(mut self, request: Option<RequestIdentity>, attempt: Option<u32>) -> Self {
+        (self.request, self.attempt) = (request, attempt);
+        self.waiting = request.zip(attempt).map(|(request, attempt)| {
+            let now = self.state.core.now();
+            let calls = &self.state.waiting_calls;
+            calls.add(request, attempt, self.job, now)
+        });
+        self
     }
 
     /// Waits until the job ends or `deadline` passes.
@@ -225,6 +240,12 @@ impl JobWaiter {
     pub fn is_retrievable(&self) -> bool {
         self.on_drop == OnDrop::Detach
     }
+
+    /// Stops being found as a waiting call. Returns false if a retry has taken over the job.
+    fn leave(&mut self) -> bool {
+        let number = self.waiting.take();
+        number.is_none_or(|number| self.state.waiting_calls.remove(number))
+    }
 }
 
 /// To be called when these callers have the complete response. If it is dropped uncalled, repeated requests get the images that
@@ -233,7 +254,9 @@ pub fn mark_answered(mut waiters: Vec<JobWaiter>) -> impl FnOnce() {
     move || {
         for waiter in &mut waiters {
             waiter.on_drop = OnDrop::Nothing;
-            if let (Some(request), Some(attempt)) = (waiter.request, waiter.attempt) {
+            if let (true, Some(request), Some(attempt)) =
+                (waiter.leave(), waiter.request, waiter.attempt)
+            {
                 let (state, job) = (&waiter.state, waiter.job);
                 state
                     .answered_calls
@@ -245,7 +268,8 @@ pub fn mark_answered(mut waiters: Vec<JobWaiter>) -> impl FnOnce() {
 
 impl Drop for JobWaiter {
     fn drop(&mut self) {
-        if self.on_drop == OnDrop::Nothing {
+        // If a retry has taken over the job, its caller decides about it.
+        if !self.leave() || self.on_drop == OnDrop::Nothing {
             return;
         }
         if let Some(request) = self.request {

@@ -31,6 +31,7 @@ mod state;
 mod stray_sdk;
 mod submission;
 mod usage;
+mod waiting_calls;
 
 pub use dialect::Dialect;
 pub use disconnect::{DisconnectReceiver, DisconnectSender, run as cancel_disconnected};

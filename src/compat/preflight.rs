@@ -12,7 +12,7 @@ use tintype_storage::domain::tier::Tier;
 use tintype_storage::store::IdempotentCall;
 
 /// Refuses a request for one of these models if no job can start on any of them. Admits a possible replay of an existing job, which
-/// costs nothing and is answered even while paused.
+/// costs nothing and is answered even while paused. `attempt` is that of an SDK that numbers them.
 ///
 /// # Errors
 /// The models are paused, the queue is full, the rate limit is exceeded, or the balance does not cover the cheapest image.
@@ -20,9 +20,10 @@ pub async fn check(
     state: &Data<CompatState>,
     caller: &Payer,
     idempotency_key: Option<&str>,
+    attempt: Option<u32>,
     tiers: &[Tier],
 ) -> Result<(), Refusal> {
-    if may_be_replay(state, &caller.key, idempotency_key).await? {
+    if may_be_replay(state, &caller.key, idempotency_key, attempt).await? {
         return Ok(());
     }
     let pause = pause::for_call(&state.core, caller).await?;
@@ -52,22 +53,25 @@ pub async fn check_any(
     state: &Data<CompatState>,
     caller: &Payer,
     idempotency_key: Option<&str>,
+    attempt: u32,
 ) -> Result<(), Refusal> {
     let tiers = Tier::ALL.iter().copied();
     let allowed: Vec<Tier> = tiers
         .filter(|tier| caller.check_scope(*tier).is_ok())
         .collect();
-    check(state, caller, idempotency_key, &allowed).await
+    check(state, caller, idempotency_key, Some(attempt), &allowed).await
 }
 
 async fn may_be_replay(
     state: &CompatState,
     key: &ApiKey,
     idempotency_key: Option<&str>,
+    attempt: Option<u32>,
 ) -> Result<bool, Refusal> {
     let now = state.core.now();
     let Some(idempotency_key) = idempotency_key else {
-        return Ok(state.has_detached_job(key.id, now));
+        let is_retry = attempt.is_some_and(|it| state.has_earlier_attempt(key.id, it, now));
+        return Ok(is_retry || state.has_detached_job(key.id, now));
     };
     let call = IdempotentCall::Generation;
     let first = state

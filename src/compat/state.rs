@@ -6,6 +6,7 @@ use super::disconnect::DetachedJobs;
 use super::expiring_queue::ExpiringQueue;
 use super::refused_calls::RefusedCalls;
 use super::request_identity::RequestIdentity;
+use super::waiting_calls::WaitingCalls;
 use crate::application::core::Core;
 use crate::application::file_batches::RETRY_WINDOW;
 use crate::application::services::{AccountService, GenerationService, JobService};
@@ -34,6 +35,7 @@ pub struct CompatState {
     /// Jobs that continue after their callers have disconnected. An identical request gets the image of the job instead of paying for a
     /// second one. SDKs retry: one after a lost connection, others after a 504 if configured.
     pub detached_jobs: Arc<DetachedJobs>,
+    pub waiting_calls: WaitingCalls,
     pub answered_calls: AnsweredCalls<JobId>,
     pub answered_uploads: AnsweredCalls<FileId>,
     pub refused_batches: RefusedCalls<(KeyId, FileBatchTerms)>,
@@ -58,6 +60,7 @@ impl CompatState {
             generations: generations.clone(),
             disconnects,
             detached_jobs: Arc::new(ExpiringQueue::new(IMAGE_RETENTION, MAX_DETACHED_JOBS)),
+            waiting_calls: WaitingCalls::default(),
             answered_calls: AnsweredCalls::new(IMAGE_RETENTION),
             answered_uploads: AnsweredCalls::new(RETRY_WINDOW),
             refused_batches: RefusedCalls::new(RETRY_WINDOW),
@@ -70,5 +73,11 @@ impl CompatState {
     pub fn has_detached_job(&self, key: KeyId, now: Timestamp) -> bool {
         let newest = self.detached_jobs.newest(now, |job| job.key.key == key);
         newest.is_some()
+    }
+
+    /// Whether this attempt with the key may repeat a call that waits or was answered.
+    pub fn has_earlier_attempt(&self, key: KeyId, attempt: u32, now: Timestamp) -> bool {
+        self.waiting_calls.has_earlier(key, attempt)
+            || self.answered_calls.has_earlier(key, attempt, now)
     }
 }

@@ -1,7 +1,7 @@
 //! Submits a valid request as a job, or finds the existing job of a repeated request.
 
 use super::disconnect::{self, CancelOutcome, DetachedJob, Disconnect};
-use super::job_waiter::JobWaiter;
+use super::job_waiter::{JobWaiter, OnDrop};
 use super::refusal::{Kind, Refusal};
 use super::request_identity::RequestIdentity;
 use super::state::CompatState;
@@ -10,7 +10,7 @@ use crate::application::idempotency;
 use crate::application::payer::Payer;
 use crate::application::submit_generation::submit_and_watch;
 use actix_web::web::Data;
-use tintype_storage::domain::ids::{JobId, KeyId};
+use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::JobState;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::store::{AcceptedJob, IdempotentCall};
@@ -44,7 +44,7 @@ impl Call<'_> {
         }
     }
 
-    /// Finds an existing job by idempotency key, a detached job of an identical request, or the job of an earlier attempt.
+    /// Finds an existing job by idempotency key, or takes that of an identical earlier request.
     ///
     /// # Errors
     /// The idempotency key belongs to a different request.
@@ -62,26 +62,34 @@ impl Call<'_> {
         let Some(identity) = request_identity(self.caller, request) else {
             return Ok(None);
         };
-        let now = state.core.now();
-        let next = || {
-            let detached = state.detached_jobs.take(now, |job| job.key == identity);
-            detached.or_else(|| {
-                let job = state.answered_calls.take(identity, attempt?, now)?;
-                Some(DetachedJob {
-                    job,
-                    is_abandoned: false,
-                })
-            })
-        };
-        while let Some(detached) = next() {
-            if self.is_usable(detached).await? {
-                let mut waiter = waiter(detached.job);
-                waiter.request = Some(identity);
-                waiter.attempt = attempt;
+        while let Some(earlier) = self.take_earlier(identity) {
+            // Before the lookup: if this request ends meanwhile, the next repeat still finds the job.
+            let mut waiter = waiter(earlier.job).with_identity(Some(identity), attempt);
+            if !earlier.is_abandoned {
+                waiter.on_drop = OnDrop::Detach;
+            }
+            if self.is_usable(earlier).await? {
+                waiter.on_drop = OnDrop::Cancel;
                 return Ok(Some(waiter));
             }
+            waiter.on_drop = OnDrop::Nothing;
         }
         Ok(None)
+    }
+
+    /// Takes the job of an identical request: a detached one, or that of an earlier attempt whose caller waits or was answered.
+    fn take_earlier(&self, request: RequestIdentity) -> Option<DetachedJob> {
+        let (state, now) = (self.state, self.state.core.now());
+        let detached = state.detached_jobs.take(now, |job| job.key == request);
+        detached.or_else(|| {
+            let attempt = self.attempt?;
+            let refused_at = state.answered_calls.refused_at(request, now);
+            let waiting = state.waiting_calls.take(request, attempt, refused_at);
+            let is_abandoned = waiting.is_some();
+            let answered = || state.answered_calls.take(request, attempt, now);
+            let job = waiting.or_else(answered)?;
+            Some(DetachedJob { job, is_abandoned })
+        })
     }
 
     /// Whether a repeated request waits for a job. It does not get a failed or canceled one. An abandoned one that is still queued may
@@ -109,14 +117,12 @@ impl Call<'_> {
         let attempt = self.attempt;
         let refusal = RefusalOnDrop {
             state: self.state.clone(),
-            key: (attempt == Some(0)).then_some(self.caller.key.id),
+            request: identity.filter(|_| attempt == Some(0)),
         };
         let watch = move |accepted: AcceptedJob| {
             refusal.forget();
-            let mut waiter = JobWaiter::new(&shared, account, accepted.job, accepted.replayed);
-            waiter.request = identity;
-            waiter.attempt = attempt;
-            waiter
+            let waiter = JobWaiter::new(&shared, account, accepted.job, accepted.replayed);
+            waiter.with_identity(identity, attempt)
         };
         let generations = &self.state.generations;
         Ok(submit_and_watch(generations, self.caller, request, self.deadline, watch).await?)
@@ -127,20 +133,21 @@ impl Call<'_> {
 struct RefusalOnDrop {
     state: Data<CompatState>,
     /// `None` if nothing is to be recorded.
-    key: Option<KeyId>,
+    request: Option<RequestIdentity>,
 }
 
 impl RefusalOnDrop {
     fn forget(mut self) {
-        self.key = None;
+        self.request = None;
     }
 }
 
 impl Drop for RefusalOnDrop {
     fn drop(&mut self) {
-        if let Some(key) = self.key {
+        if let Some(RequestIdentity { key, fingerprint }) = self.request {
             let now = self.state.core.now();
-            self.state.answered_calls.refuse(key, now);
+            let calls = &self.state.answered_calls;
+            calls.refuse(key, Some(fingerprint), now);
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::fixture::{ResponseAssertions, fox};
 use crate::support::raw::Wire;
 use crate::support::{OneNode, Options, Server, fox as native_fox, until};
+use serde_json::json;
 use tintype_actors::dispatch::DispatcherCommand;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::engine::Wait as _;
@@ -108,6 +109,22 @@ fn a_shorter_timeout_of_the_caller_wins() {
         let answer = call.clone().header("X-Server-Timeout", ignored).send();
         answer.image();
     }
+}
+
+#[test]
+fn a_shorter_read_timeout_of_the_caller_wins_unless_the_response_is_a_stream() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let call = |stream| {
+        let body = json!({"model": "fast", "prompt": "a fox", "stream": stream});
+        let call = server.openai(&customer, &body);
+        call.header("X-Stainless-Read-Timeout", "0.001")
+    };
+    server.generator.hold();
+    let late = call(false).send();
+    late.assert_openai_error(504, "server_error", Some("timeout"));
+    server.generator.release_all();
+    call(true).expect(200);
 }
 
 /// The caller would repeat a refused request, and pay for two images.

@@ -81,6 +81,10 @@ fn every_faulty_line_is_named_and_nothing_is_charged() {
             Some(("invalid_value", Some("body.size"))),
         ),
         (
+            asking(json!({"image": "data:"})),
+            Some(("invalid_value", Some("body.image"))),
+        ),
+        (
             asking(json!({"stream": true})),
             Some(("invalid_value", Some("body.stream"))),
         ),

@@ -218,6 +218,41 @@ fn pending_jobs_are_listed_and_an_identical_request_gets_their_images() {
 }
 
 #[test]
+fn a_failed_image_does_not_hide_the_jobs_that_continue() {
+    let server = Server::with(Options::new().set("compat.timeout_seconds", 2));
+    let customer = server.customer("1.00");
+    server.generator.hold();
+    for (blocked, balance) in [(0, "0.922"), (1, "0.883")] {
+        let runs = server.generator.runs();
+        let body = json!({"model": "fast", "prompt": blocked.to_string(), "n": 2});
+        let call = server.in_background(server.openai(&customer, &body));
+        server.until_running(runs + 2);
+        server.generator.behave(Behaviour::Block("unsafe"));
+        (0..blocked).for_each(|_| server.generator.release_one());
+        let answer = call.join().unwrap();
+        let said = answer.assert_openai_error(504, "server_error", Some("timeout"));
+        let orders = &server.generator.orders()[runs..];
+        let jobs = orders.iter().map(|order| order.job.to_string());
+        let (continuing, ended): (Vec<String>, Vec<String>) =
+            jobs.partition(|job| server.job(&customer, job)["status"] == "processing");
+        assert_eq!(ended.len(), blocked);
+        for job in &continuing {
+            assert!(said.contains(&format!("/api/v1/jobs/{job}")), "{said}");
+        }
+        for job in ended {
+            assert!(!said.contains(&job), "{said}");
+        }
+        server.generator.behave(Behaviour::Succeed);
+        for job in continuing {
+            server.generator.release_one();
+            server.job_once(&customer, &job, "done");
+        }
+        server.assert_money(&customer, balance, "0.00", balance);
+    }
+    server.assert_settled();
+}
+
+#[test]
 fn one_unreadable_image_does_not_withhold_the_others() {
     let server = Server::start();
     let customer = server.customer("0.117");
@@ -255,6 +290,25 @@ fn a_disconnect_cancels_queued_jobs() {
     server.assert_money(&customer, "0.961", "0.00", "0.961");
     until("the run has ended", || server.generator.runs() == 1);
     server.assert_settled();
+}
+
+/// A generation without them would be charged.
+#[test]
+fn input_images_are_refused() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    for name in ["image", "images", "mask", "file"] {
+        for value in [json!("data:image/png;base64,AA=="), json!(["a"]), json!({})] {
+            let body = fox_with(json!({name: value}));
+            let said = server.openai(&customer, &body).send();
+            let said = said.assert_openai_field(name);
+            assert!(said.contains("/v1/images/edits"), "{said}");
+        }
+        server
+            .openai(&customer, &fox_with(json!({name: null})))
+            .expect(200);
+    }
+    assert_eq!(server.generator.runs(), 4);
 }
 
 #[test]

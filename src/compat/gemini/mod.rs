@@ -107,7 +107,7 @@ async fn admit(
     match method {
         Method::CountTokens => caller.check_rate()?,
         Method::Generate | Method::Stream => {
-            preflight::check(state, caller, idempotency_key, &[tier]).await?;
+            preflight::check(state, caller, idempotency_key, None, &[tier]).await?;
         }
     }
     Ok(admitted)

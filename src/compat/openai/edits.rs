@@ -1,13 +1,15 @@
 //! `POST /v1/images/edits`: images from a prompt and input images.
 
 use super::mask;
-use super::multipart;
+use super::multipart::{self, Form};
+use super::options::Options;
 use super::response;
 use super::sdk_attempt;
 use super::stream::{self, Completed, Events};
 use crate::application::generation_request::{GenerationRequest, Input};
 use crate::application::load_shedding;
 use crate::application::payer::Payer;
+use crate::application::settings::Settings;
 use crate::compat::auth;
 use crate::compat::deadline;
 use crate::compat::dialect::Dialect;
@@ -19,7 +21,6 @@ use crate::compat::submission::Call;
 use crate::observability::request_log;
 use crate::web::idempotency_key;
 use actix_web::{HttpRequest, HttpResponse, web};
-use tokio::time::Instant;
 
 pub async fn create(
     request: HttpRequest,
@@ -38,58 +39,104 @@ async fn edit(
     let deadline = deadline::of_request(request, &state.settings);
     let caller = auth::authenticate(request, &state.accounts).await;
     let caller = drain_if_refused(&mut payload, caller).await?;
-    let outcome = respond(request, payload, state, &caller, deadline).await;
-    let (attempt, calls) = (sdk_attempt::number_of(request), &state.answered_calls);
-    sdk_attempt::note_refusal(attempt, calls, &caller, &outcome, state.core.now());
-    outcome
+    let (key, attempt) = (caller.key.id, sdk_attempt::number_of(request));
+    let (calls, core) = (&state.answered_calls, &state.core);
+    let mut call = Call {
+        state,
+        caller: &caller,
+        attempt: Some(attempt),
+        deadline,
+    };
+    let received = receive(&call, request, payload).await;
+    let received = calls.note_refusal(attempt, (key, None), received, core.now());
+    let (form, idempotency_key) = received?;
+    // Not noted: a retry of an invalid request is refused too.
+    let edit = Edit::of_form(form, idempotency_key, &caller, &state.settings)?;
+    let content = Some(edit.request.fingerprint());
+    if !edit.options.stream {
+        call.deadline = deadline::before_read_timeout(request, deadline);
+    }
+    let outcome = respond(&call, request, edit).await;
+    calls.note_refusal(attempt, (key, content), outcome, core.now())
+}
+
+/// Returns the form and the idempotency key.
+async fn receive(
+    call: &Call<'_>,
+    request: &HttpRequest,
+    mut payload: web::Payload,
+) -> Result<(Form, Option<String>), Refusal> {
+    let (state, account) = (call.state, call.caller.account());
+    let idempotency_key = check_headers(call, request).await;
+    let idempotency_key = drain_if_refused(&mut payload, idempotency_key).await?;
+    let form = multipart::receive(request, payload, state, account, call.deadline).await?;
+    load_shedding::check(&state.generations, account).await?;
+    Ok((form, idempotency_key))
+}
+
+/// Runs the checks that need no body, and returns the idempotency key.
+async fn check_headers(call: &Call<'_>, request: &HttpRequest) -> Result<Option<String>, Refusal> {
+    let key = idempotency_key::key(request.headers())?;
+    let attempt = sdk_attempt::number_of(request);
+    preflight::check_any(call.state, call.caller, key.as_deref(), attempt).await?;
+    Ok(key)
+}
+
+/// A valid request.
+struct Edit {
+    options: Options,
+    /// The number of input images without the mask.
+    inputs: usize,
+    request: GenerationRequest,
+}
+
+impl Edit {
+    fn of_form(
+        mut form: Form,
+        idempotency_key: Option<String>,
+        caller: &Payer,
+        settings: &Settings,
+    ) -> Result<Self, Refusal> {
+        let options = form.options.read(caller, settings)?;
+        if form.images.is_empty() {
+            return Err(Refusal::missing(
+                "image",
+                "send at least one part of this name",
+            ));
+        }
+        if options.count > 1 {
+            // A job owns its input images, which are deleted when it ends.
+            let message = "must be 1 for edits; send one request for each image";
+            return Err(Refusal::field("n", message));
+        }
+        let inputs = form.images.len();
+        let has_mask = form.mask.is_some();
+        if let Some(mask) = form.mask.take() {
+            mask::check(&mask, form.images.first(), options.offer.tier(), settings)?;
+            form.images.push(Input::Stored(mask));
+        }
+        let request = GenerationRequest {
+            has_mask,
+            ..options.request(form.images, idempotency_key)
+        };
+        Ok(Self {
+            options,
+            inputs,
+            request,
+        })
+    }
 }
 
 async fn respond(
+    call: &Call<'_>,
     request: &HttpRequest,
-    mut payload: web::Payload,
-    state: &web::Data<CompatState>,
-    caller: &Payer,
-    deadline: Instant,
+    edit: Edit,
 ) -> Result<HttpResponse, Refusal> {
-    let idempotency_key = check_headers(request, state, caller).await;
-    let idempotency_key = drain_if_refused(&mut payload, idempotency_key).await?;
-    let account = caller.account();
-    let mut form = multipart::receive(request, payload, state, account, deadline).await?;
-    load_shedding::check(&state.generations, account).await?;
-    let options = form.options.read(caller, &state.settings)?;
-    if form.images.is_empty() {
-        return Err(Refusal::missing(
-            "image",
-            "send at least one part of this name",
-        ));
-    }
-    if options.count > 1 {
-        // A job owns its input images, which are deleted when it ends.
-        let message = "must be 1 for edits; send one request for each image";
-        return Err(Refusal::field("n", message));
-    }
-    let inputs = form.images.len();
-    let has_mask = form.mask.is_some();
-    if let Some(mask) = form.mask.take() {
-        mask::check(
-            &mask,
-            form.images.first(),
-            options.offer.tier(),
-            &state.settings,
-        )?;
-        form.images.push(Input::Stored(mask));
-    }
-    let generation_request = GenerationRequest {
-        has_mask,
-        ..options.request(form.images, idempotency_key)
-    };
-    let call = Call {
-        state,
-        caller,
-        attempt: Some(sdk_attempt::number_of(request)),
-        deadline,
-    };
-    let waiter = call.submit(generation_request).await?;
+    let (state, deadline) = (call.state, call.deadline);
+    let Edit {
+        options, inputs, ..
+    } = edit;
+    let waiter = call.submit(edit.request).await?;
     request_log::note_job(request, waiter.job);
     if options.stream {
         let events = Events {
@@ -101,15 +148,4 @@ async fn respond(
         return stream::respond(events, waiter, deadline).await;
     }
     response::wait_and_respond(vec![waiter], &options, inputs, deadline, &state.core).await
-}
-
-/// Runs the checks that need no body, and returns the idempotency key.
-async fn check_headers(
-    request: &HttpRequest,
-    state: &web::Data<CompatState>,
-    caller: &Payer,
-) -> Result<Option<String>, Refusal> {
-    let key = idempotency_key::key(request.headers())?;
-    preflight::check_any(state, caller, key.as_deref()).await?;
-    Ok(key)
 }

@@ -6,6 +6,7 @@ use super::sdk_attempt;
 use super::stream::{self, Completed, Events};
 use crate::application::generation_request::GenerationRequest;
 use crate::application::load_shedding;
+use crate::application::payer::Payer;
 use crate::application::submit_generation::check_images;
 use crate::compat::auth;
 use crate::compat::deadline;
@@ -18,6 +19,7 @@ use crate::observability::request_log;
 use crate::web::body;
 use crate::web::idempotency_key;
 use actix_web::{HttpRequest, HttpResponse, web};
+use bytes::Bytes;
 
 pub async fn create(
     request: HttpRequest,
@@ -35,29 +37,48 @@ async fn generate(
 ) -> Result<HttpResponse, Refusal> {
     let deadline = deadline::of_request(request, &state.settings);
     let caller = auth::authenticate(request, &state.accounts).await?;
+    let (key, attempt) = (caller.key.id, sdk_attempt::number_of(request));
+    let (calls, core) = (&state.answered_calls, &state.core);
+    let received = receive(request, payload, state, &caller).await;
+    let received = calls.note_refusal(attempt, (key, None), received, core.now());
+    let (body, idempotency_key) = received?;
+    // Not noted: a retry of an invalid request is refused too.
+    let options = RawOptions::of_json(&body)?.read(&caller, &state.settings)?;
+    let content = Some(options.request(Vec::new(), None).fingerprint());
     let call = Call {
         state,
         caller: &caller,
-        attempt: Some(sdk_attempt::number_of(request)),
-        deadline,
+        attempt: Some(attempt),
+        deadline: match options.stream {
+            true => deadline,
+            false => deadline::before_read_timeout(request, deadline),
+        },
     };
-    let outcome = respond(&call, request, payload).await;
-    let (attempt, calls) = (sdk_attempt::number_of(request), &state.answered_calls);
-    sdk_attempt::note_refusal(attempt, calls, &caller, &outcome, state.core.now());
-    outcome
+    let outcome = respond(&call, request, options, idempotency_key.as_deref()).await;
+    calls.note_refusal(attempt, (key, content), outcome, core.now())
+}
+
+/// Returns the body and the idempotency key.
+async fn receive(
+    request: &HttpRequest,
+    payload: web::Payload,
+    state: &CompatState,
+    caller: &Payer,
+) -> Result<(Bytes, Option<String>), Refusal> {
+    let key = idempotency_key::key(request.headers())?;
+    let body = body::read_json(request, payload, &state.settings).await?;
+    load_shedding::check(&state.generations, caller.account()).await?;
+    Ok((body, key))
 }
 
 async fn respond(
     call: &Call<'_>,
     request: &HttpRequest,
-    payload: web::Payload,
+    options: Options,
+    idempotency_key: Option<&str>,
 ) -> Result<HttpResponse, Refusal> {
-    let (state, caller) = (call.state, call.caller);
-    let key = idempotency_key::key(request.headers())?;
-    let body = body::read_json(request, payload, &state.settings).await?;
-    load_shedding::check(&state.generations, caller.account()).await?;
-    let options = RawOptions::of_json(&body)?.read(caller, &state.settings)?;
-    let mut waiters = submit_all(call, &options, key.as_deref()).await?;
+    let state = call.state;
+    let mut waiters = submit_all(call, &options, idempotency_key).await?;
     if let Some(waiter) = waiters.first() {
         request_log::note_job(request, waiter.job);
     }

@@ -31,6 +31,8 @@ const KNOWN_OPTIONS: [&str; 11] = [
     "stream",
     "partial_images",
 ];
+/// Input images in a JSON body, under their names in other APIs. Ignoring them would charge for a different image.
+const INPUT_OPTIONS: [&str; 4] = ["image", "images", "mask", "file"];
 /// The values of `quality` that a response may contain.
 const QUALITIES: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 /// Maximum `partial_images`.
@@ -88,7 +90,7 @@ impl Options {
 
 impl RawOptions {
     /// # Errors
-    /// The body is not a JSON object, or the type of a known option is invalid.
+    /// The body is not a JSON object, the type of a known option is invalid, or an option contains an input image.
     pub fn of_json(body: &[u8]) -> Result<Self, Refusal> {
         let text = std::str::from_utf8(body)
             .map_err(|_| Refusal::body("the request body is not JSON: it is not UTF-8"))?;
@@ -102,13 +104,18 @@ impl RawOptions {
     /// `null` counts as missing.
     ///
     /// # Errors
-    /// The type of a known option is invalid.
+    /// The type of a known option is invalid, or an option contains an input image.
     pub fn of_members(members: Vec<(String, Json)>) -> Result<Self, Refusal> {
         let mut options = Self::default();
         for (name, value) in members {
             let is_string_option = STRING_OPTIONS.contains(&name.as_str());
             match value {
                 Json::Null => {}
+                _ if INPUT_OPTIONS.contains(&name.as_str()) => {
+                    let message =
+                        "is not supported here; send input images as a form to `/v1/images/edits`";
+                    return Err(Refusal::field(name, message));
+                }
                 Json::String(text) => options.set(&name, text)?,
                 _ if is_string_option => return Err(Refusal::field(name, "must be a string")),
                 Json::Number(text) => options.set(&name, text)?,

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 /// cannot be read: they are charged, and the caller can get their images later.
 ///
 /// # Errors
-/// No image was generated: the first failure.
+/// No image was generated: the first failure, or if jobs are pending, the first of these with the ids of all. SDKs repeat that call.
 pub async fn wait_and_respond(
     mut waiters: Vec<JobWaiter>,
     options: &Options,
@@ -29,8 +29,9 @@ pub async fn wait_and_respond(
     let outcomes = join_all(waiters.iter_mut().map(|waiter| waiter.wait(deadline))).await;
     let is_replay = waiters.iter().any(|waiter| waiter.replayed);
     let mut images = ResponseImages::default();
-    let mut first_refusal = None;
+    let (mut first_failure, mut first_pending) = (None, None);
     for (waiter, outcome) in waiters.into_iter().zip(outcomes) {
+        let count = images.pending.len();
         let refusal = match outcome {
             Ok(WaitOutcome::Image(image)) => images.add(waiter, image, options.as_url).await.err(),
             Ok(WaitOutcome::Blocked(reason)) => Some(Refusal::new(Kind::Blocked, reason)),
@@ -39,10 +40,16 @@ pub async fn wait_and_respond(
                 Some(refusal)
             }
         };
-        first_refusal = first_refusal.or(refusal);
+        let first = match images.pending.len() > count {
+            true => &mut first_pending,
+            false => &mut first_failure,
+        };
+        *first = first.take().or(refusal);
     }
-    if let (true, Some(refusal)) = (images.images.is_empty(), first_refusal) {
-        return Err(refusal);
+    if images.images.is_empty()
+        && let Some(refusal) = first_pending.or(first_failure)
+    {
+        return Err(images.name_pending(refusal));
     }
     let created = core.now().millis() / 1_000;
     let head = Part::Text(head(&images, options, inputs, created));
@@ -99,6 +106,19 @@ impl ResponseImages {
     fn note_pending(&mut self, waiter: &JobWaiter) {
         if waiter.is_retrievable() {
             self.pending.push(waiter.job.to_string());
+        }
+    }
+
+    /// Adds the other pending jobs to the refusal, which names the first.
+    fn name_pending(&self, refusal: Refusal) -> Refusal {
+        let others = self.pending.iter().skip(1);
+        let others: Vec<String> = others.map(|it| format!("/api/v1/jobs/{it}")).collect();
+        if others.is_empty() {
+            return refusal;
+        }
+        Refusal {
+            message: format!("{}; also {}", refusal.message, others.join(", ")),
+            ..refusal
         }
     }
 }

@@ -83,26 +83,24 @@ async fn store_file(
 ) -> Result<(UploadedFile, bool), Refusal> {
     let caller = auth::authenticate(request, &state.accounts).await;
     let caller = drain_if_refused(&mut payload, caller).await?;
-    let outcome = receive_and_store(request, payload, state, &caller).await;
+    let (key, attempt) = (caller.key.id, sdk_attempt::number_of(request));
+    let upload = receive(request, payload, state, &caller).await;
     let calls = &state.answered_uploads;
-    let attempt = sdk_attempt::number_of(request);
-    sdk_attempt::note_refusal(attempt, calls, &caller, &outcome, state.core.now());
-    outcome
+    let upload = calls.note_refusal(attempt, (key, None), upload, state.core.now())?;
+    // Detached, because a client that disconnects repeats its request, which then waits until this one has stored the file.
+    detached(store_once(state.clone(), caller, upload, attempt)).await
 }
 
-async fn receive_and_store(
+async fn receive(
     request: &HttpRequest,
     mut payload: web::Payload,
     state: &web::Data<CompatState>,
     caller: &Payer,
-) -> Result<(UploadedFile, bool), Refusal> {
+) -> Result<Upload, Refusal> {
     let deadline = deadline::of_request(request, &state.settings);
     let admitted = caller.check_rate().map_err(Refusal::from);
     drain_if_refused(&mut payload, admitted).await?;
-    let upload = upload::receive(request, payload, state, caller.account(), deadline).await?;
-    let attempt = sdk_attempt::number_of(request);
-    // Detached, because a client that disconnects repeats its request, which then waits until this one has stored the file.
-    detached(store_once(state.clone(), caller.clone(), upload, attempt)).await
+    upload::receive(request, payload, state, caller.account(), deadline).await
 }
 
 /// Stores a file, or finds the file that an earlier attempt at the same request stored.
@@ -121,8 +119,8 @@ async fn store_once(
     let stored = find_or_store(&state, &caller, upload, identity, attempt).await;
     // A retry waits for this, even if the client has disconnected.
     let calls = &state.answered_uploads;
-    sdk_attempt::note_refusal(attempt, calls, &caller, &stored, state.core.now());
-    stored
+    let call = (identity.key, Some(identity.fingerprint));
+    calls.note_refusal(attempt, call, stored, state.core.now())
 }
 
 async fn find_or_store(
