@@ -212,7 +212,7 @@ impl<'a> Entries<'a> {
         let request = self.generation(fields)?;
         // The position is the default.
         let custom_id = custom_id.filter(|it| *it != at.to_string());
-        Ok(BatchEntry { custom_id, request })
+        Ok(BatchEntry::new(custom_id, request))
     }
 
     fn generation(&mut self, mut fields: Fields<'_>) -> Result<GenerationRequest, Vec<FieldFault>> {

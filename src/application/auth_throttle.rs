@@ -26,6 +26,8 @@ const STEP: Duration = Duration::from_millis(100);
 const MAX_WAITING: usize = 8_192;
 /// Sources in the table.
 const CAPACITY: usize = 50_000;
+/// Of IPv6 the /64 counts as one source, which providers assign to a host as a whole.
+const HOST_BYTES: usize = 8;
 /// Minimum time between two log lines about one source.
 const LOG_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -86,7 +88,9 @@ impl AuthThrottle {
         stopping: &watch::Sender<bool>,
     ) {
         let address = origin.caller();
-        let network = address.map_or(Source::Unknown, |it| Source::Network(network(it)));
+        let network = address.map_or(Source::Unknown, |it| {
+            Source::Network(network(it, HOST_BYTES))
+        });
         let email = email.map(|it| Source::Email(it.as_str().to_owned()));
         let now = (self.elapsed)();
         let (network, email) = {
@@ -175,8 +179,8 @@ impl Failures {
     }
 }
 
-/// The network that counts as one source: of IPv6 the /64, which providers assign to a host as a whole.
-pub fn network(address: IpAddr) -> [u8; 16] {
+/// The IPv4 address, or the first bytes of the IPv6 address.
+pub fn network(address: IpAddr, ipv6_bytes: usize) -> [u8; 16] {
     let v6 = match address {
         IpAddr::V4(it) => return it.to_ipv6_mapped().octets(),
         IpAddr::V6(it) => it,
@@ -185,7 +189,7 @@ pub fn network(address: IpAddr) -> [u8; 16] {
         return v6.octets();
     }
     let mut octets = v6.octets();
-    octets[8..].fill(0);
+    octets[ipv6_bytes..].fill(0);
     octets
 }
 

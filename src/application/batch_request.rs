@@ -1,14 +1,16 @@
 //! A parsed and validated batch.
 
-use super::generation_request::{GenerationRequest, Parts, canonical_metadata};
+use super::generation_request::{GenerationRequest, Input, Parts, Shape, canonical_metadata};
 use crate::inputs::Reservation;
 use rust_decimal::Decimal;
 use tintype_storage::domain::amount::{Amount, AmountError};
 use tintype_storage::domain::catalog::Offer;
 use tintype_storage::domain::file_batch::FileBatchTerms;
+use tintype_storage::domain::job::PromptText;
 use tintype_storage::domain::json::Json;
+use tintype_storage::domain::output_format::OutputFormat;
 use tintype_storage::domain::request::Fingerprint;
-use tintype_storage::domain::tier::Tier;
+use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::store::IdempotencyUse;
 
 /// A valid batch with unique custom ids.
@@ -26,21 +28,44 @@ pub struct BatchRequest {
     pub memory: Option<Reservation>,
 }
 
+/// A request in the parts of its record.
 pub struct BatchEntry {
     /// The caller's name for the request; `None`: its position.
     pub custom_id: Option<String>,
-    pub request: GenerationRequest,
+    pub offer: Offer,
+    pub shape: Shape,
+    pub mode: Mode,
+    pub text: PromptText,
+    pub urls: Vec<String>,
+    pub output: Option<OutputFormat>,
+    fingerprint: Fingerprint,
+}
+
+impl BatchEntry {
+    /// Keeps the metadata as text: parsed, it takes many times that memory, and a batch has many requests.
+    pub fn new(custom_id: Option<String>, mut request: GenerationRequest) -> Self {
+        let url = |input| match input {
+            Input::Url { url, .. } => Some(url),
+            Input::Stored(_) => None,
+        };
+        Self {
+            custom_id,
+            fingerprint: request.fingerprint(),
+            offer: request.offer,
+            shape: request.shape,
+            mode: request.mode(),
+            text: request.take_text(),
+            output: request.output,
+            urls: request.inputs.into_iter().filter_map(url).collect(),
+        }
+    }
 }
 
 impl BatchRequest {
     /// The distinct models of the requests.
     pub fn models(&self) -> Vec<Tier> {
         let mut models = Tier::ALL.to_vec();
-        let has = |tier: Tier| {
-            self.entries
-                .iter()
-                .any(|it| it.request.offer.tier() == tier)
-        };
+        let has = |tier: Tier| self.entries.iter().any(|it| it.offer.tier() == tier);
         models.retain(|tier| has(*tier));
         models
     }
@@ -50,7 +75,7 @@ impl BatchRequest {
     /// # Errors
     /// The sum exceeds what an account can hold.
     pub fn price(&self, factor: Decimal) -> Result<Amount, AmountError> {
-        let mut offers = self.entries.iter().map(|it| it.request.offer);
+        let mut offers = self.entries.iter().map(|it| it.offer);
         offers.try_fold(Amount::ZERO, |sum, it| sum.plus(price(it, factor)?))
     }
 
@@ -68,7 +93,7 @@ impl BatchRequest {
         parts.add("batch");
         for entry in &self.entries {
             parts.add(entry.custom_id.as_deref().unwrap_or_default());
-            parts.add(entry.request.fingerprint().0);
+            parts.add(entry.fingerprint.0);
         }
         parts.add(self.callback_url.as_deref().unwrap_or_default());
         parts.add(canonical_metadata(self.metadata.as_ref()));

@@ -82,18 +82,28 @@ pub async fn check_exists(jobs: &JobService, image: &str) -> Result<(), Error> {
     jobs.objects.head(image).await.map(drop).map_err(to_error)
 }
 
-/// Finds the stored view of an image.
+/// Finds the stored view of an image, and returns its key.
 ///
 /// # Errors
 /// `Gone` if the image itself no longer exists; `StorageUnavailable`
-pub async fn find(jobs: &JobService, image: &str, view: View) -> Result<Option<Bytes>, Error> {
+pub async fn find(jobs: &JobService, image: &str, view: View) -> Result<Option<String>, Error> {
+    let key = view.key(image);
+    let (original, stored) = tokio::join!(jobs.objects.head(image), jobs.objects.head(&key));
     // A view must not outlive its image.
-    check_exists(jobs, image).await?;
-    match jobs.objects.get(&view.key(image)).await {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(ObjectError::NotFound { .. }) => Ok(None),
+    let original = original.map_err(to_error)?;
+    match stored {
+        // A job that ran again after a restore has replaced its image: an older view shows another one.
+        Ok(stored) if stored.last_modified >= original.last_modified => Ok(Some(key)),
+        Ok(_) | Err(ObjectError::NotFound { .. }) => Ok(None),
         Err(error) => Err(to_error(error)),
     }
+}
+
+pub enum CreatedView {
+    /// The key of the view in the object store.
+    Stored(String),
+    /// The object store did not take the view.
+    Unstored(Bytes),
 }
 
 /// Creates and stores the view of an image, even if the caller disconnects: the work is done once, and always under a permit.
@@ -105,14 +115,14 @@ pub async fn create(
     account: AccountId,
     image: &str,
     view: View,
-) -> Result<Bytes, Error> {
+) -> Result<CreatedView, Error> {
     let permit = acquire_permit(account).await?;
     let (jobs, image, key) = (Arc::clone(jobs), image.to_owned(), view.key(image));
     detached(async move {
         let _permit = permit;
         // Another call may have created it meanwhile.
-        if let Ok(bytes) = jobs.objects.get(&key).await {
-            return Ok(bytes);
+        if let Some(key) = find(&jobs, &image, view).await? {
+            return Ok(CreatedView::Stored(key));
         }
         let whole = jobs.objects.get(&image).await.map_err(to_error)?;
         let encoded = VIEW_DECODING
@@ -125,15 +135,18 @@ pub async fn create(
             .objects
             .put(&key, bytes.clone(), media_type(&key))
             .await;
-        if let Err(error) = stored {
-            tracing::warn!(%key, %error, "could not store a scaled-down view");
-        }
         // The image may have been deleted meanwhile.
         if let Err(gone) = check_exists(&jobs, &image).await {
             jobs.objects.delete(&key).await.map_err(to_error)?;
             return Err(gone);
         }
-        Ok(bytes)
+        Ok(match stored {
+            Ok(()) => CreatedView::Stored(key),
+            Err(error) => {
+                tracing::warn!(%key, %error, "could not store a scaled-down view");
+                CreatedView::Unstored(bytes)
+            }
+        })
     })
     .await
 }

@@ -6,12 +6,16 @@ use super::call_origin::CallOrigin;
 use super::error::{Error, ErrorKind};
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHash, PasswordHasher as _, PasswordVerifier as _, SaltString};
+use std::net::IpAddr;
+use std::thread::available_parallelism;
 use tintype_fair_semaphore::FairSemaphore;
 
-/// Concurrent hashes. Each takes 19 MiB and some tens of milliseconds.
-const MAX_CONCURRENT: u64 = 2;
+/// Concurrent hashes at most. Each takes 19 MiB and some tens of milliseconds.
+const MAX_CONCURRENT: u64 = 8;
 /// Concurrent hashes of one network, so that an attacker cannot block others.
 const MAX_CONCURRENT_PER_NETWORK: u64 = 1;
+/// Of IPv6 the /48 is one network: a provider assigns up to that much to a customer, who could wait in 65,536 networks of a /64.
+const SITE_BYTES: usize = 6;
 const SALT_BYTES: usize = 16;
 /// Length is what makes a password strong (NIST SP 800-63B, section 5.1.1.2).
 pub const MIN_CHARS: usize = 10;
@@ -23,10 +27,20 @@ pub struct Passwords {
 
 impl Default for Passwords {
     fn default() -> Self {
-        Self {
-            permits: FairSemaphore::new(MAX_CONCURRENT, MAX_CONCURRENT_PER_NETWORK),
-        }
+        let processors = available_parallelism().map_or(1, usize::from);
+        let permits = FairSemaphore::new(concurrent(processors), MAX_CONCURRENT_PER_NETWORK);
+        Self { permits }
     }
+}
+
+/// Half of the processors stay free for all other work.
+fn concurrent(processors: usize) -> u64 {
+    (processors as u64 / 2).clamp(1, MAX_CONCURRENT)
+}
+
+/// Those who wait for a hash take turns by this key.
+fn queue_key(caller: Option<IpAddr>) -> Option<[u8; 16]> {
+    caller.map(|address| network(address, SITE_BYTES))
 }
 
 fn hash_failed() -> Error {
@@ -75,7 +89,7 @@ impl Passwords {
         from: &CallOrigin,
         work: impl FnOnce() -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let permit = self.permits.acquire(from.caller().map(network), 1).await;
+        let permit = self.permits.acquire(queue_key(from.caller()), 1).await;
         blocking(move || {
             // The work itself releases the permit, because it continues after a disconnect.
             let _permit = permit;
@@ -111,5 +125,19 @@ mod tests {
         assert!(!verify(b"correct horsf", Some(&stored)).unwrap());
         assert!(!verify(b"correct horse", None).unwrap());
         assert!(!verify(b"correct horse", Some("damaged")).unwrap());
+    }
+
+    #[test]
+    fn an_ipv6_site_waits_in_one_line_and_an_ipv4_address_in_its_own() {
+        let key = |address: &str| queue_key(Some(address.parse().unwrap()));
+        assert_eq!(key("2001:db8:1:1::1"), key("2001:db8:1:ffff::2"));
+        assert_ne!(key("2001:db8:1:1::1"), key("2001:db8:2:1::1"));
+        assert_ne!(key("192.0.2.1"), key("192.0.2.2"));
+        assert_eq!(key("192.0.2.1"), key("::ffff:192.0.2.1"));
+    }
+
+    #[test]
+    fn hashes_leave_processors_to_other_work() {
+        assert_eq!([1, 2, 4, 64].map(concurrent), [1, 1, 2, 8]);
     }
 }

@@ -7,7 +7,7 @@ use super::balance_check;
 use super::batch_request::{self, BatchEntry, BatchRequest};
 use super::commit::detached;
 use super::error::{self, Error};
-use super::generation_request::{Input, Shape, square_or_first};
+use super::generation_request::{Shape, square_or_first};
 use super::idempotency;
 use super::input_ingestion::Objects;
 use super::load_shedding;
@@ -24,12 +24,10 @@ use tintype_api::BatchEstimate;
 use tintype_storage::domain::amount::{Amount, AmountError};
 use tintype_storage::domain::aspect_ratio::AspectChoice;
 use tintype_storage::domain::audit_log::{Action, Note};
-use tintype_storage::domain::catalog::Offer;
 use tintype_storage::domain::file_batch::FileBatchTerms;
 use tintype_storage::domain::ids::BatchId;
 use tintype_storage::domain::job::{Callback, PromptText};
 use tintype_storage::domain::json::Json;
-use tintype_storage::domain::output_format::OutputFormat;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::store::{
     AcceptedBatch, IdempotencyUse, IdempotentCall, NewBatch, NewBatchJob,
@@ -112,7 +110,7 @@ pub async fn estimate_batch(
 struct Submission {
     generations: Arc<GenerationService>,
     caller: Payer,
-    entries: Vec<Entry>,
+    entries: Vec<BatchEntry>,
     price: Amount,
     text: PromptText,
     used: Option<IdempotencyUse>,
@@ -145,9 +143,8 @@ impl Submission {
             prompt: String::new(),
             metadata: request.metadata.take().as_ref().map(Json::to_compact),
         };
-        let entries: Vec<Entry> = request.entries.into_iter().map(Entry::from).collect();
-        let needs_objects =
-            request_text::is_too_large(&text) || entries.iter().any(Entry::is_too_large);
+        let entries = request.entries;
+        let needs_objects = request_text::is_too_large(&text) || entries.iter().any(is_too_large);
         // As for a single job.
         let is_needed = admitted.is_err() || needs_objects;
         let (core, call) = (&generations.core, IdempotentCall::Batch);
@@ -213,7 +210,7 @@ impl Submission {
         let mut entries = std::mem::take(&mut self.entries).into_iter();
         let mut requests = Vec::with_capacity(entries.len());
         loop {
-            let next: Vec<Entry> = entries.by_ref().take(STORED_IN_PARALLEL).collect();
+            let next: Vec<BatchEntry> = entries.by_ref().take(STORED_IN_PARALLEL).collect();
             if next.is_empty() {
                 break;
             }
@@ -262,46 +259,14 @@ fn price_overflow(error: AmountError) -> Error {
     Error::field("requests", format!("the sum of their prices {error}"))
 }
 
-/// A request in the parts of its record.
-struct Entry {
-    custom_id: Option<String>,
-    offer: Offer,
-    shape: Shape,
-    mode: Mode,
-    text: PromptText,
-    urls: Vec<String>,
-    output: Option<OutputFormat>,
-}
-
-impl From<BatchEntry> for Entry {
-    fn from(mut entry: BatchEntry) -> Self {
-        let mode = entry.request.mode();
-        let url = |input| match input {
-            Input::Url { url, .. } => Some(url),
-            Input::Stored(_) => None,
-        };
-        Self {
-            custom_id: entry.custom_id,
-            output: entry.request.output,
-            offer: entry.request.offer,
-            shape: entry.request.shape,
-            mode,
-            text: entry.request.take_text(),
-            urls: entry.request.inputs.into_iter().filter_map(url).collect(),
-        }
-    }
-}
-
-impl Entry {
-    fn is_too_large(&self) -> bool {
-        request_text::are_too_large(&self.urls, &self.text)
-    }
+fn is_too_large(entry: &BatchEntry) -> bool {
+    request_text::are_too_large(&entry.urls, &entry.text)
 }
 
 /// Returns the job of an entry with its stored objects, also after an error.
 async fn prepare_job(
     generations: &GenerationService,
-    entry: Entry,
+    entry: BatchEntry,
 ) -> (Objects, Result<NewBatchJob, Error>) {
     let mut objects = Objects::default();
     let job = store_job(generations, entry, &mut objects).await;
@@ -310,7 +275,7 @@ async fn prepare_job(
 
 async fn store_job(
     generations: &GenerationService,
-    entry: Entry,
+    entry: BatchEntry,
     objects: &mut Objects,
 ) -> Result<NewBatchJob, Error> {
     let price = batch_request::price(

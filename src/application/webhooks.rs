@@ -10,7 +10,7 @@ use super::services::WebhookService;
 use crate::webhooks::{DeliveryFile, SignatureReport, VaultError};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tintype_egress::parse_url;
+use tintype_egress::{Error as EgressError, parse_url};
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
@@ -24,6 +24,8 @@ pub use super::error::no_webhook;
 
 /// The same text for every refused host, so that it does not reveal which names exist inside the operator's network.
 const NOT_PUBLIC: &str = "must be at a host that resolves to a public address; the operator can permit others with [egress] allow";
+
+const LOOKUP_TIMED_OUT: &str = "is at a host whose name could not be looked up in time; try again";
 
 /// Minimum time between test deliveries of one webhook.
 const TEST_INTERVAL: Duration = Duration::from_secs(60);
@@ -48,7 +50,10 @@ impl Target {
     /// Checks the resolved addresses as each attempt does, so that the caller learns at once of a URL that cannot work.
     async fn check(&self, webhooks: &WebhookService) -> Result<(), Error> {
         let checked = webhooks.egress.check(&self.url).await;
-        checked.map_err(|_| Error::field("url", NOT_PUBLIC))
+        checked.map_err(|error| match error {
+            EgressError::LookupTimedOut => Error::field("url", LOOKUP_TIMED_OUT),
+            _ => Error::field("url", NOT_PUBLIC),
+        })
     }
 }
 

@@ -152,7 +152,13 @@ pub fn did_not_arrive(error: &anyhow::Error) -> bool {
         return true;
     }
     match error.downcast_ref() {
-        Some(Error::NotPublic | Error::Unreachable(_) | Error::Tls(_) | Error::Unsendable) => true,
+        Some(
+            Error::NotPublic
+            | Error::LookupTimedOut
+            | Error::Unreachable(_)
+            | Error::Tls(_)
+            | Error::Unsendable,
+        ) => true,
         Some(Error::TimedOut | Error::Broken) | None => false,
     }
 }
@@ -182,7 +188,13 @@ pub fn repeat_advice(idempotency_key: &str) -> String {
 pub fn is_unanswered(error: &anyhow::Error) -> bool {
     matches!(
         error.downcast_ref(),
-        Some(Error::NotPublic | Error::Unreachable(_) | Error::TimedOut | Error::Broken)
+        Some(
+            Error::NotPublic
+                | Error::LookupTimedOut
+                | Error::Unreachable(_)
+                | Error::TimedOut
+                | Error::Broken
+        )
     )
 }
 

@@ -1,6 +1,6 @@
 //! Downloads of images and scaled-down views by signed URLs.
 
-use crate::application::image_views;
+use crate::application::image_views::{self, CreatedView};
 use crate::application::jobs;
 use crate::application::services::JobService;
 use crate::objects::RESULTS;
@@ -17,22 +17,31 @@ pub async fn show(request: HttpRequest, jobs: web::Data<JobService>) -> HttpResu
     let Some(view) = view else {
         return file_download::respond(&request, &jobs.objects, now).await;
     };
-    let grant = file_download::grant(&request, &rest, &jobs.objects, now)?;
+    let mut grant = file_download::grant(&request, &rest, &jobs.objects, now)?;
     // Checked after the signature, so that an unsigned URL reveals nothing.
     let view = view?;
     let id = job_of(&grant.key).ok_or_else(no_such_file)?;
-    let bytes = match image_views::find(&jobs, &grant.key, view).await? {
-        Some(bytes) => bytes,
+    let created = match image_views::find(&jobs, &grant.key, view).await? {
+        Some(key) => CreatedView::Stored(key),
         None => {
             // The account is needed for fairness.
             let job = jobs::find_in_all(&jobs.core, None, id).await?;
             image_views::create(&jobs, job.account, &grant.key, view).await?
         }
     };
-    let cache = format!("private, max-age={}", grant.remaining_seconds);
-    Ok(image_view::respond(
-        &request, bytes, &grant.key, view, &cache,
-    ))
+    match created {
+        CreatedView::Stored(key) => {
+            grant.key = key;
+            file_download::send(&request, &jobs.objects, grant).await
+        }
+        CreatedView::Unstored(bytes) => {
+            let cache = format!("private, max-age={}", grant.remaining_seconds);
+            let image = &grant.key;
+            Ok(image_view::respond_unstored(
+                &request, bytes, image, view, &cache,
+            ))
+        }
+    }
 }
 
 fn job_of(key: &str) -> Option<JobId> {

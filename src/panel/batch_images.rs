@@ -59,22 +59,17 @@ async fn write(service: Data<JobService>, batch: Batch, pieces: &Pieces) -> Resu
     let (mut names, mut missing) = (FileNames::default(), String::new());
     let (created, mut position) = (batch.created_at, 0);
     let mut jobs = Jobs::of(service.clone(), batch);
-    loop {
-        let next = jobs
-            .next()
-            .await
-            .map_err(|error| failed(error.to_string()))?;
-        if next.is_empty() {
-            break;
-        }
-        for job in &next {
-            let custom_id = job.member().map(|it| it.custom_id()).unwrap_or_default();
-            // Jobs without an image take a name too, so that names do not depend on which jobs have ended.
-            let name = names.assign(&custom_id, position);
-            position += 1;
-            if !add(&service, job, &name, &mut archive, pieces).await? {
-                missing.push_str(&format!("{custom_id}\n"));
-            }
+    while let Some(job) = jobs
+        .next()
+        .await
+        .map_err(|error| failed(error.to_string()))?
+    {
+        let custom_id = job.member().map(|it| it.custom_id()).unwrap_or_default();
+        // Jobs without an image take a name too, so that names do not depend on which jobs have ended.
+        let name = names.assign(&custom_id, position);
+        position += 1;
+        if !add(&service, &job, &name, &mut archive, pieces).await? {
+            missing.push_str(&format!("{custom_id}\n"));
         }
     }
     if !missing.is_empty() {

@@ -8,13 +8,16 @@ use crate::application::services::JobService;
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use futures_util::stream;
+use std::vec;
 use tintype_api::BatchResult;
 use tintype_storage::domain::batch::Batch;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::Job;
 
-/// Jobs read at a time.
-const PAGE_SIZE: usize = 200;
+/// Jobs read at a time. A response to a slow client holds the rest of a page.
+const PAGE_SIZE: usize = 50;
+/// A chunk of the response ends with the line that reaches this size.
+const CHUNK_BYTES: usize = 64 << 10;
 
 /// Streams the results of a batch, one line per request.
 pub fn results(request: &HttpRequest, jobs: web::Data<JobService>, batch: Batch) -> HttpResponse {
@@ -39,10 +42,11 @@ where
 {
     let jobs = Jobs::of(service, batch);
     let lines = stream::unfold(Some((jobs, write)), |rest| async move {
-        let (jobs, write) = rest?;
-        match block(jobs, &write).await {
-            Ok((Some(block), jobs)) => Some((Ok(block), jobs.map(|jobs| (jobs, write)))),
-            Ok((None, _)) => None,
+        let (mut jobs, write) = rest?;
+        match chunk(&mut jobs, &write).await {
+            // A chunk of the response must not be empty.
+            Ok(chunk) if chunk.is_empty() => None,
+            Ok(chunk) => Some((Ok(chunk), Some((jobs, write)))),
             // Aborts the connection, so that a client cannot mistake a part for the whole.
             Err(error) => Some((Err(Problem::from(error)), None)),
         }
@@ -52,32 +56,29 @@ where
     streaming::respond(request, &mut response, lines)
 }
 
-/// Returns the lines of the next jobs, and the remaining jobs; no lines at the end.
-async fn block<W>(mut jobs: Jobs, write: &W) -> Result<(Option<Bytes>, Option<Jobs>), Error>
+/// Returns the lines of the next jobs; empty at the end.
+async fn chunk<W>(jobs: &mut Jobs, write: &W) -> Result<Bytes, Error>
 where
     W: AsyncFn(&JobService, &Job) -> Result<Option<Vec<u8>>, Error>,
 {
-    let mut block = Vec::new();
-    // A chunk of the response must not be empty.
-    while block.is_empty() {
-        let next = jobs.next().await?;
-        if next.is_empty() {
-            return Ok((None, None));
-        }
-        for job in &next {
-            if let Some(line) = write(&jobs.service, job).await? {
-                block.extend(line);
-                block.push(b'\n');
-            }
+    let mut chunk = Vec::new();
+    while chunk.len() < CHUNK_BYTES
+        && let Some(job) = jobs.next().await?
+    {
+        if let Some(line) = write(&jobs.service, &job).await? {
+            chunk.extend(line);
+            chunk.push(b'\n');
         }
     }
-    Ok((Some(block.into()), Some(jobs)))
+    Ok(chunk.into())
 }
 
 /// Reads the jobs of a batch page by page.
 pub struct Jobs {
     service: web::Data<JobService>,
     batch: Batch,
+    page: vec::IntoIter<Job>,
+    /// The last job of the page.
     last: Option<JobId>,
 }
 
@@ -86,22 +87,23 @@ impl Jobs {
         Self {
             service,
             batch,
+            page: vec::IntoIter::default(),
             last: None,
         }
     }
 
-    /// The next jobs in the order of the requests; empty at the end.
+    /// The next job in the order of the requests; `None` at the end.
     ///
     /// # Errors
     /// The store fails.
-    pub async fn next(&mut self) -> Result<Vec<Job>, Error> {
-        let jobs = self
-            .service
-            .core
-            .store
-            .jobs_of_batch(&self.batch, self.last, PAGE_SIZE)
-            .await?;
-        self.last = jobs.last().map(|job| job.id).or(self.last);
-        Ok(jobs)
+    pub async fn next(&mut self) -> Result<Option<Job>, Error> {
+        if self.page.as_slice().is_empty() {
+            let store = &self.service.core.store;
+            let page = store.jobs_of_batch(&self.batch, self.last, PAGE_SIZE);
+            let page = page.await?;
+            self.last = page.last().map(|job| job.id).or(self.last);
+            self.page = page.into_iter();
+        }
+        Ok(self.page.next())
     }
 }

@@ -58,7 +58,10 @@ pub fn grant(
 }
 
 /// Sends the granted file.
-async fn send(request: &HttpRequest, objects: &ObjectStorage, grant: Grant) -> HttpResult {
+///
+/// # Errors
+/// As [`respond`] with a valid URL.
+pub async fn send(request: &HttpRequest, objects: &ObjectStorage, grant: Grant) -> HttpResult {
     let object = match objects.reader(&grant.key).await {
         Ok(object) => object,
         Err(error) => return Err(to_problem(error, &grant.key)),

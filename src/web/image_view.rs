@@ -70,8 +70,8 @@ fn read_format(value: Option<&str>) -> Result<ViewFormat, FieldFault> {
     })
 }
 
-/// Responds with a view. `cache` is the value of `Cache-Control`.
-pub fn respond(
+/// Responds with a view that could not be stored. `cache` is the value of `Cache-Control`.
+pub fn respond_unstored(
     request: &HttpRequest,
     bytes: Bytes,
     image: &str,

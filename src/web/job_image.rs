@@ -4,7 +4,7 @@
 use super::image_headers;
 use super::image_view::{self, ViewQuery};
 use super::problem::{Code, HttpResult, Problem};
-use crate::application::image_views;
+use crate::application::image_views::{self, CreatedView};
 use crate::application::services::JobService;
 use crate::objects::{FAULT_TARGET, ObjectError};
 use actix_web::http::header;
@@ -21,25 +21,30 @@ const CACHE_FOREVER: &str = "private, max-age=31536000, immutable";
 /// The job has no image, the image was deleted, or the object store fails
 pub async fn respond(request: &HttpRequest, jobs: &web::Data<JobService>, job: &Job) -> HttpResult {
     let none = || Problem::new(Code::NotFound, "this job has no image");
-    let key = &job.result_image().ok_or_else(none)?.key;
+    let mut key = job.result_image().ok_or_else(none)?.key.clone();
     let ViewQuery { view, .. } = image_view::parse(request.query_string());
     if let Some(view) = view.transpose()? {
-        let bytes = match image_views::find(jobs, key, view).await? {
-            Some(bytes) => bytes,
-            None => image_views::create(jobs, job.account, key, view).await?,
+        let created = match image_views::find(jobs, &key, view).await? {
+            Some(stored) => CreatedView::Stored(stored),
+            None => image_views::create(jobs, job.account, &key, view).await?,
         };
-        return Ok(image_view::respond(
-            request,
-            bytes,
-            key,
-            view,
-            CACHE_FOREVER,
-        ));
+        key = match created {
+            CreatedView::Stored(stored) => stored,
+            CreatedView::Unstored(bytes) => {
+                return Ok(image_view::respond_unstored(
+                    request,
+                    bytes,
+                    &key,
+                    view,
+                    CACHE_FOREVER,
+                ));
+            }
+        };
     }
-    let found = jobs.objects.reader(key).await.map_err(to_problem)?;
+    let found = jobs.objects.reader(&key).await.map_err(to_problem)?;
     let mut response = HttpResponse::Ok();
     response.insert_header((header::CACHE_CONTROL, CACHE_FOREVER));
-    image_headers::insert(&mut response, key);
+    image_headers::insert(&mut response, &key);
     Ok(response.streaming(found.into_stream().map_err(std::io::Error::other)))
 }
 

@@ -3,7 +3,8 @@
 use crate::support::sample_images::{png, tiny_png};
 use crate::support::{Customer, Server};
 use image::GenericImageView as _;
-use std::time::Duration;
+use std::fs::File;
+use std::time::{Duration, SystemTime};
 
 /// A server with a done job: its owner, its id, and the request target of its image.
 fn server_with_done_job() -> (Server, Customer, String, String) {
@@ -161,6 +162,18 @@ fn a_signed_url_survives_a_restart() {
 }
 
 #[test]
+fn a_view_that_cannot_be_stored_is_sent_nevertheless() {
+    let (server, _, job, target) = server_with_done_job();
+    let key = server.result_key(&job).replace("results/", "thumbnails/");
+    let stored = server.objects().join(key.replace(".png", "-512.jpg"));
+    // A file cannot replace a directory.
+    std::fs::create_dir_all(stored.join("full")).unwrap();
+    let answer = server.get(&format!("{target}&width=512")).expect(200);
+    assert_eq!(answer.header("content-type"), Some("image/jpeg"));
+    assert!(image::load_from_memory(&answer.body).is_ok());
+}
+
+#[test]
 fn decisions_3_a_thumbnail_has_the_signature_of_its_image() {
     let (server, _, job, target) = server_with_done_job();
     let image = server.objects().join(server.result_key(&job));
@@ -190,12 +203,24 @@ fn decisions_3_a_thumbnail_has_the_signature_of_its_image() {
         assert_eq!(std::fs::read(&stored).unwrap(), first.body);
         std::fs::write(&stored, b"stored").unwrap();
         assert_eq!(server.get(&address).expect(200).body, b"stored");
-        let tag = first.header("etag").unwrap();
-        std::fs::write(&stored, &first.body).unwrap();
+        let head = server.call("HEAD", &address).expect(200);
+        assert_eq!(head.header("content-length"), Some("6"));
+        let part = server
+            .get(&address)
+            .header("Range", "bytes=1-2")
+            .expect(206);
+        assert_eq!(part.body, b"to");
+        let tag = part.header("etag").unwrap();
         server
             .get(&address)
             .header("If-None-Match", tag)
             .expect(304);
+        // A job that runs again replaces its image, and a view of the first one is older.
+        let replaced = SystemTime::now() + Duration::from_secs(60);
+        let file = File::options().write(true).open(&image).unwrap();
+        file.set_modified(replaced).unwrap();
+        assert_eq!(server.get(&address).expect(200).body, first.body);
+        file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
     }
     for (query, fields) in [
         ("width=513", &["width"][..]),

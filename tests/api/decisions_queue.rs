@@ -118,7 +118,12 @@ fn a_graceful_shutdown_lets_running_jobs_finish_within_the_grace_period() {
     server.job_once(&customer, &running, "processing");
     let waiting = job(&server, &customer, "waiting");
     let generator = server.generator.clone();
-    let release = std::thread::spawn(move || generator.release_one());
+    // Not before the stop: the waiting job would start.
+    let stopping = server.inside().stopping.subscribe();
+    let release = std::thread::spawn(move || {
+        until("the service stops", || *stopping.borrow());
+        generator.release_one();
+    });
     let options = server.stop();
     release.join().unwrap();
     let server = Server::with(options);

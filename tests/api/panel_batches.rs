@@ -1,9 +1,10 @@
 //! The batch pages of the panel: the file of the failed requests, and the archive of the images.
 
-use crate::support::Server;
 use crate::support::batches::{entry, entry_with};
+use crate::support::{Behaviour, Server};
 use serde_json::{Value, json};
-use std::io::Cursor;
+use std::io::{Cursor, Read as _, Write as _};
+use std::net::TcpStream;
 use zip::ZipArchive;
 
 /// The failed requests of a batch, as the panel submits them again.
@@ -41,6 +42,39 @@ fn a_request_whose_input_urls_were_deleted_does_not_become_text_to_image() {
     assert_eq!(found, [incomplete, short]);
     let again = server.batch_call(&customer, &json!({ "requests": found }));
     again.invalid(&["requests[0].input_images_urls"]);
+}
+
+/// While a receiver is slow, the service holds one chunk for it.
+#[test]
+fn long_failed_requests_are_sent_in_chunks_of_limited_size() {
+    let server = Server::start();
+    server.generator.behave(Behaviour::Refuse("no"));
+    let customer = server.customer("10.00");
+    let long = entry_with(json!({"prompt": "z".repeat(30_000)}));
+    let batch = server.submit(&customer, &vec![long; 20]);
+    assert_eq!(
+        server.batch_ended(&customer, &batch)["counts"]["failed"],
+        20
+    );
+    let id = batch["batch_id"].as_str().unwrap();
+    let path = format!("/accounts/{}/batches/{id}/failed", customer.account);
+    let call = server.operators_browser().call(&server, "GET", &path);
+    let call = call.header("Connection", "close");
+    let mut stream = TcpStream::connect(call.to()).unwrap();
+    stream.write_all(&call.wire()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (_, mut rest) = answer.split_once("\r\n\r\n").unwrap();
+    let mut sizes = Vec::new();
+    while let Some((size, after)) = rest.split_once("\r\n")
+        && size != "0"
+    {
+        let size = usize::from_str_radix(size, 16).unwrap();
+        sizes.push(size);
+        rest = &after[size + 2..];
+    }
+    assert!(sizes.iter().sum::<usize>() > 20 * 30_000, "{sizes:?}");
+    assert!(sizes.iter().all(|it| *it < 128 << 10), "{sizes:?}");
 }
 
 #[test]

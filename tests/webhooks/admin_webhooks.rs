@@ -129,7 +129,14 @@ impl Resolve for Names {
             _ => &[],
         };
         let found = addresses.iter().copied().map(IpAddr::from).collect();
-        async move { Ok(found) }.boxed()
+        let hangs = host == "hanging.example";
+        async move {
+            match hangs {
+                true => Err(io::ErrorKind::TimedOut.into()),
+                false => Ok(found),
+            }
+        }
+        .boxed()
     }
 }
 
@@ -151,6 +158,9 @@ fn a_host_name_is_resolved_at_registration_and_at_each_change() {
     let text = texts[0].1.to_string();
     assert!(text.contains("resolves to a public address"), "{text}");
     assert!(!text.contains("10.0.0.1"), "{text}");
+    let hanging = json!({"url": "https://hanging.example/"});
+    let refused = register(&server, &customer.account, &hanging).invalid(&["url"]);
+    assert!(refused.text().contains("try again"), "{}", refused.text());
     for host in ["outside", "mixed"] {
         let url = format!("https://{host}.example/");
         let made = register(&server, &customer.account, &json!({ "url": url }));

@@ -35,8 +35,8 @@ use crate::{
     tls,
 };
 
-/// Of the lookup in [`Client::check`].
-const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
+/// Of the lookup in [`Client::check`], with its wait for a slot. [`SystemResolver`] limits the lookup alone.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
@@ -115,14 +115,12 @@ impl Client {
     /// Resolves the host of a URL and checks its addresses, as a request would.
     ///
     /// # Errors
-    /// [`Error::NotPublic`] if the lookup finds no permitted address within three seconds.
+    /// [`Error::NotPublic`] without a permitted address; [`Error::LookupTimedOut`]
     pub async fn check(&self, url: &Url) -> Result<(), Error> {
         let origin = Origin::of(url)?;
         let permitted = self.connector.permitted(&origin.host, origin.port);
-        match timeout(CHECK_TIMEOUT, permitted).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(Error::NotPublic),
-        }
+        let checked = timeout(CHECK_TIMEOUT, permitted).await;
+        checked.unwrap_or(Err(Error::LookupTimedOut)).map(drop)
     }
 
     /// The number of lookups since the start whose addresses the gate refused.

@@ -69,7 +69,10 @@ impl Connector {
             Some(ip) => vec![ip],
             None => self.resolver.resolve(host).await.map_err(|error| {
                 tracing::debug!(host, %error, "lookup failed");
-                Error::NotPublic
+                match error.kind() {
+                    io::ErrorKind::TimedOut => Error::LookupTimedOut,
+                    _ => Error::NotPublic,
+                }
             })?,
         };
         if answers.is_empty() {

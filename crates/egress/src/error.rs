@@ -13,9 +13,12 @@ pub enum Error {
     /// exist inside the operator's network. The operator's log has it at level `debug`.
     #[error("its host does not resolve to a public address")]
     NotPublic,
+    /// The lookup took too long. Nothing was sent, and the next lookup may succeed.
+    #[error("its host name could not be looked up in time")]
+    LookupTimedOut,
     #[error("its host could not be reached: {0}")]
     Unreachable(&'static str),
-    /// The lookup, the connection, the handshake or the response took too long.
+    /// The connection (with its lookup), the handshake or the response took too long.
     #[error("its host did not answer in time")]
     TimedOut,
     #[error("a secure connection to its host could not be made: {0}")]

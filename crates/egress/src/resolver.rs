@@ -10,10 +10,8 @@ use std::{
 
 use futures_util::future::{BoxFuture, FutureExt, Shared, WeakShared};
 use parking_lot::Mutex;
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore, oneshot},
-    time::timeout,
-};
+use tintype_fair_semaphore::{FairSemaphore, Permit};
+use tokio::{sync::oneshot, time::timeout};
 
 /// Resolves host names. Tests use resolvers that change their answers, lie or hang.
 pub trait Resolve: Send + Sync {
@@ -25,12 +23,14 @@ pub trait Resolve: Send + Sync {
 }
 
 /// Concurrent lookups of names that are not known to be slow.
-const SLOTS: usize = 48;
+const SLOTS: u64 = 48;
 /// Concurrent lookups of names whose last lookup timed out. They cannot occupy the slots of other names.
-const SLOW_SLOTS: usize = 16;
+const SLOW_SLOTS: u64 = 16;
 /// Further lookups that have timed out. Each blocks a thread until the system ends the lookup.
-const STRAGGLERS: usize = 128;
-/// The time that a request can spare for a lookup.
+const STRAGGLERS: u64 = 128;
+/// A domain holds at most this part of each. Its owner can name any number of hosts that hang.
+const DOMAIN_SHARE: u64 = 4;
+/// The time that a request can spare for a lookup, once the lookup has a slot.
 const TIMEOUT: Duration = Duration::from_secs(3);
 /// Names remembered as slow. A full set is cleared, and then each of its names may occupy an ordinary slot once more.
 const MAX_SLOW: usize = 4_096;
@@ -42,10 +42,10 @@ type Ask = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
 
 /// The system's resolver, with the hosts file, name servers and address order of the machine.
 ///
-/// A lookup blocks a thread until the name servers answer, and a timeout does not free the thread. Three rules follow. Requests for
+/// A lookup blocks a thread until the name servers answer, and a timeout does not free the thread. Four rules follow. Requests for
 /// the same name share one lookup. A lookup that times out fails all requests that wait for it, and all further requests for that
 /// name until the system ends the lookup. The number of threads is limited, so that names that never resolve occupy neither the
-/// slots of other names nor the threads that the object store needs.
+/// slots of other names nor the threads that the object store needs. Domains take turns, and each holds a share of the slots.
 #[derive(Clone)]
 pub struct SystemResolver {
     inner: Arc<Inner>,
@@ -54,9 +54,10 @@ pub struct SystemResolver {
 struct Inner {
     ask: Box<Ask>,
     timeout_after: Duration,
-    slots: Arc<Semaphore>,
-    slow_slots: Arc<Semaphore>,
-    stragglers: Arc<Semaphore>,
+    /// By domain, like the other two.
+    slots: FairSemaphore<String>,
+    slow_slots: FairSemaphore<String>,
+    stragglers: FairSemaphore<String>,
     names: Mutex<Names>,
 }
 
@@ -91,13 +92,14 @@ impl SystemResolver {
         ask: impl Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync + 'static,
         timeout_after: Duration,
     ) -> Self {
+        let shared = |capacity| FairSemaphore::new(capacity, capacity / DOMAIN_SHARE);
         Self {
             inner: Arc::new(Inner {
                 ask: Box::new(ask),
                 timeout_after,
-                slots: Arc::new(Semaphore::new(SLOTS)),
-                slow_slots: Arc::new(Semaphore::new(SLOW_SLOTS)),
-                stragglers: Arc::new(Semaphore::new(STRAGGLERS)),
+                slots: shared(SLOTS),
+                slow_slots: shared(SLOW_SLOTS),
+                stragglers: shared(STRAGGLERS),
                 names: Mutex::default(),
             }),
         }
@@ -134,21 +136,27 @@ impl Resolve for SystemResolver {
 }
 
 /// The slot of a lookup. Empty once the thread of the lookup is free.
-type Slot = Arc<Mutex<Option<OwnedSemaphorePermit>>>;
+type Slot = Arc<Mutex<Option<Permit<String>>>>;
+
+/// The last two labels of a name.
+fn domain(host: &str) -> &str {
+    let host = host.trim_end_matches('.');
+    let second = host.rmatch_indices('.').nth(1);
+    second.map_or(host, |(dot, _)| &host[dot + 1..])
+}
 
 impl Inner {
     async fn look_up(self: Arc<Self>, host: String) -> Outcome {
         let slow = self.names.lock().slow.contains(&host);
         let slots = if slow { &self.slow_slots } else { &self.slots };
-        let (slots, timeout_after) = (Arc::clone(slots), self.timeout_after);
+        let (slots, timeout_after) = (slots.clone(), self.timeout_after);
         let mut wait = Wait {
             inner: self,
             host,
             slow,
             slot: None,
         };
-        let permit = slots.acquire_owned().await;
-        let permit = permit.map_err(|_| io::ErrorKind::Other)?;
+        let permit = slots.acquire(domain(&wait.host).to_owned(), 1).await;
         let slot: Slot = Arc::new(Mutex::new(Some(permit)));
         wait.slot = Some(Arc::clone(&slot));
         let (sender, receiver) = oneshot::channel();
@@ -199,7 +207,8 @@ impl Inner {
         }
         names.slow.insert(host.to_owned());
         names.in_flight.insert(host.to_owned(), InFlight::TimedOut);
-        if !was_slow && let Ok(straggler) = Arc::clone(&self.stragglers).try_acquire_owned() {
+        let domain = domain(host).to_owned();
+        if !was_slow && let Some(straggler) = self.stragglers.try_acquire(domain, 1) {
             *slot = Some(straggler);
         }
     }

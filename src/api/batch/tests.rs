@@ -4,7 +4,7 @@ use super::*;
 use crate::catalog::catalog;
 use crate::config::{Config, Sources};
 
-fn parsed(body: impl AsRef<[u8]>, form: Form) -> Result<Vec<Option<String>>, Vec<String>> {
+fn read(body: impl AsRef<[u8]>, form: Form) -> Result<BatchRequest, Vec<FieldFault>> {
     let config = Config::load(&Sources::default()).unwrap();
     let bounds = Bounds {
         catalog: &catalog(&config.tiers),
@@ -12,7 +12,11 @@ fn parsed(body: impl AsRef<[u8]>, form: Form) -> Result<Vec<Option<String>>, Vec
         max_requests: 200,
         max_request_bytes: 400,
     };
-    match parse(body.as_ref(), form, bounds).request {
+    parse(body.as_ref(), form, bounds).request
+}
+
+fn parsed(body: impl AsRef<[u8]>, form: Form) -> Result<Vec<Option<String>>, Vec<String>> {
+    match read(body, form) {
         Ok(batch) => Ok(batch.entries.into_iter().map(|it| it.custom_id).collect()),
         Err(faults) => Err(faults
             .into_iter()
@@ -170,5 +174,19 @@ fn faults_are_listed_up_to_a_bound() {
     assert_eq!(
         faults.last().unwrap(),
         "body: has 350 more errors that are not listed"
+    );
+}
+
+/// Idempotency records outlive an upgrade of the service.
+#[test]
+fn the_fingerprint_of_a_batch_stays_as_it_was_recorded() {
+    let request = r#"{"model": "fast", "prompt": "a fox", "aspect_ratio": "1:1", "metadata": {"b": 2.0, "a": [1]}}"#;
+    let body = format!(r#"{{"requests": [{request}, {}]}}"#, fox("\"x\""));
+    let mut batch = read(body, Form::Json).unwrap();
+    batch.idempotency_key = Some("key".into());
+    let print = batch.idempotency().unwrap().fingerprint.0;
+    assert_eq!(
+        hex::encode(print),
+        "eb20e3c67d6d0a51a1eb9beb88ff4a7d104407a1c55297c6478b7c31901f7bae"
     );
 }

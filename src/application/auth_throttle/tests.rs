@@ -93,7 +93,8 @@ async fn a_disconnect_frees_the_next_refusal_and_shutdown_ends_all_delays() {
 #[test]
 fn a_full_table_evicts_the_source_with_the_oldest_failure() {
     let mut table = Table::default();
-    let host = |number: u32| Source::Network(network(IpAddr::from(number.to_be_bytes())));
+    let host =
+        |number: u32| Source::Network(network(IpAddr::from(number.to_be_bytes()), HOST_BYTES));
     let now = Duration::ZERO;
     for number in 0..CAPACITY as u32 {
         assert_eq!(table.count(host(number), now).count, 1);

@@ -33,7 +33,7 @@ pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     };
     operation
         .text("Use `result.image_url` unchanged: the query contains the signature. A changed, foreign or expired URL returns `403`; the next lookup of the job returns a new one.\n\n\
-             Add `&width=` or `&format=` for a scaled-down view of the image, which is created at the first call and stored. It does not support ranges.")
+             Add `&width=` or `&format=` for a scaled-down view of the image, which is created at the first call and stored.")
         .query("expires", "When the URL expires, in seconds since 1970.", json!({"type": "integer", "minimum": 0}))
         .query("signature", "The service's signature of the URL.", json!({"type": "string", "pattern": "^[0-9a-f]{64}$"}))
         .query("width", "A view of at most this width, in pixels. A narrower image keeps its size. Default with `format`: 1024.", json!({"type": "integer", "enum": WIDTHS}))

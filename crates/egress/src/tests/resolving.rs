@@ -72,6 +72,15 @@ impl World {
         let names: Vec<String> = (0..names).map(|it| format!("dead{it}.example")).collect();
         join_all(names.iter().map(|it| self.resolver.resolve(it))).await
     }
+
+    /// Looks names of one domain up in the background.
+    fn ask_one_domain(&self, names: usize) {
+        for name in 0..names {
+            let resolver = self.resolver.clone();
+            let name = format!("dead{name}.hanging.example");
+            tokio::spawn(async move { resolver.resolve(&name).await });
+        }
+    }
 }
 
 impl Drop for World {
@@ -90,6 +99,25 @@ async fn hanging_lookups_do_not_delay_other_names() {
     assert!(world.all(64).await.iter().all(timed_out));
     world.servers.until_waiting(64).await;
     assert!(world.resolver.resolve("good.example").await.is_ok());
+}
+
+/// One caller can name any number of hosts whose name server never answers.
+#[tokio::test]
+async fn hanging_names_of_one_domain_hold_a_quarter_of_the_slots() {
+    let world = World::new(NEVER);
+    world.ask_one_domain(200);
+    world.servers.until_waiting(12).await;
+    assert!(world.resolver.resolve("good.example").await.is_ok());
+    assert_eq!(world.servers.waiting.load(Ordering::SeqCst), 12);
+}
+
+#[tokio::test]
+async fn timed_out_names_of_one_domain_hold_a_quarter_of_the_threads() {
+    let world = World::new(SOON);
+    world.ask_one_domain(200);
+    world.servers.until_waiting(12 + 32).await;
+    assert!(world.resolver.resolve("good.example").await.is_ok());
+    assert!(world.all(64).await.iter().all(timed_out));
 }
 
 #[tokio::test]

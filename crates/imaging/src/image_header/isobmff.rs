@@ -38,6 +38,10 @@ impl Walk for Walker {
                 self.body(kind, size.and_then(|size| size.checked_sub(16)))
             }
             Self::Body { kind } => {
+                // A file has one `ftyp`. More of them would exceed the limit of a part together.
+                if kind == *b"ftyp" && !parts.skeleton.is_empty() {
+                    return Err(HeaderFault::Damaged);
+                }
                 parts
                     .skeleton
                     .extend_from_slice(&(BOX_HEAD as u32 + taken.len() as u32).to_be_bytes());

@@ -327,6 +327,8 @@ fn broken_headers_are_faults() {
         [ftyp(b"avif", b""), meta(&[])].concat(),
         [ftyp(b"avif", b""), boxed(b"meta", &[])].concat(),
         [ftyp(b"avif", b""), boxed(b"meta", &[0; 40])].concat(),
+        // A second type, refused at once: a file of types only would be kept whole.
+        [ftyp(b"avif", b""), ftyp(b"avif", b"")].concat(),
     ];
     for image in damaged {
         assert_eq!(

@@ -100,10 +100,9 @@ impl File<'_> {
         }
         // A custom id that equals the position is the default.
         let position = self.entries.len().to_string();
-        self.entries.push(BatchEntry {
-            custom_id: Some(custom_id).filter(|it| *it != position),
-            request: options.request(Vec::new(), None),
-        });
+        let custom_id = Some(custom_id).filter(|it| *it != position);
+        let request = options.request(Vec::new(), None);
+        self.entries.push(BatchEntry::new(custom_id, request));
         Ok(())
     }
 
