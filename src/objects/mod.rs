@@ -8,6 +8,7 @@ mod address;
 mod backend;
 mod disposition;
 mod error;
+mod file_system;
 mod key;
 mod local_writer;
 mod named_objects;
