@@ -8,7 +8,7 @@ use super::image_views;
 use super::jobs;
 use super::services::JobService;
 use super::settings::Settings;
-use crate::objects::{ObjectError, RESULTS};
+use crate::objects::{ObjectError, RESULTS, Removal};
 use chrono::{DateTime, Utc};
 use object_store::path::Path;
 use std::str::FromStr as _;
@@ -88,7 +88,7 @@ pub fn kept_until(settings: &Settings, job: &Job, is_favourite: bool) -> Option<
 /// cannot get the lock in time.
 ///
 /// # Errors
-/// The object store fails.
+/// The object store lists no images, or deletes none of them.
 pub async fn remove_old_images(
     jobs: &JobService,
     older_than: DateTime<Utc>,
@@ -100,6 +100,7 @@ pub async fn remove_old_images(
         .objects
         .list_expired(RESULTS, older_than, limit, keeps)
         .await?;
+    let mut removal = Removal::default();
     // The listing may take long, so it ran without the lock. The check under the lock sees new favourites.
     for images in found.chunks(REMOVED_PER_LOCK) {
         let guard = match core.locks.favourites.lock().await {
@@ -111,16 +112,18 @@ pub async fn remove_old_images(
         };
         let mut removable = Vec::with_capacity(images.len());
         for image in images {
-            if !is_kept(core, image).await {
-                removable.push(image.clone());
+            if !is_kept(core, &image.location).await {
+                removable.push(image);
             }
         }
         // The engine cannot refuse this removal as it would refuse a commit.
         if guard.may_be_lost() {
             return Ok(0);
         }
-        jobs.objects.remove(RESULTS, removable).await?;
+        let removable = removable.into_iter().map(|it| it.location.clone());
+        removal.add(jobs.objects.remove(RESULTS, removable.collect()).await);
     }
+    removal.into_result()?;
     Ok(found.len())
 }
 

@@ -26,6 +26,7 @@ use self::error::StoreFault;
 pub use self::error::{FAULT_TARGET, ObjectError};
 pub use self::key::{RESULTS, THUMBNAILS, UPLOADS, is_result, media_type, upload_key, view_key};
 pub use self::named_objects::{NamedObject, ObjectRole};
+pub use self::retention::Removal;
 pub use self::signed_url::{Grant, UrlFault};
 pub use self::signing_key::FileSigningKey;
 pub use self::stream_upload::ObjectDigest;

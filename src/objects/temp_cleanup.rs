@@ -8,9 +8,6 @@ use std::{fs, io};
 /// One block of a usual file system.
 const PROBE_BYTES: usize = 4_096;
 
-/// Directory entries that one sweep visits at most.
-const MAX_ENTRIES: usize = 5_000_000;
-
 impl ObjectStorage {
     /// Deletes unfinished uploads from the local directory and returns their number.
     ///
@@ -49,14 +46,10 @@ pub(super) async fn try_to_write(root: &Path) -> io::Result<()> {
 
 fn sweep(root: &Path) -> io::Result<usize> {
     let mut waiting: Vec<PathBuf> = vec![root.to_path_buf()];
-    let (mut removed, mut seen) = (0, 0);
+    let mut removed = 0;
     while let Some(directory) = waiting.pop() {
         for entry in fs::read_dir(&directory)? {
             let entry = entry?;
-            seen += 1;
-            if seen > MAX_ENTRIES {
-                return Ok(removed);
-            }
             // Skips symbolic links: the server does not write them.
             let kind = entry.file_type()?;
             if kind.is_dir() {
