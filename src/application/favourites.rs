@@ -12,10 +12,14 @@ use crate::objects::{ObjectError, RESULTS, Removal};
 use chrono::{DateTime, Utc};
 use object_store::path::Path;
 use std::str::FromStr as _;
+use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::MAX_FAVOURITES;
+
+/// A job ends after its image is written: a moment later, unless the object store has another clock or the records cannot be written.
+const END_DELAY: Duration = Duration::from_secs(3_600);
 
 /// Old images removed under one lock, which bounds the wait of a person who marks a favourite.
 const REMOVED_PER_LOCK: usize = 100;
@@ -115,6 +119,24 @@ pub async fn remove_old_images(
             if !is_kept(core, &image.location).await {
                 removable.push(image);
             }
+        }
+        let written_at = removable.iter().map(|it| it.last_modified).max();
+        let Some(newest) = written_at.map(|it| Timestamp::from_millis(it.timestamp_millis()))
+        else {
+            continue;
+        };
+        // First, so that no image is missing that verification requires.
+        let mark = core
+            .store
+            .note_forgotten_images(newest.plus(END_DELAY))
+            .await;
+        let Ok(mark) =
+            mark.inspect_err(|error| tracing::error!(%error, "could not remove old images"))
+        else {
+            return Ok(0);
+        };
+        if core.commit(mark).await.is_err() {
+            return Ok(0);
         }
         // The engine cannot refuse this removal as it would refuse a commit.
         if guard.may_be_lost() {

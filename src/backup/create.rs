@@ -250,6 +250,9 @@ async fn copy(
         listed.left_out = Some(OmitReason::Expired);
         return Ok((listed, Outcome::Omitted));
     }
+    // Under a retention that was shorter then.
+    let was_expired = matches!(object.lifetime, Lifetime::Ended(_))
+        && known.as_ref().and_then(|it| it.left_out) == Some(OmitReason::Expired);
     let to = image_path(&listed.key);
     let mut outcome = Outcome::Copied;
     // After a restore of an older backup, a job may run again and store another image under the same key.
@@ -266,7 +269,7 @@ async fn copy(
     let chunks = match objects.chunks(&listed.key).await {
         Ok(chunks) => chunks.map_err(anyhow::Error::new),
         Err(ObjectError::NotFound { .. }) => {
-            listed.left_out = Some(match may_be_deleted() {
+            listed.left_out = Some(match was_expired || may_be_deleted() {
                 true => OmitReason::Expired,
                 false => OmitReason::Missing,
             });

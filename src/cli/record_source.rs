@@ -12,6 +12,7 @@ use std::sync::Arc;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Engine, EngineError};
 use tintype_storage::export::{Reader, Summary, write};
+use tintype_storage::store::tables::IMAGES_FORGOTTEN;
 
 pub struct Records {
     /// An unnamed file, positioned at its start.
@@ -19,6 +20,8 @@ pub struct Records {
     pub summary: Summary,
     /// The export contains everything that the server acknowledged before this time.
     pub taken_at: Timestamp,
+    /// Images of jobs that ended before this time may have been deleted.
+    pub images_forgotten: Timestamp,
     /// Whether a server ran, or may have run, during the export.
     pub running: bool,
 }
@@ -136,13 +139,19 @@ impl<'a> Spool<'a> {
     fn finish(mut self, taken_at: Timestamp, running: bool) -> anyhow::Result<Records> {
         self.file.seek(SeekFrom::Start(0))?;
         let mut reader = Reader::new(BufReader::new(self.file.try_clone()?))?;
-        while reader.read()?.is_some() {}
+        let mut images_forgotten = Timestamp::EPOCH;
+        while let Some(entry) = reader.read()? {
+            if let Some(((), mark)) = IMAGES_FORGOTTEN.entry(&entry.key, &entry.value)? {
+                images_forgotten = mark;
+            }
+        }
         let summary = reader.summary().context("the export is incomplete")?;
         self.file.seek(SeekFrom::Start(0))?;
         Ok(Records {
             file: self.file,
             summary,
             taken_at,
+            images_forgotten,
             running,
         })
     }

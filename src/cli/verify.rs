@@ -83,7 +83,8 @@ pub async fn check(
     objects: Option<&ObjectStorage>,
     reads_images: bool,
 ) -> anyhow::Result<Report> {
-    let retention = || kept_since(config);
+    let forgotten = store.images_forgotten().await?;
+    let retention = || kept_since(config, forgotten);
     let mut required = RequiredObjects::new(store, &retention).await?;
     let mut report = verify(store, |job| required.add_job(job))?;
     // A running server may delete an uploaded file at any moment.
@@ -158,10 +159,11 @@ async fn unreadable_secrets(vault: &Vault, store: &Store) -> anyhow::Result<Vec<
     Ok(faults)
 }
 
-/// Retention may have deleted the images of jobs that finished before this time. It moves on while a service runs.
-pub fn kept_since(config: &Config) -> Timestamp {
+/// Retention may have deleted the images of jobs that finished before this time. It moves on while a service runs. `forgotten`: the
+/// mark in the records, for images that were deleted under a shorter retention.
+pub fn kept_since(config: &Config, forgotten: Timestamp) -> Timestamp {
     let age = config.results.retention();
-    age.map_or(Timestamp::EPOCH, |age| Timestamp::now().minus(age))
+    age.map_or(forgotten, |age| Timestamp::now().minus(age).max(forgotten))
 }
 
 /// Restores the backup to a temporary directory, which makes every check of a restore. Exits with code 1 if there is a fault.

@@ -124,6 +124,8 @@ async fn an_image_that_retention_deletes_during_a_backup_is_not_missing() {
         now.get()
     };
     assert_eq!(fixture.counts(true, &kept_since).await, [0, 1, 0]);
+    let fixture = Fixture::new();
+    fixture.record_done(100, 2);
     assert_eq!(fixture.counts(true, &|| 100).await, [0, 0, 1]);
 }
 
