@@ -121,8 +121,8 @@ impl Sweeps {
         sweep(steps, &mut self.idempotency_keys, forget).await;
     }
 
-    /// Removes the records of expired files, and of batches that failed longer ago than the retention of files and of idempotency keys,
-    /// which refer to them. Then the content of such a file is an orphaned object.
+    /// Removes the records of expired files, and of batches that failed longer ago than the retention of files and to which no
+    /// idempotency key refers. Then the content of such a file is an orphaned object.
     pub async fn forget_old_files(&mut self, core: &Core, settings: &Settings) {
         let (SweepLimits { step, steps }, store) = (self.limits, &core.store);
         let forget_files = async |cursor: &[u8]| {
@@ -133,7 +133,6 @@ impl Sweeps {
         let Some(age) = settings.config.batches.file_retention() else {
             return;
         };
-        let age = age.max(settings.config.idempotency.retention());
         let older_than = core.now().minus(age);
         let forget_batches = async |cursor: &[u8]| {
             let found = store.forget_failed_file_batches(older_than, cursor, step);

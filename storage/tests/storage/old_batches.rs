@@ -110,4 +110,18 @@ fn an_idempotency_key_may_refer_to_a_failed_batch() {
     assert_eq!(till.faults().len(), 1);
     commit(&till.store, vec![till.store.put_file_batch(&failed)]);
     assert_eq!(till.faults(), [""; 0]);
+    let forgotten = || {
+        let found = till.store.forget_failed_file_batches(at(99), &[], 9);
+        found.wait().expect("read").0
+    };
+    assert_eq!(forgotten(), Writes::new(), "the key refers to it");
+    let (expired, _) = till
+        .store
+        .forget_expired(at(9), &[], 9)
+        .wait()
+        .expect("read");
+    commit(&till.store, expired);
+    commit(&till.store, forgotten());
+    let left = till.store.file_batch(ACCOUNT, failed.id).wait();
+    assert_eq!(left.expect("read"), None);
 }
