@@ -94,15 +94,12 @@ async fn copy_objects(
         while reader.read()?.is_some() {}
         return Ok((None, reader.summary().map_or(0, |it| it.records)));
     };
-    let earlier = match repository.ids().await?.is_empty() {
-        true => None,
-        false => match previous_list(repository).await {
-            // Without the list, every object is copied again.
-            Err(_) if contents.repair => None,
-            earlier => earlier.context(
-                "the newest backup is damaged; run `tintype backup` with --repair, which does not rely on it",
-            )?,
-        },
+    let earlier = match previous_list(repository).await {
+        // Without the list, every object is copied again.
+        Err(_) if contents.repair => None,
+        earlier => earlier.context(
+            "the newest backup is damaged; run `tintype backup` with --repair, which does not rely on it",
+        )?,
     };
     // The inputs of live jobs first: a running service keeps them for at most an hour after their job has ended.
     let (mut first, mut totals) = match contents.running {
@@ -212,15 +209,16 @@ impl ObjectTotals {
     }
 }
 
-/// The list of objects in the newest backup. `None` if there is no backup, or it has no list.
+/// The list of objects in the newest backup that has one: a backup without images says nothing about the copies of older ones.
 async fn previous_list(repository: &Repository) -> anyhow::Result<Option<File>> {
-    let newest = repository.manifest(None).await?;
-    let Some(images) = newest.images else {
-        return Ok(None);
-    };
-    let temp_dir = repository.temp_dir();
-    let list = repository.fetch(&newest.id, &images.list, &temp_dir);
-    Ok(Some(list.await?))
+    for id in repository.ids().await?.iter().rev() {
+        if let Some(images) = repository.manifest(Some(id)).await?.images {
+            let temp_dir = repository.temp_dir();
+            let list = repository.fetch(id, &images.list, &temp_dir);
+            return Ok(Some(list.await?));
+        }
+    }
+    Ok(None)
 }
 
 /// Copies one object, unless the repository holds it.
