@@ -5,9 +5,9 @@ use super::manifest::{Manifest, ObjectTotals};
 use super::object_list::{
     Lifetime, ListEntry, ObjectList, ObjectRef, OmitReason, References, referenced_objects,
 };
-use super::repository::{Repository, image_path, path, rewind};
+use super::repository::{Repository, id_at, image_path, path, rewind};
 use crate::objects::{ObjectDigest, ObjectError, ObjectStorage, is_result, media_type};
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use std::collections::HashMap;
@@ -44,13 +44,21 @@ pub struct Contents<'a> {
 /// Writes a backup. It is complete and durable when this returns. A failure leaves no manifest, and so no backup.
 ///
 /// # Errors
-/// A record, an object or a key file cannot be read or written.
+/// A record, an object or a key file cannot be read or written, or the repository holds a later backup.
 pub async fn create(contents: &Contents<'_>, repository: &Repository) -> anyhow::Result<Manifest> {
     let id = format!(
         "{}-{:08x}",
-        contents.taken_at.to_datetime().format("%Y%m%dT%H%M%S%3fZ"),
+        id_at(contents.taken_at.to_datetime()),
         rand::random::<u32>()
     );
+    // Otherwise `prune` would remove this backup before older ones, and `restore` would take an older one.
+    if let Some(last) = repository.ids().await?.last().filter(|last| **last > id) {
+        bail!(
+            "the newest backup in {}, {last}, is later than this one: the clock was ahead then, or is behind now. Correct the clock. If \
+             the clock was ahead, move backups/{last} out of the repository",
+            repository.name()
+        );
+    }
     let outcome = write(contents, repository, &id).await;
     if outcome.is_err() {
         let _ = repository.remove(&id).await;

@@ -142,6 +142,19 @@ async fn a_backup_without_images_does_not_hide_the_copies_of_earlier_backups() {
 }
 
 #[tokio::test]
+async fn a_backup_that_would_not_be_the_newest_is_refused() {
+    let fixture = Fixture::new();
+    fixture.backups.set(10);
+    let ahead = fixture.backup(false, &|| 0).await;
+    fixture.backups.set(5);
+    let refused = fixture.create(None, false, &|| 0).await.unwrap_err();
+    let text = refused.to_string();
+    assert!(text.contains(&ahead.id) && text.contains("clock"), "{text}");
+    fixture.backups.set(10);
+    fixture.create(None, false, &|| 0).await.unwrap();
+}
+
+#[tokio::test]
 async fn an_image_that_retention_deletes_during_a_backup_is_not_missing() {
     let fixture = Fixture::new();
     fixture.record_done(100, 2);
