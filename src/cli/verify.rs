@@ -194,11 +194,7 @@ fn run_on_backup(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
         let backups = affected.get(&key).map_or(String::new(), |it| it.join(", "));
         format!("{fault}; needed by the backups {backups}")
     });
-    let omitted = match omitted {
-        0 => None,
-        1 => Some("1 more image is damaged or missing".to_owned()),
-        _ => Some(format!("{omitted} more images are damaged or missing")),
-    };
+    let omitted = more_damaged(omitted);
     let faults = restored.report.faults.into_iter().chain(missing);
     let faults = faults.chain(restored.wrong_lengths);
     let faults = faults.chain(key_files).chain(damaged).chain(omitted);
@@ -220,6 +216,15 @@ fn run_on_backup(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
+/// A sentence for the damaged images that are not listed.
+pub fn more_damaged(count: u64) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some("1 more image is damaged or missing".to_owned()),
+        _ => Some(format!("{count} more images are damaged or missing")),
+    }
+}
+
 /// Also returns which other backups need each damaged object.
 async fn check_backup(
     place: &str,
@@ -237,6 +242,7 @@ async fn check_backup(
         engine.clone(),
         temp_dir.path(),
         None,
+        false,
         say,
     )
     .await;

@@ -106,7 +106,15 @@ impl Fixture {
     async fn check(&self, manifest: &Manifest) -> RestoreOutcome {
         let engine = Arc::new(MemoryEngine::new());
         let directory = self.directory.path();
-        let checked = restore(&self.repository, manifest, engine, directory, None, &|_| {});
+        let checked = restore(
+            &self.repository,
+            manifest,
+            engine,
+            directory,
+            None,
+            false,
+            &|_| {},
+        );
         checked.await.unwrap()
     }
 }
