@@ -24,6 +24,17 @@ pub struct Records {
     pub images_forgotten: Timestamp,
     /// Whether a server ran, or may have run, during the export.
     pub running: bool,
+    /// The data directory, if no server runs on it. While it is open, no server can start.
+    pub store: Option<OpenStore>,
+}
+
+/// An engine that is closed when this is dropped.
+pub struct OpenStore(Arc<dyn Engine>);
+
+impl Drop for OpenStore {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }
 
 /// # Errors
@@ -59,9 +70,10 @@ pub async fn from_data_dir(
         Ok(engine) => {
             // A server may use the database at the same time.
             let is_shared = config.storage.url.is_some();
-            let records = from_engine(&engine, is_shared, temp_dir, say);
-            engine.close();
-            records
+            let store = OpenStore(engine);
+            let mut records = from_engine(&store.0, is_shared, temp_dir, say)?;
+            records.store = (!is_shared).then_some(store);
+            Ok(records)
         }
         Err(EngineError::Locked(_)) => {
             let spool = Spool::new(temp_dir, say)?;
@@ -153,6 +165,54 @@ impl<'a> Spool<'a> {
             taken_at,
             images_forgotten,
             running,
+            store: None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::verify;
+    use crate::config::Sources;
+    use tintype_storage::engine::commit_and_wait;
+    use tintype_storage::store::Store;
+
+    #[actix_web::test]
+    async fn images_that_were_deleted_under_a_shorter_retention_are_not_required() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut config = Config::load(&Sources::default()).unwrap();
+        config.storage.data_dir = directory.path().to_owned();
+        let engine = engine::open_engine_exclusively(&config).unwrap();
+        let store = Store::new(Arc::clone(&engine));
+        let recent = Timestamp::now();
+        for (mark, is_new) in [(recent, true), (Timestamp::EPOCH, false)] {
+            let mark = store.note_forgotten_images(mark).await.unwrap();
+            assert_eq!(mark.is_empty(), !is_new);
+            commit_and_wait(&*engine, mark).unwrap();
+        }
+        engine.close();
+        drop((store, engine));
+        let access = Access::default();
+        let records = from_data_dir(&config, &access, directory.path(), &|_| {});
+        let forgotten = records.await.unwrap().images_forgotten;
+        assert_eq!(forgotten, recent);
+        assert_eq!(verify::kept_since(&config, forgotten), recent);
+    }
+
+    #[actix_web::test]
+    async fn no_server_starts_until_a_backup_has_read_the_objects_too() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut config = Config::load(&Sources::default()).unwrap();
+        config.storage.data_dir = directory.path().to_owned();
+        engine::open_engine_exclusively(&config).unwrap().close();
+        let access = Access::default();
+        let records = from_data_dir(&config, &access, directory.path(), &|_| {});
+        let records = records.await.unwrap();
+        assert!(!records.running);
+        let opened = engine::open_engine_exclusively(&config);
+        assert!(matches!(opened, Err(EngineError::Locked(_))));
+        drop(records);
+        engine::open_engine_exclusively(&config).unwrap().close();
     }
 }
