@@ -61,6 +61,13 @@ pub async fn prune(
             repository.remove(id).await?;
         }
         remove_interrupted(repository, &kept).await?;
+        // The directory may hold other files, too.
+        for prefix in [BACKUPS, IMAGES] {
+            let removal = repository
+                .objects
+                .remove_unfinished_uploads(prefix, Some(MIN_AGE));
+            removal.await?;
+        }
     }
     say("removing images".into());
     let (mut images, mut bytes) = (0, 0);
