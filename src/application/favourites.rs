@@ -135,7 +135,7 @@ pub async fn remove_old_images(
         else {
             return Ok(0);
         };
-        if core.commit(mark).await.is_err() {
+        if !mark.is_empty() && core.commit(mark).await.is_err() {
             return Ok(0);
         }
         // The engine cannot refuse this removal as it would refuse a commit.
