@@ -2,17 +2,31 @@
 
 use crate::private_file::has_open_mode;
 use nix::sys::statvfs::FsFlags;
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
 
-/// Creates a missing directory with mode 0700.
+/// Creates a missing directory and its missing parents with mode 0700, so that they survive a power cut.
 ///
 /// # Errors
 /// The directory cannot be created.
 pub fn create(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)
+    let is_missing = |it: &&Path| !it.as_os_str().is_empty() && !it.exists();
+    let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
+    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    for created in missing {
+        let parent = match created.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        match File::open(parent).and_then(|it| it.sync_all()) {
+            // A parent without read permission, as home directories often are, cannot be synced.
+            Err(error) if error.kind() != io::ErrorKind::PermissionDenied => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Bytes that an unprivileged process may still write on the file system of this directory.

@@ -50,7 +50,8 @@ pub async fn page(
     filter_page(
         window,
         move |limit, after| {
-            let page = store.audit_log(limit, range.below(after)).wait()?;
+            let below = range.below(after, store.ids_ahead().wait()?);
+            let page = store.audit_log(limit, below).wait()?;
             Ok(range.end_list(page, |entry| entry.id.0))
         },
         |entry| entry.id.0.into_bytes(),

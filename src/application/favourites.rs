@@ -8,14 +8,18 @@ use super::image_views;
 use super::jobs;
 use super::services::JobService;
 use super::settings::Settings;
-use crate::objects::{ObjectError, RESULTS};
+use crate::objects::{ObjectError, RESULTS, Removal};
 use chrono::{DateTime, Utc};
 use object_store::path::Path;
 use std::str::FromStr as _;
+use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::MAX_FAVOURITES;
+
+/// A job ends after its image is written: a moment later, unless the object store has another clock or the records cannot be written.
+const END_DELAY: Duration = Duration::from_secs(3_600);
 
 /// Old images removed under one lock, which bounds the wait of a person who marks a favourite.
 const REMOVED_PER_LOCK: usize = 100;
@@ -88,7 +92,7 @@ pub fn kept_until(settings: &Settings, job: &Job, is_favourite: bool) -> Option<
 /// cannot get the lock in time.
 ///
 /// # Errors
-/// The object store fails.
+/// The object store lists no images, or deletes none of them.
 pub async fn remove_old_images(
     jobs: &JobService,
     older_than: DateTime<Utc>,
@@ -100,6 +104,7 @@ pub async fn remove_old_images(
         .objects
         .list_expired(RESULTS, older_than, limit, keeps)
         .await?;
+    let mut removal = Removal::default();
     // The listing may take long, so it ran without the lock. The check under the lock sees new favourites.
     for images in found.chunks(REMOVED_PER_LOCK) {
         let guard = match core.locks.favourites.lock().await {
@@ -111,16 +116,36 @@ pub async fn remove_old_images(
         };
         let mut removable = Vec::with_capacity(images.len());
         for image in images {
-            if !is_kept(core, image).await {
-                removable.push(image.clone());
+            if !is_kept(core, &image.location).await {
+                removable.push(image);
             }
+        }
+        let written_at = removable.iter().map(|it| it.last_modified).max();
+        let Some(newest) = written_at.map(|it| Timestamp::from_millis(it.timestamp_millis()))
+        else {
+            continue;
+        };
+        // First, so that no image is missing that verification requires.
+        let mark = core
+            .store
+            .note_forgotten_images(newest.plus(END_DELAY))
+            .await;
+        let Ok(mark) =
+            mark.inspect_err(|error| tracing::error!(%error, "could not remove old images"))
+        else {
+            return Ok(0);
+        };
+        if !mark.is_empty() && core.commit(mark).await.is_err() {
+            return Ok(0);
         }
         // The engine cannot refuse this removal as it would refuse a commit.
         if guard.may_be_lost() {
             return Ok(0);
         }
-        jobs.objects.remove(RESULTS, removable).await?;
+        let removable = removable.into_iter().map(|it| it.location.clone());
+        removal.add(jobs.objects.remove(RESULTS, removable.collect()).await);
     }
+    removal.into_result()?;
     Ok(found.len())
 }
 

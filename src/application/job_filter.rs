@@ -1,6 +1,6 @@
 //! Which jobs a list contains.
 
-use super::list::CLOCK_SKEW;
+use super::list::end_of_ids;
 use tintype_storage::domain::ids::{BatchId, JobId, KeyId};
 use tintype_storage::domain::job::{Job, PromptRef};
 use tintype_storage::domain::json::Json;
@@ -48,16 +48,17 @@ impl JobFilter {
         }
     }
 
-    /// The range of ids of matching jobs: from the first (inclusive) to the second (exclusive).
-    pub(super) fn range(&self) -> (Option<JobId>, Option<JobId>) {
-        let (since, below) = self.moments();
+    /// The range of ids of matching jobs: from the first (inclusive) to the second (exclusive). `ahead`: see
+    /// [`Store::ids_ahead`](tintype_storage::store::Store::ids_ahead).
+    pub(super) fn range(&self, ahead: Timestamp) -> (Option<JobId>, Option<JobId>) {
+        let (since, below) = self.moments(ahead);
         (since.map(JobId::first_of), below)
     }
 
     /// The same with the time of the first id.
-    pub(super) fn moments(&self) -> (Option<Timestamp>, Option<JobId>) {
-        let before = self.created_before.map(|moment| moment.plus(CLOCK_SKEW));
-        (self.created_after, before.map(JobId::first_of))
+    pub(super) fn moments(&self, ahead: Timestamp) -> (Option<Timestamp>, Option<JobId>) {
+        let before = self.created_before.map(|it| JobId(end_of_ids(it, ahead)));
+        (self.created_after, before)
     }
 
     /// Checks everything but the metadata.

@@ -76,7 +76,7 @@ pub async fn page_of(
     filter: &JobFilter,
 ) -> Result<FoundJobs, Error> {
     let after = window.after.map(|id| JobId(Uuid::from_bytes(id)));
-    let (mut from, mut before) = filter.range();
+    let (mut from, mut before) = filter.range(jobs.core.store.ids_ahead().await?);
     if let Some(id) = filter.batch {
         let Some((batch, _)) = jobs.core.store.batch(account, id).await? else {
             return Ok(FoundJobs::default());
@@ -251,7 +251,8 @@ pub async fn page_of_all(
     window: Window,
     filter: JobFilter,
 ) -> Result<JobPage, Error> {
-    let (mut account, (mut since, mut before)) = (account, filter.moments());
+    let ahead = jobs.core.store.ids_ahead().await?;
+    let (mut account, (mut since, mut before)) = (account, filter.moments(ahead));
     if let Some(id) = filter.batch {
         let Some(batch) = batches::find_in_all(&jobs.core, account, id).await? else {
             return Ok(JobPage::default());

@@ -29,9 +29,8 @@ impl LedgerFilter {
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<LedgerEntry>, StoreError> {
-        let page = store
-            .ledger(account, limit, self.range.below(after))
-            .wait()?;
+        let below = self.range.below(after, store.ids_ahead().wait()?);
+        let page = store.ledger(account, limit, below).wait()?;
         Ok(self.range.end_list(page, |entry| entry.id.0))
     }
 }

@@ -15,7 +15,8 @@ pub struct Window {
     pub after: Option<[u8; 16]>,
 }
 
-/// Ids sort by the creation time of their records, unless the clock was set back. Lists tolerate a clock set back by this much.
+/// Ids sort by the creation time of their records, unless the clock was set back. Lists tolerate a clock set back by this much, and the
+/// store notes when ids are further ahead.
 pub const CLOCK_SKEW: Duration = Duration::from_secs(3_600);
 
 /// Creation times, both ends inclusive.
@@ -31,10 +32,9 @@ impl TimeRange {
     }
 
     /// The exclusive upper bound of ids for a list that is read newest first and continues after `after`. Skips records after the range.
-    pub fn below(&self, after: Option<[u8; 16]>) -> Option<[u8; 16]> {
-        let end = self
-            .to
-            .map(|to| first_id_of(to.plus(CLOCK_SKEW)).into_bytes());
+    /// `ahead`: see [`Store::ids_ahead`](tintype_storage::store::Store::ids_ahead).
+    pub fn below(&self, after: Option<[u8; 16]>, ahead: Timestamp) -> Option<[u8; 16]> {
+        let end = self.to.map(|to| end_of_ids(to, ahead).into_bytes());
         match (after, end) {
             (Some(after), Some(end)) => Some(after.min(end)),
             (after, end) => after.or(end),
@@ -49,6 +49,11 @@ impl TimeRange {
         }
         page
     }
+}
+
+/// The exclusive upper bound of the ids of records that were created up to a time.
+pub fn end_of_ids(to: Timestamp, ahead: Timestamp) -> Uuid {
+    first_id_of(to.max(ahead).plus(CLOCK_SKEW))
 }
 
 /// Records scanned for one page. If few match, the page ends early and its cursor continues from there.

@@ -5,9 +5,9 @@ use super::manifest::{Manifest, ObjectTotals};
 use super::object_list::{
     Lifetime, ListEntry, ObjectList, ObjectRef, OmitReason, References, referenced_objects,
 };
-use super::repository::{Repository, image_path, path, rewind};
+use super::repository::{Repository, id_at, image_path, path, rewind};
 use crate::objects::{ObjectDigest, ObjectError, ObjectStorage, is_result, media_type};
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use std::collections::HashMap;
@@ -44,13 +44,21 @@ pub struct Contents<'a> {
 /// Writes a backup. It is complete and durable when this returns. A failure leaves no manifest, and so no backup.
 ///
 /// # Errors
-/// A record, an object or a key file cannot be read or written.
+/// A record, an object or a key file cannot be read or written, or the repository holds a later backup.
 pub async fn create(contents: &Contents<'_>, repository: &Repository) -> anyhow::Result<Manifest> {
     let id = format!(
         "{}-{:08x}",
-        contents.taken_at.to_datetime().format("%Y%m%dT%H%M%S%3fZ"),
+        id_at(contents.taken_at.to_datetime()),
         rand::random::<u32>()
     );
+    // Otherwise `prune` would remove this backup before older ones, and `restore` would take an older one.
+    if let Some(last) = repository.ids().await?.last().filter(|last| **last > id) {
+        bail!(
+            "the newest backup in {}, {last}, is later than this one: the clock was ahead then, or is behind now. Correct the clock. If \
+             the clock was ahead, move backups/{last} out of the repository",
+            repository.name()
+        );
+    }
     let outcome = write(contents, repository, &id).await;
     if outcome.is_err() {
         let _ = repository.remove(&id).await;
@@ -94,15 +102,12 @@ async fn copy_objects(
         while reader.read()?.is_some() {}
         return Ok((None, reader.summary().map_or(0, |it| it.records)));
     };
-    let earlier = match repository.ids().await?.is_empty() {
-        true => None,
-        false => match previous_list(repository).await {
-            // Without the list, every object is copied again.
-            Err(_) if contents.repair => None,
-            earlier => earlier.context(
-                "the newest backup is damaged; run `tintype backup` with --repair, which does not rely on it",
-            )?,
-        },
+    let earlier = match previous_list(repository).await {
+        // Without the list, every object is copied again.
+        Err(_) if contents.repair => None,
+        earlier => earlier.context(
+            "the newest backup is damaged; run `tintype backup` with --repair, which does not rely on it",
+        )?,
     };
     // The inputs of live jobs first: a running service keeps them for at most an hour after their job has ended.
     let (mut first, mut totals) = match contents.running {
@@ -212,15 +217,16 @@ impl ObjectTotals {
     }
 }
 
-/// The list of objects in the newest backup. `None` if there is no backup, or it has no list.
+/// The list of objects in the newest backup that has one: a backup without images says nothing about the copies of older ones.
 async fn previous_list(repository: &Repository) -> anyhow::Result<Option<File>> {
-    let newest = repository.manifest(None).await?;
-    let Some(images) = newest.images else {
-        return Ok(None);
-    };
-    let temp_dir = repository.temp_dir();
-    let list = repository.fetch(&newest.id, &images.list, &temp_dir);
-    Ok(Some(list.await?))
+    for id in repository.ids().await?.iter().rev() {
+        if let Some(images) = repository.manifest(Some(id)).await?.images {
+            let temp_dir = repository.temp_dir();
+            let list = repository.fetch(id, &images.list, &temp_dir);
+            return Ok(Some(list.await?));
+        }
+    }
+    Ok(None)
 }
 
 /// Copies one object, unless the repository holds it.
@@ -256,6 +262,9 @@ async fn copy(
         listed.left_out = Some(OmitReason::Expired);
         return Ok((listed, Outcome::Omitted));
     }
+    // Under a retention that was shorter then.
+    let was_expired = matches!(object.lifetime, Lifetime::Ended(_))
+        && known.as_ref().and_then(|it| it.left_out) == Some(OmitReason::Expired);
     let to = image_path(&listed.key);
     let mut outcome = Outcome::Copied;
     // After a restore of an older backup, a job may run again and store another image under the same key.
@@ -272,7 +281,7 @@ async fn copy(
     let chunks = match objects.chunks(&listed.key).await {
         Ok(chunks) => chunks.map_err(anyhow::Error::new),
         Err(ObjectError::NotFound { .. }) => {
-            listed.left_out = Some(match may_be_deleted() {
+            listed.left_out = Some(match was_expired || may_be_deleted() {
                 true => OmitReason::Expired,
                 false => OmitReason::Missing,
             });

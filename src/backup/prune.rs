@@ -1,8 +1,8 @@
 //! Removes old backups, and the objects that no remaining backup needs.
 
 use super::affected_backups::object_list;
-use super::repository::{IMAGES, Repository, image_path, path};
-use anyhow::Context as _;
+use super::repository::{BACKUPS, IMAGES, Repository, id_at, image_path, path};
+use anyhow::{Context as _, bail};
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt as _;
 use serde::Serialize;
@@ -31,7 +31,7 @@ pub struct Pruned {
 /// interrupted backups have left. Nothing that is less than a day old is removed, except complete backups. `is_dry_run` removes nothing.
 ///
 /// # Errors
-/// A backup to keep is damaged: then nothing is removed. Or the repository fails; the next call removes the rest.
+/// A backup to keep is damaged, or a backup is later than now: then nothing is removed. Or the repository fails; the next call removes the rest.
 pub async fn prune(
     repository: &Repository,
     keep: usize,
@@ -40,6 +40,13 @@ pub async fn prune(
 ) -> anyhow::Result<Pruned> {
     // The oldest first.
     let mut removed: Vec<String> = repository.ids().await?.into_iter().collect();
+    let now = id_at(Utc::now());
+    if let Some(future) = removed.last().filter(|id| **id > now) {
+        bail!(
+            "nothing was removed, because the backup {future} is later than now: the clock was ahead then, or is behind now. Correct the \
+             clock. If the clock was ahead, move backups/{future} out of the repository"
+        );
+    }
     let kept = removed.split_off(removed.len().saturating_sub(keep));
     say("reading the lists of images".into());
     let needed = needed_objects(repository, &kept).await?;
@@ -54,6 +61,13 @@ pub async fn prune(
             repository.remove(id).await?;
         }
         remove_interrupted(repository, &kept).await?;
+        // The directory may hold other files, too.
+        for prefix in [BACKUPS, IMAGES] {
+            let removal = repository
+                .objects
+                .remove_unfinished_uploads(prefix, Some(MIN_AGE));
+            removal.await?;
+        }
     }
     say("removing images".into());
     let (mut images, mut bytes) = (0, 0);
@@ -110,7 +124,7 @@ async fn needed_objects(
 async fn remove_interrupted(repository: &Repository, kept: &[String]) -> anyhow::Result<()> {
     let older_than = Utc::now() - MIN_AGE;
     let kept: BTreeSet<&str> = kept.iter().map(String::as_str).collect();
-    for (key, _) in old_objects(repository, "backups", older_than).await? {
+    for (key, _) in old_objects(repository, BACKUPS, older_than).await? {
         let id = key.split('/').nth(1).unwrap_or_default();
         if !kept.contains(id) {
             repository.objects.delete(&key).await?;

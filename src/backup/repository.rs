@@ -4,6 +4,7 @@ use super::manifest::{Manifest, Part};
 use crate::objects::{FileSigningKey, ObjectDigest, ObjectError, ObjectStorage};
 use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
+use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt as _;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -12,6 +13,8 @@ use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 const CHUNK_BYTES: usize = 1 << 20;
+/// The prefix of the files of all backups.
+pub const BACKUPS: &str = "backups";
 /// The prefix of the objects of all backups.
 pub const IMAGES: &str = "pictures";
 
@@ -72,7 +75,7 @@ impl Repository {
     /// # Errors
     /// The repository does not answer.
     pub async fn ids(&self) -> Result<BTreeSet<String>, ObjectError> {
-        let mut objects = self.objects.list("backups");
+        let mut objects = self.objects.list(BACKUPS);
         let mut ids = BTreeSet::new();
         while let Some(object) = objects.try_next().await? {
             let parts: Vec<_> = object.location.parts().collect();
@@ -173,7 +176,7 @@ impl Repository {
     pub async fn remove(&self, id: &str) -> Result<(), ObjectError> {
         let objects: Vec<_> = self
             .objects
-            .list(&format!("backups/{id}"))
+            .list(&format!("{BACKUPS}/{id}"))
             .try_collect()
             .await?;
         for object in objects {
@@ -200,9 +203,14 @@ fn in_location(error: ObjectError) -> anyhow::Error {
     }
 }
 
+/// What the ids of the backups of a time begin with.
+pub fn id_at(time: DateTime<Utc>) -> String {
+    time.format("%Y%m%dT%H%M%S%3fZ").to_string()
+}
+
 /// The key of a file of a backup.
 pub fn path(id: &str, name: &str) -> String {
-    format!("backups/{id}/{name}")
+    format!("{BACKUPS}/{id}/{name}")
 }
 
 /// The key of an object of the service.

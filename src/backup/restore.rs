@@ -19,6 +19,7 @@ use tintype_storage::verify::{Report, verify};
 
 /// Further damaged objects are only counted.
 const MAX_DAMAGED: usize = 100;
+const SKIP_ADVICE: &str = "an image in the backup is damaged; use another backup, or add --even-with-faults to restore without the damaged images";
 
 /// The result of a restore.
 pub struct RestoreOutcome {
@@ -26,17 +27,17 @@ pub struct RestoreOutcome {
     pub loaded: LoadOutcome,
     /// The result of verifying the records.
     pub report: Report,
-    /// Objects restored.
+    /// Objects restored, or checked.
     pub images: u64,
     /// Keys of objects that were already missing when the backup was created.
     pub missing: Vec<String>,
     /// Objects whose length in the backup differs from that in their record.
     pub wrong_lengths: Vec<String>,
-    /// Damaged objects and key files. Empty after a restore, which fails instead.
+    /// Damaged objects, which are not restored, and damaged key files.
     pub damaged: DamagedParts,
 }
 
-/// Damaged parts that a check of a backup has found.
+/// Damaged parts of a backup.
 #[derive(Default)]
 pub struct DamagedParts {
     /// The key and the fault of each damaged object, at most [`MAX_DAMAGED`].
@@ -56,7 +57,8 @@ impl DamagedParts {
 }
 
 /// Restores a backup into `engine`, which must be empty, and its objects into `objects`. Without `objects` it only checks the objects
-/// and key files, and collects the damaged ones. `temp_dir` takes unnamed temporary files.
+/// and key files, and collects the damaged ones. `skips_damaged`: a restore leaves out damaged objects and collects them. `temp_dir`
+/// takes unnamed temporary files.
 ///
 /// # Errors
 /// A part of the backup is missing or damaged, or cannot be written.
@@ -66,6 +68,7 @@ pub async fn restore(
     engine: Arc<dyn Engine>,
     temp_dir: &Path,
     objects: Option<&ObjectStorage>,
+    skips_damaged: bool,
     say: &dyn Fn(String),
 ) -> anyhow::Result<RestoreOutcome> {
     say("reading the records".into());
@@ -100,8 +103,20 @@ pub async fn restore(
                 Some(OmitReason::Missing) => missing.push(listed.key),
                 None => {
                     match restore_object(repository, &listed, objects).await {
+                        Ok(()) => {}
                         Err(error) if is_check => damaged.add_object(listed.key, &error),
-                        restored => restored?,
+                        Err(error) => {
+                            // The target may have failed instead.
+                            if restore_object(repository, &listed, None).await.is_ok() {
+                                return Err(error);
+                            }
+                            if !skips_damaged {
+                                return Err(error.context(SKIP_ADVICE));
+                            }
+                            remove_partial(objects, &listed.key).await?;
+                            damaged.add_object(listed.key, &error);
+                            continue;
+                        }
                     }
                     count += 1;
                     say(counted(count, "image"));
@@ -166,6 +181,14 @@ fn wrong_length(object: &ObjectRef, listed: &ListEntry) -> Option<String> {
             object.key
         )
     })
+}
+
+/// Removes what a failed restore of an object may have written.
+async fn remove_partial(objects: Option<&ObjectStorage>, key: &str) -> anyhow::Result<()> {
+    if let Some(objects) = objects {
+        objects.delete(key).await?;
+    }
+    Ok(())
 }
 
 /// Restores an object into `objects`, or else only checks it.

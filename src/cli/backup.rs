@@ -84,7 +84,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let contents = Contents {
             data_dir: has_keys.then_some(data_dir.as_path()),
             objects: objects.as_ref(),
-            kept_since: &|| verify::kept_since(&config),
+            kept_since: &|| verify::kept_since(&config, records.images_forgotten),
             records: &records.file,
             taken_at: records.taken_at,
             running: records.running,

@@ -39,7 +39,7 @@ impl<'a> DataDirInit<'a> {
         let open = || engine::open_engine_to_fill(config);
         // A database is opened first, because it may refuse. The store of a directory is inside it, so the marker comes first.
         let database = config.storage.url.is_some().then(open).transpose()?;
-        fs::create_dir_all(data_dir)
+        data_dir::create(data_dir)
             .and_then(|()| File::create(&marker)?.sync_all())
             .and_then(|()| sync(data_dir))
             .map_err(|error| anyhow!(data_dir::fault(data_dir, &error)))?;

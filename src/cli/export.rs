@@ -44,6 +44,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let config = arguments.access.config()?;
         record_source::from_data_dir(&config, &arguments.access, &temp_dir, &say).await
     })?;
+    // Only a backup reads more than the records.
+    drop(records.store);
     let mut from = records.file;
     match output {
         None => {

@@ -220,7 +220,7 @@ async fn copy_images(
         return Ok(CopyTotals::default());
     };
     let to = object_store::open_unsigned(target)?;
-    let kept_since = verify::kept_since(source);
+    let kept_since = verify::kept_since(source, records.images_forgotten);
     copy_objects(&records.file, kept_since, &from, &to, say).await
 }
 

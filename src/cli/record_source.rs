@@ -12,6 +12,7 @@ use std::sync::Arc;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Engine, EngineError};
 use tintype_storage::export::{Reader, Summary, write};
+use tintype_storage::store::tables::IMAGES_FORGOTTEN;
 
 pub struct Records {
     /// An unnamed file, positioned at its start.
@@ -19,8 +20,21 @@ pub struct Records {
     pub summary: Summary,
     /// The export contains everything that the server acknowledged before this time.
     pub taken_at: Timestamp,
+    /// Images of jobs that ended before this time may have been deleted.
+    pub images_forgotten: Timestamp,
     /// Whether a server ran, or may have run, during the export.
     pub running: bool,
+    /// The data directory, if no server runs on it. While it is open, no server can start.
+    pub store: Option<OpenStore>,
+}
+
+/// An engine that is closed when this is dropped.
+pub struct OpenStore(Arc<dyn Engine>);
+
+impl Drop for OpenStore {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }
 
 /// # Errors
@@ -56,9 +70,10 @@ pub async fn from_data_dir(
         Ok(engine) => {
             // A server may use the database at the same time.
             let is_shared = config.storage.url.is_some();
-            let records = from_engine(&engine, is_shared, temp_dir, say);
-            engine.close();
-            records
+            let store = OpenStore(engine);
+            let mut records = from_engine(&store.0, is_shared, temp_dir, say)?;
+            records.store = (!is_shared).then_some(store);
+            Ok(records)
         }
         Err(EngineError::Locked(_)) => {
             let spool = Spool::new(temp_dir, say)?;
@@ -136,14 +151,68 @@ impl<'a> Spool<'a> {
     fn finish(mut self, taken_at: Timestamp, running: bool) -> anyhow::Result<Records> {
         self.file.seek(SeekFrom::Start(0))?;
         let mut reader = Reader::new(BufReader::new(self.file.try_clone()?))?;
-        while reader.read()?.is_some() {}
+        let mut images_forgotten = Timestamp::EPOCH;
+        while let Some(entry) = reader.read()? {
+            if let Some(((), mark)) = IMAGES_FORGOTTEN.entry(&entry.key, &entry.value)? {
+                images_forgotten = mark;
+            }
+        }
         let summary = reader.summary().context("the export is incomplete")?;
         self.file.seek(SeekFrom::Start(0))?;
         Ok(Records {
             file: self.file,
             summary,
             taken_at,
+            images_forgotten,
             running,
+            store: None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::verify;
+    use crate::config::Sources;
+    use tintype_storage::engine::commit_and_wait;
+    use tintype_storage::store::Store;
+
+    #[actix_web::test]
+    async fn images_that_were_deleted_under_a_shorter_retention_are_not_required() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut config = Config::load(&Sources::default()).unwrap();
+        config.storage.data_dir = directory.path().to_owned();
+        let engine = engine::open_engine_exclusively(&config).unwrap();
+        let store = Store::new(Arc::clone(&engine));
+        let recent = Timestamp::now();
+        for (mark, is_new) in [(recent, true), (Timestamp::EPOCH, false)] {
+            let mark = store.note_forgotten_images(mark).await.unwrap();
+            assert_eq!(mark.is_empty(), !is_new);
+            commit_and_wait(&*engine, mark).unwrap();
+        }
+        engine.close();
+        drop((store, engine));
+        let access = Access::default();
+        let records = from_data_dir(&config, &access, directory.path(), &|_| {});
+        let forgotten = records.await.unwrap().images_forgotten;
+        assert_eq!(forgotten, recent);
+        assert_eq!(verify::kept_since(&config, forgotten), recent);
+    }
+
+    #[actix_web::test]
+    async fn no_server_starts_until_a_backup_has_read_the_objects_too() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut config = Config::load(&Sources::default()).unwrap();
+        config.storage.data_dir = directory.path().to_owned();
+        engine::open_engine_exclusively(&config).unwrap().close();
+        let access = Access::default();
+        let records = from_data_dir(&config, &access, directory.path(), &|_| {});
+        let records = records.await.unwrap();
+        assert!(!records.running);
+        let opened = engine::open_engine_exclusively(&config);
+        assert!(matches!(opened, Err(EngineError::Locked(_))));
+        drop(records);
+        engine::open_engine_exclusively(&config).unwrap().close();
     }
 }

@@ -4,6 +4,7 @@ use super::data_dir_init::{self, DataDirInit, VaultKeySource};
 use super::output::{escape_control_chars, print};
 use super::progress;
 use super::settings::Settings;
+use super::verify::more_damaged;
 use crate::backup::{Manifest, Repository, RestoreOutcome, SECRETS_KEY, restore, restore_keys};
 use crate::config::Config;
 use crate::server::instance_secrets::InstanceSecrets;
@@ -22,7 +23,7 @@ pub struct Arguments {
     /// Id of the backup [default: the latest complete backup].
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// Restore even if the ledger is inconsistent.
+    /// Restore even if the ledger is inconsistent or images are damaged, without these images.
     #[arg(long)]
     even_with_faults: bool,
     #[command(flatten)]
@@ -65,6 +66,7 @@ async fn restore_all(
         Arc::clone(&init.engine),
         data_dir,
         objects.as_ref(),
+        arguments.even_with_faults,
         say,
     )
     .await?;
@@ -109,6 +111,10 @@ fn summary(
     for key in &restored.missing {
         let key = escape_control_chars(key);
         text += &format!("MISSING: {key} was already missing at the time of the backup\n");
+    }
+    let damaged = restored.damaged.objects.iter().map(|(_, fault)| fault);
+    for fault in damaged.chain(&more_damaged(restored.damaged.omitted)) {
+        text += &format!("DAMAGED: {}\n", escape_control_chars(fault));
     }
     for fault in &restored.wrong_lengths {
         text += &format!("FAULT {}\n", escape_control_chars(fault));

@@ -83,7 +83,8 @@ pub async fn check(
     objects: Option<&ObjectStorage>,
     reads_images: bool,
 ) -> anyhow::Result<Report> {
-    let retention = || kept_since(config);
+    let forgotten = store.images_forgotten().await?;
+    let retention = || kept_since(config, forgotten);
     let mut required = RequiredObjects::new(store, &retention).await?;
     let mut report = verify(store, |job| required.add_job(job))?;
     // A running server may delete an uploaded file at any moment.
@@ -158,10 +159,11 @@ async fn unreadable_secrets(vault: &Vault, store: &Store) -> anyhow::Result<Vec<
     Ok(faults)
 }
 
-/// Retention may have deleted the images of jobs that finished before this time. It moves on while a service runs.
-pub fn kept_since(config: &Config) -> Timestamp {
+/// Retention may have deleted the images of jobs that finished before this time. It moves on while a service runs. `forgotten`: the
+/// mark in the records, for images that were deleted under a shorter retention.
+pub fn kept_since(config: &Config, forgotten: Timestamp) -> Timestamp {
     let age = config.results.retention();
-    age.map_or(Timestamp::EPOCH, |age| Timestamp::now().minus(age))
+    age.map_or(forgotten, |age| Timestamp::now().minus(age).max(forgotten))
 }
 
 /// Restores the backup to a temporary directory, which makes every check of a restore. Exits with code 1 if there is a fault.
@@ -192,11 +194,7 @@ fn run_on_backup(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
         let backups = affected.get(&key).map_or(String::new(), |it| it.join(", "));
         format!("{fault}; needed by the backups {backups}")
     });
-    let omitted = match omitted {
-        0 => None,
-        1 => Some("1 more image is damaged or missing".to_owned()),
-        _ => Some(format!("{omitted} more images are damaged or missing")),
-    };
+    let omitted = more_damaged(omitted);
     let faults = restored.report.faults.into_iter().chain(missing);
     let faults = faults.chain(restored.wrong_lengths);
     let faults = faults.chain(key_files).chain(damaged).chain(omitted);
@@ -218,6 +216,15 @@ fn run_on_backup(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
+/// A sentence for the damaged images that are not listed.
+pub fn more_damaged(count: u64) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some("1 more image is damaged or missing".to_owned()),
+        _ => Some(format!("{count} more images are damaged or missing")),
+    }
+}
+
 /// Also returns which other backups need each damaged object.
 async fn check_backup(
     place: &str,
@@ -235,6 +242,7 @@ async fn check_backup(
         engine.clone(),
         temp_dir.path(),
         None,
+        false,
         say,
     )
     .await;

@@ -2,18 +2,20 @@
 //!
 //! A single write waits for the disk twice, for its bytes and for its directory entry, and hundreds of concurrent writes contend
 //! for the lock of their directory. So a few threads do all writes. A thread that finds a long queue writes the whole group without
-//! waiting for the disk, and then calls `syncfs` once. `syncfs` also flushes other programs' data: after a slow call, writes are
+//! waiting for the disk, and then calls `syncfs` once, on a descriptor of its own: Linux reports a lost write once per descriptor that
+//! was open at that time. `syncfs` also flushes other programs' data: after a slow call, writes are
 //! synced one by one for a while. A write that hangs does not block the others: when no thread has taken a request for a while,
 //! another thread starts.
 
-use super::ObjectError;
+use super::file_system::{FileSystem, OpenFileSystem};
+use super::{ObjectError, RESULTS};
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _};
 use parking_lot::Mutex;
-use std::path::Path as FilePath;
+use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -61,16 +63,15 @@ impl LocalWriter {
             .map_err(io::Error::other)
             .map_err(&files)?;
         let (requests, queue) = mpsc::channel();
-        let writing = Arc::new(Writing::new(
-            queue,
-            durable,
-            unsynced,
-            file_system_sync(root),
-        ));
-        let threads = match writing.sync_fs {
-            Some(_) => GROUP_THREADS,
-            None => SINGLE_THREADS,
+        let open: OpenFileSystem = Box::new(FileSystem::open);
+        let mut writing = Writing::new(queue, durable, unsynced, root, open);
+        // Most objects of a long queue are results.
+        writing.groups = writing.file_system_of(&Path::from(RESULTS)).is_some();
+        let threads = match writing.groups {
+            true => GROUP_THREADS,
+            false => SINGLE_THREADS,
         };
+        let writing = Arc::new(writing);
         for _ in 0..threads {
             Writing::start_thread(&writing).map_err(&files)?;
         }
@@ -101,17 +102,16 @@ impl LocalWriter {
     }
 }
 
-/// Makes every write to the file system durable.
-type SyncFs = Box<dyn Fn() -> io::Result<()> + Send + Sync>;
-
 struct Writing {
     queue: Mutex<Receiver<WriteRequest>>,
     /// Syncs each write.
     durable: LocalFileSystem,
     /// Does not sync.
     unsynced: LocalFileSystem,
-    /// `None` unless the file system's `syncfs` is known to wait for the disk.
-    sync_fs: Option<SyncFs>,
+    root: PathBuf,
+    open: OpenFileSystem,
+    /// May a thread commit a group?
+    groups: bool,
     slow_sync: Duration,
     no_groups_until: Mutex<Option<Instant>>,
     /// Requests in the queue.
@@ -126,13 +126,16 @@ impl Writing {
         queue: Receiver<WriteRequest>,
         durable: LocalFileSystem,
         unsynced: LocalFileSystem,
-        sync_fs: Option<SyncFs>,
+        root: &FilePath,
+        open: OpenFileSystem,
     ) -> Self {
         Self {
             queue: Mutex::new(queue),
             durable,
             unsynced,
-            sync_fs,
+            root: root.to_owned(),
+            open,
+            groups: true,
             slow_sync: SLOW_SYNC,
             no_groups_until: Mutex::new(None),
             queued: AtomicUsize::new(0),
@@ -168,15 +171,9 @@ impl Writing {
     /// Waits for requests and serves them; `None` when the queue is closed.
     fn serve_next(&self) -> Option<()> {
         let requests = self.take()?;
-        match &self.sync_fs {
-            Some(sync_fs) if requests.len() > 1 => self.write_group(requests, sync_fs),
-            _ => {
-                for request in requests {
-                    let written = write(&self.durable, request.location, request.bytes);
-                    // The caller may be gone.
-                    drop(request.done.send(written));
-                }
-            }
+        match requests.len() {
+            1 => requests.into_iter().for_each(|it| self.write_single(it)),
+            _ => self.write_group(requests),
         }
         Some(())
     }
@@ -200,30 +197,61 @@ impl Writing {
 
     fn may_group(&self) -> bool {
         let until = *self.no_groups_until.lock();
-        self.sync_fs.is_some() && until.is_none_or(|until| Instant::now() >= until)
+        self.groups && until.is_none_or(|until| Instant::now() >= until)
     }
 
-    fn write_group(&self, requests: Vec<WriteRequest>, sync_fs: &SyncFs) {
-        let mut written = Vec::with_capacity(requests.len());
+    fn write_single(&self, request: WriteRequest) {
+        let written = write(&self.durable, request.location, request.bytes);
+        // The caller may be gone.
+        drop(request.done.send(written));
+    }
+
+    fn write_group(&self, requests: Vec<WriteRequest>) {
+        let mut written: Vec<(FileSystem, Vec<_>)> = Vec::new();
         for request in requests {
+            // Before the write: a descriptor that was opened later may miss its loss.
+            let Some(opened) = self.file_system_of(&request.location) else {
+                self.write_single(request);
+                continue;
+            };
+            let device = opened.device;
+            let known = written.iter().position(|it| it.0.device == device);
+            let at = known.unwrap_or(written.len());
+            if known.is_none() {
+                written.push((opened, Vec::new()));
+            }
             match write(&self.unsynced, request.location, request.bytes) {
-                Ok(()) => written.push(request.done),
-                Err(error) => drop(request.done.send(Err(error))),
+                Ok(()) => written[at].1.push(request.done),
+                error => drop(request.done.send(error)),
             }
         }
-        let began = Instant::now();
-        let outcome = sync_fs();
-        if began.elapsed() > self.slow_sync {
-            *self.no_groups_until.lock() = Some(Instant::now() + GROUP_COOLDOWN);
+        for (file_system, callers) in written {
+            let began = Instant::now();
+            let outcome = (file_system.sync)();
+            if began.elapsed() > self.slow_sync {
+                *self.no_groups_until.lock() = Some(Instant::now() + GROUP_COOLDOWN);
+            }
+            for done in callers {
+                // Any of the writes may be lost, so each fails.
+                let outcome = match &outcome {
+                    Ok(()) => Ok(()),
+                    Err(error) => Err(fault(io::Error::new(error.kind(), error.to_string()))),
+                };
+                drop(done.send(outcome));
+            }
         }
-        for done in written {
-            // Any of the writes may be lost, so each fails.
-            let outcome = match &outcome {
-                Ok(()) => Ok(()),
-                Err(error) => Err(fault(io::Error::new(error.kind(), error.to_string()))),
-            };
-            drop(done.send(outcome));
-        }
+    }
+
+    /// Opens the file system of an object: the operator may have put a directory such as `results` on another disk.
+    fn file_system_of(&self, location: &Path) -> Option<FileSystem> {
+        let mut directory = self.root.clone();
+        directory.extend(location.parts().next().map(|it| it.as_ref().to_owned()));
+        // The first write creates the directory.
+        (self.open)(if directory.is_dir() {
+            &directory
+        } else {
+            &self.root
+        })
     }
 }
 
@@ -240,25 +268,6 @@ fn fault(error: io::Error) -> object_store::Error {
         store: "LocalFileSystem",
         source: Box::new(error),
     }
-}
-
-/// `syncfs` for the directory's file system, if it is known to wait for the disk. Others may not: FUSE does not forward `syncfs` to
-/// its daemon.
-#[cfg(target_os = "linux")]
-fn file_system_sync(root: &FilePath) -> Option<SyncFs> {
-    use nix::sys::statfs::{BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, fstatfs};
-    use nix::unistd::syncfs;
-    let directory = std::fs::File::open(root).ok()?;
-    let kind = fstatfs(&directory).ok()?.filesystem_type();
-    let sync: SyncFs = Box::new(move || Ok(syncfs(&directory)?));
-    [EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC]
-        .contains(&kind)
-        .then_some(sync)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn file_system_sync(_: &FilePath) -> Option<SyncFs> {
-    None
 }
 
 #[cfg(test)]
@@ -284,13 +293,19 @@ mod tests {
             let store = || LocalFileSystem::new_with_prefix(root.path()).unwrap();
             let (requests, queue) = mpsc::channel();
             let syncs = Arc::new(AtomicUsize::new(0));
-            let counted = Arc::clone(&syncs);
-            let sync_fs: SyncFs = Box::new(move || {
-                counted.fetch_add(1, Ordering::Relaxed);
-                sync()
+            let (counted, sync) = (Arc::clone(&syncs), Arc::new(sync));
+            let open: OpenFileSystem = Box::new(move |_| {
+                let (counted, sync) = (Arc::clone(&counted), Arc::clone(&sync));
+                Some(FileSystem {
+                    device: 1,
+                    sync: Box::new(move || {
+                        counted.fetch_add(1, Ordering::Relaxed);
+                        sync()
+                    }),
+                })
             });
             let durable = store().with_fsync(true);
-            let writing = Writing::new(queue, durable, store(), Some(sync_fs));
+            let writing = Writing::new(queue, durable, store(), root.path(), open);
             Self {
                 root,
                 requests,
@@ -384,6 +399,41 @@ mod tests {
             let error = outcome(receiver).unwrap_err().to_string();
             assert!(error.contains("the disk is gone"), "{error}");
         }
+    }
+
+    #[test]
+    fn each_group_syncs_the_file_systems_that_it_opened_before_its_writes() {
+        let mut case = Case::new(|| Ok(()));
+        let [results, inputs] = ["results", "inputs"].map(|it| case.root.path().join(it));
+        fs::create_dir(&results).unwrap();
+        fs::create_dir(&inputs).unwrap();
+        let synced: Arc<Mutex<Vec<(u64, bool)>>> = Arc::default();
+        let seen = Arc::clone(&synced);
+        case.writing.open = Box::new(move |directory| {
+            let is_empty = fs::read_dir(directory).unwrap().next().is_none();
+            let device = if directory == results { 1 } else { 2 };
+            let seen = Arc::clone(&seen);
+            (directory != inputs).then(|| FileSystem {
+                device,
+                sync: Box::new(move || {
+                    seen.lock().push((device, is_empty));
+                    Ok(())
+                }),
+            })
+        });
+        let mut outcomes = Vec::new();
+        for round in 0..2 {
+            for directory in ["results", "inputs", "thumbnails"] {
+                let keys = (0..3).map(|it| format!("{directory}/{round}-{it}"));
+                outcomes.extend(keys.map(|key| case.request(&key)));
+            }
+            case.writing.serve_next().unwrap();
+        }
+        for receiver in outcomes {
+            outcome(receiver).unwrap();
+        }
+        let groups = [(1, true), (2, false), (1, false), (2, false)];
+        assert_eq!(*synced.lock(), groups);
     }
 
     #[test]

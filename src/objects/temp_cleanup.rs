@@ -3,30 +3,32 @@
 use super::{ObjectError, ObjectStorage, StoreKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 use std::{fs, io};
 
 /// One block of a usual file system.
 const PROBE_BYTES: usize = 4_096;
 
-/// Directory entries that one sweep visits at most.
-const MAX_ENTRIES: usize = 5_000_000;
-
 impl ObjectStorage {
-    /// Deletes unfinished uploads from the local directory and returns their number.
+    /// Deletes unfinished uploads below a prefix of the local directory and returns their number. The prefix may be empty.
     ///
     /// The local store writes to `<name>#<number>` beside the object and renames it; a process that
-    /// is killed in between leaves that file, and no listing shows it. Call this only at startup, in
-    /// the process that owns the data directory, before it writes: a running upload looks the same.
+    /// is killed in between leaves that file, and no listing shows it. A running upload looks the same. So
+    /// call this without `min_age` only at startup, in the process that owns the data directory, before it writes.
     /// Does nothing for a cloud, where a lifecycle rule of the bucket deletes unfinished uploads.
     ///
     /// # Errors
     /// `Files`, with the directory.
-    pub async fn remove_unfinished_uploads(&self) -> Result<usize, ObjectError> {
+    pub async fn remove_unfinished_uploads(
+        &self,
+        prefix: &str,
+        min_age: Option<Duration>,
+    ) -> Result<usize, ObjectError> {
         let StoreKind::Local { root, .. } = &self.inner.backend.kind else {
             return Ok(0);
         };
-        let directory = root.clone();
-        let swept = tokio::task::spawn_blocking(move || sweep(&directory)).await;
+        let directory = root.join(prefix);
+        let swept = tokio::task::spawn_blocking(move || sweep(&directory, min_age)).await;
         let swept = swept.unwrap_or_else(|error| Err(io::Error::other(error)));
         swept.map_err(ObjectError::files(
             "cannot clear unfinished uploads in",
@@ -47,21 +49,30 @@ pub(super) async fn try_to_write(root: &Path) -> io::Result<()> {
     written.and(removed)
 }
 
-fn sweep(root: &Path) -> io::Result<usize> {
+fn sweep(root: &Path, min_age: Option<Duration>) -> io::Result<usize> {
+    if !root.is_dir() {
+        return Ok(0);
+    }
+    let now = SystemTime::now();
+    let is_old = |modified: SystemTime, age: Duration| {
+        now.duration_since(modified).is_ok_and(|past| past >= age)
+    };
     let mut waiting: Vec<PathBuf> = vec![root.to_path_buf()];
-    let (mut removed, mut seen) = (0, 0);
+    let mut removed = 0;
     while let Some(directory) = waiting.pop() {
         for entry in fs::read_dir(&directory)? {
             let entry = entry?;
-            seen += 1;
-            if seen > MAX_ENTRIES {
-                return Ok(removed);
-            }
             // Skips symbolic links: the server does not write them.
             let kind = entry.file_type()?;
             if kind.is_dir() {
                 waiting.push(entry.path());
             } else if kind.is_file() && is_unfinished(&entry.file_name().to_string_lossy()) {
+                let modified = || entry.metadata()?.modified();
+                if let Some(age) = min_age
+                    && !is_old(modified()?, age)
+                {
+                    continue;
+                }
                 fs::remove_file(entry.path())?;
                 removed += 1;
             }
@@ -90,13 +101,21 @@ mod tests {
             fs::write(inputs.join(name), name).unwrap();
             assert_eq!(is_unfinished(name), !stays, "{name}");
         }
-        assert_eq!(sweep(root.path()).unwrap(), 2);
+        let hour = Duration::from_secs(3_600);
+        assert_eq!(sweep(root.path(), Some(hour)).unwrap(), 0, "all are young");
+        let aged = fs::File::options()
+            .write(true)
+            .open(inputs.join("0#1"))
+            .unwrap();
+        aged.set_modified(SystemTime::now() - 2 * hour).unwrap();
+        assert_eq!(sweep(root.path(), Some(hour)).unwrap(), 1);
+        assert_eq!(sweep(root.path(), None).unwrap(), 1);
         let mut left: Vec<_> = fs::read_dir(&inputs)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         left.sort();
         assert_eq!(left, ["0", "a#b"]);
-        assert_eq!(sweep(root.path()).unwrap(), 0);
+        assert_eq!(sweep(root.path(), None).unwrap(), 0);
     }
 }

@@ -196,7 +196,10 @@ async fn an_interrupted_upload_is_cleared_at_the_next_start() {
     let unfinished = dir.path().join("objects/results/b.png#1");
     std::fs::write(&unfinished, "half").unwrap();
     assert_eq!(keys(&objects, "").await, ["results/a.png"]);
-    assert_eq!(objects.remove_unfinished_uploads().await.unwrap(), 1);
+    assert_eq!(
+        objects.remove_unfinished_uploads("", None).await.unwrap(),
+        1
+    );
     assert!(!unfinished.exists());
     assert_eq!(objects.get("results/a.png").await.unwrap(), "x");
 }

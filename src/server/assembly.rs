@@ -314,7 +314,7 @@ impl Stores {
         let store = Store::new(engine);
         let secrets = InstanceSecrets::new(config, setup.node.is_some())?;
         let objects = secrets.open_objects(config, &setup.public_url)?;
-        objects.remove_unfinished_uploads().await?;
+        objects.remove_unfinished_uploads("", None).await?;
         let writers = match setup.node {
             Some(_) => Writers::Nodes,
             None => Writers::One,

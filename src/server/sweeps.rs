@@ -3,6 +3,7 @@
 use super::orphaned_objects::{self, ObjectKind};
 use crate::application::commit::Change;
 use crate::application::core::Core;
+use crate::application::list::CLOCK_SKEW;
 use crate::application::maintainer::Maintainer;
 use crate::application::services::JobService;
 use crate::application::settings::Settings;
@@ -46,6 +47,7 @@ pub(super) async fn run(jobs: Data<JobService>, maintainer: Data<Maintainer>) {
     let mut ticker = interval_at(tokio::time::Instant::now() + INTERVAL, INTERVAL);
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
     for turn in 0u64.. {
+        note_ids_ahead(&jobs.core).await;
         ticker.tick().await;
         if jobs.core.is_ending() {
             return;
@@ -121,8 +123,8 @@ impl Sweeps {
         sweep(steps, &mut self.idempotency_keys, forget).await;
     }
 
-    /// Removes the records of expired files, and of batches that failed longer ago than the retention of files and of idempotency keys,
-    /// which refer to them. Then the content of such a file is an orphaned object.
+    /// Removes the records of expired files, and of batches that failed longer ago than the retention of files and to which no
+    /// idempotency key refers. Then the content of such a file is an orphaned object.
     pub async fn forget_old_files(&mut self, core: &Core, settings: &Settings) {
         let (SweepLimits { step, steps }, store) = (self.limits, &core.store);
         let forget_files = async |cursor: &[u8]| {
@@ -133,7 +135,6 @@ impl Sweeps {
         let Some(age) = settings.config.batches.file_retention() else {
             return;
         };
-        let age = age.max(settings.config.idempotency.retention());
         let older_than = core.now().minus(age);
         let forget_batches = async |cursor: &[u8]| {
             let found = store.forget_failed_file_batches(older_than, cursor, step);
@@ -247,6 +248,29 @@ async fn commit_under_lock(
     let (writes, next) = find().await?;
     core.commit(Change::under_lock(guard, writes)).await.ok()?;
     Some(next)
+}
+
+/// Notes ids that are ahead of the clock, so that lists and retention find records that are older than their ids.
+pub async fn note_ids_ahead(core: &Core) {
+    let (newest, now) = (
+        core.system.accounts().context().process.ids.newest(),
+        core.now(),
+    );
+    if newest <= now.plus(CLOCK_SKEW) {
+        return;
+    }
+    let noted = async {
+        let writes = core.store.note_ids_ahead(newest).await?;
+        if !writes.is_empty() {
+            tracing::warn!(%newest, %now, "the newest id is ahead of the clock; check the clock");
+            // A failure stops the process.
+            drop(core.commit(writes).await);
+        }
+        Ok::<_, StoreError>(())
+    };
+    if let Err(error) = noted.await {
+        tracing::error!(%error, "could not note that ids are ahead of the clock");
+    }
 }
 
 async fn forget_audit_log(core: &Core, settings: &Settings) {

@@ -3,6 +3,7 @@
 use crate::support::{Behaviour, Customer, Server, fox, fox_with, options::Options};
 use serde_json::{Value, json};
 use std::time::Duration;
+use tintype::server::sweeps::note_ids_ahead;
 
 const PRO: &str = "/text-generations";
 
@@ -243,6 +244,38 @@ fn a_time_range_includes_jobs_accepted_after_the_clock_was_set_back() {
     let job = server.create(&customer);
     let query = "created_before=2026-11-18T11:06:41Z";
     assert_eq!(list_all_pages(&server, &customer, query), [job]);
+}
+
+/// A clock that was a year ahead once.
+#[test]
+fn a_time_range_includes_records_whose_ids_are_ahead_of_the_clock() {
+    let server = Server::start();
+    let customer = server.customer("10.00");
+    let year = Duration::from_secs(365 * 86_400);
+    server.clock.advance(year);
+    let ahead = server.create(&customer);
+    server.job_once(&customer, &ahead, "done");
+    server.clock.set_back(year);
+    actix_web::rt::System::new().block_on(note_ids_ahead(server.inside()));
+    let job = server.create(&customer);
+    server.job_once(&customer, &job, "done");
+    let query = "created_before=2026-11-18T11:06:41Z";
+    assert_eq!(
+        list_all_pages(&server, &customer, query),
+        std::slice::from_ref(&job)
+    );
+    let ledger = format!(
+        "/accounts/{}/transactions?kind=charge&to=2026-11-18T11:06:41Z",
+        customer.account
+    );
+    let ledger = server.admin("GET", &ledger).expect(200).json();
+    let jobs: Vec<&str> = ledger["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["job_id"].as_str().unwrap())
+        .collect();
+    assert_eq!(jobs, [job]);
 }
 
 #[test]

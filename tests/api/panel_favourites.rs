@@ -1,12 +1,13 @@
 //! Favourites: the owners of an account mark them, all its people see them, and retention keeps them.
 
+use crate::support::clock::START;
 use crate::support::{Behaviour, Browser, Customer, Options, Server};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tintype::server::sweeps::remove_old_images;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::commit_and_wait;
+use tintype_storage::engine::{Wait as _, commit_and_wait};
 use tintype_storage::store::MAX_FAVOURITES;
 use uuid::Uuid;
 
@@ -80,8 +81,15 @@ fn retention_does_not_delete_the_images_of_favourites() {
     let marks = [0, 1].map(|at: usize| all["data"][at]["favourite"].clone());
     assert_eq!(marks, [json!(false), json!(true)]);
 
+    let forgotten = || {
+        let store = &desk.server.inside().store;
+        store.images_forgotten().wait().unwrap()
+    };
+    assert_eq!(forgotten(), Timestamp::EPOCH);
     desk.server.clock.advance(DAY * 400);
     desk.sweep();
+    // The files have the time of the machine, which is later than the time of this server.
+    assert!(forgotten() > Timestamp::parse(START).unwrap());
     let browser = desk.server.operators_browser();
     let found = [&kept, &other].map(|job| desk.image(&browser, job));
     assert_eq!(found, [200, 410]);

@@ -70,13 +70,23 @@ impl Fixture {
     }
 
     async fn backup(&self, running: bool, kept_since: &dyn Fn() -> i64) -> Manifest {
+        let created = self.create(Some(&self.objects), running, kept_since);
+        created.await.unwrap()
+    }
+
+    async fn create(
+        &self,
+        objects: Option<&ObjectStorage>,
+        running: bool,
+        kept_since: &dyn Fn() -> i64,
+    ) -> anyhow::Result<Manifest> {
         let mut records = tempfile::tempfile_in(self.directory.path()).unwrap();
         let snapshot = Arc::clone(&self.engine).snapshot().unwrap();
         export::write(snapshot, |block| records.write_all(&block)).unwrap();
         self.backups.set(self.backups.get() + 1);
         let contents = Contents {
             data_dir: None,
-            objects: Some(&self.objects),
+            objects,
             kept_since: &|| Timestamp::from_millis(kept_since()),
             records: &records,
             taken_at: Timestamp::from_millis(self.backups.get()),
@@ -84,7 +94,7 @@ impl Fixture {
             repair: false,
             say: &|_| {},
         };
-        create(&contents, &self.repository).await.unwrap()
+        create(&contents, &self.repository).await
     }
 
     /// The numbers of objects in a backup, deleted objects and missing ones.
@@ -96,7 +106,15 @@ impl Fixture {
     async fn check(&self, manifest: &Manifest) -> RestoreOutcome {
         let engine = Arc::new(MemoryEngine::new());
         let directory = self.directory.path();
-        let checked = restore(&self.repository, manifest, engine, directory, None, &|_| {});
+        let checked = restore(
+            &self.repository,
+            manifest,
+            engine,
+            directory,
+            None,
+            false,
+            &|_| {},
+        );
         checked.await.unwrap()
     }
 }
@@ -112,6 +130,36 @@ async fn a_backup_omits_an_image_that_retention_has_deleted_since_the_last_backu
     assert_eq!(fixture.counts(true, &|| 100).await, [1, 0, 0], "lost");
     assert_eq!(fixture.counts(true, &|| 101).await, [0, 1, 0]);
     assert_eq!(fixture.counts(true, &|| 101).await, [0, 1, 0]);
+    // Also after the retention was lengthened.
+    assert_eq!(fixture.counts(true, &|| 0).await, [0, 1, 0]);
+}
+
+#[tokio::test]
+async fn a_backup_without_images_does_not_hide_the_copies_of_earlier_backups() {
+    let fixture = Fixture::new();
+    fixture.record_done(100, 2);
+    fixture.store_image(b"ab").await;
+    fixture.backup(false, &|| 0).await;
+    fixture.create(None, false, &|| 0).await.unwrap();
+    // Damaged since.
+    fixture.store_image(b"xy").await;
+    let backup = fixture.backup(false, &|| 0).await;
+    assert_eq!(backup.images.as_ref().unwrap().copied, 0);
+    let copy = fixture.repository.objects.get("pictures/results/1.png");
+    assert_eq!(copy.await.unwrap(), "ab");
+}
+
+#[tokio::test]
+async fn a_backup_that_would_not_be_the_newest_is_refused() {
+    let fixture = Fixture::new();
+    fixture.backups.set(10);
+    let ahead = fixture.backup(false, &|| 0).await;
+    fixture.backups.set(5);
+    let refused = fixture.create(None, false, &|| 0).await.unwrap_err();
+    let text = refused.to_string();
+    assert!(text.contains(&ahead.id) && text.contains("clock"), "{text}");
+    fixture.backups.set(10);
+    fixture.create(None, false, &|| 0).await.unwrap();
 }
 
 #[tokio::test]
@@ -124,6 +172,8 @@ async fn an_image_that_retention_deletes_during_a_backup_is_not_missing() {
         now.get()
     };
     assert_eq!(fixture.counts(true, &kept_since).await, [0, 1, 0]);
+    let fixture = Fixture::new();
+    fixture.record_done(100, 2);
     assert_eq!(fixture.counts(true, &|| 100).await, [0, 0, 1]);
 }
 

@@ -203,7 +203,7 @@ pub fn small() -> TestDirectory {
     place
 }
 
-fn backed_up() -> TestDirectory {
+pub fn backed_up() -> TestDirectory {
     let place = small();
     let made = place.run(&["backup", "backups"]);
     assert_eq!(made.code, Some(0), "{made:?}");

@@ -2,6 +2,7 @@
 //! signal children only by process id.
 
 mod backup;
+mod backup_faults;
 mod backup_interrupted;
 mod bucket;
 mod client;

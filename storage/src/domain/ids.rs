@@ -123,6 +123,11 @@ impl IdSource {
         state.newest = state.newest.max(floor.millis() + 1);
     }
 
+    /// No id is later than this time. It is later than the clock if the clock was set back.
+    pub fn newest(&self) -> Timestamp {
+        Timestamp::from_millis(self.state.lock().newest)
+    }
+
     /// The next id at `now`, or at the newest time seen if the clock went back.
     pub fn next(&self, now: Timestamp) -> Uuid {
         // Hold the lock while generating: within one millisecond the context's counter keeps ids apart, and it must see the
@@ -163,6 +168,7 @@ mod tests {
         }
         assert_eq!(last.get_version_num(), 7);
         assert!(moment_of(&last).unwrap() >= Timestamp::from_millis(9_001));
+        assert!(moment_of(&last).unwrap() <= source.newest());
     }
 
     #[test]

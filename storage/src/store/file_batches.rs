@@ -1,11 +1,13 @@
 //! Uploaded files, and batches submitted as a file.
 
-use super::tables::{FILE_BATCHES, UPLOADED_FILES};
-use super::{All, Page, Store, StoreError, Write, Writes};
+use super::tables::{FILE_BATCHES, IDEMPOTENCY, UPLOADED_FILES};
+use super::{All, IdempotencyRecord, IdempotentCall, Page, Store, StoreError, Write, Writes};
 use crate::domain::file_batch::{FileBatch, UploadedFile, Validation};
 use crate::domain::ids::{AccountId, BatchId, FileId};
 use crate::domain::time::Timestamp;
 use crate::engine::{Direction, Key};
+use std::collections::HashSet;
+use uuid::Uuid;
 
 impl Store {
     /// A file of another account takes as long as a missing one.
@@ -81,8 +83,8 @@ impl Store {
         FILE_BATCHES.put(&(batch.account, batch.id), batch)
     }
 
-    /// Deletes the batches that failed before a time among the next `limit` from `cursor` on. Returns the next cursor, empty at
-    /// the end.
+    /// Deletes the batches that failed before a time, and to which no idempotency key refers, among the next `limit` from `cursor` on.
+    /// Returns the next cursor, empty at the end.
     pub async fn forget_failed_file_batches(
         &self,
         older_than: Timestamp,
@@ -92,6 +94,33 @@ impl Store {
         let is_over = |batch: &FileBatch| {
             matches!(batch.outcome, Validation::Failed(_)) && batch.created_at < older_than
         };
-        FILE_BATCHES.forget(self, cursor, limit, is_over).await
+        let (found, cursor) = FILE_BATCHES.forget(self, cursor, limit, is_over).await?;
+        let (mut writes, mut of_account) = (Writes::new(), None);
+        for write in found {
+            let Some((account, id)) = FILE_BATCHES.read_key(&write.0) else {
+                continue;
+            };
+            let named = match of_account.take() {
+                Some((last, named)) if last == account => named,
+                _ => self.batches_named_by_keys(account).await?,
+            };
+            if !named.contains(&id.0) {
+                writes.push(write);
+            }
+            of_account = Some((account, named));
+        }
+        Ok((writes, cursor))
+    }
+
+    /// The batches to which idempotency keys of an account refer.
+    async fn batches_named_by_keys(&self, account: AccountId) -> Result<HashSet<Uuid>, StoreError> {
+        let mut named = HashSet::new();
+        let visit = |_, record: IdempotencyRecord| {
+            named.insert(record.made);
+            Ok(())
+        };
+        let of_account = (account, IdempotentCall::Batch);
+        IDEMPOTENCY.each(self, &of_account, visit).await?;
+        Ok(named)
     }
 }

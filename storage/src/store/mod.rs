@@ -15,6 +15,7 @@ mod due_index;
 mod favourites;
 mod file_batches;
 mod idempotency;
+mod ids_ahead;
 mod job_lists;
 mod jobs;
 mod last_export;

@@ -16,6 +16,7 @@ use crate::domain::job::Job;
 use crate::domain::search_block::{MAX_JOBS, SearchBlock};
 use crate::domain::time::Timestamp;
 use crate::engine::{Direction, Key};
+use std::time::Duration;
 use uuid::Uuid;
 
 /// Batches per step. Their keys must fit a small commit, because only small commits are guaranteed to be atomic.
@@ -26,6 +27,14 @@ impl Store {
     pub(crate) async fn jobs_forgotten(&self) -> Result<Timestamp, StoreError> {
         let mark = JOBS_FORGOTTEN.get(self, &()).await?;
         Ok(mark.unwrap_or(Timestamp::EPOCH))
+    }
+
+    /// Jobs and batches whose ids are of an earlier time may have been deleted.
+    pub(crate) async fn ids_forgotten(&self) -> Result<Timestamp, StoreError> {
+        match self.jobs_forgotten().await? {
+            Timestamp::EPOCH => Ok(Timestamp::EPOCH),
+            mark => Ok(mark.max(after(self.ids_ahead().await?))),
+        }
     }
 
     /// Deletes the batches that ended before the day `first_kept` among the next ones from `cursor` on. Returns the next cursor,
@@ -43,9 +52,10 @@ impl Store {
         let last = found.last().filter(|_| !at_end);
         let cursor = last.map(|(key, _)| BATCHES.key(key)).unwrap_or_default();
         let mut step = Deletion::default();
+        let ahead = self.ids_ahead().await?;
         for (key, batch) in &found {
             let ended = self.progress_of(batch).await?.and_then(|it| it.ended_at);
-            let ended = ended.map(|at| last_day(at, batch.id.0));
+            let ended = ended.map(|at| last_day(at.max(batch.created_at), batch.id.0, ahead));
             if let Some(day) = ended.filter(|day| *day < first_kept)
                 && !self.has_delivery(batch).await?
             {
@@ -73,7 +83,8 @@ impl Store {
         let Some(&((account, first), _)) = first.first() else {
             return Ok((Writes::new(), Key::new()));
         };
-        let bound = JobId::first_of(Timestamp::of_day(first_kept));
+        let ahead = self.ids_ahead().await?;
+        let bound = JobId::first_of(Timestamp::of_day(first_kept).max(after(ahead)));
         if first >= bound {
             // No older job follows in this account.
             let cursor = ENDED_JOBS.key(&(account, JobId(Uuid::max())));
@@ -104,7 +115,8 @@ impl Store {
         let mut batch = None;
         for job in jobs {
             let is_needed = needed.contains(&job.id);
-            match self.ended_before(&job, first_kept, &mut batch).await? {
+            let ended = self.ended_before(&job, first_kept, ahead, &mut batch);
+            match ended.await? {
                 Some(day) if !is_needed => {
                     let key = (account, job.id);
                     step.writes.push(ENDED_JOBS.delete(&key));
@@ -145,10 +157,11 @@ impl Store {
         &self,
         job: &Job,
         first_kept: i64,
+        ahead: Timestamp,
         batch: &mut Option<(BatchId, bool)>,
     ) -> Result<Option<i64>, StoreError> {
         let ended = job.state.finished_at();
-        let ended = ended.map(|at| last_day(at, job.id.0));
+        let ended = ended.map(|at| last_day(at.max(job.created_at), job.id.0, ahead));
         let Some(day) = ended.filter(|day| *day < first_kept) else {
             return Ok(None);
         };
@@ -176,10 +189,16 @@ impl Store {
     }
 }
 
-/// The day on which a job or batch ended, or that of its id, if the clock was set back meanwhile: verification compares both with
-/// the mark.
-fn last_day(ended: Timestamp, id: Uuid) -> i64 {
-    moment_of(&id).map_or(ended, |it| it.max(ended)).day()
+/// The day on which a job or batch was created and ended, or that of its id, if the clock was set back meanwhile: verification
+/// compares both with the mark. It knows the ids up to `ahead`.
+fn last_day(ended: Timestamp, id: Uuid, ahead: Timestamp) -> i64 {
+    let of_id = moment_of(&id).filter(|it| *it > ahead);
+    of_id.map_or(ended, |it| it.max(ended)).day()
+}
+
+/// The time after the last id that is ahead of the clock.
+fn after(ahead: Timestamp) -> Timestamp {
+    ahead.plus(Duration::from_millis(1))
 }
 
 /// One commit that deletes jobs or batches.

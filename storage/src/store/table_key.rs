@@ -43,6 +43,7 @@ impl<B: TableKey> Under<NodeId> for (NodeId, B) {}
 impl<B: TableKey> Under<Shard> for (Shard, B) {}
 impl Under<AccountId> for DailyUsageKey {}
 impl Under<UsesOf<'_>> for IdempotencyKey {}
+impl Under<(AccountId, IdempotentCall)> for IdempotencyKey {}
 
 /// The key of a setting: the table's prefix is the whole key.
 impl KeyBytes for () {
@@ -186,10 +187,15 @@ impl TableKey for AccountText {
     }
 }
 
+impl KeyBytes for IdempotentCall {
+    fn write(&self, key: &mut Vec<u8>) {
+        key.push(*self as u8);
+    }
+}
+
 impl KeyBytes for UsesOf<'_> {
     fn write(&self, key: &mut Vec<u8>) {
-        self.account.write(key);
-        key.push(self.call as u8);
+        (self.account, self.call).write(key);
         // The length separates the uses of a name from those of a longer name with the same prefix.
         key.extend_from_slice(&(self.name.len() as u64).to_be_bytes());
         key.extend_from_slice(self.name.as_bytes());

@@ -130,6 +130,10 @@ tables! {
     DELIVERIES_FORGOTTEN: () => Timestamp = b"sdeliveries forgotten before" "deliveries_forgotten";
     /// Jobs that ended before this time may have been deleted: verification then relies on the daily usage.
     JOBS_FORGOTTEN: () => Timestamp = b"sjobs forgotten before" "jobs_forgotten";
+    /// Images of jobs that ended before this time may have been deleted, also if a longer retention was configured later.
+    IMAGES_FORGOTTEN: () => Timestamp = b"simages forgotten before" "images_forgotten";
+    /// Ids up to this time may belong to records that were created earlier, under a clock that was set back.
+    IDS_AHEAD: () => Timestamp = b"sids ahead until" "ids_ahead";
     /// The service has had a first key: if the operator removes all keys, it creates no other.
     FIRST_KEY: () => Mark = b"sfirst key" "first_key";
     /// A load into a database is in progress: the records are incomplete.

@@ -35,11 +35,14 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
             Ok(())
         })
         .wait()?;
-    let jobs_forgotten = store.jobs_forgotten().wait()?;
+    let forgotten = (
+        store.jobs_forgotten().wait()?,
+        store.ids_forgotten().wait()?,
+    );
     for table in [&LIVE_JOBS, &ENDED_JOBS] {
         table
             .each(store, &All, |_, job| {
-                add(&job, &mut sums, jobs_forgotten, report);
+                add(&job, &mut sums, forgotten, report);
                 Ok(())
             })
             .wait()?;
@@ -88,21 +91,20 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
         .wait()
 }
 
-/// `jobs_forgotten`: batches that were created and ended before this time may have been deleted, and some of their jobs not. If the
-/// clock was set back, such a job may have ended later than its batch.
+/// `forgotten`: batches that ended before the first time, and whose ids are of an earlier time than the second, may have been deleted,
+/// and some of their jobs not. If the clock was set back, such a job may have ended later than its batch.
 fn add(
     job: &Job,
     sums: &mut HashMap<(AccountId, BatchId), Sums>,
-    jobs_forgotten: Timestamp,
+    (before, ids_before): (Timestamp, Timestamp),
     report: &mut Report,
 ) {
     let Some(member) = job.member() else {
         return;
     };
     let Some(of_batch) = sums.get_mut(&(job.account, member.batch)) else {
-        let may_be_forgotten = |at: Timestamp| at < jobs_forgotten;
         if let Some(ended) = job.state.finished_at()
-            && (may_be_forgotten(ended) || moment_of(&member.batch.0).is_some_and(may_be_forgotten))
+            && (ended < before || moment_of(&member.batch.0).is_some_and(|it| it < ids_before))
         {
             return;
         }

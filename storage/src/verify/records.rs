@@ -135,7 +135,7 @@ fn missing_index_entry(
 
 /// May the job or batch with this id have been deleted after its retention?
 fn may_be_forgotten(store: &Store, id: Uuid) -> Result<bool, StoreError> {
-    Ok(id < JobId::first_of(store.jobs_forgotten().wait()?).0)
+    Ok(id < JobId::first_of(store.ids_forgotten().wait()?).0)
 }
 
 /// The fault of an idempotency key that refers to something that does not exist.

@@ -11,7 +11,7 @@ use uuid::Uuid;
 /// Jobs after the last block of their account are not indexed yet.
 pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreError> {
     // A job may be deleted while the index is extended. The block then has words too many.
-    let kept_since = JobId::first_of(store.jobs_forgotten().wait()?);
+    let kept_since = JobId::first_of(store.ids_forgotten().wait()?);
     let mut before: Option<(AccountId, JobId)> = None;
     SEARCH_INDEX
         .each(store, &All, |(account, last), block| {

@@ -80,6 +80,46 @@ fn a_batch_whose_last_job_ended_after_the_clock_was_set_back_leaves_a_sound_stor
     till.check();
 }
 
+/// After a clock that was far ahead, ids have its time, and records the right one.
+#[test]
+fn jobs_whose_ids_are_ahead_of_the_clock_are_deleted_after_their_retention() {
+    let id_of = |millis: i64| {
+        let millis = u64::try_from(millis).expect("a time");
+        uuid::Builder::from_unix_timestamp_millis(millis, &[0; 10]).into_uuid()
+    };
+    let mut till = Till::with("100");
+    till.now = on_day(1);
+    till.continue_after(id_of(till.now).as_u128());
+    let before = till.running("0.20");
+    till.apply(before, fail()).expect("fail");
+    let ahead = id_of(on_day(900));
+    till.continue_after(ahead.as_u128());
+    let (batch, members) = accept_batch(&mut till);
+    members.into_iter().for_each(|job| complete(&mut till, job));
+    till.now = on_day(3);
+    let recent = till.running("0.20");
+    till.apply(recent, fail()).expect("fail");
+    let record = IdempotencyRecord {
+        made: members[0].0,
+        fingerprint: named("k", 1).expect("a use").fingerprint,
+        expires_at: at(on_day(9)),
+    };
+    let call = IdempotentCall::Generation;
+    let used = till.store.remember_use(call, ACCOUNT, "k", &record);
+    commit(&till.store, used);
+    let note = till.store.note_ids_ahead(at(on_day(900)));
+    commit(&till.store, note.wait().expect("read"));
+    let known = till.store.note_ids_ahead(at(on_day(800)));
+    assert!(known.wait().expect("read").is_empty());
+    assert!(forget(&till.store, 2) > 0);
+    assert_eq!(till.store.batch(ACCOUNT, batch).wait().expect("read"), None);
+    assert_eq!(all_ids(&till), [recent]);
+    till.check();
+    assert!(forget(&till.store, 4) > 0);
+    assert_eq!(all_ids(&till), []);
+    till.check();
+}
+
 /// A batch whose file was invalid has no other record.
 #[test]
 fn an_idempotency_key_may_refer_to_a_failed_batch() {
@@ -110,4 +150,18 @@ fn an_idempotency_key_may_refer_to_a_failed_batch() {
     assert_eq!(till.faults().len(), 1);
     commit(&till.store, vec![till.store.put_file_batch(&failed)]);
     assert_eq!(till.faults(), [""; 0]);
+    let forgotten = || {
+        let found = till.store.forget_failed_file_batches(at(99), &[], 9);
+        found.wait().expect("read").0
+    };
+    assert_eq!(forgotten(), Writes::new(), "the key refers to it");
+    let (expired, _) = till
+        .store
+        .forget_expired(at(9), &[], 9)
+        .wait()
+        .expect("read");
+    commit(&till.store, expired);
+    commit(&till.store, forgotten());
+    let left = till.store.file_batch(ACCOUNT, failed.id).wait();
+    assert_eq!(left.expect("read"), None);
 }

@@ -44,7 +44,6 @@ pub fn open(
     let opening = Opening {
         directory,
         journal: directory.join(JOURNAL),
-        outermost_new: outermost_missing(directory),
         options,
         steps,
     };
@@ -60,8 +59,6 @@ struct Opening<'a> {
     directory: &'a Path,
     /// The directory of the journal.
     journal: PathBuf,
-    /// The topmost directory on the path that was missing.
-    outermost_new: Option<PathBuf>,
     options: &'a SledOptions,
     steps: &'a Steps,
 }
@@ -211,8 +208,7 @@ impl Opening<'_> {
         Ok(replayed)
     }
 
-    /// Makes sled's files and their names durable, up to the parent of the topmost created directory; later only the log
-    /// changes.
+    /// Makes sled's files and their names durable, and the directory itself; later only the log changes.
     fn sync(&self) -> io::Result<()> {
         for entry in fs::read_dir(self.directory)? {
             let entry = entry?;
@@ -221,24 +217,11 @@ impl Opening<'_> {
             }
         }
         File::open(self.directory)?.sync_all()?;
-        let last = self.outermost_new.as_deref().unwrap_or(self.directory);
-        for inner in self.directory.ancestors() {
-            let parent = match inner.parent() {
-                Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
-                Some(parent) => parent,
-                None => break,
-            };
-            match File::open(parent).and_then(|parent| parent.sync_all()) {
-                Ok(()) => {}
-                // A parent without read permission, as home directories often are, cannot be synced.
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
-                Err(error) => return Err(error),
-            }
-            if inner == last {
-                break;
-            }
+        match self.directory.parent() {
+            Some(parent) if parent.as_os_str().is_empty() => File::open(".")?.sync_all(),
+            Some(parent) => File::open(parent)?.sync_all(),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -280,15 +263,6 @@ fn is_current(header: &::sled::Tree, records: &::sled::Tree) -> Result<bool, Eng
             })
         }
     }
-}
-
-/// The topmost missing directory on the path.
-fn outermost_missing(directory: &Path) -> Option<PathBuf> {
-    directory
-        .ancestors()
-        .take_while(|it| !it.as_os_str().is_empty() && !it.exists())
-        .last()
-        .map(Path::to_owned)
 }
 
 /// Describes the damage. Without a journal no start has ever completed, so nothing was ever answered. A large log contradicts

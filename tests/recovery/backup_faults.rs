@@ -1,0 +1,85 @@
+//! Repositories with damaged images, with files that a killed backup has left, and with a backup from the future.
+
+use crate::backup::{backed_up, files_below};
+use crate::test_directory::TestDirectory;
+use serde_json::Value;
+use std::fs;
+use std::time::{Duration, SystemTime};
+
+fn prune(place: &TestDirectory) -> crate::test_directory::CommandOutput {
+    place.run_without_data(&["backup", "prune", "backups", "--keep", "1"])
+}
+
+#[test]
+fn a_backup_with_a_damaged_image_is_restored_without_it_on_request() {
+    let place = backed_up();
+    let image = files_below(&place.path("backups/pictures")).remove(0);
+    let whole = fs::read(&image).expect("it");
+    let backups = place.path("backups");
+    let backups = backups.to_str().expect("a path");
+    for damage in [Some(&whole[1..]), None] {
+        match damage {
+            Some(bytes) => fs::write(&image, bytes).expect("damage"),
+            None => fs::remove_file(&image).expect("gone"),
+        }
+        let there = TestDirectory::new();
+        let refused = there.run(&["restore", backups]);
+        refused.assert_fault(&["--even-with-faults"]);
+        let there = TestDirectory::new();
+        let restored = there.run(&["restore", backups, "--even-with-faults"]);
+        assert_eq!(restored.code, Some(0), "{restored:?}");
+        for words in ["DAMAGED: ", "and 0 images"] {
+            assert!(restored.out.contains(words), "{words}: {restored:?}");
+        }
+        let objects = there.data().join("objects");
+        assert!(files_below(&objects).is_empty(), "{restored:?}");
+    }
+}
+
+#[test]
+fn pruning_removes_what_a_killed_backup_has_left() {
+    let place = backed_up();
+    let [old, young] = ["x.png#1", "x.png#2"].map(|name| {
+        let file = place.path("backups/pictures/results").join(name);
+        fs::write(&file, "half").expect("a file");
+        file
+    });
+    let long_ago = SystemTime::now() - Duration::from_secs(2 * 86_400);
+    let file = fs::File::options().append(true).open(&old);
+    file.and_then(|it| it.set_modified(long_ago)).expect("aged");
+    let pruned = prune(&place);
+    assert_eq!(pruned.code, Some(0), "{pruned:?}");
+    assert!(!old.exists() && young.exists());
+}
+
+#[test]
+fn a_backup_from_the_future_is_not_taken_for_the_newest() {
+    let place = backed_up();
+    let ahead = "29990101T000000000Z-00000000";
+    let [from] = &ids(&place)[..] else {
+        panic!("one backup")
+    };
+    let path = |id: &str| place.path("backups/backups").join(id);
+    fs::rename(path(from), path(ahead)).expect("renamed");
+    let manifest = path(ahead).join("manifest.json");
+    let text = fs::read_to_string(&manifest).expect("it");
+    fs::write(&manifest, text.replace(from, ahead)).expect("written");
+    let refused = place.run(&["backup", "backups"]);
+    refused.assert_fault(&[ahead, "clock"]);
+    prune(&place).assert_fault(&[ahead, "clock", "nothing was removed"]);
+    assert_eq!(ids(&place), [ahead]);
+    fs::rename(path(ahead), place.path("aside")).expect("moved out");
+    let made = place.run(&["backup", "backups"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+}
+
+/// The ids of the backups.
+fn ids(place: &TestDirectory) -> Vec<String> {
+    let listed = place.run_without_data(&["backup", "list", "backups", "--json"]);
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    let listed: Value = serde_json::from_str(&listed.out).expect("JSON");
+    let backups = listed["data"].as_array().expect("backups").iter();
+    backups
+        .map(|it| it["id"].as_str().expect("an id").to_owned())
+        .collect()
+}
