@@ -1,10 +1,9 @@
 //! Builds responses that need more than their record.
 
-use crate::application::accounts;
 use crate::application::batches::BatchWithProgress;
 use crate::application::core::Core;
 use crate::application::deliveries;
-use crate::application::error::{Error, ErrorKind};
+use crate::application::error::{self, Error, ErrorKind};
 use crate::application::jobs::image_url;
 use crate::application::queue_estimate::waiting;
 use crate::application::services::{AccountService, JobService, WebhookService};
@@ -33,7 +32,10 @@ use tintype_storage::store::Page;
 /// An account with the usage of its limits.
 pub async fn account(core: &Core, account: account::Account) -> Result<Account, Error> {
     let live_jobs = match account.limits.max_concurrent {
-        Some(_) => accounts::actor(core, account.id).await?.live_jobs(),
+        Some(_) => core
+            .account_actor(account.id, error::busy)
+            .await?
+            .live_jobs(),
         None => 0,
     };
     Ok(Account::new(account, live_jobs, core.now()))

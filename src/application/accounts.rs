@@ -12,7 +12,7 @@ use super::services::AccountService;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
-use tintype_actors::account::{AccountCommand, AccountHandle};
+use tintype_actors::account::AccountCommand;
 use tintype_storage::domain::account::{Account, AccountChange, NewAccount};
 use tintype_storage::domain::account_limits::AccountLimits;
 use tintype_storage::domain::amount::Amount;
@@ -43,11 +43,6 @@ pub async fn find(core: &Core, caller: &Caller, id: AccountId) -> Result<Account
         false => None,
     };
     found.ok_or_else(no_account)
-}
-
-pub async fn actor(core: &Core, account: AccountId) -> Result<AccountHandle, Error> {
-    let actor = core.system.accounts().get(account).await?;
-    actor.ok_or_else(error::busy)
 }
 
 /// Fingerprint of an operator's request, stored with its idempotency key.
@@ -150,7 +145,7 @@ pub async fn change(
     change: AccountChange,
 ) -> Result<Account, Error> {
     let context = caller.operate()?;
-    let actor = actor(&accounts.core, account).await?;
+    let actor = accounts.core.account_actor(account, error::busy).await?;
     let entry = context.entry(
         &accounts.core,
         Action::AccountChange,
