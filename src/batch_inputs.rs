@@ -52,7 +52,7 @@ async fn fetch(fetcher: BatchInputs, job: Job) -> Result<FetchedInputs, Generate
     let first = fetched.first().map(|image| (image.width, image.height));
     Ok(FetchedInputs {
         ratio: fetcher.ratio(&job, first),
-        inputs: fetched.into_iter().map(Into::into).collect(),
+        inputs: fetched,
     })
 }
 

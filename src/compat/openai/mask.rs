@@ -22,10 +22,10 @@ pub fn check(
             "is not supported by the {tier} model, none of whose backends takes a mask; describe the change in the prompt"
         ));
     }
-    let mask = mask.image();
-    if mask.media_type != ImageKind::Png {
-        return refused(format!("must be PNG, not {}", mask.media_type.name()));
+    if mask.kind() != ImageKind::Png {
+        return refused(format!("must be PNG, not {}", mask.kind().name()));
     }
+    let mask = mask.image();
     let Some(Input::Stored(image)) = first else {
         return refused("needs an image".into());
     };
