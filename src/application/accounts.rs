@@ -18,7 +18,7 @@ use tintype_storage::domain::account_limits::AccountLimits;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::{AccountId, SERVICE, TransactionId};
-use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
+use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::store::{AccountChanged, IdempotencyUse, IdempotentCall};
 
@@ -114,13 +114,8 @@ pub async fn create(
     let account = account.map_err(|error| Error::field("balance", error.to_string()))?;
     let balance = account.balances.balance;
     let entry = (!balance.is_zero()).then(|| LedgerEntry {
-        id: TransactionId(core.new_id(now)),
-        kind: EntryKind::Deposit,
-        amount: balance,
-        balance_after: balance,
-        job: None,
         reference: Some("opening balance".into()),
-        created_at: now,
+        ..LedgerEntry::opening(TransactionId(core.new_id(now)), balance, now)
     });
     let mut writes = core.store.open_account(&account, entry.as_ref());
     if let Some(used) = used {
