@@ -28,6 +28,7 @@ use tintype_storage::domain::person;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::domain::webhook;
 use tintype_storage::store::Page;
+use tintype_storage::store::tables::API_KEY_LAST_USE;
 
 /// An account with the usage of its limits.
 pub async fn account(core: &Core, account: account::Account) -> Result<Account, Error> {
@@ -70,8 +71,8 @@ async fn with_usage(
 ) -> Result<ApiKey, Error> {
     let store = &accounts.core.store;
     // Concurrent, so that both reads share a round trip.
-    let (spending, written) =
-        tokio::try_join!(store.key_spending(key.id), store.key_last_use(key.id))?;
+    let written = API_KEY_LAST_USE.get(store, &key.id);
+    let (spending, written) = tokio::try_join!(store.key_spending(key.id), written)?;
     let last_use = accounts.auth.api_keys.last_use(key.id).max(written);
     let system = panel_key == Some(key.id);
     let now = accounts.core.now();
