@@ -13,7 +13,7 @@ use tintype_storage::domain::canonical::{Encoding, canonical};
 use tintype_storage::domain::ids::{AccountId, IdSource, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{Job, JobEvent, PromptRef, PromptText, ResultImage, transition};
 use tintype_storage::domain::json::Json;
-use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
+use tintype_storage::domain::ledger::{Balances, LedgerEntry};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
@@ -50,15 +50,7 @@ impl World {
             balances,
             ..Account::new(AccountId(ids.next(now())), "bench".into(), now())
         };
-        let opening = LedgerEntry {
-            id: TransactionId(ids.next(now())),
-            kind: EntryKind::Deposit,
-            amount: balance,
-            balance_after: balance,
-            job: None,
-            reference: None,
-            created_at: now(),
-        };
+        let opening = LedgerEntry::opening(TransactionId(ids.next(now())), balance, now());
         let key = KeyId(ids.next(now()));
         let mut writes = store.open_account(&account, Some(&opening));
         let known = ApiKey::with_all_rights(key, account.id, now());

@@ -1,7 +1,7 @@
 //! Fetches the input images of a batch job when the dispatcher starts it, by the rules for the images of a single request.
 
 use crate::config::Inputs;
-use crate::inputs::{self, IngestError, InputFaults, InputLimits, MemoryBudget};
+use crate::inputs::{self, IngestError, InputLimits, MemoryBudget};
 use crate::objects::ObjectStorage;
 use crate::request_text::{self, RequestTextError};
 use futures_util::FutureExt as _;
@@ -42,9 +42,7 @@ async fn fetch(fetcher: BatchInputs, job: Job) -> Result<FetchedInputs, Generate
     let store = fetcher.objects.store();
     let fetched = inputs::ingest(&fetcher.egress, store, &prefix, &urls, &limits);
     let fetched = fetched.await.map_err(|error| match error {
-        IngestError::Invalid(faults) => {
-            GenerateError::Refused(text(&faults, limits.max_total_bytes))
-        }
+        IngestError::Invalid(faults) => GenerateError::Refused(faults.text(limits.max_total_bytes)),
         IngestError::MemoryUnavailable(fault) => GenerateError::Storage(fault.to_string()),
         IngestError::Store(fault) => {
             tracing::error!(job = %job.id, error = %fault, "input images could not be stored");
@@ -54,7 +52,7 @@ async fn fetch(fetcher: BatchInputs, job: Job) -> Result<FetchedInputs, Generate
     let first = fetched.first().map(|image| (image.width, image.height));
     Ok(FetchedInputs {
         ratio: fetcher.ratio(&job, first),
-        inputs: fetched.into_iter().map(Into::into).collect(),
+        inputs: fetched,
     })
 }
 
@@ -77,37 +75,5 @@ fn unreadable(error: RequestTextError) -> GenerateError {
         false => GenerateError::Storage(
             "the URLs of the input images could not be read; try again".into(),
         ),
-    }
-}
-
-/// The faults as text, as in the refusal of a single request.
-fn text(faults: &InputFaults, most: u64) -> String {
-    let field = inputs::FIELD;
-    let too_large = faults
-        .too_large
-        .then(|| format!("{field} must not exceed {most} bytes over all images"));
-    let entry = |(at, message): &(usize, String)| format!("{field}[{at}] {message}");
-    let all: Vec<String> = too_large
-        .into_iter()
-        .chain(faults.entries.iter().map(entry))
-        .collect();
-    all.join("; ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_faulty_image_is_named() {
-        let faults = InputFaults {
-            too_large: true,
-            entries: vec![(2, "is not an image".into()), (0, "answered 404".into())],
-        };
-        assert_eq!(
-            text(&faults, 9),
-            "input_images_urls must not exceed 9 bytes over all images; \
-             input_images_urls[2] is not an image; input_images_urls[0] answered 404"
-        );
     }
 }

@@ -1,5 +1,7 @@
 //! Fields and lines of CSV files (RFC 4180).
 
+use tintype_api::Transaction;
+
 pub const LEDGER_HEAD: &str =
     "created_at,kind,amount,balance_after,job_id,reference,transaction_id\r\n";
 
@@ -8,34 +10,18 @@ const FORMULA_STARTS: [char; 11] = [
     '=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
 ];
 
-/// An entry of a ledger, with its values in the format of the API.
-pub struct LedgerLine<'a> {
-    pub created_at: &'a str,
-    pub kind: &'a str,
-    /// Negative for a charge.
-    pub amount: &'a str,
-    pub balance_after: &'a str,
-    /// The charged job.
-    pub job: Option<&'a str>,
-    /// Free text.
-    pub reference: Option<&'a str>,
-    pub id: &'a str,
-}
-
-impl LedgerLine<'_> {
-    /// The line, with its line end.
-    pub fn text(&self) -> String {
-        let fields = [
-            self.created_at,
-            self.kind,
-            self.amount,
-            self.balance_after,
-            self.job.unwrap_or_default(),
-            &quote(self.reference.unwrap_or_default()),
-            self.id,
-        ];
-        fields.join(",") + "\r\n"
-    }
+/// The line of a ledger entry, with its line end.
+pub fn ledger_line(it: &Transaction) -> String {
+    let fields: [&str; 7] = [
+        &it.created_at,
+        &it.kind,
+        &it.amount,
+        &it.balance_after,
+        it.job_id.as_deref().unwrap_or_default(),
+        &quote(it.reference.as_deref().unwrap_or_default()),
+        &it.transaction_id,
+    ];
+    fields.join(",") + "\r\n"
 }
 
 /// Quotes a field of free text. Prefixes an apostrophe if a spreadsheet would take the text for a formula.

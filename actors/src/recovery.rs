@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use tintype_storage::domain::ids::{self, AccountId, IdSource, JobId};
 use tintype_storage::domain::job::{Job, JobState, Origin};
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::{AccountState, Part, Store, StoreError};
+use tintype_storage::store::tables::EXPIRIES;
+use tintype_storage::store::{AccountState, All, Part, Store, StoreError};
 use uuid::Uuid;
 
 /// Starts the actors of all accounts with live jobs, and queues these jobs. Returns the queued jobs to cancel: their callers waited on
@@ -17,8 +18,8 @@ pub fn recover(
 ) -> Result<Vec<(AccountId, JobId)>, StoreError> {
     let abandoned = queue_live_jobs(store, accounts)?;
     let mut expiring = Vec::new();
-    store
-        .each_expiry(|due, job, account| {
+    EXPIRIES
+        .each(store, &All, |(due, job), account| {
             expiring.push(Expiry { due, job, account });
             Ok(())
         })

@@ -10,7 +10,7 @@ use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::ids::{AccountId, IdSource, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{JobEvent, PromptRef, PromptText, ResultImage};
-use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
+use tintype_storage::domain::ledger::{Balances, LedgerEntry};
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
@@ -116,15 +116,7 @@ pub fn new_account(ids: &IdSource, number: usize) -> anyhow::Result<(Account, Le
         balances: Balances::default().deposit(balance)?,
         ..Account::new(AccountId(ids.next(now)), format!("filled {number}"), now)
     };
-    let entry = LedgerEntry {
-        id: TransactionId(ids.next(now)),
-        kind: EntryKind::Deposit,
-        amount: balance,
-        balance_after: balance,
-        job: None,
-        reference: None,
-        created_at: now,
-    };
+    let entry = LedgerEntry::opening(TransactionId(ids.next(now)), balance, now);
     Ok((account, entry))
 }
 

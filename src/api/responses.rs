@@ -1,10 +1,9 @@
 //! Builds responses that need more than their record.
 
-use crate::application::accounts;
 use crate::application::batches::BatchWithProgress;
 use crate::application::core::Core;
 use crate::application::deliveries;
-use crate::application::error::{Error, ErrorKind};
+use crate::application::error::{self, Error, ErrorKind};
 use crate::application::jobs::image_url;
 use crate::application::queue_estimate::waiting;
 use crate::application::services::{AccountService, JobService, WebhookService};
@@ -29,11 +28,15 @@ use tintype_storage::domain::person;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::domain::webhook;
 use tintype_storage::store::Page;
+use tintype_storage::store::tables::API_KEY_LAST_USE;
 
 /// An account with the usage of its limits.
 pub async fn account(core: &Core, account: account::Account) -> Result<Account, Error> {
     let live_jobs = match account.limits.max_concurrent {
-        Some(_) => accounts::actor(core, account.id).await?.live_jobs(),
+        Some(_) => core
+            .account_actor(account.id, error::busy)
+            .await?
+            .live_jobs(),
         None => 0,
     };
     Ok(Account::new(account, live_jobs, core.now()))
@@ -68,8 +71,8 @@ async fn with_usage(
 ) -> Result<ApiKey, Error> {
     let store = &accounts.core.store;
     // Concurrent, so that both reads share a round trip.
-    let (spending, written) =
-        tokio::try_join!(store.key_spending(key.id), store.key_last_use(key.id))?;
+    let written = API_KEY_LAST_USE.get(store, &key.id);
+    let (spending, written) = tokio::try_join!(store.key_spending(key.id), written)?;
     let last_use = accounts.auth.api_keys.last_use(key.id).max(written);
     let system = panel_key == Some(key.id);
     let now = accounts.core.now();

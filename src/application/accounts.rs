@@ -12,13 +12,13 @@ use super::services::AccountService;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
-use tintype_actors::account::{AccountCommand, AccountHandle};
+use tintype_actors::account::AccountCommand;
 use tintype_storage::domain::account::{Account, AccountChange, NewAccount};
 use tintype_storage::domain::account_limits::AccountLimits;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::{AccountId, SERVICE, TransactionId};
-use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
+use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::store::{AccountChanged, IdempotencyUse, IdempotentCall};
 
@@ -43,11 +43,6 @@ pub async fn find(core: &Core, caller: &Caller, id: AccountId) -> Result<Account
         false => None,
     };
     found.ok_or_else(no_account)
-}
-
-pub async fn actor(core: &Core, account: AccountId) -> Result<AccountHandle, Error> {
-    let actor = core.system.accounts().get(account).await?;
-    actor.ok_or_else(error::busy)
 }
 
 /// Fingerprint of an operator's request, stored with its idempotency key.
@@ -119,13 +114,8 @@ pub async fn create(
     let account = account.map_err(|error| Error::field("balance", error.to_string()))?;
     let balance = account.balances.balance;
     let entry = (!balance.is_zero()).then(|| LedgerEntry {
-        id: TransactionId(core.new_id(now)),
-        kind: EntryKind::Deposit,
-        amount: balance,
-        balance_after: balance,
-        job: None,
         reference: Some("opening balance".into()),
-        created_at: now,
+        ..LedgerEntry::opening(TransactionId(core.new_id(now)), balance, now)
     });
     let mut writes = core.store.open_account(&account, entry.as_ref());
     if let Some(used) = used {
@@ -150,7 +140,7 @@ pub async fn change(
     change: AccountChange,
 ) -> Result<Account, Error> {
     let context = caller.operate()?;
-    let actor = actor(&accounts.core, account).await?;
+    let actor = accounts.core.account_actor(account, error::busy).await?;
     let entry = context.entry(
         &accounts.core,
         Action::AccountChange,

@@ -45,8 +45,8 @@ impl Admission {
         }
         availability::check_queue(core, &generations.settings, request.jobs)?;
         caller.check_rate()?;
-        let account = core.system.accounts().get(caller.account()).await?;
-        let account = account.ok_or_else(error::account_is_gone)?;
+        let account = core.account_actor(caller.account(), error::account_is_gone);
+        let account = account.await?;
         if !leaves_to_decision {
             let key = caller.current_key(&core.store).await?;
             let checked = account.check_live_jobs(&key, request.jobs, read).await;

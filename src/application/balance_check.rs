@@ -25,9 +25,8 @@ pub async fn check(core: &Arc<Core>, key: &Arc<ApiKey>, price: Amount) -> Result
         return Ok(());
     }
     let spent = core.store.key_spending(key.id).await?;
-    let actor = core.system.accounts().get(key.account).await?;
-    let actor = actor.ok_or_else(error::account_is_gone)?;
-    let held = actor.held_of(key.id).await?;
+    let actor = core.account_actor(key.account, error::account_is_gone);
+    let held = actor.await?.held_of(key.id).await?;
     let within_limits = limits.check(&spent, held, price, core.now());
     within_limits.map_err(|limit| refused(AcceptError::KeyLimit(limit)))
 }

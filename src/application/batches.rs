@@ -140,13 +140,7 @@ pub async fn cancel(
             None => Err(Error::conflict("the batch has already ended")),
         };
     }
-    let actor = jobs
-        .core
-        .system
-        .accounts()
-        .get(account)
-        .await?
-        .ok_or_else(no_batch)?;
+    let actor = jobs.core.account_actor(account, no_batch).await?;
     let note = audit.map(|audit| note(&jobs.core, audit, &batch));
     let jobs = Arc::clone(jobs);
     detached(async move {

@@ -4,12 +4,12 @@ use super::batch_permits::BatchPermits;
 use super::damaged_inputs::DamagedInputs;
 use super::error::{Error, ErrorKind};
 use super::rate_limit::{self, Elapsed, Limiters, Rates};
-use super::waiting_calls::WaitingCalls;
 use crate::config::Limits;
 use crate::inputs::MemoryBudget;
 use std::sync::Arc;
 use tintype_fair_semaphore::{FairSemaphore, Permit};
 use tintype_storage::domain::api_key::{ApiKey, RateLimit};
+use tintype_storage::domain::counted::counted;
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::person::PersonId;
 use tintype_storage::domain::rate_count::{LimitKind, RateCount};
@@ -36,8 +36,9 @@ pub struct CallLimits {
     damaged_inputs: Arc<DamagedInputs>,
     changes: Limiters<PersonId>,
     event_streams: FairSemaphore<Option<PersonId>>,
-    /// Long polls and streams of job events, by account.
-    pub waiting: WaitingCalls,
+    /// Long polls and streams of job events: each holds a connection and memory.
+    waiting_calls: FairSemaphore<AccountId>,
+    waiting_calls_per_account: usize,
     /// Slots for delayed refusals of creations.
     pub held_refusals: Semaphore,
     pub batches: BatchPermits,
@@ -60,7 +61,11 @@ impl CallLimits {
             damaged_inputs,
             changes: Limiters::new(elapsed()),
             event_streams: FairSemaphore::new(Semaphore::MAX_PERMITS as u64, MAX_EVENT_STREAMS),
-            waiting: WaitingCalls::new(limits.waiting_calls_per_account),
+            waiting_calls: FairSemaphore::new(
+                Semaphore::MAX_PERMITS as u64,
+                limits.waiting_calls_per_account as u64,
+            ),
+            waiting_calls_per_account: limits.waiting_calls_per_account,
             held_refusals: Semaphore::new(MAX_HELD_REFUSALS),
             batches: BatchPermits::default(),
             memory,
@@ -127,6 +132,20 @@ impl CallLimits {
     ) -> Result<Permit<Option<PersonId>>, Error> {
         self.event_streams.try_acquire(person, 1).ok_or_else(|| {
             let detail = format!("you have {MAX_EVENT_STREAMS} live pages open; close one of them");
+            Error::new(ErrorKind::RateLimited, detail).retry_after(5)
+        })
+    }
+
+    /// Counts a waiting call of the account while the permit exists.
+    ///
+    /// # Errors
+    /// `RateLimited`
+    pub fn admit_waiting(&self, account: AccountId) -> Result<Permit<AccountId>, Error> {
+        self.waiting_calls.try_acquire(account, 1).ok_or_else(|| {
+            let detail = format!(
+                "this account has {} that wait for jobs or batches, the most it may have; wait with fewer at a time, or use webhooks",
+                counted(self.waiting_calls_per_account, "call")
+            );
             Error::new(ErrorKind::RateLimited, detail).retry_after(5)
         })
     }

@@ -2,14 +2,16 @@
 
 use super::change_lock::ChangeLock;
 use super::commit::Change;
+use super::error::Error;
 use super::file_locks::FileLocks;
 use parking_lot::RwLock;
 use std::sync::Arc;
-use tintype_actors::account::{AccountCommand, KeyChange};
+use tintype_actors::account::{AccountCommand, AccountHandle, KeyChange};
 use tintype_actors::clock::Clock;
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::system::System;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
+use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::lock::LockName;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
@@ -91,6 +93,15 @@ impl Core {
     /// The id of a record that is created at this time.
     pub fn new_id(&self, now: Timestamp) -> Uuid {
         self.system.accounts().context().process.ids.next(now)
+    }
+
+    /// The actor of an account; `otherwise` if there is no such account.
+    pub async fn account_actor(
+        &self,
+        id: AccountId,
+        otherwise: fn() -> Error,
+    ) -> Result<AccountHandle, Error> {
+        self.system.accounts().get(id).await?.ok_or_else(otherwise)
     }
 
     /// Commits, and returns once the writes are durable and memory is updated. Both happen even if the caller disconnects.

@@ -1,10 +1,10 @@
 //! Deposits money into accounts, and corrects deposits.
 
-use super::accounts::{actor, fingerprint};
+use super::accounts::fingerprint;
 use super::audit_context::{Subject, to_audit_entry};
 use super::caller::Caller;
 use super::core::Core;
-use super::error::Error;
+use super::error::{self, Error};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,7 +38,7 @@ pub async fn deposit(
             fingerprint: fingerprint([&amount.to_string(), text]),
         }
     });
-    let actor = actor(core, account).await?;
+    let actor = core.account_actor(account, error::busy).await?;
     let subject = Subject::of_account(account);
     let entry = context.entry(core, Action::DepositCreate, subject);
     // The actor calls `note` only for a new deposit, not for a replay.

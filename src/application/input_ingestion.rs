@@ -3,12 +3,12 @@
 use super::error::{Error, ErrorKind, FieldFault};
 use super::generation_request::Input;
 use super::services::GenerationService;
-use crate::inputs::{self, IngestError, InputFaults, InputImage, StoredUpload};
+use crate::inputs::{self, IngestError, InputFaults, StoredUpload};
 use crate::objects::{FAULT_TARGET, ObjectError};
 use crate::request_text;
 use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::ids::AccountId;
-use tintype_storage::domain::job::{self, Origin, PromptRef, PromptText};
+use tintype_storage::domain::job::{InputImage, Origin, PromptRef, PromptText};
 
 /// The field name of a total-size error on the synchronous interfaces, which have no field for all images.
 pub const ALL_INPUTS: &str = "the input images";
@@ -169,9 +169,9 @@ impl Objects {
     }
 
     /// The input images in the form of a job's record.
-    pub fn records(&self) -> Vec<job::InputImage> {
+    pub fn records(&self) -> Vec<InputImage> {
         let images = self.inputs.iter().map(IngestedInput::image);
-        images.map(|image| image.clone().into()).collect()
+        images.cloned().collect()
     }
 
     fn keep(self) {

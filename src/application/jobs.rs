@@ -100,13 +100,7 @@ pub async fn end_queued(
     id: JobId,
     note: Option<Note<Job>>,
 ) -> Result<Job, Error> {
-    let actor = jobs
-        .core
-        .system
-        .accounts()
-        .get(account)
-        .await?
-        .ok_or_else(no_job)?;
+    let actor = jobs.core.account_actor(account, no_job).await?;
     match actor.cancel(id, note).await? {
         Ok(job) => {
             jobs.core.system.job_canceled(&job);

@@ -65,7 +65,6 @@ pub(crate) mod submit_generation;
 pub(crate) mod tokens;
 pub(crate) mod untrusted_proxies;
 pub(crate) mod uploaded_files;
-pub(crate) mod waiting_calls;
 pub(crate) mod webhooks;
 
 pub use audit_context::AuditContext;

@@ -1,11 +1,11 @@
-//! Builds the adapter and the probe of each kind of backend.
+//! Builds the adapter of each kind of backend, and probes it.
 
 use super::builtin::Builtin;
-use super::comfyui::{ComfyUi, ComfyUiProbe, ComfyUiSetupError};
-use super::gemini::{self, Gemini, GeminiProbe};
-use super::openai::{self, OpenAi, OpenAiProbe};
-use super::probe::Probe;
-use super::sdapi::{SdApi, SdApiProbe};
+use super::comfyui::{self, ComfyUi, ComfyUiSetupError};
+use super::gemini::{self, Gemini};
+use super::openai::{self, OpenAi};
+use super::probe::Findings;
+use super::sdapi::{self, SdApi};
 use super::upstream::UpstreamSetupError;
 use crate::config::{Backend, BackendKind, ImageField};
 use crate::objects::ObjectStorage;
@@ -49,21 +49,29 @@ pub fn generator(
     })
 }
 
-/// The probe of a configured backend; `None` for the built-in generator, which cannot be out of reach.
+/// Probes a configured backend. `models` are the models that the tiers will request; may be empty.
 ///
 /// # Errors
 /// See [`BackendSetupError`].
-pub fn probe(name: &str, backend: &Backend) -> Result<Option<Box<dyn Probe>>, BackendSetupError> {
+pub async fn probe(
+    name: &str,
+    backend: &Backend,
+    models: Vec<String>,
+) -> Result<Findings, BackendSetupError> {
     Ok(match &backend.kind {
-        BackendKind::Gemini { remote, .. } => Some(Box::new(GeminiProbe::new(name, remote)?)),
-        BackendKind::OpenAi { remote, .. } => Some(Box::new(OpenAiProbe::new(name, remote)?)),
+        BackendKind::Gemini { remote, .. } => gemini::probe(name, remote, models).await?,
+        BackendKind::OpenAi { remote, .. } => openai::probe(name, remote, models).await?,
         BackendKind::SdApi { remote, settings } => {
-            Some(Box::new(SdApiProbe::new(name, remote, settings.clone())?))
+            sdapi::probe(name, remote, settings, models).await?
         }
         BackendKind::ComfyUi { remote, settings } => {
-            Some(Box::new(ComfyUiProbe::new(name, remote, settings)?))
+            comfyui::probe(name, remote, settings, models).await?
         }
-        BackendKind::Procedural => None,
+        BackendKind::Procedural => {
+            let mut findings = Findings::default();
+            findings.works("built in, needs no network");
+            findings
+        }
     })
 }
 

@@ -1,6 +1,4 @@
-//! Tests of a backend that generate no image.
-
-use futures_util::future::LocalBoxFuture;
+//! The results of testing a backend with cheap calls that generate no image.
 
 /// The results of a probe, for the operator. No line holds a secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,10 +24,4 @@ impl Findings {
             false => self.fails(format!("{what} {name}: the server does not list it")),
         }
     }
-}
-
-/// Tests a backend with cheap calls that generate nothing.
-pub trait Probe {
-    /// `models` are the models that the tiers will request; may be empty.
-    fn probe(&self, models: Vec<String>) -> LocalBoxFuture<'static, Findings>;
 }

@@ -49,17 +49,13 @@ pub async fn test(config: &Config, name: &str, backend: &Backend) -> Findings {
 }
 
 async fn run_probe(name: &str, backend: &Backend, models: BTreeSet<String>) -> Findings {
+    let probing = kinds::probe(name, backend, models.into_iter().collect());
+    let failure = match tokio::time::timeout(TIMEOUT, probing).await {
+        Ok(Ok(findings)) => return findings,
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("no answer within {} s", TIMEOUT.as_secs()),
+    };
     let mut findings = Findings::default();
-    match kinds::probe(name, backend) {
-        Ok(Some(probe)) => {
-            let probing = probe.probe(models.into_iter().collect());
-            match tokio::time::timeout(TIMEOUT, probing).await {
-                Ok(found) => findings = found,
-                Err(_) => findings.fails(format!("no answer within {} s", TIMEOUT.as_secs())),
-            }
-        }
-        Ok(None) => findings.works("built in, needs no network"),
-        Err(error) => findings.fails(error.to_string()),
-    }
+    findings.fails(failure);
     findings
 }

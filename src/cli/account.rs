@@ -4,7 +4,7 @@ use super::common::{Common, or_dash, parse_time, rate_text, yes_or_no};
 use super::limit_options::LimitOptions;
 use super::operator::{Operator, PageOptions, body, only_set, read};
 use super::output::{Column, field_lines, note, print};
-use crate::csv_text::{LEDGER_HEAD, LedgerLine};
+use crate::csv_text::{LEDGER_HEAD, ledger_line};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use tintype_api::{Account, Transaction};
@@ -278,17 +278,7 @@ async fn print_csv(
         };
         let found = operator.list(path, filters, page).await?;
         for value in found.data {
-            let it: Transaction = read(value)?;
-            let line = LedgerLine {
-                created_at: &it.created_at,
-                kind: &it.kind,
-                amount: &it.amount,
-                balance_after: &it.balance_after,
-                job: it.job_id.as_deref(),
-                reference: it.reference.as_deref(),
-                id: &it.transaction_id,
-            };
-            print(&line.text())?;
+            print(&ledger_line(&read(value)?))?;
         }
         cursor = found.next_cursor;
         if cursor.is_none() {

@@ -22,7 +22,8 @@ const MAX_LISTED: usize = 10;
 
 pub struct DataDirInit<'a> {
     config: &'a Config,
-    marker: PathBuf,
+    /// `None` for a database alone.
+    marker: Option<PathBuf>,
     /// The empty store.
     pub engine: Arc<dyn Engine>,
 }
@@ -50,12 +51,24 @@ impl<'a> DataDirInit<'a> {
         engine::mark_incomplete(&*engine)?;
         Ok(Self {
             config,
-            marker,
+            marker: Some(marker),
             engine,
         })
     }
 
-    /// Removes the marker, so that a server may use the directory.
+    /// As [`begin`](Self::begin), but with a database it uses no directory, and the caller marks the database as unfinished.
+    pub fn begin_move(config: &'a Config) -> anyhow::Result<Self> {
+        if config.storage.url.is_none() {
+            return Self::begin(config);
+        }
+        Ok(Self {
+            config,
+            marker: None,
+            engine: engine::open_engine_to_fill(config)?,
+        })
+    }
+
+    /// Removes the marks, so that a server may use the store.
     ///
     /// # Errors
     /// The marker cannot be removed.
@@ -63,9 +76,12 @@ impl<'a> DataDirInit<'a> {
         engine::mark_complete(&*self.engine)?;
         self.engine.close();
         drop(self.engine);
+        let Some(marker) = &self.marker else {
+            return Ok(());
+        };
         let data_dir = &self.config.storage.data_dir;
         sync(data_dir)
-            .and_then(|()| fs::remove_file(&self.marker))
+            .and_then(|()| fs::remove_file(marker))
             .and_then(|()| sync(data_dir))
             .with_context(|| format!("the data directory {}", data_dir.display()))
     }

@@ -126,7 +126,7 @@ async fn move_all(
     if !images_stay && target.storage.objects.is_some() {
         check_bucket(target).await?;
     }
-    let new_store = NewStore::open(target)?;
+    let new_store = DataDirInit::begin_move(target)?;
     let data_dir = &source.storage.data_dir;
     let temp_dir = match data_dir.is_dir() {
         true => data_dir.clone(),
@@ -222,41 +222,6 @@ async fn copy_images(
     let to = object_store::open_unsigned(target)?;
     let kept_since = verify::kept_since(source, records.images_forgotten);
     copy_objects(&records.file, kept_since, &from, &to, say).await
-}
-
-struct NewStore<'a> {
-    engine: Arc<dyn Engine>,
-    /// `None` for a database.
-    init: Option<DataDirInit<'a>>,
-}
-
-impl<'a> NewStore<'a> {
-    fn open(target: &'a Config) -> anyhow::Result<Self> {
-        if target.storage.url.is_some() {
-            let engine = engine::open_engine_to_fill(target)?;
-            return Ok(Self { engine, init: None });
-        }
-        let init = DataDirInit::begin(target)?;
-        Ok(Self {
-            engine: Arc::clone(&init.engine),
-            init: Some(init),
-        })
-    }
-
-    /// Allows a server to use the store.
-    fn finish(self) -> anyhow::Result<()> {
-        match self.init {
-            Some(init) => {
-                drop(self.engine);
-                init.finish()
-            }
-            None => {
-                engine::mark_complete(&*self.engine)?;
-                self.engine.close();
-                Ok(())
-            }
-        }
-    }
 }
 
 /// Compares the records of source and target.

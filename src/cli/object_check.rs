@@ -9,7 +9,8 @@ use tintype_imaging::{DecodePermits, ImageKind, decoding, jpeg_segments};
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::store::{Store, StoreError};
+use tintype_storage::store::tables::{BATCHES, FAVOURITE_ACCOUNTS, UPLOADED_FILES};
+use tintype_storage::store::{All, Store, StoreError};
 
 /// Objects looked up concurrently.
 const LOOKUPS: usize = 16;
@@ -44,8 +45,8 @@ impl<'a> RequiredObjects<'a> {
     /// The store cannot be read.
     pub async fn new(store: &Store, retention: Retention<'a>) -> Result<Self, StoreError> {
         let mut favourites = HashSet::new();
-        store
-            .each_favourite(|job| {
+        FAVOURITE_ACCOUNTS
+            .each(store, &All, |job, _| {
                 favourites.insert(job);
                 Ok(())
             })
@@ -87,16 +88,16 @@ impl<'a> RequiredObjects<'a> {
     /// # Errors
     /// The store cannot be read.
     pub async fn add_batches_and_uploads(&mut self, store: &Store) -> Result<(), StoreError> {
-        store
-            .each_batch(|batch| {
+        BATCHES
+            .each(store, &All, |_, batch| {
                 NamedObject::of_batch(&batch)
                     .into_iter()
                     .for_each(|it| self.add(it, None));
                 Ok(())
             })
             .await?;
-        store
-            .each_uploaded_file(|file| {
+        UPLOADED_FILES
+            .each(store, &All, |_, file| {
                 self.add(NamedObject::of_upload(&file), None);
                 Ok(())
             })

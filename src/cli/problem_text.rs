@@ -56,7 +56,7 @@ impl ErrorResponse {
             return format!("the server responded with status {}", self.status);
         };
         let errors = problem.errors.iter();
-        let errors = errors.map(|it| (it.field.as_ref(), it.message.as_ref()));
+        let errors = errors.map(|it| (it.field.as_str(), it.message.as_str()));
         let lines = group_errors(errors, describe);
         match lines.as_slice() {
             [] => format!("{}: {}", problem.title, problem.detail),

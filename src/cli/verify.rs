@@ -21,7 +21,8 @@ use std::process::ExitCode;
 use tintype_storage::domain::counted::counted;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
-use tintype_storage::store::Store;
+use tintype_storage::store::tables::WEBHOOKS;
+use tintype_storage::store::{All, Store};
 use tintype_storage::verify::{MAX_FAULTS, verify};
 
 const NO_TEMP_DIR: &str = "cannot use the directory for temporary files; set TMPDIR to a directory with room for the records";
@@ -143,8 +144,8 @@ async fn secret_faults(config: &Config, store: &Store) -> anyhow::Result<Vec<Str
 /// The webhooks with a secret that does not decrypt: their deliveries fail.
 async fn unreadable_secrets(vault: &Vault, store: &Store) -> anyhow::Result<Vec<String>> {
     let (mut faults, now) = (Vec::new(), Timestamp::now());
-    store
-        .each_webhook(|webhook| {
+    WEBHOOKS
+        .each(store, &All, |_, webhook| {
             let mut secrets = webhook.signing_secrets(now).into_iter();
             let is_unreadable = secrets.any(|it| vault.open(webhook.id, it).is_err());
             if is_unreadable && faults.len() < MAX_FAULTS {

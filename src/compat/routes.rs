@@ -5,6 +5,7 @@ use super::dialect::Dialect;
 use super::gemini;
 use super::models;
 use super::openai;
+use super::openai::unknown_paths::guarded;
 use super::stray_sdk;
 use crate::web::catch_panic::GuardedResource;
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
@@ -12,19 +13,10 @@ use actix_web::{HttpRequest, HttpResponse, Resource, web};
 pub fn configure(service: &mut web::ServiceConfig) {
     service
         .service(
-            GuardedResource::new(
-                web::resource("/v1/images/generations"),
-                openai::unknown_paths::only_post,
-            )
-            .post(openai::generations::create),
+            guarded(web::resource("/v1/images/generations"), "POST")
+                .post(openai::generations::create),
         )
-        .service(
-            GuardedResource::new(
-                web::resource("/v1/images/edits"),
-                openai::unknown_paths::only_post,
-            )
-            .post(openai::edits::create),
-        )
+        .service(guarded(web::resource("/v1/images/edits"), "POST").post(openai::edits::create))
         .service(
             web::resource("/v1/images{rest:(/.*)?}")
                 .default_service(web::to(openai::unknown_paths::not_found)),

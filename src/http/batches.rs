@@ -71,7 +71,7 @@ pub async fn show(
         .filter(|it| !it.duration().is_zero() && progress.status() != BatchStatus::Ended)
     {
         Some(wait) => {
-            let _waiting = accounts.limits.waiting.admit(batch.account)?;
+            let _waiting = accounts.limits.admit_waiting(batch.account)?;
             batches::wait_until_ended(&jobs.core, &batch, wait.duration()).await?
         }
         None => progress,

@@ -3,22 +3,26 @@
 use super::api_router::ApiRouter;
 use super::openapi::error_responses;
 use super::openapi::prose;
-use super::openapi::{DocumentBuilder, Documents, Header};
+use super::openapi::{Document, DocumentBuilder, Documents, Header};
 use super::operations::events_to_webhooks;
 use crate::application::settings::Settings;
 use crate::http::{admin, routes};
 use serde_json::{Map, Value, json};
+use tintype_api::Problem;
 
 /// The documents of this service. Each is generated at its first request.
 pub fn documents() -> Documents {
-    Documents::new(native, operator)
+    Documents {
+        native: Document::new(native),
+        operator: Document::new(operator),
+    }
 }
 
 /// The document for clients, with the public paths.
 pub fn native(settings: &Settings) -> Value {
     let routers = [routes::native(), routes::public()];
     let mut builder = DocumentBuilder::new(&settings.config, &settings.catalog);
-    let webhooks = events_to_webhooks(&settings.config.webhooks.retry_delays_seconds);
+    let webhooks = events_to_webhooks(&mut builder);
     let mut document = assemble(settings, routers, &mut builder);
     document["info"] = json!({
         "title": "Tintype",
@@ -82,9 +86,10 @@ fn assemble(
     })
 }
 
-fn complete(mut document: Value, builder: DocumentBuilder<'_>, schemes: Value) -> Value {
+fn complete(mut document: Value, mut builder: DocumentBuilder<'_>, schemes: Value) -> Value {
+    builder.schema::<Problem<'static>>();
     let mut schemas = builder.definitions();
-    schemas.insert("Problem".to_owned(), error_responses::problem());
+    error_responses::list_codes(&mut schemas["Problem"]);
     document["components"]["schemas"] = schemas.into();
     document["components"]["headers"] = Header::components().into();
     document["components"]["securitySchemes"] = schemes;

@@ -8,7 +8,6 @@
 use super::jobs;
 use crate::application::queue_estimate::waiting;
 use crate::application::services::{AccountService, JobService};
-use crate::application::waiting_calls::WaitingCall;
 use crate::web::auth::Principal;
 use crate::web::problem::{HttpResult, Problem};
 use crate::web::{no_store, streaming};
@@ -18,6 +17,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use std::time::Duration;
 use tintype_actors::job_changes::JobWatch;
+use tintype_fair_semaphore::Permit;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Job, JobState};
 use tokio::sync::watch;
@@ -67,7 +67,7 @@ pub async fn follow(
         return Ok(response.finish());
     }
     let listener = Listener {
-        _waiting: accounts.limits.waiting.admit(job.account)?,
+        _waiting: accounts.limits.admit_waiting(job.account)?,
         watch: core.system.watch(job.id),
         stopping: core.stopping.subscribe(),
         jobs,
@@ -94,7 +94,7 @@ fn last_event_id(request: &HttpRequest) -> Option<u8> {
 }
 
 struct Listener {
-    _waiting: WaitingCall,
+    _waiting: Permit<AccountId>,
     jobs: web::Data<JobService>,
     account: AccountId,
     job: JobId,

@@ -26,7 +26,7 @@ pub async fn show(
     principal.admit()?;
     let job = match wait.filter(|it| !it.duration().is_zero() && !found.state.is_terminal()) {
         Some(wait) => {
-            let _waiting = accounts.limits.waiting.admit(found.account)?;
+            let _waiting = accounts.limits.admit_waiting(found.account)?;
             jobs::wait_until_terminal(&jobs.core, found, wait.duration()).await?
         }
         None => found,

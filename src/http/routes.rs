@@ -50,9 +50,10 @@ pub fn configure(service: &mut web::ServiceConfig) {
 }
 
 pub fn native() -> ApiRouter {
+    let at = |path| ApiPath::new(RequiredAuth::ApiKey, path);
     let generations = GENERATIONS.map(|(path, tier, mode)| {
         let endpoint = Endpoint { tier, mode };
-        ApiPath::new(RequiredAuth::ApiKey, path).post(
+        at(path).post(
             move |principal, request, payload, state| {
                 generations::create(endpoint, principal, request, payload, state)
             },
@@ -60,29 +61,23 @@ pub fn native() -> ApiRouter {
         )
     });
     let others = [
-        ApiPath::new(RequiredAuth::ApiKey, "/jobs").get(job_list::list, of_jobs::list),
-        ApiPath::new(RequiredAuth::ApiKey, "/jobs/{job_id}")
+        at("/jobs").get(job_list::list, of_jobs::list),
+        at("/jobs/{job_id}")
             .get(jobs::show, of_jobs::show)
             .delete(jobs::cancel, of_jobs::cancel),
-        ApiPath::new(RequiredAuth::ApiKey, "/jobs/{job_id}/image")
-            .delete(jobs::delete_image, of_jobs::delete_image),
-        ApiPath::new(RequiredAuth::ApiKey, "/jobs/{job_id}/events")
-            .get(events::follow, of_jobs::follow),
-        ApiPath::new(RequiredAuth::ApiKey, "/batches")
+        at("/jobs/{job_id}/image").delete(jobs::delete_image, of_jobs::delete_image),
+        at("/jobs/{job_id}/events").get(events::follow, of_jobs::follow),
+        at("/batches")
             .get(batches::list, of_batches::list)
             .post(batches::create, of_batches::create),
-        ApiPath::new(RequiredAuth::ApiKey, "/batches/{batch_id}")
+        at("/batches/{batch_id}")
             .get(batches::show, of_batches::show)
             .delete(batches::cancel, of_batches::cancel),
-        ApiPath::new(RequiredAuth::ApiKey, "/batches/{batch_id}/results")
-            .get(batches::results, of_batches::results),
-        ApiPath::new(RequiredAuth::ApiKey, "/balance")
-            .get(own_account::balance, of_own_account::balance),
-        ApiPath::new(RequiredAuth::ApiKey, "/transactions")
-            .get(own_account::transactions, of_own_account::transactions),
-        ApiPath::new(RequiredAuth::ApiKey, "/models")
-            .get(own_account::models, of_own_account::models),
-        ApiPath::new(RequiredAuth::ApiKey, "/key").get(own_account::key, of_own_account::key),
+        at("/batches/{batch_id}/results").get(batches::results, of_batches::results),
+        at("/balance").get(own_account::balance, of_own_account::balance),
+        at("/transactions").get(own_account::transactions, of_own_account::transactions),
+        at("/models").get(own_account::models, of_own_account::models),
+        at("/key").get(own_account::key, of_own_account::key),
         ApiPath::new(RequiredAuth::None, "/openapi.json").get(openapi::native, of_service::native),
     ];
     ApiRouter::new("/api/v1", generations.into_iter().chain(others).collect())

@@ -1,7 +1,6 @@
 //! Errors of input images, separated by cause: caller, object store, memory.
 
 use super::memory_budget::MemoryUnavailable;
-use std::fmt;
 
 /// The request field with the URLs; error messages name an entry `input_images_urls[2]`.
 pub const FIELD: &str = "input_images_urls";
@@ -10,7 +9,7 @@ pub const FIELD: &str = "input_images_urls";
 #[derive(Debug, thiserror::Error)]
 pub enum IngestError {
     /// The caller's fault (`422`).
-    #[error("input images were not accepted: {0}")]
+    #[error("input images were not accepted")]
     Invalid(InputFaults),
     /// The object store's fault (`502`).
     #[error("input images could not be stored: {0}")]
@@ -35,18 +34,16 @@ impl InputFaults {
             entries: Vec::new(),
         }
     }
-}
 
-impl fmt::Display for InputFaults {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// The faults as text, as in the refusal of a single request.
+    pub fn text(&self, max_total_bytes: u64) -> String {
+        let too_large = self
+            .too_large
+            .then(|| format!("{FIELD} must not exceed {max_total_bytes} bytes over all images"));
         let entries = self.entries.iter();
-        let mut lines: Vec<String> = entries
-            .map(|(at, message)| format!("{FIELD}[{at}] {message}"))
-            .collect();
-        if self.too_large {
-            lines.insert(0, "they are too large together".to_owned());
-        }
-        f.write_str(&lines.join("; "))
+        let entries = entries.map(|(at, message)| format!("{FIELD}[{at}] {message}"));
+        let all: Vec<String> = too_large.into_iter().chain(entries).collect();
+        all.join("; ")
     }
 }
 
@@ -71,5 +68,23 @@ pub(super) enum Failure {
 impl From<object_store::Error> for Failure {
     fn from(error: object_store::Error) -> Self {
         Self::Store(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_faulty_image_is_named() {
+        let faults = InputFaults {
+            too_large: true,
+            entries: vec![(2, "is not an image".into()), (0, "answered 404".into())],
+        };
+        assert_eq!(
+            faults.text(9),
+            "input_images_urls must not exceed 9 bytes over all images; \
+             input_images_urls[2] is not an image; input_images_urls[0] answered 404"
+        );
     }
 }

@@ -157,7 +157,6 @@ async fn store_body(
     let image = InputImage {
         key,
         bytes,
-        media_type: kind,
         width: size.width,
         height: size.height,
     };

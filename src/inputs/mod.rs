@@ -17,8 +17,7 @@ use crate::config;
 use object_store::{ObjectStore, path::Path};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tintype_egress::{Client, parse_url};
-use tintype_imaging::ImageKind;
-use tintype_storage::domain::job;
+use tintype_storage::domain::job::InputImage;
 use tokio::{sync::mpsc, time::timeout};
 use uuid::Uuid;
 
@@ -63,29 +62,6 @@ impl InputLimits {
             max_total_bytes: config.max_total_bytes,
             max_pixels: config.max_pixels,
             memory,
-        }
-    }
-}
-
-/// An image in the object store. Width and height apply after the Exif orientation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InputImage {
-    /// The object key.
-    pub key: String,
-    pub bytes: u64,
-    /// Detected from the bytes.
-    pub media_type: ImageKind,
-    pub width: u32,
-    pub height: u32,
-}
-
-impl From<InputImage> for job::InputImage {
-    fn from(image: InputImage) -> Self {
-        Self {
-            key: image.key,
-            bytes: image.bytes,
-            width: image.width,
-            height: image.height,
         }
     }
 }

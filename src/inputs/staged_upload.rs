@@ -57,6 +57,7 @@ struct Storing {
 /// An image that is complete in the store. Dropping it deletes the image; [`StoredUpload::keep`] keeps it.
 pub struct StoredUpload {
     image: InputImage,
+    kind: ImageKind,
     sha256: [u8; 32],
     stored: StoredObject,
 }
@@ -134,12 +135,12 @@ impl StagedUpload {
         let image = InputImage {
             key,
             bytes,
-            media_type: kind,
             width: size.width,
             height: size.height,
         };
         Ok(StoredUpload {
             image,
+            kind,
             sha256: digest.finalize().into(),
             stored: upload.complete().await?,
         })
@@ -195,6 +196,11 @@ fn damaged(kind: ImageKind, wrong: impl std::fmt::Display) -> UploadFault {
 impl StoredUpload {
     pub fn image(&self) -> &InputImage {
         &self.image
+    }
+
+    /// Detected from the bytes.
+    pub fn kind(&self) -> ImageKind {
+        self.kind
     }
 
     pub fn sha256(&self) -> &[u8; 32] {

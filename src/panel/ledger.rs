@@ -5,7 +5,7 @@ use super::names::Names;
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
 use crate::application::ledger::{self, LedgerFilter};
-use crate::csv_text::{LEDGER_HEAD, LedgerLine};
+use crate::csv_text::{LEDGER_HEAD, ledger_line};
 use crate::web::access::OfAccount;
 use crate::web::ledger_query;
 use crate::web::paging::try_listing;
@@ -14,7 +14,6 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::PromptRef;
-use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Page, StoreError};
 
@@ -97,25 +96,12 @@ impl CsvSource for Reader {
         let Page { items, next } =
             self.filter
                 .read(&self.core.store, self.account, PAGE, self.after)?;
-        let wanted = items.iter().filter(|it| self.filter.matches(it));
-        let text = wanted.map(line).collect();
+        let wanted = items.into_iter().filter(|it| self.filter.matches(it));
+        let text = wanted.map(|it| ledger_line(&it.into())).collect();
         let rest = next.map(|last| Self {
             after: Some(last),
             ..self
         });
         Ok((text, rest))
     }
-}
-
-fn line(entry: &LedgerEntry) -> String {
-    LedgerLine {
-        created_at: &entry.created_at.to_string(),
-        kind: entry.kind.word(),
-        amount: &entry.amount.to_string(),
-        balance_after: &entry.balance_after.to_string(),
-        job: entry.job.map(|it| it.to_string()).as_deref(),
-        reference: entry.reference.as_deref(),
-        id: &entry.id.to_string(),
-    }
-    .text()
 }

@@ -13,6 +13,7 @@ use actix_web::web::Data;
 use futures_util::future::join_all;
 use std::sync::Arc;
 use std::time::Duration;
+use tintype_storage::store::tables::API_KEY_LAST_USE;
 use tokio::time::{MissedTickBehavior, interval};
 
 const TICK: Duration = Duration::from_secs(1);
@@ -118,7 +119,8 @@ pub async fn note_key_uses(accounts: &AccountService) {
         let mut newer = uses.clone();
         if core.system.node().is_some() {
             // Another node may have seen a later use.
-            let written = newer.iter().map(|(id, _)| core.store.key_last_use(*id));
+            let written = newer.iter();
+            let written = written.map(|(id, _)| API_KEY_LAST_USE.get(&core.store, id));
             let mut written = join_all(written).await.into_iter();
             newer.retain(|(_, at)| !matches!(written.next(), Some(Ok(Some(it))) if it >= *at));
         }

@@ -8,12 +8,10 @@ use crate::request_text;
 use futures_util::TryStreamExt as _;
 use std::collections::HashSet;
 use std::time::Duration;
-use tintype_storage::domain::batch::Batch;
-use tintype_storage::domain::file_batch::UploadedFile;
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::{Store, StoreError};
+use tintype_storage::store::{All, Store, StoreError, tables};
 
 /// A younger object may belong to a request in flight.
 const MIN_AGE: Duration = Duration::from_secs(86_400);
@@ -92,21 +90,23 @@ fn retain_orphaned_texts(store: &Store, objects: &mut HashSet<String>) -> Result
     // Live jobs first: a job that ends between the two reads is then found among the ended ones.
     store.each_live_job(|job| remove_texts(&job)).wait()?;
     store.each_ended_job(|job| remove_texts(&job)).wait()?;
-    let remove_batch_text = |batch: Batch| {
+    let remove_batch_text = |_, batch| {
         if let Some(text) = NamedObject::of_batch(&batch) {
             objects.remove(&text.key);
         }
         Ok(())
     };
-    store.each_batch(remove_batch_text).wait()
+    tables::BATCHES.each(store, &All, remove_batch_text).wait()
 }
 
 fn retain_orphaned_uploads(store: &Store, objects: &mut HashSet<String>) -> Result<(), StoreError> {
-    let remove_content = |file: UploadedFile| {
+    let remove_content = |_, file| {
         objects.remove(&NamedObject::of_upload(&file).key);
         Ok(())
     };
-    store.each_uploaded_file(remove_content).wait()
+    tables::UPLOADED_FILES
+        .each(store, &All, remove_content)
+        .wait()
 }
 
 /// Removes old objects that no record names. Returns how many.

@@ -80,10 +80,6 @@ impl Problem {
 
     /// `error` is the same error in the format of another API.
     pub fn render_with(&self, request_id: &str, error: Option<Value>) -> HttpResponse<BoxBody> {
-        let fault = |it: &'_ FieldFault| tintype_api::Fault {
-            field: it.field.clone().into(),
-            message: it.message.clone().into(),
-        };
         let row = self.code.row();
         let body = tintype_api::Problem {
             r#type: "about:blank".into(),
@@ -92,7 +88,7 @@ impl Problem {
             detail: self.detail.as_str().into(),
             code: row.word.into(),
             request_id: request_id.into(),
-            errors: self.errors.iter().map(fault).collect(),
+            errors: self.errors.clone(),
             error,
         };
         let mut response = HttpResponse::build(self.code.status());

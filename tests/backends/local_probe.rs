@@ -5,14 +5,18 @@ use crate::fixture::{remote, run};
 use crate::peer::{json, unreachable_url};
 use crate::sdapi_stub::{Kind, Stub as WebUi};
 use serde_json::json;
-use tintype::backends::comfyui::ComfyUiProbe;
-use tintype::backends::probe::{Findings, Probe};
-use tintype::backends::sdapi::SdApiProbe;
+use tintype::backends::probe::Findings;
+use tintype::backends::{comfyui, sdapi};
 use tintype::config::{ComfyUiSettings, SdApiSettings};
 
-fn ask(probe: &dyn Probe, models: &[&str]) -> Findings {
+fn ask_web_ui(url: &str, settings: &SdApiSettings, models: &[&str]) -> Findings {
     let models = models.iter().map(ToString::to_string).collect();
-    run(probe.probe(models))
+    run(sdapi::probe("webui", &remote(url), settings, models)).unwrap()
+}
+
+fn ask_comfyui(url: &str, settings: &ComfyUiSettings, models: &[&str]) -> Findings {
+    let models = models.iter().map(ToString::to_string).collect();
+    run(comfyui::probe("comfy", &remote(url), settings, models)).unwrap()
 }
 
 pub fn web_ui() -> WebUi {
@@ -40,8 +44,7 @@ fn all_settings_of_a_web_ui_are_probed() {
         checkpoint: Some("sdxl".into()),
         ..SdApiSettings::default()
     };
-    let probe = SdApiProbe::new("webui", &remote(&stub.url()), settings).unwrap();
-    let found = ask(&probe, &["sdxl.safetensors"]);
+    let found = ask_web_ui(&stub.url(), &settings, &["sdxl.safetensors"]);
     assert_eq!(found.fails, Vec::<String>::new());
     assert!(
         found.works[0].contains("sdxl.safetensors [31e35c80fc]"),
@@ -52,8 +55,7 @@ fn all_settings_of_a_web_ui_are_probed() {
         sampler: Some("DPM+++".into()),
         ..SdApiSettings::default()
     };
-    let probe = SdApiProbe::new("webui", &remote(&stub.url()), wrong).unwrap();
-    let found = ask(&probe, &["flux"]);
+    let found = ask_web_ui(&stub.url(), &wrong, &["flux"]);
     assert_eq!(
         found.fails,
         [
@@ -70,8 +72,7 @@ fn all_settings_of_a_web_ui_are_probed() {
 #[test]
 fn a_web_ui_without_its_api_is_reported_with_the_missing_option() {
     let stub = WebUi::start(Kind::Automatic);
-    let probe = SdApiProbe::new("webui", &remote(&stub.url()), SdApiSettings::default());
-    let found = ask(&probe.unwrap(), &[]);
+    let found = ask_web_ui(&stub.url(), &SdApiSettings::default(), &[]);
     assert!(found.fails[0].contains("--api"), "{found:?}");
 }
 
@@ -85,8 +86,11 @@ fn nodes_and_checkpoints_of_comfyui_are_probed() {
         checkpoint: Some("second.safetensors".into()),
         ..ComfyUiSettings::default()
     };
-    let probe = ComfyUiProbe::new("comfy", &remote(&stub.url()), &settings).unwrap();
-    let found = ask(&probe, &["first.safetensors", "third.safetensors"]);
+    let found = ask_comfyui(
+        &stub.url(),
+        &settings,
+        &["first.safetensors", "third.safetensors"],
+    );
     assert_eq!(
         found.fails,
         ["checkpoint third.safetensors: the server does not list it"]
@@ -114,9 +118,7 @@ fn a_node_that_comfyui_lacks_is_named() {
         };
         Some(json(200, &known))
     });
-    let settings = ComfyUiSettings::default();
-    let probe = ComfyUiProbe::new("comfy", &remote(&stub.url()), &settings).unwrap();
-    let found = ask(&probe, &[]);
+    let found = ask_comfyui(&stub.url(), &ComfyUiSettings::default(), &[]);
     assert!(
         found.fails[0].starts_with("missing nodes: ImageBlend;"),
         "{found:?}"
@@ -125,10 +127,11 @@ fn a_node_that_comfyui_lacks_is_named() {
 
 #[test]
 fn an_unreachable_server_is_reported() {
-    let here = remote(&unreachable_url());
-    let web = SdApiProbe::new("webui", &here, SdApiSettings::default()).unwrap();
-    let comfy = ComfyUiProbe::new("comfy", &here, &ComfyUiSettings::default()).unwrap();
-    for found in [ask(&web, &[]), ask(&comfy, &[])] {
+    let url = unreachable_url();
+    for found in [
+        ask_web_ui(&url, &SdApiSettings::default(), &[]),
+        ask_comfyui(&url, &ComfyUiSettings::default(), &[]),
+    ] {
         assert!(found.fails[0].contains("no connection"), "{found:?}");
     }
 }

@@ -27,7 +27,7 @@ use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryKind};
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{Job, JobEvent, PromptText, ResultImage};
-use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
+use tintype_storage::domain::ledger::{Balances, LedgerEntry};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::Wait as _;
@@ -385,15 +385,11 @@ pub fn furnish(engine: &dyn Engine, store: &Store, webhooks: &[Webhook]) {
         balances: Balances::default().deposit(balance).unwrap(),
         ..Account::new(ACCOUNT, "a".into(), Timestamp::from_millis(BEGIN))
     };
-    let opening = LedgerEntry {
-        id: TransactionId(Uuid::from_u128(1)),
-        kind: EntryKind::Deposit,
-        amount: balance,
-        balance_after: balance,
-        job: None,
-        reference: None,
-        created_at: Timestamp::from_millis(BEGIN),
-    };
+    let opening = LedgerEntry::opening(
+        TransactionId(Uuid::from_u128(1)),
+        balance,
+        Timestamp::from_millis(BEGIN),
+    );
     let mut writes = store.open_account(&account, Some(&opening));
     let key = ApiKey::with_all_rights(KEY, ACCOUNT, account.created_at);
     writes.extend(store.put_key(&KeyHash([1; 32]), &key));

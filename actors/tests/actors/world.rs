@@ -27,7 +27,7 @@ use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::delivery::Delivery;
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId, NodeId, TransactionId};
 use tintype_storage::domain::job::{InputImage, Job, JobEvent, JobState, Origin, PromptRef};
-use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
+use tintype_storage::domain::ledger::{Balances, LedgerEntry};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::Tier;
@@ -291,15 +291,11 @@ pub fn fresh(balance: &str) -> Arc<MemoryEngine> {
     let store = Store::new(Arc::clone(&engine) as Arc<dyn Engine>);
     let balance: Amount = balance.parse().expect("an amount");
     for (number, id) in [(1, A), (2, B)] {
-        let opening = LedgerEntry {
-            id: TransactionId(Uuid::from_u128(number)),
-            kind: EntryKind::Deposit,
-            amount: balance,
-            balance_after: balance,
-            job: None,
-            reference: None,
-            created_at: Timestamp::from_millis(0),
-        };
+        let opening = LedgerEntry::opening(
+            TransactionId(Uuid::from_u128(number)),
+            balance,
+            Timestamp::from_millis(0),
+        );
         let account = Account {
             balances: Balances::default().deposit(balance).expect("a deposit"),
             ..Account::new(id, "an account".into(), Timestamp::from_millis(0))

@@ -12,7 +12,7 @@ use tintype_actors::delivery::DeliveryLimits;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::api_key::KeyHash;
 use tintype_storage::domain::ids::{AccountId, KeyId, TransactionId};
-use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
+use tintype_storage::domain::ledger::{Balances, LedgerEntry};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::Store;
@@ -184,15 +184,11 @@ fn begin(world: &World) -> (Plan, Image) {
     for number in 0..1 + u128::from(rng.below(3)) {
         let id = AccountId(Uuid::from_u128(0xa00 + number));
         let balance = rng.between(200_000, 6_000_000);
-        let line = LedgerEntry {
-            id: TransactionId(Uuid::from_u128(1 + number)),
-            kind: EntryKind::Deposit,
-            amount: amount(balance),
-            balance_after: amount(balance),
-            job: None,
-            reference: None,
-            created_at: Timestamp::from_millis(BEGIN),
-        };
+        let line = LedgerEntry::opening(
+            TransactionId(Uuid::from_u128(1 + number)),
+            amount(balance),
+            Timestamp::from_millis(BEGIN),
+        );
         let balances = Balances {
             balance: amount(balance),
             deposited: amount(balance),

@@ -1,5 +1,7 @@
 //! Reads a JSON object field by field and collects all faults, so that the response reports them all at once.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tintype_storage::domain::json::{LONE_SURROGATE, Members};
 
@@ -8,9 +10,10 @@ const MAX_FAULTS: usize = 100;
 /// Of a name in a message.
 const MAX_SHOWN_CHARS: usize = 64;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline, deny_unknown_fields)]
 pub struct FieldFault {
-    /// The JSON path of the field, `body` for the body as a whole, or the name of a header or parameter.
+    /// The path in the body, such as `input_images_urls[2]`, the name of a parameter or header, or `body`.
     pub field: String,
     /// What is wrong, and what is expected.
     pub message: String,

@@ -40,7 +40,7 @@ pub use job::{
 pub use listing::Listing;
 pub use pause::Switches;
 pub use person::{InviteAgain, InvitePerson, Person, PersonChange};
-pub use problem::{Fault, Problem};
+pub use problem::Problem;
 pub use service::{
     Backend, BackendError, BackendTest, BackendTries, Model, ModelStatus, Node, Nodes,
     ProcessStatus, ServiceStatus, Stats, Throughput,

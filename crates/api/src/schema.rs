@@ -82,6 +82,8 @@ macro_rules! hints {
 }
 
 hints!(
+    /// Any integer.
+    Integer => json!({"type": "integer"}),
     /// An integer from 0.
     Count => json!({"type": "integer", "minimum": 0}),
     /// The `active` of an inactive account.

@@ -19,7 +19,7 @@ mod wait;
 pub mod workflow;
 
 pub use builtin_workflows::file as builtin_workflow;
-pub use probe::ComfyUiProbe;
+pub use probe::probe;
 pub use setup_error::ComfyUiSetupError;
 pub use templates::TemplateError;
 
@@ -75,12 +75,9 @@ impl ComfyUi {
         settings: ComfyUiSettings,
         objects: ObjectStorage,
     ) -> Result<Self, ComfyUiSetupError> {
-        let templates = Templates::read(&settings).map_err(|source| {
-            let name = name.to_owned();
-            ComfyUiSetupError::Template { name, source }
-        })?;
+        let (server, templates) = set_up(name, remote, &settings)?;
         let inner = Inner {
-            server: Server::new(Upstream::new(name, remote, Auth::None)?),
+            server,
             templates,
             settings,
             objects,
@@ -89,6 +86,19 @@ impl ComfyUi {
             inner: Arc::new(inner),
         })
     }
+}
+
+fn set_up(
+    name: &str,
+    remote: &Remote,
+    settings: &ComfyUiSettings,
+) -> Result<(Server, Templates), ComfyUiSetupError> {
+    let templates = Templates::read(settings).map_err(|source| {
+        let name = name.to_owned();
+        ComfyUiSetupError::Template { name, source }
+    })?;
+    let server = Server::new(Upstream::new(name, remote, Auth::None)?);
+    Ok((server, templates))
 }
 
 impl Generator for ComfyUi {

@@ -14,7 +14,7 @@ use crate::config::Remote;
 use crate::objects::ObjectStorage;
 use futures_util::FutureExt as _;
 use model::Model;
-pub use probe::GeminiProbe;
+pub use probe::probe;
 use response::{GenerateContent, Outcome};
 use tintype_actors::ports::{
     GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture, note_cause,

@@ -11,7 +11,7 @@ use super::upstream::{Auth, Fault, Response, Upstream, UpstreamSetupError, block
 use crate::config::{ImageField, OpenAiDialect, Remote};
 use crate::objects::ObjectStorage;
 use futures_util::FutureExt as _;
-pub use probe::OpenAiProbe;
+pub use probe::probe;
 use request::Fields;
 use response::{Images as ImagesResponse, Item};
 use size::Family;

@@ -11,7 +11,7 @@ pub mod prompt;
 pub mod request;
 pub mod response;
 
-pub use probe::SdApiProbe;
+pub use probe::probe;
 
 use super::inputs;
 use super::local::{finish::finish, originals, out_of_memory, size};

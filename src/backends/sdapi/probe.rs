@@ -1,71 +1,50 @@
 //! Checks that the server lists the checkpoints, samplers, schedulers and upscalers that the settings name.
 
-use crate::backends::probe::{Findings, Probe};
+use crate::backends::probe::Findings;
 use crate::backends::upstream::{Auth, Fault, Upstream, UpstreamSetupError};
 use crate::config::{Remote, SdApiSettings};
-use futures_util::FutureExt as _;
-use futures_util::future::LocalBoxFuture;
 use serde_json::Value;
 
 /// The fields that hold an entry's name; they differ between servers.
 const NAMES: [&str; 6] = ["title", "model_name", "filename", "name", "label", "alias"];
 
-pub struct SdApiProbe {
-    upstream: Upstream,
-    settings: SdApiSettings,
-}
-
-impl SdApiProbe {
-    /// # Errors
-    /// See [`UpstreamSetupError`].
-    pub fn new(
-        name: &str,
-        remote: &Remote,
-        settings: SdApiSettings,
-    ) -> Result<Self, UpstreamSetupError> {
-        let upstream = Upstream::new(name, remote, Auth::Basic)?;
-        Ok(Self {
-            upstream: upstream.for_small_responses(),
-            settings,
-        })
-    }
-}
-
-impl Probe for SdApiProbe {
-    fn probe(&self, models: Vec<String>) -> LocalBoxFuture<'static, Findings> {
-        let (upstream, settings) = (self.upstream.clone(), self.settings.clone());
-        async move {
-            let mut findings = Findings::default();
-            let known = match list(&upstream, "sd-models").await {
-                Ok(known) => known,
-                Err(fault) => {
-                    findings.fails(format!(
-                        "the list of checkpoints: {fault}; A1111 and Forge need --api"
-                    ));
-                    return findings;
-                }
-            };
-            let titles: Vec<&str> = known.iter().filter_map(|it| names(it).next()).collect();
-            let titles = upstream.clean(&titles.join(", "));
-            findings.works(format!("it answers; its checkpoints: {titles}"));
-            for model in models.iter().chain(&settings.checkpoint) {
-                look_up(&mut findings, "checkpoint", model, &known);
-            }
-            for (what, path, wanted) in [
-                ("sampler", "samplers", &settings.sampler),
-                ("scheduler", "schedulers", &settings.scheduler),
-                ("upscaler", "upscalers", &settings.upscaler),
-            ] {
-                let Some(wanted) = wanted else { continue };
-                match list(&upstream, path).await {
-                    Ok(known) => look_up(&mut findings, what, wanted, &known),
-                    Err(fault) => findings.fails(format!("the list of {path}: {fault}")),
-                }
-            }
-            findings
+/// # Errors
+/// See [`UpstreamSetupError`].
+pub async fn probe(
+    name: &str,
+    remote: &Remote,
+    settings: &SdApiSettings,
+    models: Vec<String>,
+) -> Result<Findings, UpstreamSetupError> {
+    let upstream = Upstream::new(name, remote, Auth::Basic)?.for_small_responses();
+    let mut findings = Findings::default();
+    let known = match list(&upstream, "sd-models").await {
+        Ok(known) => known,
+        Err(fault) => {
+            findings.fails(format!(
+                "the list of checkpoints: {fault}; A1111 and Forge need --api"
+            ));
+            return Ok(findings);
         }
-        .boxed_local()
+    };
+    let titles: Vec<&str> = known.iter().filter_map(|it| names(it).next()).collect();
+    let titles = upstream.clean(&titles.join(", "));
+    findings.works(format!("it answers; its checkpoints: {titles}"));
+    for model in models.iter().chain(&settings.checkpoint) {
+        look_up(&mut findings, "checkpoint", model, &known);
     }
+    for (what, path, wanted) in [
+        ("sampler", "samplers", &settings.sampler),
+        ("scheduler", "schedulers", &settings.scheduler),
+        ("upscaler", "upscalers", &settings.upscaler),
+    ] {
+        let Some(wanted) = wanted else { continue };
+        match list(&upstream, path).await {
+            Ok(known) => look_up(&mut findings, what, wanted, &known),
+            Err(fault) => findings.fails(format!("the list of {path}: {fault}")),
+        }
+    }
+    Ok(findings)
 }
 
 async fn list(upstream: &Upstream, what: &str) -> Result<Vec<Value>, Fault> {

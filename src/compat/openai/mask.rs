@@ -3,6 +3,7 @@
 use crate::application::generation_request::Input;
 use crate::application::settings::Settings;
 use crate::backends::kinds;
+use crate::catalog::tier_config;
 use crate::compat::refusal::Refusal;
 use crate::inputs::StoredUpload;
 use tintype_imaging::ImageKind;
@@ -22,10 +23,10 @@ pub fn check(
             "is not supported by the {tier} model, none of whose backends takes a mask; describe the change in the prompt"
         ));
     }
-    let mask = mask.image();
-    if mask.media_type != ImageKind::Png {
-        return refused(format!("must be PNG, not {}", mask.media_type.name()));
+    if mask.kind() != ImageKind::Png {
+        return refused(format!("must be PNG, not {}", mask.kind().name()));
     }
+    let mask = mask.image();
     let Some(Input::Stored(image)) = first else {
         return refused("needs an image".into());
     };
@@ -41,9 +42,7 @@ pub fn check(
 
 fn is_supported(tier: Tier, settings: &Settings) -> bool {
     let config = &settings.config;
-    let tiers = config.tiers.iter();
-    let backends = tiers.iter().filter(|(name, _)| *name == tier.word());
-    let mut backends = backends.flat_map(|(_, tier)| &tier.backends);
+    let mut backends = tier_config(&config.tiers, tier).backends.iter();
     backends.any(|listed| {
         let backend = config.backends.get(&listed.name);
         backend.is_some_and(kinds::takes_mask)

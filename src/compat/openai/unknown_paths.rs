@@ -4,9 +4,11 @@ use crate::compat::auth;
 use crate::compat::dialect::Dialect;
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::stray_sdk::base_url_advice;
+use crate::web::catch_panic::GuardedResource;
 use actix_web::guard::fn_guard;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
+use std::future::ready;
 
 const SERVED: &str = "generate images at /v1/images/generations and /v1/images/edits; files are at /v1/files, and batches at /v1/batches";
 
@@ -15,27 +17,18 @@ pub fn shared_path(path: &str) -> Resource {
     web::resource(path).guard(fn_guard(|call| !auth::has_google_key(call.head())))
 }
 
+/// A path with handlers for the `allowed` methods.
+pub fn guarded(path: Resource, allowed: &'static str) -> GuardedResource {
+    GuardedResource::new(path, move |request: HttpRequest| {
+        ready(wrong_method(&request, allowed))
+    })
+}
+
 pub async fn not_found(request: HttpRequest) -> HttpResponse {
     let (method, path) = (request.method(), request.path());
     let advice = base_url_advice(Dialect::OpenAi, path).unwrap_or(SERVED);
     let message = format!("unknown path: {method} {path}; {advice}");
     Dialect::OpenAi.response(&Refusal::new(Kind::NotFound, message))
-}
-
-pub async fn only_post(request: HttpRequest) -> HttpResponse {
-    wrong_method(&request, "POST")
-}
-
-pub async fn only_get(request: HttpRequest) -> HttpResponse {
-    wrong_method(&request, "GET")
-}
-
-pub async fn only_get_or_post(request: HttpRequest) -> HttpResponse {
-    wrong_method(&request, "GET, POST")
-}
-
-pub async fn only_get_or_delete(request: HttpRequest) -> HttpResponse {
-    wrong_method(&request, "GET, DELETE")
 }
 
 fn wrong_method(request: &HttpRequest, allowed: &'static str) -> HttpResponse {

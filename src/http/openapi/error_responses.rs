@@ -79,39 +79,12 @@ fn describe_codes(codes: &[Code], auth: RequiredAuth) -> Value {
     })
 }
 
-/// The schema of every error.
-pub fn problem() -> Value {
-    json!({
-        "type": "object",
-        "description": "An error (RFC 9457). Distinguish errors by `code`, which never changes, not by `detail`, which is for people.",
-        "properties": {
-            "type": {"type": "string", "const": "about:blank", "description": "Always the same; distinguish errors by `code`."},
-            "title": {"type": "string", "description": "The kind of error, for people."},
-            "status": {"type": "integer", "description": "The HTTP status."},
-            "detail": {"type": "string", "description": "What failed and what to do."},
-            "code": {
-                "description": "The stable identifier for programs.",
-                "allOf": [words(Code::ALL.iter().map(|code| code.word()))],
-            },
-            "request_id": {"type": "string", "description": "Include it when you ask the operator for help."},
-            "errors": {
-                "type": "array",
-                "description": "Only with `validation_failed`, all invalid fields, and with `idempotency_key_reused`.",
-                "minItems": 1,
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "field": {"type": "string", "description": "The path in the body, such as `input_images_urls[2]`, the name of a parameter or header, or `body`."},
-                        "message": {"type": "string", "description": "What is wrong, and what is expected."},
-                    },
-                    "required": ["field", "message"],
-                    "additionalProperties": false,
-                },
-            },
-        },
-        "required": ["type", "title", "status", "detail", "code", "request_id"],
-        "additionalProperties": false,
-    })
+/// Lists the codes in the schema of every error.
+pub fn list_codes(problem: &mut Value) {
+    let code = &mut problem["properties"]["code"];
+    let text = code["description"].take();
+    let codes = words(Code::ALL.iter().map(|code| code.word()));
+    *code = json!({"description": text, "allOf": [codes]});
 }
 
 /// An example error of a code.

@@ -12,26 +12,15 @@ use bytes::Bytes;
 use serde_json::Value;
 use std::sync::OnceLock;
 
-/// Generates each document at its first request. The documents depend only on the configuration, so they never change while the process
-/// runs.
 pub struct Documents {
-    write_native: WriteDocument,
-    write_operator: WriteDocument,
-    native: OnceLock<RenderedDocument>,
-    operator: OnceLock<RenderedDocument>,
+    pub native: Document,
+    pub operator: Document,
 }
 
-pub type WriteDocument = fn(&Settings) -> Value;
-
-impl Documents {
-    pub fn new(write_native: WriteDocument, write_operator: WriteDocument) -> Self {
-        Self {
-            write_native,
-            write_operator,
-            native: OnceLock::new(),
-            operator: OnceLock::new(),
-        }
-    }
+/// Generated at its first request. A document depends only on the configuration, so it never changes while the process runs.
+pub struct Document {
+    write: fn(&Settings) -> Value,
+    rendered: OnceLock<RenderedDocument>,
 }
 
 struct RenderedDocument {
@@ -39,14 +28,28 @@ struct RenderedDocument {
     tag: String,
 }
 
-impl RenderedDocument {
-    fn new(document: &Value) -> Self {
-        // A map with string keys always serializes.
-        let text = serde_json::to_vec(document).unwrap_or_default();
+impl Document {
+    pub fn new(write: fn(&Settings) -> Value) -> Self {
         Self {
-            tag: entity_tag::of([&*text]),
-            text: text.into(),
+            write,
+            rendered: OnceLock::new(),
         }
+    }
+
+    fn respond(&self, request: &HttpRequest, settings: &Settings) -> HttpResponse {
+        let rendered = self.rendered.get_or_init(|| {
+            // A map with string keys always serializes.
+            let text = serde_json::to_vec(&(self.write)(settings)).unwrap_or_default();
+            RenderedDocument {
+                tag: entity_tag::of([&*text]),
+                text: text.into(),
+            }
+        });
+        entity_tag::respond(request, rendered.tag.clone(), "no-cache", |response| {
+            response
+                .content_type("application/json")
+                .body(rendered.text.clone())
+        })
     }
 }
 
@@ -55,8 +58,7 @@ pub async fn native(
     settings: web::Data<Settings>,
     documents: web::Data<Documents>,
 ) -> HttpResult {
-    let generate = || RenderedDocument::new(&(documents.write_native)(&settings));
-    Ok(respond(&request, documents.native.get_or_init(generate)))
+    Ok(documents.native.respond(&request, &settings))
 }
 
 pub async fn operator(
@@ -65,14 +67,5 @@ pub async fn operator(
     settings: web::Data<Settings>,
     documents: web::Data<Documents>,
 ) -> HttpResult {
-    let generate = || RenderedDocument::new(&(documents.write_operator)(&settings));
-    Ok(respond(&request, documents.operator.get_or_init(generate)))
-}
-
-fn respond(request: &HttpRequest, written: &RenderedDocument) -> HttpResponse {
-    entity_tag::respond(request, written.tag.clone(), "no-cache", |response| {
-        response
-            .content_type("application/json")
-            .body(written.text.clone())
-    })
+    Ok(documents.operator.respond(&request, &settings))
 }

@@ -13,7 +13,7 @@ pub mod prose;
 mod required_auth;
 
 pub use document_builder::DocumentBuilder;
-pub use handlers::{Documents, native, operator};
+pub use handlers::{Document, Documents, native, operator};
 pub use headers::Header;
 pub use operation::{Operation, ResponseDoc, date_time, named_examples, uuid};
 pub use prose::span;

@@ -262,10 +262,10 @@ impl ResponseDoc {
     fn write(self, auth: RequiredAuth) -> Value {
         let of_key = (auth == RequiredAuth::ApiKey)
             .then_some([Header::RATE_LIMIT, Header::RATE_LIMIT_POLICY]);
-        let of_operator = (auth == RequiredAuth::AdminToken).then_some(Header::CACHE_CONTROL);
+        let not_stored = (auth != RequiredAuth::None).then_some(Header::CACHE_CONTROL);
         let headers = [Header::REQUEST_ID]
             .into_iter()
-            .chain(of_operator)
+            .chain(not_stored)
             .chain(self.headers)
             .chain(of_key.into_iter().flatten());
         let mut written = json!({

@@ -47,7 +47,6 @@ pub fn create(builder: &mut DocumentBuilder<'_>) -> Operation {
         )
         .header(Header::BATCH_LOCATION)
         .header(Header::RETRY_AFTER)
-        .not_stored()
         .header(Header::REPLAYED)
         .links(
             "batch_id",
@@ -57,13 +56,11 @@ pub fn create(builder: &mut DocumentBuilder<'_>) -> Operation {
                 ("cancel", "cancelBatch"),
             ],
         );
-    let estimated = builder
-        .response::<BatchEstimate>(
-            200,
-            "Only with `dry_run=true`: the price of the batch. Nothing was created.",
-            json!({"price": "0.173", "requests": 2, "available": "100.00"}),
-        )
-        .not_stored();
+    let estimated = builder.response::<BatchEstimate>(
+        200,
+        "Only with `dry_run=true`: the price of the batch. Nothing was created.",
+        json!({"price": "0.173", "requests": 2, "available": "100.00"}),
+    );
     let request = request(builder);
     let lines = "{\"custom_id\":\"fox\",\"model\":\"fast\",\"prompt\":\"a red fox in the snow\",\"aspect_ratio\":\"1:1\"}\n{\"model\":\"pro\",\"prompt\":\"an owl at night\",\"aspect_ratio\":\"1:1\"}\n";
     let factor = builder.config.batches.price_factor;
@@ -187,18 +184,13 @@ pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("listBatches", "Batches", "List batches")
         .text("Newest first.")
         .window()
-        .response(
-            builder
-                .page::<Batch>("A page of batches.", page(example()))
-                .not_stored(),
-        )
+        .response(builder.page::<Batch>("A page of batches.", page(example())))
 }
 
 /// `GET /batches/{batch_id}`
 pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     let shown = builder
         .response::<Batch>(200, "The batch.", example())
-        .not_stored()
         .header(Header::PREFERENCE_APPLIED);
     Operation::new("showBatch", "Batches", "Get a batch")
         .text("Responds at once. With `wait` or `Prefer: wait=N` it responds when the batch has ended, at the latest after that many seconds.")
@@ -229,12 +221,10 @@ pub fn results(builder: &mut DocumentBuilder<'_>) -> Operation {
         "contentSchema": builder.schema::<BatchResult<'static>>(),
     });
     let lines = format!("{line}\n{waiting}\n");
-    let stream = ResponseDoc::new(200, "The results, streamed.")
-        .content(
-            "application/x-ndjson",
-            json!({"schema": schema, "example": lines}),
-        )
-        .not_stored();
+    let stream = ResponseDoc::new(200, "The results, streamed.").content(
+        "application/x-ndjson",
+        json!({"schema": schema, "example": lines}),
+    );
     Operation::new("streamBatchResults", "Batches", "Stream the results of a batch")
         .text("One line per request, in their order, at any time: `status` shows which ones have ended. Each response has fresh image URLs. If the connection breaks before the last line, repeat the call.")
         .response(stream)
@@ -257,7 +247,7 @@ pub fn cancel(builder: &mut DocumentBuilder<'_>) -> Operation {
     );
     Operation::new("cancelBatch", "Batches", "Cancel a batch")
         .text("Its queued jobs fail with the error `canceled`, and their prices are released. Started jobs continue. `409` if all jobs have ended.")
-        .response(response.not_stored())
+        .response(response)
         .refuses([Code::Conflict, Code::StorageUnavailable])
 }
 

@@ -1,12 +1,14 @@
 //! Describes the events that registered webhooks receive.
 
 use super::examples::done_job;
-use crate::http::openapi::span;
+use crate::http::openapi::{DocumentBuilder, span};
 use serde_json::{Map, Value, json};
+use tintype_api::BatchCounts;
 use tintype_api::schema::{EXAMPLE_ID as JOB, with_description, words};
 
-/// `delays`: the pauses between attempts, in seconds.
-pub fn events_to_webhooks(delays: &[u64]) -> Value {
+pub fn events_to_webhooks(builder: &mut DocumentBuilder<'_>) -> Value {
+    // In seconds.
+    let delays = &builder.config.webhooks.retry_delays_seconds;
     let schedule = match delays.len() {
         0 => "it is not retried".to_owned(),
         again => format!(
@@ -44,34 +46,18 @@ pub fn events_to_webhooks(delays: &[u64]) -> Value {
             "Batches",
             "A batch has ended",
             "Sent to a registered webhook when the last job of a batch is `done` or `failed`.",
-            json!({"schema": batch_payload(), "example": batch_example()}),
+            json!({"schema": batch_payload(builder.schema::<BatchCounts>()), "example": batch_example()}),
         ),
     })
 }
 
-fn batch_payload() -> Value {
-    let count = |state: &str| {
-        let text = match state {
-            "total" => "All jobs.".to_owned(),
-            state => format!("The `{state}` jobs."),
-        };
-        json!({"type": "integer", "minimum": 0, "description": text})
-    };
-    let names = ["total", "queued", "processing", "done", "failed"];
-    let counts = names.iter().map(|it| (it.to_string(), count(it)));
-    let counts: Map<String, Value> = counts.collect();
+fn batch_payload(counts: Value) -> Value {
     json!({
         "type": "object",
         "properties": {
             "batch_id": {"type": "string", "format": "uuid", "description": "The batch."},
             "status": with_description(words(["ended"]), "Always `ended`."),
-            "counts": {
-                "type": "object",
-                "description": "The number of jobs per state.",
-                "properties": counts,
-                "required": names,
-                "additionalProperties": false,
-            },
+            "counts": with_description(counts, "The number of jobs per state."),
             "metadata": {"type": ["object", "null"], "description": "The batch's metadata, without keys that begin with `_`.", "additionalProperties": true},
         },
         "required": ["batch_id", "status", "counts", "metadata"],

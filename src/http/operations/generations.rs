@@ -24,7 +24,6 @@ pub fn create(endpoint: Endpoint, builder: &mut DocumentBuilder<'_>) -> Operatio
         )
         .header(Header::LOCATION)
         .header(Header::RETRY_AFTER)
-        .not_stored()
         .header(Header::REPLAYED)
         .links(
             "job_id",
@@ -34,13 +33,11 @@ pub fn create(endpoint: Endpoint, builder: &mut DocumentBuilder<'_>) -> Operatio
                 ("cancel", "cancelJob"),
             ],
         );
-    let estimated = builder
-        .response::<Estimate>(
-            200,
-            "Only with `dry_run=true`: the estimate. Nothing was created.",
-            estimate(endpoint, builder),
-        )
-        .not_stored();
+    let estimated = builder.response::<Estimate>(
+        200,
+        "Only with `dry_run=true`: the estimate. Nothing was created.",
+        estimate(endpoint, builder),
+    );
     Operation::new(id, "Images", summary)
         .text(text(endpoint, builder))
         .query(

@@ -42,7 +42,7 @@ pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
             json!({"type": "object", "additionalProperties": {"type": "string"}, "maxProperties": 10}),
             json!({"order": "4711"}),
         )
-        .response(listed.not_stored())
+        .response(listed)
         .refuses([Code::StorageUnavailable])
 }
 
@@ -59,7 +59,6 @@ pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
             "application/json",
             json!({"schema": schema, "examples": examples}),
         )
-        .not_stored()
         .header(Header::PREFERENCE_APPLIED);
     Operation::new("showJob", "Jobs", "Get a job")
         .text("Responds at once. With `wait` or `Prefer: wait=N` it responds when the job has ended, at the latest after that many seconds; set a longer timeout in your client. Unknown parameters are ignored here, because some pages add one to avoid caches.")
@@ -77,7 +76,7 @@ pub fn cancel(builder: &mut DocumentBuilder<'_>) -> Operation {
     );
     Operation::new("cancelJob", "Jobs", "Cancel a job")
         .text("Releases the price at once and sends the webhook. A job that has started or ended is not canceled: `409`.")
-        .response(gone.not_stored())
+        .response(gone)
         .refuses([Code::Conflict])
 }
 
@@ -96,13 +95,12 @@ pub fn follow(_: &mut DocumentBuilder<'_>) -> Operation {
             "text/event-stream",
             json!({"schema": event(), "example": stream()}),
         )
-        .not_stored()
         .header(Header::UNBUFFERED);
     Operation::new("followJob", "Jobs", "Stream the events of a job")
         .text("The states of a job as server-sent events: the current one at once, then each new one. The stream ends after the terminal one. `data` of an event `status` is the job as the lookup returns it. An event `queue` reports each new position of a queued job, such as `{\"job_id\":\"…\",\"queue_position\":36,\"estimated_start_at\":\"2026-11-20T20:12:40.000Z\"}`, and if the backend reports progress there are events `progress`, such as `{\"job_id\":\"…\",\"progress\":0.42}`; both at most once a second. Short states may be skipped, but never the last one. If the stream breaks, reconnect with `Last-Event-ID`.")
         .header("Last-Event-ID", "The id of the last received event.", json!({"type": "string", "examples": ["1"]}))
         .response(stream)
-        .response(ResponseDoc::new(204, "The client has already received the last event.").not_stored())
+        .response(ResponseDoc::new(204, "The client has already received the last event."))
 }
 
 /// One event of the stream.

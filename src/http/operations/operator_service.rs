@@ -156,6 +156,6 @@ pub fn export(_: &mut DocumentBuilder<'_>) -> Operation {
     );
     Operation::new("exportRecords", "Service", "Export all records")
         .text("For `tintype backup` and `tintype export`, while the service runs. The first line names the format; the last one has the number of records and their SHA-256, and is missing if the response was cut off. One export at a time: `409` while another is running.")
-        .response(lines.not_stored())
+        .response(lines)
         .refuses([Code::Conflict])
 }

@@ -11,7 +11,7 @@ pub fn balance(builder: &mut DocumentBuilder<'_>) -> Operation {
     let response = builder.response::<Balance>(200, "The account's balance.", example);
     Operation::new("showBalance", "Account", "Get the balance")
         .text("All three amounts are from the same point in time: `available` is `balance` minus `reserved`.")
-        .response(response.not_stored())
+        .response(response)
 }
 
 /// `GET /transactions`
@@ -20,7 +20,7 @@ pub fn transactions(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("listTransactions", "Account", "List transactions")
         .text("Deposits and the price of each image, with the balance after each entry; newest first.")
         .window()
-        .response(response.not_stored())
+        .response(response)
 }
 
 /// `GET /models`
@@ -37,7 +37,7 @@ pub fn models(builder: &mut DocumentBuilder<'_>) -> Operation {
     let response = builder.page::<Model>("All models, on one page.", last_page(example));
     Operation::new("listModels", "Account", "List models")
         .text("Each model with its ratios, sizes and prices, whether it is paused, and whether this key may use it.")
-        .response(response.not_stored())
+        .response(response)
 }
 
 /// `GET /key`
@@ -58,5 +58,5 @@ pub fn key(builder: &mut DocumentBuilder<'_>) -> Operation {
         "created_at": "2026-11-18T11:06:40.001Z",
     });
     let response = builder.response::<OwnKey>(200, "The key, without its text.", example);
-    Operation::new("showKey", "Account", "Get the key in use").response(response.not_stored())
+    Operation::new("showKey", "Account", "Get the key in use").response(response)
 }

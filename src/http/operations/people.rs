@@ -39,8 +39,7 @@ pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
 /// `POST /accounts/{account_id}/people`
 pub fn invite(builder: &mut DocumentBuilder<'_>) -> Operation {
     let body = json!({"email": "ada@shop.example", "role": "owner"});
-    let response = builder.response::<Person>(201, "The person with the link, which is shown only here. The service sends no email: send the link yourself.", invited_person())
-        .not_stored();
+    let response = builder.response::<Person>(201, "The person with the link, which is shown only here. The service sends no email: send the link yourself.", invited_person());
     Operation::new("invitePerson", "People", "Invite a person")
         .text("Creates a link for one use within 7 days, with which they choose a password.")
         .body(InvitePerson::schema(&[]), &[("An owner", body)])
@@ -82,8 +81,7 @@ pub fn invite_again(builder: &mut DocumentBuilder<'_>) -> Operation {
             &[("Revoke a leaked password", body)],
         )
         .response(
-            builder.response::<Person>(200, "The person with the link, which is shown only here.", invited_person())
-                .not_stored(),
+            builder.response::<Person>(200, "The person with the link, which is shown only here.", invited_person()),
         )
 }
 

@@ -26,7 +26,7 @@ fn within(timeout: Duration) -> InputLimits {
     }
 }
 
-const TOO_MUCH: &str = "they are too large together";
+const TOO_MUCH: &str = "input_images_urls must not exceed 14000 bytes over all images";
 
 /// The limit is 14 images of 1,000 bytes each, with and without a declared length.
 #[actix_web::test]

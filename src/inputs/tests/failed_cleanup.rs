@@ -171,7 +171,7 @@ async fn a_failure_ends_uploads_that_are_under_way() {
         ingest(&egress, store.clone(), &prefix, &urls, &limits),
         under_way
     );
-    let text = outcome.unwrap_err().to_string();
+    let text = fault_lines(outcome, &limits);
     assert!(
         text.ends_with("input_images_urls[1] answered 404 Not Found"),
         "{text}"

@@ -25,7 +25,6 @@ async fn every_image_kind_is_accepted_regardless_of_its_content_type() {
         .collect();
     let images = run(&urls, &limits()).await.unwrap();
     for (index, (image, (kind, bytes))) in images.iter().zip(&all).enumerate() {
-        assert_eq!(image.media_type, *kind);
         assert_eq!(image.bytes, bytes.len() as u64);
         assert_eq!((image.width, image.height), (300, 200));
         assert_eq!(

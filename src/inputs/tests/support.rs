@@ -1,6 +1,6 @@
 //! Shared fixtures of the ingestion tests: an egress client, a store, and checks of its objects.
 
-use super::super::{IngestError, InputFaults, InputImage, InputLimits, MemoryBudget, ingest};
+use super::super::{IngestError, InputImage, InputLimits, MemoryBudget, ingest};
 use futures_util::TryStreamExt;
 use object_store::{ObjectStore, memory::InMemory, path::Path};
 use std::{sync::Arc, time::Duration};
@@ -69,15 +69,20 @@ pub(super) async fn run(
 
 /// The faults of an ingestion that must fail by the caller's fault, one per line.
 pub(super) async fn faults(urls: &[String], limits: &InputLimits) -> String {
-    match run(urls, limits).await {
-        Err(IngestError::Invalid(faults)) => lines(&faults),
-        other => panic!("expected faults of the caller's, got {other:?}"),
-    }
+    fault_lines(run(urls, limits).await, limits)
 }
 
-/// One fault per line.
-pub(super) fn lines(faults: &InputFaults) -> String {
-    faults.to_string().replace("; ", "\n")
+/// The faults of an ingestion that must have failed by the caller's fault, one per line.
+pub(super) fn fault_lines(
+    outcome: Result<Vec<InputImage>, IngestError>,
+    limits: &InputLimits,
+) -> String {
+    match outcome {
+        Err(IngestError::Invalid(faults)) => {
+            faults.text(limits.max_total_bytes).replace("; ", "\n")
+        }
+        other => panic!("expected faults of the caller's, got {other:?}"),
+    }
 }
 
 /// Polls until the condition holds; panics after 20 seconds.

@@ -148,6 +148,21 @@ pub struct LedgerEntry {
     pub created_at: Timestamp,
 }
 
+impl LedgerEntry {
+    /// The first entry of an account that opens with money.
+    pub fn opening(id: TransactionId, balance: Amount, at: Timestamp) -> Self {
+        Self {
+            id,
+            kind: EntryKind::Deposit,
+            amount: balance,
+            balance_after: balance,
+            job: None,
+            reference: None,
+            created_at: at,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 use super::tables::{ACCOUNT_LOADS, ACCOUNTS, LEDGER};
 use super::{All, Page, Store, StoreError, Writes};
 use crate::domain::account::Account;
-use crate::domain::ids::{AccountId, TransactionId};
+use crate::domain::ids::AccountId;
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::node::AccountLoad;
 use crate::engine::Direction;
@@ -64,13 +64,5 @@ impl Store {
         LEDGER
             .page(self, &account, Direction::Falling, limit, after)
             .await
-    }
-
-    pub async fn ledger_entry(
-        &self,
-        account: AccountId,
-        id: TransactionId,
-    ) -> Result<Option<LedgerEntry>, StoreError> {
-        LEDGER.get(self, &(account, id)).await
     }
 }

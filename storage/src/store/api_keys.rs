@@ -142,11 +142,6 @@ impl Store {
         Ok(API_KEY_SPENDING.get(self, &id).await?.unwrap_or_default())
     }
 
-    /// The last recorded use of a key.
-    pub async fn key_last_use(&self, id: KeyId) -> Result<Option<Timestamp>, StoreError> {
-        API_KEY_LAST_USE.get(self, &id).await
-    }
-
     /// The key to which images of the panel are charged, if one exists.
     pub async fn panel_key(&self, account: AccountId) -> Result<Option<KeyId>, StoreError> {
         PANEL_KEYS.get(self, &AccountText(account)).await

@@ -1,7 +1,7 @@
 //! Batches, their progress and their jobs.
 
 use super::tables::{BATCH_PROGRESS, BATCHES};
-use super::{All, Page, Part, Store, StoreError};
+use super::{Page, Part, Store, StoreError};
 use crate::domain::batch::{Batch, BatchProgress};
 use crate::domain::delivery::DeliveryId;
 use crate::domain::ids::{AccountId, BatchId, JobId};
@@ -60,13 +60,6 @@ impl Store {
         BATCHES
             .page(self, &account, Direction::Falling, limit, after)
             .await
-    }
-
-    pub async fn each_batch(
-        &self,
-        mut visit: impl FnMut(Batch) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        BATCHES.each(self, &All, |_, batch| visit(batch)).await
     }
 
     /// Up to `limit` jobs of a batch after `after`, in the order of requests; none at the end.

@@ -1,7 +1,7 @@
 //! Favourites of an account: jobs whose images retention keeps. And the mark of the images that it has deleted.
 
 use super::tables::{FAVOURITE_ACCOUNTS, FAVOURITES, IMAGES_FORGOTTEN};
-use super::{All, Store, StoreError, Writes};
+use super::{Store, StoreError, Writes};
 use crate::domain::ids::{AccountId, JobId};
 use crate::domain::time::Timestamp;
 use crate::engine::Direction;
@@ -33,15 +33,6 @@ impl Store {
             .scan(self, &range, Direction::Falling, limit)
             .await?;
         Ok(found.into_iter().map(|((_, job), _)| job).collect())
-    }
-
-    pub async fn each_favourite(
-        &self,
-        mut visit: impl FnMut(JobId) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        FAVOURITE_ACCOUNTS
-            .each(self, &All, |job, _| visit(job))
-            .await
     }
 
     /// Images of jobs that ended before this time may have been deleted; later ones have not.

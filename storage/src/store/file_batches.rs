@@ -1,7 +1,7 @@
 //! Uploaded files, and batches submitted as a file.
 
 use super::tables::{FILE_BATCHES, IDEMPOTENCY, UPLOADED_FILES};
-use super::{All, IdempotencyRecord, IdempotentCall, Page, Store, StoreError, Write, Writes};
+use super::{IdempotencyRecord, IdempotentCall, Page, Store, StoreError, Write, Writes};
 use crate::domain::file_batch::{FileBatch, UploadedFile, Validation};
 use crate::domain::ids::{AccountId, BatchId, FileId};
 use crate::domain::time::Timestamp;
@@ -29,13 +29,6 @@ impl Store {
         UPLOADED_FILES
             .page(self, &account, direction, limit, after)
             .await
-    }
-
-    pub async fn each_uploaded_file(
-        &self,
-        mut visit: impl FnMut(UploadedFile) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        UPLOADED_FILES.each(self, &All, |_, file| visit(file)).await
     }
 
     pub fn put_uploaded_file(&self, file: &UploadedFile) -> Write {

@@ -87,24 +87,6 @@ impl Store {
         LIVE_JOBS.each(self, &All, |_, job| visit(job)).await
     }
 
-    pub async fn each_live_job_of(
-        &self,
-        account: AccountId,
-        mut visit: impl FnMut(Job) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        LIVE_JOBS.each(self, &account, |_, job| visit(job)).await
-    }
-
-    /// Visits the start deadlines of queued jobs.
-    pub async fn each_expiry(
-        &self,
-        mut visit: impl FnMut(Timestamp, JobId, AccountId) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        EXPIRIES
-            .each(self, &All, |(due, job), account| visit(due, job, account))
-            .await
-    }
-
     /// The first start deadlines after `after` and up to `now`.
     pub async fn expiries_until(
         &self,

@@ -40,13 +40,6 @@ impl Store {
         Ok(first.map(|(_, webhook)| webhook))
     }
 
-    pub async fn each_webhook(
-        &self,
-        mut visit: impl FnMut(Webhook) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        WEBHOOKS.each(self, &All, |_, webhook| visit(webhook)).await
-    }
-
     /// The encrypted key of webhook secrets, if nodes have shared this store.
     pub async fn vault_key(&self) -> Result<Option<SealedSecret>, StoreError> {
         VAULT_KEY.get(self, &()).await

@@ -6,7 +6,7 @@ use crate::engine::KeyRange;
 use crate::engine::Wait as _;
 use crate::store::tables::{
     API_KEYS, API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT, DELETED_IMAGES, EXPIRIES, FAVOURITE_ACCOUNTS,
-    FAVOURITES, IDEMPOTENCY, PEOPLE_BY_EMAIL, RETIRED_API_KEYS, WEBHOOK_ACCOUNTS, WEBHOOKS,
+    FAVOURITES, IDEMPOTENCY, LEDGER, PEOPLE_BY_EMAIL, RETIRED_API_KEYS, WEBHOOK_ACCOUNTS, WEBHOOKS,
     table_of,
 };
 use crate::store::{
@@ -155,7 +155,7 @@ fn missing_reference(
             ("batch", is_there)
         }
         IdempotentCall::Deposit => {
-            let entry = store.ledger_entry(account, TransactionId(made)).wait()?;
+            let entry = LEDGER.get(store, &(account, TransactionId(made))).wait()?;
             ("deposit", entry.is_some())
         }
         IdempotentCall::Opening => ("account", store.account(AccountId(made)).wait()?.is_some()),

@@ -14,7 +14,7 @@ use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId, Transaction
 use tintype_storage::domain::job::{
     FailureKind, InputImage, JobEvent, PromptRef, PromptText, ResultImage,
 };
-use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
+use tintype_storage::domain::ledger::{Balances, LedgerEntry};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
@@ -82,15 +82,7 @@ fn new_job(prompt: &str, name: Option<&str>) -> NewJob {
 /// The writes that open the account: the very first commit.
 fn opening(store: &Store) -> Writes {
     let balance = amount("10");
-    let line = LedgerEntry {
-        id: TransactionId(Uuid::from_u128(1)),
-        kind: EntryKind::Deposit,
-        amount: balance,
-        balance_after: balance,
-        job: None,
-        reference: None,
-        created_at: at(0),
-    };
+    let line = LedgerEntry::opening(TransactionId(Uuid::from_u128(1)), balance, at(0));
     let account = Account {
         balances: Balances::default().deposit(balance).expect("a deposit"),
         ..Account::new(ACCOUNT, "an account".into(), at(0))

@@ -10,7 +10,7 @@ use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId, Transaction
 use tintype_storage::domain::job::{
     FailureKind, Job, JobEvent, PromptRef, PromptText, ResultImage,
 };
-use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry, LedgerError};
+use tintype_storage::domain::ledger::{Balances, LedgerEntry, LedgerError};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::domain::time::Timestamp;
@@ -185,15 +185,7 @@ impl Till {
             balances: Balances::default().deposit(balance).expect("opening"),
             ..Account::new(id, "a".into(), at(0))
         };
-        let opening = LedgerEntry {
-            id: TransactionId(uuid(1)),
-            kind: EntryKind::Deposit,
-            amount: balance,
-            balance_after: balance,
-            job: None,
-            reference: None,
-            created_at: at(0),
-        };
+        let opening = LedgerEntry::opening(TransactionId(uuid(1)), balance, at(0));
         let writes = store.open_account(&account, Some(&opening));
         commit_and_wait(&**store.engine(), writes).expect("open account");
         Self::reload(store, id)

@@ -5,7 +5,7 @@ use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::ids::{AccountId, KeyId, TransactionId};
-use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
+use tintype_storage::domain::ledger::{Balances, LedgerEntry};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::{NewJob, Store, Writes};
@@ -28,15 +28,7 @@ pub fn with_balance(id: AccountId, balance: &str, at: Timestamp) -> (Account, Ap
 /// The writes that open this account with this key.
 pub fn opened(store: &Store, (account, key): (Account, ApiKey)) -> Writes {
     let Account { id, balances, .. } = account;
-    let opening = LedgerEntry {
-        id: TransactionId(id.0),
-        kind: EntryKind::Deposit,
-        amount: balances.balance,
-        balance_after: balances.balance,
-        job: None,
-        reference: None,
-        created_at: account.created_at,
-    };
+    let opening = LedgerEntry::opening(TransactionId(id.0), balances.balance, account.created_at);
     let mut writes = store.open_account(&account, Some(&opening));
     writes.extend(store.put_key(&KeyHash([id.0.as_bytes()[15]; 32]), &key));
     writes

@@ -9,13 +9,12 @@ pub mod result_lines;
 use super::list_query::{self, ListQuery};
 use super::object_calls::{authenticate, json_response};
 use super::object_ids::{no_such_batch, parse_batch_id};
-use super::unknown_paths::{self, shared_path};
+use super::unknown_paths::{guarded, not_found, shared_path};
 use crate::application::error::ErrorKind;
 use crate::application::file_batches::{self, FileBatchStatus};
 use crate::application::payer::Payer;
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::state::CompatState;
-use crate::web::catch_panic::GuardedResource;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::Value;
 use tintype_storage::engine::Direction;
@@ -26,25 +25,13 @@ const MAX_LIMIT: usize = 100;
 pub fn configure(service: &mut web::ServiceConfig) {
     service
         .service(
-            GuardedResource::new(shared_path("/v1/batches"), unknown_paths::only_get_or_post)
+            guarded(shared_path("/v1/batches"), "GET, POST")
                 .post(creation::create)
                 .get(list),
         )
-        .service(
-            GuardedResource::new(shared_path("/v1/batches/{batch}"), unknown_paths::only_get)
-                .get(show),
-        )
-        .service(
-            GuardedResource::new(
-                shared_path("/v1/batches/{batch}/cancel"),
-                unknown_paths::only_post,
-            )
-            .post(cancel),
-        )
-        .service(
-            shared_path("/v1/batches{rest:(/.*)?}")
-                .default_service(web::to(unknown_paths::not_found)),
-        );
+        .service(guarded(shared_path("/v1/batches/{batch}"), "GET").get(show))
+        .service(guarded(shared_path("/v1/batches/{batch}/cancel"), "POST").post(cancel))
+        .service(shared_path("/v1/batches{rest:(/.*)?}").default_service(web::to(not_found)));
 }
 
 async fn list(request: HttpRequest, state: web::Data<CompatState>) -> HttpResponse {

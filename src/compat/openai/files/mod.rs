@@ -8,7 +8,7 @@ use super::batches::result_lines;
 use super::object_calls::{authenticate, creation_response, json_response};
 use super::object_ids::{WireFileId, no_such_file};
 use super::sdk_attempt;
-use super::unknown_paths::{self, shared_path};
+use super::unknown_paths::{guarded, not_found, shared_path};
 use crate::application::blocking::blocking;
 use crate::application::commit::detached;
 use crate::application::error::Error;
@@ -22,7 +22,6 @@ use crate::compat::drain::drain_if_refused;
 use crate::compat::refusal::Refusal;
 use crate::compat::request_identity::RequestIdentity;
 use crate::compat::state::CompatState;
-use crate::web::catch_panic::GuardedResource;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
@@ -32,29 +31,17 @@ use upload::Upload;
 pub fn configure(service: &mut web::ServiceConfig) {
     service
         .service(
-            GuardedResource::new(shared_path("/v1/files"), unknown_paths::only_get_or_post)
+            guarded(shared_path("/v1/files"), "GET, POST")
                 .post(create)
                 .get(list),
         )
         .service(
-            GuardedResource::new(
-                shared_path("/v1/files/{file}"),
-                unknown_paths::only_get_or_delete,
-            )
-            .get(show)
-            .delete(delete),
+            guarded(shared_path("/v1/files/{file}"), "GET, DELETE")
+                .get(show)
+                .delete(delete),
         )
-        .service(
-            GuardedResource::new(
-                shared_path("/v1/files/{file}/content"),
-                unknown_paths::only_get,
-            )
-            .get(content),
-        )
-        .service(
-            shared_path("/v1/files{rest:(/.*)?}")
-                .default_service(web::to(unknown_paths::not_found)),
-        );
+        .service(guarded(shared_path("/v1/files/{file}/content"), "GET").get(content))
+        .service(shared_path("/v1/files{rest:(/.*)?}").default_service(web::to(not_found)));
 }
 
 pub enum File {

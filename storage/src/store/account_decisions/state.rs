@@ -14,6 +14,7 @@ use crate::domain::spending::Spending;
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
 use crate::store::commands::Limits;
+use crate::store::tables::LIVE_JOBS;
 use crate::store::{Store, StoreError, Writes};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -95,8 +96,8 @@ impl AccountState {
     pub async fn load(store: &Store, account: Account) -> Result<Self, StoreError> {
         let id = account.id;
         let mut state = Self::without_jobs(account);
-        store
-            .each_live_job_of(id, |job| {
+        LIVE_JOBS
+            .each(store, &id, |_, job| {
                 state.count_live(&job);
                 Ok(())
             })
