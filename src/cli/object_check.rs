@@ -9,7 +9,7 @@ use tintype_imaging::{DecodePermits, ImageKind, decoding, jpeg_segments};
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::store::tables::{BATCHES, FAVOURITE_ACCOUNTS, UPLOADED_FILES};
+use tintype_storage::store::tables::{BATCHES, DELETED_IMAGES, FAVOURITE_ACCOUNTS, UPLOADED_FILES};
 use tintype_storage::store::{All, Store, StoreError};
 
 /// Objects looked up concurrently.
@@ -52,8 +52,8 @@ impl<'a> RequiredObjects<'a> {
             })
             .await?;
         let mut deleted = HashSet::new();
-        store
-            .each_deleted_image(|job| {
+        DELETED_IMAGES
+            .each(store, &All, |(_, job), _| {
                 deleted.insert(job);
                 Ok(())
             })

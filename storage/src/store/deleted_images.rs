@@ -1,7 +1,7 @@
 //! Jobs whose images were deleted on demand, before their retention ended.
 
 use super::tables::DELETED_IMAGES;
-use super::{All, Store, StoreError, Writes};
+use super::{Store, StoreError, Writes};
 use crate::domain::ids::{AccountId, JobId};
 use crate::domain::time::Timestamp;
 use crate::engine::Direction;
@@ -14,15 +14,6 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let found = DELETED_IMAGES.get(self, &(account, job)).await?;
         Ok(found.is_some())
-    }
-
-    pub async fn each_deleted_image(
-        &self,
-        mut visit: impl FnMut(JobId) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        DELETED_IMAGES
-            .each(self, &All, |(_, job), _| visit(job))
-            .await
     }
 
     /// Records that the image of a job is deleted. The job is no favourite any more.
