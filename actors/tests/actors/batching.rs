@@ -52,6 +52,29 @@ fn commands_that_arrive_during_a_commit_share_the_next_one() {
 }
 
 #[test]
+fn a_creation_whose_caller_has_gone_before_its_decision_charges_nothing() {
+    run(async {
+        let world = paused("100");
+        world.engine.hold();
+        let first = world.send(A, Tier::Fast, "first", None);
+        until("its commit is in flight", || world.engine.held() == 1).await;
+        drop(world.send(A, Tier::Fast, "gone", None));
+        drop(world.deposit(A, "5"));
+        let (caller, detached) = world.send_detached(A, Tier::Fast, "gone");
+        drop(caller);
+        let (caller, connected) = world.send_detached(A, Tier::Fast, "last");
+        world.engine.open();
+        assert!(first.await.expect("an answer").is_ok());
+        assert!(connected.await.expect("an answer").is_ok());
+        assert!(detached.await.is_err(), "no outcome");
+        drop(caller);
+        assert_eq!(world.money(A), ["100.00", "0.078"]);
+        assert_eq!(world.jobs(A).len(), 2);
+        world.check();
+    });
+}
+
+#[test]
 fn hostile_048_concurrent_calls_with_one_idempotency_key_create_one_job() {
     run(async {
         let world = paused("100");
