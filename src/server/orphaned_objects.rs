@@ -217,12 +217,11 @@ async fn orphans(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
     use tintype_storage::domain::job::{FailureKind, JobState, ResultImage};
     use tintype_storage::engine::commit_and_wait;
     use tintype_storage::store::tables::{ENDED_JOBS, LIVE_JOBS};
-    use tintype_storage::testing::memory::MemoryEngine;
     use tintype_storage::testing::samples;
+    use tintype_storage::testing::stalled::StalledEngine;
     use uuid::Uuid;
 
     fn job(number: u128, state: JobState) -> Job {
@@ -255,7 +254,7 @@ mod tests {
 
     #[test]
     fn images_that_the_record_of_an_ended_job_does_not_name_are_orphaned() {
-        let store = Store::new(Arc::new(MemoryEngine::default()));
+        let store = Store::new(StalledEngine::in_memory());
         let failed = JobState::Failed {
             started_at: None,
             finished_at: Timestamp::from_millis(0),

@@ -5,11 +5,10 @@ use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
-use tintype_actors::account::{AccountCommand, AccountHandle, Reply};
+use tintype_actors::account::{AccountCommand, AccountHandle};
 use tintype_actors::backends::{Backend, Route, Routes};
 use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::dispatch::DispatcherCommand;
@@ -44,7 +43,7 @@ use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::testing::samples;
 use tintype_storage::testing::stalled::StalledEngine;
 use tintype_storage::verify::verify;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
@@ -372,21 +371,6 @@ impl World {
         answer
     }
 
-    /// Sends a job from a task that goes on when its caller disconnects. Dropping the first value disconnects the caller.
-    pub fn send_detached(
-        &self,
-        account: AccountId,
-        tier: Tier,
-        prompt: &str,
-    ) -> (mpsc::Receiver<Infallible>, Answer<AcceptedJob, AcceptError>) {
-        let (reply, answer) = oneshot::channel();
-        let (connection, caller) = mpsc::channel(1);
-        let reply = Reply::from(reply).while_connected(Some(connection));
-        let job = new_job(account, tier, prompt, None);
-        let _ = self.handle(account).accept(job, None, reply);
-        (caller, answer)
-    }
-
     /// The jobs of an account, newest first.
     pub fn jobs(&self, account: AccountId) -> Vec<Job> {
         let jobs = self
@@ -485,7 +469,7 @@ impl World {
     }
 }
 
-fn new_job(account: AccountId, tier: Tier, prompt: &str, name: Option<&str>) -> NewJob {
+pub fn new_job(account: AccountId, tier: Tier, prompt: &str, name: Option<&str>) -> NewJob {
     NewJob {
         tier,
         prompt: match prompt.strip_prefix("stored:") {

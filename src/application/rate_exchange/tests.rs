@@ -10,7 +10,7 @@ use tintype_storage::domain::api_key::RateLimit;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::node::NodeProcess;
 use tintype_storage::engine::commit_and_wait;
-use tintype_storage::testing::memory::MemoryEngine;
+use tintype_storage::testing::stalled::StalledEngine;
 
 const ACCOUNT: AccountId = AccountId(Uuid::from_u128(1));
 const RATE: RateLimit = RateLimit {
@@ -84,7 +84,7 @@ impl OneNode {
 
 /// Two nodes whose bursts are used up.
 async fn busy_nodes() -> (Store, [OneNode; 2]) {
-    let store = Store::new(Arc::new(MemoryEngine::default()));
+    let store = Store::new(StalledEngine::in_memory());
     let mut nodes = [1, 2].map(|number| OneNode::join(&store, number));
     for node in &mut nodes {
         assert_eq!(node.call(30), 20);
