@@ -3,7 +3,7 @@
 use super::batch_permits::BatchPermits;
 use super::damaged_inputs::DamagedInputs;
 use super::error::{Error, ErrorKind};
-use super::rate_limit::{self, Elapsed, Limiters, Rates};
+use super::rate_limit::{self, Elapsed, Excess, Limiters, Rates};
 use crate::config::Limits;
 use crate::inputs::MemoryBudget;
 use std::sync::Arc;
@@ -104,15 +104,21 @@ impl CallLimits {
     }
 
     /// Charges calls that another node admitted.
-    pub fn charge(&self, count: &RateCount) {
+    pub fn charge(&self, count: &RateCount, excess: Excess) {
         let RateCount {
-            id, rate, admitted, ..
+            id,
+            rate,
+            admitted: calls,
+            ..
         } = *count;
         match count.limited {
-            LimitKind::Key => self.keys.limiters.charge(KeyId(id), rate, admitted),
-            LimitKind::Account => self.accounts.charge(AccountId(id), rate, admitted),
-            LimitKind::Fetches => self.fetches.limiters.charge(KeyId(id), rate, admitted),
-            LimitKind::Changes => self.changes.charge(PersonId(id), rate, admitted),
+            LimitKind::Key => self.keys.limiters.charge(KeyId(id), rate, calls, excess),
+            LimitKind::Account => self.accounts.charge(AccountId(id), rate, calls, excess),
+            LimitKind::Fetches => {
+                let limiters = &self.fetches.limiters;
+                limiters.charge(KeyId(id), rate, calls, excess);
+            }
+            LimitKind::Changes => self.changes.charge(PersonId(id), rate, calls, excess),
         }
     }
 

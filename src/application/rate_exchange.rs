@@ -2,15 +2,17 @@
 //! calls it has admitted, for limits of which at least a quarter is used, and charges the calls of the other nodes to its buckets.
 //!
 //! So the limits hold in the long run. Before an exchange, each node may admit a burst. The excess becomes a debt that must be paid
-//! before the next call is admitted.
+//! before the next call is admitted. A node that starts has no debt: it charges the calls before its start only to full buckets.
 
 use super::call_limits::CallLimits;
 use super::core::Core;
+use super::rate_limit::Excess;
 use super::services::AccountService;
 use actix_web::web::Data;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 use tintype_storage::domain::ids::NodeId;
+use tintype_storage::domain::node::Node;
 use tintype_storage::domain::rate_count::{LimitKind, RateCount, RateCounts};
 use tintype_storage::engine::{Direction, EngineError};
 use tintype_storage::store::tables::{NODES, RATE_COUNTS};
@@ -28,7 +30,8 @@ type RemoteLimit = (NodeId, LimitKind, Uuid);
 pub struct RateExchange {
     node: NodeId,
     published: Vec<RateCounts>,
-    received: HashMap<RemoteLimit, u64>,
+    /// `None` before the first exchange.
+    received: Option<HashMap<RemoteLimit, u64>>,
 }
 
 /// Runs until the process stops.
@@ -42,9 +45,14 @@ pub async fn run(accounts: Data<AccountService>) {
     let mut tick = interval(EXCHANGE_INTERVAL);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        tokio::select! {
-            _ = tick.tick() => {}
-            _ = stopping.wait_for(|it| *it) => return,
+        let is_stopping = tokio::select! {
+            _ = tick.tick() => false,
+            _ = stopping.wait_for(|it| *it) => true,
+        };
+        if is_stopping {
+            // If this fails, the others ignore the counts once the node has left.
+            drop(exchange.withdraw(&core.store).await);
+            return;
         }
         if let Err(error) = exchange.exchange(&core.store, &accounts.limits).await {
             if !core.is_ending() {
@@ -85,7 +93,7 @@ impl RateExchange {
         Self {
             node,
             published: Vec::new(),
-            received: HashMap::new(),
+            received: None,
         }
     }
 
@@ -94,12 +102,19 @@ impl RateExchange {
     /// # Errors
     /// The store fails.
     pub async fn exchange(&mut self, store: &Store, limits: &CallLimits) -> Result<(), StoreError> {
-        self.publish(store, limits).await?;
+        self.publish(store, &limits.counts()).await?;
         self.receive(store, limits).await
     }
 
-    async fn publish(&mut self, store: &Store, limits: &CallLimits) -> Result<(), StoreError> {
-        let counts = limits.counts();
+    /// Deletes the published counts of this node, which stops.
+    ///
+    /// # Errors
+    /// The store fails.
+    async fn withdraw(&mut self, store: &Store) -> Result<(), StoreError> {
+        self.publish(store, &[]).await
+    }
+
+    async fn publish(&mut self, store: &Store, counts: &[RateCount]) -> Result<(), StoreError> {
         let parts: Vec<RateCounts> = counts
             .chunks(RateCounts::MAX)
             .map(|counts| RateCounts {
@@ -129,24 +144,48 @@ impl RateExchange {
         let parts = RATE_COUNTS
             .scan(store, &all, Direction::Rising, usize::MAX)
             .await?;
+        // After the counts: a node is registered before it publishes counts.
+        let others = self.living_others(store).await?;
+        let excess = match self.received {
+            None => Excess::IsForgiven,
+            Some(_) => Excess::BecomesDebt,
+        };
+        let before = self.received.take().unwrap_or_default();
         let mut received = HashMap::new();
-        for ((node, _), part) in parts.into_iter().filter(|((it, _), _)| *it != self.node) {
+        for ((node, _), part) in parts.into_iter().filter(|((it, _), _)| others.contains(it)) {
             for count in part.counts {
                 let limit = (node, count.limited, count.id);
-                let calls = match self.received.get(&limit) {
+                let calls = match before.get(&limit) {
                     Some(before) if *before <= count.admitted => count.admitted - before,
                     Some(_) => count.admitted,
                     // First count of that node: calls beyond a full bucket are too old to matter.
                     None => count.admitted.min(u64::from(count.rate.burst)),
                 };
                 received.insert(limit, count.admitted);
-                limits.charge(&RateCount {
+                let new = RateCount {
                     admitted: calls,
                     ..count
-                });
+                };
+                limits.charge(&new, excess);
             }
         }
-        self.received = received;
+        self.received = Some(received);
         Ok(())
     }
+
+    /// The other nodes that have neither left nor been declared dead.
+    async fn living_others(&self, store: &Store) -> Result<HashSet<NodeId>, StoreError> {
+        let mut living = HashSet::new();
+        let add = |id: NodeId, node: Node| {
+            if id != self.node && !node.has_ended {
+                living.insert(id);
+            }
+            Ok(())
+        };
+        NODES.each(store, &All, add).await?;
+        Ok(living)
+    }
 }
+
+#[cfg(test)]
+mod tests;

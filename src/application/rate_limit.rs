@@ -7,6 +7,7 @@ use governor::clock::Clock;
 use governor::middleware::StateInformationMiddleware;
 use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
+pub use node_counts::Excess;
 use node_counts::SharedCounts;
 use parking_lot::RwLock;
 use std::collections::HashMap;

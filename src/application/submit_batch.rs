@@ -19,7 +19,7 @@ use futures_util::future::join_all;
 use serde_json::json;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use tintype_actors::account::AccountHandle;
+use tintype_actors::account::{AccountHandle, CallerConnection, Reply};
 use tintype_api::BatchEstimate;
 use tintype_storage::domain::amount::{Amount, AmountError};
 use tintype_storage::domain::aspect_ratio::AspectChoice;
@@ -32,7 +32,7 @@ use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::store::{
     AcceptedBatch, IdempotencyUse, IdempotentCall, NewBatch, NewBatchJob,
 };
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 /// Requests whose texts are stored in parallel.
 const STORED_IN_PARALLEL: usize = 32;
@@ -62,7 +62,7 @@ pub async fn submit_batch(
     caller: &Payer,
     request: BatchRequest,
 ) -> Result<AcceptedBatch, Error> {
-    let submission = match Submission::prepare(generations, caller, request).await? {
+    let mut submission = match Submission::prepare(generations, caller, request).await? {
         ControlFlow::Break(batch) => return Ok(batch),
         ControlFlow::Continue(submission) => submission,
     };
@@ -70,6 +70,8 @@ pub async fn submit_batch(
         return submission.accept().await;
     }
     submission.check_balance().await?;
+    let (connection, _waits) = mpsc::channel(1);
+    submission.connection = Some(connection);
     // Detached: a caller that disconnects must leave no objects behind.
     detached(submission.accept()).await
 }
@@ -119,6 +121,8 @@ struct Submission {
     file: Option<FileBatchTerms>,
     /// Whether some texts are too large for their records.
     needs_objects: bool,
+    /// If the caller does not wait for the decision itself.
+    connection: Option<CallerConnection>,
     /// Held until the batch is decided.
     _memory: Option<Reservation>,
 }
@@ -167,6 +171,7 @@ impl Submission {
             callback,
             file: request.file,
             needs_objects,
+            connection: None,
             _memory: request.memory,
         }))
     }
@@ -198,6 +203,7 @@ impl Submission {
             person.check(&self.generations.core).await?;
         }
         let (reply, decision) = oneshot::channel();
+        let reply = Reply::from(reply).while_connected(self.connection.take());
         let _counted = self
             .account
             .accept_batch(batch, note, reply)

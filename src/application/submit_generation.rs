@@ -22,10 +22,11 @@ use super::payer::Payer;
 use super::services::GenerationService;
 use crate::request_text;
 use serde_json::json;
+use std::convert::Infallible;
 use std::future;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use tintype_actors::account::AccountHandle;
+use tintype_actors::account::{AccountHandle, CallerConnection, Reply};
 use tintype_api::Estimate;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
@@ -34,7 +35,7 @@ use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Callback, PromptText};
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::store::{AcceptedJob, IdempotencyUse, IdempotentCall, NewJob};
-use tokio::sync::oneshot::{self, error::TryRecvError};
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 /// Refuses a key that does not allow the model, and sheds load.
@@ -146,13 +147,12 @@ pub async fn estimate_generation(
 struct WaitingCaller {
     /// `None`: no deadline.
     until: Option<Instant>,
-    /// Closed once the caller disconnects. Nothing is ever sent.
-    gone: oneshot::Receiver<()>,
+    connection: CallerConnection,
 }
 
 impl WaitingCaller {
     /// Waits for the deadline or the disconnect.
-    async fn wait_for_end(&mut self) -> Error {
+    async fn wait_for_end(&self) -> Error {
         let until = self.until;
         let deadline = async {
             match until {
@@ -162,17 +162,17 @@ impl WaitingCaller {
         };
         tokio::select! {
             () = deadline => deadline_exceeded(),
-            _ = &mut self.gone => caller_gone(),
+            () = self.connection.closed() => caller_gone(),
         }
     }
 
-    fn check(&mut self) -> Result<(), Error> {
+    fn check(&self) -> Result<(), Error> {
         if self.until.is_some_and(|until| Instant::now() >= until) {
             return Err(deadline_exceeded());
         }
-        match self.gone.try_recv() {
-            Err(TryRecvError::Empty) => Ok(()),
-            Ok(()) | Err(TryRecvError::Closed) => Err(caller_gone()),
+        match self.connection.is_closed() {
+            false => Ok(()),
+            true => Err(caller_gone()),
         }
     }
 }
@@ -247,10 +247,10 @@ impl Submission {
         !self.request.inputs.is_empty() || request_text::is_too_large(&self.text)
     }
 
-    /// Aborts the fetch of inputs at `until`, or as soon as the returned sender is dropped.
-    fn watch(&mut self, until: Option<Instant>) -> oneshot::Sender<()> {
-        let (waits, gone) = oneshot::channel();
-        self.waiting_caller = Some(WaitingCaller { until, gone });
+    /// Aborts the fetch of inputs at `until`. As soon as the returned value is dropped, also refuses a job that is not decided yet.
+    fn watch(&mut self, until: Option<Instant>) -> mpsc::Receiver<Infallible> {
+        let (connection, waits) = mpsc::channel(1);
+        self.waiting_caller = Some(WaitingCaller { until, connection });
         waits
     }
 
@@ -284,7 +284,7 @@ impl Submission {
             return Ok(Objects::default());
         }
         let (account, origin) = (self.caller.account(), self.request.origin.clone());
-        let waiting_caller = &mut self.waiting_caller;
+        let waiting_caller = &self.waiting_caller;
         let ended = async {
             match waiting_caller {
                 Some(waiting_caller) => waiting_caller.wait_for_end().await,
@@ -302,7 +302,7 @@ impl Submission {
         if let Some(person) = &self.caller.person {
             person.check(&self.generations.core).await?;
         }
-        if let Some(waiting_caller) = &mut self.waiting_caller {
+        if let Some(waiting_caller) = &self.waiting_caller {
             waiting_caller.check()?;
         }
         let note = self
@@ -311,6 +311,8 @@ impl Submission {
             .as_ref()
             .map(|audit| self.note(audit, &job));
         let (reply, decision) = oneshot::channel();
+        let connection = self.waiting_caller.as_ref().map(|it| it.connection.clone());
+        let reply = Reply::from(reply).while_connected(connection);
         let _counted = self
             .account
             .accept(job, note, reply)

@@ -10,7 +10,7 @@ use crate::application::services::{AccountService, JobService};
 use crate::web::auth::Principal;
 use crate::web::no_store;
 use crate::web::problem::{HttpResult, Problem};
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, web};
 use tintype_storage::domain::job::Job;
 
 /// `GET /jobs/{job_id}`: responds at once, or waits for the end of the job if the caller asks for it.
@@ -67,7 +67,7 @@ pub async fn delete_image(
     principal.admit()?;
     let caller = Caller::ApiKey(principal.caller);
     image_deletion::delete(&jobs, &caller, account, id).await?;
-    Ok(HttpResponse::NoContent().finish())
+    Ok(no_store::no_content())
 }
 
 async fn respond(jobs: &JobService, job: &Job) -> HttpResult {

@@ -3,11 +3,12 @@
 
 use crate::application::services::JobService;
 use crate::inputs;
-use crate::objects::{NamedObject, ObjectError, UPLOADS};
+use crate::objects::{NamedObject, ObjectError, RESULTS, UPLOADS};
 use crate::request_text;
 use futures_util::TryStreamExt as _;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
+use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
@@ -15,7 +16,7 @@ use tintype_storage::store::{All, Store, StoreError, tables};
 
 /// A younger object may belong to a request in flight.
 const MIN_AGE: Duration = Duration::from_secs(86_400);
-/// Request texts and uploads per step. Each step reads every job or file on record.
+/// Objects of other kinds than inputs per step. Each step reads every job or file on record.
 const LARGE_STEP: usize = 20_000;
 
 /// A kind of objects.
@@ -56,6 +57,16 @@ pub const UPLOADED_FILES: ObjectKind = ObjectKind {
     step: LARGE_STEP,
     max_steps: usize::MAX,
     retain_orphans: retain_orphaned_uploads,
+};
+
+/// The images of several nodes. A node that dies, or was declared dead, after it has stored the image of its run leaves an image that
+/// the job's record does not name. Sweeps the whole list, as [`REQUEST_TEXTS`].
+pub const IMAGES: ObjectKind = ObjectKind {
+    name: "images",
+    prefix: RESULTS,
+    step: LARGE_STEP,
+    max_steps: usize::MAX,
+    retain_orphans: retain_orphaned_images,
 };
 
 /// Why a sweep ended early. The next sweep tries again.
@@ -107,6 +118,45 @@ fn retain_orphaned_uploads(store: &Store, objects: &mut HashSet<String>) -> Resu
     tables::UPLOADED_FILES
         .each(store, &All, remove_content)
         .wait()
+}
+
+/// Keeps the images of ended jobs that name another image or none. Images of live jobs may still be committed, and those of deleted
+/// jobs can still be downloaded.
+fn retain_orphaned_images(store: &Store, objects: &mut HashSet<String>) -> Result<(), StoreError> {
+    let mut images = images_of_repeated_jobs(objects.drain());
+    if images.is_empty() {
+        return Ok(());
+    }
+    let mut add_orphans = |job: &Job| {
+        let named = job.result_image().map(|it| &it.key);
+        let of_job = images.remove(&job.id).unwrap_or_default();
+        objects.extend(of_job.into_iter().filter(|it| Some(it) != named));
+        Ok(())
+    };
+    store.each_ended_job(|job| add_orphans(&job)).wait()
+}
+
+/// The images of jobs with an image of a second or later run, or with several images. So a sweep reads the jobs only if there are such
+/// images, and ignores nearly all others.
+fn images_of_repeated_jobs(keys: impl Iterator<Item = String>) -> HashMap<JobId, Vec<String>> {
+    let mut images: HashMap<JobId, (bool, Vec<String>)> = HashMap::new();
+    for key in keys {
+        if let Some((job, run)) = run_of_image(&key) {
+            let (is_repeated, of_job) = images.entry(job).or_default();
+            *is_repeated |= run > 1 || !of_job.is_empty();
+            of_job.push(key);
+        }
+    }
+    let repeated = images.into_iter().filter(|(_, (is, _))| *is);
+    repeated.map(|(job, (_, keys))| (job, keys)).collect()
+}
+
+/// The job and the run of an image that one of several nodes has stored.
+fn run_of_image(key: &str) -> Option<(JobId, u32)> {
+    let name = key.strip_prefix(RESULTS)?.strip_prefix('/')?;
+    let (job, rest) = name.split_once('.')?;
+    let (run, _extension) = rest.split_once('.')?;
+    Some((job.parse().ok()?, run.parse().ok()?))
 }
 
 /// Removes old objects that no record names. Returns how many.
@@ -162,4 +212,76 @@ async fn orphans(
     // Last: if a job ended during the read, its inputs are among the kept ones now.
     jobs.result_store.exclude_kept(&mut orphaned);
     Ok(orphaned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tintype_storage::domain::job::{FailureKind, JobState, ResultImage};
+    use tintype_storage::engine::commit_and_wait;
+    use tintype_storage::store::tables::{ENDED_JOBS, LIVE_JOBS};
+    use tintype_storage::testing::samples;
+    use tintype_storage::testing::stalled::StalledEngine;
+    use uuid::Uuid;
+
+    fn job(number: u128, state: JobState) -> Job {
+        Job {
+            id: JobId(Uuid::from_u128(number)),
+            ..samples::job(state)
+        }
+    }
+
+    /// The key of an image, without a run if a single process has stored it.
+    fn image(job: u128, run: &str) -> String {
+        format!("{RESULTS}/{}{run}.png", JobId(Uuid::from_u128(job)))
+    }
+
+    fn done(number: u128, run: &str) -> Job {
+        let image = ResultImage {
+            key: image(number, run),
+            bytes: 1,
+            width: 1,
+            height: 1,
+            backend: None,
+        };
+        let state = JobState::Done {
+            started_at: Timestamp::from_millis(0),
+            finished_at: Timestamp::from_millis(0),
+            image,
+        };
+        job(number, state)
+    }
+
+    #[test]
+    fn images_that_the_record_of_an_ended_job_does_not_name_are_orphaned() {
+        let store = Store::new(StalledEngine::in_memory());
+        let failed = JobState::Failed {
+            started_at: None,
+            finished_at: Timestamp::from_millis(0),
+            error: "it failed".into(),
+            kind: FailureKind::TimedOut,
+        };
+        let runs = JobState::Processing {
+            started_at: Timestamp::from_millis(0),
+            runs: 3,
+        };
+        let ended = [done(1, ".2"), done(2, ".3"), done(3, ".1"), done(4, "")];
+        let ended = ended.into_iter().chain([job(5, failed)]);
+        let mut writes: Vec<_> = ended
+            .map(|it| ENDED_JOBS.put(&(it.account, it.id), &it))
+            .collect();
+        let live = job(6, runs);
+        writes.push(LIVE_JOBS.put(&(live.account, live.id), &live));
+        commit_and_wait(&**store.engine(), writes).expect("a commit");
+
+        let orphaned = [(1, ".1"), (2, ".2"), (2, ".1"), (3, ".2"), (5, ".2")];
+        let orphaned = HashSet::from(orphaned.map(|(job, run)| image(job, run)));
+        let others = [(1, ".2"), (2, ".3"), (3, ".1"), (4, "")];
+        // Of a live job, and of a job that retention has deleted.
+        let others = others.into_iter().chain([(6, ".2"), (7, ".2"), (7, ".1")]);
+        let others = others.map(|(job, run)| image(job, run));
+        let mut found: HashSet<String> = others.chain(orphaned.iter().cloned()).collect();
+        retain_orphaned_images(&store, &mut found).expect("readable");
+        assert_eq!(found, orphaned);
+    }
 }

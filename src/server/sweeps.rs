@@ -19,8 +19,8 @@ use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval_at};
 
 const INTERVAL: Duration = Duration::from_secs(600);
-/// In intervals. A sweep over all request texts reads every job on record.
-const TEXT_SWEEP_EVERY: u64 = 144;
+/// In intervals. A sweep over all request texts or images may read every job on record.
+const LARGE_SWEEP_EVERY: u64 = 144;
 /// Records that one step reads, or images that it removes.
 const STEP: usize = 1_000;
 /// Steps of one sweep. The next sweep does the rest.
@@ -56,8 +56,13 @@ pub(super) async fn run(jobs: Data<JobService>, maintainer: Data<Maintainer>) {
         if !maintainer.is_this_node() {
             continue;
         }
-        if turn.is_multiple_of(TEXT_SWEEP_EVERY) {
+        if turn.is_multiple_of(LARGE_SWEEP_EVERY) {
             remove_orphans(&jobs, &orphaned_objects::REQUEST_TEXTS).await;
+            // A single process overwrites its image, and retention removes all images.
+            let keeps_images = jobs.settings.config.results.retention().is_none();
+            if keeps_images && jobs.core.system.node().is_some() {
+                remove_orphans(&jobs, &orphaned_objects::IMAGES).await;
+            }
         }
         sweeps.run(&jobs).await;
     }

@@ -11,6 +11,13 @@ pub fn ok() -> HttpResponseBuilder {
     response
 }
 
+/// 204
+pub fn no_content() -> HttpResponse {
+    let mut response = HttpResponse::NoContent();
+    response.insert_header((header::CACHE_CONTROL, "no-store"));
+    response.finish()
+}
+
 /// 200 with a JSON body.
 pub fn json(body: impl Serialize) -> HttpResponse {
     ok().json(body)

@@ -1,7 +1,7 @@
 //! A caller disconnects while its commit is being written: the change still takes effect, and every later caller sees it.
 
 use crate::support::http::Request;
-use crate::support::{Customer, Options, Server, Wire, fox, until};
+use crate::support::{Customer, Options, Server, Wire, fox, fox_with, until};
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -36,11 +36,16 @@ impl World {
     fn disconnect_during_commit(&self, request: &Request) {
         self.gate.hold();
         let held = self.gate.held();
-        let mut wire = Wire::open(self.server.address);
-        wire.send(&request.wire());
+        let mut wire = self.send(request);
         until("the commit is on its way", || self.gate.held() > held);
         wire.finish();
         assert!(wire.is_closed(), "the call was answered");
+    }
+
+    fn send(&self, request: &Request) -> Wire {
+        let mut wire = Wire::open(self.server.address);
+        wire.send(&request.wire());
+        wire
     }
 
     fn key_path(&self) -> String {
@@ -145,5 +150,43 @@ fn a_person_removed_by_a_disconnected_caller_is_signed_out() {
     world.gate.open();
     until("the person is signed out", || {
         browser.call(&world.server, "GET", "/session").send().status == 401
+    });
+}
+
+#[test]
+fn a_creation_whose_caller_disconnects_before_its_decision_creates_nothing() {
+    let world = World::new();
+    let (server, customer) = (&world.server, &world.customer);
+    let create = |path: &str, body: &Value| server.native(customer, "POST", path).json(body);
+    let job = |prompt: &str| fox_with(json!({"prompt": prompt}));
+    // A long text is an object, which a refused call must not leave behind.
+    let long = job(&"x".repeat(32_768));
+    let batch = json!({"requests": [fox_with(json!({"model": "pro", "prompt": long["prompt"]}))]});
+    let abandoned = [
+        create("/text-generations", &fox()),
+        create("/text-generations", &long),
+        create("/batches", &batch),
+    ];
+    world.gate.hold();
+    let held = world.gate.held();
+    let mut first = world.send(&create("/text-generations", &fox()));
+    until("the commit is on its way", || world.gate.held() > held);
+    let waiting = abandoned.map(|request| world.send(&request));
+    let accounts = server.inside().system.accounts();
+    until("they wait for the next round", || accounts.in_flight() == 4);
+    for mut wire in waiting {
+        wire.finish();
+        assert!(wire.is_closed(), "the call was answered");
+    }
+    world.gate.open();
+    let created = first.answer_to("POST").expect("an answer");
+    assert_eq!(created.status, 202);
+    until("the others are refused", || accounts.in_flight() == 0);
+    server.assert_settled();
+    let jobs = server.native(customer, "GET", "/jobs").expect(200).json();
+    assert_eq!(jobs["data"].as_array().map(Vec::len), Some(1));
+    let texts = server.objects().join("words");
+    until("the texts are deleted", || {
+        std::fs::read_dir(&texts).map_or(0, Iterator::count) == 0
     });
 }

@@ -32,6 +32,7 @@ pub const OF_ACCOUNT: &[(&str, &str, bool)] = &[
     ("DELETE", "/jobs/{job_id}/favourite", false),
     ("GET", "/jobs/{job_id}/preview", false),
     ("GET", "/jobs/{job_id}/picture", false),
+    ("DELETE", "/jobs/{job_id}/picture", false),
     ("GET", "/batches", false),
     ("POST", "/batches", false),
     ("GET", "/batches/{batch_id}", false),

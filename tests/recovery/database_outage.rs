@@ -83,6 +83,29 @@ fn calls_wait_for_a_silent_database_no_longer_than_for_a_closed_one() {
     service.stop();
 }
 
+#[test]
+fn a_call_that_an_outage_refuses_creates_no_job_when_the_database_is_back() {
+    let Some(server) = server() else { return };
+    let (database, bucket) = (server.database(), Bucket::start());
+    let proxy = Proxy::start(database.port());
+    let place = place(&proxy.url(&database.url()), &bucket);
+    let service = place.serve();
+    let client = service.client(&service.printed_key().expect("a key"));
+    proxy.hold_answers();
+    assert_eq!(client.create_small_now("refused").status, 503);
+    proxy.heal();
+    let answer = until("calls are accepted", || {
+        let answer = client.create_small_now("accepted");
+        (answer.status != 503).then_some(answer)
+    });
+    let job = answer.accepted();
+    client.job_when(&job, "done");
+    let jobs = client.get("/api/v1/jobs").json();
+    let jobs = jobs["data"].as_array().expect("jobs");
+    assert_eq!(jobs.len(), 1, "{jobs:?}");
+    service.stop();
+}
+
 /// The node can neither return its jobs nor record its end: the others declare it dead.
 #[test]
 fn a_stop_ends_in_time_while_the_database_is_silent() {

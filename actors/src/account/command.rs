@@ -1,5 +1,6 @@
 //! The commands of an account actor.
 
+use std::convert::Infallible;
 use tintype_storage::domain::account::{Account, AccountChange};
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::audit_log::Note;
@@ -12,11 +13,16 @@ use tintype_storage::store::{
     AcceptError, AcceptedBatch, AcceptedJob, AccountChanged, BatchError, CommandError, Deposit,
     DepositError, EventError, NewBatch, NewJob, StoreError, Writes,
 };
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
+
+/// Closed once the caller has disconnected. Nothing is ever sent.
+pub type CallerConnection = mpsc::Sender<Infallible>;
 
 /// Sends the outcome of a command to its caller. It is dropped without an outcome when the account is overloaded or the process stops.
 pub struct Reply<T, E> {
     sender: oneshot::Sender<Result<T, E>>,
+    /// The caller's, if a detached task waits for the outcome.
+    connection: Option<CallerConnection>,
     /// Sent once it is durable.
     pub(super) outcome: Option<Result<T, E>>,
 }
@@ -25,8 +31,27 @@ impl<T, E> From<oneshot::Sender<Result<T, E>>> for Reply<T, E> {
     fn from(sender: oneshot::Sender<Result<T, E>>) -> Self {
         Self {
             sender,
+            connection: None,
             outcome: None,
         }
+    }
+}
+
+impl<T, E> Reply<T, E> {
+    /// For a task that runs to its end even if its caller disconnects.
+    pub fn while_connected(self, connection: Option<CallerConnection>) -> Self {
+        Self { connection, ..self }
+    }
+
+    /// Has the caller gone? Then there is no outcome, even if an earlier transaction that did not commit had one.
+    fn refuse_if_abandoned(&mut self) -> bool {
+        let connection = self.connection.as_ref();
+        let is_abandoned =
+            self.sender.is_closed() || connection.is_some_and(CallerConnection::is_closed);
+        if is_abandoned {
+            self.outcome = None;
+        }
+        is_abandoned
     }
 }
 
@@ -127,6 +152,17 @@ impl AccountCommand {
         )
     }
 
+    /// Refuses a command whose caller has gone, if the command takes or adds money: a call that was not answered with success must
+    /// charge nothing. During an outage of the database, callers get an error before their commands are decided.
+    pub(super) fn refuse_if_abandoned(&mut self) -> bool {
+        match self {
+            Self::Accept { reply, .. } => reply.refuse_if_abandoned(),
+            Self::AcceptBatch { reply, .. } => reply.refuse_if_abandoned(),
+            Self::Deposit { reply, .. } => reply.refuse_if_abandoned(),
+            _ => false,
+        }
+    }
+
     /// Sends the outcome, which is durable, or the error of the commit.
     pub(super) fn reply(self, durable: Result<(), &StoreError>) {
         match self {
@@ -145,5 +181,23 @@ impl AccountCommand {
                 change.reply.send(durable);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outcome_that_did_not_commit_is_forgotten_once_the_caller_has_gone() {
+        let (sender, mut outcome) = oneshot::channel::<Result<(), StoreError>>();
+        let (connection, caller) = mpsc::channel(1);
+        let mut reply = Reply::from(sender).while_connected(Some(connection));
+        assert!(reply.decide(Ok(())).is_ok());
+        assert!(!reply.refuse_if_abandoned());
+        drop(caller);
+        assert!(reply.refuse_if_abandoned());
+        reply.send(Ok(()));
+        assert!(outcome.try_recv().is_err());
     }
 }

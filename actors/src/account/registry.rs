@@ -57,7 +57,7 @@ impl AccountHandle {
         &self,
         job: NewJob,
         note: Option<Note<JobId>>,
-        reply: oneshot::Sender<Result<AcceptedJob, AcceptError>>,
+        reply: impl Into<Reply<AcceptedJob, AcceptError>>,
     ) -> Result<InFlightGuard, Overloaded> {
         self.create(AccountCommand::Accept {
             job: Box::new(job),
@@ -71,7 +71,7 @@ impl AccountHandle {
         &self,
         batch: NewBatch,
         note: Option<Note<BatchId>>,
-        reply: oneshot::Sender<Result<AcceptedBatch, AcceptError>>,
+        reply: impl Into<Reply<AcceptedBatch, AcceptError>>,
     ) -> Result<InFlightGuard, Overloaded> {
         self.create(AccountCommand::AcceptBatch {
             batch: Box::new(batch),

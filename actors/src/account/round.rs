@@ -178,11 +178,13 @@ fn decide(
         if deciding.decisions.is_full() {
             break;
         }
-        let outcome = deciding.decide(command);
-        // The loop goes on with the other commands, so that one read gets all unread records.
-        unread.extend(deciding.decisions.unread());
-        if unread.is_empty() {
-            outcome?;
+        if !command.refuse_if_abandoned() {
+            let outcome = deciding.decide(command);
+            // The loop goes on with the other commands, so that one read gets all unread records.
+            unread.extend(deciding.decisions.unread());
+            if unread.is_empty() {
+                outcome?;
+            }
         }
         deciding.effects.decided += 1;
     }

@@ -53,13 +53,19 @@ struct TakeLock {
 impl Decision for TakeLock {
     type Outcome = LockOutcome;
 
-    /// Holds the record of the node too, because a leaving node checks its locks while it holds that record.
+    /// Holds the record of the node too, because a leaving node checks its locks while it holds that record. It does not check the
+    /// lock of maintenance, which every node asks for once a second: a node that has stopped in the middle of that must not delay the
+    /// heartbeats of the others, which hold the records of their nodes.
     fn holds(&self) -> Vec<Key> {
-        vec![LOCKS.key(&self.name), NODES.key(&self.node)]
+        let lock = LOCKS.key(&self.name);
+        match self.name {
+            LockName::Maintenance => vec![lock],
+            _ => vec![lock, NODES.key(&self.node)],
+        }
     }
 
     fn needs(&self) -> Vec<ReadRequest> {
-        self.holds().into_iter().map(ReadRequest::Get).collect()
+        vec![LOCKS.request(&self.name), NODES.request(&self.node)]
     }
 
     fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<LockOutcome>, StoreError> {
@@ -98,4 +104,25 @@ pub fn has_any(reads: &ReadResults, node: NodeId) -> Result<bool, StoreError> {
     // Two nodes may maintain the store at the same time for a moment.
     locks.retain(|(name, _)| *name != LockName::Maintenance);
     Ok(locks.iter().any(|(_, it)| it.holder == Some(node)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nodes::heartbeat::Heartbeat;
+    use uuid::Uuid;
+
+    #[test]
+    fn a_heartbeat_does_not_wait_for_the_lock_of_maintenance() {
+        let node = NodeId(Uuid::from_u128(1));
+        let heartbeat = Heartbeat {
+            node,
+            is_leaving: false,
+            running: 0,
+        };
+        let taken = |name| TakeLock { node, name }.holds();
+        let is_shared = |name| taken(name).iter().any(|it| heartbeat.holds().contains(it));
+        assert!(!is_shared(LockName::Maintenance));
+        assert!(is_shared(LockName::Operator), "a node may leave meanwhile");
+    }
 }

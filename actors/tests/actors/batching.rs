@@ -1,9 +1,12 @@
 //! Commands that arrive during a commit share the next commit.
 
-use crate::world::{A, B, Plan, World, fresh, quick, run, settle, until};
+use crate::world::{A, Answer, B, Plan, World, fresh, new_job, quick, run, settle, until};
+use std::convert::Infallible;
+use tintype_actors::account::Reply;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
-use tintype_storage::store::AcceptError;
+use tintype_storage::store::{AcceptError, AcceptedJob};
+use tokio::sync::{mpsc, oneshot};
 
 const ROUNDS: usize = 8;
 
@@ -47,6 +50,42 @@ fn commands_that_arrive_during_a_commit_share_the_next_one() {
         assert!(other.await.expect("an answer").is_ok());
         assert_eq!(world.money(A), ["100.00", "3.939"]);
         assert_eq!(world.system.live_jobs(), 102);
+        world.check();
+    });
+}
+
+/// Sends a job of `A` from a task that goes on when its caller disconnects. Dropping the first value disconnects the caller.
+fn send_detached(
+    world: &World,
+    prompt: &str,
+) -> (mpsc::Receiver<Infallible>, Answer<AcceptedJob, AcceptError>) {
+    let (reply, answer) = oneshot::channel();
+    let (connection, caller) = mpsc::channel(1);
+    let reply = Reply::from(reply).while_connected(Some(connection));
+    let job = new_job(A, Tier::Fast, prompt, None);
+    let _ = world.handle(A).accept(job, None, reply);
+    (caller, answer)
+}
+
+#[test]
+fn a_creation_whose_caller_has_gone_before_its_decision_charges_nothing() {
+    run(async {
+        let world = paused("100");
+        world.engine.hold();
+        let first = world.send(A, Tier::Fast, "first", None);
+        until("its commit is in flight", || world.engine.held() == 1).await;
+        drop(world.send(A, Tier::Fast, "gone", None));
+        drop(world.deposit(A, "5"));
+        let (caller, detached) = send_detached(&world, "gone");
+        drop(caller);
+        let (caller, connected) = send_detached(&world, "last");
+        world.engine.open();
+        assert!(first.await.expect("an answer").is_ok());
+        assert!(connected.await.expect("an answer").is_ok());
+        assert!(detached.await.is_err(), "no outcome");
+        drop(caller);
+        assert_eq!(world.money(A), ["100.00", "0.078"]);
+        assert_eq!(world.jobs(A).len(), 2);
         world.check();
     });
 }

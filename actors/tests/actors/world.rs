@@ -465,7 +465,7 @@ impl World {
     }
 }
 
-fn new_job(account: AccountId, tier: Tier, prompt: &str, name: Option<&str>) -> NewJob {
+pub fn new_job(account: AccountId, tier: Tier, prompt: &str, name: Option<&str>) -> NewJob {
     NewJob {
         tier,
         prompt: match prompt.strip_prefix("stored:") {

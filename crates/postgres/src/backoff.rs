@@ -17,6 +17,8 @@ pub struct Backoff {
     limit: Duration,
     all: Arc<Outages>,
     began: Option<Instant>,
+    /// Whether these failures count as an outage of the database.
+    is_outage: bool,
     delay: Duration,
 }
 
@@ -26,6 +28,7 @@ impl Backoff {
             limit,
             all: Arc::clone(all),
             began: None,
+            is_outage: false,
             delay: SHORTEST_DELAY,
         }
     }
@@ -33,7 +36,7 @@ impl Backoff {
     /// Records that the database has responded.
     pub fn record_response(&mut self) {
         if let Some(began) = self.began.take() {
-            self.all.end();
+            self.end_outage();
             if began.elapsed() > LONGEST_DELAY {
                 tracing::info!("the database is reachable again");
             }
@@ -41,23 +44,31 @@ impl Backoff {
         self.delay = SHORTEST_DELAY;
     }
 
-    /// Waits before the next attempt.
+    fn end_outage(&mut self) {
+        if std::mem::take(&mut self.is_outage) {
+            self.all.end();
+        }
+    }
+
+    /// Waits before the next attempt. A lock conflict is no outage, but has the same limit.
     ///
     /// # Errors
-    /// The outage exceeds the limit: the engine has failed.
+    /// The failures exceed the limit: the engine has failed.
     pub async fn pause(&mut self, fault: &Fault) -> Result<(), EngineError> {
         let limit = self.limit;
-        let began = match self.began {
-            Some(began) => began,
-            None => {
-                tracing::warn!(
-                    reason = fault.text(),
-                    limit_seconds = limit.as_secs(),
-                    "a database request failed; retrying"
-                );
-                *self.began.insert(self.all.begin())
-            }
-        };
+        if self.began.is_none() {
+            tracing::warn!(
+                reason = fault.text(),
+                limit_seconds = limit.as_secs(),
+                "a database request failed; retrying"
+            );
+        }
+        let mut since = Instant::now();
+        if !self.is_outage && !fault.is_lock_conflict() {
+            self.is_outage = true;
+            since = self.all.begin();
+        }
+        let began = *self.began.get_or_insert(since);
         if began.elapsed() + self.delay > limit {
             return Err(EngineError::Failed(format!(
                 "the database has been away for {} s (`[storage] outage_seconds`): {}",
@@ -73,8 +84,6 @@ impl Backoff {
 
 impl Drop for Backoff {
     fn drop(&mut self) {
-        if self.began.is_some() {
-            self.all.end();
-        }
+        self.end_outage();
     }
 }

@@ -5,15 +5,20 @@ use crate::session::{Session, explain};
 use crate::statements::PreparedSession;
 use crate::tls;
 use crate::url::DatabaseUrl;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tintype_storage::engine::EngineError;
-use tokio_postgres::Error;
 use tokio_postgres::config::TargetSessionAttrs;
 use tokio_postgres::error::SqlState;
+use tokio_postgres::{Config, Error};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 #[derive(Clone)]
 pub struct Connector {
     pub url: DatabaseUrl,
+    hosts: Vec<Config>,
+    /// The host that worked last, among `hosts`. It comes first: a host whose machine is gone costs a timeout.
+    first_host: Arc<AtomicUsize>,
     tls: MakeRustlsConnect,
 }
 
@@ -33,12 +38,30 @@ impl Connector {
             url: url.to_string(),
             reason,
         })?;
-        Ok(Self { url, tls })
+        Ok(Self {
+            hosts: url.of_hosts(),
+            first_host: Arc::default(),
+            url,
+            tls,
+        })
     }
 
     /// Connects without preparing statements.
     pub async fn connect(&self) -> Result<Session, Error> {
-        let (client, connection) = self.url.config.connect(self.tls.clone()).await?;
+        let (first, count) = (self.first_host.load(Ordering::Relaxed), self.hosts.len());
+        let mut outcome = self.connect_to(first).await;
+        for other in (1..count).map(|it| (first + it) % count) {
+            if outcome.is_ok() {
+                break;
+            }
+            outcome = self.connect_to(other).await;
+        }
+        outcome
+    }
+
+    async fn connect_to(&self, host: usize) -> Result<Session, Error> {
+        let (client, connection) = self.hosts[host].connect(self.tls.clone()).await?;
+        self.first_host.store(host, Ordering::Relaxed);
         let driver = tokio::spawn(async move {
             // Requests on the connection receive the error.
             drop(connection.await);

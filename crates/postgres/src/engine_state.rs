@@ -25,9 +25,9 @@ impl EngineState {
     pub fn new(options: PostgresOptions, connector: Connector) -> Self {
         Self {
             failure: Failure::new(Arc::clone(&options.on_failure)),
+            writes: WriteQueue::new(options.writers()),
             options,
             connector,
-            writes: WriteQueue::default(),
             reads: ReadQueue::default(),
             counters: EngineCounters::default(),
             outages: Arc::default(),

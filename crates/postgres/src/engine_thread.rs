@@ -59,12 +59,8 @@ impl EngineThread {
             Some(node) => *node.as_bytes(),
             None => rand::random(),
         };
-        let connections = self.shared.options.connections.max(3) - 1;
-        // An odd connection goes to the writers.
-        let readers = connections / 2;
-        let writers = u8::try_from(connections - readers).unwrap_or(u8::MAX);
         let outcome = match self.purpose {
-            Purpose::Serve => self.serve(process, readers, writers).await,
+            Purpose::Serve => self.serve(process).await,
             Purpose::ReadOnly => self.read_only().await,
         };
         if let Err(error) = outcome {
@@ -80,13 +76,9 @@ impl EngineThread {
 
     /// Connects all readers and writers, so that a database with too few free connections is reported now and not at the first
     /// peak, and starts them.
-    async fn serve(
-        &self,
-        process: Process,
-        readers: usize,
-        writers: u8,
-    ) -> Result<(), EngineError> {
+    async fn serve(&self, process: Process) -> Result<(), EngineError> {
         let shared = &self.shared;
+        let (readers, writers) = (shared.options.readers(), shared.options.writers());
         let connector = &shared.connector;
         let refused = |error: Error| connector.refused(&error);
         let connect = async {

@@ -2,6 +2,7 @@
 
 use crate::session::explain;
 use tokio_postgres::Error;
+use tokio_postgres::error::SqlState;
 
 pub enum Fault {
     Driver(Error),
@@ -19,6 +20,19 @@ impl Fault {
     /// Did the database send it?
     pub fn is_response(&self) -> bool {
         matches!(self, Self::Driver(error) if error.as_db_error().is_some())
+    }
+
+    /// Did the transaction end because another one holds its rows? It was rolled back, and the database works.
+    pub fn is_lock_conflict(&self) -> bool {
+        let conflicts = [
+            SqlState::LOCK_NOT_AVAILABLE,
+            SqlState::T_R_DEADLOCK_DETECTED,
+        ];
+        let code = match self {
+            Self::Driver(error) => error.code(),
+            Self::NoResponse => None,
+        };
+        code.is_some_and(|it| conflicts.contains(it))
     }
 
     pub fn text(&self) -> String {

@@ -20,6 +20,18 @@ pub struct PostgresOptions {
     pub on_failure: OnFailure,
 }
 
+impl PostgresOptions {
+    pub(crate) fn readers(&self) -> usize {
+        (self.connections.max(3) - 1) / 2
+    }
+
+    /// An odd connection goes to the writers.
+    pub(crate) fn writers(&self) -> u8 {
+        let writers = self.connections.max(3) - 1 - self.readers();
+        u8::try_from(writers).unwrap_or(u8::MAX)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Serve: claim or share the database, and create missing tables.

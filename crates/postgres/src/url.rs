@@ -4,7 +4,8 @@ use percent_encoding::percent_decode_str;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
-use tokio_postgres::config::SslMode;
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode};
 
 /// Which connections are encrypted, and what is verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +22,7 @@ pub enum TlsMode {
 /// A valid URL. Its text forms omit the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DatabaseUrl {
-    pub(crate) config: tokio_postgres::Config,
+    pub(crate) config: Config,
     pub(crate) tls: TlsMode,
     /// There is a pooler, which may run each transaction on any of its connections.
     pub(crate) is_pooled: bool,
@@ -112,11 +113,12 @@ impl DatabaseUrl {
         }
         let tls = tls_mode(mode, roots)?;
         let config = format!("{address}?{}", parameters.join("&"));
-        let mut config: tokio_postgres::Config = config.parse().map_err(|_| UrlError::Form)?;
+        let mut config: Config = config.parse().map_err(|_| UrlError::Form)?;
         if config.get_dbname().is_none_or(str::is_empty) {
             return Err(UrlError::NoDatabase);
         }
-        if config.get_hosts().is_empty() {
+        let (hosts, ports) = (config.get_hosts().len(), config.get_ports().len());
+        if hosts == 0 || ports > 1 && ports != hosts {
             return Err(UrlError::Form);
         }
         complete(&mut config, &tls);
@@ -137,6 +139,34 @@ impl DatabaseUrl {
             self.config.password(password);
         }
         self
+    }
+
+    /// A configuration for each host, in the order of the URL.
+    pub(crate) fn of_hosts(&self) -> Vec<Config> {
+        let hosts = self.config.get_hosts().iter().enumerate();
+        hosts.map(|(at, host)| self.of_host(at, host)).collect()
+    }
+
+    fn of_host(&self, at: usize, host: &Host) -> Config {
+        let mut one = Config::new();
+        match host {
+            Host::Tcp(name) => one.host(name),
+            Host::Unix(path) => one.host_path(path),
+        };
+        let all = &self.config;
+        let ports = all.get_ports();
+        ports.get(at).or(ports.first()).map(|it| one.port(*it));
+        all.get_user().map(|it| one.user(it));
+        all.get_password().map(|it| one.password(it));
+        all.get_dbname().map(|it| one.dbname(it));
+        all.get_options().map(|it| one.options(it));
+        all.get_application_name()
+            .map(|it| one.application_name(it));
+        all.get_connect_timeout().map(|it| one.connect_timeout(*it));
+        one.channel_binding(all.get_channel_binding())
+            .target_session_attrs(all.get_target_session_attrs());
+        complete(&mut one, &self.tls);
+        one
     }
 
     /// Empty for the name of the system's user.
@@ -160,8 +190,8 @@ fn tls_mode(mode: Option<&str>, roots: Option<PathBuf>) -> Result<TlsMode, UrlEr
     }
 }
 
-/// Fills in defaults. A vanished host must be noticed within seconds.
-fn complete(config: &mut tokio_postgres::Config, tls: &TlsMode) {
+/// Fills in defaults. A vanished host must be noticed within seconds, and sooner if another host can replace it.
+fn complete(config: &mut Config, tls: &TlsMode) {
     config.ssl_mode(match tls {
         TlsMode::Disable => SslMode::Disable,
         TlsMode::Prefer => SslMode::Prefer,
@@ -171,7 +201,11 @@ fn complete(config: &mut tokio_postgres::Config, tls: &TlsMode) {
         config.application_name("tintype");
     }
     if config.get_connect_timeout().is_none() {
-        config.connect_timeout(Duration::from_secs(5));
+        let seconds = match config.get_hosts().len() {
+            1 => 5,
+            _ => 1,
+        };
+        config.connect_timeout(Duration::from_secs(seconds));
     }
     config
         .keepalives_idle(Duration::from_secs(5))
@@ -217,6 +251,7 @@ fn mask_password(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio_postgres::config::TargetSessionAttrs;
 
     fn fault(text: &str) -> UrlError {
         DatabaseUrl::parse(text).expect_err("a fault")
@@ -286,6 +321,34 @@ mod tests {
         assert!(is_pooled("postgres://db/x?sslmode=disable&pooler=1"));
         assert!(!is_pooled("postgres://db/x?pooler=0"));
         assert!(!is_pooled("postgres://db/x"));
+    }
+
+    #[test]
+    fn each_host_has_its_port_and_the_other_parameters() {
+        let text = "postgres://me:secret@db1,db2:5433/x?target_session_attrs=read-write";
+        let hosts = DatabaseUrl::parse(text).expect("a URL").of_hosts();
+        let second = DatabaseUrl::parse("postgres://me:secret@db2:5433/x").expect("a URL");
+        let mut expected = second.config;
+        expected
+            .connect_timeout(Duration::from_secs(1))
+            .target_session_attrs(TargetSessionAttrs::ReadWrite);
+        assert_eq!(hosts[1], expected);
+        assert_eq!(hosts[0].get_hosts(), [Host::Tcp("db1".into())]);
+        assert_eq!(hosts[0].get_ports(), [5432]);
+        assert_eq!(fault("postgres:///x?host=a,b,c&port=1,2"), UrlError::Form);
+    }
+
+    #[test]
+    fn a_host_that_others_can_replace_is_given_up_sooner() {
+        let timeouts = |text| {
+            let hosts = DatabaseUrl::parse(text).expect("a URL").of_hosts();
+            let timeout = |it: &Config| it.get_connect_timeout().map(Duration::as_secs);
+            hosts.iter().map(timeout).collect::<Vec<_>>()
+        };
+        assert_eq!(timeouts("postgres://db/x"), [Some(5)]);
+        assert_eq!(timeouts("postgres://db1,db2/x"), [Some(1); 2]);
+        let given = "postgres://db1,db2/x?connect_timeout=3";
+        assert_eq!(timeouts(given), [Some(3); 2]);
     }
 
     #[test]

@@ -2,6 +2,9 @@
 //!
 //! Missing rows cannot be locked, and a failed database lock costs a round trip. So rounds of this process with a common key
 //! run one after another here, and database locks only separate processes.
+//!
+//! A process that is stopped inside a transaction keeps its locks for seconds. So the groups that wait for locks leave one writer to
+//! the rounds that need not wait.
 
 use crate::pacing::{GroupNumber, Pacing};
 use parking_lot::{Mutex, MutexGuard};
@@ -55,6 +58,7 @@ impl Group {
             number: self.number,
             held: self.rounds.iter().flat_map(|it| it.keys.clone()).collect(),
             had_commits: !self.commits.is_empty(),
+            has_waited: self.waits(),
         }
     }
 }
@@ -64,9 +68,9 @@ pub struct HeldResources {
     number: GroupNumber,
     held: Vec<Key>,
     had_commits: bool,
+    has_waited: bool,
 }
 
-#[derive(Default)]
 pub struct WriteQueue {
     state: Mutex<State>,
     changed: Notify,
@@ -79,12 +83,27 @@ struct State {
     held: HashSet<Key>,
     /// Only one group at a time has commits, so that commits become visible in the order of submission.
     is_committing: bool,
+    /// Groups in flight that wait for locks of other processes.
+    waiting_groups: usize,
+    max_waiting_groups: usize,
     /// Without the groups that wait for locks of other processes.
     pacing: Pacing,
     closing: Option<EngineError>,
 }
 
 impl WriteQueue {
+    /// `writers` is the number of tasks that take groups.
+    pub fn new(writers: u8) -> Self {
+        let state = State {
+            max_waiting_groups: usize::from(writers.saturating_sub(1).max(1)),
+            ..State::default()
+        };
+        Self {
+            state: Mutex::new(state),
+            changed: Notify::default(),
+        }
+    }
+
     pub fn add_round(&self, round: Box<dyn Round>) {
         let keys = round.holds();
         let mut state = self.state.lock();
@@ -110,9 +129,11 @@ impl WriteQueue {
         self.notify(state);
     }
 
-    /// Wakes a writer if there is a group for it, or if a writer must set its timer.
+    /// Wakes a writer if there is a group for it, or if a writer must set its timer. The writers may sleep without a timer while
+    /// the first round waits for a lock.
     fn notify(&self, state: MutexGuard<'_, State>) {
-        if state.waiting() == 1 || state.wait_until(Instant::now()).is_none() {
+        let sets_timer = state.waiting() == 1 || state.rounds.front().is_some_and(|it| it.waits);
+        if sets_timer || state.wait_until(Instant::now()).is_none() {
             drop(state);
             self.changed.notify_one();
         }
@@ -155,6 +176,7 @@ impl WriteQueue {
             state.held.remove(key);
         }
         state.is_committing &= !ended.had_commits;
+        state.waiting_groups -= usize::from(ended.has_waited);
         state.pacing.end(ended.number);
         for round in again.into_iter().rev() {
             state.rounds.push_front(round);
@@ -202,15 +224,23 @@ impl State {
     /// Until when queued work should wait for a transaction in flight; `None` if it should start at once.
     fn wait_until(&self, now: Instant) -> Option<Instant> {
         let is_worth_another = self.waiting() >= MIN_CONCURRENT_GROUP;
-        if is_worth_another || self.rounds.front().is_some_and(|it| it.waits) {
+        if is_worth_another || self.takes_waiting_rounds() {
             return None;
         }
         self.pacing.wait_until(now)
     }
 
+    /// Does the next group wait for locks of other processes?
+    fn takes_waiting_rounds(&self) -> bool {
+        let may_wait = self.waiting_groups < self.max_waiting_groups;
+        may_wait && self.rounds.front().is_some_and(|it| it.waits)
+    }
+
     fn begin(&mut self, now: Instant) -> Group {
         let mut group = self.take();
-        if !group.is_empty() && !group.waits() {
+        if group.waits() {
+            self.waiting_groups += 1;
+        } else if !group.is_empty() {
             group.number = self.pacing.begin(now);
         }
         group
@@ -231,7 +261,7 @@ impl State {
 
     /// The rounds whose keys are free. A round stays behind every earlier one with a common key, so no round starves.
     fn take_rounds(&mut self) -> Vec<HeldRound> {
-        let waits = self.rounds.front().is_some_and(|it| it.waits);
+        let waits = self.takes_waiting_rounds();
         let most = match waits {
             true => MAX_WAITING_ROUNDS,
             false => MAX_ROUNDS,
@@ -275,6 +305,8 @@ mod tests {
     use tintype_storage::engine::{ReadRequest, ReadResults, RoundStep};
     use tokio::time::timeout;
 
+    const WRITERS: u8 = 3;
+
     struct KeyRound(&'static [&'static str]);
 
     impl Round for KeyRound {
@@ -299,7 +331,7 @@ mod tests {
     }
 
     fn queue(rounds: &[&'static [&'static str]]) -> WriteQueue {
-        let queue = WriteQueue::default();
+        let queue = WriteQueue::new(WRITERS);
         for keys in rounds {
             queue.add_round(Box::new(KeyRound(keys)));
         }
@@ -338,9 +370,68 @@ mod tests {
         assert_eq!(names(&begin(&queue)), ["c"]);
     }
 
+    /// Lets the next group end, because another process has locked its rounds' keys.
+    fn meet_locks(queue: &WriteQueue) {
+        let group = begin(queue);
+        let ended = group.held();
+        let mut locked = group.rounds;
+        locked.iter_mut().for_each(|it| it.waits = true);
+        queue.finish(&ended, locked);
+    }
+
+    #[test]
+    fn a_writer_is_left_to_the_rounds_that_need_not_wait_for_locks() {
+        let queue = queue(&[&["a"]]);
+        meet_locks(&queue);
+        let first = begin(&queue);
+        assert!(first.waits());
+        queue.add_round(Box::new(KeyRound(&["b"])));
+        meet_locks(&queue);
+        let second = begin(&queue);
+        assert!(second.waits());
+        queue.add_round(Box::new(KeyRound(&["c"])));
+        meet_locks(&queue);
+        assert!(begin(&queue).is_empty(), "the last writer is kept free");
+        queue.add_round(Box::new(KeyRound(&["c", "d"])));
+        queue.add_round(Box::new(KeyRound(&["e"])));
+        let free = begin(&queue);
+        assert_eq!(names(&free), ["e"]);
+        queue.finish(&first.held(), Vec::new());
+        let third = begin(&queue);
+        assert!(third.waits());
+        assert_eq!(names(&third), ["c"]);
+        queue.finish(&third.held(), Vec::new());
+        assert_eq!(names(&begin(&queue)), ["cd"]);
+    }
+
+    #[test]
+    fn a_single_writer_waits_for_locks() {
+        let queue = WriteQueue::new(1);
+        queue.add_round(Box::new(KeyRound(&["a"])));
+        meet_locks(&queue);
+        assert!(begin(&queue).waits());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_round_behind_one_that_may_not_wait_yet_starts_after_the_pacing() {
+        let queue = queue(&[&["a"], &["b"], &["c"]]);
+        meet_locks(&queue);
+        queue.state.lock().waiting_groups = usize::from(WRITERS) - 1;
+        queue.add_round(Box::new(KeyRound(&["d"])));
+        let first = takes_at_once(&queue).await.expect("nothing is under way");
+        assert_eq!(names(&first), ["d"]);
+        let next = queue.take();
+        let add = async {
+            tokio::task::yield_now().await;
+            queue.add_round(Box::new(KeyRound(&["e"])));
+        };
+        let (next, ()) = tokio::join!(next, add);
+        assert_eq!(names(&next.expect("the first one takes long")), ["e"]);
+    }
+
     #[test]
     fn one_group_at_a_time_has_commits() {
-        let queue = WriteQueue::default();
+        let queue = WriteQueue::new(WRITERS);
         let commit = || Commit {
             writes: Vec::new(),
             done: Box::new(|_| ()),

@@ -83,6 +83,8 @@ impl Writer {
             let fault = match self.attempt(group, again).await {
                 Ok(decisions) => return Ok(decisions),
                 Err(Interruption::Before(fault)) => fault,
+                // A statement failed, so the commit that follows it does.
+                Err(Interruption::Sent(fault, _)) if fault.is_lock_conflict() => fault,
                 Err(Interruption::Sent(fault, decisions)) => {
                     self.session = None;
                     match self.resolve(&mut backoff, &fault).await? {
@@ -92,9 +94,20 @@ impl Writer {
                     }
                 }
             };
-            self.session = None;
+            if !fault.is_lock_conflict() || !self.roll_back().await {
+                self.session = None;
+            }
             backoff.pause(&fault).await?;
         }
+    }
+
+    /// Ends a failed transaction; `false` if the connection does not work.
+    async fn roll_back(&self) -> bool {
+        let Some(prepared) = &self.session else {
+            return false;
+        };
+        let ended = prepared.session.run("ROLLBACK");
+        self.shared.outages.response(ended).await.is_ok()
     }
 
     fn fenced(&self) -> EngineError {

@@ -24,6 +24,14 @@ pub(super) struct SharedCounts {
     is_published: AtomicBool,
 }
 
+/// Calls of another node beyond an empty bucket.
+#[derive(Clone, Copy, Debug)]
+pub enum Excess {
+    /// The next call waits until the bucket has refilled for them.
+    BecomesDebt,
+    IsForgiven,
+}
+
 pub(super) type CheckResult = Result<StateSnapshot, NotUntil<Duration>>;
 
 impl<K: Copy + Eq + Hash> Limiters<K> {
@@ -44,12 +52,18 @@ impl<K: Copy + Eq + Hash> Limiters<K> {
         counted.collect()
     }
 
-    /// Charges calls of another node to a bucket. Calls beyond an empty bucket become debt.
-    pub fn charge(&self, key: K, rate: RateLimit, calls: u64) {
-        if calls > 0 {
-            let limiter = self.limiter(key, rate);
-            limiter.shared.debt.fetch_add(calls, Ordering::Relaxed);
-            let _ = limiter.pay_debt((self.elapsed)());
+    /// Charges calls of another node to a bucket.
+    pub fn charge(&self, key: K, rate: RateLimit, calls: u64, excess: Excess) {
+        if calls == 0 {
+            return;
+        }
+        let (limiter, now) = (self.limiter(key, rate), (self.elapsed)());
+        match excess {
+            Excess::BecomesDebt => {
+                limiter.shared.debt.fetch_add(calls, Ordering::Relaxed);
+                let _ = limiter.pay_debt(now);
+            }
+            Excess::IsForgiven => limiter.use_up(calls, now),
         }
     }
 }
@@ -85,6 +99,17 @@ impl Limiter {
             }
         }
         Ok(())
+    }
+
+    /// Counts calls until the bucket is empty.
+    fn use_up(&self, calls: u64, now: Duration) {
+        let is_admitted = |_| {
+            let checked = self.bucket.check();
+            self.note(&checked, now);
+            checked.is_ok()
+        };
+        // Stops at the first call that is not admitted.
+        let _ = (0..calls).all(is_admitted);
     }
 
     /// How long the bucket takes to refill for the debt.

@@ -51,8 +51,8 @@ pub fn early_checks(tour: &mut Tour<'_>) {
             );
             tour.assert_answer(empty.text("[]"), "validation_failed");
         } else if lists_code(&call, "validation_failed") && access_of(&call) != Access::Anyone {
-            let waits = ["/{job_id}", "/{batch_id}"];
-            let query = if waits.iter().any(|it| call.template.ends_with(it)) {
+            let no_list = ["/{job_id}", "/{batch_id}", "/image"];
+            let query = if no_list.iter().any(|it| call.template.ends_with(it)) {
                 "wait=x&account_id=x"
             } else {
                 "limit=0"

@@ -144,6 +144,47 @@ fn a_commit_waits_for_a_row_locked_by_another_session() {
 }
 
 #[test]
+fn a_row_that_another_session_locks_for_long_is_no_outage() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let database = server.database();
+    let engine = open(options(&database.url()));
+    commit_and_wait(&*engine, vec![put("a1", "1")]).expect("a commit");
+    let name = &database.name;
+    std::thread::scope(|scope| {
+        let holder = scope.spawn(|| {
+            let hold = "DO $$ BEGIN UPDATE tintype.account SET value = '10' WHERE key = 'a1'; \
+                 WHILE NOT EXISTS (SELECT FROM tintype.rest WHERE key = 'release') LOOP PERFORM pg_sleep(0.01); END LOOP; END $$";
+            server.execute(name, hold);
+        });
+        let is_held = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+        while server.query("postgres", is_held).is_empty() {}
+        let outcome = increment(&engine, "a1");
+        let waiting = || {
+            let waiting = "SELECT query_start FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+            server.query("postgres", waiting)
+        };
+        let mut first = waiting();
+        while first.is_empty() {
+            first = waiting();
+        }
+        // The database ends the first wait, and the engine waits again.
+        let mut second = Vec::new();
+        while second.is_empty() || second == first {
+            second = waiting();
+        }
+        let outage = engine.outage();
+        let release = "INSERT INTO tintype.rest VALUES ('release', '')";
+        server.execute(name, release);
+        outcome.recv().expect("an outcome").expect("a commit");
+        holder.join().expect("no panic");
+        assert_eq!(outage, None, "other records can be read");
+    });
+    assert_eq!(get(&*engine, "a1").as_deref(), Some("11"));
+}
+
+#[test]
 fn a_database_that_stays_silent_is_in_an_outage_before_its_requests_fail() {
     let Some(server) = Server::start() else {
         return;

@@ -54,7 +54,7 @@ impl Nodes {
             let calls = if now < before { now } else { now - before };
             for (other, limiters) in self.all.iter().enumerate() {
                 if other != node {
-                    limiters.charge(KEY, RATE, calls);
+                    limiters.charge(KEY, RATE, calls, Excess::BecomesDebt);
                 }
             }
         }
