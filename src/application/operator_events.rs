@@ -36,7 +36,7 @@ fn observe_backends(core: &Core, settings: &Settings, alarms: &mut Alarms) -> Op
         node: node.map(|it| it.id),
         living: &living,
     };
-    alarms.keep_backends(|name| settings.config.backends.contains_key(name));
+    alarms.keep_backends(&by, |name| settings.config.backends.contains_key(name));
     core.system.backends().into_iter().find_map(|health| {
         let name = health.name.clone();
         alarms.observe_backend(&name, &by, condition(health), core.now())

@@ -13,6 +13,9 @@ use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::Page;
 
+/// Attempts in one page, each of up to 7 KiB as JSON. A delivery has up to 200 of them, so `limit` alone does not bound a page.
+const MAX_PAGE_ATTEMPTS: u32 = 1_000;
+
 const STATUSES: [&str; 3] = ["pending", "delivered", "failed"];
 
 #[derive(Default)]
@@ -68,9 +71,24 @@ async fn list(
     names: &[&str],
 ) -> HttpResult {
     let window = paging::filtered_window(request, names, |name, value| filter.take(name, value))?;
-    let page = read_page(core, filter, window).await?;
+    let page = limit_attempts(read_page(core, filter, window).await?);
     let view = async |delivery| responses::delivery(core, delivery).await;
     Ok(HttpResponse::Ok().json(listing_async(page, view).await?))
+}
+
+/// Ends a page before its attempts exceed the limit. The page keeps at least one delivery, so that the list goes on.
+fn limit_attempts(mut page: Page<Delivery>) -> Page<Delivery> {
+    let mut attempts = 0u32;
+    let fits = |it: &&Delivery| {
+        attempts = attempts.saturating_add(it.attempts);
+        attempts <= MAX_PAGE_ATTEMPTS
+    };
+    let count = page.items.iter().take_while(fits).count().max(1);
+    if count < page.items.len() {
+        page.items.truncate(count);
+        page.next = page.items.last().map(|it| it.id.0.into_bytes());
+    }
+    page
 }
 
 async fn read_page(

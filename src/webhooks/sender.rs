@@ -2,7 +2,7 @@
 
 use super::vault::{Vault, VaultError};
 use crate::objects::ObjectStorage;
-use crate::request_text;
+use crate::request_text::{self, RequestTextError};
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -12,7 +12,9 @@ use tintype_actors::ports::{AttemptOutcome, Transport};
 use tintype_egress::header::{HeaderMap, HeaderName, HeaderValue};
 use tintype_egress::{Client, Error, Method, parse_url};
 use tintype_storage::domain::canonical::canonical;
-use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryKind, SentRequest};
+use tintype_storage::domain::delivery::{
+    Attempt, Delivery, DeliveryId, DeliveryKind, MAX_EXCERPT_BYTES, SentRequest,
+};
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId};
 use tintype_storage::domain::job::{JobState, PromptRef};
 use tintype_storage::domain::json::Json;
@@ -74,7 +76,18 @@ fn own(error: impl ToString) -> Fault {
 struct Exchange {
     sent: Option<SentRequest>,
     status: Option<u16>,
+    /// The part of the response body that the attempt stores, and one byte more, which shows that the body goes on.
     body: Vec<u8>,
+    /// The length of the response body so far.
+    body_bytes: usize,
+}
+
+impl Exchange {
+    fn add_chunk(&mut self, chunk: &[u8]) {
+        self.body_bytes += chunk.len();
+        let room = MAX_EXCERPT_BYTES + 1 - self.body.len();
+        self.body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+    }
 }
 
 async fn attempt(sender: Sender, delivery: Delivery, webhook: Webhook) -> AttemptOutcome {
@@ -168,14 +181,9 @@ async fn send(egress: &Client, request: Request, exchange: &mut Exchange) -> Res
     let response = egress.send_pooled(Method::POST, &url, headers, Bytes::from(body));
     let mut response = response.await.map_err(|fault| fault.to_string())?;
     exchange.status = Some(response.status.as_u16());
-    while exchange.body.len() < MAX_RESPONSE_BYTES {
+    while exchange.body_bytes < MAX_RESPONSE_BYTES {
         match response.chunk().await {
-            Ok(Some(chunk)) => {
-                let room = MAX_RESPONSE_BYTES - exchange.body.len();
-                exchange
-                    .body
-                    .extend_from_slice(&chunk[..chunk.len().min(room)]);
-            }
+            Ok(Some(chunk)) => exchange.add_chunk(&chunk),
             // The status decides the outcome, so a truncated body is no error.
             Ok(None) | Err(_) => break,
         }
@@ -259,11 +267,17 @@ async fn event(sender: &Sender, account: AccountId, id: JobId) -> Result<Json, F
 }
 
 async fn metadata(sender: &Sender, text: &PromptRef) -> Result<Option<Json>, Fault> {
-    let text = request_text::of(&sender.objects, text).await;
-    let text = text
-        .map_err(|error| error.to_string())
-        .and_then(|text| text.ok_or_else(|| "its object does not exist".into()))
-        .map_err(|error| Fault::Own(format!("the metadata could not be read: {error}")))?;
+    let read = request_text::of(&sender.objects, text).await;
+    let text = read.map_err(|error| {
+        let reason = format!("the metadata could not be read: {error}");
+        match error {
+            RequestTextError::Objects(_) => Fault::Own(reason),
+            // No later attempt can read it.
+            RequestTextError::Damaged(_) => Fault::Delivery(reason),
+        }
+    })?;
+    let gone = || Fault::Delivery("the metadata of this delivery is no longer stored".into());
+    let text = text.ok_or_else(gone)?;
     text.metadata
         .map(|text| Json::parse(&text, MAX_METADATA_DEPTH))
         .transpose()
@@ -273,4 +287,26 @@ async fn metadata(sender: &Sender, text: &PromptRef) -> Result<Option<Json>, Fau
 fn secrets(sender: &Sender, webhook: &Webhook, at: Timestamp) -> Result<Vec<Secret>, VaultError> {
     let open = |sealed| sender.vault.open(webhook.id, sealed);
     webhook.signing_secrets(at).into_iter().map(open).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exchange_keeps_only_the_bytes_that_an_attempt_stores() {
+        let mut exchange = Exchange::default();
+        // The last stored byte is the first half of a character.
+        exchange.add_chunk(&[b'a'; MAX_EXCERPT_BYTES - 1]);
+        "é".bytes().for_each(|byte| exchange.add_chunk(&[byte]));
+        exchange.add_chunk(&[b'b'; MAX_RESPONSE_BYTES]);
+        assert_eq!(exchange.body.len(), MAX_EXCERPT_BYTES + 1);
+        assert_eq!(
+            exchange.body_bytes,
+            MAX_EXCERPT_BYTES + 1 + MAX_RESPONSE_BYTES
+        );
+        let (at, took) = (Timestamp::EPOCH, Duration::ZERO);
+        let attempt = Attempt::responded(0, at, took, 200, &exchange.body, None);
+        assert_eq!(attempt.response_body, "a".repeat(MAX_EXCERPT_BYTES - 1));
+    }
 }

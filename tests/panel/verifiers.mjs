@@ -1,9 +1,10 @@
 // Runs the five verifiers that the panel shows, unchanged: each must accept its test vector, and reject the vector when it is
-// altered, signed with another secret, too old, too new, or without its headers.
+// altered, signed with another or an empty secret, too old, too new, or without its headers.
 //
 // Needs python3, node, go, ruby and php. Usage: node verifiers.mjs
 
 import { execFile } from "node:child_process";
+import { createHmac } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -30,9 +31,21 @@ const VARIANTS = (vector) => [
   ["301 s early", (text) => last(text, vector.now, vector.now - 301), false],
   ["changed body", (text) => last(text, '"done"', '"lost"'), false],
   ["other secret", (text) => last(text, vector.secret, `${vector.secret}x`), false],
+  ["empty secret", (text) => last(last(text, vector.secret, ""), vector.signature, signed(vector, "")), false],
   ["no signature", (text) => last(text, vector.signature, ""), false],
-  ["no moment", (text) => text.replace(`"${vector.now}"`, '""').replace(`'${vector.now}'`, "''"), false],
+  ["no moment", (text) => stamped(text, vector, ""), false],
+  ["a moment of 5,000 digits", (text) => stamped(text, vector, "9".repeat(5_000)), false],
 ];
+
+/** The signature of the vector with another secret. */
+function signed({ now, body }, secret) {
+  return `sha256=${createHmac("sha256", secret).update(`${now}.${body}`).digest("hex")}`;
+}
+
+/** The program with another X-Timestamp. */
+function stamped(text, { now }, stamp) {
+  return text.replace(`"${now}"`, `"${stamp}"`).replace(`'${now}'`, `'${stamp}'`);
+}
 
 function last(text, what, by) {
   const at = text.lastIndexOf(String(what));

@@ -8,8 +8,10 @@ use std::time::Duration;
 use tintype_storage::domain::delivery::{
     Attempt, Delivery, DeliveryId, DeliveryKind, MAX_ATTEMPTS, NoReceiver, give_up, record_attempt,
 };
+use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
+use tintype_storage::store::Store;
 use uuid::Uuid;
 
 const UNKNOWN: &str = "01a1ee56-5e00-7830-9f1e-fe4a8b85c625";
@@ -284,6 +286,53 @@ fn a_delivery_whose_webhook_is_deleted_cannot_be_sent_again() {
     assert_eq!(server.delivery_of(&job).unwrap(), delivery);
 }
 
+/// Stores a failed delivery with this many attempts.
+fn add_failed(store: &Store, webhook: &Webhook, number: u128, attempts: u32) -> DeliveryId {
+    let (id, now) = (Uuid::from_u128(number), webhook.created_at);
+    let new = Delivery::new(DeliveryId(id), webhook, DeliveryKind::Test, id, now);
+    let mut failed = give_up(&new, NoReceiver::WebhookInactive, now);
+    let mut writes = store.add_delivery(&failed);
+    for _ in 0..attempts {
+        let attempt = Attempt::broken(0, now, Duration::ZERO, "refused");
+        let after = record_attempt(&failed, &attempt, now, &[]);
+        writes.extend(store.record_attempt(&failed, &after, &attempt));
+        failed = after;
+    }
+    commit_and_wait(&**store.engine(), writes).unwrap();
+    failed.id
+}
+
+#[test]
+fn a_page_ends_before_it_has_too_many_attempts() {
+    let server = server();
+    let customer = server.customer("1.00");
+    let webhook = server.webhook(&customer, "https://example.com/");
+    let store = &server.inside().store;
+    let webhook = store.find_webhook(webhook.id.parse().unwrap());
+    let webhook = webhook.wait().unwrap().unwrap();
+    // One delivery has more attempts than a page.
+    let attempts = [1_001, 0, 200, 200, 200, 200, 200, 1, 3];
+    for (number, attempts) in (1..).zip(attempts) {
+        add_failed(store, &webhook, number, attempts);
+    }
+    let (mut cursor, mut pages) = (String::new(), Vec::new());
+    loop {
+        let path = format!("/deliveries?limit=100{cursor}");
+        let page = server.admin("GET", &path).expect(200).json();
+        let deliveries = page["data"].as_array().unwrap().iter();
+        let counts = deliveries.map(|it| it["attempts"].as_array().unwrap().len());
+        pages.push(counts.collect::<Vec<_>>());
+        match page["next_cursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(
+        pages,
+        [&[3, 1, 200, 200, 200, 200][..], &[200, 0], &[1_001]]
+    );
+}
+
 #[test]
 fn a_delivery_with_very_many_attempts_is_not_sent_again() {
     let (server, receiver) = (server(), Receiver::statuses(&[200]));
@@ -292,21 +341,7 @@ fn a_delivery_with_very_many_attempts_is_not_sent_again() {
     let store = &server.inside().store;
     let webhook = store.find_webhook(webhook.id.parse().unwrap());
     let webhook = webhook.wait().unwrap().unwrap();
-    let now = server.inside().now();
-    let add = |number, attempts| {
-        let id = Uuid::from_u128(number);
-        let new = Delivery::new(DeliveryId(id), &webhook, DeliveryKind::Test, id, now);
-        let mut failed = give_up(&new, NoReceiver::WebhookInactive, now);
-        let mut writes = store.add_delivery(&failed);
-        for _ in 0..attempts {
-            let attempt = Attempt::broken(0, now, Duration::ZERO, "refused");
-            let after = record_attempt(&failed, &attempt, &[]);
-            writes.extend(store.record_attempt(&failed, &after, &attempt));
-            failed = after;
-        }
-        commit_and_wait(&**store.engine(), writes).unwrap();
-        failed.id
-    };
+    let add = |number, attempts| add_failed(store, &webhook, number, attempts);
     let (most, fewer) = (add(1, MAX_ATTEMPTS), add(2, MAX_ATTEMPTS - 1));
     let again = |id: DeliveryId| server.admin("POST", &format!("/deliveries/{id}/redeliver"));
     let refused = again(most).refused(409, "conflict");

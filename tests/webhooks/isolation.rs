@@ -10,11 +10,16 @@ use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tintype_actors::delivery::DeliveryLimits;
+use tintype_actors::delivery::{DeliveryCommand, DeliveryLimits};
+use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind, FailReason};
+use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
+use tintype_storage::engine::commit_and_wait;
 use tintype_storage::store::Store;
 use tintype_storage::testing::memory::MemoryEngine;
+use tokio::sync::oneshot;
 use tokio::time::sleep;
+use uuid::Uuid;
 
 /// Longer than every test, so that no hanging attempt ends during a test.
 fn patient() -> Server {
@@ -64,6 +69,33 @@ fn hostile_100_a_receiver_with_many_pending_deliveries_delays_no_other_of_its_ac
     let job = server.create_with(&customer, callback);
     server.delivery_in(&job, "delivered");
     assert_eq!(hanging.open(), 1);
+}
+
+#[test]
+fn a_backlog_without_a_receiver_does_not_hold_up_the_actor() {
+    in_paused_time(async {
+        let engine = Arc::new(MemoryEngine::new());
+        let store = Store::new(engine.clone());
+        furnish(&*engine, &store, &[]);
+        let now = Timestamp::from_millis(BEGIN);
+        let ids = (1..=1_000).map(Uuid::from_u128);
+        let backlog =
+            ids.map(|id| Delivery::new(DeliveryId(id), &webhook(1), DeliveryKind::Test, id, now));
+        let backlog: Vec<Delivery> = backlog.collect();
+        let writes = backlog.iter().flat_map(|it| store.add_delivery(it));
+        commit_and_wait(&*engine, writes.collect()).unwrap();
+        let sim = Simulation::begin(SimulationOptions::over(engine, vec![]));
+        let (reply, depths) = oneshot::channel();
+        let actor = sim.system.deliveries();
+        actor.do_send(DeliveryCommand::Depths(reply));
+        let waiting = depths.await.unwrap().waiting;
+        assert!((1..1_000).contains(&waiting), "{waiting}");
+        sleep(Duration::from_secs(1)).await;
+        for delivery in backlog {
+            let reason = sim.delivery(delivery.id).state.reason();
+            assert_eq!(reason, Some(FailReason::WebhookDeleted));
+        }
+    });
 }
 
 #[test]

@@ -222,6 +222,24 @@ fn hostile_109_a_clock_that_stays_set_back_does_not_delay_retries_by_its_offset(
 }
 
 #[test]
+fn hostile_109_a_clock_that_is_set_back_during_an_attempt_does_not_delay_its_retry() {
+    in_paused_time(async {
+        let took = Duration::from_secs(8);
+        let slow = Outcome {
+            status: Some(500),
+            took,
+        };
+        let sim = begin(vec![slow], status(200));
+        sim.send_test(&webhook(1)).await;
+        sleep(took / 2).await;
+        let set = -3_600_000;
+        sim.set_by.store(set, Ordering::SeqCst);
+        sleep(2 * HOUR).await;
+        assert_eq!(sim.transport.moments(), [0, 68_000 + set]);
+    });
+}
+
+#[test]
 fn hostile_113_retries_that_are_due_in_the_past_or_in_2106() {
     in_paused_time(async {
         let engine = Arc::new(MemoryEngine::new());

@@ -1,8 +1,9 @@
 //! Faults of the service itself: they delay a delivery and do not count as attempts.
 
-use crate::helpers::server;
+use crate::helpers::{options, server};
 use crate::receiver::Receiver;
 use crate::simulation::{Simulation, SimulationOptions, furnish, in_paused_time, webhook};
+use crate::support::Server;
 use crate::support::poll::until_some;
 use serde_json::json;
 use std::fs;
@@ -58,6 +59,37 @@ fn sending_a_blocked_delivery_again_sends_it_once() {
 }
 
 #[test]
+fn metadata_that_is_gone_or_damaged_ends_the_delivery() {
+    let options = options().set("webhooks.retry_delays_seconds", Vec::<i64>::new());
+    let (server, receiver) = (Server::with(options), Receiver::content());
+    let customer = server.customer("1.00");
+    server.webhook(&customer, &receiver.url("/"));
+    server.generator.hold();
+    let metadata = json!({ "text": "a".repeat(8_000) });
+    let create = || server.create_with(&customer, json!({ "metadata": metadata }));
+    let jobs = [create(), create()];
+    for job in &jobs {
+        server.job_once(&customer, job, "processing");
+    }
+    let words = fs::read_dir(server.objects().join("words")).unwrap();
+    let texts: Vec<_> = words.map(|it| it.unwrap().path()).collect();
+    assert_eq!(texts.len(), 2);
+    fs::remove_file(&texts[0]).unwrap();
+    fs::write(&texts[1], "{").unwrap();
+    server.generator.release_all();
+    let errors = jobs.map(|job| {
+        let failed = server.delivery_in(&job, "failed");
+        assert_eq!(failed["reason"], "attempts exhausted");
+        let error = failed["attempts"][0]["error"].as_str();
+        error.expect("an error").to_owned()
+    });
+    for expected in ["is no longer stored", "is damaged"] {
+        assert!(errors.iter().any(|it| it.contains(expected)), "{errors:?}");
+    }
+    assert_eq!(receiver.count(), 0);
+}
+
+#[test]
 fn metadata_that_cannot_be_read_costs_no_attempt() {
     let (server, receiver) = (server(), Receiver::content());
     let customer = server.customer("1.00");
@@ -72,11 +104,14 @@ fn metadata_that_cannot_be_read_costs_no_attempt() {
         server.objects().join("away"),
     );
     fs::rename(&words, &away).unwrap();
+    // A file in its place is an error of the store. An object that does not exist would be a fault of the delivery.
+    fs::write(&words, "").unwrap();
     server.generator.release_all();
     let other = server.create(&customer);
     server.delivery_in(&other, "delivered");
     let delivery = server.delivery_in(&job, "pending");
     assert_eq!(delivery["attempts"], json!([]));
+    fs::remove_file(&words).unwrap();
     fs::rename(&away, &words).unwrap();
     // The failed attempt may have been postponed after the first of these.
     let delivery = until_some("it is delivered", || {

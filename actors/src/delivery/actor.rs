@@ -4,16 +4,21 @@
 //! existing deliveries; an actor of several nodes has only the entries that are due soon. The actor decides nothing about a delivery
 //! whose commit is in flight, so each decision builds on durable records.
 
+mod due_reads;
+
 use super::change::{Change, Changes};
 use super::command::{DeliveryCommand, DeliveryDepths, Reply};
 use super::context::DeliveryContext;
-use super::held_shards::{self, DueRead, HeldShards, POLL};
+use super::held_shards::{HeldShards, POLL};
 use super::receiver::{self, FindResult};
 use super::receiver_health::{AttemptEnd, ReceiverHealth};
 use super::scheduler::{DeliveryScheduler, ScheduledDelivery};
 use super::{failed_event, restart};
 use crate::ports::AttemptOutcome;
-use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, SpawnHandle};
+use actix::{
+    Actor, ActorFutureExt as _, Addr, AsyncContext, Context, Handler, Message, SpawnHandle,
+    WrapFuture as _,
+};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::task::{self, Poll, Waker};
@@ -21,9 +26,12 @@ use std::time::Duration;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, NoReceiver};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
-use tintype_storage::store::{DeletionStep, DueList, StoreError};
+use tintype_storage::store::{DeletionStep, StoreError};
 
 const MAILBOX: usize = 4_096;
+/// Attempts that one handler call begins. A delivery without a receiver ends at once, so without this limit one call would end the whole
+/// backlog of a deleted webhook, and no other task of the thread would run meanwhile.
+const MAX_BEGINS: usize = 256;
 /// A delivery that is due later than the longest delay plus this was recorded before the clock was set back. It is moved forward.
 const SLACK: Duration = Duration::from_secs(60 * 60);
 /// The delay before the retry of a delivery that the service itself failed to send.
@@ -43,6 +51,8 @@ pub struct DeliveryActor {
     /// `None` on a single node: the schedule then contains all pending deliveries.
     shards: Option<HeldShards>,
     timer: Option<(Timestamp, SpawnHandle)>,
+    /// Do other tasks run before the actor begins more attempts?
+    has_yielded: bool,
     /// When the actor last read the clock.
     last_now: Timestamp,
     stopping: bool,
@@ -73,6 +83,7 @@ impl DeliveryActor {
             context,
             in_flight: HashSet::new(),
             timer: None,
+            has_yielded: false,
             last_now: Timestamp::EPOCH,
             stopping: false,
             address,
@@ -81,6 +92,9 @@ impl DeliveryActor {
 
     /// Begins the due attempts that have a slot, and sets the timer for the next one.
     fn begin_due_attempts(&mut self, ctx: &mut Context<Self>) {
+        if self.has_yielded {
+            return;
+        }
         let now = self.context.process.now();
         let set_back = self.last_now.millis() - now.millis();
         if set_back > CLOCK_JITTER {
@@ -89,13 +103,27 @@ impl DeliveryActor {
         self.last_now = now;
         self.scheduler.clamp_to(self.horizon(now));
         self.scheduler.advance(now);
-        while self.may_begin() {
-            let Some((scheduled, health)) = self.scheduler.take() else {
-                break;
-            };
+        let mut begun = 0;
+        while begun < MAX_BEGINS
+            && self.may_begin()
+            && let Some((scheduled, health)) = self.scheduler.take()
+        {
             self.begin(scheduled, health);
+            begun += 1;
+        }
+        if begun == MAX_BEGINS {
+            self.yield_to_others(ctx);
         }
         self.set_timer(now, ctx);
+    }
+
+    fn yield_to_others(&mut self, ctx: &mut Context<Self>) {
+        self.has_yielded = true;
+        let resume = tokio::task::yield_now().into_actor(self);
+        ctx.spawn(resume.map(|(), actor, ctx| {
+            actor.has_yielded = false;
+            actor.begin_due_attempts(ctx);
+        }));
     }
 
     fn may_begin(&self) -> bool {
@@ -274,46 +302,6 @@ impl DeliveryActor {
         let is_wanted = |shards: &mut HeldShards| shards.add(at, &scheduled, now);
         if self.shards.as_mut().is_none_or(is_wanted) {
             self.scheduler.schedule(at, scheduled);
-        }
-    }
-
-    /// Reads the due indexes of the held shards.
-    fn read_due(&mut self) {
-        if self.stopping {
-            return;
-        }
-        let now = self.context.process.now();
-        let horizon = self.horizon(now);
-        let shards = self.shards.as_mut();
-        if let Some(reads) = shards.and_then(|it| it.next_reads(now, horizon)) {
-            let store = self.context.process.store.clone();
-            self.read_then(held_shards::read(store, reads), Self::due_read);
-        }
-    }
-
-    fn due_read(&mut self, found: Result<Vec<(DueRead, DueList)>, StoreError>) {
-        let found = match found {
-            Ok(found) => found,
-            // The store may be closed already.
-            Err(_) if self.stopping => return,
-            Err(error) => return self.context.process.fail_stop.trip(error.to_string()),
-        };
-        if let Some(shards) = &mut self.shards {
-            shards.read(&found);
-        }
-        let now = self.context.process.now();
-        let found = found.into_iter();
-        let found = found.flat_map(|(read, all)| all.into_iter().map(move |it| (read, it)));
-        for (read, (due, id, entry)) in found {
-            // A delivery whose attempt or commit is in flight is scheduled after it.
-            if self.is_busy(id) {
-                continue;
-            }
-            if entry.failures > 0 {
-                self.scheduler.mark_failing(entry.webhook);
-            }
-            let scheduled = ScheduledDelivery::new(id, due, entry);
-            self.schedule_at(read.due(due, now), scheduled);
         }
     }
 

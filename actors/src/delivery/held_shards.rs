@@ -14,6 +14,7 @@ use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::shard::Shard;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::WebhookId;
+use tintype_storage::engine::Direction;
 use tintype_storage::store::{DueList, Store, StoreError};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -24,7 +25,7 @@ const AHEAD: Duration = Duration::from_secs(1);
 /// Entries of one shard per read.
 const STEP: usize = 500;
 /// While a long index is read step by step, entries that became due within this time are read concurrently, so that they do not wait
-/// for the rest.
+/// for the rest. The newest are read first: a receiver with more entries than a step holds must not delay the others.
 const RECENT_MILLIS: i64 = 5_000;
 
 /// How often the entries are read that were recorded before the clock was set back.
@@ -66,6 +67,13 @@ enum Part {
 }
 
 impl DueRead {
+    fn direction(&self) -> Direction {
+        match self.part {
+            Part::Next | Part::Beyond => Direction::Rising,
+            Part::Recent => Direction::Falling,
+        }
+    }
+
     /// When an entry that this read has found is due.
     pub fn due(&self, recorded: Timestamp, now: Timestamp) -> Timestamp {
         match self.part {
@@ -192,7 +200,10 @@ pub(super) async fn read(
     let reads = reads.into_iter().map(|read| {
         let store = &store;
         async move {
-            let due = store.due_of_shard(read.shard, read.from, read.until, STEP);
+            let DueRead {
+                shard, from, until, ..
+            } = read;
+            let due = store.due_of_shard(shard, from, until, read.direction(), STEP);
             Ok((read, due.await?))
         }
     });
@@ -203,11 +214,18 @@ pub(super) async fn read(
 mod tests {
     use super::*;
     use tintype_storage::domain::ids::{AccountId, NodeId};
+    use tintype_storage::store::DueDelivery;
 
     const DAY: i64 = 86_400_000;
 
     fn at(millis: i64) -> Timestamp {
         Timestamp::from_millis(millis)
+    }
+
+    fn trusted_node() -> Arc<NodeContext> {
+        let node = NodeContext::new(NodeId(Uuid::nil()), Duration::from_secs(3));
+        node.confirm(Instant::now());
+        Arc::new(node)
     }
 
     /// How many of the next reads go beyond the horizon.
@@ -221,11 +239,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn hostile_109_a_retry_recorded_under_a_later_clock_is_due_at_the_next_read_beyond_the_horizon()
      {
-        let node = Arc::new(NodeContext::new(
-            NodeId(Uuid::nil()),
-            Duration::from_secs(3),
-        ));
-        node.confirm(Instant::now());
+        let node = trusted_node();
         let mut shards = HeldShards::new(Arc::clone(&node));
         let webhook = WebhookId(Uuid::nil());
         shards.hold(&HashSet::from([Shard::of(webhook)]));
@@ -246,5 +260,28 @@ mod tests {
         assert!(shards.add(due, &found, now), "due at once");
         assert!(!shards.add(due, &found, now), "scheduled already");
         assert!(shards.take(&found));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_newest_entries_do_not_wait_for_the_read_of_a_long_index() {
+        let mut shards = HeldShards::new(trusted_node());
+        let webhook = WebhookId(Uuid::nil());
+        shards.hold(&HashSet::from([Shard::of(webhook)]));
+        let mut directions = || {
+            let reads = shards.next_reads(at(DAY), at(2 * DAY)).expect("reads");
+            let entry = DueDelivery {
+                account: AccountId(Uuid::nil()),
+                webhook,
+                failures: 0,
+            };
+            let full = vec![(at(0), DeliveryId(Uuid::nil()), entry); STEP];
+            let found = reads.iter().map(|it| (*it, full.clone()));
+            shards.read(&found.collect::<Vec<_>>());
+            let due = reads.iter().filter(|it| it.part != Part::Beyond);
+            due.map(|it| (it.part, it.direction())).collect::<Vec<_>>()
+        };
+        let next = (Part::Next, Direction::Rising);
+        assert_eq!(directions(), [next]);
+        assert_eq!(directions(), [next, (Part::Recent, Direction::Falling)]);
     }
 }

@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import json
 import math
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +186,37 @@ def test_a_signed_body_that_is_no_delivery_is_refused(body: str) -> None:
     headers = {"X-Timestamp": "1795000000", "X-Signature": f"sha256={code}"}
     with pytest.raises(WebhookVerificationError, match="not a delivery"):
         webhooks.verify(body, headers, "whsec_AAAA", now=1795000000)
+
+
+def test_an_operator_event_is_verified_by_its_own_function() -> None:
+    value = {
+        "created_at": "2026-11-20T20:10:58.145Z",
+        "data": {"backend": "google", "error": "connection refused", "failures": 5},
+        "type": "backend.down",
+        "version": 1,
+    }
+    body = json.dumps(value, separators=(",", ":"))
+    code = hmac.new(b"whsec_AAAA", f"1795000000.{body}".encode(), hashlib.sha256).hexdigest()
+    standard = hmac.new(bytes(3), f"id.1795000000.{body}".encode(), hashlib.sha256).digest()
+    x_signed = {"X-Timestamp": "1795000000", "X-Signature": f"sha256={code}"}
+    standard_signed = {
+        "webhook-id": "id",
+        "webhook-timestamp": "1795000000",
+        "webhook-signature": f"v1,{base64.b64encode(standard).decode()}",
+    }
+    for headers, event_id in ((x_signed, None), (standard_signed, "id")):
+        event = webhooks.verify_operator_event(body, headers, "whsec_AAAA", now=1795000000)
+        assert (event.type, event.data, event.version) == ("backend.down", value["data"], 1)
+        assert event.created_at == datetime(2026, 11, 20, 20, 10, 58, 145000, UTC)
+        assert event.event_id == event_id
+        assert event.sent_at.timestamp() == 1795000000
+        with pytest.raises(WebhookVerificationError, match="use verify_operator_event"):
+            webhooks.verify(body, headers, "whsec_AAAA", now=1795000000)
+    with pytest.raises(WebhookVerificationError, match="does not match"):
+        webhooks.verify_operator_event(body.replace("google", "gemini"), x_signed, "whsec_AAAA", now=1795000000)
+    vector = VECTORS[0]
+    with pytest.raises(WebhookVerificationError, match="not a delivery"):
+        webhooks.verify_operator_event(vector["body"], x_headers(vector), vector["secrets"], now=vector["timestamp"])
 
 
 def test_a_refusal_says_why() -> None:

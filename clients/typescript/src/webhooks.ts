@@ -49,6 +49,24 @@ export interface WebhookEvent {
   readonly isTest: boolean;
 }
 
+/** An event for the operator of the service. It may arrive more than once, so use `eventId` as the key of your processing. */
+export interface OperatorEvent {
+  /** Such as `"backend.down"`. Ignore unknown types, because new ones may be added. */
+  readonly type: string;
+  /** The members that the documentation lists for this type. */
+  readonly data: { readonly [name: string]: unknown };
+  readonly version: number;
+  readonly created_at: string;
+  /** The same for all attempts of an event; `null` if only `X-Signature` verified, which does not cover it. */
+  readonly eventId: string | null;
+  readonly sentAt: Date;
+}
+
+type Members = { readonly [name: string]: unknown };
+
+/** The event of a body, with its id if a signature covers it, and its time; `null` if the body is of another kind. */
+type Reader<T> = (value: Members, id: string | null, sentAt: Date) => T | null;
+
 interface Given {
   readonly raw: Uint8Array<ArrayBuffer>;
   readonly header: (name: string) => string;
@@ -63,6 +81,18 @@ interface Given {
  * `utf8`.
  */
 export async function verifyWebhook(delivery: Delivery): Promise<WebhookEvent> {
+  return verified(delivery, webhookEvent);
+}
+
+/**
+ * As `verifyWebhook`, for the events that the service sends to `[operator] webhook_url`. The secret is `[operator] webhook_secret`, and
+ * the encoding is `ascii`.
+ */
+export async function verifyOperatorEvent(delivery: Delivery): Promise<OperatorEvent> {
+  return verified(delivery, operatorEvent);
+}
+
+async function verified<T>(delivery: Delivery, read: Reader<T>): Promise<T> {
   if (typeof delivery !== "object" || delivery === null) {
     throw new ArgumentError(`pass an object { body, headers, secret }, not ${shown(delivery)}`);
   }
@@ -74,9 +104,9 @@ export async function verifyWebhook(delivery: Delivery): Promise<WebhookEvent> {
   if (secrets.length === 0) throw new WebhookVerificationError("no secret was given");
   const given = { raw: rawOf(body), header: reader(headers), secrets, tolerance, now };
   const standard = await standardSignature(given);
-  if (typeof standard === "number") return eventOf(given, given.header("webhook-id"), standard);
+  if (typeof standard === "number") return eventOf(given, given.header("webhook-id"), standard, read);
   const own = await xSignature(given);
-  if (typeof own === "number") return eventOf(given, null, own);
+  if (typeof own === "number") return eventOf(given, null, own, read);
   throw new WebhookVerificationError(`${own}; ${standard}`);
 }
 
@@ -163,18 +193,30 @@ function sorted(value: unknown): string {
   return `{${names.map((name) => `${JSON.stringify(name)}:${sorted(members[name])}`).join(",")}}`;
 }
 
-function eventOf({ raw }: Given, deliveryId: string | null, sent: number): WebhookEvent {
+function eventOf<T>({ raw }: Given, id: string | null, sent: number, read: Reader<T>): T {
   const value = objectOf(raw);
-  const isBatch = value !== null && "batch_id" in value;
-  const names = isBatch ? ["batch_id", "status", "counts", "metadata"] : ["job_id", "status", "result", "error", "metadata"];
-  if (value === null || !names.every((name) => name in value)) {
-    throw new WebhookVerificationError("the signature verifies, but the body is not a delivery");
+  const event = value === null ? null : read(value, id, new Date(sent * 1000));
+  if (event === null) throw new WebhookVerificationError("the signature verifies, but the body is not a delivery");
+  return event;
+}
+
+function webhookEvent(value: Members, deliveryId: string | null, sentAt: Date): WebhookEvent | null {
+  if ("type" in value && "version" in value) {
+    throw new WebhookVerificationError("the signature verifies, but the body is an operator event; use verifyOperatorEvent");
   }
+  const isBatch = "batch_id" in value;
+  const names = isBatch ? ["batch_id", "status", "counts", "metadata"] : ["job_id", "status", "result", "error", "metadata"];
+  if (!names.every((name) => name in value)) return null;
   const given = value as unknown as Partial<WebhookEvent> & Pick<WebhookEvent, "status" | "metadata">;
   const { job_id = null, batch_id = null, status, counts = null, result = null, error = null, metadata } = given;
   const isTest = status === "done" && result === null && metadata?.["test"] === true && Object.keys(metadata).length === 1;
-  const sentAt = new Date(sent * 1000);
   return { job_id, batch_id, status, counts, result, error, metadata, deliveryId, sentAt, isTest };
+}
+
+function operatorEvent(value: Members, eventId: string | null, sentAt: Date): OperatorEvent | null {
+  if (!["type", "data", "version", "created_at"].every((name) => name in value)) return null;
+  const { type, data, version, created_at } = value as unknown as OperatorEvent;
+  return { type, data, version, created_at, eventId, sentAt };
 }
 
 function reader(headers: WebhookHeaders): (name: string) => string {

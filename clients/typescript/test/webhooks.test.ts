@@ -5,7 +5,7 @@ import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { ArgumentError } from "../src/errors.js";
-import { verifyWebhook, WebhookVerificationError } from "../src/webhooks.js";
+import { verifyOperatorEvent, verifyWebhook, WebhookVerificationError } from "../src/webhooks.js";
 import type { Delivery, WebhookHeaders } from "../src/webhooks.js";
 import { repository } from "./repository.js";
 
@@ -173,6 +173,33 @@ test("a signed body that is no delivery is refused", async () => {
     const headers = { "x-timestamp": "1795000000", "x-signature": `sha256=${code}` };
     await assert.rejects(verifyWebhook({ body, headers, secret: "whsec_AAAA", now: 1_795_000_000 }), /is not a delivery/);
   }
+});
+
+test("an operator event is verified by its own function", async () => {
+  const value = {
+    created_at: "2026-11-20T20:10:58.145Z",
+    data: { backend: "google", error: "connection refused", failures: 5 },
+    type: "backend.down",
+    version: 1,
+  };
+  const body = JSON.stringify(value);
+  const code = (key: string | Uint8Array, text: string, form: "hex" | "base64"): string => createHmac("sha256", key).update(text).digest(form);
+  const xSigned = { "X-Timestamp": "1795000000", "X-Signature": `sha256=${code("whsec_AAAA", `1795000000.${body}`, "hex")}` };
+  const standardSigned = {
+    "webhook-id": "id",
+    "webhook-timestamp": "1795000000",
+    "webhook-signature": `v1,${code(new Uint8Array(3), `id.1795000000.${body}`, "base64")}`,
+  };
+  for (const [headers, eventId] of [[xSigned, null], [standardSigned, "id"]] as const) {
+    const delivery = { body, headers, secret: "whsec_AAAA", now: 1795000000 };
+    const sentAt = new Date(1795000000000);
+    assert.deepEqual(await verifyOperatorEvent(delivery), { ...value, eventId, sentAt });
+    await assert.rejects(verifyWebhook(delivery), /use verifyOperatorEvent/);
+    const changed = { ...delivery, body: body.replace("google", "gemini") };
+    await assert.rejects(verifyOperatorEvent(changed), /does not match/);
+  }
+  const job = { body: first.body, headers: xHeaders(first), secret: first.secrets, now: first.timestamp };
+  await assert.rejects(verifyOperatorEvent(job), /not a delivery/);
 });
 
 test("a refusal says why", async () => {

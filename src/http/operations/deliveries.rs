@@ -42,7 +42,7 @@ pub fn pending() -> Value {
 /// `GET /deliveries`
 pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("listDeliveries", "Deliveries", "List deliveries")
-        .text("Newest first. A page scans a bounded number of deliveries: if few match a filter, it may end early and still have a `next_cursor`.")
+        .text("Newest first. A page scans a bounded number of deliveries, and contains at most 1,000 attempts: it may end early and still have a `next_cursor`.")
         .window()
         .query("account_id", "Only to this account's webhooks.", uuid())
         .query("job_id", "Only about this job.", uuid())

@@ -18,13 +18,15 @@ ${body}`;
 export const verifiers = {
   Python: `import hashlib
 import hmac
+import re
 import time
 
 
 # body: the raw bytes, which are sent exactly as they are signed.
 def verify(headers, body, secret, now=None):
     stamp = headers.get("X-Timestamp", "")
-    if not stamp.isdecimal() or abs((now or time.time()) - int(stamp)) > 300:
+    # An unset variable gives an empty secret, which every attacker knows.
+    if not secret or not re.fullmatch("[0-9]{1,15}", stamp) or abs((now or time.time()) - int(stamp)) > 300:
         return False
     mac = hmac.new(secret.encode(), stamp.encode() + b"." + body, hashlib.sha256)
     wanted = "sha256=" + mac.hexdigest()
@@ -41,7 +43,8 @@ print(verify(headers, body, "${secret}", now=${now}))`,
 // headers: with names in lower case; body: the raw bytes, which are sent exactly as they are signed.
 export function verify(headers, body, secret, now = Date.now() / 1000) {
   const stamp = headers["x-timestamp"] ?? "";
-  if (!/^[0-9]+$/.test(stamp) || Math.abs(now - Number(stamp)) > 300) return false;
+  // An unset variable gives an empty secret, which every attacker knows.
+  if (!secret || !/^[0-9]{1,15}$/.test(stamp) || Math.abs(now - Number(stamp)) > 300) return false;
   const mac = createHmac("sha256", secret).update(stamp + ".").update(body).digest("hex");
   const wanted = Buffer.from("sha256=" + mac);
   const given = Buffer.from(headers["x-signature"] ?? "");
@@ -69,7 +72,8 @@ import (
 func Verify(h http.Header, body []byte, secret string, now time.Time) bool {
 	stamp := h.Get("X-Timestamp")
 	seconds, err := strconv.ParseInt(stamp, 10, 64)
-	if err != nil || now.Sub(time.Unix(seconds, 0)).Abs() > 300*time.Second {
+	// An unset variable gives an empty secret, which every attacker knows.
+	if secret == "" || err != nil || now.Sub(time.Unix(seconds, 0)).Abs() > 300*time.Second {
 		return false
 	}
 	mac := hmac.New(sha256.New, []byte(secret))
@@ -93,7 +97,9 @@ func main() {
 # body: the raw bytes, which are sent exactly as they are signed.
 def verify(headers, body, secret, now = Time.now.to_i)
   stamp = headers["X-Timestamp"].to_s
-  return false unless stamp.match?(/\\A[0-9]+\\z/) && (now - stamp.to_i).abs <= 300
+  # An unset variable gives an empty secret, which every attacker knows.
+  return false if secret.to_s.empty?
+  return false unless stamp.match?(/\\A[0-9]{1,15}\\z/) && (now - stamp.to_i).abs <= 300
   wanted = "sha256=" + OpenSSL::HMAC.hexdigest("SHA256", secret, stamp + "." + body)
   OpenSSL.secure_compare(wanted, headers["X-Signature"].to_s)
 end
@@ -108,7 +114,9 @@ puts verify(headers, body, "${secret}", ${now})`,
 // $body: the raw bytes, which are sent exactly as they are signed.
 function verify(array $headers, string $body, string $secret, ?int $now = null): bool {
     $stamp = $headers['X-Timestamp'] ?? '';
-    if (!ctype_digit($stamp) || abs(($now ?? time()) - (int) $stamp) > 300) return false;
+    // An unset variable gives an empty secret, which every attacker knows.
+    if ($secret === '' || !preg_match('/^[0-9]{1,15}$/D', $stamp)) return false;
+    if (abs(($now ?? time()) - (int) $stamp) > 300) return false;
     $wanted = 'sha256=' . hash_hmac('sha256', $stamp . '.' . $body, $secret);
     return hash_equals($wanted, $headers['X-Signature'] ?? '');
 }

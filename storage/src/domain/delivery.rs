@@ -12,7 +12,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 /// Bytes of a response body that an attempt stores.
-const MAX_EXCERPT_BYTES: usize = 1_024;
+pub const MAX_EXCERPT_BYTES: usize = 1_024;
 /// Bytes of a request body that an attempt stores: enough for a whole body without large metadata.
 pub const MAX_SENT_BYTES: usize = 4_096;
 /// Longer errors are truncated.
@@ -296,19 +296,22 @@ impl Attempt {
         self.status_code.is_some_and(|it| (200..300).contains(&it))
     }
 
-    /// The retry delay starts here.
     pub fn ended_at(&self) -> Timestamp {
         self.at.plus(Duration::from_millis(self.duration_ms))
     }
 }
 
-/// Applies an attempt to a delivery. `schedule` holds the delay before each retry, so there is one attempt more than there are
-/// delays.
+/// Applies an attempt to a delivery. The retry delay starts at `at`. `schedule` holds the delay before each retry, so there is one
+/// attempt more than there are delays.
 ///
 /// Total. A success always counts, because it happened. A failure counts only in the round in which the attempt started: it
 /// does not shorten a later round, and does not reopen an ended delivery.
-pub fn record_attempt(delivery: &Delivery, attempt: &Attempt, schedule: &[Duration]) -> Delivery {
-    let at = attempt.ended_at();
+pub fn record_attempt(
+    delivery: &Delivery,
+    attempt: &Attempt,
+    at: Timestamp,
+    schedule: &[Duration],
+) -> Delivery {
     let state = match (delivery.state, attempt.succeeded()) {
         (DeliveryState::Pending { .. } | DeliveryState::Failed { .. }, true) => {
             DeliveryState::Delivered { at }

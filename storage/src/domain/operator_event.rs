@@ -192,7 +192,7 @@ impl Alarms {
             BackendCondition::Up => {
                 let down_since = self.down_since(name)?;
                 self.backends_down
-                    .retain(|it, _| backend_of(it) != name || *it != key && by.is_other_nodes(it));
+                    .retain(|it, _| backend_of(it) != name || by.is_other_nodes(it));
                 match self.down_since(name) {
                     Some(_) => None,
                     None => Some(EventSubject::BackendUp {
@@ -238,10 +238,11 @@ impl Alarms {
         })
     }
 
-    /// Drops the alarms of backends that are no longer configured.
-    pub fn keep_backends(&mut self, is_configured: impl Fn(&str) -> bool) {
+    /// Drops the alarms of backends that this process no longer configures. Another node may have another configuration, and keeps its
+    /// alarms while it lives.
+    pub fn keep_backends(&mut self, by: &Watcher<'_>, is_configured: impl Fn(&str) -> bool) {
         self.backends_down
-            .retain(|key, _| is_configured(backend_of(key)));
+            .retain(|key, _| is_configured(backend_of(key)) || by.is_other_nodes(key));
     }
 }
 
@@ -262,10 +263,10 @@ impl Watcher<'_> {
         }
     }
 
-    /// Does another live node find the backend down?
+    /// Is it the alarm of another live node?
     fn is_other_nodes(&self, key: &str) -> bool {
-        let ends_with = |node: &NodeId| key.ends_with(&format!("@{node}"));
-        self.living.iter().any(ends_with)
+        let mut others = self.living.iter().filter(|it| Some(**it) != self.node);
+        others.any(|node| key.ends_with(&format!("@{node}")))
     }
 }
 
@@ -302,7 +303,7 @@ mod tests {
         assert_eq!(words(BackendCondition::Up), Some("backend.up"));
         assert_eq!(words(BackendCondition::Up), None);
         assert_eq!(words(down()), Some("backend.down"));
-        alarms.keep_backends(|name| name != "a");
+        alarms.keep_backends(&Watcher::default(), |name| name != "a");
         assert_eq!(alarms, Alarms::default());
     }
 
@@ -334,6 +335,28 @@ mod tests {
             matches!(up, Some(EventSubject::BackendUp { down_since, .. }) if down_since == since)
         );
         assert_eq!(alarms, Alarms::default());
+    }
+
+    #[test]
+    fn a_node_with_another_configuration_drops_no_alarm_of_a_live_node() {
+        let nodes = [1, 2].map(|id| NodeId(Uuid::from_u128(id)));
+        let by = |node: usize, living| Watcher {
+            node: Some(nodes[node]),
+            living,
+        };
+        let mut alarms = Alarms::default();
+        let observe_down = |alarms: &mut Alarms, node| {
+            let event = alarms.observe_backend("a", &by(node, &nodes), down(), T);
+            event.map(|it| it.word())
+        };
+        assert_eq!(observe_down(&mut alarms, 0), Some("backend.down"));
+        alarms.keep_backends(&by(1, &nodes), |_| false);
+        assert_eq!(observe_down(&mut alarms, 0), None, "reported already");
+        assert_eq!(observe_down(&mut alarms, 1), None);
+        alarms.keep_backends(&by(1, &nodes), |_| false);
+        assert_eq!(alarms.backends_down.len(), 1, "its own alarm is dropped");
+        alarms.keep_backends(&by(1, &nodes[1..]), |_| false);
+        assert_eq!(alarms, Alarms::default(), "the first node has died");
     }
 
     #[test]

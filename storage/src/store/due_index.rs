@@ -65,19 +65,19 @@ impl Store {
         Ok(flat.collect())
     }
 
-    /// Up to `limit` pending deliveries of a shard from an entry on that are due before `until`.
+    /// Up to `limit` pending deliveries of a shard from an entry on that are due before `until`: the first, or with
+    /// [`Direction::Falling`] the last.
     pub async fn due_of_shard(
         &self,
         shard: Shard,
         from: (Timestamp, DeliveryId),
         until: Timestamp,
+        direction: Direction,
         limit: usize,
     ) -> Result<DueList, StoreError> {
         let until = (shard, (until, DeliveryId(uuid::Uuid::nil())));
         let range = DUE_BY_SHARD.between(&shard, Some((shard, from)), Some(until));
-        let found = DUE_BY_SHARD
-            .scan(self, &range, Direction::Rising, limit)
-            .await?;
+        let found = DUE_BY_SHARD.scan(self, &range, direction, limit).await?;
         let flat = found
             .into_iter()
             .map(|((_, (due, id)), entry)| (due, id, entry));

@@ -184,7 +184,12 @@ impl ScenarioPlayer<'_> {
         let took = Duration::from_millis(5);
         let begun = at(self.round * 1_000 + self.step);
         let attempt = Attempt::responded(before.round, begun, took, status, b"said so", None);
-        let after = delivery::record_attempt(&before, &attempt, &[Duration::from_secs(60)]);
+        let after = delivery::record_attempt(
+            &before,
+            &attempt,
+            attempt.ended_at(),
+            &[Duration::from_secs(60)],
+        );
         let writes = self.store.record_attempt(&before, &after, &attempt);
         (self.commit)(writes);
     }

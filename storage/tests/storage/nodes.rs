@@ -12,7 +12,9 @@ use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
 use tintype_storage::domain::shard::{Shard, ShardHolder};
 use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::domain::tier::Tier;
-use tintype_storage::engine::{Engine, MAX_VALUE_BYTES, Wait as _, commit_and_wait, oversized};
+use tintype_storage::engine::{
+    Direction, Engine, MAX_VALUE_BYTES, Wait as _, commit_and_wait, oversized,
+};
 use tintype_storage::store::tables::{
     ACCOUNT_LOADS, ADOPTION, DUE_BY_SHARD, DUE_DELIVERIES, LIVE_JOBS, QUEUE, SHARD_HOLDERS,
     TAKEN_JOBS,
@@ -193,15 +195,18 @@ fn a_shard_is_read_in_the_order_in_which_its_deliveries_are_due() {
     for (number, due) in [(80, 3_005), (78, 1_005), (79, 2_005)] {
         shared.write(shared.store.add_delivery(&test(number, due)));
     }
-    let read = |from: (i64, u128), until| {
+    let read = |from: (i64, u128), until, direction| {
         let from = (at(from.0), DeliveryId(uuid(from.1)));
-        let due = shared.store.due_of_shard(shard, from, at(until), 2).wait();
-        let due = due.expect("readable").into_iter();
+        let due = shared
+            .store
+            .due_of_shard(shard, from, at(until), direction, 2);
+        let due = due.wait().expect("readable").into_iter();
         due.map(|(_, id, _)| id.0.as_u128()).collect::<Vec<_>>()
     };
-    assert_eq!(read((0, 0), 9_999), [77, 78]);
-    assert_eq!(read((1_005, 78), 9_999), [78, 79]);
-    assert_eq!(read((1_006, 0), 3_005), [79]);
+    assert_eq!(read((0, 0), 9_999, Direction::Rising), [77, 78]);
+    assert_eq!(read((1_005, 78), 9_999, Direction::Rising), [78, 79]);
+    assert_eq!(read((1_006, 0), 3_005, Direction::Rising), [79]);
+    assert_eq!(read((0, 0), 3_005, Direction::Falling), [79, 78]);
     assert_eq!(
         shared.store.pending_deliveries(9).wait().expect("readable"),
         4

@@ -54,7 +54,7 @@ fn deliver(till: &Till, subject: Uuid) {
     let found = store.delivery(DeliveryId(subject)).wait().expect("read");
     let before = found.expect("a delivery");
     let attempt = Attempt::responded(0, now, Duration::ZERO, 200, b"", None);
-    let after = delivery::record_attempt(&before, &attempt, &[]);
+    let after = delivery::record_attempt(&before, &attempt, attempt.ended_at(), &[]);
     commit(store, store.record_attempt(&before, &after, &attempt));
     let step = store.forget_deliveries(at(till.now + 1), &[], 999, |_| false);
     commit(store, step.wait().expect("deliveries").writes);

@@ -42,7 +42,8 @@ impl Sound {
                 let (now, none) = (at(2_000_000), Duration::ZERO);
                 let attempt = Attempt::responded(0, now, none, *status, b"", None);
                 let table = [Duration::from_secs(60)];
-                let after = delivery::record_attempt(&delivery, &attempt, &table);
+                let after =
+                    delivery::record_attempt(&delivery, &attempt, attempt.ended_at(), &table);
                 let writes = till.store.record_attempt(&delivery, &after, &attempt);
                 commit(&till, writes);
                 delivery = after;
@@ -410,7 +411,7 @@ fn hostile_109_a_delivery_expires_by_the_end_of_its_job_regardless_of_the_clock(
         let delivery = store.delivery(DeliveryId(job.0)).wait().expect("read");
         let delivery = delivery.expect("a delivery");
         let attempt = Attempt::responded(0, at(10 * DAY), Duration::ZERO, 200, b"", None);
-        let after = delivery::record_attempt(&delivery, &attempt, &[]);
+        let after = delivery::record_attempt(&delivery, &attempt, attempt.ended_at(), &[]);
         commit(store.record_attempt(&delivery, &after, &attempt));
     }
     let sweep = |before| {

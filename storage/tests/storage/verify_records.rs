@@ -78,7 +78,7 @@ fn full() -> Image {
     let delivery = store.delivery(DeliveryId(jobs[0].0)).wait().expect("read");
     let delivery = delivery.expect("a delivery");
     let attempt = Attempt::responded(0, at(2_000_000), DAY, 200, b"", None);
-    let after = delivery::record_attempt(&delivery, &attempt, &[]);
+    let after = delivery::record_attempt(&delivery, &attempt, attempt.ended_at(), &[]);
     commit(store.record_attempt(&delivery, &after, &attempt));
     till.deposit(Deposit {
         idempotency: named("money", 2),

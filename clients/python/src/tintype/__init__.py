@@ -1,6 +1,7 @@
 """The client of Tintype, a self-hosted image generation service.
 
-`Tintype` and `AsyncTintype` are the clients. `webhooks.verify` verifies deliveries. See the README of this package.
+`Tintype` and `AsyncTintype` are the clients. `webhooks.verify` and `webhooks.verify_operator_event` verify deliveries.
+See the README of this package.
 """
 
 from . import webhooks
@@ -81,7 +82,7 @@ from .types import (
     Tier,
     Transaction,
 )
-from .webhooks import WebhookEvent
+from .webhooks import OperatorEvent, WebhookEvent
 
 __all__ = [
     "AccountLimitReachedError",
@@ -129,6 +130,7 @@ __all__ = [
     "Model",
     "ModelNotAllowedError",
     "NotFoundError",
+    "OperatorEvent",
     "OverloadedError",
     "Page",
     "PausedError",

@@ -8,10 +8,10 @@ import hashlib
 import hmac
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from . import _wire
 from .errors import ArgumentError, WebhookVerificationError
@@ -22,6 +22,8 @@ TOLERANCE = 300
 PREFIX = "whsec_"
 # The headers that take part in the verification.
 SIGNED = frozenset({"x-signature", "x-timestamp", "webhook-id", "webhook-timestamp", "webhook-signature"})
+
+T = TypeVar("T")
 
 
 class Headers(Protocol):
@@ -57,6 +59,21 @@ class WebhookEvent:
         return self.status == "done" and self.result is None and self.metadata == {"test": True}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorEvent:
+    """An event for the operator. It may arrive more than once, so use `event_id` as the key of your processing."""
+
+    type: str
+    """Such as `"backend.down"`. Ignore unknown types, because new ones may be added."""
+    data: Mapping[str, Any]
+    """The members that the documentation lists for this type, as the JSON has them."""
+    version: int
+    created_at: datetime
+    event_id: str | None
+    """The same for all attempts of an event; `None` if only `X-Signature` verified, which does not cover it."""
+    sent_at: datetime
+
+
 def verify(
     body: bytes | str,
     headers: Headers,
@@ -71,6 +88,33 @@ def verify(
     `now` is in Unix seconds and defaults to the clock. If your framework has only the parsed body, pass `json.dumps(payload)`:
     `verify` serializes it as the service did, which works for webhooks with the encoding `ascii`.
     """
+    return _verified(body, headers, secret, tolerance, now, _event)
+
+
+def verify_operator_event(
+    body: bytes | str,
+    headers: Headers,
+    secret: str | Iterable[str],
+    *,
+    tolerance: float = TOLERANCE,
+    now: float | None = None,
+) -> OperatorEvent:
+    """As `verify`, for events that the service sends to `[operator] webhook_url`.
+
+    `secret` is `[operator] webhook_secret`, and the encoding is `ascii`.
+    """
+    return _verified(body, headers, secret, tolerance, now, _operator_event)
+
+
+def _verified(
+    body: bytes | str,
+    headers: Headers,
+    secret: str | Iterable[str],
+    tolerance: float,
+    now: float | None,
+    read: Callable[[_wire.Json, str | None, datetime], T],
+) -> T:
+    """The event of an authentic and recent delivery. `read` takes its body, its id if a signature covers it, and its time."""
     raw = _raw(body)
     if not callable(getattr(headers, "items", None)):
         raise ArgumentError(f"headers must be a mapping of names to values, not {type(headers).__name__}")
@@ -79,10 +123,10 @@ def verify(
     clock = time.time() if now is None else now
     standard = _standard_signature(raw, given, secrets, clock, tolerance)
     if isinstance(standard, int):
-        return _event(raw, given["webhook-id"], standard)
+        return _parsed(raw, given["webhook-id"], standard, read)
     own = _x_signature(raw, given, secrets, clock, tolerance)
     if isinstance(own, int):
-        return _event(raw, None, own)
+        return _parsed(raw, None, own, read)
     raise WebhookVerificationError(f"{own}; {standard}")
 
 
@@ -196,23 +240,37 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _event(raw: bytes, delivery_id: str | None, sent: int) -> WebhookEvent:
-    def read(value: _wire.Json) -> WebhookEvent:
-        is_batch = "batch_id" in value
-        result = None if is_batch else value["result"]
-        return WebhookEvent(
-            job_id=None if is_batch else value["job_id"],
-            batch_id=value["batch_id"] if is_batch else None,
-            status=value["status"],
-            counts=_wire.counts(value["counts"]) if is_batch else None,
-            result=None if result is None else Result(image_url=result["image_url"]),
-            error=None if is_batch else value["error"],
-            metadata=value["metadata"],
-            delivery_id=delivery_id,
-            sent_at=datetime.fromtimestamp(sent, UTC),
-        )
-
+def _parsed(raw: bytes, given_id: str | None, sent: int, read: Callable[[_wire.Json, str | None, datetime], T]) -> T:
     try:
-        return _wire.parse(raw, read)
+        return _wire.parse(raw, lambda value: read(value, given_id, datetime.fromtimestamp(sent, UTC)))
     except _wire.MalformedError as error:
         raise WebhookVerificationError(f"the signature verifies, but the body is not a delivery: {error}") from None
+
+
+def _event(value: _wire.Json, delivery_id: str | None, sent_at: datetime) -> WebhookEvent:
+    if "type" in value and "version" in value:
+        raise _wire.MalformedError("it is an operator event; use verify_operator_event")
+    is_batch = "batch_id" in value
+    result = None if is_batch else value["result"]
+    return WebhookEvent(
+        job_id=None if is_batch else value["job_id"],
+        batch_id=value["batch_id"] if is_batch else None,
+        status=value["status"],
+        counts=_wire.counts(value["counts"]) if is_batch else None,
+        result=None if result is None else Result(image_url=result["image_url"]),
+        error=None if is_batch else value["error"],
+        metadata=value["metadata"],
+        delivery_id=delivery_id,
+        sent_at=sent_at,
+    )
+
+
+def _operator_event(value: _wire.Json, event_id: str | None, sent_at: datetime) -> OperatorEvent:
+    return OperatorEvent(
+        type=value["type"],
+        data=value["data"],
+        version=value["version"],
+        created_at=datetime.fromisoformat(value["created_at"]),
+        event_id=event_id,
+        sent_at=sent_at,
+    )

@@ -104,7 +104,10 @@ fn every_state_handles_every_event() {
             );
         };
         for (what, attempt) in &attempts {
-            line(what, record_attempt(&before, attempt, &schedule()));
+            line(
+                what,
+                record_attempt(&before, attempt, attempt.ended_at(), &schedule()),
+            );
         }
         line("redeliver", redeliver(&before, at(9_000)));
         line(
@@ -123,7 +126,7 @@ fn fail_until_the_end(mut delivery: Delivery, took: Duration) -> (Vec<u64>, Deli
             break;
         };
         let attempt = Attempt::broken(delivery.round, due, took, "timed out");
-        delivery = record_attempt(&delivery, &attempt, &schedule());
+        delivery = record_attempt(&delivery, &attempt, attempt.ended_at(), &schedule());
         let next = delivery.state.due();
         waits.extend(next.map(|it| it.seconds().abs_diff(attempt.ended_at().seconds())));
     }
@@ -170,10 +173,10 @@ fn a_shorter_schedule_ends_deliveries_beyond_it() {
     );
     let attempt = Attempt::broken(0, at(0), MINUTE, "refused");
     for schedule in [&[][..], &[MINUTE; 4][..]] {
-        let after = record_attempt(&pending, &attempt, schedule);
+        let after = record_attempt(&pending, &attempt, attempt.ended_at(), schedule);
         assert_eq!(after.state.reason(), Some(FailReason::AttemptsExhausted));
     }
-    let after = record_attempt(&pending, &attempt, &[MINUTE; 5]);
+    let after = record_attempt(&pending, &attempt, attempt.ended_at(), &[MINUTE; 5]);
     assert_eq!(after.state.due(), Some(at(120_000)));
 }
 
@@ -283,6 +286,6 @@ fn hostile_113_the_largest_timestamps_do_not_overflow() {
             failures: 0,
         },
     );
-    let after = record_attempt(&pending, &attempt, &[Duration::MAX]);
+    let after = record_attempt(&pending, &attempt, attempt.ended_at(), &[Duration::MAX]);
     assert_eq!(after.state.due(), Some(at(i64::MAX)));
 }
