@@ -110,10 +110,10 @@ pub fn jobs(tour: &mut Tour<'_>) {
         "200",
     );
     tour.assert_answer(server.admin("DELETE", &format!("/jobs/{others}")), "200");
-    let image = |job: &str| format!("/jobs/{job}/image");
-    let delete_image = |job: &str| server.native(&customer, "DELETE", &image(job));
+    let image_of = |job: &str| format!("/jobs/{job}/image");
+    let delete_image = |job: &str| server.native(&customer, "DELETE", &image_of(job));
     tour.assert_answer(delete_image(&own), "conflict");
-    tour.assert_answer(server.admin("DELETE", &image(&own)), "conflict");
+    tour.assert_answer(server.admin("DELETE", &image_of(&own)), "conflict");
     server.generator.release_all();
     for job in fill {
         server.job_once(&customer, &job, "done");
@@ -162,11 +162,14 @@ pub fn jobs(tour: &mut Tour<'_>) {
     fs::write(&results, "in the way").unwrap();
     tour.assert_answer(server.get(&file), "storage_unavailable");
     tour.assert_answer(delete_image(&job), "storage_unavailable");
-    tour.assert_answer(server.admin("DELETE", &image(&job)), "storage_unavailable");
+    tour.assert_answer(
+        server.admin("DELETE", &image_of(&job)),
+        "storage_unavailable",
+    );
     fs::remove_file(&results).unwrap();
     fs::rename(results.with_extension("aside"), &results).unwrap();
     tour.assert_answer(delete_image(&job), "204");
-    tour.assert_answer(server.admin("DELETE", &image(&job)), "204");
+    tour.assert_answer(server.admin("DELETE", &image_of(&job)), "204");
     server.clock.advance(std::time::Duration::from_secs(90_000));
     tour.assert_answer(server.get(&file), "url_expired");
 }
