@@ -256,7 +256,10 @@ fn a_time_range_includes_records_whose_ids_are_ahead_of_the_clock() {
     let ahead = server.create(&customer);
     server.job_once(&customer, &ahead, "done");
     server.clock.set_back(year);
-    actix_web::rt::System::new().block_on(note_ids_ahead(server.inside()));
+    let system = actix_web::rt::System::new();
+    for node in server.nodes() {
+        system.block_on(note_ids_ahead(node.inside()));
+    }
     let job = server.create(&customer);
     server.job_once(&customer, &job, "done");
     let query = "created_before=2026-11-18T11:06:41Z";

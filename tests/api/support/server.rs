@@ -125,6 +125,10 @@ impl Server {
         self.instance.as_ref().expect("a server that runs")
     }
 
+    pub fn nodes(&self) -> impl Iterator<Item = &Self> {
+        [self].into_iter().chain(&self.others)
+    }
+
     pub fn objects(&self) -> PathBuf {
         self.options.data_dir().join("objects")
     }
@@ -143,7 +147,7 @@ impl Server {
     pub fn delete_kept_inputs(&self) {
         let later = Instant::now() + Duration::from_secs(3_600);
         let system = actix_web::rt::System::new();
-        for node in [self].into_iter().chain(&self.others) {
+        for node in self.nodes() {
             let results = &node.instance().jobs.result_store;
             system.block_on(results.delete_kept_inputs(later));
         }
