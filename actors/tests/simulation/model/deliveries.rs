@@ -394,17 +394,20 @@ impl Model {
             self.name_of(before.subject),
             before.state
         ));
-        let set_back = match &attempt {
-            Some(_) => self.deliveries.began.get(&id).copied(),
-            None => None,
-        };
+        let mut set_back = step.set_back;
         let same = delivery.account == before.account
             && delivery.webhook == before.webhook
             && delivery.subject == before.subject;
         let fits = match attempt {
             Some(attempt) => {
                 self.count("attempts recorded");
-                let expected = self.after(before, &attempt);
+                let began = self.deliveries.began.get(&id).copied();
+                let began = began.unwrap_or(step.set_back);
+                let at = self.counts_from(&attempt, now, step.set_back - began);
+                if at >= attempt.at.millis() {
+                    set_back = began;
+                }
+                let expected = self.after(before, &attempt, at);
                 self.was_made(id, &attempt)
                     && delivery.attempts == before.attempts + 1
                     && delivery.round == before.round
@@ -466,7 +469,7 @@ impl Model {
             owed.state = now;
             owed.attempts = delivery.attempts;
             owed.round = delivery.round;
-            owed.set_back = set_back.unwrap_or(step.set_back);
+            owed.set_back = set_back;
         }
         self.dues(id, step);
     }

@@ -27,8 +27,7 @@ impl Model {
         }
     }
 
-    pub(super) fn after(&self, before: &KnownDelivery, attempt: &Attempt) -> State {
-        let at = attempt.at.millis() + i64::try_from(attempt.duration_ms).unwrap_or(i64::MAX);
+    pub(super) fn after(&self, before: &KnownDelivery, attempt: &Attempt, at: i64) -> State {
         match before.state {
             State::Delivered { .. } => before.state,
             _ if succeeded(attempt) => State::Delivered { at },
@@ -45,6 +44,23 @@ impl Model {
                 }
             }
             state => state,
+        }
+    }
+
+    /// From when the delay after an attempt counts: from its end, or from the moment at which it was recorded if the clock, set back by
+    /// `set_back` meanwhile, shows a time before its start. `now` is the state that was recorded.
+    pub(super) fn counts_from(&self, attempt: &Attempt, now: State, set_back: i64) -> i64 {
+        let began = attempt.at.millis();
+        let recorded = match now {
+            State::Delivered { at } | State::Failed { at, .. } => at,
+            State::Pending { due, failures } => {
+                let delay = self.rules.delays.get((failures as usize).wrapping_sub(1));
+                due - delay.copied().unwrap_or_default()
+            }
+        };
+        match (began - set_back..began).contains(&recorded) {
+            true => recorded,
+            false => began + i64::try_from(attempt.duration_ms).unwrap_or(i64::MAX),
         }
     }
 
