@@ -92,6 +92,7 @@ fn calls() -> Vec<(&'static str, &'static str, Option<Value>, u16)> {
         ("GET", "/deliveries/{delivery_id}", None, 200),
         ("GET", "/deliveries/{delivery_id}/sent", None, 200),
         ("POST", "/deliveries/{delivery_id}/redeliver", None, 202),
+        ("DELETE", "/jobs/{job_id}/picture", None, 204),
         ("DELETE", "/people/{person_id}/sessions", None, 204),
         ("DELETE", "/people/{person_id}", None, 204),
         ("DELETE", "/keys/{key_id}", None, 204),

@@ -76,7 +76,7 @@ fn a_deleted_image_is_told_from_one_that_cannot_be_loaded() {
         let fox = browser.run(fox, vec![]).await;
         service.remove_image(fox.as_str().unwrap()).await;
         browser.press("Show: a fox").await;
-        browser.see("span", "Retention has deleted it.").await;
+        browser.see("span", "It was deleted.").await;
         press_keys(&browser, ESCAPE).await;
         // As if the connection broke.
         let broken = "const fetched = window.fetch;
@@ -141,9 +141,9 @@ fn an_image_is_deleted_on_the_page_of_its_job() {
         browser.press("Delete image…").await;
         browser.press_in("//dialog//button[.='Delete']").await;
         browser.see("b", "The image was deleted").await;
-        browser.see("dd", "a fox").await;
+        browser.see("p", "a fox").await;
         browser.go("#/audit", "Audit log").await;
-        browser.see("li", "deleted the image of the job").await;
+        browser.see("p", "deleted the image of the job").await;
         browser.leave().await;
         drop(service);
     });

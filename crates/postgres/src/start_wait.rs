@@ -15,8 +15,9 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// The database refuses connections for a while: it starts, recovers or stops, or all connections are in use.
 const TEMPORARY_CODES: [&str; 4] = ["57P01", "57P02", "57P03", "53300"];
 
-/// PgBouncer has one code for all its refusals. It says this while the database starts or recovers.
-const POOLER_REFUSAL: &str = "server login has been failing";
+/// PgBouncer has one code for all its refusals. It says this while the database starts or recovers: its own words, or those of the
+/// database, which go on with "starting up", "not yet accepting connections", and so on.
+const POOLER_REFUSALS: [&str; 2] = ["server login has been failing", "the database system is "];
 
 /// Waits until the database answers a query, for at most `options.outage`. Dropping the future ends the wait. Changes
 /// nothing in the database.
@@ -71,7 +72,9 @@ async fn query(connector: &Connector) -> Result<(), Error> {
 fn is_temporary(error: &Error) -> bool {
     if let Some(refusal) = error.as_db_error() {
         return TEMPORARY_CODES.contains(&refusal.code().code())
-            || refusal.message().contains(POOLER_REFUSAL);
+            || POOLER_REFUSALS
+                .iter()
+                .any(|it| refusal.message().contains(it));
     }
     if error.is_closed() {
         return true;
