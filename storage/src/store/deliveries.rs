@@ -97,8 +97,7 @@ impl Store {
 
     /// Only deliveries of jobs that ended before this time may have been deleted.
     pub(crate) async fn deliveries_forgotten(&self) -> Result<Timestamp, StoreError> {
-        let mark = DELIVERIES_FORGOTTEN.get(self, &()).await?;
-        Ok(mark.unwrap_or(Timestamp::EPOCH))
+        DELIVERIES_FORGOTTEN.mark(self).await
     }
 
     /// Finds the deliveries created and ended before `older_than` among the next `limit` from `cursor` on, except those to

@@ -1,6 +1,6 @@
-//! Favourites of an account: jobs whose images retention keeps. And the mark of the images that it has deleted.
+//! Favourites of an account: jobs whose images retention keeps.
 
-use super::tables::{FAVOURITE_ACCOUNTS, FAVOURITES, IMAGES_FORGOTTEN};
+use super::tables::{FAVOURITE_ACCOUNTS, FAVOURITES};
 use super::{Store, StoreError, Writes};
 use crate::domain::ids::{AccountId, JobId};
 use crate::domain::time::Timestamp;
@@ -33,19 +33,6 @@ impl Store {
             .scan(self, &range, Direction::Falling, limit)
             .await?;
         Ok(found.into_iter().map(|((_, job), _)| job).collect())
-    }
-
-    /// Images of jobs that ended before this time may have been deleted; later ones have not.
-    pub async fn images_forgotten(&self) -> Result<Timestamp, StoreError> {
-        let mark = IMAGES_FORGOTTEN.get(self, &()).await?;
-        Ok(mark.unwrap_or(Timestamp::EPOCH))
-    }
-
-    /// Notes that images of jobs that ended before `before` will be deleted.
-    pub async fn note_forgotten_images(&self, before: Timestamp) -> Result<Writes, StoreError> {
-        let is_new = before > self.images_forgotten().await?;
-        let mark = is_new.then(|| IMAGES_FORGOTTEN.put(&(), &before));
-        Ok(mark.into_iter().collect())
     }
 
     pub fn put_favourite(&self, account: AccountId, job: JobId, since: Timestamp) -> Writes {

@@ -8,14 +8,11 @@ use crate::domain::time::Timestamp;
 impl Store {
     /// Records with later ids were created at the time of their ids. Others may have been created earlier.
     pub async fn ids_ahead(&self) -> Result<Timestamp, StoreError> {
-        let until = IDS_AHEAD.get(self, &()).await?;
-        Ok(until.unwrap_or(Timestamp::EPOCH))
+        IDS_AHEAD.mark(self).await
     }
 
     /// Notes that ids up to a time are ahead of the clock. No writes if that is known.
     pub async fn note_ids_ahead(&self, until: Timestamp) -> Result<Writes, StoreError> {
-        let is_new = until > self.ids_ahead().await?;
-        let note = is_new.then(|| IDS_AHEAD.put(&(), &until));
-        Ok(note.into_iter().collect())
+        IDS_AHEAD.raise(self, until).await
     }
 }

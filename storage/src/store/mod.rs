@@ -19,6 +19,7 @@ mod ids_ahead;
 mod job_lists;
 mod jobs;
 mod last_export;
+mod marks;
 mod old_jobs;
 mod operator_events;
 mod people;

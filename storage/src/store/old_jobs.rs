@@ -25,8 +25,7 @@ const BATCH_STEP: usize = 250;
 impl Store {
     /// Jobs and batches that ended before this time may have been deleted; later ones have not.
     pub(crate) async fn jobs_forgotten(&self) -> Result<Timestamp, StoreError> {
-        let mark = JOBS_FORGOTTEN.get(self, &()).await?;
-        Ok(mark.unwrap_or(Timestamp::EPOCH))
+        JOBS_FORGOTTEN.mark(self).await
     }
 
     /// Jobs and batches whose ids are of an earlier time may have been deleted.
