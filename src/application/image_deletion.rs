@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::{AccountId, JobId};
 
-/// Deletes the image of a done job and its previews, to the end even if the caller disconnects. The job stays, with its price. Idempotent.
+/// Deletes the image of a done job and its scaled-down views, to the end even if the caller disconnects. The job stays, with its price. Idempotent.
 ///
 /// # Errors
 /// `NotFound`; `Forbidden`; `Conflict` if the job has no image; `StorageUnavailable`: then a repeated call continues

@@ -37,7 +37,7 @@ const SEARCH_STEP: usize = MAX_JOBS + 1;
 const BLOCKS_PER_STEP: usize = 256;
 /// Steps of one page. Together they cover more than two million jobs.
 const MAX_STEPS: usize = 40;
-/// A search reports more unindexed jobs than this. The newest jobs, which fill no block, are always unindexed.
+/// Above this number of unindexed jobs, a search reports that the index is behind. The newest jobs, which fill no block, are always unindexed.
 const MANY_UNINDEXED: usize = 4 * MAX_JOBS;
 /// Texts that one page fetches from the object store, which holds the metadata of large requests.
 const MAX_FETCHED: usize = 50;

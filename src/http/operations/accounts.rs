@@ -38,7 +38,7 @@ pub fn open(builder: &mut DocumentBuilder<'_>) -> Operation {
         );
     Operation::new("openAccount", "Accounts", "Open an account")
         .idempotent(
-            "Your name for this account. Repeated calls with the same name open one account.",
+            "An idempotency key of your choice. Repeated calls with the same key open one account.",
         )
         .body(
             NewAccount::schema(&[]),
@@ -114,7 +114,7 @@ pub fn deposit(builder: &mut DocumentBuilder<'_>) -> Operation {
     );
     Operation::new("addDeposit", "Accounts", "Add funds")
         .idempotent(
-            "Your name for this deposit. Repeated calls with the same name book one deposit.",
+            "An idempotency key of your choice. Repeated calls with the same key book one deposit.",
         )
         .body(
             NewDeposit::schema(&[]),
