@@ -5,7 +5,7 @@ use crate::backends::{BackendError, BackendHealth, BackendPool};
 use crate::clock::Jitter;
 use crate::delivery::{DeliveryActor, DeliveryContext, DeliveryDepths};
 use crate::dispatch::{
-    CutOff, DispatchContext, Dispatcher, DispatcherCommand, FailedTry, FailureBoard, ProgressBoard,
+    CutOff, DispatchContext, Dispatcher, DispatcherHandle, FailedTry, FailureBoard, ProgressBoard,
 };
 use crate::dispatch::{abandoned_jobs, expiry};
 use crate::job_changes::{JobChanges, JobWatch};
@@ -21,7 +21,7 @@ use crate::stats::Stats;
 pub use crate::system_options::{
     DeliveryOptions, JobOptions, ProcessOptions, SystemOptions, Threads,
 };
-use actix::{Actor, Addr, Arbiter, ArbiterHandle, AsyncContext as _, Recipient};
+use actix::{Actor, Addr, Arbiter, ArbiterHandle, AsyncContext as _};
 use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -153,9 +153,8 @@ impl System {
         self.dispatch.process.operator.as_deref()
     }
 
-    /// Send it [`DispatcherCommand::Pause`] once a change of the paused models is durable.
-    pub fn dispatcher(&self) -> Recipient<DispatcherCommand> {
-        self.dispatcher.clone().recipient()
+    pub fn dispatcher(&self) -> DispatcherHandle {
+        DispatcherHandle(self.dispatcher.clone())
     }
 
     /// Changes the paused models for the decisions of all accounts, from the commit on that `submit` submits.

@@ -214,7 +214,7 @@ pub fn facts(delivery: &Delivery) -> Value {
         "webhook_id": (delivery.webhook != OPERATOR_WEBHOOK).then(|| delivery.webhook.to_string()),
         "url": delivery.url,
         "status": delivery.state.word(),
-        "reason": delivery.state.reason().map(|reason| reason.words()),
+        "reason": delivery.state.reason().map(|reason| reason.word()),
         "attempts": delivery.attempts,
     })
 }

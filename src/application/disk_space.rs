@@ -12,7 +12,7 @@ pub struct DiskSpace {
     pub is_low: bool,
 }
 
-/// The free space now; `None` if the file system does not tell.
+/// The free space now; `None` if the file system does not report it.
 ///
 /// # Errors
 /// The process is stopping.

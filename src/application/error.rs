@@ -1,6 +1,8 @@
 //! Refusals and failures of use cases. Each interface renders them in its own format.
 
 use crate::inputs::MemoryUnavailable;
+use crate::objects::{FAULT_TARGET, ObjectError};
+use std::fmt::Display;
 use tintype_actors::account::NoReply;
 use tintype_actors::delivery::DeliveryError;
 use tintype_storage::domain::caller::CallerRefusal;
@@ -139,6 +141,21 @@ pub fn busy_delivering() -> Error {
         ErrorKind::Overloaded,
         "too many deliveries are being added or redelivered; try again in a moment",
     )
+}
+
+/// Logs what failed, with the cause. `detail` is for the caller.
+pub fn object_store_fault(error: impl Display, failed: &str, detail: impl Into<String>) -> Error {
+    tracing::error!(target: FAULT_TARGET, %error, "{failed}");
+    Error::new(ErrorKind::StorageUnavailable, detail)
+}
+
+/// The image of a job, or a view of it, could not be read.
+pub fn image_fault(error: ObjectError) -> Error {
+    if let ObjectError::NotFound { .. } = error {
+        return Error::new(ErrorKind::Gone, "the image was deleted");
+    }
+    let detail = "the image could not be read; try again";
+    object_store_fault(error, "could not read an image", detail)
 }
 
 /// An earlier call used the idempotency key for another request.

@@ -3,18 +3,18 @@
 use super::audit_context::Subject;
 use super::caller::Caller;
 use super::commit::{Change, detached};
-use super::error::{Error, ErrorKind};
+use super::error::{Error, object_store_fault};
 use super::image_views;
 use super::jobs::no_job;
 use super::services::JobService;
-use crate::objects::{FAULT_TARGET, ObjectError};
+use crate::objects::ObjectError;
 use futures_util::future::try_join_all;
 use serde_json::json;
 use std::sync::Arc;
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::{AccountId, JobId};
 
-/// Deletes the image of a done job and its previews, to the end even if the caller disconnects. The job stays, with its price. Idempotent.
+/// Deletes the image of a done job and its scaled-down views, to the end even if the caller disconnects. The job stays, with its price. Idempotent.
 ///
 /// # Errors
 /// `NotFound`; `Forbidden`; `Conflict` if the job has no image; `StorageUnavailable`: then a repeated call continues
@@ -47,7 +47,11 @@ pub async fn delete(
             }));
             core.commit(Change::under_lock(guard, writes)).await?;
         }
-        delete_objects(&jobs, &image.key).await.map_err(to_error)
+        let deleted = delete_objects(&jobs, &image.key).await;
+        deleted.map_err(|error| {
+            let detail = "the image could not be deleted; repeat the call";
+            object_store_fault(error, "could not delete an image", detail)
+        })
     })
     .await
 }
@@ -57,10 +61,4 @@ async fn delete_objects(jobs: &JobService, image: &str) -> Result<(), ObjectErro
     jobs.objects.delete(image).await?;
     let views = image_views::keys(image).map(async |key| jobs.objects.delete(&key).await);
     try_join_all(views).await.map(drop)
-}
-
-fn to_error(error: ObjectError) -> Error {
-    tracing::error!(target: FAULT_TARGET, %error, "could not delete an image");
-    let detail = "the image could not be deleted; repeat the call";
-    Error::new(ErrorKind::StorageUnavailable, detail)
 }

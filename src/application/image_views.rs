@@ -1,10 +1,10 @@
 //! Scaled-down views of images: created at the first request and stored beside the image.
 
 use super::commit::detached;
-use super::error::{self, Error, ErrorKind};
+use super::error::{self, Error, image_fault};
 use super::services::JobService;
 use crate::image_decoding::VIEW_DECODING;
-use crate::objects::{FAULT_TARGET, ObjectError, media_type, view_key};
+use crate::objects::{ObjectError, media_type, view_key};
 use bytes::Bytes;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -79,7 +79,11 @@ pub fn keys(image: &str) -> impl Iterator<Item = String> {
 /// # Errors
 /// `Gone`; `StorageUnavailable`
 pub async fn check_exists(jobs: &JobService, image: &str) -> Result<(), Error> {
-    jobs.objects.head(image).await.map(drop).map_err(to_error)
+    jobs.objects
+        .head(image)
+        .await
+        .map(drop)
+        .map_err(image_fault)
 }
 
 /// Finds the stored view of an image, and returns its key.
@@ -90,12 +94,12 @@ pub async fn find(jobs: &JobService, image: &str, view: View) -> Result<Option<S
     let key = view.key(image);
     let (original, stored) = tokio::join!(jobs.objects.head(image), jobs.objects.head(&key));
     // A view must not outlive its image.
-    let original = original.map_err(to_error)?;
+    let original = original.map_err(image_fault)?;
     match stored {
         // A job that ran again after a restore has replaced its image: an older view shows another one.
         Ok(stored) if stored.last_modified >= original.last_modified => Ok(Some(key)),
         Ok(_) | Err(ObjectError::NotFound { .. }) => Ok(None),
-        Err(error) => Err(to_error(error)),
+        Err(error) => Err(image_fault(error)),
     }
 }
 
@@ -124,7 +128,7 @@ pub async fn create(
         if let Some(key) = find(&jobs, &image, view).await? {
             return Ok(CreatedView::Stored(key));
         }
-        let whole = jobs.objects.get(&image).await.map_err(to_error)?;
+        let whole = jobs.objects.get(&image).await.map_err(image_fault)?;
         let encoded = VIEW_DECODING
             .run(account, move |permit| shrink(permit, &whole, view))
             .await;
@@ -137,7 +141,7 @@ pub async fn create(
             .await;
         // The image may have been deleted meanwhile.
         if let Err(gone) = check_exists(&jobs, &image).await {
-            jobs.objects.delete(&key).await.map_err(to_error)?;
+            jobs.objects.delete(&key).await.map_err(image_fault)?;
             return Err(gone);
         }
         Ok(match stored {
@@ -167,17 +171,6 @@ fn shrink(permit: &DecodePermit, bytes: &[u8], view: View) -> Option<Vec<u8>> {
         ViewFormat::Webp => encoding::webp(&small, small.whole(), None),
     };
     written.ok()
-}
-
-fn to_error(error: ObjectError) -> Error {
-    match error {
-        ObjectError::NotFound { .. } => Error::new(ErrorKind::Gone, "the image was deleted"),
-        error => {
-            tracing::error!(target: FAULT_TARGET, %error, "could not read an image");
-            let detail = "the image could not be read; try again";
-            Error::new(ErrorKind::StorageUnavailable, detail)
-        }
-    }
 }
 
 #[cfg(test)]

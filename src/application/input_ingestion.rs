@@ -1,10 +1,10 @@
 //! Stores input images, and texts that are too large for a record, before the jobs of a call exist.
 
-use super::error::{Error, ErrorKind, FieldFault};
+use super::error::{Error, FieldFault, object_store_fault};
 use super::generation_request::Input;
 use super::services::GenerationService;
 use crate::inputs::{self, IngestError, InputFaults, StoredUpload};
-use crate::objects::{FAULT_TARGET, ObjectError};
+use crate::objects::ObjectError;
 use crate::request_text;
 use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::ids::AccountId;
@@ -76,8 +76,8 @@ impl Objects {
                 IngestError::Invalid(faults) => to_error(faults, &fields, max_bytes, origin),
                 IngestError::MemoryUnavailable(fault) => fault.into(),
                 IngestError::Store(fault) => {
-                    tracing::error!(target: FAULT_TARGET, error = %fault, "could not store input images");
-                    storage_unavailable("the input images could not be stored; try again")
+                    let detail = "the input images could not be stored; try again";
+                    object_store_fault(fault, "could not store input images", detail)
                 }
             })?;
         }
@@ -131,8 +131,8 @@ impl Objects {
 
     fn record_key(&mut self, key: Result<String, ObjectError>) -> Result<String, Error> {
         let key = key.map_err(|error| {
-            tracing::error!(target: FAULT_TARGET, %error, "could not store the text of a request");
-            storage_unavailable("the request could not be stored; try again")
+            let detail = "the request could not be stored; try again";
+            object_store_fault(error, "could not store the text of a request", detail)
         })?;
         self.texts.push(key.clone());
         Ok(key)
@@ -194,10 +194,6 @@ impl Objects {
             }
         }
     }
-}
-
-fn storage_unavailable(detail: &str) -> Error {
-    Error::new(ErrorKind::StorageUnavailable, detail)
 }
 
 /// Maps the faults to the field names of the caller's interface. `max_bytes` is the limit over all inputs, uploads included.

@@ -2,7 +2,7 @@
 
 use super::list::end_of_ids;
 use tintype_storage::domain::ids::{BatchId, JobId, KeyId};
-use tintype_storage::domain::job::{Job, PromptRef};
+use tintype_storage::domain::job::{Job, JobStatus, PromptRef};
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::request::MAX_METADATA_DEPTH;
 use tintype_storage::domain::tier::{Mode, Tier};
@@ -12,8 +12,7 @@ use tintype_storage::store::Part;
 /// `None` matches every job.
 #[derive(Default, PartialEq)]
 pub struct JobFilter {
-    /// The word of its state.
-    pub status: Option<&'static str>,
+    pub status: Option<JobStatus>,
     pub tier: Option<Tier>,
     pub mode: Option<Mode>,
     pub key: Option<KeyId>,
@@ -42,8 +41,8 @@ impl JobFilter {
 
     pub(super) fn part(&self) -> Part {
         match self.status {
-            Some("queued" | "processing") => Part::Live,
-            Some(_) => Part::Ended,
+            Some(JobStatus::Queued | JobStatus::Processing) => Part::Live,
+            Some(JobStatus::Done | JobStatus::Failed) => Part::Ended,
             None => Part::All,
         }
     }
@@ -64,7 +63,7 @@ impl JobFilter {
     /// Checks everything but the metadata.
     pub(super) fn matches(&self, job: &Job) -> bool {
         let is_of_batch = |id| job.member().is_some_and(|it| it.batch == id);
-        self.status.is_none_or(|it| it == job.state.word())
+        self.status.is_none_or(|it| it == job.state.status())
             && self.tier.is_none_or(|it| it == job.tier)
             && self.mode.is_none_or(|it| it == job.mode)
             && self.key.is_none_or(|it| it == job.key)

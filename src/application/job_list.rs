@@ -6,12 +6,11 @@
 use super::batches;
 use super::blocking::blocking;
 use super::core::Core;
-use super::error::{Error, ErrorKind};
+use super::error::{Error, object_store_fault};
 use super::job_filter::JobFilter;
 use super::list::Window;
 use super::services::JobService;
-use crate::objects::FAULT_TARGET;
-use crate::request_text::{self, RequestTextError};
+use crate::request_text;
 use futures_util::future::try_join_all;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -38,7 +37,7 @@ const SEARCH_STEP: usize = MAX_JOBS + 1;
 const BLOCKS_PER_STEP: usize = 256;
 /// Steps of one page. Together they cover more than two million jobs.
 const MAX_STEPS: usize = 40;
-/// A search reports more unindexed jobs than this. The newest jobs, which fill no block, are always unindexed.
+/// Above this number of unindexed jobs, a search reports that the index is behind. The newest jobs, which fill no block, are always unindexed.
 const MANY_UNINDEXED: usize = 4 * MAX_JOBS;
 /// Texts that one page fetches from the object store, which holds the metadata of large requests.
 const MAX_FETCHED: usize = 50;
@@ -232,13 +231,12 @@ async fn has_metadata(
 /// The metadata of a job. A lost object has none: it must not make every list fail.
 async fn metadata_of(jobs: &JobService, job: &Job) -> Result<Option<String>, Error> {
     let text = request_text::of(&jobs.objects, &job.prompt).await;
-    Ok(text.map_err(unreadable)?.and_then(|it| it.metadata))
-}
-
-fn unreadable(error: RequestTextError) -> Error {
-    tracing::error!(target: FAULT_TARGET, %error, "could not read the text of a job");
-    let detail = "the metadata of a job could not be read; try again, or list without that filter";
-    Error::new(ErrorKind::StorageUnavailable, detail)
+    let text = text.map_err(|error| {
+        let detail =
+            "the metadata of a job could not be read; try again, or list without that filter";
+        object_store_fault(error, "could not read the text of a job", detail)
+    })?;
+    Ok(text.and_then(|it| it.metadata))
 }
 
 /// A page of the jobs of one account or of all. Runs on the blocking pool, because a filter may scan many.

@@ -86,7 +86,7 @@ fn limit_reached(core: &Core, reached: &LimitReached) -> String {
         Period::Day => "wait for the next day, ",
     };
     format!(
-        "has a spend limit of {limit} {currency} {period}, of which {used} {currency} is spent or held; \
+        "has a spend limit of {limit} {currency} {period}, of which {used} {currency} is spent or reserved; \
          the price is {price} {currency}; {wait}"
     )
 }

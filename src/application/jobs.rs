@@ -5,9 +5,8 @@ use super::blocking::blocking;
 use super::caller::Caller;
 use super::commit::detached;
 use super::core::Core;
-use super::error::{self, Error, ErrorKind};
+use super::error::{self, Error, object_store_fault};
 use super::services::JobService;
-use crate::objects::FAULT_TARGET;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
@@ -143,10 +142,7 @@ pub async fn presign(jobs: &JobService, key: &str) -> Result<String, Error> {
         )
         .await;
     signed.map_err(|error| {
-        tracing::error!(target: FAULT_TARGET, %error, "could not sign a download URL");
-        Error::new(
-            ErrorKind::StorageUnavailable,
-            "the service could not sign the URL of the image; try again",
-        )
+        let detail = "the service could not sign the URL of the image; try again";
+        object_store_fault(error, "could not sign a download URL", detail)
     })
 }

@@ -38,7 +38,7 @@ fn concurrent(processors: usize) -> u64 {
     (processors as u64 / 2).clamp(1, MAX_CONCURRENT)
 }
 
-/// Those who wait for a hash take turns by this key.
+/// Callers that wait for a hash are served round robin by this key.
 fn queue_key(caller: Option<IpAddr>) -> Option<[u8; 16]> {
     caller.map(|address| network(address, SITE_BYTES))
 }

@@ -6,13 +6,11 @@ use super::commit::Change;
 use super::core::Core;
 use super::error::Error;
 use super::payer::Payer;
-use actix::Recipient;
-use actix_web::web::Data;
 use parking_lot::RwLock;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_actors::dispatch::DispatcherCommand;
+use tintype_actors::dispatch::DispatcherHandle;
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::pause::{Pause, PauseChange, PauseReasons, UnnamedPauses};
 use tintype_storage::domain::tier::Tier;
@@ -52,7 +50,7 @@ pub async fn for_call(core: &Core, caller: &Payer) -> Result<Pause, StoreError> 
 
 /// Polls for switches that another node changed. Estimates, and the jobs that this node has already taken, use the copy in memory. Runs
 /// until the process stops.
-pub async fn follow(core: Data<Core>) {
+pub async fn follow(core: Arc<Core>) {
     // The dispatcher may have read an older version before.
     let (mut is_first, mut is_readable) = (true, true);
     while !core.is_ending() {
@@ -121,9 +119,9 @@ async fn wait_for_decisions(
 }
 
 /// Publishes new switches to the interfaces and the dispatcher, under the lock so that both end with the same version.
-fn publish(known: &RwLock<Pause>, dispatcher: &Recipient<DispatcherCommand>, pause: Pause) {
+fn publish(known: &RwLock<Pause>, dispatcher: &DispatcherHandle, pause: Pause) {
     let mut known = known.write();
-    dispatcher.do_send(DispatcherCommand::Pause(pause.clone()));
+    dispatcher.pause(pause.clone());
     *known = pause;
 }
 

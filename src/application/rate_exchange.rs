@@ -8,8 +8,8 @@ use super::call_limits::CallLimits;
 use super::core::Core;
 use super::rate_limit::Excess;
 use super::services::AccountService;
-use actix_web::web::Data;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::Node;
@@ -35,7 +35,7 @@ pub struct RateExchange {
 }
 
 /// Runs until the process stops.
-pub async fn run(accounts: Data<AccountService>) {
+pub async fn run(accounts: Arc<AccountService>) {
     let core = &accounts.core;
     let Some(node) = core.system.node() else {
         return;

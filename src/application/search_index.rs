@@ -2,8 +2,8 @@
 
 use super::core::Core;
 use super::maintainer::Maintainer;
-use actix_web::web::Data;
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::time::Timestamp;
@@ -35,7 +35,7 @@ pub struct SearchIndexer {
 }
 
 /// Runs until the process stops.
-pub async fn run(core: Data<Core>, maintainer: Data<Maintainer>) {
+pub async fn run(core: Arc<Core>, maintainer: Arc<Maintainer>) {
     let mut indexer = SearchIndexer::default();
     let mut stopping = core.stopping.subscribe();
     let mut tick = interval(TICK);

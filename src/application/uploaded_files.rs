@@ -2,10 +2,10 @@
 
 use super::commit::{Change, detached};
 use super::core::Core;
-use super::error::{Error, ErrorKind};
+use super::error::{Error, object_store_fault};
 use super::generation_request::Parts;
 use super::services::JobService;
-use crate::objects::{FAULT_TARGET, ObjectError, upload_key};
+use crate::objects::{ObjectError, upload_key};
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ pub async fn add(
         check_room(&jobs, &file).await?;
         let key = upload_key(&file);
         let stored = jobs.objects.put(&key, new.content, MEDIA_TYPE).await;
-        stored.map_err(|error| unavailable(&error))?;
+        stored.map_err(unavailable)?;
         let guard = jobs.core.locks.operator.lock().await?;
         // Check again under the lock.
         if let Err(error) = check_room(&jobs, &file).await {
@@ -161,7 +161,7 @@ async fn unless_deleted<T>(
     match outcome {
         Ok(content) => Ok(Some(content)),
         Err(error) => match find(&jobs.core, file.account, file.id).await? {
-            Some(_) => Err(unavailable(&error)),
+            Some(_) => Err(unavailable(error)),
             None => Ok(None),
         },
     }
@@ -188,8 +188,7 @@ async fn remove_content(jobs: &JobService, file: &UploadedFile) {
     }
 }
 
-fn unavailable(error: &ObjectError) -> Error {
-    tracing::error!(target: FAULT_TARGET, %error, "could not store or read an uploaded file");
+fn unavailable(error: ObjectError) -> Error {
     let detail = "the file could not be stored or read; try again";
-    Error::new(ErrorKind::StorageUnavailable, detail)
+    object_store_fault(error, "could not store or read an uploaded file", detail)
 }

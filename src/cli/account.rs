@@ -5,9 +5,11 @@ use super::limit_options::LimitOptions;
 use super::operator::{Operator, PageOptions, body, only_set, read};
 use super::output::{Column, field_lines, note, print};
 use crate::csv_text::{LEDGER_HEAD, ledger_line};
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use tintype_api::{Account, Transaction};
+use tintype_storage::domain::ledger::EntryKind;
 use tintype_storage::domain::time::Timestamp;
 
 /// Ledger entries per page of a CSV export.
@@ -68,7 +70,7 @@ pub struct Ledger {
     #[arg(value_name = "ID_OR_NAME")]
     account: Option<String>,
     /// Filter by kind.
-    #[arg(long, value_parser = ["deposit", "charge", "adjustment"])]
+    #[arg(long, value_parser = PossibleValuesParser::new(EntryKind::words()))]
     kind: Option<String>,
     /// Filter by time: at or after a date (00:00 UTC) or time, such as 2026-11-01 or 2026-11-01T08:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]

@@ -3,11 +3,12 @@
 use super::common::{Common, or_dash, parse_time};
 use super::operator::{Operator, PageOptions, body, only_set, read};
 use super::output::{Column, field_lines, print, print_json, table, truncate};
+use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Map, Value, json};
 use tintype_api::{Attempt, Delivery};
 use tintype_storage::domain::counted::counted;
-use tintype_storage::domain::delivery::DeliveryId;
+use tintype_storage::domain::delivery::{DeliveryId, DeliveryStatus};
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::WebhookId;
@@ -53,7 +54,7 @@ pub struct List {
     #[arg(long, value_name = "ID")]
     webhook: Option<WebhookId>,
     /// Filter by status.
-    #[arg(long, value_parser = ["pending", "delivered", "failed"])]
+    #[arg(long, value_parser = PossibleValuesParser::new(DeliveryStatus::words()))]
     status: Option<String>,
     #[command(flatten)]
     page: PageOptions,

@@ -6,9 +6,11 @@ use super::key_ref::KeyRef;
 use super::operator::{Operator, PageOptions, only_set};
 use super::output::{Column, field_lines, truncate};
 use super::problem_text::ErrorResponse;
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use tintype_api::{BackendError, JobRecord};
 use tintype_storage::domain::ids::{BatchId, JobId};
+use tintype_storage::domain::job::JobStatus;
 use tintype_storage::domain::time::Timestamp;
 
 /// Maximum characters of a prompt in the list.
@@ -46,7 +48,7 @@ pub struct List {
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
     /// Filter by status.
-    #[arg(long, value_parser = ["queued", "processing", "done", "failed"])]
+    #[arg(long, value_parser = PossibleValuesParser::new(JobStatus::words()))]
     status: Option<String>,
     /// Filter by model.
     #[arg(long, alias = "tier", value_parser = ["fast", "quality", "pro"])]

@@ -60,7 +60,7 @@ pub fn of_caller(option: Option<&str>) -> anyhow::Result<String> {
     }
     let config = Settings::default().load_installed();
     let config = config.with_context(|| {
-        format!("the configuration does not tell the URL of the server; give it with {OPTION} or {VARIABLE}")
+        format!("the configuration has no URL of the server; give it with {OPTION} or {VARIABLE}")
     })?;
     of_config(&config)
 }

@@ -1,9 +1,10 @@
 //! Errors of the synchronous APIs, independent of the dialect that formats them.
 
-use crate::application::error::{Error, ErrorKind, FieldFault, IDEMPOTENCY_KEY};
+use crate::application::error::{
+    Error, ErrorKind, FieldFault, IDEMPOTENCY_KEY, object_store_fault,
+};
 use crate::application::input_ingestion::ALL_INPUTS;
 use crate::inputs::UploadFault;
-use crate::objects::FAULT_TARGET;
 use crate::web::body::BodyFault;
 use crate::web::problem::Problem;
 use tintype_storage::domain::json::JsonFault;
@@ -204,10 +205,7 @@ impl From<UploadFault> for Refusal {
         if let UploadFault::MemoryUnavailable(fault) = fault {
             return Error::from(fault).into();
         }
-        tracing::error!(target: FAULT_TARGET, error = %fault, "could not store an input image");
-        Self::new(
-            Kind::Unavailable,
-            "the input images could not be stored; try again",
-        )
+        let detail = "the input images could not be stored; try again";
+        object_store_fault(fault, "could not store an input image", detail).into()
     }
 }

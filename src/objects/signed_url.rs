@@ -40,11 +40,10 @@ pub(crate) fn write(
 /// Why a download URL is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum UrlFault {
-    /// This server did not sign the URL, or the URL was changed.
-    #[error("the address is not one that this server has signed")]
+    #[error("this server did not sign this URL, or it was changed")]
     InvalidSignature,
     /// The signature is valid.
-    #[error("the address has expired; look the job up again for a new one")]
+    #[error("the URL has expired; get the job again for a new one")]
     Expired,
 }
 

@@ -5,13 +5,12 @@ use crate::api::generation::Endpoint;
 use crate::api::responses::models_on_sale;
 use crate::application::caller::check_active;
 use crate::application::core::Core;
-use crate::application::error::Error;
+use crate::application::error::{Error, object_store_fault};
 use crate::application::pause;
 use crate::application::services::{AccountService, GenerationService};
 use crate::application::settings::Settings;
 use crate::application::submit_generation::{begin, submit_generation};
 use crate::inputs::{self, StagedUpload, StoredUpload, UploadFault};
-use crate::objects::FAULT_TARGET;
 use crate::web::access::{OfAccount, path_segment};
 use crate::web::generation_call::{accepted_response, read};
 use crate::web::problem::{Code, HttpResult, Problem};
@@ -199,9 +198,8 @@ async fn image(
         UploadFault::Image(message) => Problem::field(name, message),
         UploadFault::MemoryUnavailable(fault) => Error::from(fault).into(),
         UploadFault::Store(error) => {
-            tracing::error!(target: FAULT_TARGET, %error, "could not store an input image");
             let detail = "the input images could not be stored; try again";
-            Problem::new(Code::StorageUnavailable, detail)
+            object_store_fault(error, "could not store an input image", detail).into()
         }
     };
     while let Some(chunk) = timeouts.next(field.next()).await? {

@@ -88,7 +88,7 @@ pub async fn cancel(
 }
 
 fn filter(request: &HttpRequest) -> Result<QueueFilter, FieldFault> {
-    let tier = |name: &str, value: &str| query::one_of(name, value, &Tier::ALL, Tier::word);
+    let tier = |name: &str, value: &str| query::one_of::<Tier>(name, value, Tier::words());
     Ok(QueueFilter {
         tier: query::parsed(request, "tier", tier)?,
         account: query::parsed(request, "account_id", query::id)?,

@@ -63,7 +63,7 @@ pub async fn figures(
     .await
 }
 
-/// `null` if the file system does not tell its free space.
+/// `null` if the file system does not report its free space.
 async fn disk(settings: &Settings) -> Result<Value, Problem> {
     let found = disk_space::read(settings).await?;
     Ok(found.map_or(Value::Null, |it| {

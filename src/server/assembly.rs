@@ -152,10 +152,13 @@ impl Instance {
         let (accounts, jobs) = (self.accounts.clone(), self.jobs.clone());
         spawn(maintenance::run(accounts, jobs, maintainer.clone()));
         spawn(sweeps::run(self.jobs.clone(), maintainer.clone()));
-        spawn(search_index::run(core.clone(), maintainer.clone()));
+        spawn(search_index::run(
+            core.clone().into_inner(),
+            maintainer.clone().into_inner(),
+        ));
         if core.system.node().is_some() {
-            spawn(pause::follow(core.clone()));
-            spawn(rate_exchange::run(self.accounts.clone()));
+            spawn(pause::follow(core.clone().into_inner()));
+            spawn(rate_exchange::run(self.accounts.clone().into_inner()));
         }
     }
 

@@ -7,7 +7,7 @@ use crate::api::responses;
 use crate::application::core::Core;
 use crate::application::list::filter_page;
 use actix_web::{HttpRequest, HttpResponse, web};
-use tintype_storage::domain::delivery::{Delivery, DeliveryId};
+use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryStatus};
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::engine::Wait as _;
@@ -16,14 +16,12 @@ use tintype_storage::store::Page;
 /// Attempts in one page, each of up to 7 KiB as JSON. A delivery has up to 200 of them, so `limit` alone does not bound a page.
 const MAX_PAGE_ATTEMPTS: u32 = 1_000;
 
-const STATUSES: [&str; 3] = ["pending", "delivered", "failed"];
-
 #[derive(Default)]
 struct Filter {
     account: Option<AccountId>,
     job: Option<JobId>,
     webhook: Option<WebhookId>,
-    status: Option<&'static str>,
+    status: Option<DeliveryStatus>,
 }
 
 impl Filter {
@@ -34,7 +32,7 @@ impl Filter {
             "account_id" => self.account = Some(query::id(name, value)?),
             "job_id" => self.job = Some(query::id(name, value)?),
             "webhook_id" => self.webhook = Some(query::id(name, value)?),
-            _ => self.status = Some(query::one_of(name, value, &STATUSES, |it| it)?),
+            _ => self.status = Some(query::one_of(name, value, DeliveryStatus::words())?),
         }
         Ok(())
     }
@@ -43,7 +41,7 @@ impl Filter {
         self.account.is_none_or(|it| it == delivery.account)
             && self.job.is_none_or(|it| delivery.job() == Some(it))
             && self.webhook.is_none_or(|it| it == delivery.webhook)
-            && self.status.is_none_or(|it| it == delivery.state.word())
+            && self.status.is_none_or(|it| it == delivery.state.status())
     }
 }
 

@@ -8,7 +8,8 @@
 use super::entity_tag::is_not_modified;
 use super::problem::{Code, HttpResult, Problem};
 use super::{file_chunks, image_headers};
-use crate::objects::{FAULT_TARGET, Grant, ObjectError, ObjectStorage, is_result};
+use crate::application::error::{image_fault, object_store_fault};
+use crate::objects::{Grant, ObjectError, ObjectStorage, is_result};
 use actix_web::body::SizedStream;
 use actix_web::http::header::{
     self, EntityTag, Header as _, HeaderName, HeaderValue, IfRange, Range as RangeHeader,
@@ -158,13 +159,10 @@ pub fn no_such_file() -> Problem {
 
 fn to_problem(error: ObjectError, key: &str) -> Problem {
     match error {
-        ObjectError::NotFound { .. } if is_result(key) => {
-            Problem::new(Code::Gone, "the image was deleted")
-        }
+        ObjectError::NotFound { .. } if is_result(key) => image_fault(error).into(),
         ObjectError::NotFound { .. } => no_such_file(),
-        error => {
-            tracing::error!(target: FAULT_TARGET, %error, "could not read a file");
-            Problem::new(Code::StorageUnavailable, "the file could not be read")
+        _ => {
+            object_store_fault(error, "could not read a file", "the file could not be read").into()
         }
     }
 }

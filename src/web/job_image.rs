@@ -4,9 +4,9 @@
 use super::image_headers;
 use super::image_view::{self, ViewQuery};
 use super::problem::{Code, HttpResult, Problem};
+use crate::application::error::image_fault;
 use crate::application::image_views::{self, CreatedView};
 use crate::application::services::JobService;
-use crate::objects::{FAULT_TARGET, ObjectError};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::TryStreamExt as _;
@@ -41,22 +41,9 @@ pub async fn respond(request: &HttpRequest, jobs: &web::Data<JobService>, job: &
             }
         };
     }
-    let found = jobs.objects.reader(&key).await.map_err(to_problem)?;
+    let found = jobs.objects.reader(&key).await.map_err(image_fault)?;
     let mut response = HttpResponse::Ok();
     response.insert_header((header::CACHE_CONTROL, CACHE_FOREVER));
     image_headers::insert(&mut response, &key);
     Ok(response.streaming(found.into_stream().map_err(std::io::Error::other)))
-}
-
-fn to_problem(error: ObjectError) -> Problem {
-    match error {
-        ObjectError::NotFound { .. } => Problem::new(Code::Gone, "the image was deleted"),
-        error => {
-            tracing::error!(target: FAULT_TARGET, %error, "could not read an image");
-            Problem::new(
-                Code::StorageUnavailable,
-                "the image could not be read; try again",
-            )
-        }
-    }
 }

@@ -6,6 +6,7 @@ use super::query;
 use crate::application::job_filter::JobFilter;
 use actix_web::HttpRequest;
 use std::time::Duration;
+use tintype_storage::domain::job::JobStatus;
 use tintype_storage::domain::tier::{Mode, Tier};
 
 const NAMES: &[&str] = &[
@@ -23,7 +24,6 @@ const PROMPT: &str = "prompt";
 /// Only in the panel.
 const FAVOURITE: &str = "favourite";
 const MAX_PROMPT_CHARS: usize = 200;
-const STATUSES: [&str; 4] = ["queued", "processing", "done", "failed"];
 const MAX_MEMBERS: usize = 10;
 
 /// # Errors
@@ -48,9 +48,9 @@ fn read_all(request: &HttpRequest, names: &[&str]) -> Result<(Window, JobFilter)
 pub fn read(filter: &mut JobFilter, name: &str, value: &str) -> Result<(), FieldFault> {
     let fault = |message: String| FieldFault::new(name, message);
     match name {
-        "status" => filter.status = Some(query::one_of(name, value, &STATUSES, |it| it)?),
-        "tier" => filter.tier = Some(query::one_of(name, value, &Tier::ALL, Tier::word)?),
-        "mode" => filter.mode = Some(query::one_of(name, value, &Mode::ALL, Mode::word)?),
+        "status" => filter.status = Some(query::one_of(name, value, JobStatus::words())?),
+        "tier" => filter.tier = Some(query::one_of(name, value, Tier::words())?),
+        "mode" => filter.mode = Some(query::one_of(name, value, Mode::words())?),
         "key" | "key_id" => {
             let message = "must be the key_id of an API key";
             filter.key = Some(value.parse().map_err(|_| fault(message.into()))?);

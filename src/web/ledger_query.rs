@@ -8,7 +8,6 @@ use actix_web::HttpRequest;
 use tintype_storage::domain::ledger::EntryKind;
 
 const NAMES: &[&str] = &["kind", "from", "to"];
-const KINDS: [EntryKind; 3] = [EntryKind::Deposit, EntryKind::Charge, EntryKind::Adjustment];
 
 /// # Errors
 /// 422 with every invalid parameter
@@ -21,7 +20,7 @@ pub fn of(request: &HttpRequest) -> Result<(Window, LedgerFilter), Problem> {
 
 fn read(filter: &mut LedgerFilter, name: &str, value: &str) -> Result<(), FieldFault> {
     match name {
-        "kind" => filter.kind = Some(query::one_of(name, value, &KINDS, EntryKind::word)?),
+        "kind" => filter.kind = Some(query::one_of(name, value, EntryKind::words())?),
         _ => query::range_end(&mut filter.range, name, value)?,
     }
     Ok(())

@@ -50,10 +50,10 @@ codes!(
         "the available balance of 0.01 USD does not cover the price of 0.134 USD; add funds to the account";
     KeyLimitReached = 402, "key_limit_reached", "Spend limit of the API key reached",
         "a spend limit of the key does not cover the price.",
-        "the API key has a spend limit of 5.00 USD in total, of which 4.958 USD is spent or held; the price is 0.134 USD; raise it, or use another key";
+        "the API key has a spend limit of 5.00 USD in total, of which 4.958 USD is spent or reserved; the price is 0.134 USD; raise it, or use another key";
     AccountLimitReached = 402, "account_limit_reached", "Spend limit of the account reached",
         "the operator's spend limit of the account does not cover the price. Another key does not help; ask the operator, or wait for the next day or month (UTC).",
-        "the account has a spend limit of 50.00 USD a day (UTC), of which 49.90 USD is spent or held; the price is 0.134 USD; wait for the next day, or ask the operator to raise it";
+        "the account has a spend limit of 50.00 USD a day (UTC), of which 49.90 USD is spent or reserved; the price is 0.134 USD; wait for the next day, or ask the operator to raise it";
     ModelNotAllowed = 403, "model_not_allowed", "Model not allowed for this API key",
         "the key does not allow this model.",
         "this API key is not scoped for the pro model";
@@ -65,10 +65,10 @@ codes!(
         "this is not allowed";
     InvalidSignature = 403, "invalid_signature", "Invalid signature",
         "this server did not sign the URL, or the URL was changed.",
-        "the address is not one that this server has signed";
+        "this server did not sign this URL, or it was changed";
     UrlExpired = 403, "url_expired", "URL expired",
         "the URL has expired. Get the job again for a new one.",
-        "the address has expired; look the job up again for a new one";
+        "the URL has expired; get the job again for a new one";
     NotFound = 404, "not_found", "Not found",
         "it does not exist or belongs to another account.",
         "there is no such job";

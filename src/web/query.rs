@@ -51,16 +51,14 @@ pub fn range_end(range: &mut TimeRange, name: &str, value: &str) -> Result<(), F
     Ok(())
 }
 
-/// The item with this word.
-pub fn one_of<T: Copy>(
+/// Parses one of the words of an enum.
+pub fn one_of<T: FromStr>(
     name: &str,
     value: &str,
-    all: &[T],
-    word: impl Fn(T) -> &'static str,
+    words: impl Iterator<Item = &'static str>,
 ) -> Result<T, FieldFault> {
-    let known = all.iter().copied().find(|it| word(*it) == value);
-    known.ok_or_else(|| {
-        let words: Vec<_> = all.iter().map(|it| word(*it)).collect();
+    value.parse().map_err(|_| {
+        let words: Vec<_> = words.collect();
         FieldFault::new(name, format!("must be one of {}", words.join(", ")))
     })
 }
@@ -90,7 +88,7 @@ mod tests {
         assert_eq!(fault.field, "from");
         assert!(fault.message.contains("2030-01-31T12:00:00Z"), "{fault:?}");
         assert!(fault.message.contains("%2B"), "{fault:?}");
-        let fault = one_of("tier", "nb2", &Tier::ALL, Tier::word).unwrap_err();
+        let fault = one_of::<Tier>("tier", "nb2", Tier::words()).unwrap_err();
         assert_eq!(fault.message, "must be one of fast, quality, pro");
     }
 }

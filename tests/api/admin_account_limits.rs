@@ -56,7 +56,7 @@ fn all_keys_of_an_account_share_its_daily_limit() {
     for key in &keys {
         assert_eq!(
             limit_detail(&server, key),
-            "the account has a spend limit of 0.268 USD a day (UTC), of which 0.268 USD is spent or held; the price is 0.134 USD; \
+            "the account has a spend limit of 0.268 USD a day (UTC), of which 0.268 USD is spent or reserved; the price is 0.134 USD; \
              wait for the next day, or ask the operator to raise it"
         );
     }

@@ -20,26 +20,26 @@ fn image(job: &Value) -> &str {
 }
 
 #[test]
-fn a_deleted_image_is_gone_with_its_previews_and_the_charge_stays() {
+fn a_deleted_image_is_gone_with_its_views_and_the_charge_stays() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let (job, other) = (done(&server, &customer), done(&server, &customer));
-    let preview = format!("{}&width=512", image(&job));
+    let view = format!("{}&width=512", image(&job));
     server.get(image(&job)).expect(200);
-    server.get(&preview).expect(200);
+    server.get(&view).expect(200);
     // The store removes an empty directory.
-    let previews = || {
+    let views = || {
         let found = std::fs::read_dir(server.objects().join("thumbnails"));
         found.map_or(0, Iterator::count)
     };
-    assert_eq!(previews(), 1);
+    assert_eq!(views(), 1);
 
     let delete = server.native(&customer, "DELETE", &path(&job));
     assert!(delete.expect(204).body.is_empty());
-    for url in [image(&job), &preview] {
+    for url in [image(&job), &view] {
         server.get(url).refused(410, "gone");
     }
-    assert_eq!(previews(), 0);
+    assert_eq!(views(), 0);
     // Repeated, it does the same.
     delete.expect(204);
     let again = server.job(&customer, job["job_id"].as_str().unwrap());

@@ -241,7 +241,7 @@ fn a_node_that_could_not_read_a_pause_for_a_while_follows_it_afterwards() {
     commit_and_wait(&*memory, core.store.set_pause(&paused)).expect("a commit");
     let follower = thread::spawn({
         let core = core.clone();
-        move || actix_web::rt::System::new().block_on(pause::follow(core))
+        move || actix_web::rt::System::new().block_on(pause::follow(core.into_inner()))
     });
     until("it has tried again", || failing.failed_reads() > 2);
     assert_eq!(*core.pause.read(), Pause::default(), "it keeps its copy");

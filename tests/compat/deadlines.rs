@@ -4,7 +4,6 @@ use crate::fixture::{ResponseAssertions, fox};
 use crate::support::raw::Wire;
 use crate::support::{OneNode, Options, Server, fox as native_fox, until};
 use serde_json::json;
-use tintype_actors::dispatch::DispatcherCommand;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::testing::stalled::StalledEngine;
@@ -140,8 +139,7 @@ fn a_graceful_shutdown_does_not_refuse_the_caller_of_a_job_that_begins() {
             project,
             ..Pause::default()
         };
-        let dispatcher = core.system.dispatcher();
-        dispatcher.do_send(DispatcherCommand::Pause(pause));
+        core.system.dispatcher().pause(pause);
     };
     pause(true);
     let call = server.in_background(server.gemini(&customer, "fast", &fox()));

@@ -113,6 +113,15 @@ fn actors_use_no_engine_no_url_path_and_no_http_library() {
 }
 
 #[test]
+fn use_cases_use_no_web_framework() {
+    let mut sources = below("src/application/");
+    // The tests of the rate limits also check the headers that the web layer writes.
+    sources.retain(|source| !source.path.ends_with("/tests.rs"));
+    let found = lines_with_any(&sources, &["actix_web", "actix::"]);
+    assert_none("what use cases must not name", found);
+}
+
+#[test]
 fn leaf_libraries_depend_neither_on_the_product_nor_on_the_network() {
     let foreign = [
         "actix",

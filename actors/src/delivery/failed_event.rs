@@ -19,7 +19,7 @@ pub(super) async fn log(context: Arc<DeliveryContext>, delivery: Delivery) {
     let attempts = context.process.store.attempts(delivery.id).await;
     let last = attempts.ok().and_then(|mut it| it.pop());
     let last_error = last.as_ref().map(describe);
-    let reason = delivery.state.reason().map_or("", |it| it.words());
+    let reason = delivery.state.reason().map_or("", |it| it.word());
     tracing::warn!(
         event,
         delivery = %delivery.id,

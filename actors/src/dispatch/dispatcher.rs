@@ -3,7 +3,7 @@
 use super::context::DispatchContext;
 use super::job::JobActor;
 use crate::backends::{BackendLease, BackendSelection, LeaseRequest};
-use actix::{Actor, AsyncContext, Context, Handler, Message, SpawnHandle, StreamHandler};
+use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, SpawnHandle, StreamHandler};
 use futures_util::stream;
 use std::sync::Arc;
 use tintype_storage::domain::pause::Pause;
@@ -20,6 +20,16 @@ pub enum DispatcherCommand {
     Pause(Pause),
     /// Starts no more jobs.
     Stop,
+}
+
+/// Reports changes of the paused models to the dispatcher.
+pub struct DispatcherHandle(pub(crate) Addr<Dispatcher>);
+
+impl DispatcherHandle {
+    /// Call it once the change is durable.
+    pub fn pause(&self, pause: Pause) {
+        self.0.do_send(DispatcherCommand::Pause(pause));
+    }
 }
 
 struct WakeUp;

@@ -15,7 +15,7 @@ use tintype_storage::engine::{Direction, KeyRange, ReadRequest, ReadResults};
 use tintype_storage::store::tables::{QUEUE, TAKEN_JOBS};
 use tintype_storage::store::{Store, StoreError, Writes};
 
-/// Most places of a tier that the copy lists. It only counts the places behind them.
+/// The copy keeps this many entries of a tier and only counts the rest.
 const LISTED: usize = 10_000;
 
 /// A copy of the shared queue.

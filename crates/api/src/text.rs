@@ -11,7 +11,8 @@ use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::batch;
 use tintype_storage::domain::canonical::Encoding;
-use tintype_storage::domain::delivery::DeliveryKind;
+use tintype_storage::domain::delivery::{self, DeliveryKind, FailReason};
+use tintype_storage::domain::job;
 use tintype_storage::domain::ledger::EntryKind;
 use tintype_storage::domain::operator_event::EventSubject;
 use tintype_storage::domain::person::Role;
@@ -93,7 +94,7 @@ texts!(
 
 word_types!(
     /// A job's state.
-    JobStatus => ["queued", "processing", "done", "failed"],
+    JobStatus => job::JobStatus::words(),
     /// A batch's state.
     BatchStatus => batch::BatchStatus::words(),
     /// The state of a new job.
@@ -113,13 +114,13 @@ word_types!(
     /// The encoding of webhook bodies.
     EncodingWord => Encoding::words(),
     /// A delivery's state.
-    DeliveryStatus => ["pending", "delivered", "failed"],
+    DeliveryStatus => delivery::DeliveryStatus::words(),
     /// A kind of delivery.
     DeliveryKindWord => DeliveryKind::words(),
     /// A type of operator event.
     OperatorEventWord => EventSubject::WORDS,
     /// Why a delivery failed.
-    DeliveryReason => ["attempts exhausted", "webhook deleted", "webhook url changed", "webhook inactive"],
+    DeliveryReason => FailReason::words(),
     /// The API that created a job.
     OriginWord => ["native", "synchronous", "batch"],
     /// The author of a change.

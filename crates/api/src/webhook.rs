@@ -161,7 +161,7 @@ impl Delivery {
             webhook_id: (delivery.webhook != OPERATOR_WEBHOOK).then(|| delivery.webhook.into()),
             url: delivery.url,
             status: delivery.state.word().into(),
-            reason: delivery.state.reason().map(|it| it.words().into()),
+            reason: delivery.state.reason().map(|it| it.word().into()),
             attempts,
             next_attempt_at: delivery.state.due().map(Moment::from),
             created_at: delivery.created_at.into(),

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tintype_api::schema::words;
 use tintype_api::{Account, Body as _, NewAccount, NewDeposit, Transaction};
 use tintype_storage::domain::account::AccountChange;
+use tintype_storage::domain::ledger::EntryKind;
 
 fn example() -> Value {
     json!({
@@ -37,7 +38,7 @@ pub fn open(builder: &mut DocumentBuilder<'_>) -> Operation {
         );
     Operation::new("openAccount", "Accounts", "Open an account")
         .idempotent(
-            "Your name for this account. Repeated calls with the same name open one account.",
+            "An idempotency key of your choice. Repeated calls with the same key open one account.",
         )
         .body(
             NewAccount::schema(&[]),
@@ -113,7 +114,7 @@ pub fn deposit(builder: &mut DocumentBuilder<'_>) -> Operation {
     );
     Operation::new("addDeposit", "Accounts", "Add funds")
         .idempotent(
-            "Your name for this deposit. Repeated calls with the same name book one deposit.",
+            "An idempotency key of your choice. Repeated calls with the same key book one deposit.",
         )
         .body(
             NewDeposit::schema(&[]),
@@ -140,7 +141,7 @@ pub fn transactions(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("listTransactions", "Accounts", "List an account's transactions")
         .text("Newest first. If few entries match a filter, a page may end early and still have a `next_cursor`.")
         .window()
-        .query("kind", "Only entries of this kind.", words(["deposit", "charge", "adjustment"]))
+        .query("kind", "Only entries of this kind.", words(EntryKind::words()))
         .query("from", "Only from this time on.", date_time())
         .query("to", "Only up to this time.", date_time())
         .response(builder.page::<Transaction>("A page of the ledger.",

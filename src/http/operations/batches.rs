@@ -82,7 +82,7 @@ pub fn create(builder: &mut DocumentBuilder<'_>) -> Operation {
             "`true`: run every check, but fetch no input images and create nothing. Other parameters are refused.",
             json!({"type": "boolean", "default": false}),
         )
-        .idempotent("Your name for this batch. Repeated calls with the same name create one batch.")
+        .idempotent("An idempotency key of your choice. Repeated calls with the same key create one batch.")
         .body(body(builder, request.clone()), &[("Two requests", two())])
         .also_as("application/x-ndjson", json!({
             "schema": {"type": "string", "contentMediaType": "application/x-ndjson", "contentSchema": request},

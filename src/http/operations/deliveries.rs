@@ -6,6 +6,7 @@ use crate::web::problem::Code;
 use serde_json::{Value, json};
 use tintype_api::Delivery;
 use tintype_api::schema::{EXAMPLE_ID as JOB, words};
+use tintype_storage::domain::delivery::DeliveryStatus;
 
 fn example() -> Value {
     json!({
@@ -47,7 +48,7 @@ pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
         .query("account_id", "Only to this account's webhooks.", uuid())
         .query("job_id", "Only about this job.", uuid())
         .query("webhook_id", "Only to this webhook.", uuid())
-        .query("status", "Only deliveries with this status.", words(["pending", "delivered", "failed"]))
+        .query("status", "Only deliveries with this status.", words(DeliveryStatus::words()))
         .response(builder.page::<Delivery>("A page of deliveries.", page(example())))
 }
 

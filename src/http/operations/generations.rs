@@ -50,7 +50,7 @@ pub fn create(endpoint: Endpoint, builder: &mut DocumentBuilder<'_>) -> Operatio
             "How long the job may stay queued: a number of seconds, minutes or hours. At most `168h`. A job that has not started by then fails with `expired before it started` and is not charged.",
             json!({"type": "string", "pattern": "^[0-9]+[smh]$", "examples": ["30s", "5m", "1h"]}),
         )
-        .idempotent("Your name for this request. Repeated calls with the same name create one job.")
+        .idempotent("An idempotency key of your choice. Repeated calls with the same key create one job.")
         .body(bodies::generation(endpoint, builder), &requests(endpoint, builder))
         .response(accepted)
         .response(estimated)

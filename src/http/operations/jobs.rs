@@ -8,6 +8,7 @@ use crate::web::problem::Code;
 use serde_json::{Value, json};
 use tintype_api::schema::words;
 use tintype_api::{Job, ListedJob};
+use tintype_storage::domain::job::JobStatus;
 use tintype_storage::domain::tier::{Mode, Tier};
 
 /// `GET /jobs`
@@ -29,7 +30,7 @@ pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("listJobs", "Jobs", "List jobs")
         .text("Newest first, including jobs of the synchronous interfaces. A page scans at most 2,000 jobs: if few match a filter, it may contain fewer than `limit`, or none, and still have a `next_cursor`.")
         .window()
-        .query("status", "Only jobs in this state.", words(["queued", "processing", "done", "failed"]))
+        .query("status", "Only jobs in this state.", words(JobStatus::words()))
         .query("tier", "Only jobs of this model.", words(Tier::words()))
         .query("mode", "Only jobs with input images, or without.", words(Mode::words()))
         .query("key", "Only jobs of the key with this `key_id`.", uuid())
@@ -83,7 +84,7 @@ pub fn cancel(builder: &mut DocumentBuilder<'_>) -> Operation {
 /// `DELETE /jobs/{job_id}/image`
 pub fn delete_image(_: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("removeImage", "Jobs", "Delete the image of a job")
-        .text("Deletes the image and its previews at once, before its retention ends. The job stays `done` and is not refunded; its `image_url` is answered `410`. A repeated call is answered the same. A job without an image: `409`.")
+        .text("Deletes the image and its scaled-down views at once, before its retention ends. The job stays `done` and is not refunded; its `image_url` is answered `410`. A repeated call is answered the same. A job without an image: `409`.")
         .response(ResponseDoc::new(204, "The image is deleted."))
         .refuses([Code::Conflict, Code::StorageUnavailable])
 }

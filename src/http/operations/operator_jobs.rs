@@ -6,6 +6,7 @@ use crate::web::problem::Code;
 use serde_json::json;
 use tintype_api::JobRecord;
 use tintype_api::schema::words;
+use tintype_storage::domain::job::JobStatus;
 use tintype_storage::domain::tier::{Mode, Tier};
 
 const ACCOUNT: &str = "The job's account. Without it the service searches all accounts, which takes long if there are very many.";
@@ -16,7 +17,7 @@ pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
         .text("Newest first. A page scans at most 10,000 jobs over all accounts, or 500 with `metadata`, and may end early with a `next_cursor`.")
         .window()
         .query("account_id", "Only jobs of this account.", uuid())
-        .query("status", "Only jobs in this state.", words(["queued", "processing", "done", "failed"]))
+        .query("status", "Only jobs in this state.", words(JobStatus::words()))
         .query("tier", "Only jobs of this model.", words(Tier::words()))
         .query("mode", "Only jobs with input images, or without.", words(Mode::words()))
         .query("key_id", "Only jobs of this key.", uuid())

@@ -76,16 +76,26 @@ pub enum DeliveryState {
     Failed { reason: FailReason, at: Timestamp },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum FailReason {
-    /// Every attempt of the schedule failed.
-    AttemptsExhausted,
-    WebhookDeleted,
-    /// The webhook's URL is no longer the one that the job named.
-    WebhookMoved,
-    /// The webhook was inactive when an attempt was due.
-    WebhookInactive,
-}
+words!(
+    /// A [`DeliveryState`] without its data.
+    DeliveryStatus {
+        Pending = "pending",
+        Delivered = "delivered",
+        Failed = "failed",
+    }
+);
+
+words!(
+    FailReason {
+        /// Every attempt of the schedule failed.
+        AttemptsExhausted = "attempts exhausted",
+        WebhookDeleted = "webhook deleted",
+        /// The webhook's URL is no longer the one that the job named.
+        WebhookMoved = "webhook url changed",
+        /// The webhook was inactive when an attempt was due.
+        WebhookInactive = "webhook inactive",
+    }
+);
 
 /// One POST, stored under the delivery's id and the attempt's number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -199,13 +209,17 @@ impl Delivery {
 }
 
 impl DeliveryState {
+    pub fn status(&self) -> DeliveryStatus {
+        match self {
+            Self::Pending { .. } => DeliveryStatus::Pending,
+            Self::Delivered { .. } => DeliveryStatus::Delivered,
+            Self::Failed { .. } => DeliveryStatus::Failed,
+        }
+    }
+
     /// The name on the wire.
     pub fn word(&self) -> &'static str {
-        match self {
-            Self::Pending { .. } => "pending",
-            Self::Delivered { .. } => "delivered",
-            Self::Failed { .. } => "failed",
-        }
+        self.status().word()
     }
 
     pub fn due(&self) -> Option<Timestamp> {
@@ -227,18 +241,6 @@ impl DeliveryState {
         match self {
             Self::Failed { reason, .. } => Some(*reason),
             Self::Pending { .. } | Self::Delivered { .. } => None,
-        }
-    }
-}
-
-impl FailReason {
-    /// The name on the wire.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::AttemptsExhausted => "attempts exhausted",
-            Self::WebhookDeleted => "webhook deleted",
-            Self::WebhookMoved => "webhook url changed",
-            Self::WebhookInactive => "webhook inactive",
         }
     }
 }

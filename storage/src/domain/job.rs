@@ -182,15 +182,29 @@ pub enum JobState {
     },
 }
 
+words!(
+    /// A [`JobState`] without its data.
+    JobStatus {
+        Queued = "queued",
+        Processing = "processing",
+        Done = "done",
+        Failed = "failed",
+    }
+);
+
 impl JobState {
+    pub fn status(&self) -> JobStatus {
+        match self {
+            Self::Queued => JobStatus::Queued,
+            Self::Processing { .. } => JobStatus::Processing,
+            Self::Done { .. } => JobStatus::Done,
+            Self::Failed { .. } => JobStatus::Failed,
+        }
+    }
+
     /// The name on the wire.
     pub fn word(&self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Processing { .. } => "processing",
-            Self::Done { .. } => "done",
-            Self::Failed { .. } => "failed",
-        }
+        self.status().word()
     }
 
     pub fn finished_at(&self) -> Option<Timestamp> {

@@ -1,7 +1,7 @@
 //! Files with the results of a batch, one line per request. Generated while the file is downloaded, so that memory holds at most one
 //! image and URLs are new.
 
-use crate::application::error::{Error, ErrorKind};
+use crate::application::error::{Error, object_store_fault};
 use crate::application::file_batches::{ResultsFile, ResultsKind};
 use crate::application::jobs::presign;
 use crate::application::services::JobService;
@@ -11,7 +11,7 @@ use crate::compat::job_waiter::{WaitOutcome, wait_outcome};
 use crate::compat::openai::response::{base64_entry, format_of};
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::usage::{self, PromptTokens};
-use crate::objects::{FAULT_TARGET, ObjectError};
+use crate::objects::ObjectError;
 use crate::request_text;
 use actix_web::body::BoxBody;
 use futures_util::{StreamExt as _, stream};
@@ -115,9 +115,8 @@ impl Lines {
             Ok(image_data) => Ok(Some(image_data)),
             Err(ObjectError::NotFound { .. }) => Ok(None),
             Err(error) => {
-                tracing::error!(target: FAULT_TARGET, %error, "could not read an image");
                 let detail = "could not read an image; try again";
-                Err(Error::new(ErrorKind::StorageUnavailable, detail))
+                Err(object_store_fault(error, "could not read an image", detail))
             }
         }
     }
@@ -143,9 +142,8 @@ impl Lines {
     async fn prompt(&self, job: &Job) -> Result<Option<String>, Error> {
         let text = request_text::of(&self.service.objects, &job.prompt).await;
         let text = text.map_err(|error| {
-            tracing::error!(target: FAULT_TARGET, %error, "could not read a prompt");
             let detail = "could not read a prompt; try again";
-            Error::new(ErrorKind::StorageUnavailable, detail)
+            object_store_fault(error, "could not read a prompt", detail)
         })?;
         Ok(text.map(|it| it.prompt))
     }
