@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
@@ -98,7 +98,7 @@ class AsyncTransport:
         except httpx.RequestError as error:
             raise error_of(fault_of(error), call, 1) from error
 
-    async def follow(self, follower: Follower) -> AsyncIterator[JobEvent]:
+    async def follow(self, follower: Follower) -> AsyncGenerator[JobEvent, None]:
         """Follows a job to its end."""
         while True:
             outcome: Outcome | None = None
@@ -124,7 +124,7 @@ class AsyncTransport:
             await self.sleep(pause)
 
 
-async def every_page(fetch: Callable[[str | None], Awaitable[Page[T]]]) -> AsyncIterator[T]:
+async def every_page(fetch: Callable[[str | None], Awaitable[Page[T]]]) -> AsyncGenerator[T, None]:
     """All entries of a list, page by page. `fetch` takes the cursor of the page."""
     cursor = None
     while True:

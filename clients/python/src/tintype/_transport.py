@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -96,7 +96,7 @@ class Transport:
         except httpx.RequestError as error:
             raise error_of(fault_of(error), call, 1) from error
 
-    def follow(self, follower: Follower) -> Iterator[JobEvent]:
+    def follow(self, follower: Follower) -> Generator[JobEvent, None, None]:
         """Follows a job to its end."""
         while True:
             outcome: Outcome | None = None
@@ -121,7 +121,7 @@ class Transport:
             self.sleep(pause)
 
 
-def every_page(fetch: Callable[[str | None], Page[T]]) -> Iterator[T]:
+def every_page(fetch: Callable[[str | None], Page[T]]) -> Generator[T, None, None]:
     """All entries of a list, page by page. `fetch` takes the cursor of the page."""
     cursor = None
     while True:
