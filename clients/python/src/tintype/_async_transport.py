@@ -87,8 +87,9 @@ class AsyncTransport:
     @asynccontextmanager
     async def open(self, call: Call) -> AsyncIterator[httpx.Response]:
         """A successful answer with an unread body. Sends the call once."""
+        request = self.settings.request(self.http, call)
         try:
-            response = await self.http.send(self.settings.request(self.http, call), stream=True, follow_redirects=False)
+            response = await self.http.send(request, stream=True, follow_redirects=False)
             try:
                 if not response.is_success:
                     raise error_of(answer_of(response, await response.aread()), call, 1)
@@ -96,6 +97,9 @@ class AsyncTransport:
             finally:
                 await response.aclose()
         except httpx.RequestError as error:
+            # The caller's block may raise the error of another request.
+            if getattr(error, "_request", None) is not request:
+                raise
             raise error_of(fault_of(error), call, 1) from error
 
     async def follow(self, follower: Follower) -> AsyncGenerator[JobEvent, None]:

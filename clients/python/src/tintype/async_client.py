@@ -15,6 +15,7 @@ from . import _arguments, _calls, _flows, _wire
 from ._async_transport import AsyncTransport, every_page
 from ._events import Follower
 from ._settings import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT, Settings
+from .errors import ApiError
 from .types import (
     Balance,
     Batch,
@@ -208,8 +209,17 @@ class AsyncJobs:
 
         The client does not repeat this download. It ends with the block.
         """
-        async with self._transport.open(await self._transport.run(_flows.image(job, self._transport.policy))) as response:
+        async with AsyncExitStack() as stack:
+            try:
+                response = await stack.enter_async_context(self._transport.open(await self._image(job)))
+            except ApiError as error:
+                if not _flows.is_url_expired(error):
+                    raise
+                response = await stack.enter_async_context(self._transport.open(await self._image(job)))
             yield response
+
+    async def _image(self, job: JobRef) -> _calls.Call:
+        return await self._transport.run(_flows.image(job, self._transport.policy))
 
     async def list(
         self, *, limit: int | None = None, cursor: str | None = None, **filters: Unpack[JobFilter]

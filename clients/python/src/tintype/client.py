@@ -15,6 +15,7 @@ from . import _arguments, _calls, _flows, _wire
 from ._events import Follower
 from ._settings import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT, Settings
 from ._transport import Transport, every_page
+from .errors import ApiError
 from .types import (
     Balance,
     Batch,
@@ -206,8 +207,17 @@ class Jobs:
 
         The client does not repeat this download. It ends with the block.
         """
-        with self._transport.open(self._transport.run(_flows.image(job, self._transport.policy))) as response:
+        with ExitStack() as stack:
+            try:
+                response = stack.enter_context(self._transport.open(self._image(job)))
+            except ApiError as error:
+                if not _flows.is_url_expired(error):
+                    raise
+                response = stack.enter_context(self._transport.open(self._image(job)))
             yield response
+
+    def _image(self, job: JobRef) -> _calls.Call:
+        return self._transport.run(_flows.image(job, self._transport.policy))
 
     def list(self, *, limit: int | None = None, cursor: str | None = None, **filters: Unpack[JobFilter]) -> Page[ListedJob]:
         """A page of jobs, newest first. `limit` is 1 to 100, by default 20."""
