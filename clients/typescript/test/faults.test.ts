@@ -253,7 +253,7 @@ test("an image that was passed on leaves nothing on the caller's signal", async 
   assert.equal(getEventListeners(signal, "abort").length, 0);
 });
 
-test("a time-out limits each read of an image that is passed on, not the time between two", async (t) => {
+test("the timeout limits each read of an image that is passed on, not the time between two", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   // The server sends the second half after so many milliseconds.
   const opened = async (span: number): Promise<ReadableStreamDefaultReader<Uint8Array>> => {
