@@ -3,7 +3,7 @@
 //! The embedded server keeps its data in a temporary directory, or in `--data-dir`, and listens on a free loopback port.
 
 use super::http_client::repeat_advice;
-use super::native_client::NativeClient;
+use super::native_client::{NativeClient, SubmissionKey};
 use super::option_names;
 use super::output::{note, print};
 use super::output_file::OutputFile;
@@ -342,13 +342,15 @@ async fn input_urls(
 async fn generate_on_server(client: &NativeClient, arguments: &Arguments) -> anyhow::Result<Bytes> {
     let mut stop_signals = StopSignals::install()?;
     let progress = progress::spinner("sending");
-    let key = arguments.idempotency_key.clone();
-    let key = key.unwrap_or_else(|| Uuid::new_v4().to_string());
+    let key = SubmissionKey::given_or_random(arguments.idempotency_key.clone());
     let status_url = tokio::select! {
         created = submit(client, arguments, &arguments.input, Some(&key)) => created?,
-        _ = stop_signals.next() => bail!("interrupted; {}", repeat_advice(&key)),
+        _ = stop_signals.next() => bail!("interrupted; {}", repeat_advice(&key.text)),
     };
-    let repeat = format!("repeat the command with --idempotency-key {key} to get its image");
+    let repeat = format!(
+        "repeat the command with --idempotency-key {} to get its image",
+        key.text
+    );
     let advice = format!("the server accepted the job; {repeat}");
     tokio::select! {
         image = receive(client, &status_url, &progress, &advice) => image,
@@ -373,7 +375,7 @@ async fn submit(
     client: &NativeClient,
     arguments: &Arguments,
     urls: &[String],
-    key: Option<&str>,
+    key: Option<&SubmissionKey>,
 ) -> anyhow::Result<String> {
     let path = endpoint(arguments.model, !urls.is_empty());
     let body = body(arguments, urls);

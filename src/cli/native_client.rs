@@ -11,6 +11,7 @@ use serde_json::Value;
 use tintype_api::{Batch, BatchEstimate, CreatedJob, Job, Listing};
 use tintype_egress::{Method, StatusCode};
 use tintype_storage::domain::ids::BatchId;
+use uuid::Uuid;
 
 const NOT_TINTYPE: &str = "the response is not from Tintype; check --server";
 /// Maximum bytes of an image. A 4K PNG of noise has about 60 MB.
@@ -22,6 +23,32 @@ const MAX_RESPONSE: usize = 4 * 1024 * 1024;
 #[derive(Debug, thiserror::Error)]
 #[error("the image is no longer stored (the response is {0})")]
 pub struct ImageGone(StatusCode);
+
+/// The idempotency key of a command that creates a job or a batch.
+pub struct SubmissionKey {
+    pub text: String,
+    /// An earlier command may have used a key that the user gave.
+    is_given: bool,
+}
+
+impl SubmissionKey {
+    pub fn given_or_random(given: Option<String>) -> Self {
+        Self {
+            is_given: given.is_some(),
+            text: given.unwrap_or_else(|| Uuid::new_v4().to_string()),
+        }
+    }
+
+    /// What to say if the request certainly did not reach the server.
+    fn undelivered_advice(&self) -> &'static str {
+        match self.is_given {
+            true => {
+                "this attempt did not arrive; repeat the command with the same --idempotency-key, because an earlier attempt may have been accepted"
+            }
+            false => "the request did not arrive, and nothing is charged",
+        }
+    }
+}
 
 pub struct NativeClient {
     http: HttpClient,
@@ -47,7 +74,7 @@ impl NativeClient {
         &self,
         path: &str,
         body: &Value,
-        idempotency_key: Option<&str>,
+        idempotency_key: Option<&SubmissionKey>,
     ) -> anyhow::Result<String> {
         let path = format!("/api/v1{path}");
         let submitted = self.submit(&path, Body::json(body), idempotency_key);
@@ -67,7 +94,7 @@ impl NativeClient {
     pub async fn submit_batch(
         &self,
         body: Body,
-        idempotency_key: &str,
+        idempotency_key: &SubmissionKey,
     ) -> anyhow::Result<(Batch, bool)> {
         let path = "/api/v1/batches";
         self.submit(path, body, Some(idempotency_key)).await
@@ -172,18 +199,21 @@ impl NativeClient {
         &self,
         path: &str,
         body: Body,
-        idempotency_key: Option<&str>,
+        idempotency_key: Option<&SubmissionKey>,
     ) -> anyhow::Result<(T, bool)> {
-        let sent = self.call(Method::POST, path, Some(body), idempotency_key);
+        let text = idempotency_key.map(|key| key.text.as_str());
+        let sent = self.call(Method::POST, path, Some(body), text);
         let created = sent.await.and_then(|response| {
             let created = read(&response, StatusCode::ACCEPTED)?;
             Ok((created, response.is_replay))
         });
         created.map_err(|error| match idempotency_key {
-            _ if did_not_arrive(&error) && !error.is::<NotSent>() => anyhow!(
-                "{error:#}; the request did not arrive, and nothing is charged: check that the server runs and that --server is correct"
+            _ if error.is::<NotSent>() => error,
+            Some(key) if did_not_arrive(&error) => anyhow!(
+                "{error:#}; {}; check that the server runs and that --server is correct",
+                key.undelivered_advice()
             ),
-            Some(key) => lost(error, key),
+            Some(key) => lost(error, &key.text),
             None => error,
         })
     }

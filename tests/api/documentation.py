@@ -16,7 +16,7 @@ import tempfile
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/api.md"
 # Members with the same value on every run.
-STEADY = {"status", "code", "kind", "amount", "price", "tier", "mode", "aspect_ratio", "resolution", "spent", "available"}
+STEADY = {"status", "code", "kind", "amount", "price", "tier", "mode", "aspect_ratio", "resolution", "spent", "available", "calls"}
 
 
 def blocks() -> list[tuple[str, str]]:

@@ -321,8 +321,12 @@ fn a_lost_response_is_reported_with_whether_the_request_may_have_arrived() {
     assert!(!output.contains("arrive"), "{output}");
     // Now no server listens.
     let output = generate(&[]);
-    assert!(output.contains("did not arrive"), "{output}");
+    assert!(output.contains("did not arrive, and nothing"), "{output}");
     assert!(!output.contains("--idempotency-key"), "{output}");
+    // An earlier command may have used this key.
+    let output = generate(&["--idempotency-key", "mine"]);
+    assert!(output.contains("the same --idempotency-key"), "{output}");
+    assert!(!output.contains("nothing is charged"), "{output}");
     let output = deposit();
     assert!(output.contains("tintype serve"), "{output}");
     assert!(!output.contains("may have executed"), "{output}");

@@ -3,7 +3,8 @@
 
 The command finds in its environment TINTYPE_URL; TINTYPE_KEY, a key with all rights; TINTYPE_KEY_FAST, which is scoped for the
 model `fast`; TINTYPE_KEY_POOR, of an account without money; and TINTYPE_ADMIN_TOKEN. TINTYPE_FRAIL_URL and TINTYPE_FRAIL_KEY are
-of a second server, which takes one job at a time and whose backend for `fast` does as the prompt says: `garbage`, or `slow`.
+of a second server, which takes one job at a time and whose backend for `fast` does as the prompt says: `garbage`, or `slow`. Its
+images have 64 pixels per side, and 32 if they are made of others.
 Exits with the command's status.
 
 Usage: served.py COMMAND [ARGUMENT...]
@@ -50,7 +51,7 @@ def key(url: str, balance: str, **shape) -> str:
     return admin(url, f"/accounts/{account}/keys", {"name": "sdk", **shape})["api_key"]
 
 
-def png(side: int = 64) -> bytes:
+def png(side: int) -> bytes:
     """A blank image."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
@@ -67,11 +68,13 @@ class Frail(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self):
-        prompt = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["prompt"]
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        is_edit = self.headers["Content-Type"].startswith("multipart/")
+        prompt = "" if is_edit else json.loads(body)["prompt"]
         if "slow" in prompt:
             # Longer than the keep-alive interval of a stream.
             time.sleep(12)
-        image = b"no image" if "garbage" in prompt else png()
+        image = b"no image" if "garbage" in prompt else png(32 if is_edit else 64)
         answer = json.dumps({"created": 0, "data": [{"b64_json": base64.b64encode(image).decode()}]}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")

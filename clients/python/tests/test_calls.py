@@ -6,6 +6,7 @@ import json
 import math
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -48,6 +49,12 @@ def test_what_is_none_is_not_sent_and_what_is_empty_is() -> None:
     assert call.path == "/api/v1/url-generations"
 
 
+def test_metadata_may_be_of_any_mapping_and_any_sequence() -> None:
+    metadata = MappingProxyType({"order": MappingProxyType({"lines": range(3), "tags": ("a", "b")})})
+    call = _calls.generation("k", tier="pro", metadata=metadata, **BODY)
+    assert json.loads(call.body or b"")["metadata"] == {"order": {"lines": [0, 1, 2], "tags": ["a", "b"]}}
+
+
 def test_a_dry_run_uses_no_idempotency_key() -> None:
     call = _calls.generation(None, tier="fast", **BODY)
     assert call.query == (("dry_run", "true"),)
@@ -71,7 +78,7 @@ def test_what_cannot_be_meant_is_refused_here() -> None:
         _calls.job_path("")
 
 
-@pytest.mark.parametrize("key", [4711, b"k", "a\nb", "é", "\udcff"])
+@pytest.mark.parametrize("key", [4711, b"k", "a\nb", "é", "\udcff", " a", "a ", "a b", "\x7f"])
 def test_a_key_that_cannot_be_sent_is_refused(key: Any) -> None:
     with pytest.raises(ArgumentError, match="idempotency_key must"):
         Tintype(api_key="tt_k").generations.create(idempotency_key=key, tier="pro", **BODY)
@@ -166,6 +173,7 @@ def test_filters_are_told_as_the_list_reads_them() -> None:
         ("metadata[paid]", "true"),
         ("metadata[note]", "null"),
     )
+    assert _calls.filtered(status=None, tier=None, created_after=None, metadata=None) == ()
     with pytest.raises(ArgumentError, match="created_before needs a time zone"):
         _calls.filtered(created_before=datetime(2026, 11, 18))
 

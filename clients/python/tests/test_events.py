@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from contextlib import aclosing, closing
 from datetime import datetime
 
 import pytest
 
 from peer import JOB_ID, Cut, Peer, Reply, job, problem
-from tintype import ApiConnectionError, NotFoundError, ProgressEvent, QueueEvent, StatusEvent, Tintype, UnexpectedAnswerError
+from tintype import (
+    ApiConnectionError,
+    AsyncTintype,
+    NotFoundError,
+    ProgressEvent,
+    QueueEvent,
+    StatusEvent,
+    Tintype,
+    UnexpectedAnswerError,
+)
 from tintype._events import Follower, Message, Reader
 from tintype._flows import Policy
 from variants import Variant
@@ -50,6 +61,22 @@ PROGRESS = f'event: progress\ndata: {{"job_id":"{JOB_ID}","progress":0.42}}\n\n'
 
 def following(variant: Variant, peer: Peer, **options: int) -> Tintype:
     return variant.client(api_key="tt_k", base_url=peer.url, **options)
+
+
+def test_a_caller_may_stop_following(peer: Peer) -> None:
+    peer.will(stream(state(1, "queued"), state(2, "done")))
+    with Tintype(api_key="tt_k", base_url=peer.url) as client, closing(client.jobs.events(JOB_ID)) as events:
+        assert isinstance(next(events), StatusEvent)
+
+    async def follow() -> None:
+        async with (
+            AsyncTintype(api_key="tt_k", base_url=peer.url) as client,
+            aclosing(client.jobs.events(JOB_ID)) as events,
+        ):
+            assert isinstance(await anext(events), StatusEvent)
+
+    asyncio.run(follow())
+    assert len(peer.requests) == 2
 
 
 def test_a_job_is_followed_to_its_end(variant: Variant, peer: Peer) -> None:

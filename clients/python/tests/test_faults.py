@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from peer import JOB_ID, Cut, Peer, Reply, Silence, created, job, problem, told
@@ -118,6 +119,18 @@ def test_a_code_of_tomorrow_is_an_api_error(variant: Variant, peer: Peer) -> Non
     with pytest.raises(ApiError) as caught:
         calling(variant, peer).balance()
     assert (type(caught.value), caught.value.code) == (ApiError, "teapot")
+
+
+@pytest.mark.parametrize("request_id", ["", None])
+def test_the_id_of_a_request_may_be_in_the_header_only(variant: Variant, peer: Peer, request_id: str | None) -> None:
+    said = problem(404, "not_found", X_Request_Id="r-2")
+    for headers, expected in ((said.headers, "r-2"), ({**said.headers, "X-Request-Id": ""}, None)):
+        body = {"status": 404, "code": "not_found", "detail": "why", "request_id": request_id}
+        peer.will(Reply(404, told(body).body, headers))
+        with pytest.raises(ApiError) as caught:
+            calling(variant, peer).balance()
+        assert caught.value.request_id == expected
+        assert str(caught.value) == "404 not_found: why" + (" (request r-2)" if expected else "")
 
 
 @pytest.mark.parametrize(
@@ -270,6 +283,25 @@ def test_an_expired_url_is_renewed_once(variant: Variant, peer: Peer) -> None:
         calling(variant, peer).jobs.download(JOB_ID)
 
 
+def of_a_bucket(status: int, code: str) -> Reply:
+    return Reply(status, f"<Error><Code>{code}</Code></Error>".encode(), {"Content-Type": "application/xml"})
+
+
+def test_a_bucket_is_asked_once_more_at_a_new_url_and_is_named_in_the_error(variant: Variant, peer: Peer) -> None:
+    client = calling(variant, peer)
+    expired, missing = of_a_bucket(403, "AccessDenied"), of_a_bucket(404, "NoSuchKey")
+    peer.will(done(peer), expired, done(peer), PNG)
+    assert client.jobs.download(JOB_ID) == PNG.body
+    for moves in ([expired, done(peer), expired], [missing]):
+        peer.will(done(peer), *moves)
+        with pytest.raises(ApiError, match=r"store answered 40[34]: the image was deleted or its URL has expired") as caught:
+            client.jobs.download(JOB_ID)
+        assert (caught.value.code, caught.value.attempts) == (None, 1)
+    peer.will(done(peer), of_a_bucket(503, "SlowDown"))
+    with pytest.raises(ApiError, match=r"the image store answered 503$"):
+        client.jobs.download(JOB_ID)
+
+
 def test_a_picture_that_is_not_there_is_told(variant: Variant, peer: Peer) -> None:
     client = calling(variant, peer)
     peer.will(told(job("processing")))
@@ -300,6 +332,44 @@ def test_an_image_is_forwarded_without_being_read(peer: Peer) -> None:
 
     peer.will(done(peer), PNG)
     assert asyncio.run(forward()) == PNG.body
+
+
+@pytest.mark.parametrize("expired", [problem(403, "url_expired"), of_a_bucket(403, "AccessDenied")])
+def test_an_image_at_an_expired_url_is_forwarded_from_a_new_one(peer: Peer, expired: Reply) -> None:
+    peer.will(done(peer), expired, done(peer), PNG)
+    with Tintype(api_key="tt_k", base_url=peer.url) as client, client.jobs.open(JOB_ID) as response:
+        assert response.read() == PNG.body
+
+    async def forward() -> bytes:
+        async with AsyncTintype(api_key="tt_k", base_url=peer.url) as client, client.jobs.open(JOB_ID) as response:
+            return await response.aread()
+
+    peer.will(done(peer), expired, done(peer), PNG)
+    assert asyncio.run(forward()) == PNG.body
+
+
+def test_an_error_of_another_request_in_the_block_is_the_callers(peer: Peer) -> None:
+    with Peer() as gone:
+        url = gone.url
+    peer.will(done(peer), PNG)
+    with (
+        Tintype(api_key="tt_k", base_url=peer.url) as client,
+        pytest.raises(httpx.ConnectError),
+        client.jobs.open(JOB_ID),
+    ):
+        httpx.get(url)
+
+    async def forward() -> None:
+        async with (
+            AsyncTintype(api_key="tt_k", base_url=peer.url) as client,
+            client.jobs.open(JOB_ID),
+            httpx.AsyncClient() as other,
+        ):
+            await other.get(url)
+
+    peer.will(done(peer), PNG)
+    with pytest.raises(httpx.ConnectError):
+        asyncio.run(forward())
 
 
 @pytest.mark.parametrize(

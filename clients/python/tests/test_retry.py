@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tintype._retry import Answer, Fault, pause, retry_after
+from tintype._retry import Answer, Fault, pause, retry_after, while_waiting
 
 
 def answer(status: int, **headers: str) -> Answer:
@@ -44,9 +44,14 @@ def test_only_so_many_repeats_are_made() -> None:
 
 def test_retry_after_is_honoured_in_full_up_to_a_minute() -> None:
     assert pause(answer(503, retry_after="30"), 1, 2, 1.0) == 30
-    assert pause(answer(429, retry_after="0"), 1, 2, 1.0) == 0
     assert pause(answer(503, retry_after="60"), 1, 2, 0.0) == 60
     assert pause(answer(503, retry_after="61"), 1, 2, 0.0) is None
+
+
+@pytest.mark.parametrize("text", ["0", "1", "Sat, 21 Nov 2015 20:00:07 GMT"])
+def test_a_shorter_retry_after_does_not_shorten_the_pauses(text: str) -> None:
+    pauses = [while_waiting(answer(503, retry_after=text), attempt, 2, 0.0) for attempt in range(2, 7)]
+    assert pauses == [1, 2, 4, 8, 8]
 
 
 @pytest.mark.parametrize(

@@ -45,28 +45,34 @@ export class Alarm {
   }
 }
 
-/** The same response. Calls `over` when its body has been read, has failed, or was canceled. */
-export function untilRead(response: Response, over: () => void): Response {
+/**
+ * The same response. Ends the alarm when its body has been read, has failed, or was canceled. `span` limits each read, but not how long
+ * the reader takes between two.
+ */
+export function untilRead(response: Response, alarm: Alarm, span: number): Response {
+  alarm.calm();
   const reader = response.body?.getReader();
   if (reader === undefined) {
-    over();
+    alarm.end();
     return response;
   }
   const body = new ReadableStream<Uint8Array<ArrayBuffer>>(
     {
       async pull(controller): Promise<void> {
         try {
+          alarm.set(span);
           const { done, value } = await reader.read();
+          alarm.calm();
           if (!done) return controller.enqueue(value);
           controller.close();
         } catch (error) {
           controller.error(error);
         }
-        over();
+        alarm.end();
       },
       async cancel(reason): Promise<void> {
         await reader.cancel(reason);
-        over();
+        alarm.end();
       },
     },
     // Read nothing before the consumer asks, like the original body.

@@ -15,7 +15,8 @@ export function keyOrNew(idempotencyKey: string | null | undefined): string {
   const key = idempotencyKey ?? crypto.randomUUID();
   if (typeof key !== "string") throw new ArgumentError(`idempotencyKey must be text, not ${shown(key)}`);
   // The service rejects an empty key, so that a caller whose order has no number learns of it.
-  if (!/^[ -~]*$/.test(key)) throw new ArgumentError(`idempotencyKey must have 1 to 255 visible ASCII characters, unlike ${shown(key)}`);
+  // Without spaces: HTTP libraries refuse them or strip them at the ends.
+  if (!/^[!-~]*$/.test(key)) throw new ArgumentError(`idempotencyKey must have 1 to 255 visible ASCII characters, unlike ${shown(key)}`);
   return key;
 }
 

@@ -1,4 +1,6 @@
 // The errors. `ApiError.code` identifies an error of the service.
+//
+// Not with the type `ErrorOptions`: the library of ES2020, which a caller may compile for, does not have it.
 
 import type { Batch, Job } from "./types.js";
 
@@ -60,7 +62,7 @@ export class CallError extends TintypeError {
   readonly idempotencyKey: string | undefined;
   readonly jobId: string | undefined;
 
-  constructor(message: string, facts: CallFacts, options?: ErrorOptions) {
+  constructor(message: string, facts: CallFacts, options?: { cause?: unknown }) {
     super(message, options);
     this.attempts = facts.attempts;
     this.idempotencyKey = facts.idempotencyKey;
@@ -150,7 +152,7 @@ export class JobError extends TintypeError {
   readonly job: Job | null;
   readonly idempotencyKey: string | undefined;
 
-  constructor(message: string, jobId: string, job: Job | null, options?: ErrorOptions) {
+  constructor(message: string, jobId: string, job: Job | null, options?: { cause?: unknown }) {
     super(message, options);
     this.jobId = jobId;
     this.job = job;
@@ -185,7 +187,7 @@ export class BatchWaitTimeoutError extends TintypeError {
   readonly batchId: string;
   readonly batch: Batch | null;
 
-  constructor(message: string, batchId: string, batch: Batch | null, options?: ErrorOptions) {
+  constructor(message: string, batchId: string, batch: Batch | null, options?: { cause?: unknown }) {
     super(message, options);
     this.batchId = batchId;
     this.batch = batch;

@@ -7,9 +7,9 @@ import type { Outcome } from "./retry.js";
 
 type Members = { readonly [name: string]: unknown };
 
-/** The error for a failed outcome. `what` names the call. */
-export function errorOf(outcome: Outcome, what: string, facts: CallFacts): CallError {
-  if (outcome.kind === "answer") return new ApiError(problemOf(outcome.response, outcome.body), facts);
+/** The error for a failed outcome. `what` names the call; `isForeign` if it went to the URL of an image, which may lead to a bucket. */
+export function errorOf(outcome: Outcome, what: string, facts: CallFacts, isForeign = false): CallError {
+  if (outcome.kind === "answer") return new ApiError(problemOf(outcome.response, outcome.body, isForeign), facts);
   const kind = outcome.isTimeout ? ApiTimeoutError : ApiConnectionError;
   const lead = outcome.isTimeout ? "no answer in time" : "no answer";
   return new kind(`${what}: ${lead}: ${reasonOf(outcome.cause)}`, facts, { cause: outcome.cause });
@@ -47,19 +47,20 @@ export function objectOf(text: Uint8Array | string): Members | null {
   }
 }
 
-function problemOf(response: Response, body: Uint8Array): Problem {
+function problemOf(response: Response, body: Uint8Array, isForeign: boolean): Problem {
   const isProblem = response.headers.get("content-type")?.startsWith("application/problem+json") ?? false;
   const told = isProblem ? objectOf(body) : null;
   const text = (name: string): string | null => {
     const value = told?.[name];
     return typeof value === "string" ? value : null;
   };
+  const unknown = isForeign ? detailOfImageStore : detailOfProxy;
   return {
     status: response.status,
     code: text("code"),
     title: text("title") ?? "",
-    detail: told === null ? detailOfProxy(response) : (text("detail") ?? ""),
-    requestId: text("request_id") ?? response.headers.get("x-request-id"),
+    detail: told === null ? unknown(response) : (text("detail") ?? ""),
+    requestId: text("request_id") || response.headers.get("x-request-id") || null,
     errors: Array.isArray(told?.["errors"]) ? told["errors"].flatMap(faultOf) : [],
     retryAfter: retryAfter(response.headers),
   };
@@ -69,6 +70,11 @@ function faultOf(value: unknown): FieldFault[] {
   if (typeof value !== "object" || value === null) return [];
   const { field, message } = value as Members;
   return [{ field: String(field ?? ""), message: String(message ?? "") }];
+}
+
+function detailOfImageStore({ status }: Response): string {
+  const why = status === 403 || status === 404 ? ": the image was deleted or its URL has expired" : "";
+  return `the image store answered ${status}${why}`;
 }
 
 function detailOfProxy(response: Response): string {

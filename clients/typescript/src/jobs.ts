@@ -77,11 +77,9 @@ export class Jobs {
         const response = await this.#transport.open(request, alarm);
         if (!response.ok) {
           const body = new Uint8Array(await response.arrayBuffer());
-          throw errorOf({ kind: "answer", response, body }, inWords(call), { attempts: 1 });
+          throw errorOf({ kind: "answer", response, body }, inWords(call), { attempts: 1 }, true);
         }
-        // From here on, the reader of the body decides how long it takes.
-        alarm.calm();
-        return untilRead(response, () => alarm.end());
+        return untilRead(response, alarm, this.#transport.timeout(call));
       } catch (cause) {
         alarm.end();
         call.signal?.throwIfAborted();
@@ -105,7 +103,7 @@ export class Jobs {
     try {
       return await fetch(urlOf(await this.get(job, options)));
     } catch (error) {
-      if (!(error instanceof ApiError && error.code === "url_expired")) throw error;
+      if (!(error instanceof ApiError && isUrlExpired(error))) throw error;
       // The pauses between attempts can outlast a URL with a short lifetime. The next lookup returns a new one.
       return fetch(urlOf(await this.get(job, options)));
     }
@@ -125,6 +123,11 @@ export async function* everyPage<T>(fetch: (cursor?: string) => Promise<Page<T>>
 /** Throws unless a job is done. */
 export function assertDone(job: Job): void {
   if (job.status === "failed") throw new JobFailedError(`job ${job.job_id} failed: ${job.error}`, job.job_id, job);
+}
+
+/** Whether an image may be found at a new URL. A bucket says so by status only. */
+function isUrlExpired({ status, code }: ApiError): boolean {
+  return code === "url_expired" || (status === 403 && code === null);
 }
 
 function urlOf(job: Job): string {

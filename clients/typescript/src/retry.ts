@@ -31,14 +31,17 @@ export function retryAfter(headers: Headers, now: number = Date.now()): number |
 /** The pause before the next attempt; `null` for no further attempt. `attempt` counts from 1, `chance` is 0 to 1. */
 export function pauseAfter(outcome: Outcome, attempt: number, repeats: number, chance: number): number | null {
   if (attempt > repeats) return null;
+  let asked = 0;
   if (outcome.kind === "answer") {
     const { status, headers } = outcome.response;
     if (status < 500 && !REPEATABLE.includes(status)) return null;
-    const asked = retryAfter(headers);
-    if (asked !== null) return asked <= LONGEST_RETRY_AFTER ? asked : null;
+    asked = retryAfter(headers) ?? 0;
+    if (asked > LONGEST_RETRY_AFTER) return null;
   }
   // Up to a quarter less, so that clients that failed together do not retry together.
-  return Math.min(FIRST_PAUSE * 2 ** (attempt - 1), LONGEST_PAUSE) * (1 - chance / 4);
+  const own = Math.min(FIRST_PAUSE * 2 ** (attempt - 1), LONGEST_PAUSE) * (1 - chance / 4);
+  // Not only what the service asks for: without a pause for 0 or a past date, a client would send one request after another.
+  return Math.max(asked, own);
 }
 
 /** The same while waiting for a job. Time limits it, not the number of repeats, unless the caller wants no repeats. */

@@ -96,7 +96,7 @@ export class Transport {
       const outcome = await this.attempt(call);
       if (outcome.kind === "answer" && outcome.response.ok) return { ...outcome, attempts: attempt };
       const span = pauseAfter(outcome, attempt, repeats, Math.random());
-      if (span === null) throw errorOf(outcome, inWords(call), { ...call, attempts: attempt });
+      if (span === null) throw errorOf(outcome, inWords(call), { ...call, attempts: attempt }, isForeign(call.path));
       await this.pause(span, call.signal);
     }
   }
@@ -127,9 +127,14 @@ export class Transport {
     return this.#fetch(url, { ...init, signal: alarm.signal });
   }
 
+  /** The longest pause between the bytes of an answer. */
+  timeout(call: Call): number {
+    return call.timeout ?? this.#timeout;
+  }
+
   /** An alarm for a call, with its time-out and the signal of its caller. */
   alarm(call: Call): Alarm {
-    const span = (call.timeout ?? this.#timeout) + (call.patience ?? 0);
+    const span = this.timeout(call) + (call.patience ?? 0);
     return new Alarm(Math.min(span, call.limit ?? Infinity), call.signal);
   }
 
@@ -141,7 +146,7 @@ export class Transport {
     const end = this.now() + (call.limit ?? Infinity);
     try {
       const response = await this.open(request, alarm);
-      const body = await bodyOf(response, () => alarm.set(Math.min(call.timeout ?? this.#timeout, Math.max(0, end - this.now()))));
+      const body = await bodyOf(response, () => alarm.set(Math.min(this.timeout(call), Math.max(0, end - this.now()))));
       return { kind: "answer", response, body };
     } catch (cause) {
       call.signal?.throwIfAborted();

@@ -86,7 +86,7 @@ test("a key that cannot be sent is refused, and null is no key", async (t) => {
   const peer = await Peer.start(t);
   peer.will(created());
   const { client } = calling(peer.url);
-  for (const idempotencyKey of [4711, "a\nb", "é"] as string[]) {
+  for (const idempotencyKey of [4711, "a\nb", "é", " a", "a ", "a b"] as string[]) {
     await assert.rejects(client.generations.create({ ...BODY, tier: "pro" }, { idempotencyKey }), ArgumentError);
     await assert.rejects(client.batches.create([], { idempotencyKey }), ArgumentError);
   }

@@ -88,6 +88,18 @@ test("more patience than a minute is the caller's to have", async (t) => {
   assert.equal(peer.heard.length, 1);
 });
 
+test("the id of a request may be in the header only", async (t) => {
+  const peer = await Peer.start(t);
+  const { client } = calling(peer.url);
+  for (const request_id of ["", null]) {
+    const body = { status: 404, code: "not_found", detail: "why", request_id };
+    for (const [header, text] of [["r-2", " (request r-2)"], ["", ""]] as const) {
+      peer.will(told(body, 404, { "content-type": "application/problem+json", "x-request-id": header }));
+      await assert.rejects(client.balance(), (error: ApiError) => error.message === `404 not_found: why${text}`);
+    }
+  }
+});
+
 test("an error of a proxy has no code", async (t) => {
   const peer = await Peer.start(t);
   const replies: Reply[] = [
@@ -241,6 +253,37 @@ test("an image that was passed on leaves nothing on the caller's signal", async 
   assert.equal(getEventListeners(signal, "abort").length, 0);
 });
 
+test("the timeout limits each read of an image that is passed on, not the time between two", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  // The server sends the second half after so many milliseconds.
+  const opened = async (span: number): Promise<ReadableStreamDefaultReader<Uint8Array>> => {
+    const chunks = ["PNG ", "whole"];
+    const answering: typeof fetch = async (url, init) => {
+      if (String(url).includes("/api/")) return Response.json(job("done", { url: "http://h/files/a.png" }));
+      const signal = init?.signal as AbortSignal;
+      const pull = (controller: ReadableStreamDefaultController): void => {
+        if (chunks.length === 1) t.mock.timers.tick(span);
+        if (signal.aborted) return controller.error(signal.reason);
+        const chunk = chunks.shift();
+        if (chunk === undefined) controller.close();
+        else controller.enqueue(new TextEncoder().encode(chunk));
+      };
+      return new Response(new ReadableStream({ pull }, { highWaterMark: 0 }));
+    };
+    const response = await new Tintype({ apiKey: "tt_k", baseUrl: "http://h", timeout: 150, fetch: answering }).jobs.open(JOB_ID);
+    return response.body!.getReader();
+  };
+  const patient = await opened(100);
+  assert.equal((await patient.read()).value?.length, 4);
+  // The reader takes its time.
+  t.mock.timers.tick(1000);
+  assert.equal((await patient.read()).value?.length, 5);
+  assert.equal((await patient.read()).done, true);
+  const stalled = await opened(200);
+  await stalled.read();
+  await assert.rejects(stalled.read(), (error: DOMException) => error.name === "TimeoutError");
+});
+
 test("a caller who goes away while an image is passed on ends it", async (t) => {
   const peer = await Peer.start(t);
   const { client } = calling(peer.url);
@@ -345,6 +388,30 @@ test("an expired URL is renewed once", async (t) => {
   assert.equal(await (await client.jobs.open(JOB_ID)).text(), PNG.body);
   peer.will(done(peer), expired, done(peer), expired);
   await assert.rejects(client.jobs.download(JOB_ID), withCode("url_expired"));
+});
+
+const ofABucket = (status: number, code: string): Reply => {
+  return { status, body: `<Error><Code>${code}</Code></Error>`, headers: { "content-type": "application/xml" } };
+};
+
+test("a bucket is asked once more at a new URL, and is named in the error", async (t) => {
+  const peer = await Peer.start(t);
+  const { client } = calling(peer.url);
+  const calls = [() => client.jobs.download(JOB_ID), async () => (await client.jobs.open(JOB_ID)).arrayBuffer()];
+  const expired = ofABucket(403, "AccessDenied");
+  for (const call of calls) {
+    peer.will(done(peer), expired, done(peer), PNG);
+    assert.equal((await call()).byteLength, 9);
+    for (const moves of [[expired, done(peer), expired], [ofABucket(404, "NoSuchKey")]]) {
+      peer.will(done(peer), ...moves);
+      await assert.rejects(call, (error: ApiError) => {
+        assert.match(error.message, /the image store answered 40[34]: the image was deleted or its URL has expired$/);
+        return error.code === null;
+      });
+    }
+    peer.will(done(peer), ofABucket(503, "SlowDown"));
+    await assert.rejects(call, /the image store answered 503$/);
+  }
 });
 
 test("an image that is not there is told", async (t) => {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { pauseAfter, retryAfter } from "../src/retry.js";
+import { pauseAfter, pauseWhileWaiting, retryAfter } from "../src/retry.js";
 import type { Outcome } from "../src/retry.js";
 
 const answer = (status: number, after?: string): Outcome => {
@@ -34,8 +34,15 @@ test("only so many repeats are made", () => {
 });
 
 test("Retry-After is honoured in full, up to a minute", () => {
-  for (const [text, span] of [["30", 30_000], ["0", 0], ["60", 60_000], ["61", null]] as const) {
+  for (const [text, span] of [["30", 30_000], ["60", 60_000], ["61", null]] as const) {
     assert.equal(pauseAfter(answer(503, text), 1, 2, 1), span);
+  }
+});
+
+test("a shorter Retry-After does not shorten the pauses", () => {
+  for (const text of ["0", "1", "Sat, 21 Nov 2015 20:00:07 GMT"]) {
+    const pauses = [2, 3, 4, 5, 6].map((attempt) => pauseWhileWaiting(answer(503, text), attempt, 2, 0));
+    assert.deepEqual(pauses, [1000, 2000, 4000, 8000, 8000], text);
   }
 });
 

@@ -6,7 +6,7 @@ mod requests;
 
 use super::batch_id::parse_batch_id;
 use super::http_client::repeat_advice;
-use super::native_client::NativeClient;
+use super::native_client::{NativeClient, SubmissionKey};
 use super::output::{Column, field_lines, note, print_as, print_json, print_page};
 use super::{polling, progress, server_url};
 use anyhow::{Context as _, anyhow};
@@ -19,7 +19,6 @@ use std::process::ExitCode;
 use tintype_api::Batch;
 use tintype_storage::domain::ids::BatchId;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use uuid::Uuid;
 
 /// Seconds that one request waits for the batch to end. The progress bar advances after each request.
 const LONG_POLL_SECONDS: u64 = 1;
@@ -170,13 +169,12 @@ async fn submit(arguments: Submit) -> anyhow::Result<ExitCode> {
         })?;
         return Ok(ExitCode::SUCCESS);
     }
-    let key = arguments.idempotency_key;
-    let key = key.unwrap_or_else(|| Uuid::new_v4().to_string());
+    let key = SubmissionKey::given_or_random(arguments.idempotency_key);
     let mut interrupt = signal(SignalKind::interrupt())?;
     let submitted = tokio::select! {
         submitted = client.submit_batch(body, &key) => submitted,
         _ = interrupt.recv() => {
-            note(&format!("interrupted; {}", repeat_advice(&key)));
+            note(&format!("interrupted; {}", repeat_advice(&key.text)));
             return Ok(ExitCode::from(INTERRUPTED));
         }
     };

@@ -1,7 +1,8 @@
 //! `streamGenerateContent`: server-sent events in the strict form that all SDKs read, or a growing JSON array.
 //!
-//! Each event is one `data:` line and a blank line. Comment lines, `event:`, `id:` and a final `[DONE]` break some SDKs, so the
-//! keep-alive is an empty object.
+//! Each event is one `data:` line and a blank line. Comment lines, `event:`, `id:` and a final `[DONE]` break some SDKs. An event
+//! without candidates makes a chat of an SDK forget the turn. So the keep-alive is an event without lines. It has two line ends,
+//! because the Go SDK would read a single one as a part of the next event.
 
 use super::response::ResponseContext;
 use crate::compat::base64_body::Part;
@@ -54,7 +55,7 @@ impl Framing {
 
     fn keep_alive(self) -> &'static str {
         match self {
-            Self::Events => "data: {}\r\n\r\n",
+            Self::Events => "\r\n\r\n",
             Self::Array => " ",
         }
     }

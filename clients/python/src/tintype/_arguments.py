@@ -27,7 +27,8 @@ def key_or_new(idempotency_key: str | None) -> str:
     if not isinstance(idempotency_key, str):
         raise ArgumentError(f"idempotency_key must be text, not {idempotency_key!r}")
     # The service rejects an empty key, so that a caller whose order has no number learns of it.
-    if not (idempotency_key.isascii() and idempotency_key.isprintable()):
+    # Without spaces: HTTP libraries refuse them or strip them at the ends.
+    if not all("!" <= character <= "~" for character in idempotency_key):
         raise ArgumentError(f"idempotency_key must have 1 to 255 visible ASCII characters, unlike {idempotency_key!r}")
     return idempotency_key
 

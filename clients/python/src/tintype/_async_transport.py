@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
@@ -87,8 +87,9 @@ class AsyncTransport:
     @asynccontextmanager
     async def open(self, call: Call) -> AsyncIterator[httpx.Response]:
         """A successful answer with an unread body. Sends the call once."""
+        request = self.settings.request(self.http, call)
         try:
-            response = await self.http.send(self.settings.request(self.http, call), stream=True, follow_redirects=False)
+            response = await self.http.send(request, stream=True, follow_redirects=False)
             try:
                 if not response.is_success:
                     raise error_of(answer_of(response, await response.aread()), call, 1)
@@ -96,9 +97,12 @@ class AsyncTransport:
             finally:
                 await response.aclose()
         except httpx.RequestError as error:
+            # The caller's block may raise the error of another request.
+            if getattr(error, "_request", None) is not request:
+                raise
             raise error_of(fault_of(error), call, 1) from error
 
-    async def follow(self, follower: Follower) -> AsyncIterator[JobEvent]:
+    async def follow(self, follower: Follower) -> AsyncGenerator[JobEvent, None]:
         """Follows a job to its end."""
         while True:
             outcome: Outcome | None = None
@@ -124,7 +128,7 @@ class AsyncTransport:
             await self.sleep(pause)
 
 
-async def every_page(fetch: Callable[[str | None], Awaitable[Page[T]]]) -> AsyncIterator[T]:
+async def every_page(fetch: Callable[[str | None], Awaitable[Page[T]]]) -> AsyncGenerator[T, None]:
     """All entries of a list, page by page. `fetch` takes the cursor of the page."""
     cursor = None
     while True:

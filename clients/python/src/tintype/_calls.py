@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -90,7 +90,7 @@ def _entry(request: Mapping[str, object]) -> dict[str, object]:
 def _creation(path: str, body: object, idempotency_key: str | None) -> Call:
     try:
         # JSON has no NaN; Python would write it nevertheless, and the service would reject the whole body.
-        text = json.dumps(body, allow_nan=False)
+        text = json.dumps(body, allow_nan=False, default=_plain)
     except (TypeError, ValueError, RecursionError) as error:
         raise ArgumentError(f"the request cannot be written as JSON: {error}") from None
     return Call(
@@ -101,6 +101,15 @@ def _creation(path: str, body: object, idempotency_key: str | None) -> Call:
         headers={"Content-Type": "application/json"},
         idempotency_key=idempotency_key,
     )
+
+
+def _plain(value: object) -> object:
+    """What `json` writes for a mapping or a sequence of another class."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+        return list(value)
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
 
 
 def batch_id_of(batch: BatchRef) -> str:

@@ -15,7 +15,7 @@ def error_of(outcome: Outcome, call: Call, attempts: int) -> CallError:
     """The exception for a failed outcome."""
     key = call.idempotency_key
     if isinstance(outcome, Answer):
-        problem = problem_of(outcome)
+        problem = problem_of(outcome, call)
         kind = BY_CODE.get(problem.code or "", ApiError)
         return kind(problem, attempts=attempts, idempotency_key=key)
     kind_of_fault = ApiTimeoutError if outcome.is_timeout else ApiConnectionError
@@ -28,16 +28,17 @@ def error_of(outcome: Outcome, call: Call, attempts: int) -> CallError:
     return error
 
 
-def problem_of(answer: Answer) -> Problem:
+def problem_of(answer: Answer, call: Call) -> Problem:
     """The problem that an error answer describes, or one made up for an answer of a proxy."""
     members = _members(answer)
+    request_id = answer.headers.get("x-request-id") or None
     if members is None:
         return Problem(
             status=answer.status,
             code=None,
             title="",
-            detail=_of_a_proxy(answer),
-            request_id=answer.headers.get("x-request-id"),
+            detail=_of_an_image_store(answer) if call.is_foreign else _of_a_proxy(answer),
+            request_id=request_id,
             retry_after=retry_after(answer.headers),
         )
     faults = members.get("errors")
@@ -46,7 +47,7 @@ def problem_of(answer: Answer) -> Problem:
         code=_text(members, "code"),
         title=_text(members, "title") or "",
         detail=_text(members, "detail") or "",
-        request_id=_text(members, "request_id"),
+        request_id=_text(members, "request_id") or request_id,
         errors=tuple(
             FieldFault(field=str(it.get("field", "")), message=str(it.get("message", "")))
             for it in (faults if isinstance(faults, list) else [])
@@ -69,6 +70,11 @@ def _members(answer: Answer) -> Mapping[str, Any] | None:
 def _text(members: Mapping[str, Any], name: str) -> str | None:
     value = members.get(name)
     return value if isinstance(value, str) else None
+
+
+def _of_an_image_store(answer: Answer) -> str:
+    why = ": the image was deleted or its URL has expired" if answer.status in (403, 404) else ""
+    return f"the image store answered {answer.status}{why}"
 
 
 def _of_a_proxy(answer: Answer) -> str:

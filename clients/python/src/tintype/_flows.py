@@ -19,6 +19,7 @@ from ._calls import Call
 from ._failures import error_of
 from ._retry import Answer, Outcome
 from .errors import (
+    ApiError,
     BatchWaitTimeoutError,
     CallError,
     ConflictError,
@@ -258,10 +259,17 @@ def download(job: JobRef, save_to: Path | None, policy: Policy) -> Flow[Answer]:
     found = yield from fetch(_calls.lookup(_calls.job_path(job)), policy, _wire.job)
     try:
         return (yield from _image(found, save_to, policy))
-    except UrlExpiredError:
+    except ApiError as error:
+        if not is_url_expired(error):
+            raise
         # The pauses between attempts can outlast a URL with a short lifetime. The next lookup returns a new one.
         found = yield from fetch(_calls.lookup(_calls.job_path(job)), policy, _wire.job)
         return (yield from _image(found, save_to, policy))
+
+
+def is_url_expired(error: ApiError) -> bool:
+    """Whether an image may be found at a new URL. A bucket says so by status only."""
+    return isinstance(error, UrlExpiredError) or (error.status, error.code) == (403, None)
 
 
 def image(job: JobRef, policy: Policy) -> Flow[Call]:

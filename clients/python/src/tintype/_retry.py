@@ -63,12 +63,13 @@ def pause(outcome: Outcome, attempt: int, repeats: int, chance: float) -> float 
     """The seconds before the next attempt; `None` for no further attempt. `attempt` counts from 1, `chance` is 0 to 1."""
     if attempt > repeats or not _is_repeatable(outcome):
         return None
-    if isinstance(outcome, Answer):
-        asked = retry_after(outcome.headers)
-        if asked is not None:
-            return asked if asked <= LONGEST_RETRY_AFTER else None
+    asked = (retry_after(outcome.headers) if isinstance(outcome, Answer) else None) or 0.0
+    if asked > LONGEST_RETRY_AFTER:
+        return None
     # Up to a quarter less, so that clients that failed together do not retry together.
-    return min(FIRST_PAUSE * 2.0 ** (attempt - 1), LONGEST_PAUSE) * (1 - chance / 4)
+    own = min(FIRST_PAUSE * 2.0 ** (attempt - 1), LONGEST_PAUSE) * (1 - chance / 4)
+    # Not only what the service asks for: without a pause for 0 or a past date, a client would send one request after another.
+    return max(asked, own)
 
 
 def while_waiting(outcome: Outcome, attempt: int, repeats: int, chance: float) -> float | None:

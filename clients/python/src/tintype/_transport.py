@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -85,8 +85,9 @@ class Transport:
     @contextmanager
     def open(self, call: Call) -> Iterator[httpx.Response]:
         """A successful answer with an unread body. Sends the call once."""
+        request = self.settings.request(self.http, call)
         try:
-            response = self.http.send(self.settings.request(self.http, call), stream=True, follow_redirects=False)
+            response = self.http.send(request, stream=True, follow_redirects=False)
             try:
                 if not response.is_success:
                     raise error_of(answer_of(response, response.read()), call, 1)
@@ -94,9 +95,12 @@ class Transport:
             finally:
                 response.close()
         except httpx.RequestError as error:
+            # The caller's block may raise the error of another request.
+            if getattr(error, "_request", None) is not request:
+                raise
             raise error_of(fault_of(error), call, 1) from error
 
-    def follow(self, follower: Follower) -> Iterator[JobEvent]:
+    def follow(self, follower: Follower) -> Generator[JobEvent, None, None]:
         """Follows a job to its end."""
         while True:
             outcome: Outcome | None = None
@@ -121,7 +125,7 @@ class Transport:
             self.sleep(pause)
 
 
-def every_page(fetch: Callable[[str | None], Page[T]]) -> Iterator[T]:
+def every_page(fetch: Callable[[str | None], Page[T]]) -> Generator[T, None, None]:
     """All entries of a list, page by page. `fetch` takes the cursor of the page."""
     cursor = None
     while True:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
@@ -15,6 +15,7 @@ from . import _arguments, _calls, _flows, _wire
 from ._async_transport import AsyncTransport, every_page
 from ._events import Follower
 from ._settings import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT, Settings
+from .errors import ApiError
 from .types import (
     Balance,
     Batch,
@@ -177,7 +178,7 @@ class AsyncJobs:
         """
         return await self._transport.run(_flows.wait(job, timeout, self._transport.policy))
 
-    def events(self, job: JobRef) -> AsyncIterator[JobEvent]:
+    def events(self, job: JobRef) -> AsyncGenerator[JobEvent, None]:
         """The states of the job, its queue positions and its progress, until the job ends.
 
         It reconnects if the stream ends early, and survives a restart of the service.
@@ -208,8 +209,17 @@ class AsyncJobs:
 
         The client does not repeat this download. It ends with the block.
         """
-        async with self._transport.open(await self._transport.run(_flows.image(job, self._transport.policy))) as response:
+        async with AsyncExitStack() as stack:
+            try:
+                response = await stack.enter_async_context(self._transport.open(await self._image(job)))
+            except ApiError as error:
+                if not _flows.is_url_expired(error):
+                    raise
+                response = await stack.enter_async_context(self._transport.open(await self._image(job)))
             yield response
+
+    async def _image(self, job: JobRef) -> _calls.Call:
+        return await self._transport.run(_flows.image(job, self._transport.policy))
 
     async def list(
         self, *, limit: int | None = None, cursor: str | None = None, **filters: Unpack[JobFilter]
@@ -218,7 +228,7 @@ class AsyncJobs:
         query = _calls.window(limit, cursor) + _calls.filtered(**filters)
         return await self._transport.fetch(_calls.get("/jobs", query), _wire.page(_wire.listed_job))
 
-    def iterate(self, **filters: Unpack[JobFilter]) -> AsyncIterator[ListedJob]:
+    def iterate(self, **filters: Unpack[JobFilter]) -> AsyncGenerator[ListedJob, None]:
         """All jobs, newest first. It fetches pages on demand."""
         return every_page(lambda cursor: self.list(limit=100, cursor=cursor, **filters))
 
@@ -272,7 +282,7 @@ class AsyncBatches:
         """A page of batches, newest first. `limit` is 1 to 100, by default 20."""
         return await self._transport.fetch(_calls.get("/batches", _calls.window(limit, cursor)), _wire.page(_wire.batch))
 
-    def iterate(self) -> AsyncIterator[Batch]:
+    def iterate(self) -> AsyncGenerator[Batch, None]:
         """All batches, newest first. It fetches pages on demand."""
         return every_page(lambda cursor: self.list(limit=100, cursor=cursor))
 
@@ -289,6 +299,6 @@ class AsyncTransactions:
             _calls.get("/transactions", _calls.window(limit, cursor)), _wire.page(_wire.transaction)
         )
 
-    def iterate(self) -> AsyncIterator[Transaction]:
+    def iterate(self) -> AsyncGenerator[Transaction, None]:
         """All entries of the ledger, newest first. It fetches pages on demand."""
         return every_page(lambda cursor: self.list(limit=100, cursor=cursor))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
@@ -15,6 +15,7 @@ from . import _arguments, _calls, _flows, _wire
 from ._events import Follower
 from ._settings import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT, Settings
 from ._transport import Transport, every_page
+from .errors import ApiError
 from .types import (
     Balance,
     Batch,
@@ -175,7 +176,7 @@ class Jobs:
         """
         return self._transport.run(_flows.wait(job, timeout, self._transport.policy))
 
-    def events(self, job: JobRef) -> Iterator[JobEvent]:
+    def events(self, job: JobRef) -> Generator[JobEvent, None, None]:
         """The states of the job, its queue positions and its progress, until the job ends.
 
         It reconnects if the stream ends early, and survives a restart of the service.
@@ -206,15 +207,24 @@ class Jobs:
 
         The client does not repeat this download. It ends with the block.
         """
-        with self._transport.open(self._transport.run(_flows.image(job, self._transport.policy))) as response:
+        with ExitStack() as stack:
+            try:
+                response = stack.enter_context(self._transport.open(self._image(job)))
+            except ApiError as error:
+                if not _flows.is_url_expired(error):
+                    raise
+                response = stack.enter_context(self._transport.open(self._image(job)))
             yield response
+
+    def _image(self, job: JobRef) -> _calls.Call:
+        return self._transport.run(_flows.image(job, self._transport.policy))
 
     def list(self, *, limit: int | None = None, cursor: str | None = None, **filters: Unpack[JobFilter]) -> Page[ListedJob]:
         """A page of jobs, newest first. `limit` is 1 to 100, by default 20."""
         query = _calls.window(limit, cursor) + _calls.filtered(**filters)
         return self._transport.fetch(_calls.get("/jobs", query), _wire.page(_wire.listed_job))
 
-    def iterate(self, **filters: Unpack[JobFilter]) -> Iterator[ListedJob]:
+    def iterate(self, **filters: Unpack[JobFilter]) -> Generator[ListedJob, None, None]:
         """All jobs, newest first. It fetches pages on demand."""
         return every_page(lambda cursor: self.list(limit=100, cursor=cursor, **filters))
 
@@ -268,7 +278,7 @@ class Batches:
         """A page of batches, newest first. `limit` is 1 to 100, by default 20."""
         return self._transport.fetch(_calls.get("/batches", _calls.window(limit, cursor)), _wire.page(_wire.batch))
 
-    def iterate(self) -> Iterator[Batch]:
+    def iterate(self) -> Generator[Batch, None, None]:
         """All batches, newest first. It fetches pages on demand."""
         return every_page(lambda cursor: self.list(limit=100, cursor=cursor))
 
@@ -283,6 +293,6 @@ class Transactions:
         """A page of the ledger, newest first. `limit` is 1 to 100, by default 20."""
         return self._transport.fetch(_calls.get("/transactions", _calls.window(limit, cursor)), _wire.page(_wire.transaction))
 
-    def iterate(self) -> Iterator[Transaction]:
+    def iterate(self) -> Generator[Transaction, None, None]:
         """All entries of the ledger, newest first. It fetches pages on demand."""
         return every_page(lambda cursor: self.list(limit=100, cursor=cursor))

@@ -40,14 +40,14 @@ class GenerationParams(TypedDict, total=False):
 class JobFilter(TypedDict):
     """The conditions for jobs in a list. `metadata` has members that the metadata of a job must have."""
 
-    status: NotRequired[Status]
-    tier: NotRequired[Tier]
-    mode: NotRequired[Mode]
-    key: NotRequired[str]
-    batch_id: NotRequired[str]
-    created_after: NotRequired[datetime]
-    created_before: NotRequired[datetime]
-    metadata: NotRequired[Mapping[str, str | int | float | bool | None]]
+    status: NotRequired[Status | None]
+    tier: NotRequired[Tier | None]
+    mode: NotRequired[Mode | None]
+    key: NotRequired[str | None]
+    batch_id: NotRequired[str | None]
+    created_after: NotRequired[datetime | None]
+    created_before: NotRequired[datetime | None]
+    metadata: NotRequired[Mapping[str, str | int | float | bool | None] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
