@@ -1,7 +1,6 @@
 //! Cancels jobs whose callers have disconnected, if they have not started and no other caller waits for them.
 
-use super::expiring_queue::ExpiringQueue;
-use super::request_identity::RequestIdentity;
+use super::recent_calls::RecentCalls;
 use crate::application::error::{self, Error};
 use crate::application::services::JobService;
 use actix_web::web::Data;
@@ -21,16 +20,6 @@ const MAX_CONCURRENT_CANCELLATIONS: usize = 256;
 pub struct Disconnect {
     pub account: AccountId,
     pub job: JobId,
-}
-
-/// Jobs whose callers have disconnected, or were answered before the job ended.
-pub type DetachedJobs = ExpiringQueue<RequestIdentity, DetachedJob>;
-
-#[derive(Clone, Copy, Debug)]
-pub struct DetachedJob {
-    pub job: JobId,
-    /// Its caller disconnected before it ended, or may have, so that it is canceled if it has not started and no caller watches it.
-    pub is_abandoned: bool,
 }
 
 /// Reports a disconnect when the future of a caller is dropped. That may be outside of a runtime, so the report neither awaits nor
@@ -65,7 +54,7 @@ pub enum CancelOutcome {
 /// Cancels the jobs of the callers that the receiver reports. A repeated request no longer finds a canceled one.
 pub async fn run(
     jobs: Data<JobService>,
-    detached_jobs: Arc<DetachedJobs>,
+    recent_calls: Arc<RecentCalls<JobId>>,
     receiver: DisconnectReceiver,
 ) {
     let all = stream::unfold(receiver, |mut receiver| async move {
@@ -76,7 +65,7 @@ pub async fn run(
     });
     all.for_each_concurrent(MAX_CONCURRENT_CANCELLATIONS, async |disconnected| {
         if let CancelOutcome::Canceled = cancel(&jobs, disconnected).await {
-            detached_jobs.take(jobs.core.now(), |entry| entry.value.job == disconnected.job);
+            recent_calls.forget_detached(disconnected.job, jobs.core.now());
         }
     })
     .await;

@@ -1,9 +1,9 @@
 //! A caller that waits for a job until it ends, the deadline passes or the server stops, and then reads its image.
 
 use super::base64_body::StoredImage;
-use super::disconnect::{self, CancelOutcome, DetachedJob, Disconnect};
+use super::disconnect::{self, CancelOutcome, Disconnect};
+use super::recent_calls::{EarlierCall, RequestIdentity};
 use super::refusal::{Kind, Refusal};
-use super::request_identity::RequestIdentity;
 use crate::application::error;
 use crate::application::jobs::presign;
 use crate::compat::state::CompatState;
@@ -80,8 +80,8 @@ impl JobWaiter {
         (self.request, self.attempt) = (request, attempt);
         self.waiting = request.zip(attempt).map(|(request, attempt)| {
             let now = self.state.core.now();
-            let calls = &self.state.waiting_calls;
-            calls.add(request, attempt, self.job, now)
+            let calls = &self.state.recent_calls;
+            calls.begin(request, attempt, self.job, now)
         });
         self
     }
@@ -244,7 +244,7 @@ impl JobWaiter {
     /// Stops being found as a waiting call. Returns false if a retry has taken over the job.
     fn leave(&mut self) -> bool {
         let number = self.waiting.take();
-        number.is_none_or(|number| self.state.waiting_calls.remove(number))
+        number.is_none_or(|number| self.state.recent_calls.leave(number))
     }
 }
 
@@ -257,10 +257,8 @@ pub fn mark_answered(mut waiters: Vec<JobWaiter>) -> impl FnOnce() {
             if let (true, Some(request), Some(attempt)) =
                 (waiter.leave(), waiter.request, waiter.attempt)
             {
-                let (state, job) = (&waiter.state, waiter.job);
-                state
-                    .answered_calls
-                    .add(request, attempt, job, state.core.now());
+                let calls = &waiter.state.recent_calls;
+                calls.answer(request, attempt, waiter.job, waiter.state.core.now());
             }
         }
     }
@@ -273,12 +271,12 @@ impl Drop for JobWaiter {
             return;
         }
         if let Some(request) = self.request {
-            let detached = DetachedJob {
-                job: self.job,
+            let detached = EarlierCall {
+                created: self.job,
                 is_abandoned: self.on_drop == OnDrop::Cancel,
             };
-            let detached_jobs = &self.state.detached_jobs;
-            detached_jobs.push(request, detached, self.state.core.now());
+            let now = self.state.core.now();
+            self.state.recent_calls.detach(request, detached, now);
         }
         if self.on_drop == OnDrop::Cancel {
             self.state.disconnects.send(Disconnect {

@@ -4,7 +4,6 @@
 //! A request becomes an ordinary job, and the caller waits for it. The application decides about money and order. Both APIs submit
 //! jobs through [`submission`].
 
-mod answered_calls;
 mod auth;
 mod base64;
 mod base64_body;
@@ -14,16 +13,14 @@ mod deadline;
 mod dialect;
 mod disconnect;
 mod drain;
-mod expiring_queue;
 mod gemini;
 mod job_stream;
 mod job_waiter;
 mod models;
 mod openai;
 mod preflight;
+mod recent_calls;
 mod refusal;
-mod refused_calls;
-mod request_identity;
 mod response_head;
 mod routes;
 pub(crate) mod scanner;
@@ -31,7 +28,6 @@ mod state;
 mod stray_sdk;
 mod submission;
 mod usage;
-mod waiting_calls;
 
 pub use dialect::Dialect;
 pub use disconnect::{DisconnectReceiver, DisconnectSender, run as cancel_disconnected};

@@ -70,8 +70,7 @@ async fn may_be_replay(
 ) -> Result<bool, Refusal> {
     let now = state.core.now();
     let Some(idempotency_key) = idempotency_key else {
-        let is_retry = attempt.is_some_and(|it| state.has_earlier_attempt(key.id, it, now));
-        return Ok(is_retry || state.has_detached_job(key.id, now));
+        return Ok(state.recent_calls.has_earlier(key.id, attempt, now));
     };
     let call = IdempotentCall::Generation;
     let first = state

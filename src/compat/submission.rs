@@ -1,9 +1,9 @@
 //! Submits a valid request as a job, or finds the existing job of a repeated request.
 
-use super::disconnect::{self, CancelOutcome, DetachedJob, Disconnect};
+use super::disconnect::{self, CancelOutcome, Disconnect};
 use super::job_waiter::{JobWaiter, OnDrop};
+use super::recent_calls::{EarlierCall, RequestIdentity};
 use super::refusal::{Kind, Refusal};
-use super::request_identity::RequestIdentity;
 use super::state::CompatState;
 use crate::application::generation_request::GenerationRequest;
 use crate::application::idempotency;
@@ -62,9 +62,10 @@ impl Call<'_> {
         let Some(identity) = request_identity(self.caller, request) else {
             return Ok(None);
         };
-        while let Some(earlier) = self.take_earlier(identity) {
+        let recent_calls = &state.recent_calls;
+        while let Some(earlier) = recent_calls.take(identity, attempt, state.core.now()) {
             // Before the lookup: if this request ends meanwhile, the next repeat still finds the job.
-            let mut waiter = waiter(earlier.job).with_identity(Some(identity), attempt);
+            let mut waiter = waiter(earlier.created).with_identity(Some(identity), attempt);
             if !earlier.is_abandoned {
                 waiter.on_drop = OnDrop::Detach;
             }
@@ -77,27 +78,12 @@ impl Call<'_> {
         Ok(None)
     }
 
-    /// Takes the job of an identical request: a detached one, or that of an earlier attempt whose caller waits or was answered.
-    fn take_earlier(&self, request: RequestIdentity) -> Option<DetachedJob> {
-        let (state, now) = (self.state, self.state.core.now());
-        let detached = state.detached_jobs.take(now, |job| job.key == request);
-        detached.or_else(|| {
-            let attempt = self.attempt?;
-            let refused_at = state.answered_calls.refused_at(request, now);
-            let waiting = state.waiting_calls.take(request, attempt, refused_at);
-            let is_abandoned = waiting.is_some();
-            let answered = || state.answered_calls.take(request, attempt, now);
-            let job = waiting.or_else(answered)?;
-            Some(DetachedJob { job, is_abandoned })
-        })
-    }
-
     /// Whether a repeated request waits for a job. It does not get a failed or canceled one. An abandoned one that is still queued may
     /// be canceled at any moment, unless another caller waits for it: this cancels it at once.
-    async fn is_usable(&self, detached: DetachedJob) -> Result<bool, Refusal> {
-        let (state, account, job) = (self.state, self.caller.account(), detached.job);
+    async fn is_usable(&self, earlier: EarlierCall<JobId>) -> Result<bool, Refusal> {
+        let (state, account, job) = (self.state, self.caller.account(), earlier.created);
         match state.core.store.job(account, job).await? {
-            Some(job) if job.state == JobState::Queued && detached.is_abandoned => {}
+            Some(job) if job.state == JobState::Queued && earlier.is_abandoned => {}
             job => return Ok(job.is_some_and(|job| !matches!(job.state, JobState::Failed { .. }))),
         }
         let abandoned = Disconnect { account, job };
@@ -146,7 +132,7 @@ impl Drop for RefusalOnDrop {
     fn drop(&mut self) {
         if let Some(RequestIdentity { key, fingerprint }) = self.request {
             let now = self.state.core.now();
-            let calls = &self.state.answered_calls;
+            let calls = &self.state.recent_calls;
             calls.refuse(key, Some(fingerprint), now);
         }
     }

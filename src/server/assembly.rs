@@ -245,10 +245,10 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     });
     let (disconnects, disconnected) = DisconnectSender::new();
     let compat = CompatState::new(&accounts, &jobs, &generations, disconnects);
-    let detached_jobs = Arc::clone(&compat.detached_jobs);
+    let recent_calls = Arc::clone(&compat.recent_calls);
     spawn(compat::cancel_disconnected(
         jobs.clone(),
-        detached_jobs,
+        recent_calls,
         disconnected,
     ));
     let instance = Instance {

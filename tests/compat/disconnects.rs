@@ -56,7 +56,9 @@ fn a_disconnect_before_the_job_starts_cancels_it_and_releases_its_price() {
         server.assert_money(&customer, "1.00", "0.039", "0.961");
         let key = KeyId(customer.key_id.parse().unwrap());
         let (compat, now) = (&server.instance().compat, server.inside().now());
-        until("no repeat finds it", || !compat.has_detached_job(key, now));
+        until("no repeat finds it", || {
+            !compat.recent_calls.has_earlier(key, None, now)
+        });
         server.generator.release_all();
         first.join().unwrap().image();
         assert_eq!(server.generator.runs(), 1);
@@ -177,7 +179,7 @@ fn an_identical_request_after_a_disconnect_within_the_response_gets_the_image() 
             let key = KeyId(customer.key_id.parse().unwrap());
             let inside = server.inside();
             let compat = &server.instance().compat;
-            compat.has_detached_job(key, inside.now())
+            compat.recent_calls.has_earlier(key, None, inside.now())
         };
         until("it is noticed", has_left);
         server.pause(&["project"]);

@@ -184,7 +184,9 @@ fn the_disconnect_of_the_retry_cancels_a_queued_job_and_that_of_the_first_call_d
     server.until_live(1);
     let key = KeyId(customer.key_id.parse().unwrap());
     let (compat, now) = (&server.instance().compat, server.inside().now());
-    until("no repeat finds it", || !compat.has_detached_job(key, now));
+    until("no repeat finds it", || {
+        !compat.recent_calls.has_earlier(key, None, now)
+    });
     server.generator.release_all();
     assert_eq!(other.join().unwrap().status, 200);
     assert_eq!(server.generator.runs(), 1);

@@ -40,7 +40,7 @@ async fn edit(
     let caller = auth::authenticate(request, &state.accounts).await;
     let caller = drain_if_refused(&mut payload, caller).await?;
     let (key, attempt) = (caller.key.id, sdk_attempt::number_of(request));
-    let (calls, core) = (&state.answered_calls, &state.core);
+    let (calls, core) = (&state.recent_calls, &state.core);
     let mut call = Call {
         state,
         caller: &caller,

@@ -38,7 +38,7 @@ async fn generate(
     let deadline = deadline::of_request(request, &state.settings);
     let caller = auth::authenticate(request, &state.accounts).await?;
     let (key, attempt) = (caller.key.id, sdk_attempt::number_of(request));
-    let (calls, core) = (&state.answered_calls, &state.core);
+    let (calls, core) = (&state.recent_calls, &state.core);
     let received = receive(request, payload, state, &caller).await;
     let received = calls.note_refusal(attempt, (key, None), received, core.now());
     let (body, idempotency_key) = received?;

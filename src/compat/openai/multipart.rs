@@ -1,18 +1,16 @@
 //! Reads a form while it arrives: texts into memory, images into the object store.
 
-use super::counted_body::{CountedBody, is_form};
+use super::counted_body::{CountedBody, check_form};
 use super::options::RawOptions;
 use crate::application::generation_request::Input;
 use crate::application::services::JobService;
-use crate::compat::body::{MAX_BODY_BYTES, check_headers, too_large};
+use crate::compat::body::{MAX_BODY_BYTES, too_large};
 use crate::compat::body_timeouts::BodyTimeouts;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
 use crate::inputs::{self, InputLimits, StagedUpload, StoredUpload, UploadFault};
 use actix_multipart::{Field, Multipart};
 use actix_web::{HttpRequest, web};
-use bytes::Bytes;
-use futures_util::StreamExt as _;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::request::MAX_INPUTS;
 use tokio::time::Instant;
@@ -36,33 +34,24 @@ pub async fn receive(
     account: AccountId,
     deadline: Instant,
 ) -> Result<Form, Refusal> {
-    let body = CountedBody::new(payload, MAX_BODY_BYTES);
     let timeouts = BodyTimeouts::new(&state.settings, deadline);
+    let body = CountedBody::new(payload, MAX_BODY_BYTES, too_large, timeouts);
     let read = async {
-        check_headers(request)?;
-        check_type(request)?;
+        let advice =
+            "send the images as `Content-Type: multipart/form-data`, in parts named `image`";
+        check_form(request, advice)?;
         let reader = FormReader {
             body: body.clone(),
-            timeouts,
             limits: state.generations.input_limits(account),
             text_bytes_left: state.settings.config.server.max_body_bytes,
         };
         reader.read(request, &state.jobs).await
     };
-    body.clone().drain_if_refused(timeouts, read).await
-}
-
-fn check_type(request: &HttpRequest) -> Result<(), Refusal> {
-    is_form(request).then_some(()).ok_or_else(|| {
-        Refusal::body(
-            "send the images as `Content-Type: multipart/form-data`, in parts named `image`",
-        )
-    })
+    body.clone().drain_if_refused(read).await
 }
 
 struct FormReader {
     body: CountedBody,
-    timeouts: BodyTimeouts,
     limits: InputLimits,
     /// Remaining bytes for all texts together.
     text_bytes_left: usize,
@@ -77,8 +66,7 @@ impl FormReader {
             mask: None,
         };
         let mut fields = Multipart::new(request.headers(), self.body.clone());
-        while let Some(field) = self.timeouts.read_step(fields.next()).await? {
-            let field = field.map_err(|error| self.malformed(error))?;
+        while let Some(field) = self.body.next(&mut fields).await? {
             let name = field.name().unwrap_or_default().to_owned();
             match name.as_str() {
                 "image" | "image[]" => {
@@ -112,14 +100,8 @@ impl FormReader {
         Ok(form)
     }
 
-    async fn next(&mut self, field: &mut Field) -> Result<Option<Bytes>, Refusal> {
-        let chunk = self.timeouts.read_step(field.next()).await?;
-        let chunk = chunk.transpose().map_err(|error| self.malformed(error))?;
-        Ok(chunk)
-    }
-
     async fn image(
-        &mut self,
+        &self,
         mut field: Field,
         mut upload: StagedUpload,
         name: &str,
@@ -128,11 +110,11 @@ impl FormReader {
             UploadFault::Image(message) => Refusal::field(name, message),
             fault @ (UploadFault::Store(_) | UploadFault::MemoryUnavailable(_)) => fault.into(),
         };
-        while let Some(chunk) = self.next(&mut field).await? {
-            let pushed = self.timeouts.store_step(upload.push(chunk)).await?;
+        while let Some(chunk) = self.body.next(&mut field).await? {
+            let pushed = self.body.timeouts.store_step(upload.push(chunk)).await?;
             upload = pushed.map_err(refused)?;
         }
-        let held = self.timeouts.store_step(upload.finish()).await?;
+        let held = self.body.timeouts.store_step(upload.finish()).await?;
         Ok(Box::new(held.map_err(refused)?))
     }
 
@@ -140,7 +122,7 @@ impl FormReader {
         // An empty part needs memory too.
         self.spend(name.len() + PART_BYTES)?;
         let mut bytes = Vec::new();
-        while let Some(chunk) = self.next(&mut field).await? {
+        while let Some(chunk) = self.body.next(&mut field).await? {
             self.spend(chunk.len())?;
             bytes.extend_from_slice(&chunk);
         }
@@ -152,12 +134,5 @@ impl FormReader {
             Refusal::body("the form has too much text; send images in parts named `image`")
         })?;
         Ok(())
-    }
-
-    fn malformed(&self, error: impl std::fmt::Display) -> Refusal {
-        if self.body.is_too_large() {
-            return too_large();
-        }
-        Refusal::body(format!("the request body is not a valid form: {error}"))
     }
 }

@@ -19,8 +19,8 @@ use crate::compat::auth;
 use crate::compat::deadline;
 use crate::compat::dialect::Dialect;
 use crate::compat::drain::drain_if_refused;
+use crate::compat::recent_calls::RequestIdentity;
 use crate::compat::refusal::Refusal;
-use crate::compat::request_identity::RequestIdentity;
 use crate::compat::state::CompatState;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -72,7 +72,7 @@ async fn store_file(
     let caller = drain_if_refused(&mut payload, caller).await?;
     let (key, attempt) = (caller.key.id, sdk_attempt::number_of(request));
     let upload = receive(request, payload, state, &caller).await;
-    let calls = &state.answered_uploads;
+    let calls = &state.recent_uploads;
     let upload = calls.note_refusal(attempt, (key, None), upload, state.core.now())?;
     // Detached, because a client that disconnects repeats its request, which then waits until this one has stored the file.
     detached(store_once(state.clone(), caller, upload, attempt)).await
@@ -105,7 +105,7 @@ async fn store_once(
     let _one_at_a_time = state.uploads.acquire(identity, 1).await;
     let stored = find_or_store(&state, &caller, upload, identity, attempt).await;
     // A retry waits for this, even if the client has disconnected.
-    let calls = &state.answered_uploads;
+    let calls = &state.recent_uploads;
     let call = (identity.key, Some(identity.fingerprint));
     calls.note_refusal(attempt, call, stored, state.core.now())
 }
@@ -118,9 +118,9 @@ async fn find_or_store(
     attempt: u32,
 ) -> Result<(UploadedFile, bool), Refusal> {
     let (core, account) = (&state.core, caller.account());
-    let earlier = state.answered_uploads.take(identity, attempt, core.now());
-    let found = match earlier {
-        Some(id) => uploaded_files::find(core, account, id).await?,
+    let calls = &state.recent_uploads;
+    let found = match calls.take(identity, Some(attempt), core.now()) {
+        Some(earlier) => uploaded_files::find(core, account, earlier.created).await?,
         None => None,
     };
     let replayed = found.is_some();
@@ -128,8 +128,7 @@ async fn find_or_store(
         Some(file) => file,
         None => uploaded_files::add(&state.jobs, account, upload.file).await?,
     };
-    let calls = &state.answered_uploads;
-    calls.add(identity, attempt, file.id, core.now());
+    calls.answer(identity, attempt, file.id, core.now());
     Ok((file, replayed))
 }
 

@@ -3,9 +3,8 @@
 use super::file_object::BATCH;
 use crate::application::error::Error;
 use crate::application::uploaded_files::{MAX_FILE_BYTES, NewFile};
-use crate::compat::body::check_headers;
 use crate::compat::body_timeouts::BodyTimeouts;
-use crate::compat::openai::counted_body::{CountedBody, is_form};
+use crate::compat::openai::counted_body::{CountedBody, check_form};
 use crate::compat::openai::expires_after;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
@@ -14,7 +13,6 @@ use crate::web::body::declared_length;
 use actix_multipart::{Field, Multipart};
 use actix_web::{HttpRequest, web};
 use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt as _;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tintype_storage::domain::ids::AccountId;
@@ -48,14 +46,11 @@ pub async fn receive(
     account: AccountId,
     deadline: Instant,
 ) -> Result<Upload, Refusal> {
-    let body = CountedBody::new(payload, MAX_BODY_BYTES);
     let timeouts = BodyTimeouts::new(&state.settings, deadline);
+    let body = CountedBody::new(payload, MAX_BODY_BYTES, too_large, timeouts);
     let read = async {
-        check_headers(request)?;
-        if !is_form(request) {
-            let message = "send the file as `Content-Type: multipart/form-data`, in parts named `file` and `purpose`";
-            return Err(Refusal::body(message));
-        }
+        let advice = "send the file as `Content-Type: multipart/form-data`, in parts named `file` and `purpose`";
+        check_form(request, advice)?;
         let declared = declared_length(request.headers()).unwrap_or(MAX_BODY_BYTES);
         if declared > MAX_BODY_BYTES {
             return Err(too_large());
@@ -65,7 +60,6 @@ pub async fn receive(
         let reservation = reservation.map_err(Error::from)?;
         let mut form = Form {
             body: body.clone(),
-            timeouts,
             file: None,
             texts: BTreeMap::new(),
             text_bytes_left: MAX_FORM_BYTES,
@@ -76,7 +70,7 @@ pub async fn receive(
             _reservation: reservation,
         })
     };
-    body.clone().drain_if_refused(timeouts, read).await
+    body.clone().drain_if_refused(read).await
 }
 
 fn too_large() -> Refusal {
@@ -85,7 +79,6 @@ fn too_large() -> Refusal {
 
 struct Form {
     body: CountedBody,
-    timeouts: BodyTimeouts,
     /// Name and content.
     file: Option<(String, Bytes)>,
     texts: BTreeMap<&'static str, String>,
@@ -95,8 +88,7 @@ struct Form {
 impl Form {
     async fn read(&mut self, request: &HttpRequest) -> Result<(), Refusal> {
         let mut fields = Multipart::new(request.headers(), self.body.clone());
-        while let Some(field) = self.timeouts.read_step(fields.next()).await? {
-            let field = field.map_err(|error| self.malformed(error))?;
+        while let Some(field) = self.body.next(&mut fields).await? {
             let name = field.name().unwrap_or_default().to_owned();
             if name == "file" {
                 if self.file.is_some() {
@@ -125,21 +117,13 @@ impl Form {
     /// The content of a part; `None` if it has more than `max_bytes`.
     async fn content(&self, mut field: Field, max_bytes: usize) -> Result<Option<Bytes>, Refusal> {
         let mut content = BytesMut::new();
-        while let Some(chunk) = self.timeouts.read_step(field.next()).await? {
-            let chunk = chunk.map_err(|error| self.malformed(error))?;
+        while let Some(chunk) = self.body.next(&mut field).await? {
             if content.len() + chunk.len() > max_bytes {
                 return Ok(None);
             }
             content.extend_from_slice(&chunk);
         }
         Ok(Some(content.freeze()))
-    }
-
-    fn malformed(&self, error: impl std::fmt::Display) -> Refusal {
-        if self.body.is_too_large() {
-            return too_large();
-        }
-        Refusal::body(format!("the request body is not a valid form: {error}"))
     }
 
     fn file(self) -> Result<NewFile, Refusal> {
