@@ -29,6 +29,7 @@ use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, IdSource, JobId};
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::pause::Pause;
+use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Wait as _;
@@ -145,6 +146,15 @@ impl System {
         match &self.waiting_jobs.shared {
             None => self.accounts().context().live_jobs.load(Ordering::Relaxed),
             Some(shared) => shared.live(),
+        }
+    }
+
+    /// Does a job of this tier that is queued now begin at once, if no other one waits?
+    pub fn has_idle_backend(&self, tier: Tier) -> bool {
+        let pool = &self.dispatch.pool;
+        match self.node() {
+            None => pool.own_slots(tier, Instant::now()) > 0,
+            Some(node) => self.waiting_jobs.of_tier(tier).1 < pool.slots(tier) * node.count(),
         }
     }
 

@@ -83,8 +83,8 @@ fn webhook(
     })
 }
 
-pub fn redelivery_range(body: &[u8]) -> Result<Range, Error> {
-    let fields: RedeliveryRange = read(body)?;
+pub fn redelivery_range(body: Option<&[u8]>) -> Result<Range, Error> {
+    let fields: RedeliveryRange = read_optional(body)?;
     Ok(Range {
         from: fields.from.unwrap_or(Timestamp::EPOCH),
         to: fields.to.unwrap_or(Timestamp::from_millis(i64::MAX)),

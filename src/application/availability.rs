@@ -20,10 +20,15 @@ pub fn check_pause(pause: &Pause, models: &[Tier]) -> Result<(), Error> {
 /// # Errors
 /// `Overloaded`
 pub fn check_queue(core: &Core, settings: &Settings, jobs: usize) -> Result<(), Error> {
-    if (core.system.live_jobs() + jobs) as u64 > settings.config.jobs.max_live {
+    if !has_room(core, settings, jobs) {
         let detail =
             "the queue of the service is full; try again later with the same Idempotency-Key";
         return Err(Error::new(ErrorKind::Overloaded, detail).retry_after(5));
     }
     Ok(())
+}
+
+/// Has the queue of the service room for this many jobs?
+pub fn has_room(core: &Core, settings: &Settings, jobs: usize) -> bool {
+    (core.system.live_jobs() + jobs) as u64 <= settings.config.jobs.max_live
 }

@@ -55,9 +55,11 @@ impl<'a> QueueEstimates<'a> {
 
 /// How long a job submitted now would wait; `None` without data.
 pub fn wait_now(core: &Core, tier: Tier) -> Option<Duration> {
-    match core.system.waiting_jobs().of_tier(tier).0 {
-        0 if !core.pause.read().covers(tier) => Some(Duration::ZERO),
-        queued => Pace::of(core, tier, core.now())?.wait(queued + 1),
+    let queued = core.system.waiting_jobs().of_tier(tier).0;
+    let is_idle = queued == 0 && core.system.has_idle_backend(tier);
+    match is_idle && !core.pause.read().covers(tier) {
+        true => Some(Duration::ZERO),
+        false => Pace::of(core, tier, core.now())?.wait(queued + 1),
     }
 }
 
@@ -102,8 +104,14 @@ impl Pace {
         }
         let begun = core.system.stats().jobs.begun[tier.index()].counts(now, WINDOW);
         let [count] = begun.counts;
+        let running = core.system.waiting_jobs().of_tier(tier).1 as u64;
         let recent = Self {
-            jobs: count,
+            // If all of them may still run, they show only that the backends were idle before.
+            jobs: if count * nodes(core) > running {
+                count
+            } else {
+                0
+            },
             span: between(begun.since, now),
         };
         let own = match core.system.waiting_jobs().backlog(tier) {

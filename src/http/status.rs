@@ -1,8 +1,10 @@
 //! `GET /status`, without a key: whether jobs are accepted and how long they wait. Browsers get a page, others JSON.
 
+use crate::application::availability::has_room;
 use crate::application::core::Core;
 use crate::application::pause;
 use crate::application::queue_estimate::wait_now;
+use crate::application::settings::Settings;
 use crate::web::assets::Assets;
 use crate::web::no_store;
 use crate::web::problem::HttpResult;
@@ -23,10 +25,17 @@ static ASSETS: Assets = Assets::new(&[
     ("icon.svg", include_bytes!("../panel/assets/icon.svg")),
 ]);
 
-pub async fn show(request: HttpRequest, core: web::Data<Core>) -> HttpResult {
+pub async fn show(
+    request: HttpRequest,
+    core: web::Data<Core>,
+    settings: web::Data<Settings>,
+) -> HttpResult {
     let mut response = match wants_page(&request) {
         true => ASSETS.respond(&request, "status.html")?,
-        false => no_store::json(status(&core, &pause::current(&core).await?)),
+        false => {
+            let has_room = has_room(&core, &settings, 1);
+            no_store::json(status(&core, &pause::current(&core).await?, has_room))
+        }
     };
     let vary = header::HeaderValue::from_static("Accept");
     response.headers_mut().insert(header::VARY, vary);
@@ -45,29 +54,35 @@ fn wants_page(request: &HttpRequest) -> bool {
     position("text/html") < position("application/json")
 }
 
-fn status(core: &Core, pause: &Pause) -> ServiceStatus {
+fn status(core: &Core, pause: &Pause, has_room: bool) -> ServiceStatus {
     let is_stopping = *core.stopping.borrow() || core.fail_stop.has_tripped();
-    let model = |tier: &Tier| ModelStatus {
-        id: tier.word().into(),
-        paused: pause.covers(*tier),
-        reason: pause
-            .reason(*tier)
-            .filter(|_| pause.covers(*tier))
-            .map(str::to_owned),
-        wait_seconds: wait_now(core, *tier).map(|it| it.as_secs()),
+    let model = |tier: &Tier| {
+        let paused = pause.covers(*tier);
+        let reason = match (paused, has_room) {
+            (true, _) => pause.reason(*tier).map(str::to_owned),
+            (false, false) => Some("the queue is full".to_owned()),
+            (false, true) => None,
+        };
+        let wait = has_room.then(|| wait_now(core, *tier)).flatten();
+        ModelStatus {
+            id: tier.word().into(),
+            paused,
+            reason,
+            wait_seconds: wait.map(|it| it.as_secs()),
+        }
     };
     ServiceStatus {
-        status: status_word(pause, is_stopping).into(),
+        status: status_word(pause, is_stopping, has_room).into(),
         at: core.now().into(),
         models: Tier::ALL.iter().map(model).collect(),
     }
 }
 
-fn status_word(pause: &Pause, is_stopping: bool) -> &'static str {
+fn status_word(pause: &Pause, is_stopping: bool, has_room: bool) -> &'static str {
     let paused = Tier::ALL.iter().filter(|it| pause.covers(**it)).count();
     match (is_stopping, paused) {
         (true, _) => "stopping",
-        (false, 0) => "up",
+        (false, 0) if has_room => "up",
         (false, some) if some < Tier::ALL.len() => "limited",
         (false, _) => "paused",
     }
@@ -111,8 +126,14 @@ mod tests {
             (paused(false, [true; 3]), "paused"),
             (paused(true, [false; 3]), "paused"),
         ] {
-            assert_eq!(status_word(&pause, false), expected);
-            assert_eq!(status_word(&pause, true), "stopping");
+            assert_eq!(status_word(&pause, false, true), expected);
+            let full = if expected == "up" {
+                "limited"
+            } else {
+                expected
+            };
+            assert_eq!(status_word(&pause, false, false), full);
+            assert_eq!(status_word(&pause, true, true), "stopping");
         }
     }
 }

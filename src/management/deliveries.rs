@@ -40,8 +40,8 @@ pub async fn redeliver_failed(
     core: Data<Core>,
     settings: Data<Settings>,
 ) -> HttpResult {
-    let body = body::read_json(&request, payload, &settings).await?;
-    let range = requests::redelivery_range(&body)?;
+    let body = body::read_optional_json(&request, payload, &settings).await?;
+    let range = requests::redelivery_range(body.as_deref())?;
     let redelivered = deliveries::redeliver_range(&core, &of.caller, of.webhook, range).await?;
     Ok(HttpResponse::Accepted().json(redelivered))
 }

@@ -99,9 +99,8 @@ fn each_change_of_the_queue_position_is_sent() {
         .native(&customer, "DELETE", &format!("/jobs/{first}"))
         .expect(200);
     let queue_event = |place| {
-        let start = crate::support::clock::START;
         format!(
-            "event: queue\ndata: {{\"estimated_start_at\":\"{start}\",\"job_id\":\"{job}\",\"queue_position\":{place}}}\n\n"
+            "event: queue\ndata: {{\"estimated_start_at\":null,\"job_id\":\"{job}\",\"queue_position\":{place}}}\n\n"
         )
     };
     wait_for(&mut wire, &queue_event(2));

@@ -2,6 +2,7 @@
 
 use crate::support::clock::START;
 use crate::support::http::Request;
+use crate::support::poll::until;
 use crate::support::{OneNode, Server, options::Options};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -74,24 +75,64 @@ fn decisions_14_a_queued_job_has_an_estimated_start() {
     let running = server.job_once(&customer, &first, "processing");
     let jobs = [first, server.create(&customer), server.create(&customer)];
     assert_eq!(running["estimated_start_at"], Value::Null);
-    // One job has started within the last minute.
+    // The first job found an idle backend, and still runs.
     server.clock.advance(Duration::from_secs(60));
     let starts = |at: usize| server.job(&customer, &jobs[at])["estimated_start_at"].clone();
+    assert_eq!([starts(1), starts(2)], [Value::Null, Value::Null]);
+    assert_eq!(model(&status(&server), "pro")["wait_seconds"], Value::Null);
+    // It has ended after a minute.
+    server.generator.release_one();
+    server.job_once(&customer, &jobs[0], "done");
+    server.job_once(&customer, &jobs[1], "processing");
     let began = chrono::DateTime::parse_from_rfc3339(START).expect("a moment");
     let after = |seconds| {
-        let moment = began + chrono::Duration::seconds(seconds);
+        // The id of the job that entered the empty queue is a millisecond ahead of the clock.
+        let moment = began + chrono::Duration::seconds(seconds) - chrono::Duration::milliseconds(1);
         json!(moment.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string())
     };
-    assert_eq!([starts(1), starts(2)], [after(120), after(180)]);
-    assert_eq!(model(&status(&server), "pro")["wait_seconds"], 180);
+    assert_eq!(starts(2), after(120));
+    assert_eq!(model(&status(&server), "pro")["wait_seconds"], 119);
     server.pause(&["pro"]);
-    assert_eq!(starts(1), Value::Null, "nothing begins");
+    assert_eq!(starts(2), Value::Null, "nothing begins");
     server.pause(&[]);
-    assert_eq!(starts(1), after(120));
+    assert_eq!(starts(2), after(120));
     server.clock.advance(Duration::from_secs(600));
-    assert_eq!(starts(1), Value::Null, "none has begun in the last minutes");
+    assert_eq!(starts(2), Value::Null, "none has begun in the last minutes");
     assert_eq!(model(&status(&server), "pro")["wait_seconds"], Value::Null);
     server.generator.release_all();
     let done = server.job_once(&customer, &jobs[2], "done");
     assert_eq!(done["estimated_start_at"], Value::Null);
+}
+
+#[test]
+fn decisions_14_no_job_waits_only_while_a_backend_is_idle() {
+    let server = one_at_a_time();
+    let customer = server.customer("10.00");
+    assert_eq!(model(&status(&server), "pro")["wait_seconds"], 0);
+    let running = server.create(&customer);
+    server.job_once(&customer, &running, "processing");
+    assert_eq!(model(&status(&server), "pro")["wait_seconds"], Value::Null);
+    server.generator.release_all();
+    server.job_once(&customer, &running, "done");
+    until("the slot is free", || {
+        model(&status(&server), "pro")["wait_seconds"] == 0
+    });
+}
+
+#[test]
+fn decisions_14_the_status_shows_a_full_queue() {
+    let full = Options::new()
+        .slots(1)
+        .set("jobs.max_live", 1)
+        .one_node(OneNode::Estimates);
+    let server = Server::with(full);
+    server.generator.hold();
+    let customer = server.customer("10.00");
+    let running = server.create(&customer);
+    server.job_once(&customer, &running, "processing");
+    let limited = status(&server);
+    assert_eq!(limited["status"], "limited");
+    let pro =
+        json!({"id": "pro", "paused": false, "reason": "the queue is full", "wait_seconds": null});
+    assert_eq!(model(&limited, "pro"), pro);
 }

@@ -41,7 +41,8 @@ fn jobs_are_listed_in_the_order_in_which_they_begin() {
     let expected: Vec<_> = (1..).zip(expected.map(String::as_str)).collect();
     assert_eq!(ids(&found), expected);
     assert_eq!(found["count"], 5);
-    assert!(found["data"][0]["starts_at"].is_string(), "{found}");
+    // The first job found an idle backend and still runs, so the pace is unknown.
+    assert_eq!(found["data"][0]["starts_at"], Value::Null);
     assert!(found["data"][0]["account_name"].is_string(), "{found}");
     let pro = &found["models"][2];
     assert_eq!([&pro["queued"], &pro["running"]], [5, 1]);

@@ -172,7 +172,7 @@ pub struct Model {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ServiceStatus {
-    /// `up`: all models accept jobs. `limited`: some models are paused. `paused`: all models are paused. `stopping`: the service shuts down.
+    /// `up`: all models accept jobs. `limited`: some models are paused, or the queue is full. `paused`: all models are paused. `stopping`: the service shuts down.
     pub status: ServiceWord,
     /// The time of this status.
     pub at: Moment,
@@ -188,9 +188,9 @@ pub struct ModelStatus {
     pub id: TierWord,
     /// A paused model accepts no new jobs.
     pub paused: bool,
-    /// The operator's reason for the pause, if there is one.
+    /// Why the model accepts no new jobs: the operator's reason for the pause, if there is one, or that the queue is full.
     pub reason: Option<String>,
-    /// How long a new job would wait, in seconds. `null` if the model is paused, or no job of the model has started in the last minutes.
+    /// How long a new job would wait, in seconds. `null` if the model accepts no new jobs, or its recent jobs do not show how fast it is.
     #[schemars(with = "Option<Count>")]
     pub wait_seconds: Option<u64>,
 }

@@ -71,6 +71,7 @@ impl From<webhook::Webhook> for Webhook {
 }
 
 /// A request to redeliver a webhook's failed deliveries that were created in a range of time.
+#[derive(Default)]
 pub struct RedeliveryRange {
     pub from: Option<Timestamp>,
     pub to: Option<Timestamp>,

@@ -287,6 +287,11 @@ impl RawOptions {
         let count = text.parse().ok();
         count
             .filter(|count| (1..=MAX_IMAGES).contains(count))
-            .ok_or_else(|| Refusal::field("n", format!("must be from 1 to {MAX_IMAGES}")))
+            .ok_or_else(|| {
+                Refusal::field(
+                    "n",
+                    format!("must be a whole number from 1 to {MAX_IMAGES}"),
+                )
+            })
     }
 }

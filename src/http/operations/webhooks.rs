@@ -124,7 +124,7 @@ pub fn redeliver(builder: &mut DocumentBuilder<'_>) -> Operation {
         "Redeliver all failed deliveries",
     )
     .text("Redelivers failed deliveries of this webhook created in a time range, newest first. One call scans 10,000 deliveries of the account over all webhooks; while `more` is true, call again with `cursor`.")
-    .body(
+    .optional_body(
         RedeliveryRange::schema(&[]),
         &[(
             "One morning",

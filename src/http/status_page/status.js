@@ -4,7 +4,7 @@ import { fill, h } from "./dom.js";
 const REFRESH_MILLIS = 10_000;
 const LEADS = {
   up: "All models accept jobs.",
-  limited: "Some models are paused.",
+  limited: "Some new jobs are not accepted.",
   paused: "The service is paused. New jobs are not accepted.",
   stopping: "The service is stopping. Try again in a minute.",
 };
@@ -25,7 +25,7 @@ async function load() {
 function show(status) {
   const rows = status.models.map((model) => h("tr", {},
     h("th", { scope: "row" }, model.id),
-    h("td", {}, model.paused ? `paused${model.reason ? `: ${model.reason}` : ""}` : "accepts jobs"),
+    h("td", {}, state(model)),
     h("td", {}, wait(model))));
   const head = ["Model", "State", "Wait now"].map((name) => h("th", { scope: "col" }, name));
   fill(place,
@@ -34,9 +34,14 @@ function show(status) {
     h("p", { class: "muted small" }, `As of ${new Date(status.at).toLocaleTimeString()}.`));
 }
 
+function state(model) {
+  if (model.paused) return model.reason ? `paused: ${model.reason}` : "paused";
+  return model.reason ? `not accepting jobs: ${model.reason}` : "accepts jobs";
+}
+
 function wait(model) {
   const seconds = model.wait_seconds;
-  if (seconds === null) return model.paused ? "–" : "not known yet";
+  if (seconds === null) return model.paused || model.reason ? "–" : "not known yet";
   if (seconds === 0) return "none";
   if (seconds < 90) return `about ${seconds} s`;
   return seconds < 5_400 ? `about ${Math.round(seconds / 60)} min` : `about ${Math.round(seconds / 3_600)} h`;
