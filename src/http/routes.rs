@@ -2,7 +2,7 @@
 
 use super::api_router::{ApiPath, ApiRouter};
 use super::openapi::RequiredAuth;
-use super::operations::{
+use super::openapi::operations::{
     batches as of_batches, files as of_files, generations as of_generations, jobs as of_jobs,
     own_account as of_own_account, service as of_service,
 };

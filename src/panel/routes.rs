@@ -119,7 +119,7 @@ fn of_jobs(api: &mut web::ServiceConfig) {
         .service(
             at("/jobs/{job_id}")
                 .get(jobs::show_job)
-                .delete(jobs::cancel),
+                .delete(management::jobs::cancel),
         )
         .service(
             at("/jobs/{job_id}/favourite")
@@ -130,7 +130,7 @@ fn of_jobs(api: &mut web::ServiceConfig) {
         .service(
             at("/jobs/{job_id}/picture")
                 .get(job_images::image)
-                .delete(jobs::delete_image),
+                .delete(management::jobs::delete_image),
         );
 }
 
