@@ -5,7 +5,6 @@ use crate::application::services::JobService;
 use crate::web::access::OfJob;
 use crate::web::job_image;
 use crate::web::problem::HttpResult;
-use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 
 /// `GET /jobs/{job_id}/preview`: the unfinished image of a running job; 204 without one. Calls to this path make the backend send
@@ -14,7 +13,6 @@ pub async fn preview(OfJob { job, .. }: OfJob, core: web::Data<Core>) -> HttpRes
     Ok(match core.system.preview(job.id) {
         Some(preview) => HttpResponse::Ok()
             .content_type(preview.media_type)
-            .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
             .body(preview.bytes.to_vec()),
         None => HttpResponse::NoContent().finish(),
     })

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::management::{self, accounts, deliveries, keys, people, webhooks};
 use crate::web::catch_panic::GuardedResource;
+use crate::web::no_store;
 use crate::web::problem::{Code, HttpResult, Problem};
 use actix_web::http::header;
 use actix_web::middleware::from_fn;
@@ -26,6 +27,7 @@ pub fn configure(service: &mut web::ServiceConfig) {
             web::scope("/panel/api")
                 .app_data(AUTHENTICATOR)
                 .wrap(from_fn(same_site))
+                .wrap(no_store::by_default())
                 .configure(of_visitors)
                 .configure(of_operator)
                 .service(
