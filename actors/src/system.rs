@@ -5,7 +5,7 @@ use crate::backends::{BackendError, BackendHealth, BackendPool};
 use crate::clock::Jitter;
 use crate::delivery::{DeliveryActor, DeliveryContext, DeliveryDepths};
 use crate::dispatch::{
-    CutOff, DispatchContext, Dispatcher, DispatcherCommand, FailedTry, FailureBoard, ProgressBoard,
+    CutOff, DispatchContext, Dispatcher, FailedTry, FailureBoard, ProgressBoard,
 };
 use crate::dispatch::{abandoned_jobs, expiry};
 use crate::job_changes::{JobChanges, JobWatch};
@@ -21,7 +21,7 @@ use crate::stats::Stats;
 pub use crate::system_options::{
     DeliveryOptions, JobOptions, ProcessOptions, SystemOptions, Threads,
 };
-use actix::{Actor, Addr, Arbiter, ArbiterHandle, AsyncContext as _, Recipient};
+use actix::{Actor, Addr, Arbiter, ArbiterHandle, AsyncContext as _};
 use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -69,8 +69,7 @@ impl System {
         } = options;
         let (threads, jitter) = (process.threads, Arc::clone(&process.jitter));
         let operator = deliveries.operator_webhook.clone();
-        let process = process_context(process, store, operator, jobs.backends.len());
-        let pause = process.store.pause().wait()?;
+        let process = process_context(process, store, operator, jobs.backends.len())?;
         let arbiters = match threads {
             Threads::Own => vec![Arbiter::new(), Arbiter::new(), Arbiter::new()],
             Threads::Callers => Vec::new(),
@@ -85,14 +84,14 @@ impl System {
             own: Arc::default(),
             shared: process.node.as_ref().map(|_| Arc::default()),
         };
-        let context = account_context(&process, &jobs, &pause, &waiting_jobs, &deliveries);
+        let context = account_context(&process, &jobs, &waiting_jobs, &deliveries);
         let accounts = Arc::new(AccountRegistry::new(on(DECISIONS), context));
         let abandoned = match &process.node {
             None => recovery::recover(&process.store, &accounts)?,
             // All jobs are in the shared queue, or at other nodes.
             Some(_) => Vec::new(),
         };
-        let dispatch = dispatch_context(&process, jobs, jitter, &accounts, pause);
+        let dispatch = dispatch_context(&process, jobs, jitter, &accounts);
         let context = Arc::clone(&dispatch);
         let dispatcher = Dispatcher::start_in_arbiter(&on(JOBS), move |_| Dispatcher::new(context));
         let tasks = match &process.node {
@@ -153,14 +152,10 @@ impl System {
         self.dispatch.process.operator.as_deref()
     }
 
-    /// Send it [`DispatcherCommand::Pause`] once a change of the paused models is durable.
-    pub fn dispatcher(&self) -> Recipient<DispatcherCommand> {
-        self.dispatcher.clone().recipient()
-    }
-
-    /// Changes the paused models for the decisions of all accounts, from the commit on that `submit` submits.
+    /// Changes the paused models for the decisions of all accounts, from the commit on that `submit` submits. Call
+    /// [`AccountContext::publish_pause`] once the commit is durable.
     pub fn change_pause(&self, pause: Pause, submit: impl FnOnce()) {
-        let mut current = self.accounts().context().pause.write();
+        let mut current = self.accounts().context().deciding_pause.write();
         submit();
         *current = pause;
     }
@@ -332,7 +327,7 @@ fn process_context(
     store: Store,
     operator: Option<Arc<Webhook>>,
     backends: usize,
-) -> Arc<ProcessContext> {
+) -> Result<Arc<ProcessContext>, StoreError> {
     let ProcessOptions {
         clock,
         observer,
@@ -341,7 +336,8 @@ fn process_context(
         ..
     } = options;
     let store = fail_stop.watch(store);
-    Arc::new(ProcessContext {
+    Ok(Arc::new(ProcessContext {
+        durable_pause: Arc::new(RwLock::new(store.pause().wait()?)),
         store: match &node {
             None => store,
             Some(_) => store.shared(),
@@ -353,7 +349,7 @@ fn process_context(
         observer,
         fail_stop,
         node,
-    })
+    }))
 }
 
 fn start_deliveries(
@@ -375,14 +371,13 @@ fn start_deliveries(
 fn account_context(
     process: &Arc<ProcessContext>,
     jobs: &JobOptions,
-    pause: &Pause,
     waiting_jobs: &WaitingJobs,
     deliveries: &Addr<DeliveryActor>,
 ) -> Arc<AccountContext> {
     Arc::new(AccountContext {
         process: Arc::clone(process),
         limits: jobs.limits,
-        pause: RwLock::new(pause.clone()),
+        deciding_pause: RwLock::new(process.durable_pause.read().clone()),
         max_runs: jobs.max_runs,
         live_jobs: AtomicUsize::default(),
         queues: Arc::clone(&waiting_jobs.own),
@@ -398,7 +393,6 @@ fn dispatch_context(
     jobs: JobOptions,
     jitter: Jitter,
     accounts: &Arc<AccountRegistry>,
-    pause: Pause,
 ) -> Arc<DispatchContext> {
     let queues = Arc::clone(&accounts.context().queues);
     let is_one_of_several = process.node.is_some();
@@ -415,7 +409,6 @@ fn dispatch_context(
         failures: FailureBoard::default(),
         jitter,
         cut_off: CutOff::default(),
-        pause: RwLock::new(pause),
     })
 }
 

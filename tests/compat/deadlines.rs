@@ -4,7 +4,6 @@ use crate::fixture::{ResponseAssertions, fox};
 use crate::support::raw::Wire;
 use crate::support::{OneNode, Options, Server, fox as native_fox, until};
 use serde_json::json;
-use tintype_actors::dispatch::DispatcherCommand;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::testing::stalled::StalledEngine;
@@ -140,11 +139,13 @@ fn a_graceful_shutdown_does_not_refuse_the_caller_of_a_job_that_begins() {
             project,
             ..Pause::default()
         };
-        let dispatcher = core.system.dispatcher();
-        dispatcher.do_send(DispatcherCommand::Pause(pause));
+        core.system.accounts().context().publish_pause(pause);
     };
-    pause(true);
+    engine.hold();
     let call = server.in_background(server.gemini(&customer, "fast", &fox()));
+    until("the job is accepted", || engine.held() > 0);
+    pause(true);
+    engine.open();
     until("its caller waits", || server.watchers() == 1);
     engine.hold();
     pause(false);

@@ -11,7 +11,6 @@ use std::time::Duration;
 use tintype_actors::account::{AccountCommand, AccountHandle};
 use tintype_actors::backends::{Backend, Route, Routes};
 use tintype_actors::delivery::DeliveryLimits;
-use tintype_actors::dispatch::DispatcherCommand;
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::node::NodeContext;
 use tintype_actors::ports::{
@@ -326,8 +325,7 @@ pub struct World {
 impl World {
     /// Reports a change of the paused models, which the caller has written.
     pub fn pause_changed(&self, pause: Pause) {
-        let dispatcher = self.system.dispatcher();
-        dispatcher.do_send(DispatcherCommand::Pause(pause));
+        self.system.accounts().context().publish_pause(pause);
     }
 
     pub fn handle(&self, account: AccountId) -> AccountHandle {

@@ -5,7 +5,6 @@ use crate::life::Process;
 use crate::model::{DepositRequest, HookChange, amount};
 use tintype_actors::account::AccountCommand;
 use tintype_actors::delivery::{DeliveryCommand, RedeliveryChange};
-use tintype_actors::dispatch::DispatcherCommand;
 use tintype_storage::domain::account::AccountChange;
 use tintype_storage::domain::account_limits::AccountLimitsChange;
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry, Note};
@@ -255,8 +254,7 @@ pub async fn pause(process: Process, tiers: [bool; 3]) {
         .change_pause(pause.clone(), || engine.submit(Commit { writes, done }));
     if written.await.unwrap_or(false) {
         process.world.trace(format!("paused: {tiers:?}"));
-        let dispatcher = process.system.dispatcher();
-        dispatcher.do_send(DispatcherCommand::Pause(pause));
+        process.system.accounts().context().publish_pause(pause);
     }
 }
 
