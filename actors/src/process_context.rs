@@ -5,8 +5,10 @@ use crate::fail_stop::FailStop;
 use crate::node::NodeContext;
 use crate::ports::Observer;
 use crate::stats::Stats;
+use parking_lot::RwLock;
 use std::sync::Arc;
 use tintype_storage::domain::ids::IdSource;
+use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::store::Store;
@@ -19,6 +21,8 @@ pub struct ProcessContext {
     /// Receives operator events.
     pub operator: Option<Arc<Webhook>>,
     pub stats: Arc<Stats>,
+    /// The paused models, once their change is durable: no job of them begins. Several nodes poll the changes of the others.
+    pub durable_pause: Arc<RwLock<Pause>>,
     pub observer: Option<Arc<dyn Observer>>,
     pub fail_stop: FailStop,
     /// `None` on a single node: no other process uses the store.

@@ -5,7 +5,7 @@ use crate::backends::{BackendError, BackendHealth, BackendPool};
 use crate::clock::Jitter;
 use crate::delivery::{DeliveryActor, DeliveryContext, DeliveryDepths};
 use crate::dispatch::{
-    CutOff, DispatchContext, Dispatcher, DispatcherHandle, FailedTry, FailureBoard, ProgressBoard,
+    CutOff, DispatchContext, Dispatcher, FailedTry, FailureBoard, ProgressBoard,
 };
 use crate::dispatch::{abandoned_jobs, expiry};
 use crate::job_changes::{JobChanges, JobWatch};
@@ -70,8 +70,7 @@ impl System {
         } = options;
         let (threads, jitter) = (process.threads, Arc::clone(&process.jitter));
         let operator = deliveries.operator_webhook.clone();
-        let process = process_context(process, store, operator, jobs.backends.len());
-        let pause = process.store.pause().wait()?;
+        let process = process_context(process, store, operator, jobs.backends.len())?;
         let arbiters = match threads {
             Threads::Own => vec![Arbiter::new(), Arbiter::new(), Arbiter::new()],
             Threads::Callers => Vec::new(),
@@ -86,14 +85,14 @@ impl System {
             own: Arc::default(),
             shared: process.node.as_ref().map(|_| Arc::default()),
         };
-        let context = account_context(&process, &jobs, &pause, &waiting_jobs, &deliveries);
+        let context = account_context(&process, &jobs, &waiting_jobs, &deliveries);
         let accounts = Arc::new(AccountRegistry::new(on(DECISIONS), context));
         let abandoned = match &process.node {
             None => recovery::recover(&process.store, &accounts)?,
             // All jobs are in the shared queue, or at other nodes.
             Some(_) => Vec::new(),
         };
-        let dispatch = dispatch_context(&process, jobs, jitter, &accounts, pause);
+        let dispatch = dispatch_context(&process, jobs, jitter, &accounts);
         let context = Arc::clone(&dispatch);
         let dispatcher = Dispatcher::start_in_arbiter(&on(JOBS), move |_| Dispatcher::new(context));
         let tasks = match &process.node {
@@ -163,13 +162,10 @@ impl System {
         self.dispatch.process.operator.as_deref()
     }
 
-    pub fn dispatcher(&self) -> DispatcherHandle {
-        DispatcherHandle(self.dispatcher.clone())
-    }
-
-    /// Changes the paused models for the decisions of all accounts, from the commit on that `submit` submits.
+    /// Changes the paused models for the decisions of all accounts, from the commit on that `submit` submits. Call
+    /// [`AccountContext::publish_pause`] once the commit is durable.
     pub fn change_pause(&self, pause: Pause, submit: impl FnOnce()) {
-        let mut current = self.accounts().context().pause.write();
+        let mut current = self.accounts().context().deciding_pause.write();
         submit();
         *current = pause;
     }
@@ -341,7 +337,7 @@ fn process_context(
     store: Store,
     operator: Option<Arc<Webhook>>,
     backends: usize,
-) -> Arc<ProcessContext> {
+) -> Result<Arc<ProcessContext>, StoreError> {
     let ProcessOptions {
         clock,
         observer,
@@ -350,7 +346,8 @@ fn process_context(
         ..
     } = options;
     let store = fail_stop.watch(store);
-    Arc::new(ProcessContext {
+    Ok(Arc::new(ProcessContext {
+        durable_pause: Arc::new(RwLock::new(store.pause().wait()?)),
         store: match &node {
             None => store,
             Some(_) => store.shared(),
@@ -362,7 +359,7 @@ fn process_context(
         observer,
         fail_stop,
         node,
-    })
+    }))
 }
 
 fn start_deliveries(
@@ -384,14 +381,13 @@ fn start_deliveries(
 fn account_context(
     process: &Arc<ProcessContext>,
     jobs: &JobOptions,
-    pause: &Pause,
     waiting_jobs: &WaitingJobs,
     deliveries: &Addr<DeliveryActor>,
 ) -> Arc<AccountContext> {
     Arc::new(AccountContext {
         process: Arc::clone(process),
         limits: jobs.limits,
-        pause: RwLock::new(pause.clone()),
+        deciding_pause: RwLock::new(process.durable_pause.read().clone()),
         max_runs: jobs.max_runs,
         live_jobs: AtomicUsize::default(),
         queues: Arc::clone(&waiting_jobs.own),
@@ -407,7 +403,6 @@ fn dispatch_context(
     jobs: JobOptions,
     jitter: Jitter,
     accounts: &Arc<AccountRegistry>,
-    pause: Pause,
 ) -> Arc<DispatchContext> {
     let queues = Arc::clone(&accounts.context().queues);
     let is_one_of_several = process.node.is_some();
@@ -424,7 +419,6 @@ fn dispatch_context(
         failures: FailureBoard::default(),
         jitter,
         cut_off: CutOff::default(),
-        pause: RwLock::new(pause),
     })
 }
 

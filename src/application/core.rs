@@ -9,6 +9,7 @@ use std::sync::Arc;
 use tintype_actors::account::{AccountCommand, AccountHandle, KeyChange};
 use tintype_actors::clock::Clock;
 use tintype_actors::fail_stop::FailStop;
+use tintype_actors::process_context::ProcessContext;
 use tintype_actors::system::System;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::ids::AccountId;
@@ -28,7 +29,7 @@ pub struct Core {
     pub fail_stop: FailStop,
     /// True once a graceful shutdown begins.
     pub stopping: watch::Sender<bool>,
-    /// Copy of the durable pause switches.
+    /// The durable pause switches, which the dispatcher reads too.
     pub pause: Arc<RwLock<Pause>>,
     pub locks: ChangeLocks,
     /// Label of the currency, for messages.
@@ -47,8 +48,7 @@ pub struct ChangeLocks {
 }
 
 impl ChangeLocks {
-    fn new(system: &System) -> Self {
-        let process = &system.accounts().context().process;
+    fn new(process: &Arc<ProcessContext>) -> Self {
         Self {
             operator: ChangeLock::new(LockName::Operator, process),
             people: ChangeLock::new(LockName::People, process),
@@ -59,25 +59,18 @@ impl ChangeLocks {
 }
 
 impl Core {
-    /// # Errors
-    /// The pause switches cannot be read.
-    pub async fn new(
-        system: System,
-        clock: Clock,
-        fail_stop: FailStop,
-        currency: String,
-    ) -> Result<Self, StoreError> {
-        let store = system.store().clone();
-        Ok(Self {
-            pause: Arc::new(RwLock::new(store.pause().await?)),
-            locks: ChangeLocks::new(&system),
+    pub fn new(system: System, clock: Clock, fail_stop: FailStop, currency: String) -> Self {
+        let process = &system.accounts().context().process;
+        Self {
+            pause: Arc::clone(&process.durable_pause),
+            locks: ChangeLocks::new(process),
             stopping: watch::Sender::new(false),
-            store,
+            store: system.store().clone(),
             system,
             clock,
             fail_stop,
             currency,
-        })
+        }
     }
 
     /// Is the process about to end? Background tasks then end too. After a storage failure their calls fail, which is not worth a line

@@ -6,11 +6,9 @@ use super::commit::Change;
 use super::core::Core;
 use super::error::Error;
 use super::payer::Payer;
-use parking_lot::RwLock;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_actors::dispatch::DispatcherHandle;
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::pause::{Pause, PauseChange, PauseReasons, UnnamedPauses};
 use tintype_storage::domain::tier::Tier;
@@ -51,15 +49,14 @@ pub async fn for_call(core: &Core, caller: &Payer) -> Result<Pause, StoreError> 
 /// Polls for switches that another node changed. Estimates, and the jobs that this node has already taken, use the copy in memory. Runs
 /// until the process stops.
 pub async fn follow(core: Arc<Core>) {
-    // The dispatcher may have read an older version before.
-    let (mut is_first, mut is_readable) = (true, true);
+    let mut is_readable = true;
     while !core.is_ending() {
         match core.store.pause().await {
             Ok(pause) => {
-                if is_first || *core.pause.read() != pause {
-                    publish(&core.pause, &core.system.dispatcher(), pause);
+                if *core.pause.read() != pause {
+                    core.system.accounts().context().publish_pause(pause);
                 }
-                (is_first, is_readable) = (false, true);
+                is_readable = true;
             }
             Err(error) if is_readable && !core.is_ending() => {
                 tracing::error!(%error, "could not read the pause switches; retrying");
@@ -87,10 +84,10 @@ pub async fn change(
         let subject = Subject::default();
         let mut writes = core.store.set_pause(&pause);
         writes.push(context.record(core, Action::PauseChange, subject, was, is));
-        let (here, dispatcher) = (Arc::clone(&core.pause), core.system.dispatcher());
+        let accounts = Arc::clone(core.system.accounts());
         let known = pause.clone();
-        let change =
-            Change::under_lock(guard, writes).then(move || publish(&here, &dispatcher, known));
+        let publish = move || accounts.context().publish_pause(known);
+        let change = Change::under_lock(guard, writes).then(publish);
         core.commit_pause(pause.clone(), change).await?;
         wait_for_decisions(|| core.store.engine().transactions()).await?;
     }
@@ -116,13 +113,6 @@ async fn wait_for_decisions(
         sleep(DECISION_POLL).await;
     }
     Ok(())
-}
-
-/// Publishes new switches to the interfaces and the dispatcher, under the lock so that both end with the same version.
-fn publish(known: &RwLock<Pause>, dispatcher: &DispatcherHandle, pause: Pause) {
-    let mut known = known.write();
-    dispatcher.pause(pause.clone());
-    *known = pause;
 }
 
 /// The switches as the audit log records them; reasons only if there are any.

@@ -2,9 +2,9 @@
 
 use super::api_router::ApiRouter;
 use super::openapi::error_responses;
+use super::openapi::operations::events_to_webhooks;
 use super::openapi::prose;
 use super::openapi::{Document, DocumentBuilder, Documents, Header};
-use super::operations::events_to_webhooks;
 use crate::application::settings::Settings;
 use crate::http::{admin, routes};
 use serde_json::{Map, Value, json};

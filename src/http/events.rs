@@ -11,8 +11,7 @@ use crate::application::services::{AccountService, JobService};
 use crate::web::auth::Principal;
 use crate::web::problem::{HttpResult, Problem};
 use crate::web::{no_store, streaming};
-use actix_web::http::header;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, web};
 use bytes::Bytes;
 use futures_util::stream;
 use std::time::Duration;
@@ -62,9 +61,7 @@ pub async fn follow(
     let last_sent = last_sent.unwrap_or_default();
     if last_sent == TERMINAL {
         // Makes a browser's EventSource stop reconnecting (HTML, section 9.2.3).
-        let mut response = HttpResponse::NoContent();
-        response.insert_header((header::CACHE_CONTROL, "no-store"));
-        return Ok(response.finish());
+        return Ok(no_store::no_content());
     }
     let listener = Listener {
         _waiting: accounts.limits.admit_waiting(job.account)?,

@@ -13,7 +13,6 @@ mod jobs;
 mod long_poll;
 mod metrics;
 mod openapi;
-mod operations;
 mod own_account;
 mod routes;
 mod status;

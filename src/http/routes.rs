@@ -2,7 +2,7 @@
 
 use super::api_router::{ApiPath, ApiRouter};
 use super::openapi::RequiredAuth;
-use super::operations::{
+use super::openapi::operations::{
     batches as of_batches, files as of_files, generations as of_generations, jobs as of_jobs,
     own_account as of_own_account, service as of_service,
 };
@@ -13,10 +13,9 @@ use super::{
 use crate::api::generation::Endpoint;
 use crate::web::auth::{Operator, Principal};
 use crate::web::file_download;
+use crate::web::no_store;
 use crate::web::problem::{Code, HttpResult, Problem};
 use crate::web::read_only::read_only;
-use actix_web::http::header;
-use actix_web::middleware::DefaultHeaders;
 use actix_web::web;
 use tintype_storage::domain::tier::{Mode, Tier};
 
@@ -34,11 +33,10 @@ pub fn configure(service: &mut web::ServiceConfig) {
     service
         .service(native().scope().default_service(web::to(unknown_to_client)))
         .service(
-            // Responses may contain keys, secrets and prompts, so none may be cached.
             admin::router()
                 .scope()
                 .app_data(admin::AUTHENTICATOR)
-                .wrap(DefaultHeaders::new().add((header::CACHE_CONTROL, "no-store")))
+                .wrap(no_store::by_default())
                 .default_service(web::to(unknown_to_operator)),
         );
     public().register(service);

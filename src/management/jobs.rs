@@ -1,10 +1,12 @@
-//! Lists the jobs of all accounts.
+//! Lists, shows and cancels jobs of all accounts, and deletes their images.
 
 use crate::api::responses;
+use crate::application::image_deletion;
 use crate::application::job_filter::JobFilter;
 use crate::application::job_list;
+use crate::application::jobs;
 use crate::application::services::JobService;
-use crate::web::access::OperatorCall;
+use crate::web::access::{OfJob, OperatorCall};
 use crate::web::job_query;
 use crate::web::paging::{self, Listing};
 use crate::web::problem::{HttpResult, Problem};
@@ -54,4 +56,22 @@ pub async fn page(request: &HttpRequest, jobs: &web::Data<JobService>) -> Result
         _ => job_query::read(&mut filter, name, value),
     })?;
     Ok(job_list::page_of_all(jobs, account, window, filter).await?)
+}
+
+/// `GET /jobs/{job_id}`
+pub async fn show(of: OfJob, jobs: web::Data<JobService>) -> HttpResult {
+    let record = responses::job_record(&jobs, &of.job).await?;
+    Ok(HttpResponse::Ok().json(responses::for_operator(&jobs.core, &of.job, record)))
+}
+
+/// `DELETE /jobs/{job_id}`: cancels a queued job.
+pub async fn cancel(of: OfJob, jobs: web::Data<JobService>) -> HttpResult {
+    let job = jobs::cancel(&jobs, &of.caller, of.job.account, of.job.id).await?;
+    Ok(HttpResponse::Ok().json(responses::job_record(&jobs, &job).await?))
+}
+
+/// `DELETE /jobs/{job_id}/image`
+pub async fn delete_image(of: OfJob, jobs: web::Data<JobService>) -> HttpResult {
+    image_deletion::delete(&jobs, &of.caller, of.job.account, of.job.id).await?;
+    Ok(HttpResponse::NoContent().finish())
 }

@@ -1,15 +1,19 @@
-//! The service itself: its pause switches, backends and nodes.
+//! The service as a whole: its pause switches, backends, nodes and statistics, and a point-in-time export of all records.
 
 use crate::api::requests::read;
+use crate::api::stats;
 use crate::application::core::Core;
+use crate::application::services::JobService;
 use crate::application::settings::Settings;
-use crate::application::{backends, nodes, pause};
+use crate::application::{backends, export, nodes, pause};
 use crate::web::access::OperatorCall;
 use crate::web::body;
 use crate::web::problem::HttpResult;
 use actix_web::http::Method;
+use actix_web::http::header::CONTENT_TYPE;
 use actix_web::web::{Data, Path, Payload};
 use actix_web::{HttpRequest, HttpResponse};
+use futures_util::stream;
 use tintype_api::{BackendTest, Nodes, Switches};
 use tintype_storage::domain::node::NodeProcess;
 use tintype_storage::domain::pause::UnnamedPauses;
@@ -62,4 +66,21 @@ pub async fn nodes(_: OperatorCall, core: Data<Core>, process: Data<NodeProcess>
         warnings: nodes::warnings(&nodes),
         data: nodes,
     }))
+}
+
+/// `GET /stats`
+pub async fn stats(_: OperatorCall, core: Data<Core>) -> HttpResult {
+    Ok(HttpResponse::Ok().json(stats::stats(&core).await?))
+}
+
+/// `GET /export`
+pub async fn export(OperatorCall(caller): OperatorCall, jobs: Data<JobService>) -> HttpResult {
+    let receiver = export::start(&jobs, &caller)?;
+    let blocks = stream::unfold(receiver, |mut receiver| async {
+        let block = receiver.recv().await?;
+        Some((Ok::<_, actix_web::Error>(block), receiver))
+    });
+    Ok(HttpResponse::Ok()
+        .insert_header((CONTENT_TYPE, "application/x-ndjson"))
+        .streaming(blocks))
 }

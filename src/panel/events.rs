@@ -10,7 +10,6 @@ use crate::application::sessions;
 use crate::web::access::{OfAccount, OperatorCall};
 use crate::web::problem::HttpResult;
 use crate::web::streaming;
-use actix_web::http::header;
 use actix_web::{HttpResponse, web};
 use bytes::Bytes;
 use futures_util::stream;
@@ -91,7 +90,6 @@ fn respond(
     });
     Ok(HttpResponse::Ok()
         .content_type("text/event-stream")
-        .insert_header((header::CACHE_CONTROL, "no-store"))
         .insert_header(streaming::UNBUFFERED)
         .streaming(events))
 }

@@ -66,7 +66,7 @@ async fn extract(request: HttpRequest) -> Result<SignedIn, Problem> {
     signed_in(&request).await
 }
 
-/// Wraps every panel call: rejects changes that another site may have triggered, and keeps responses out of caches.
+/// Wraps every panel call: rejects changes that another site may have triggered.
 pub async fn same_site<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
@@ -81,9 +81,6 @@ pub async fn same_site<B: MessageBody + 'static>(
         Err(problem) => request.error_response(problem).map_into_right_body(),
     };
     let headers = response.headers_mut();
-    if !headers.contains_key(header::CACHE_CONTROL) {
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    }
     // A browser that opens a response directly must not run it as a page.
     headers.insert(
         header::CONTENT_SECURITY_POLICY,

@@ -5,22 +5,19 @@ use super::names::Names;
 use crate::api::responses;
 use crate::application::core::Core;
 use crate::application::favourites;
-use crate::application::image_deletion;
 use crate::application::job_list;
-use crate::application::jobs;
 use crate::application::services::JobService;
 use crate::management;
 use crate::objects::FAULT_TARGET;
-use crate::web::access::{OfAccount, OperatorCall, path_segment};
+use crate::web::access::{OfAccount, OfJob, OperatorCall, path_segment};
 use crate::web::job_query;
 use crate::web::paging::Listing;
-use crate::web::problem::{HttpResult, Problem};
+use crate::web::problem::HttpResult;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use tintype_api::JobRecord;
 use tintype_api::text::Moment;
-use tintype_storage::domain::job::Job;
 
 pub async fn list_jobs(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (window, filter) = job_query::of_panel(&request)?;
@@ -89,14 +86,8 @@ struct JobWithAccount<'a> {
     account_name: Option<String>,
 }
 
-/// Finds the job that the path names.
-pub async fn find(of: &OfAccount, request: &HttpRequest, core: &Core) -> Result<Job, Problem> {
-    Ok(jobs::find(core, of.account.id, path_segment(request, "job_id")).await?)
-}
-
-pub async fn show_job(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
+pub async fn show_job(OfJob { caller, job }: OfJob, jobs: Data<JobService>) -> HttpResult {
     let core = &jobs.core;
-    let job = find(&of, &request, core).await?;
     let record = responses::job_record(&jobs, &job).await?;
     let key = core.store.key(job.key).await?;
     let favourite = core.store.is_favourite(job.account, job.id).await?;
@@ -105,7 +96,7 @@ pub async fn show_job(of: OfAccount, request: HttpRequest, jobs: Data<JobService
         Vec::new()
     });
     Ok(HttpResponse::Ok().json(JobDetails {
-        record: match of.caller.is_operator() {
+        record: match caller.is_operator() {
             true => responses::for_operator(core, &job, record),
             false => record,
         },
@@ -142,23 +133,6 @@ struct JobDetails<'a> {
 struct NamedKey {
     name: String,
     prefix: String,
-}
-
-pub async fn cancel(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
-    let id = find(&of, &request, &jobs.core).await?.id;
-    let job = jobs::cancel(&jobs, &of.caller, of.account.id, id).await?;
-    Ok(HttpResponse::Ok().json(responses::job_record(&jobs, &job).await?))
-}
-
-/// `DELETE /jobs/{job_id}/picture`.
-pub async fn delete_image(
-    of: OfAccount,
-    request: HttpRequest,
-    jobs: Data<JobService>,
-) -> HttpResult {
-    let id = find(&of, &request, &jobs.core).await?.id;
-    image_deletion::delete(&jobs, &of.caller, of.account.id, id).await?;
-    Ok(HttpResponse::NoContent().finish())
 }
 
 /// `PUT /jobs/{job_id}/favourite`.

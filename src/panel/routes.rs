@@ -7,6 +7,7 @@ use super::{
 };
 use crate::management::{self, accounts, deliveries, keys, people, webhooks};
 use crate::web::catch_panic::GuardedResource;
+use crate::web::no_store;
 use crate::web::problem::{Code, HttpResult, Problem};
 use actix_web::http::header;
 use actix_web::middleware::from_fn;
@@ -26,6 +27,7 @@ pub fn configure(service: &mut web::ServiceConfig) {
             web::scope("/panel/api")
                 .app_data(AUTHENTICATOR)
                 .wrap(from_fn(same_site))
+                .wrap(no_store::by_default())
                 .configure(of_visitors)
                 .configure(of_operator)
                 .service(
@@ -119,7 +121,7 @@ fn of_jobs(api: &mut web::ServiceConfig) {
         .service(
             at("/jobs/{job_id}")
                 .get(jobs::show_job)
-                .delete(jobs::cancel),
+                .delete(management::jobs::cancel),
         )
         .service(
             at("/jobs/{job_id}/favourite")
@@ -130,7 +132,7 @@ fn of_jobs(api: &mut web::ServiceConfig) {
         .service(
             at("/jobs/{job_id}/picture")
                 .get(job_images::image)
-                .delete(jobs::delete_image),
+                .delete(management::jobs::delete_image),
         );
 }
 

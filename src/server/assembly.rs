@@ -212,8 +212,8 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         public_url: setup.public_url,
     });
     let currency = settings.config.billing.currency.clone();
-    let core = Core::new(system, Arc::clone(&stores.clock), setup.fail_stop, currency);
-    let core = Arc::new(core.await?);
+    let clock = Arc::clone(&stores.clock);
+    let core = Arc::new(Core::new(system, clock, setup.fail_stop, currency));
     let limits = &settings.config.limits;
     let limits = CallLimits::new(limits, memory, damaged_inputs, &setup.elapsed);
     let is_shared = core.system.node().is_some();

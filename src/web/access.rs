@@ -3,9 +3,10 @@
 
 use super::auth::{impl_from_request, service};
 use super::problem::{Code, Problem};
+use super::query;
 use crate::application::caller::Caller;
 use crate::application::core::Core;
-use crate::application::{accounts, api_keys, deliveries, people, webhooks};
+use crate::application::{accounts, api_keys, deliveries, jobs, people, webhooks};
 use actix_web::dev::Payload;
 use actix_web::http::Method;
 use actix_web::{FromRequest, HttpRequest};
@@ -14,6 +15,7 @@ use std::str::FromStr;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::delivery::Delivery;
+use tintype_storage::domain::job::Job;
 use tintype_storage::domain::person::Person;
 use tintype_storage::domain::webhook::Webhook;
 
@@ -64,6 +66,12 @@ pub struct OfWebhook {
 pub struct OfDelivery {
     pub caller: Caller,
     pub delivery: Delivery,
+}
+
+/// The job that the path names. A path without an account is for the operator; its query may name the account of the job.
+pub struct OfJob {
+    pub caller: Caller,
+    pub job: Job,
 }
 
 pub struct OfPerson {
@@ -144,6 +152,21 @@ async fn of_delivery(request: HttpRequest) -> Result<OfDelivery, Problem> {
     Ok(OfDelivery { caller, delivery })
 }
 
+async fn of_job(request: HttpRequest) -> Result<OfJob, Problem> {
+    let core = service::<Core>(&request)?;
+    let id = path_segment(&request, "job_id");
+    if request.match_info().get("account_id").is_some() {
+        let OfAccount { caller, account } = of_account(request.clone()).await?;
+        let job = jobs::find(core, account.id, id).await?;
+        return Ok(OfJob { caller, job });
+    }
+    let OperatorCall(caller) = operator_call(request.clone()).await?;
+    let id = jobs::read_id(id)?;
+    let account = query::parsed(&request, "account_id", query::id)?;
+    let job = jobs::find_in_all(core, account, id).await?;
+    Ok(OfJob { caller, job })
+}
+
 async fn of_person(request: HttpRequest) -> Result<OfPerson, Problem> {
     let OfAccount { caller, account } = of_account(request.clone()).await?;
     let id = id(&request, "person_id").ok_or_else(people::no_person)?;
@@ -157,5 +180,6 @@ impl_from_request!(
     OfKey: of_key,
     OfWebhook: of_webhook,
     OfDelivery: of_delivery,
+    OfJob: of_job,
     OfPerson: of_person,
 );

@@ -13,8 +13,8 @@ use crate::application::payer::Payer;
 use crate::application::services::{GenerationService, JobService};
 use crate::application::submit_batch::{self, estimate_batch, submit_batch};
 use crate::inputs::Reservation;
-use actix_web::http::header;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::http::{StatusCode, header};
+use actix_web::{HttpRequest, web};
 use bytes::Bytes;
 use tintype_storage::domain::ids::AccountId;
 
@@ -127,14 +127,13 @@ pub async fn submit(
         .await;
     let found = found.map_err(Error::from)?;
     let batch = found.ok_or_else(error::internal)?;
-    let mut response = HttpResponse::Accepted();
+    let mut response = no_store::build(StatusCode::ACCEPTED);
     let path = format!(
         "{}/api/v1/batches/{}",
         generations.settings.public_url, accepted.batch
     );
     response.insert_header((header::LOCATION, path));
     response.insert_header((header::RETRY_AFTER, "2"));
-    response.insert_header((header::CACHE_CONTROL, "no-store"));
     if accepted.replayed {
         response.insert_header(idempotency_key::REPLAYED);
     }

@@ -1,13 +1,14 @@
 //! Shared by all native generation calls: reads the request and writes the response.
 
 use super::problem::{FieldFault, Problem};
-use super::{cancel_after, idempotency_key};
+use super::{cancel_after, idempotency_key, no_store};
 use crate::api::generation::{self, Endpoint};
 use crate::application::generation_request::{GenerationRequest, Input};
 use crate::application::settings::Settings;
 use crate::inputs::StoredUpload;
 use crate::observability::request_log;
 use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderMap};
 use tintype_api::CreatedJob;
 use tintype_storage::store::AcceptedJob;
@@ -52,13 +53,12 @@ pub fn accepted_response(
     AcceptedJob { job, replayed }: AcceptedJob,
 ) -> HttpResponse {
     let status_url = format!("/api/v1/jobs/{job}");
-    let mut response = HttpResponse::Accepted();
+    let mut response = no_store::build(StatusCode::ACCEPTED);
     response.insert_header((
         header::LOCATION,
         format!("{}{status_url}", settings.public_url),
     ));
     response.insert_header((header::RETRY_AFTER, "2"));
-    response.insert_header((header::CACHE_CONTROL, "no-store"));
     request_log::note_job_in_response(&mut response, job);
     if replayed {
         response.insert_header(idempotency_key::REPLAYED);

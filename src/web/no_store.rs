@@ -1,21 +1,31 @@
-//! Responses that no cache may store.
+//! Responses that no cache may store: they may contain keys, secrets and prompts.
 
-use actix_web::http::header;
+use actix_web::http::{StatusCode, header};
+use actix_web::middleware::DefaultHeaders;
 use actix_web::{HttpResponse, HttpResponseBuilder};
 use serde::Serialize;
 
+const NO_STORE: (header::HeaderName, &str) = (header::CACHE_CONTROL, "no-store");
+
+/// Wraps a scope: all its responses without `Cache-Control` get the header.
+pub fn by_default() -> DefaultHeaders {
+    DefaultHeaders::new().add(NO_STORE)
+}
+
+pub fn build(status: StatusCode) -> HttpResponseBuilder {
+    let mut response = HttpResponse::build(status);
+    response.insert_header(NO_STORE);
+    response
+}
+
 /// 200
 pub fn ok() -> HttpResponseBuilder {
-    let mut response = HttpResponse::Ok();
-    response.insert_header((header::CACHE_CONTROL, "no-store"));
-    response
+    build(StatusCode::OK)
 }
 
 /// 204
 pub fn no_content() -> HttpResponse {
-    let mut response = HttpResponse::NoContent();
-    response.insert_header((header::CACHE_CONTROL, "no-store"));
-    response.finish()
+    build(StatusCode::NO_CONTENT).finish()
 }
 
 /// 200 with a JSON body.

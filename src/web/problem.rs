@@ -1,5 +1,6 @@
 //! The errors of the native and the operator interface: rendered as RFC 9457 problem details.
 
+use super::no_store;
 use crate::application::error::Error;
 use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
@@ -91,9 +92,8 @@ impl Problem {
             errors: self.errors.clone(),
             error,
         };
-        let mut response = HttpResponse::build(self.code.status());
+        let mut response = no_store::build(self.code.status());
         response.content_type("application/problem+json");
-        response.insert_header((header::CACHE_CONTROL, "no-store"));
         if let Some(seconds) = self.retry_after {
             response.insert_header((header::RETRY_AFTER, seconds));
         }

@@ -139,10 +139,13 @@ fn a_graceful_shutdown_does_not_refuse_the_caller_of_a_job_that_begins() {
             project,
             ..Pause::default()
         };
-        core.system.dispatcher().pause(pause);
+        core.system.accounts().context().publish_pause(pause);
     };
-    pause(true);
+    engine.hold();
     let call = server.in_background(server.gemini(&customer, "fast", &fox()));
+    until("the job is accepted", || engine.held() > 0);
+    pause(true);
+    engine.open();
     until("its caller waits", || server.watchers() == 1);
     engine.hold();
     pause(false);

@@ -30,8 +30,8 @@ impl AccountActor {
             if commands.is_empty() {
                 return;
             }
-            // Held until the commit is submitted; see `AccountContext::pause`.
-            let pause = context.pause.read();
+            // Held until the commit is submitted; see `AccountContext::deciding_pause`.
+            let pause = context.deciding_pause.read();
             let round = AccountRound {
                 shared: Arc::clone(&self.shared),
                 wake: address.clone().recipient(),

@@ -16,7 +16,7 @@ pub struct AccountContext {
     pub limits: Limits,
     /// The paused models, in the order of commits. A change is submitted under the lock that a decision holds until its own commit
     /// is submitted, so no job is accepted after a pause that its decision did not see.
-    pub pause: RwLock<Pause>,
+    pub deciding_pause: RwLock<Pause>,
     /// Most runs of a job.
     pub max_runs: u32,
     /// Jobs of all accounts that are not terminal.
@@ -27,4 +27,12 @@ pub struct AccountContext {
     pub expiries: Expiries,
     pub deliveries: Recipient<DeliveryCommand>,
     pub job_changes: Arc<JobChanges>,
+}
+
+impl AccountContext {
+    /// Publishes a durable change of the paused models, and wakes the dispatcher, because jobs of a resumed model may begin.
+    pub fn publish_pause(&self, pause: Pause) {
+        *self.process.durable_pause.write() = pause;
+        self.queues.wake();
+    }
 }

@@ -9,11 +9,9 @@ use crate::clock::Jitter;
 use crate::ports::{InputFetcher, JobObjects};
 use crate::process_context::ProcessContext;
 use crate::queue::JobQueues;
-use parking_lot::RwLock;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::ids::AccountId;
-use tintype_storage::domain::pause::Pause;
 use tokio::time::Instant;
 
 pub struct DispatchContext {
@@ -29,8 +27,6 @@ pub struct DispatchContext {
     pub failures: FailureBoard,
     pub jitter: Jitter,
     pub cut_off: CutOff,
-    /// The paused models, of which no job begins.
-    pub pause: RwLock<Pause>,
 }
 
 impl DispatchContext {
@@ -50,7 +46,7 @@ impl DispatchContext {
         let shared = self.accounts.context().shared_queue.as_ref();
         let held = |tier| self.queues.held_accounts(tier);
         let has_other = |tier, account| {
-            !self.pause.read().covers(tier)
+            !self.process.durable_pause.read().covers(tier)
                 && (self.queues.has_other(tier, account)
                     || shared.is_some_and(|it| it.has_other(tier, account, &held(tier))))
         };

@@ -3,33 +3,18 @@
 use super::context::DispatchContext;
 use super::job::JobActor;
 use crate::backends::{BackendLease, BackendSelection, LeaseRequest};
-use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, SpawnHandle, StreamHandler};
+use actix::{Actor, AsyncContext, Context, Handler, Message, SpawnHandle, StreamHandler};
 use futures_util::stream;
 use std::sync::Arc;
-use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 use tokio::time::Instant;
 
-const MAILBOX: usize = 4_096;
-
-/// A command to the dispatcher. New jobs and free slots need no command: they wake it.
+/// A command to the dispatcher. New jobs, free slots and changes of the paused models need no command: they wake it.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub enum DispatcherCommand {
-    /// A change of the paused models is durable.
-    Pause(Pause),
     /// Starts no more jobs.
     Stop,
-}
-
-/// Reports changes of the paused models to the dispatcher.
-pub struct DispatcherHandle(pub(crate) Addr<Dispatcher>);
-
-impl DispatcherHandle {
-    /// Call it once the change is durable.
-    pub fn pause(&self, pause: Pause) {
-        self.0.do_send(DispatcherCommand::Pause(pause));
-    }
 }
 
 struct WakeUp;
@@ -101,7 +86,7 @@ impl Dispatcher {
             stopping,
             ..
         } = self;
-        let pause = context.pause.read();
+        let pause = context.process.durable_pause.read();
         let pool = &context.pool;
         turns.iter().enumerate().find_map(|(at, tier)| {
             let selection = &mut selections[tier.index()];
@@ -147,7 +132,6 @@ impl Actor for Dispatcher {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        ctx.set_mailbox_capacity(MAILBOX);
         let waker = self.context.queues.waker();
         ctx.add_stream(stream::unfold(waker, |waker| async move {
             waker.notified().await;
@@ -165,13 +149,7 @@ impl StreamHandler<WakeUp> for Dispatcher {
 impl Handler<DispatcherCommand> for Dispatcher {
     type Result = ();
 
-    fn handle(&mut self, command: DispatcherCommand, ctx: &mut Self::Context) {
-        match command {
-            DispatcherCommand::Pause(pause) => {
-                *self.context.pause.write() = pause;
-                self.dispatch(ctx);
-            }
-            DispatcherCommand::Stop => self.stopping = true,
-        }
+    fn handle(&mut self, DispatcherCommand::Stop: DispatcherCommand, _: &mut Self::Context) {
+        self.stopping = true;
     }
 }

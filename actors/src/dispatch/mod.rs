@@ -18,7 +18,6 @@ mod run_log;
 
 pub(crate) use context::DispatchContext;
 pub(crate) use cut_off::CutOff;
-pub use dispatcher::DispatcherHandle;
 pub(crate) use dispatcher::{Dispatcher, DispatcherCommand};
 pub use failures::FailedTry;
 pub(crate) use failures::FailureBoard;

@@ -325,7 +325,7 @@ pub struct World {
 impl World {
     /// Reports a change of the paused models, which the caller has written.
     pub fn pause_changed(&self, pause: Pause) {
-        self.system.dispatcher().pause(pause);
+        self.system.accounts().context().publish_pause(pause);
     }
 
     pub fn handle(&self, account: AccountId) -> AccountHandle {

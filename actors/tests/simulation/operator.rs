@@ -254,7 +254,7 @@ pub async fn pause(process: Process, tiers: [bool; 3]) {
         .change_pause(pause.clone(), || engine.submit(Commit { writes, done }));
     if written.await.unwrap_or(false) {
         process.world.trace(format!("paused: {tiers:?}"));
-        process.system.dispatcher().pause(pause);
+        process.system.accounts().context().publish_pause(pause);
     }
 }
 

@@ -9,6 +9,7 @@ pub mod error_responses;
 mod handlers;
 mod headers;
 mod operation;
+pub mod operations;
 pub mod prose;
 mod required_auth;
 

@@ -1,19 +1,14 @@
 //! The operator interface under `/admin/v1`.
 
-mod jobs;
-mod service;
-
 use super::api_router::{ApiPath, ApiRouter};
-use super::openapi;
-use super::openapi::RequiredAuth;
-use super::operations::{
+use super::openapi::operations::{
     accounts as of_accounts, batches as of_batches, deliveries as of_deliveries, keys as of_keys,
     operator_jobs, operator_service, people as of_people, service as of_service,
     webhooks as of_webhooks,
 };
+use super::openapi::{self, RequiredAuth};
 use crate::application::caller::Caller;
-use crate::management::service::{change_pause, nodes, show_pause, test_backend};
-use crate::management::{self, accounts, audit, deliveries, keys, people, webhooks};
+use crate::management::{accounts, audit, deliveries, jobs, keys, people, service, webhooks};
 use crate::web::access::Authenticator;
 use crate::web::auth::Operator;
 use actix_web::FromRequest as _;
@@ -66,18 +61,18 @@ pub fn router() -> ApiRouter {
         at("/deliveries/{delivery_id}").get(deliveries::show, of_deliveries::show),
         at("/deliveries/{delivery_id}/redeliver")
             .post(deliveries::redeliver, of_deliveries::redeliver),
-        at("/jobs").get(management::jobs::list, operator_jobs::list),
+        at("/jobs").get(jobs::list, operator_jobs::list),
         at("/jobs/{job_id}")
             .get(jobs::show, operator_jobs::show)
             .delete(jobs::cancel, operator_jobs::cancel),
         at("/jobs/{job_id}/image").delete(jobs::delete_image, operator_jobs::delete_image),
         at("/stats").get(service::stats, operator_service::stats),
-        at("/nodes").get(nodes, operator_service::nodes),
-        at("/backends/{name}/test").post(test_backend, operator_service::test_backend),
+        at("/nodes").get(service::nodes, operator_service::nodes),
+        at("/backends/{name}/test").post(service::test_backend, operator_service::test_backend),
         at("/pause")
-            .get(show_pause, operator_service::show_pause)
-            .put(change_pause, operator_service::set_pause)
-            .patch(change_pause, operator_service::change_pause),
+            .get(service::show_pause, operator_service::show_pause)
+            .put(service::change_pause, operator_service::set_pause)
+            .patch(service::change_pause, operator_service::change_pause),
         at("/audit").get(audit::list, operator_service::audit),
         at("/export").get(service::export, operator_service::export),
         at("/openapi.json").get(openapi::operator, of_service::operator),
