@@ -11,6 +11,7 @@ use tintype_actors::system::NextJob;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::store::StoreError;
 
 /// Jobs that one call cancels.
 const MAX_CANCELED: usize = 500;
@@ -44,6 +45,21 @@ impl QueueFilter {
             .waiting_jobs()
             .next(tier, self.account, limit, |_| true)
     }
+}
+
+/// When the job of a model that has waited longest for its first run was created. Reads its record, because its id may be ahead of the
+/// clock.
+///
+/// # Errors
+/// The engine fails, or the record is damaged.
+pub async fn oldest_created_at(core: &Core, tier: Tier) -> Result<Option<Timestamp>, StoreError> {
+    let (_, _, oldest) = core.system.waiting_jobs().of_tier(tier);
+    let Some((account, job)) = oldest else {
+        return Ok(None);
+    };
+    // The job may be deleted meanwhile.
+    let job = core.store.job(account, job).await?;
+    Ok(job.map(|it| it.created_at))
 }
 
 pub struct CanceledJobs {

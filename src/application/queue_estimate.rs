@@ -125,9 +125,13 @@ impl Pace {
     }
 
     /// The pace of a queue that was empty a short while ago: the time before that shows how few jobs there were, not how fast the
-    /// backends are. `None` while the backends run the first jobs, which found them idle.
+    /// backends are. `None` while the backends run the first jobs, which found them idle. If ids are ahead of the clock, it is unknown
+    /// when the queue was empty.
     fn of_backlog(backlog: &Backlog, recent: Self, now: Timestamp) -> Option<Self> {
         let began = moment_of(&backlog.first.0)?;
+        if began > now {
+            return Some(recent);
+        }
         let span = between(began, now);
         match (backlog.begun, backlog.ended) {
             _ if span >= recent.span => Some(recent),
@@ -211,6 +215,17 @@ mod tests {
             ..backlog(4, 10, 0)
         };
         assert_eq!(pace(waits, 5), Some(recent));
+    }
+
+    #[test]
+    fn a_backlog_whose_ids_are_ahead_of_the_clock_uses_the_window() {
+        let recent = Pace {
+            jobs: 30,
+            span: WINDOW,
+        };
+        let before = Timestamp::from_millis(BEGAN - 60_000);
+        let pace = Pace::of_backlog(&backlog(4, 10, 20), recent, before);
+        assert_eq!(pace, Some(recent));
     }
 
     #[test]

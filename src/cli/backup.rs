@@ -6,7 +6,7 @@ use super::output::{
 };
 use super::{progress, record_source, verify};
 use crate::backup::{Contents, KEY_FILES, Manifest, Repository, SECRETS_KEY, create, prune};
-use crate::server::object_store;
+use crate::server::{engine, object_store};
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use serde_json::{json, to_value};
@@ -67,7 +67,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let is_database = config.storage.url.is_some();
     let progress = progress::spinner("reading records");
     let say = |message: String| progress.set_message(message);
-    let manifest = actix_web::rt::System::new().block_on(async {
+    let (manifest, noted) = actix_web::rt::System::new().block_on(async {
         let repository = Repository::open(&place)?;
         let temp_dir = repository.temp_dir();
         let records =
@@ -91,9 +91,16 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             repair: arguments.repair,
             say: &say,
         };
-        create(&contents, &repository).await
+        let manifest = create(&contents, &repository).await?;
+        let noted = engine::note_backup(&config, records.taken_at).await;
+        anyhow::Ok((manifest, noted))
     })?;
     progress.finish_and_clear();
+    if let Err(error) = noted {
+        note(&format!(
+            "the metrics and `tintype stats` do not show this backup, because its time could not be recorded: {error}"
+        ));
+    }
     match arguments.json {
         true => print_json(&to_value(&manifest)?)?,
         false => print(&summary(&manifest, &place, is_database))?,

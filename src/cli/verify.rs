@@ -21,6 +21,7 @@ use std::process::ExitCode;
 use tintype_storage::domain::counted::counted;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
+use tintype_storage::engine::ScratchDir;
 use tintype_storage::store::tables::WEBHOOKS;
 use tintype_storage::store::{All, Store};
 use tintype_storage::verify::{MAX_FAULTS, verify};
@@ -232,7 +233,7 @@ async fn check_backup(
     id: Option<&str>,
     say: &dyn Fn(String),
 ) -> anyhow::Result<(Manifest, RestoreOutcome, BTreeMap<String, Vec<String>>)> {
-    let temp_dir = tempfile::tempdir().context(NO_TEMP_DIR)?;
+    let temp_dir = ScratchDir::create_in(&std::env::temp_dir()).context(NO_TEMP_DIR)?;
     let repository = Repository::open_existing(place)?;
     let manifest = repository.manifest(id).await?;
     let engine = engine::open_temporary_engine(&temp_dir.path().join("store"));

@@ -40,13 +40,8 @@ pub async fn readyz(jobs: web::Data<JobService>) -> HttpResult {
             ));
         }
     }
-    match jobs.objects.probe().await {
-        Ok(()) => Ok(HttpResponse::Ok().json(ProcessStatus {
-            status: "ready".into(),
-        })),
-        Err(error) => {
-            tracing::warn!(%error, "not ready");
-            Err(not_ready(error.reason()))
-        }
-    }
+    jobs.objects.recent_probe().await.map_err(not_ready)?;
+    Ok(HttpResponse::Ok().json(ProcessStatus {
+        status: "ready".into(),
+    }))
 }

@@ -5,8 +5,9 @@
 
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
+use crate::application::queue;
 use crate::application::settings::Settings;
-use crate::observability::metrics::{CONTENT_TYPE, Metrics, Sources};
+use crate::observability::metrics::{CONTENT_TYPE, Metrics, Sources, StoredFigures};
 use crate::web::auth::Operator;
 use crate::web::no_store;
 use crate::web::problem::{Code, HttpResult, Problem};
@@ -15,6 +16,8 @@ use actix_web::http::header;
 use actix_web::http::uri::Authority;
 use actix_web::{FromRequest as _, HttpRequest, web};
 use std::net::IpAddr;
+use tintype_storage::domain::tier::Tier;
+use tintype_storage::store::StoreError;
 
 /// Routes of the separate address.
 pub fn configure(service: &mut web::ServiceConfig) {
@@ -71,14 +74,17 @@ async fn render(
     settings: web::Data<Settings>,
     metrics: web::Data<Metrics>,
 ) -> HttpResult {
-    let deliveries = core.system.delivery_depths().await;
+    let stored = match core.store.engine().outage() {
+        None => Some(stored_figures(&core).await?),
+        Some(_) => None,
+    };
     // On the blocking pool: it reads files and the accounts.
     let text = blocking(move || {
         metrics.text(&Sources {
             store: &core.store,
             system: &core.system,
             pause: core.pause.read().clone(),
-            deliveries,
+            stored,
             now: core.now(),
             max_live_jobs: settings.config.jobs.max_live,
             currency: &settings.config.billing.currency,
@@ -86,6 +92,17 @@ async fn render(
     });
     let text = text.await?;
     Ok(no_store::ok().content_type(CONTENT_TYPE).body(text))
+}
+
+async fn stored_figures(core: &Core) -> Result<StoredFigures, StoreError> {
+    let mut oldest_queued = [None; 3];
+    for (oldest, tier) in oldest_queued.iter_mut().zip(Tier::ALL) {
+        *oldest = queue::oldest_created_at(core, tier).await?;
+    }
+    Ok(StoredFigures {
+        deliveries: core.system.delivery_depths().await,
+        oldest_queued,
+    })
 }
 
 async fn unknown() -> HttpResult {

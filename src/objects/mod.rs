@@ -44,12 +44,17 @@ use std::ops::Range;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
 use url::Url;
 
 /// S3 and Google Cloud Storage sign URLs for at most 7 days.
 const MAX_CLOUD_LIFETIME_SECONDS: u64 = 7 * 86_400;
 
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long [`ObjectStorage::recent_probe`] shares an outcome.
+const PROBE_LIFETIME: Duration = Duration::from_secs(1);
 
 /// No object has this prefix.
 const PROBE_PREFIX: &str = "tintype-probe";
@@ -66,6 +71,7 @@ struct Inner {
     name: String,
     public_url: String,
     signing_key: FileSigningKey,
+    last_probe: Mutex<Option<(Instant, Result<(), &'static str>)>>,
 }
 
 impl ObjectStorage {
@@ -114,6 +120,7 @@ impl ObjectStorage {
                 name: root.display().to_string(),
                 public_url: String::new(),
                 signing_key: FileSigningKey::from_bytes(&[0; 32]),
+                last_probe: Mutex::default(),
             }),
         })
     }
@@ -147,6 +154,7 @@ impl ObjectStorage {
                 name,
                 public_url: public_url.trim_end_matches('/').to_owned(),
                 signing_key,
+                last_probe: Mutex::default(),
             }),
         })
     }
@@ -367,6 +375,26 @@ impl ObjectStorage {
         probe.unwrap_or_else(|_| {
             Err(self.fault("listing", PROBE_PREFIX, "no answer within 5 seconds"))
         })
+    }
+
+    /// The outcome of a probe that is at most a second old. Callers share it and wait for a probe in progress, because each probe writes
+    /// a file or costs a call of the bucket.
+    ///
+    /// # Errors
+    /// The reason, for callers. The log has the error.
+    pub async fn recent_probe(&self) -> Result<(), &'static str> {
+        let mut last = self.inner.last_probe.lock().await;
+        if let Some((at, outcome)) = *last
+            && at.elapsed() < PROBE_LIFETIME
+        {
+            return outcome;
+        }
+        let outcome = self.probe().await.map_err(|error| {
+            tracing::warn!(target: FAULT_TARGET, %error, "not ready");
+            error.reason()
+        });
+        *last = Some((Instant::now(), outcome));
+        outcome
     }
 
     async fn probe_cloud(&self) -> Result<(), ObjectError> {

@@ -177,6 +177,17 @@ async fn only_expired_results_are_deleted() {
     assert_eq!(left, ["inputs/a", "results/3.png", "results/4.png"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_probe_is_shared_for_a_second() {
+    let (dir, objects) = local();
+    objects.recent_probe().await.unwrap();
+    std::fs::remove_dir_all(dir.path()).unwrap();
+    objects.recent_probe().await.unwrap();
+    tokio::time::advance(PROBE_LIFETIME).await;
+    let reason = objects.recent_probe().await.unwrap_err();
+    assert_eq!(reason, "the object store cannot be written");
+}
+
 #[tokio::test]
 async fn the_probe_reports_a_missing_directory() {
     let (dir, objects) = local();

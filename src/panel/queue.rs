@@ -14,9 +14,9 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use serde_json::json;
 use tintype_api::JobRecord;
-use tintype_storage::domain::ids::moment_of;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::store::StoreError;
 
 /// The page lists this many jobs per model.
 const SHOWN: usize = 50;
@@ -56,23 +56,24 @@ pub async fn list(_: OperatorCall, request: HttpRequest, jobs: Data<JobService>)
         });
     }
     let count = filter.count(core);
-    Ok(HttpResponse::Ok().json(
-        json!({"data": data, "count": count, "shown_of_each": SHOWN, "models": models(core)}),
-    ))
+    let models = models(core).await?;
+    Ok(HttpResponse::Ok()
+        .json(json!({"data": data, "count": count, "shown_of_each": SHOWN, "models": models})))
 }
 
-fn models(core: &Core) -> Vec<serde_json::Value> {
-    let model = |tier: &Tier| {
-        let (queued, running, oldest) = core.system.waiting_jobs().of_tier(*tier);
-        let since = oldest.and_then(|it| moment_of(&it.0));
-        json!({
+async fn models(core: &Core) -> Result<Vec<serde_json::Value>, StoreError> {
+    let mut models = Vec::new();
+    for tier in Tier::ALL {
+        let (queued, running, _) = core.system.waiting_jobs().of_tier(tier);
+        let oldest = queue::oldest_created_at(core, tier).await?;
+        models.push(json!({
             "model": tier.word(),
             "queued": queued,
             "running": running,
-            "oldest_created_at": since.map(|it| it.to_string()),
-        })
-    };
-    Tier::ALL.iter().map(model).collect()
+            "oldest_created_at": oldest.map(|it| it.to_string()),
+        }));
+    }
+    Ok(models)
 }
 
 /// `DELETE /queue?tier=&account_id=&created_before=`: cancels a bounded number of jobs; `more` says whether to call again.

@@ -25,6 +25,11 @@ pub fn refuses(core: &Core, method: &Method, path: &str) -> bool {
     outage.is_some_and(|it| it > REFUSE_NEW_AFTER) && needs_database(path)
 }
 
+/// Does an outage abort requests for this path? Metrics report the outage, and leave out what they would read from the database.
+pub fn aborts(path: &str) -> bool {
+    path != "/metrics"
+}
+
 /// Waits until an outage is long enough to abort requests in flight.
 pub async fn wait_until_abort(core: Option<Data<Core>>) {
     // A process with a local store has no database that could be unavailable.

@@ -11,10 +11,11 @@ use std::{fs, io};
 use tintype_actors::fail_stop::FailStop;
 use tintype_postgres::{DatabaseUrl, PostgresEngine, PostgresOptions};
 use tintype_storage::domain::ids::NodeId;
+use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Direction, Engine, EngineError, KeyRange, commit_and_wait};
 use tintype_storage::store::Mark;
-use tintype_storage::store::tables::UNFINISHED;
+use tintype_storage::store::tables::{LAST_EXPORT, UNFINISHED};
 
 /// The directory of sled's files, below the data directory.
 const STORE: &str = "store";
@@ -217,6 +218,19 @@ fn database_options(config: &Config, url: &DatabaseUrl, fail_stop: FailStop) -> 
         outage: Duration::from_secs(config.storage.outage_seconds),
         on_failure: Arc::new(move |error: &EngineError| fail_stop.trip(error.to_string())),
     }
+}
+
+/// Records the time of a backup of a database, as a service does for an export. Nodes may use the database meanwhile.
+///
+/// # Errors
+/// The database is unreachable, or its role may not write.
+pub async fn note_backup(config: &Config, at: Timestamp) -> Result<(), EngineError> {
+    let Some(url) = &config.storage.url else {
+        return Ok(());
+    };
+    let options = database_options(config, url, FailStop::new());
+    let (key, value) = LAST_EXPORT.put(&(), &at);
+    tintype_postgres::write_record(&options, &key, &value.unwrap_or_default()).await
 }
 
 /// The SQL that creates the tables of a database.

@@ -73,7 +73,8 @@ async fn handle<B: MessageBody + 'static>(
         let response = rendered(refusal).error_response();
         return Ok(with_headers(request.into_response(response), id));
     }
-    let outage = database_outage::wait_until_abort(core.cloned());
+    let aborts = database_outage::aborts(request.path());
+    let outage = database_outage::wait_until_abort(core.filter(|_| aborts).cloned());
     if AUDITED
         .iter()
         .any(|prefix| request.path().starts_with(prefix))

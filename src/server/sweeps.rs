@@ -72,6 +72,7 @@ pub(super) async fn run(jobs: Data<JobService>, maintainer: Data<Maintainer>) {
 /// entries of a list never block late ones.
 pub struct Sweeps {
     limits: SweepLimits,
+    audit_log: Key,
     idempotency_keys: Key,
     deliveries: Key,
     uploaded_files: Key,
@@ -92,6 +93,7 @@ impl Sweeps {
     pub fn new(limits: SweepLimits) -> Self {
         Self {
             limits,
+            audit_log: Key::new(),
             idempotency_keys: Key::new(),
             deliveries: Key::new(),
             uploaded_files: Key::new(),
@@ -105,7 +107,7 @@ impl Sweeps {
     /// Sweeps everything except request texts.
     async fn run(&mut self, jobs: &JobService) {
         let (core, settings) = (&jobs.core, &jobs.settings);
-        forget_audit_log(core, settings).await;
+        self.forget_audit_log(core, settings).await;
         self.forget_idempotency_keys(core).await;
         remove_old_images(jobs).await;
         remove_old_thumbnails(jobs).await;
@@ -116,6 +118,20 @@ impl Sweeps {
         remove_orphans(jobs, &orphaned_objects::UPLOADED_FILES).await;
         sessions::forget_old(core).await;
         delete_counts_of_gone_nodes(core).await;
+    }
+
+    /// Removes entries of the audit log that are older than the retention period.
+    async fn forget_audit_log(&mut self, core: &Core, settings: &Settings) {
+        let Some(age) = settings.config.audit.retention() else {
+            return;
+        };
+        let older_than = core.now().minus(age);
+        let SweepLimits { step, steps } = self.limits;
+        let forget = async |cursor: &[u8]| {
+            let found = core.store.forget_audit_log(older_than, cursor, step).await;
+            commit_step(core, found, "lines of the audit log").await
+        };
+        sweep(steps, &mut self.audit_log, forget).await;
     }
 
     /// Removes expired idempotency keys.
@@ -275,27 +291,6 @@ pub async fn note_ids_ahead(core: &Core) {
     };
     if let Err(error) = noted.await {
         tracing::error!(%error, "could not note that ids are ahead of the clock");
-    }
-}
-
-async fn forget_audit_log(core: &Core, settings: &Settings) {
-    let Some(age) = settings.config.audit.retention() else {
-        return;
-    };
-    let older_than = core.now().minus(age);
-    for _ in 0..MAX_STEPS {
-        match core.store.forget_audit_log(older_than, STEP).await {
-            Ok(writes) if writes.is_empty() => return,
-            Ok(writes) => {
-                if core.commit(writes).await.is_err() {
-                    return;
-                }
-            }
-            Err(error) => {
-                tracing::error!(%error, "could not remove old lines of the audit log");
-                return;
-            }
-        }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::move_command::{good, make};
 use crate::peer::Peer;
 use crate::postgres::{SECRET, place};
 use crate::test_directory::TestDirectory;
+use serde_json::Value;
 use std::fs;
 use tintype_postgres::testing::server;
 
@@ -65,6 +66,10 @@ fn a_backup_of_nodes_is_restored_with_their_secret() {
         assert!(said.contains(words), "{said}");
     }
     assert!(!said.contains("act as the server"), "{said}");
+    let at = format!("http://{}", service.address());
+    let stats = good(node.run(&["stats", "--json", "--server", &at]));
+    let stats: Value = serde_json::from_str(&stats).expect("JSON");
+    assert!(stats["last_export_at"].is_string(), "{stats}");
     service.stop();
     let backups = node.path("backups");
     let restore = ["restore", text(&backups)];

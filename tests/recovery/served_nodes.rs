@@ -349,6 +349,13 @@ fn calls_are_answered_during_a_database_outage_and_the_service_recovers() {
     let creation = client.create_small_now("meanwhile");
     assert_eq!(creation.status, 503, "{}", creation.json());
     assert_eq!(client.get("/healthz").status, 200);
+    until("the metrics report the outage", || {
+        let metrics = client.get("/metrics");
+        assert_eq!(metrics.status, 200);
+        let text = String::from_utf8_lossy(&metrics.body);
+        assert!(!text.contains("tintype_ledger_balance"), "{text}");
+        text.contains("\ntintype_node_trusted 0\n").then_some(())
+    });
     until("it is not ready", || {
         (client.get("/readyz").status == 503).then_some(())
     });

@@ -131,6 +131,39 @@ fn every_panel_names_existing_metrics() {
     assert_possible(&asked(&queries.join("\n")), 10);
 }
 
+/// The beginnings of the metrics that describe all nodes. Each node exports the same value.
+const OF_ALL_NODES: [&str; 7] = [
+    "tintype_accounts",
+    "tintype_jobs{",
+    "tintype_jobs_live{",
+    "tintype_jobs_oldest_queued_age_seconds{",
+    "tintype_last_backup_timestamp_seconds{",
+    "tintype_ledger_",
+    "tintype_paused{",
+];
+
+#[test]
+fn panels_do_not_add_up_what_each_node_reports_of_all_nodes() {
+    let dashboard: Value = serde_json::from_str(&file("grafana/dashboard.json")).unwrap();
+    for query in queries(&dashboard) {
+        for metric in OF_ALL_NODES {
+            for (at, _) in query.match_indices(metric) {
+                assert!(is_maximum(&query[..at]), "{query}");
+            }
+        }
+    }
+}
+
+/// Does a query whose metric follows `before` take the maximum over the nodes first?
+fn is_maximum(before: &str) -> bool {
+    let before = before.trim_end_matches("rate(").trim_end_matches('(');
+    let before = match before.trim_end().strip_suffix(')') {
+        Some(grouped) => grouped.rsplit_once(" by (").map_or("", |it| it.0),
+        None => before,
+    };
+    before.ends_with("max")
+}
+
 /// The queries of all panels and variables.
 fn queries(dashboard: &Value) -> Vec<String> {
     let mut found = Vec::new();

@@ -129,6 +129,31 @@ fn a_caller_who_disconnects_is_counted_as_abandoned() {
     server.generator.release_all();
 }
 
+/// Ids stay ahead of a clock that was a year ahead once.
+#[test]
+fn the_age_of_the_queue_does_not_depend_on_ids_that_are_ahead_of_the_clock() {
+    let server = Server::with(Options::new().slots(1));
+    let ada = server.customer("10");
+    let year = Duration::from_secs(365 * 86_400);
+    server.clock.advance(year);
+    let ahead = server.create(&ada);
+    server.job_once(&ada, &ahead, "done");
+    server.clock.set_back(year);
+    server.generator.hold();
+    let first = server.create(&ada);
+    server.job_once(&ada, &first, "processing");
+    server.create(&ada);
+    server.clock.advance(Duration::from_secs(90));
+    let pro = [("tier", "pro")];
+    until("the queue is seen", || {
+        let age = server
+            .figures()
+            .of("tintype_jobs_oldest_queued_age_seconds", &pro);
+        age == 90.0
+    });
+    server.generator.release_all();
+}
+
 #[test]
 fn jobs_are_reported_by_tier_state_and_outcome() {
     let server = Server::with(Options::new().slots(1));

@@ -1,5 +1,6 @@
 """A real Prometheus reads the metrics of the real program: promtool accepts them, and a Prometheus on loopback that scrapes the program
-answers every query of the dashboard and evaluates every alert.
+answers every query of the dashboard and evaluates every alert. It scrapes the program under two addresses, like two nodes that report
+the same jobs and money.
 
 Run by tests/compat/served.py, which starts the program.
 """
@@ -8,6 +9,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import socket
 import subprocess
 import sys
@@ -56,6 +58,12 @@ def free_port():
     raise SystemExit("no port is free")
 
 
+def instances():
+    """Two addresses of the program."""
+    address = URL.removeprefix("http://")
+    return [address, address.replace("127.0.0.1", "localhost")]
+
+
 def until(what, look):
     deadline = time.monotonic() + TIMEOUT
     while time.monotonic() < deadline:
@@ -68,13 +76,17 @@ def until(what, look):
     raise SystemExit(f"timed out waiting until {what}")
 
 
-def queries():
+# Metrics that describe all nodes, without those that are rates.
+OF_ALL_NODES = re.compile(r"tintype_(accounts|jobs\{|jobs_live\{|ledger_(?!charged)|paused)")
+
+
+def queries(instance=".*"):
     """The queries of the panels, with the variables filled in as by Grafana."""
     dashboard = json.loads((DEPLOY / "grafana/dashboard.json").read_text())
     asked = [(panel["title"], it["expr"]) for panel in dashboard["panels"] for it in panel.get("targets", [])]
     asked += [(it["name"], it["expr"]) for it in dashboard["annotations"]["list"]]
     for title, query in asked:
-        for variable, value in {"$__rate_interval": "20s", "$job": ".*", "$instance": ".*"}.items():
+        for variable, value in {"$__rate_interval": "20s", "$job": ".*", "$instance": instance}.items():
             query = query.replace(variable, value)
         yield title, query
 
@@ -88,11 +100,17 @@ def watched(prometheus):
         found = get("query", query=query)["result"]
         return float(found[0]["value"][1]) if found else 0
 
-    until("Prometheus has scraped three times", lambda: value('count_over_time(up{job="tintype"}[1m])') >= 3)
-    assert value('up{job="tintype"}') == 1
-    scraped = value("sum(tintype_jobs_ended_total)")
+    until("Prometheus has scraped three times", lambda: value('min(count_over_time(up{job="tintype"}[1m]))') >= 3)
+    assert value('sum(up{job="tintype"})') == 2
+    ended = "min(sum by (instance) (tintype_jobs_ended_total))"
+    scraped = value(ended)
     images(2)
-    until("the new images are seen", lambda: value("sum(tintype_jobs_ended_total)") == scraped + 2)
+    until("the new images are seen", lambda: value(ended) == scraped + 2)
+    of_all = zip(queries(), queries(instances()[0]))
+    of_all = [(title, both, one) for (title, both), (_, one) in of_all if OF_ALL_NODES.search(both)]
+    assert len(of_all) >= 9, of_all
+    for title, both, one in of_all:
+        until(f"«{title}» shows one service: {both}", lambda: value(both) == value(one))
     answered = 0
     for title, query in queries():
         # Restarts: there is none.
@@ -126,7 +144,7 @@ def main():
             "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
             "rule_files": [str(DEPLOY / "prometheus/alerts.yml")],
             "scrape_configs": [
-                {"job_name": "tintype", "static_configs": [{"targets": [URL.removeprefix("http://")]}]}
+                {"job_name": "tintype", "static_configs": [{"targets": instances()}]}
             ],
         }
         # JSON is YAML as well.

@@ -189,15 +189,14 @@ impl FairQueue {
     }
 
     /// The oldest of the first jobs of all accounts and lanes, ignoring the jobs in `excluded`.
-    pub fn oldest(&self, excluded: &HashSet<JobId>) -> Option<JobId> {
+    pub fn oldest(&self, excluded: &HashSet<JobId>) -> Option<(AccountId, JobId)> {
         let first = |jobs: &VecDeque<JobId>| jobs.iter().find(|it| !excluded.contains(it)).copied();
-        let of_account = |queue: &AccountQueue| {
-            [&queue.single, &queue.batch]
-                .into_iter()
-                .filter_map(first)
-                .min()
+        let of_account = |(account, queue): (&AccountId, &AccountQueue)| {
+            let jobs = [&queue.single, &queue.batch].into_iter();
+            Some((*account, jobs.filter_map(first).min()?))
         };
-        self.accounts.values().filter_map(of_account).min()
+        let oldest = self.accounts.iter().filter_map(of_account);
+        oldest.min_by_key(|(_, job)| *job)
     }
 
     pub fn len(&self) -> usize {
@@ -333,7 +332,7 @@ mod tests {
             }
         });
         assert_eq!(visited, order[..3]);
-        assert_eq!(queue.oldest(&HashSet::new()), Some(first));
+        assert_eq!(queue.oldest(&HashSet::new()), Some((flood, first)));
         assert!(queue.remove(flood, first));
         let popped: Vec<JobId> = std::iter::from_fn(|| next(&mut queue)).collect();
         assert_eq!(popped, [single, theirs, second]);

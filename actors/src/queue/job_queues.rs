@@ -313,7 +313,7 @@ impl JobQueues {
     }
 
     /// The job with the longest wait for its first run.
-    pub fn oldest(&self, tier: Tier) -> Option<JobId> {
+    pub fn oldest(&self, tier: Tier) -> Option<(AccountId, JobId)> {
         let tier = self.of(tier).lock();
         tier.queue.oldest(&tier.begun)
     }

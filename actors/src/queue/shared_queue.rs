@@ -268,11 +268,12 @@ impl SharedQueue {
     }
 
     /// The listed job with the longest wait for its first run.
-    pub fn oldest(&self, tier: Tier) -> Option<JobId> {
+    pub fn oldest(&self, tier: Tier) -> Option<(AccountId, JobId)> {
         let state = self.state.lock();
         let listed = state.of(tier).listed.iter();
         let waiting = listed.filter(|(place, _)| place.class != QueueClass::Resumed);
-        waiting.map(|(place, _)| place.job).min()
+        let waiting = waiting.map(|(place, account)| (*account, place.job));
+        waiting.min_by_key(|(_, job)| *job)
     }
 }
 

@@ -70,7 +70,7 @@ impl WaitingJobs {
     }
 
     /// The number of waiting jobs of a tier, the number of running ones, and the job with the longest wait.
-    pub fn of_tier(&self, tier: Tier) -> (usize, usize, Option<JobId>) {
+    pub fn of_tier(&self, tier: Tier) -> (usize, usize, Option<(AccountId, JobId)>) {
         match &self.shared {
             None => {
                 let own = &self.own;

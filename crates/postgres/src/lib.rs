@@ -8,7 +8,7 @@
 //! - `start_wait`, `start_checks`, `claim`, `nodes`: the wait for a database, its requirements, and its exclusive or shared use.
 //! - `fault`, `backoff`, `outages`: the retries of a connection, and how long the database has been unreachable.
 //! - `write_queue`, `writer`, `rounds`, `mark`: rounds and commits. `read_queue`, `reader`: reads. `snapshot`: point-in-time reads.
-//! - `engine`, `engine_thread`: the parts together.
+//! - `engine`, `engine_thread`: the parts together. `record_write`: a single write without the engine.
 
 mod backoff;
 mod claim;
@@ -24,6 +24,7 @@ mod outages;
 mod pacing;
 mod read_queue;
 mod reader;
+mod record_write;
 mod rounds;
 mod schema;
 mod session;
@@ -40,6 +41,7 @@ mod writer;
 
 pub use engine::PostgresEngine;
 pub use options::PostgresOptions;
+pub use record_write::write_record;
 pub use schema::ddl;
 pub use start_wait::wait_until_reachable;
 pub use url::{DatabaseUrl, UrlError};

@@ -4,7 +4,6 @@ use super::Sources;
 use super::exposition::Exposition;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tintype_actors::ports::JobOutcome;
-use tintype_storage::domain::ids;
 use tintype_storage::domain::tier::{Mode, Tier};
 
 pub fn collect(out: &mut Exposition, sources: &Sources<'_>) {
@@ -25,14 +24,15 @@ fn queues(out: &mut Exposition, sources: &Sources<'_>) {
             .value(&[("tier", tier), ("state", "processing")], processing);
     }
     let now = sources.now.millis();
-    let mut family = out.gauge(
-        "tintype_jobs_oldest_queued_age_seconds",
-        "Age of the oldest job that waits for its first run; 0 if none waits.",
-    );
-    for (tier, (_, _, oldest)) in &queues {
-        let since = oldest.and_then(|job| ids::moment_of(&job.0));
-        let age = since.map_or(0, |since| now.saturating_sub(since.millis()).max(0));
-        family.value(&[("tier", tier)], age as f64 / 1_000.0);
+    if let Some(stored) = &sources.stored {
+        let mut family = out.gauge(
+            "tintype_jobs_oldest_queued_age_seconds",
+            "Age of the oldest job that waits for its first run; 0 if none waits.",
+        );
+        for (tier, oldest) in Tier::ALL.iter().zip(stored.oldest_queued) {
+            let age = oldest.map_or(0, |since| now.saturating_sub(since.millis()).max(0));
+            family.value(&[("tier", tier.word())], age as f64 / 1_000.0);
+        }
     }
     out.gauge(
         "tintype_jobs_live",

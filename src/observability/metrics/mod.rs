@@ -37,12 +37,20 @@ pub struct Metrics {
     exporter: Option<Arc<Exporter>>,
 }
 
+/// What a scrape has read from the store.
+pub struct StoredFigures {
+    pub deliveries: DeliveryDepths,
+    /// When the oldest queued job of each model was created.
+    pub oldest_queued: [Option<Timestamp>; 3],
+}
+
 /// The sources of one scrape.
 pub struct Sources<'a> {
     pub store: &'a Store,
     pub system: &'a System,
     pub pause: Pause,
-    pub deliveries: DeliveryDepths,
+    /// `None` while the database is unreachable: the metrics that need the store are left out.
+    pub stored: Option<StoredFigures>,
     pub now: Timestamp,
     pub max_live_jobs: u64,
     pub currency: &'a str,
@@ -73,10 +81,14 @@ impl Metrics {
         self.requests.collect(&mut text);
         jobs::collect(&mut text, sources);
         backends::collect(&mut text, sources.system);
-        store::collect(&mut text, sources.store, &self.data_dir, &self.store_dir)?;
-        self.ledger
-            .collect(&mut text, sources.store, sources.currency)?;
-        webhooks::collect(&mut text, sources.system, &sources.deliveries);
+        store::collect(&mut text, sources.store, &self.data_dir, &self.store_dir);
+        if sources.stored.is_some() {
+            store::collect_last_backup(&mut text, sources.store)?;
+            self.ledger
+                .collect(&mut text, sources.store, sources.currency)?;
+        }
+        let deliveries = sources.stored.as_ref().map(|it| &it.deliveries);
+        webhooks::collect(&mut text, sources.system, deliveries);
         nodes::collect(&mut text, sources.system);
         traces::collect(&mut text, self.exporter.as_deref());
         Ok(text.into_text())

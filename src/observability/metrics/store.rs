@@ -10,13 +10,8 @@ use tintype_storage::store::{Store, StoreError};
 /// Depth of the size scan; the store itself has two levels.
 const DEPTH: usize = 4;
 
-/// Blocking: it reads the file sizes, and a record.
-pub fn collect(
-    out: &mut Exposition,
-    store: &Store,
-    data_dir: &Path,
-    store_dir: &Path,
-) -> Result<(), StoreError> {
+/// Blocking: it reads the file sizes.
+pub fn collect(out: &mut Exposition, store: &Store, data_dir: &Path, store_dir: &Path) {
     let EngineStats {
         commits,
         syncs,
@@ -57,19 +52,23 @@ pub fn collect(
         "Size of the store's files on disk, without images.",
     )
     .value(&[], size(store_dir, DEPTH));
-    let mut backup = out.gauge(
-        "tintype_last_backup_timestamp_seconds",
-        "Time of the last backup or export of the running service in seconds since the Unix epoch. Absent if there was none.",
-    );
-    if let Some(at) = store.last_export().wait()? {
-        backup.value(&[], at.seconds());
-    }
     if let Ok(free) = free_bytes(data_dir) {
         out.gauge(
             "tintype_disk_free_bytes",
             "Free space on the file system of the data directory.",
         )
         .value(&[], free);
+    }
+}
+
+/// Blocking: it reads a record.
+pub fn collect_last_backup(out: &mut Exposition, store: &Store) -> Result<(), StoreError> {
+    let mut backup = out.gauge(
+        "tintype_last_backup_timestamp_seconds",
+        "Time of the last backup or export of the running service in seconds since the Unix epoch. Absent if there was none.",
+    );
+    if let Some(at) = store.last_export().wait()? {
+        backup.value(&[], at.seconds());
     }
     Ok(())
 }

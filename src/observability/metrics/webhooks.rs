@@ -6,16 +6,18 @@ use tintype_actors::delivery::DeliveryDepths;
 use tintype_actors::stats::RESPONSE_CLASSES;
 use tintype_actors::system::System;
 
-pub fn collect(out: &mut Exposition, system: &System, depths: &DeliveryDepths) {
+pub fn collect(out: &mut Exposition, system: &System, depths: Option<&DeliveryDepths>) {
     let stats = &system.stats().deliveries;
     let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-    out.gauge(
-        "tintype_webhook_deliveries_pending",
-        "Deliveries that wait for their due time or a slot.",
-    )
-    .value(&[], depths.waiting);
-    out.gauge("tintype_webhook_attempts_in_flight", "Attempts in flight.")
-        .value(&[], depths.in_flight);
+    if let Some(depths) = depths {
+        out.gauge(
+            "tintype_webhook_deliveries_pending",
+            "Deliveries that wait for their due time or a slot.",
+        )
+        .value(&[], depths.waiting);
+        out.gauge("tintype_webhook_attempts_in_flight", "Attempts in flight.")
+            .value(&[], depths.in_flight);
+    }
     let mut family = out.counter(
         "tintype_webhook_attempts_total",
         "Attempts by the class of the answer; none means no answer.",

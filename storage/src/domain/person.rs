@@ -134,14 +134,19 @@ impl Session {
     pub const IDLE: Duration = Duration::from_secs(12 * 3_600);
     /// A use within this time of the last recorded one is not recorded.
     const SEEN_STEP: Duration = Duration::from_secs(300);
+    /// A session that started this long after `now` started under a clock that was ahead, and would outlive its lifetime.
+    const CLOCK_SKEW: Duration = Duration::from_secs(3_600);
 
     pub fn is_alive(&self, now: Timestamp) -> bool {
-        now < self.created_at.plus(Self::LIFETIME) && now < self.seen_at.plus(Self::IDLE)
+        self.created_at <= now.plus(Self::CLOCK_SKEW)
+            && now < self.created_at.plus(Self::LIFETIME)
+            && now < self.seen_at.plus(Self::IDLE)
     }
 
-    /// Should a use at `now` be recorded?
+    /// Should a use at `now` be recorded? Also if the last use was recorded under a clock that was ahead, so that the session still ends
+    /// by idleness.
     pub fn is_stale(&self, now: Timestamp) -> bool {
-        now >= self.seen_at.plus(Self::SEEN_STEP)
+        now >= self.seen_at.plus(Self::SEEN_STEP) || self.seen_at >= now.plus(Self::SEEN_STEP)
     }
 }
 
@@ -177,6 +182,24 @@ mod tests {
         };
         assert!(!used.is_alive(end));
         assert!(used.is_alive(Timestamp::from_millis(end.millis() - 1)));
+    }
+
+    #[test]
+    fn a_session_from_a_clock_that_was_ahead_ends_by_age_and_by_idleness() {
+        let (now, hour) = (Timestamp::from_millis(1_000), Duration::from_secs(3_600));
+        let session = |created_at, seen_at| Session {
+            visitor: Visitor::Operator(Digest32([0; 32])),
+            generation: 0,
+            created_at,
+            seen_at,
+        };
+        let ahead = now.plus(hour);
+        assert!(session(ahead, ahead).is_alive(now));
+        let far_ahead = Timestamp::from_millis(ahead.millis() + 1);
+        assert!(!session(far_ahead, far_ahead).is_alive(now));
+        let used_ahead = session(now, far_ahead);
+        assert!(used_ahead.is_alive(now) && used_ahead.is_stale(now));
+        assert!(!session(now, now).is_stale(now));
     }
 
     #[test]

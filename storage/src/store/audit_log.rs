@@ -1,10 +1,10 @@
-//! The audit log: append, read, and delete the oldest entries.
+//! The audit log: append, read, and delete old entries.
 
 use super::tables::AUDIT_LOG;
 use super::{All, Page, Store, StoreError, Write, Writes};
 use crate::domain::audit_log::AuditEntry;
 use crate::domain::time::Timestamp;
-use crate::engine::Direction;
+use crate::engine::{Direction, Key};
 
 impl Store {
     /// Commit this write together with the change that the entry describes.
@@ -23,15 +23,16 @@ impl Store {
             .await
     }
 
-    /// Deletes up to `limit` of the oldest entries that are older than a time.
+    /// Deletes the entries older than a time among the next `limit` from `cursor` on. Returns the next cursor, empty at the end. An
+    /// entry that was written while the clock was ahead does not keep the older entries behind it.
     pub async fn forget_audit_log(
         &self,
         older_than: Timestamp,
+        cursor: &[u8],
         limit: usize,
-    ) -> Result<Writes, StoreError> {
-        let all = AUDIT_LOG.range(&All);
-        let oldest = AUDIT_LOG.scan(self, &all, Direction::Rising, limit).await?;
-        let old = oldest.iter().take_while(|(_, entry)| entry.at < older_than);
-        Ok(old.map(|(id, _)| AUDIT_LOG.delete(id)).collect())
+    ) -> Result<(Writes, Key), StoreError> {
+        AUDIT_LOG
+            .forget(self, cursor, limit, |entry| entry.at < older_than)
+            .await
     }
 }

@@ -1,7 +1,7 @@
 //! The answers that need a history: money, queues, pauses, files, secrets.
 
 use super::tour::Tour;
-use crate::support::{fox_with, merge};
+use crate::support::{fox_with, merge, until};
 use serde_json::json;
 use std::fs;
 use std::sync::Arc;
@@ -81,6 +81,10 @@ pub fn generations(tour: &mut Tour<'_>) {
             .bearer(&tour.customer.key);
         tour.assert_answer(large, "storage_unavailable");
     }
+    // The service looks at its object store at most once a second.
+    until("it has looked again", || {
+        server.get("/readyz").send().status == 503
+    });
     tour.assert_answer(server.get("/readyz"), "overloaded");
     fs::remove_file(&place).unwrap();
     fs::rename(place.with_extension("aside"), &place).unwrap();

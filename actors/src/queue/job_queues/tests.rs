@@ -89,7 +89,7 @@ fn a_dequeued_job_has_position_1_until_its_turn_ends() {
     assert_eq!(positions(), [1, 2, 3], "the third is not in the queue yet");
     // The first one waits as well, but not for its first run.
     assert_eq!((queues.len(Tier::Pro), queues.begun(Tier::Pro)), (1, 1));
-    assert_eq!(queues.oldest(Tier::Pro), Some(jobs[1].job));
+    assert_eq!(queues.oldest(Tier::Pro), Some((account, jobs[1].job)));
     let turn = queues.pop(Tier::Pro).expect("a turn");
     assert_eq!((turn.job(), turn.is_resumed()), (jobs[0], true));
     assert_eq!(positions(), [1, 1, 2]);
@@ -100,7 +100,7 @@ fn a_dequeued_job_has_position_1_until_its_turn_ends() {
     assert_eq!(queues.depths_of(other), Depths::default());
     assert_eq!((queues.len(Tier::Pro), queues.len(Tier::Fast)), (1, 0));
     assert_eq!((queues.begun(Tier::Pro), queues.begun(Tier::Fast)), (1, 0));
-    assert_eq!(queues.oldest(Tier::Pro), Some(jobs[1].job));
+    assert_eq!(queues.oldest(Tier::Pro), Some((account, jobs[1].job)));
     assert_eq!(queues.oldest(Tier::Fast), None);
     queues.remove(jobs[0]);
     assert_eq!(queues.depths().running, 1, "its actor ends the turn");

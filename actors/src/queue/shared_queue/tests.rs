@@ -73,7 +73,7 @@ fn own_commits_are_visible_at_once_and_those_of_other_nodes_after_a_refresh() {
     );
     let depths = queue.depths_of(account(1));
     assert_eq!((depths.queued, depths.running), ([0, 0, 2], 1));
-    assert_eq!(queue.oldest(Tier::Pro), Some(place(2, 2).job));
+    assert_eq!(queue.oldest(Tier::Pro), Some((account(1), place(2, 2).job)));
 }
 
 fn remove(number: u128, queue: &SharedQueue, reads: &ReadResults) -> (Removal, Writes) {

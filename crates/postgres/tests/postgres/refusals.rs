@@ -3,7 +3,7 @@
 use crate::support::{error, get, open, options, put, refusal};
 use std::sync::Arc;
 use tintype_postgres::testing::{Server, server};
-use tintype_postgres::{PostgresEngine, ddl};
+use tintype_postgres::{PostgresEngine, ddl, write_record};
 use tintype_storage::engine::{Engine as _, commit_and_wait};
 
 fn assert_says(refusal: &str, parts: &[&str]) {
@@ -77,6 +77,36 @@ fn a_role_without_rights_is_rejected_unless_its_tables_exist() {
     server.execute(
         name,
         &format!("DROP OWNED BY weak_{name}; DROP ROLE weak_{name}"),
+    );
+}
+
+#[test]
+fn a_record_is_written_beside_an_engine_if_the_role_may_write() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    let (engine, name) = (open(&database), &database.name);
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_all().build().expect("a runtime");
+    let write = |url: &str, value: &[u8]| {
+        let options = options(url);
+        runtime.block_on(write_record(&options, b"s a record", value))
+    };
+    for value in ["1", "2"] {
+        write(&database.url(), value.as_bytes()).expect("a write");
+        assert_eq!(get(&*engine, "s a record").as_deref(), Some(value));
+    }
+    let reader = format!(
+        "CREATE ROLE reader_{name} LOGIN; GRANT USAGE ON SCHEMA tintype TO reader_{name}; GRANT SELECT ON ALL TABLES IN SCHEMA tintype TO reader_{name}"
+    );
+    server.execute(name, &reader);
+    let refused = write(&server.url(&format!("reader_{name}"), name), b"3");
+    assert_says(
+        &refused.expect_err("no right").to_string(),
+        &["permission denied"],
+    );
+    server.execute(
+        name,
+        &format!("DROP OWNED BY reader_{name}; DROP ROLE reader_{name}"),
     );
 }
 

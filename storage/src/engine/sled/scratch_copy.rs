@@ -3,7 +3,7 @@
 //! The reader may run as another user than the service, which might then be unable to open files that the reader created or
 //! wrote in the store's directory.
 
-use super::super::EngineError;
+use super::super::{EngineError, ScratchDir};
 use super::LOCK_RETRY;
 use super::format::LOG;
 use super::io_advice::with_advice;
@@ -11,11 +11,10 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// A copy of a store, which stays locked meanwhile. Dropping it ends the copy and the lock.
 pub struct ScratchCopy {
-    copy: TempDir,
+    copy: ScratchDir,
     /// The lock of the original.
     _lock: File,
 }
@@ -55,7 +54,7 @@ impl ScratchCopy {
                 ),
             )
         };
-        let copy = TempDir::with_prefix("tintype-").map_err(no_copy)?;
+        let copy = ScratchDir::create_in(&std::env::temp_dir()).map_err(no_copy)?;
         copy_below(directory, copy.path()).map_err(no_copy)?;
         Ok(Self { copy, _lock: log })
     }
