@@ -9,6 +9,7 @@ use crate::web::access::OperatorCall;
 use crate::web::problem::{HttpResult, Problem};
 use crate::web::query;
 use actix_web::{HttpRequest, HttpResponse, web};
+use tintype_api::JobRecord;
 use tintype_storage::domain::job::Job;
 
 /// Finds the job of the path. Without `account_id` in the query, the search reads many accounts.
@@ -39,7 +40,12 @@ pub async fn show(
 ) -> HttpResult {
     let job = find(&path, &request, &jobs.core).await?;
     let record = responses::job_record(&jobs, &job).await?;
-    Ok(HttpResponse::Ok().json(responses::for_operator(&jobs.core, &job, record)))
+    let store = &jobs.core.store;
+    let record = JobRecord {
+        image_deleted: store.is_image_deleted(job.account, job.id).await?,
+        ..responses::for_operator(&jobs.core, &job, record)
+    };
+    Ok(HttpResponse::Ok().json(record))
 }
 
 /// `DELETE /jobs/{job_id}/image`
