@@ -3,7 +3,7 @@
 use super::caller::Caller;
 use super::commit::Change;
 use super::core::Core;
-use super::error::Error;
+use super::error::{Error, ErrorKind};
 use super::image_views;
 use super::jobs;
 use super::services::JobService;
@@ -27,7 +27,7 @@ const REMOVED_PER_LOCK: usize = 100;
 /// Marks a job as a favourite. Idempotent.
 ///
 /// # Errors
-/// `NotFound`; `Forbidden`; `Conflict` if the job has no image; `Gone` if retention has removed the image; `Invalid` if the account
+/// `NotFound`; `Forbidden`; `Conflict` if the job has no image; `Gone` if the image was deleted; `Invalid` if the account
 /// has [`MAX_FAVOURITES`]
 pub async fn add(
     jobs: &JobService,
@@ -47,6 +47,10 @@ pub async fn add(
     let image = job.result_image().ok_or_else(|| {
         Error::conflict("the job has no image, and a favourite keeps the image of a job")
     })?;
+    // The image may still be there: it goes after its mark.
+    if core.store.is_image_deleted(account, job.id).await? {
+        return Err(Error::new(ErrorKind::Gone, "the image was deleted"));
+    }
     image_views::check_exists(jobs, &image.key).await?;
     let others = core
         .store
