@@ -3,6 +3,7 @@
 use super::orphaned_objects::{self, ObjectKind};
 use crate::application::commit::Change;
 use crate::application::core::Core;
+use crate::application::interrupted_deletions::CompletedDeletions;
 use crate::application::list::CLOCK_SKEW;
 use crate::application::maintainer::Maintainer;
 use crate::application::services::JobService;
@@ -80,6 +81,7 @@ pub struct Sweeps {
     old_jobs: Key,
     /// All jobs that ended before this day are deleted.
     first_kept_day: Option<i64>,
+    deletions: CompletedDeletions,
 }
 
 impl Default for Sweeps {
@@ -99,6 +101,7 @@ impl Sweeps {
             old_batches: Key::new(),
             old_jobs: Key::new(),
             first_kept_day: None,
+            deletions: CompletedDeletions::default(),
         }
     }
 
@@ -107,6 +110,7 @@ impl Sweeps {
         let (core, settings) = (&jobs.core, &jobs.settings);
         forget_audit_log(core, settings).await;
         self.forget_idempotency_keys(core).await;
+        self.complete_deletions(jobs).await;
         remove_old_images(jobs).await;
         remove_old_thumbnails(jobs).await;
         remove_orphans(jobs, &orphaned_objects::INPUTS).await;
@@ -116,6 +120,11 @@ impl Sweeps {
         remove_orphans(jobs, &orphaned_objects::UPLOADED_FILES).await;
         sessions::forget_old(core).await;
         delete_counts_of_gone_nodes(core).await;
+    }
+
+    /// Completes the deletions of images on demand that were interrupted.
+    pub async fn complete_deletions(&mut self, jobs: &JobService) {
+        self.deletions.complete(jobs).await;
     }
 
     /// Removes expired idempotency keys.
