@@ -316,7 +316,7 @@ pub async fn remove_old_images(jobs: &JobService) {
     .await;
 }
 
-/// Removes the thumbnails of favourites too: the next view creates them again.
+/// Removes thumbnails that the removal of their images has left. Also those of favourites: the next view creates them again.
 async fn remove_old_thumbnails(jobs: &JobService) {
     remove_expired(jobs, "thumbnails", async |older_than| {
         jobs.objects.expire(THUMBNAILS, older_than, STEP).await
