@@ -3,12 +3,12 @@
 use super::caller::Caller;
 use super::commit::Change;
 use super::core::Core;
-use super::error::Error;
+use super::error::{Error, ErrorKind};
 use super::image_views;
 use super::jobs;
 use super::services::JobService;
 use super::settings::Settings;
-use crate::objects::{ObjectError, RESULTS, Removal};
+use crate::objects::{ObjectError, RESULTS, Removal, THUMBNAILS};
 use chrono::{DateTime, Utc};
 use object_store::path::Path;
 use std::str::FromStr as _;
@@ -27,7 +27,7 @@ const REMOVED_PER_LOCK: usize = 100;
 /// Marks a job as a favourite. Idempotent.
 ///
 /// # Errors
-/// `NotFound`; `Forbidden`; `Conflict` if the job has no image; `Gone` if retention has removed the image; `Invalid` if the account
+/// `NotFound`; `Forbidden`; `Conflict` if the job has no image; `Gone` if the image was deleted; `Invalid` if the account
 /// has [`MAX_FAVOURITES`]
 pub async fn add(
     jobs: &JobService,
@@ -47,6 +47,10 @@ pub async fn add(
     let image = job.result_image().ok_or_else(|| {
         Error::conflict("the job has no image, and a favourite keeps the image of a job")
     })?;
+    // The image may still be there: it goes after its mark.
+    if core.store.is_image_deleted(account, job.id).await? {
+        return Err(Error::new(ErrorKind::Gone, "the image was deleted"));
+    }
     image_views::check_exists(jobs, &image.key).await?;
     let others = core
         .store
@@ -88,8 +92,8 @@ pub fn kept_until(settings: &Settings, job: &Job, is_favourite: bool) -> Option<
     Some(job.state.finished_at()?.plus(age))
 }
 
-/// Removes up to `limit` images that are older than `older_than` and belong to no favourite. Returns how many it found, or 0 if it
-/// cannot get the lock in time.
+/// Removes up to `limit` images that are older than `older_than` and belong to no favourite, with their views. Returns how many images
+/// it found, or 0 if it cannot get the lock in time.
 ///
 /// # Errors
 /// The object store lists no images, or deletes none of them.
@@ -142,8 +146,13 @@ pub async fn remove_old_images(
         if guard.may_be_lost() {
             return Ok(0);
         }
-        let removable = removable.into_iter().map(|it| it.location.clone());
-        removal.add(jobs.objects.remove(RESULTS, removable.collect()).await);
+        let removable: Vec<Path> = removable.iter().map(|it| it.location.clone()).collect();
+        let views = removable.iter().map(Path::as_ref);
+        let views = views.flat_map(image_views::keys).map(Path::from).collect();
+        // The images first: a view that another call creates meanwhile is then deleted by that call.
+        removal.add(jobs.objects.remove(RESULTS, removable).await);
+        drop(guard);
+        removal.add(jobs.objects.remove(THUMBNAILS, views).await);
     }
     removal.into_result()?;
     Ok(found.len())

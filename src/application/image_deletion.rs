@@ -57,7 +57,7 @@ pub async fn delete(
 }
 
 /// The image first: a view that another call creates meanwhile is then deleted by that call.
-async fn delete_objects(jobs: &JobService, image: &str) -> Result<(), ObjectError> {
+pub async fn delete_objects(jobs: &JobService, image: &str) -> Result<(), ObjectError> {
     jobs.objects.delete(image).await?;
     let views = image_views::keys(image).map(async |key| jobs.objects.delete(&key).await);
     try_join_all(views).await.map(drop)

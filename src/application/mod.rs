@@ -35,6 +35,7 @@ pub(crate) mod idempotency;
 pub(crate) mod image_deletion;
 pub(crate) mod image_views;
 pub(crate) mod input_ingestion;
+pub(crate) mod interrupted_deletions;
 pub(crate) mod job_filter;
 pub(crate) mod job_list;
 pub(crate) mod job_refusal;

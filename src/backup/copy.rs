@@ -16,7 +16,7 @@ pub struct CopyTotals {
     pub bytes: u64,
     /// Objects that an interrupted earlier run had already copied.
     pub there: u64,
-    /// Objects that retention has removed.
+    /// Objects that retention or their owner has deleted.
     pub expired: u64,
     /// Keys of objects that should exist and do not.
     pub missing: Vec<String>,
@@ -65,6 +65,10 @@ async fn copy(
     from: &ObjectStorage,
     to: &ObjectStorage,
 ) -> anyhow::Result<Outcome> {
+    // Its deletion may not have reached the object store yet.
+    if object.lifetime == Lifetime::Deleted {
+        return Ok(Outcome::Expired);
+    }
     let key = object.key;
     let found = match from.head(&key).await {
         Ok(found) => found,

@@ -9,17 +9,22 @@ use super::repository::{Repository, id_at, image_path, path, rewind};
 use crate::objects::{ObjectDigest, ObjectError, ObjectStorage, is_result, media_type};
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
+use futures_util::future::LocalBoxFuture;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use tintype_storage::domain::counted::counted;
+use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::export::Reader;
+use tintype_storage::store::tables::ENDED_JOBS;
 
 /// Objects copied concurrently.
 pub(super) const CONCURRENCY: usize = 4;
+
+pub type IsImageDeleted<'a> = &'a dyn Fn(AccountId, JobId) -> LocalBoxFuture<'a, bool>;
 
 /// The inputs of a backup.
 pub struct Contents<'a> {
@@ -29,6 +34,8 @@ pub struct Contents<'a> {
     pub objects: Option<&'a ObjectStorage>,
     /// Retention may have removed the results of jobs that ended before the returned time. It moves on while the service runs.
     pub kept_since: &'a dyn Fn() -> Timestamp,
+    /// Was the image of a job deleted on demand since the export? The backup asks for missing images, if the service was running.
+    pub is_image_deleted: IsImageDeleted<'a>,
     /// A complete export.
     pub records: &'a File,
     /// The time of the export.
@@ -281,7 +288,9 @@ async fn copy(
     let chunks = match objects.chunks(&listed.key).await {
         Ok(chunks) => chunks.map_err(anyhow::Error::new),
         Err(ObjectError::NotFound { .. }) => {
-            listed.left_out = Some(match was_expired || may_be_deleted() {
+            let is_deleted =
+                was_expired || may_be_deleted() || was_deleted_since(contents, &listed).await;
+            listed.left_out = Some(match is_deleted {
                 true => OmitReason::Expired,
                 false => OmitReason::Missing,
             });
@@ -292,6 +301,17 @@ async fn copy(
     let kind = media_type(&listed.key);
     listed.digest = Some(repository.objects.put_stream(&to, kind, chunks).await?);
     Ok((listed, outcome))
+}
+
+/// Was the object an image that was deleted on demand after the export?
+async fn was_deleted_since(contents: &Contents<'_>, listed: &ListEntry) -> bool {
+    let record = hex::decode(&listed.record).ok();
+    match record.and_then(|key| ENDED_JOBS.read_key(&key)) {
+        Some((account, job)) if contents.running && is_result(&listed.key) => {
+            (contents.is_image_deleted)(account, job).await
+        }
+        _ => false,
+    }
 }
 
 /// Does the repository hold the object as it was written? Compares the length, and with `reads_it` also the checksum.

@@ -9,6 +9,7 @@ use crate::backup::{Contents, KEY_FILES, Manifest, Repository, SECRETS_KEY, crea
 use crate::server::{engine, object_store};
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
+use futures_util::FutureExt as _;
 use serde_json::{json, to_value};
 use std::process::ExitCode;
 use tintype_storage::domain::counted::counted;
@@ -85,6 +86,16 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             data_dir: has_keys.then_some(data_dir.as_path()),
             objects: objects.as_ref(),
             kept_since: &|| verify::kept_since(&config, records.images_forgotten),
+            is_image_deleted: &|account, job| {
+                let source = records.source.as_ref();
+                async move {
+                    match source {
+                        Some(source) => source.is_image_deleted(account, job).await,
+                        None => false,
+                    }
+                }
+                .boxed_local()
+            },
             records: &records.file,
             taken_at: records.taken_at,
             running: records.running,

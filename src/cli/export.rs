@@ -45,7 +45,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         record_source::from_data_dir(&config, &arguments.access, &temp_dir, &say).await
     })?;
     // Only a backup reads more than the records.
-    drop(records.store);
+    drop(records.source);
     let mut from = records.file;
     match output {
         None => {

@@ -274,7 +274,7 @@ fn outcome_text(source: &Config, target: &Config, moved: &MoveOutcome) -> String
             missing,
         }) => {
             text += &format!(
-                "images: {copied} copied ({}), {there} already in the target, {expired} deleted by retention\n",
+                "images: {copied} copied ({}), {there} already in the target, {expired} deleted by retention or by their owner\n",
                 counted(*bytes, "byte")
             );
             for key in missing {

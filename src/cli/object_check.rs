@@ -6,7 +6,7 @@ use futures_util::stream;
 use std::collections::{BTreeMap, HashSet};
 use tintype_imaging::metadata::png;
 use tintype_imaging::{DecodePermits, ImageKind, decoding, jpeg_segments};
-use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::tables::{BATCHES, DELETED_IMAGES, FAVOURITE_ACCOUNTS, UPLOADED_FILES};
@@ -38,6 +38,8 @@ struct RequiredObject {
     bytes: Option<u64>,
     /// When the job of an image ended. `None` if retention does not delete the object.
     ended: Option<Timestamp>,
+    /// The job of an image.
+    job: Option<(AccountId, JobId)>,
 }
 
 impl<'a> RequiredObjects<'a> {
@@ -78,7 +80,7 @@ impl<'a> RequiredObjects<'a> {
             let ended = ended.filter(|_| !self.favourites.contains(&job.id));
             if ended.is_none_or(|at| at >= (self.retention)()) {
                 self.images += usize::from(is_image);
-                self.add(object, ended);
+                self.add(object, ended, is_image.then_some((job.account, job.id)));
             }
         }
     }
@@ -92,19 +94,24 @@ impl<'a> RequiredObjects<'a> {
             .each(store, &All, |_, batch| {
                 NamedObject::of_batch(&batch)
                     .into_iter()
-                    .for_each(|it| self.add(it, None));
+                    .for_each(|it| self.add(it, None, None));
                 Ok(())
             })
             .await?;
         UPLOADED_FILES
             .each(store, &All, |_, file| {
-                self.add(NamedObject::of_upload(&file), None);
+                self.add(NamedObject::of_upload(&file), None, None);
                 Ok(())
             })
             .await
     }
 
-    fn add(&mut self, object: NamedObject, ended: Option<Timestamp>) {
+    fn add(
+        &mut self,
+        object: NamedObject,
+        ended: Option<Timestamp>,
+        job: Option<(AccountId, JobId)>,
+    ) {
         let what = match object.role {
             ObjectRole::JobText => "the text of a job",
             ObjectRole::InputUrls => "the input URLs of a job",
@@ -117,13 +124,19 @@ impl<'a> RequiredObjects<'a> {
             what,
             bytes: object.bytes,
             ended,
+            job,
         };
         self.objects.insert(object.key, required);
     }
 
     /// One sentence for each object that is missing or has another length, in the order of the keys. `objects`: `None` if there is no
     /// object directory. `reads`: also read the images of done jobs, and find damaged ones.
-    pub async fn faults(self, objects: Option<&ObjectStorage>, reads: bool) -> Vec<String> {
+    pub async fn faults(
+        self,
+        store: &Store,
+        objects: Option<&ObjectStorage>,
+        reads: bool,
+    ) -> Vec<String> {
         let concurrency = if reads { READS } else { LOOKUPS };
         let retention = self.retention;
         stream::iter(self.objects)
@@ -138,7 +151,10 @@ impl<'a> RequiredObjects<'a> {
                     Ok(None) if reads && object.what == DONE_IMAGE => damage(objects, &key).await,
                     found => found,
                 };
-                found.unwrap_or_else(|error| object.read_fault(&error, retention))
+                match found {
+                    Ok(fault) => fault,
+                    Err(error) => object.read_fault(&error, retention, store).await,
+                }
             })
             .buffered(concurrency)
             .filter_map(async |it| it)
@@ -148,11 +164,24 @@ impl<'a> RequiredObjects<'a> {
 }
 
 impl RequiredObject {
-    /// The fault of an object that cannot be read. `None` if retention has deleted it meanwhile.
-    fn read_fault(&self, error: &ObjectError, retention: Retention<'_>) -> Option<String> {
-        let is_gone = matches!(error, ObjectError::NotFound { .. });
-        let has_expired = is_gone && self.ended.is_some_and(|at| at < retention());
-        (!has_expired).then(|| format!("{}: {error}", self.what))
+    /// The fault of an object that cannot be read. `None` if retention or its owner has deleted it meanwhile.
+    async fn read_fault(
+        &self,
+        error: &ObjectError,
+        retention: Retention<'_>,
+        store: &Store,
+    ) -> Option<String> {
+        if matches!(error, ObjectError::NotFound { .. }) {
+            if self.ended.is_some_and(|at| at < retention()) {
+                return None;
+            }
+            if let Some((account, job)) = self.job
+                && store.is_image_deleted(account, job).await.unwrap_or(false)
+            {
+                return None;
+            }
+        }
+        Some(format!("{}: {error}", self.what))
     }
 }
 
@@ -198,7 +227,9 @@ mod tests {
     use super::*;
     use std::cell::Cell;
     use tintype_storage::domain::job::{JobState, ResultImage};
+    use tintype_storage::engine::commit_and_wait;
     use tintype_storage::testing::samples;
+    use tintype_storage::testing::stalled::StalledEngine;
     use uuid::Uuid;
 
     fn done(id: u128, finished_at: i64) -> Job {
@@ -266,9 +297,27 @@ mod tests {
         now.set(101);
         let directory = tempfile::tempdir().unwrap();
         let objects = ObjectStorage::open_directory(directory.path()).unwrap();
-        let faults = required.faults(Some(&objects), false).await;
+        let store = Store::new(StalledEngine::in_memory());
+        let faults = required.faults(&store, Some(&objects), false).await;
         assert_eq!(faults.len(), 2, "{faults:?}");
         assert!(faults[0].contains("results/1.png"), "{faults:?}");
         assert!(faults[1].contains("results/3.png"), "{faults:?}");
+    }
+
+    #[tokio::test]
+    async fn an_image_that_is_deleted_on_demand_during_the_check_is_no_fault() {
+        let (deleted, lost) = (done(1, 100), done(2, 100));
+        let mut required = required(deleted.id, &|| Timestamp::EPOCH);
+        for job in [&deleted, &lost] {
+            required.add_job(job);
+        }
+        let store = Store::new(StalledEngine::in_memory());
+        let mark = store.put_deleted_image(deleted.account, deleted.id, Timestamp::EPOCH);
+        commit_and_wait(&**store.engine(), mark).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let objects = ObjectStorage::open_directory(directory.path()).unwrap();
+        let faults = required.faults(&store, Some(&objects), false).await;
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        assert!(faults[0].contains("results/2.png"), "{faults:?}");
     }
 }

@@ -9,9 +9,11 @@ use std::fs::File;
 use std::io::{self, BufReader, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 use std::sync::Arc;
+use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Engine, EngineError};
 use tintype_storage::export::{Reader, Summary, write};
+use tintype_storage::store::Store;
 use tintype_storage::store::tables::IMAGES_FORGOTTEN;
 
 pub struct Records {
@@ -24,8 +26,31 @@ pub struct Records {
     pub images_forgotten: Timestamp,
     /// Whether a server ran, or may have run, during the export.
     pub running: bool,
-    /// The data directory, if no server runs on it. While it is open, no server can start.
-    pub store: Option<OpenStore>,
+    /// Where to read what has changed since the export. `None` if the caller has the engine, or asked a server itself.
+    pub source: Option<Source>,
+}
+
+pub enum Source {
+    /// A database, or a data directory on which no server runs. While the directory is open, no server can start.
+    Store(OpenStore),
+    Server(Operator),
+}
+
+impl Source {
+    /// Was the image of a job deleted on demand? False if this cannot be read: then a missing image counts as lost.
+    pub async fn is_image_deleted(&self, account: AccountId, job: JobId) -> bool {
+        match self {
+            Self::Store(store) => {
+                let store = Store::new(Arc::clone(&store.0));
+                store.is_image_deleted(account, job).await.unwrap_or(false)
+            }
+            Self::Server(operator) => {
+                let path = format!("/jobs/{job}?account_id={account}");
+                let shown = operator.get(&path).await;
+                shown.is_ok_and(|it| it["image_deleted"] == true)
+            }
+        }
+    }
 }
 
 /// An engine that is closed when this is dropped.
@@ -72,20 +97,22 @@ pub async fn from_data_dir(
             let is_shared = config.storage.url.is_some();
             let store = OpenStore(engine);
             let mut records = from_engine(&store.0, is_shared, temp_dir, say)?;
-            records.store = (!is_shared).then_some(store);
+            records.source = Some(Source::Store(store));
             Ok(records)
         }
         Err(EngineError::Locked(_)) => {
             let spool = Spool::new(temp_dir, say)?;
             say("requesting an export from the running server".into());
-            request(&access.operator()?, spool)
-                .await
-                .with_context(|| {
-                    format!(
-                        "{} is in use, and the server that runs on it did not export its records; give its URL with --server",
-                        data_dir.display()
-                    )
-                })
+            let operator = access.operator()?;
+            let records = request(&operator, spool).await;
+            let mut records = records.with_context(|| {
+                format!(
+                    "{} is in use, and the server that runs on it did not export its records; give its URL with --server",
+                    data_dir.display()
+                )
+            })?;
+            records.source = Some(Source::Server(operator));
+            Ok(records)
         }
         Err(error) => Err(error.into()),
     }
@@ -165,7 +192,7 @@ impl<'a> Spool<'a> {
             taken_at,
             images_forgotten,
             running,
-            store: None,
+            source: None,
         })
     }
 }
@@ -174,9 +201,11 @@ impl<'a> Spool<'a> {
 mod tests {
     use super::*;
     use crate::cli::verify;
-    use crate::config::Sources;
+    use crate::config::{Secret, Sources};
     use tintype_storage::engine::commit_and_wait;
-    use tintype_storage::store::Store;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+    use uuid::Uuid;
 
     #[actix_web::test]
     async fn images_that_were_deleted_under_a_shorter_retention_are_not_required() {
@@ -214,5 +243,30 @@ mod tests {
         assert!(matches!(opened, Err(EngineError::Locked(_))));
         drop(records);
         engine::open_engine_exclusively(&config).unwrap().close();
+    }
+
+    #[tokio::test]
+    async fn a_running_server_is_asked_whether_an_image_was_deleted() {
+        let (account, job) = (AccountId(Uuid::from_u128(1)), JobId(Uuid::from_u128(2)));
+        for (answer, is_deleted) in [(r#"{"image_deleted":true}"#, true), ("{}", false)] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let url = format!("http://{}", listener.local_addr().unwrap());
+            let operator = Operator::new(&url, Secret::new("token"), "--token").unwrap();
+            let source = Source::Server(operator);
+            let serve = async {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut request = [0; 1024];
+                let read = stream.read(&mut request).await.unwrap();
+                let length = answer.len();
+                let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
+                stream.write_all(head.as_bytes()).await.unwrap();
+                stream.write_all(answer.as_bytes()).await.unwrap();
+                String::from_utf8_lossy(&request[..read]).into_owned()
+            };
+            let (found, request) = tokio::join!(source.is_image_deleted(account, job), serve);
+            assert_eq!(found, is_deleted);
+            let path = format!("GET /admin/v1/jobs/{job}?account_id={account} ");
+            assert!(request.starts_with(&path), "{request}");
+        }
     }
 }

@@ -95,7 +95,7 @@ pub async fn check(
     }
     let image_count = required.images;
     let room = MAX_FAULTS.saturating_sub(report.faults.len());
-    let missing = required.faults(objects, reads_images).await;
+    let missing = required.faults(store, objects, reads_images).await;
     report.faults.extend(missing.into_iter().take(room));
     let counts = [
         counted(report.accounts, "account"),

@@ -13,6 +13,7 @@ use crate::web::problem::{HttpResult, Problem};
 use crate::web::query;
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::future::join_all;
+use tintype_api::JobRecord;
 use tintype_storage::store::JobPage;
 
 /// Includes the parameter names of `GET /api/v1/jobs`.
@@ -61,7 +62,12 @@ pub async fn page(request: &HttpRequest, jobs: &web::Data<JobService>) -> Result
 /// `GET /jobs/{job_id}`
 pub async fn show(of: OfJob, jobs: web::Data<JobService>) -> HttpResult {
     let record = responses::job_record(&jobs, &of.job).await?;
-    Ok(HttpResponse::Ok().json(responses::for_operator(&jobs.core, &of.job, record)))
+    let store = &jobs.core.store;
+    let record = JobRecord {
+        image_deleted: store.is_image_deleted(of.job.account, of.job.id).await?,
+        ..responses::for_operator(&jobs.core, &of.job, record)
+    };
+    Ok(HttpResponse::Ok().json(record))
 }
 
 /// `DELETE /jobs/{job_id}`: cancels a queued job.

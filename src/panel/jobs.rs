@@ -5,6 +5,7 @@ use super::names::Names;
 use crate::api::responses;
 use crate::application::core::Core;
 use crate::application::favourites;
+use crate::application::interrupted_deletions;
 use crate::application::job_list;
 use crate::application::services::JobService;
 use crate::management;
@@ -106,7 +107,7 @@ pub async fn show_job(OfJob { caller, job }: OfJob, jobs: Data<JobService>) -> H
         }),
         input_urls,
         favourite,
-        image_deleted: core.store.is_image_deleted(job.account, job.id).await?,
+        image_deleted: interrupted_deletions::is_complete(&jobs, &job).await?,
         kept_until: favourites::kept_until(&jobs.settings, &job, favourite).map(Moment::from),
         progress: core.system.progress(job.id),
     }))
@@ -122,7 +123,7 @@ struct JobDetails<'a> {
     /// The URLs of the input images, for a job of a batch.
     input_urls: Vec<String>,
     favourite: bool,
-    /// The image was deleted on demand.
+    /// The image was deleted on demand, and is gone.
     image_deleted: bool,
     /// When retention deletes the image; `None`: never.
     kept_until: Option<Moment>,

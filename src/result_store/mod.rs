@@ -69,9 +69,11 @@ impl ResultStore {
         self.kept_inputs.begin(Instant::now());
     }
 
-    /// Removes the inputs that are kept for a backup from `inputs`.
-    pub fn exclude_kept(&self, inputs: &mut HashSet<String>) {
-        self.kept_inputs.exclude_kept(inputs);
+    /// Returns the orphaned inputs that may be deleted now. Keeps those that a backup may still copy.
+    pub fn defer_orphans(&self, mut inputs: HashSet<String>, now: Instant) -> Vec<String> {
+        self.kept_inputs.exclude_kept(&mut inputs);
+        // Their jobs may have just ended on another node, which then keeps them.
+        self.kept_inputs.defer(inputs.into_iter().collect(), now)
     }
 
     /// Deletes the inputs that were kept long enough.
@@ -245,6 +247,32 @@ mod tests {
         let objects = ObjectStorage::open("", dir.path(), "http://localhost", key).unwrap();
         fs::write(dir.path().join("objects/results"), "in the way").unwrap();
         (dir, objects)
+    }
+
+    #[tokio::test]
+    async fn a_node_keeps_orphaned_inputs_that_another_node_may_need_for_a_backup() {
+        let directory = tempfile::tempdir().unwrap();
+        let objects = ObjectStorage::open_directory(directory.path()).unwrap();
+        let (key, now) = ("inputs/a/0.png".to_owned(), std::time::Instant::now());
+        let orphans = || HashSet::from([key.clone()]);
+        let alone = ResultStore::new(objects.clone(), Writers::One);
+        assert_eq!(alone.defer_orphans(orphans(), now), [key.as_str()]);
+
+        objects.put(&key, Bytes::new(), "image/png").await.unwrap();
+        let node = ResultStore::new(objects.clone(), Writers::Nodes);
+        let minutes = |count: u64| now + Duration::from_secs(60 * count);
+        for later in [0, 30, 59] {
+            let due = node.defer_orphans(orphans(), minutes(later));
+            assert_eq!(due, [""; 0]);
+            node.delete_kept_inputs(minutes(later)).await;
+            objects.head(&key).await.unwrap();
+        }
+        node.delete_kept_inputs(minutes(60)).await;
+        let found = objects.head(&key).await;
+        assert!(matches!(
+            found,
+            Err(crate::objects::ObjectError::NotFound { .. })
+        ));
     }
 
     #[tokio::test(start_paused = true)]

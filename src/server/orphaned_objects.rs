@@ -7,7 +7,7 @@ use crate::objects::{NamedObject, ObjectError, RESULTS, UPLOADS};
 use crate::request_text;
 use futures_util::TryStreamExt as _;
 use std::collections::{HashMap, HashSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::time::Timestamp;
@@ -197,9 +197,9 @@ async fn orphans(
     jobs: &JobService,
     kind: &ObjectKind,
     mut objects: HashSet<String>,
-) -> Result<HashSet<String>, StoreError> {
+) -> Result<Vec<String>, StoreError> {
     if objects.is_empty() {
-        return Ok(objects);
+        return Ok(Vec::new());
     }
     let (store, retain_orphans) = (jobs.core.store.clone(), kind.retain_orphans);
     // Reads many jobs, which would block the maintenance loop on this thread.
@@ -208,10 +208,12 @@ async fn orphans(
         Ok::<_, StoreError>(objects)
     });
     // After a panic no object is known to be orphaned.
-    let mut orphaned = read.await.unwrap_or_else(|_| Ok(HashSet::new()))?;
+    let orphaned = read.await.unwrap_or_else(|_| Ok(HashSet::new()))?;
     // Last: if a job ended during the read, its inputs are among the kept ones now.
-    jobs.result_store.exclude_kept(&mut orphaned);
-    Ok(orphaned)
+    Ok(match kind.prefix {
+        inputs::PREFIX => jobs.result_store.defer_orphans(orphaned, Instant::now()),
+        _ => orphaned.into_iter().collect(),
+    })
 }
 
 #[cfg(test)]

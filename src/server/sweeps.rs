@@ -3,6 +3,7 @@
 use super::orphaned_objects::{self, ObjectKind};
 use crate::application::commit::Change;
 use crate::application::core::Core;
+use crate::application::interrupted_deletions::CompletedDeletions;
 use crate::application::list::CLOCK_SKEW;
 use crate::application::maintainer::Maintainer;
 use crate::application::services::JobService;
@@ -81,6 +82,7 @@ pub struct Sweeps {
     old_jobs: Key,
     /// All jobs that ended before this day are deleted.
     first_kept_day: Option<i64>,
+    deletions: CompletedDeletions,
 }
 
 impl Default for Sweeps {
@@ -101,6 +103,7 @@ impl Sweeps {
             old_batches: Key::new(),
             old_jobs: Key::new(),
             first_kept_day: None,
+            deletions: CompletedDeletions::default(),
         }
     }
 
@@ -109,6 +112,7 @@ impl Sweeps {
         let (core, settings) = (&jobs.core, &jobs.settings);
         self.forget_audit_log(core, settings).await;
         self.forget_idempotency_keys(core).await;
+        self.complete_deletions(jobs).await;
         remove_old_images(jobs).await;
         remove_old_thumbnails(jobs).await;
         remove_orphans(jobs, &orphaned_objects::INPUTS).await;
@@ -132,6 +136,11 @@ impl Sweeps {
             commit_step(core, found, "lines of the audit log").await
         };
         sweep(steps, &mut self.audit_log, forget).await;
+    }
+
+    /// Completes the deletions of images on demand that were interrupted.
+    pub async fn complete_deletions(&mut self, jobs: &JobService) {
+        self.deletions.complete(jobs).await;
     }
 
     /// Removes expired idempotency keys.
@@ -302,7 +311,7 @@ pub async fn remove_old_images(jobs: &JobService) {
     .await;
 }
 
-/// Removes the thumbnails of favourites too: the next view creates them again.
+/// Removes thumbnails that the removal of their images has left. Also those of favourites: the next view creates them again.
 async fn remove_old_thumbnails(jobs: &JobService) {
     remove_expired(jobs, "thumbnails", async |older_than| {
         jobs.objects.expire(THUMBNAILS, older_than, STEP).await

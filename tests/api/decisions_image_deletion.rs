@@ -3,6 +3,9 @@
 use crate::support::{Behaviour, Browser, Customer, Options, Server};
 use serde_json::{Value, json};
 use std::time::Duration;
+use tintype::server::sweeps::{SweepLimits, Sweeps};
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::commit_and_wait;
 
 fn done(server: &Server, customer: &Customer) -> Value {
     let job = server.create(customer);
@@ -11,6 +14,15 @@ fn done(server: &Server, customer: &Customer) -> Value {
 
 fn path(job: &Value) -> String {
     format!("/jobs/{}/image", job["job_id"].as_str().unwrap())
+}
+
+/// What a deletion leaves that ends after its commit: the process dies, or the object store refuses.
+fn record_deletion(server: &Server, customer: &Customer, job: &Value, at: Timestamp) {
+    let store = &server.inside().store;
+    let job = job["job_id"].as_str().unwrap().parse().unwrap();
+    let account = customer.account.parse().unwrap();
+    let mark = store.put_deleted_image(account, job, at);
+    commit_and_wait(&**store.engine(), mark).unwrap();
 }
 
 /// The path and query of a job's image.
@@ -133,4 +145,63 @@ fn owners_delete_images_in_the_panel_and_viewers_do_not() {
     assert_eq!(marks, (&json!(true), &json!(false)));
     call(&owner, "PUT", "/favourite").assert_problem(410, "gone");
     server.assert_settled();
+}
+
+#[test]
+fn a_deletion_that_was_interrupted_is_shown_as_open_and_completed_by_maintenance() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let [job, old] = [done(&server, &customer), done(&server, &customer)];
+    let preview = format!("{}&width=512", image(&job));
+    server.get(&preview).expect(200);
+    let now = server.inside().now();
+    record_deletion(&server, &customer, &job, now);
+    let two_days = Duration::from_secs(2 * 86_400);
+    record_deletion(&server, &customer, &old, now.minus(two_days));
+
+    let account = format!("/accounts/{}", customer.account);
+    let browser = server.operators_browser();
+    let panel = format!("{account}/jobs/{}", job["job_id"].as_str().unwrap());
+    let show = || browser.call(&server, "GET", &panel).expect(200).json();
+    server.get(image(&job)).expect(200);
+    assert_eq!(show()["image_deleted"], false, "it can be repeated");
+    let favourite = format!("{panel}/favourite");
+    let favourite = browser.call(&server, "PUT", &favourite).send();
+    favourite.assert_problem(410, "gone");
+    let shown = server.admin("GET", &format!("/jobs/{}", job["job_id"].as_str().unwrap()));
+    assert_eq!(shown.expect(200).json()["image_deleted"], true);
+
+    let key = server.result_key(job["job_id"].as_str().unwrap());
+    let file = server.objects().join(key);
+    let content = std::fs::read(&file).unwrap();
+    let complete = |sweeps: &mut Sweeps| {
+        let runtime = actix_web::rt::System::new();
+        runtime.block_on(sweeps.complete_deletions(&server.instance().jobs));
+    };
+    let limits = SweepLimits { step: 9, steps: 9 };
+    let mut sweeps = Sweeps::new(limits);
+    complete(&mut sweeps);
+    for url in [image(&job), &preview] {
+        server.get(url).refused(410, "gone");
+    }
+    assert!(!server.objects().join("thumbnails").exists());
+    assert_eq!(show()["image_deleted"], true);
+    server.get(image(&old)).expect(200);
+
+    // After a power failure, the file is there again. The service was off for long.
+    let put_back = || {
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, &content).unwrap();
+    };
+    put_back();
+    server.clock.advance(two_days);
+    complete(&mut Sweeps::new(limits));
+    assert!(!file.exists());
+    // Without a restart, completed deletions are not repeated.
+    put_back();
+    complete(&mut sweeps);
+    assert!(!file.exists(), "the last call was two days ago");
+    put_back();
+    complete(&mut sweeps);
+    assert!(file.exists());
 }

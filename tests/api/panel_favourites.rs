@@ -86,6 +86,15 @@ fn retention_does_not_delete_the_images_of_favourites() {
         store.images_forgotten().wait().unwrap()
     };
     assert_eq!(forgotten(), Timestamp::EPOCH);
+    let previews = || {
+        let found = std::fs::read_dir(desk.server.objects().join("thumbnails"));
+        found.map_or(0, Iterator::count)
+    };
+    for job in [&kept, &other] {
+        let path = desk.path(&format!("/jobs/{job}/picture?width=256"));
+        browser.call(&desk.server, "GET", &path).expect(200);
+    }
+    assert_eq!(previews(), 2);
     desk.server.clock.advance(DAY * 400);
     desk.sweep();
     // The files have the time of the machine, which is later than the time of this server.
@@ -93,6 +102,7 @@ fn retention_does_not_delete_the_images_of_favourites() {
     let browser = desk.server.operators_browser();
     let found = [&kept, &other].map(|job| desk.image(&browser, job));
     assert_eq!(found, [200, 410]);
+    assert_eq!(previews(), 1, "deleted with its image");
     // A removed image cannot become a favourite.
     desk.mark(&browser, "PUT", &other)
         .assert_problem(410, "gone");

@@ -1,6 +1,7 @@
 //! Backups of a service that deletes and replaces objects between and during backups.
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use std::cell::Cell;
 use std::io::Write as _;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use tintype_storage::testing::samples;
 use uuid::Uuid;
 
 const IMAGE: &str = "results/1.png";
+const JOB: JobId = JobId(Uuid::from_u128(1));
 
 /// A service and the repository of its backups.
 struct Fixture {
@@ -27,6 +29,8 @@ struct Fixture {
     objects: ObjectStorage,
     repository: Repository,
     backups: Cell<i64>,
+    /// The job whose image is deleted during the next backups.
+    deleted_since: Cell<Option<JobId>>,
 }
 
 impl Fixture {
@@ -39,6 +43,7 @@ impl Fixture {
             repository: Repository::open(place.to_str().unwrap()).unwrap(),
             directory,
             backups: Cell::new(0),
+            deleted_since: Cell::new(None),
         }
     }
 
@@ -53,7 +58,7 @@ impl Fixture {
         };
         let ended = Timestamp::from_millis(ended);
         let job = Job {
-            id: JobId(Uuid::from_u128(1)),
+            id: JOB,
             ..samples::job(JobState::Done {
                 started_at: ended,
                 finished_at: ended,
@@ -88,6 +93,10 @@ impl Fixture {
             data_dir: None,
             objects,
             kept_since: &|| Timestamp::from_millis(kept_since()),
+            is_image_deleted: &|_, job| {
+                let is_deleted = self.deleted_since.get() == Some(job);
+                async move { is_deleted }.boxed_local()
+            },
             records: &records,
             taken_at: Timestamp::from_millis(self.backups.get()),
             running,
@@ -175,6 +184,15 @@ async fn an_image_that_retention_deletes_during_a_backup_is_not_missing() {
     let fixture = Fixture::new();
     fixture.record_done(100, 2);
     assert_eq!(fixture.counts(true, &|| 100).await, [0, 0, 1]);
+}
+
+#[tokio::test]
+async fn an_image_that_its_owner_deletes_during_a_backup_is_not_missing() {
+    let fixture = Fixture::new();
+    fixture.record_done(100, 2);
+    assert_eq!(fixture.counts(true, &|| 0).await, [0, 0, 1]);
+    fixture.deleted_since.set(Some(JOB));
+    assert_eq!(fixture.counts(true, &|| 0).await, [0, 1, 0]);
 }
 
 #[tokio::test]

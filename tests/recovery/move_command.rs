@@ -66,11 +66,20 @@ fn records_images_and_secrets_move_into_a_database_and_back() {
     let key = service.printed_key().expect("a key");
     register(&place, &service, &peer);
     let first = make(&service, &peer, &key, "first");
+    let deleted = make(&service, &peer, &key, "deleted");
+    let path = format!("/api/v1/jobs/{deleted}/image");
+    let answer = service.client(&key).call("DELETE", &path, None);
+    assert_eq!(answer.status, 204);
     service.stop();
     let accounts = exported(&place);
 
     let said = good(place.run(&["move", "--to", &database.url(), "--objects", BUCKET]));
-    assert!(said.contains("images: 1 copied"), "{said}");
+    for part in [
+        "images: 1 copied",
+        "1 deleted by retention or by their owner",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
     for line in [&format!("url = \"{}\"", database.url()), "TINTYPE_SECRET"] {
         assert!(said.contains(line), "{said}");
     }

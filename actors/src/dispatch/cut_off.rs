@@ -30,11 +30,15 @@ impl CutOff {
         self.triggered.subscribe()
     }
 
+    pub fn is_triggered(&self) -> bool {
+        *self.triggered.borrow()
+    }
+
     /// Waits for the signal.
     pub async fn triggered(&self) {
         // Registered before the check, so that a signal in between is not missed.
         let woken = self.wake.notified();
-        if !*self.triggered.borrow() {
+        if !self.is_triggered() {
             woken.await;
         }
     }

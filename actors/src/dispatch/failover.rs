@@ -55,7 +55,7 @@ pub async fn generate(
             log,
         };
         let image = match tries.generate(&mut lease, &mut deadline).await {
-            Ok(image) => tries.store(image, job, &mut deadline).await,
+            Ok(image) => log.store(tries.store(image, job, &mut deadline)).await,
             Err(error) => Err(error),
         };
         let error = match image {
@@ -70,6 +70,10 @@ pub async fn generate(
         };
         if untried.is_empty() || deadline.time_left().is_zero() {
             return Err(error);
+        }
+        // The cut-off ends the run, so that it does not ask another backend in vain.
+        if context.cut_off.is_triggered() {
+            return std::future::pending().await;
         }
         passed_on = Some(error);
         let backend = &context.pool.backend(route).name;

@@ -8,7 +8,12 @@ use crate::backends::BackendLease;
 use crate::ports::{JobOutcome, RunEnd};
 use futures_util::FutureExt as _;
 use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 use tintype_storage::domain::job::{FailureKind, Job, JobEvent};
+use tokio::time::timeout;
+
+/// The time after the cut-off in which an image can still be stored. Shorter than the time in which the run must record its end.
+const STORE_GRACE: Duration = Duration::from_secs(4);
 
 /// Runs a job that has begun, and returns it with its input images. Drops the lease before it returns.
 pub async fn run(
@@ -24,10 +29,10 @@ pub async fn run(
         generate(&job, lease, is_resumed, context, entry.progress(), &log).await
     };
     let outcome = tokio::select! {
-        // In this order, so that an image that exists when the process stops is always kept.
+        // In this order, so that an image that exists when the process stops is kept if it can be stored in time.
         biased;
         outcome = AssertUnwindSafe(generation).catch_unwind() => Some(outcome),
-        () = context.cut_off.triggered() => None,
+        () = cut_off(context, &log) => None,
     };
     let (event, end) = match outcome {
         Some(Ok(Ok(image))) => (JobEvent::Finish { image }, RunEnd::Image),
@@ -47,6 +52,12 @@ pub async fn run(
         observer.run_ended(&log.report(&job, end));
     }
     (job, event)
+}
+
+/// Waits for the cut-off, and then for the storing of an image that a backend has already returned: it may have cost minutes or money.
+async fn cut_off(context: &DispatchContext, log: &RunLog) {
+    context.cut_off.triggered().await;
+    let _ = timeout(STORE_GRACE, log.stored()).await;
 }
 
 /// The lines of the tries have the causes. Without the job's error, which may contain the caller's text.

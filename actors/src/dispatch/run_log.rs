@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::job::Job;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// The tries of a run in progress. Clones share the list. It outlives the run's future, which a cut-off drops.
@@ -15,6 +16,8 @@ pub struct RunLog {
     tries: Arc<Mutex<Vec<TryReport>>>,
     /// The last failure on each backend.
     failures: Arc<Mutex<Vec<FailedTry>>>,
+    /// Is a backend's image being checked and stored?
+    storing: watch::Sender<bool>,
 }
 
 impl RunLog {
@@ -23,7 +26,20 @@ impl RunLog {
             began: Instant::now(),
             tries: Arc::default(),
             failures: Arc::default(),
+            storing: watch::Sender::new(false),
         }
+    }
+
+    pub async fn store<T>(&self, store: impl Future<Output = T>) -> T {
+        self.storing.send_replace(true);
+        let stored = store.await;
+        self.storing.send_replace(false);
+        stored
+    }
+
+    /// Waits until no image is being stored.
+    pub async fn stored(&self) {
+        let _ = self.storing.subscribe().wait_for(|it| !it).await;
     }
 
     pub fn fail(&self, failed: FailedTry) {

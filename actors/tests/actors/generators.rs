@@ -215,6 +215,7 @@ struct ShelfState {
     refuses: bool,
     is_full: bool,
     hangs: bool,
+    takes: Duration,
 }
 
 impl Shelf {
@@ -236,6 +237,11 @@ impl Shelf {
     /// Makes every further deletion hang.
     pub fn hang(&self) {
         self.state.lock().hangs = true;
+    }
+
+    /// Makes every further write take this time.
+    pub fn take(&self, time: Duration) {
+        self.state.lock().takes = time;
     }
 
     /// Makes every further write fail.
@@ -261,7 +267,12 @@ impl JobObjects for Shelf {
                 backend: None,
             })
         };
-        async move { outcome }.boxed_local()
+        let takes = state.takes;
+        async move {
+            sleep(takes).await;
+            outcome
+        }
+        .boxed_local()
     }
 
     fn read_prompt(&self, key: String) -> PortFuture<PromptText> {

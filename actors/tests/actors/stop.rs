@@ -8,6 +8,9 @@ use tintype_storage::domain::job::JobState;
 use tintype_storage::domain::tier::Tier;
 use tokio::time::Instant;
 
+const SECOND: Duration = Duration::from_secs(1);
+const GRACE: Duration = Duration::from_secs(10);
+
 #[test]
 fn running_jobs_finish_and_queued_ones_wait_for_the_restart() {
     run(async {
@@ -80,6 +83,49 @@ fn an_interrupted_run_is_not_counted() {
         let world = plan.start();
         world.done(began.expect("a job").0).await;
         world.check();
+    });
+}
+
+/// Returns the state of a job whose image a backend returned a second before the cut-off, and whether a second backend was asked.
+async fn cut_off_while_storing(time: Duration, is_refused: bool) -> (JobState, bool) {
+    let second = quick();
+    let mut plan = Plan::with(ScriptedGenerator::always(Act::Take(GRACE - SECOND)), 1);
+    plan.backends.push((second.clone(), 1));
+    plan.route = vec![0, 1];
+    let world = plan.start();
+    world.shelf.take(time);
+    if is_refused {
+        world.shelf.refuse();
+    }
+    let job = world.accept(A, Tier::Fast, "a fox").await;
+    world.system.drain(GRACE).await;
+    world.check();
+    (world.state(job), !second.seen().is_empty())
+}
+
+#[test]
+fn an_image_that_is_being_stored_at_the_cut_off_is_kept() {
+    run(async {
+        let (state, _) = cut_off_while_storing(SECOND * 4, false).await;
+        assert_eq!(state.word(), "done");
+        // Longer than the stop waits.
+        let (state, _) = cut_off_while_storing(SECOND * 60, false).await;
+        assert!(
+            matches!(state, JobState::Processing { runs: 0, .. }),
+            "{state:?}"
+        );
+    });
+}
+
+#[test]
+fn no_other_backend_is_asked_after_the_cut_off() {
+    run(async {
+        let (state, is_asked) = cut_off_while_storing(SECOND * 4, true).await;
+        assert!(
+            matches!(state, JobState::Processing { runs: 0, .. }),
+            "{state:?}"
+        );
+        assert!(!is_asked);
     });
 }
 

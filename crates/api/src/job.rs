@@ -204,6 +204,9 @@ pub struct JobRecord<'a> {
     /// Only for the operator, for a failed job: the last error of each backend that tried it. Kept for the newest 1,000 failed jobs until a restart.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<BackendError>,
+    /// Only for the operator: whether the image was deleted on demand. Absent if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub image_deleted: bool,
 }
 
 /// An input image, without its content.
@@ -286,6 +289,7 @@ impl<'a> JobRecord<'a> {
             }),
             job: Job::new(job, image_url, waiting),
             causes: Vec::new(),
+            image_deleted: false,
         }
     }
 }

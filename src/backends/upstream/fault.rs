@@ -104,8 +104,8 @@ pub(super) fn refuses_request(status: StatusCode) -> bool {
 }
 
 fn is_transient(status: StatusCode) -> bool {
-    // 501 and 505 are permanent.
-    matches!(status.as_u16(), 408 | 409 | 425 | 429)
+    // 501 and 505 are permanent. Google answers 499 if it cancels a request under load.
+    matches!(status.as_u16(), 408 | 409 | 425 | 429 | 499)
         || (status.is_server_error() && !matches!(status.as_u16(), 501 | 505))
 }
 
@@ -209,7 +209,7 @@ mod tests {
                 panic!("it was asked")
             }
         };
-        for code in [408, 409, 425, 500, 502, 504, 520, 524, 529] {
+        for code in [408, 409, 425, 499, 500, 502, 504, 520, 524, 529] {
             assert_eq!(class(code), "transient", "{code}");
         }
         for code in [429, 503] {

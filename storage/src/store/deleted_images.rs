@@ -1,7 +1,7 @@
 //! Images that were deleted, on demand or when their retention ended.
 
 use super::tables::{DELETED_IMAGES, IMAGES_FORGOTTEN};
-use super::{Store, StoreError, Writes};
+use super::{All, Store, StoreError, Writes};
 use crate::domain::ids::{AccountId, JobId};
 use crate::domain::time::Timestamp;
 use crate::engine::Direction;
@@ -25,6 +25,33 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let found = DELETED_IMAGES.get(self, &(account, job)).await?;
         Ok(found.is_some())
+    }
+
+    /// When an image was last deleted on demand; the epoch if there is no such deletion.
+    pub async fn newest_image_deletion(&self) -> Result<Timestamp, StoreError> {
+        let mut newest = Timestamp::EPOCH;
+        let each = DELETED_IMAGES.each(self, &All, |_, at| {
+            newest = newest.max(at);
+            Ok(())
+        });
+        each.await?;
+        Ok(newest)
+    }
+
+    /// The jobs whose images were deleted on demand since `since`.
+    pub async fn image_deletions_since(
+        &self,
+        since: Timestamp,
+    ) -> Result<Vec<(AccountId, JobId)>, StoreError> {
+        let mut found = Vec::new();
+        let each = DELETED_IMAGES.each(self, &All, |job, at| {
+            if at >= since {
+                found.push(job);
+            }
+            Ok(())
+        });
+        each.await?;
+        Ok(found)
     }
 
     /// Records that the image of a job is deleted. The job is no favourite any more.
