@@ -1,9 +1,7 @@
 //! `tintype backup`: a consistent copy of a running or stopped server, and the list of copies in a repository.
 
 use super::operator_access::Access;
-use super::output::{
-    Column, escape_control_chars, exit_code, list_table, note, print, print_as, print_json,
-};
+use super::output::{Column, exit_code, list_table, note, print, print_as, print_json};
 use super::{progress, record_source, verify};
 use crate::backup::{Contents, KEY_FILES, Manifest, Repository, SECRETS_KEY, create, prune};
 use crate::server::object_store;
@@ -245,12 +243,16 @@ fn run_prune(arguments: &Prune) -> anyhow::Result<ExitCode> {
             1 => "1 backup remains".to_owned(),
             kept => format!("{kept} backups remain"),
         };
-        let ids = pruned.removed.iter();
-        let ids: String = ids
-            .map(|id| format!("{verb} {}\n", escape_control_chars(id)))
-            .collect();
+        let interrupted = pruned.interrupted.iter();
+        let interrupted: Vec<_> = interrupted.map(|id| format!("interrupted {id}")).collect();
+        let ids = pruned.removed.iter().chain(&interrupted);
+        let ids: String = ids.map(|id| format!("{verb} {id}\n")).collect();
+        let interrupted = match interrupted.len() {
+            0 => String::new(),
+            count => format!(", and {}", counted(count, "interrupted backup")),
+        };
         format!(
-            "{ids}{verb} {} and {} ({}); {kept}\n",
+            "{ids}{verb} {} and {} ({}){interrupted}; {kept}\n",
             counted(pruned.removed.len(), "backup"),
             counted(pruned.images, "image"),
             counted(pruned.bytes, "byte")
