@@ -79,10 +79,11 @@ impl Repository {
     ///
     /// # Errors
     /// The repository does not answer.
-    pub async fn ids(&self) -> Result<BTreeSet<String>, ObjectError> {
+    pub async fn ids(&self) -> anyhow::Result<BTreeSet<String>> {
+        let unreadable = || format!("the backup location {} cannot be read", self.name);
         let mut objects = self.objects.list(BACKUPS);
         let mut ids = BTreeSet::new();
-        while let Some(object) = objects.try_next().await? {
+        while let Some(object) = objects.try_next().await.with_context(unreadable)? {
             if let Some((id, MANIFEST)) = backup_file(object.location.as_ref()) {
                 ids.insert(id.to_owned());
             }

@@ -1,6 +1,6 @@
 //! Repositories with damaged images, with files that a killed backup has left, and with a backup from the future.
 
-use crate::backup::{backed_up, files_below};
+use crate::backup::{backed_up, files_below, small};
 use crate::test_directory::TestDirectory;
 use serde_json::Value;
 use std::fs;
@@ -95,6 +95,17 @@ fn a_location_without_a_backup_is_not_pruned() {
     write_old(&file);
     prune(&place).assert_fault(&["holds no backup"]);
     assert!(file.exists());
+}
+
+#[test]
+fn a_backup_into_the_data_directory_is_refused() {
+    let place = small();
+    let before = files_below(&place.data());
+    for inside in ["data", "data/objects", "data/new/backups", "data/../data"] {
+        let refused = place.run(&["backup", inside]);
+        refused.assert_fault(&["inside the data directory"]);
+    }
+    assert_eq!(files_below(&place.data()), before);
 }
 
 #[test]
