@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::ops::Not;
 use tintype_storage::domain::aspect_ratio::AspectChoice;
 use tintype_storage::domain::batch_member::BatchMember;
 use tintype_storage::domain::job::{self, JobState, Origin, PromptText};
@@ -204,6 +205,9 @@ pub struct JobRecord<'a> {
     /// Only for the operator, for a failed job: the last error of each backend that tried it. Kept for the newest 1,000 failed jobs until a restart.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<BackendError>,
+    /// Only for the operator, in the answer with a single job: `true` if the image was deleted on demand.
+    #[serde(default, skip_serializing_if = "Not::not")]
+    pub image_deleted: bool,
 }
 
 /// An input image, without its content.
@@ -286,6 +290,7 @@ impl<'a> JobRecord<'a> {
             }),
             job: Job::new(job, image_url, waiting),
             causes: Vec::new(),
+            image_deleted: false,
         }
     }
 }

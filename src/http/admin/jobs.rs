@@ -39,7 +39,10 @@ pub async fn show(
 ) -> HttpResult {
     let job = find(&path, &request, &jobs.core).await?;
     let record = responses::job_record(&jobs, &job).await?;
-    Ok(HttpResponse::Ok().json(responses::for_operator(&jobs.core, &job, record)))
+    let mut record = responses::for_operator(&jobs.core, &job, record);
+    let store = &jobs.core.store;
+    record.image_deleted = store.is_image_deleted(job.account, job.id).await?;
+    Ok(HttpResponse::Ok().json(record))
 }
 
 /// `DELETE /jobs/{job_id}/image`
