@@ -1,7 +1,6 @@
 //! A repository of backups: a directory or a bucket.
 
-use super::keys::KEY_FILES;
-use super::manifest::{Manifest, Part};
+use super::manifest::{KEY_FILES, Manifest, Part};
 use crate::objects::{FileSigningKey, ObjectDigest, ObjectError, ObjectStorage};
 use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
