@@ -7,6 +7,9 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
 
+/// Exists on a new ext4 volume. Does not count as content.
+pub const LOST_AND_FOUND: &str = "lost+found";
+
 /// Creates a missing directory and its missing parents with mode 0700, so that they survive a power cut.
 ///
 /// # Errors

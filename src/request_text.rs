@@ -1,6 +1,6 @@
 //! Stores request texts that are too large for a record in the object store. The record holds their key.
 
-use crate::objects::{ObjectError, ObjectStorage};
+use crate::objects::{ObjectError, ObjectStorage, REQUEST_TEXTS};
 use bytes::Bytes;
 use tintype_storage::domain::job::{PromptRef, PromptText};
 use uuid::Uuid;
@@ -8,9 +8,6 @@ use uuid::Uuid;
 /// Larger texts are stored outside the record. With a callback of 2,048 four-byte characters and 14 input images, a record stays
 /// below the engine's limit of 16 KiB.
 const MAX_INLINE_BYTES: usize = 5 * 1024;
-
-/// The prefix of the texts in the object store.
-pub const PREFIX: &str = "words";
 
 /// Is the text too large for the record?
 pub fn is_too_large(text: &PromptText) -> bool {
@@ -46,7 +43,7 @@ pub async fn load_urls(
 }
 
 async fn put(objects: &ObjectStorage, text: Vec<u8>) -> Result<String, ObjectError> {
-    let key = format!("{PREFIX}/{}.json", Uuid::new_v4());
+    let key = format!("{REQUEST_TEXTS}/{}.json", Uuid::new_v4());
     objects
         .put(&key, Bytes::from(text), "application/json")
         .await?;

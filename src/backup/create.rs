@@ -5,7 +5,7 @@ use super::manifest::{Manifest, ObjectTotals};
 use super::object_list::{
     Lifetime, ListEntry, ObjectList, ObjectRef, OmitReason, References, referenced_objects,
 };
-use super::repository::{Repository, id_at, image_path, path, rewind};
+use super::repository::{Repository, image_path, new_id, path, rewind};
 use crate::objects::{ObjectDigest, ObjectError, ObjectStorage, is_result, media_type};
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
@@ -53,11 +53,7 @@ pub struct Contents<'a> {
 /// # Errors
 /// A record, an object or a key file cannot be read or written, or the repository holds a later backup.
 pub async fn create(contents: &Contents<'_>, repository: &Repository) -> anyhow::Result<Manifest> {
-    let id = format!(
-        "{}-{:08x}",
-        id_at(contents.taken_at.to_datetime()),
-        rand::random::<u32>()
-    );
+    let id = new_id(contents.taken_at.to_datetime());
     // Otherwise `prune` would remove this backup before older ones, and `restore` would take an older one.
     if let Some(last) = repository.ids().await?.last().filter(|last| **last > id) {
         bail!(

@@ -1,7 +1,7 @@
 //! Backs up and restores the key files of a data directory. Without them the service cannot sign webhooks or honour the download
 //! URLs that it has issued.
 
-use super::manifest::{Manifest, Part};
+use super::manifest::{KEY_FILES, Manifest, Part};
 use super::repository::{Repository, path};
 use crate::private_file;
 use anyhow::{Context as _, bail};
@@ -9,17 +9,6 @@ use bytes::Bytes;
 use std::fs;
 use std::io;
 use std::path::Path;
-
-/// The key that encrypts webhook secrets.
-pub const SECRETS_KEY: &str = "secrets-key";
-/// The key that signs the download URLs of a local directory.
-pub const FILE_SIGNING_KEY: &str = "file-signing-key";
-/// The operator's token.
-pub const ADMIN_TOKEN: &str = "admin-token";
-
-/// The files that a service cannot recreate without loss: the key of the webhook secrets, the key that signs download URLs, and
-/// the operator's token.
-pub const KEY_FILES: [&str; 3] = [SECRETS_KEY, FILE_SIGNING_KEY, ADMIN_TOKEN];
 
 /// Copies the existing key files into a backup.
 ///

@@ -7,6 +7,17 @@ use serde::{Deserialize, Serialize};
 /// The version of the layout that this program reads and writes.
 const VERSION: u32 = 1;
 
+/// The key that encrypts webhook secrets.
+pub const SECRETS_KEY: &str = "secrets-key";
+/// The key that signs the download URLs of a local directory.
+pub const FILE_SIGNING_KEY: &str = "file-signing-key";
+/// The operator's token.
+pub const ADMIN_TOKEN: &str = "admin-token";
+
+/// The files that a service cannot recreate without loss: the key of the webhook secrets, the key that signs download URLs, and
+/// the operator's token.
+pub const KEY_FILES: [&str; 3] = [SECRETS_KEY, FILE_SIGNING_KEY, ADMIN_TOKEN];
+
 /// A file of a backup.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Part {

@@ -1,12 +1,14 @@
 //! Removes old backups, and the objects that no remaining backup needs.
 
 use super::affected_backups::object_list;
-use super::repository::{BACKUPS, IMAGES, Repository, id_at, image_path, path};
+use super::repository::{BACKUPS, IMAGES, Repository, backup_file, id_at, image_path, is_id, path};
+use crate::objects::{NAMED_PREFIXES, is_named_key};
 use anyhow::{Context as _, bail};
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt as _;
 use serde::Serialize;
 use std::collections::{BTreeSet, HashSet};
+use std::fs;
 use std::time::Duration;
 use tintype_storage::domain::counted::counted;
 
@@ -20,6 +22,8 @@ pub struct Pruned {
     pub removed: Vec<String>,
     /// The ids of the remaining ones.
     pub kept: Vec<String>,
+    /// The ids of the removed interrupted backups.
+    pub interrupted: BTreeSet<String>,
     /// Removed objects.
     #[serde(rename = "pictures")]
     pub images: u64,
@@ -29,9 +33,10 @@ pub struct Pruned {
 
 /// Keeps the newest `keep` backups, and removes the other ones and every object that no kept backup needs. Also removes what
 /// interrupted backups have left. Nothing that is less than a day old is removed, except complete backups. `is_dry_run` removes nothing.
+/// Files that `backup` does not write stay: the location may be a directory with other content.
 ///
 /// # Errors
-/// A backup to keep is damaged, or a backup is later than now: then nothing is removed. Or the repository fails; the next call removes the rest.
+/// The repository holds no backup, which another directory does not either. A backup to keep is damaged, or a backup is later than now: then nothing is removed. Or the repository fails; the next call removes the rest.
 pub async fn prune(
     repository: &Repository,
     keep: usize,
@@ -40,6 +45,12 @@ pub async fn prune(
 ) -> anyhow::Result<Pruned> {
     // The oldest first.
     let mut removed: Vec<String> = repository.ids().await?.into_iter().collect();
+    if removed.is_empty() {
+        bail!(
+            "{} holds no backup; is this the right location?",
+            repository.name()
+        );
+    }
     let now = id_at(Utc::now());
     if let Some(future) = removed.last().filter(|id| **id > now) {
         bail!(
@@ -60,20 +71,31 @@ pub async fn prune(
                 .await?;
             repository.remove(id).await?;
         }
-        remove_interrupted(repository, &kept).await?;
-        // The directory may hold other files, too.
-        for prefix in [BACKUPS, IMAGES] {
-            let removal = repository
-                .objects
-                .remove_unfinished_uploads(prefix, Some(MIN_AGE));
-            removal.await?;
+    }
+    let complete: Vec<&String> = removed.iter().chain(&kept).collect();
+    let older_than = Utc::now() - MIN_AGE;
+    let mut interrupted = BTreeSet::new();
+    for (key, _) in old_objects(repository, BACKUPS, older_than).await? {
+        if let Some((id, _)) = backup_file(&key)
+            && !complete.iter().any(|it| *it == id)
+        {
+            if !is_dry_run {
+                repository.objects.delete(&key).await?;
+            }
+            interrupted.insert(id.to_owned());
         }
+    }
+    if !is_dry_run {
+        remove_unfinished_uploads(repository).await?;
     }
     say("removing images".into());
     let (mut images, mut bytes) = (0, 0);
-    let older_than = Utc::now() - MIN_AGE;
     for (key, size) in old_objects(repository, IMAGES, older_than).await? {
-        if needed.contains(&key) {
+        let is_image = key
+            .strip_prefix(IMAGES)
+            .and_then(|it| it.strip_prefix('/'))
+            .is_some_and(is_named_key);
+        if !is_image || needed.contains(&key) {
             continue;
         }
         if !is_dry_run {
@@ -86,6 +108,7 @@ pub async fn prune(
     Ok(Pruned {
         removed,
         kept,
+        interrupted,
         images,
         bytes,
     })
@@ -120,15 +143,21 @@ async fn needed_objects(
     Ok(needed)
 }
 
-/// Removes the old files of backups that have no manifest.
-async fn remove_interrupted(repository: &Repository, kept: &[String]) -> anyhow::Result<()> {
-    let older_than = Utc::now() - MIN_AGE;
-    let kept: BTreeSet<&str> = kept.iter().map(String::as_str).collect();
-    for (key, _) in old_objects(repository, BACKUPS, older_than).await? {
-        let id = key.split('/').nth(1).unwrap_or_default();
-        if !kept.contains(id) {
-            repository.objects.delete(&key).await?;
-        }
+/// Removes the unfinished files of a local repository that a killed process has left.
+async fn remove_unfinished_uploads(repository: &Repository) -> anyhow::Result<()> {
+    let Some(directory) = repository.directory() else {
+        return Ok(());
+    };
+    let mut prefixes = NAMED_PREFIXES.map(image_path).to_vec();
+    for entry in fs::read_dir(directory.join(BACKUPS))? {
+        let name = entry?.file_name();
+        let id = name.to_str().filter(|it| is_id(it));
+        prefixes.extend(id.map(|id| format!("{BACKUPS}/{id}")));
+    }
+    for prefix in prefixes {
+        let objects = &repository.objects;
+        let removal = objects.remove_unfinished_uploads(&prefix, Some(MIN_AGE));
+        removal.await?;
     }
     Ok(())
 }

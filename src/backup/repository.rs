@@ -1,10 +1,10 @@
 //! A repository of backups: a directory or a bucket.
 
-use super::manifest::{Manifest, Part};
+use super::manifest::{KEY_FILES, Manifest, Part};
 use crate::objects::{FileSigningKey, ObjectDigest, ObjectError, ObjectStorage};
 use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDateTime, Utc};
 use futures_util::TryStreamExt as _;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -17,6 +17,10 @@ const CHUNK_BYTES: usize = 1 << 20;
 pub const BACKUPS: &str = "backups";
 /// The prefix of the objects of all backups.
 pub const IMAGES: &str = "pictures";
+/// The file of a backup that is written last.
+const MANIFEST: &str = "manifest.json";
+/// The format of the time in an id.
+const ID_TIME: &str = "%Y%m%dT%H%M%S%3fZ";
 
 pub struct Repository {
     pub objects: ObjectStorage,
@@ -74,15 +78,13 @@ impl Repository {
     ///
     /// # Errors
     /// The repository does not answer.
-    pub async fn ids(&self) -> Result<BTreeSet<String>, ObjectError> {
+    pub async fn ids(&self) -> anyhow::Result<BTreeSet<String>> {
+        let unreadable = || format!("the backup location {} cannot be read", self.name);
         let mut objects = self.objects.list(BACKUPS);
         let mut ids = BTreeSet::new();
-        while let Some(object) = objects.try_next().await? {
-            let parts: Vec<_> = object.location.parts().collect();
-            if let [_, id, name] = &parts[..]
-                && name.as_ref() == "manifest.json"
-            {
-                ids.insert(id.as_ref().to_owned());
+        while let Some(object) = objects.try_next().await.with_context(unreadable)? {
+            if let Some((id, MANIFEST)) = backup_file(object.location.as_ref()) {
+                ids.insert(id.to_owned());
             }
         }
         Ok(ids)
@@ -111,7 +113,7 @@ impl Repository {
                 ),
             }
         };
-        let bytes = self.objects.get(&path(found, "manifest.json")).await?;
+        let bytes = self.objects.get(&path(found, MANIFEST)).await?;
         Manifest::read(found, &bytes).with_context(|| format!("the backup {found}"))
     }
 
@@ -180,7 +182,10 @@ impl Repository {
             .try_collect()
             .await?;
         for object in objects {
-            self.objects.delete(object.location.as_ref()).await?;
+            let key = object.location.as_ref();
+            if backup_file(key).is_some() {
+                self.objects.delete(key).await?;
+            }
         }
         Ok(())
     }
@@ -205,7 +210,36 @@ fn in_location(error: ObjectError) -> anyhow::Error {
 
 /// What the ids of the backups of a time begin with.
 pub fn id_at(time: DateTime<Utc>) -> String {
-    time.format("%Y%m%dT%H%M%S%3fZ").to_string()
+    time.format(ID_TIME).to_string()
+}
+
+/// The id of a backup at a time.
+pub fn new_id(time: DateTime<Utc>) -> String {
+    format!("{}-{:08x}", id_at(time), rand::random::<u32>())
+}
+
+/// Is it an id that [`new_id`] creates?
+pub fn is_id(text: &str) -> bool {
+    let is_hex = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f');
+    text.split_once('-').is_some_and(|(time, number)| {
+        NaiveDateTime::parse_from_str(time, ID_TIME).is_ok_and(|it| id_at(it.and_utc()) == time)
+            && number.len() == 8
+            && number.bytes().all(is_hex)
+    })
+}
+
+/// The id and the name of a file of a backup. `None` for files that `backup` does not write: the location may hold other files.
+pub fn backup_file(key: &str) -> Option<(&str, &str)> {
+    let (id, name) = key
+        .strip_prefix(BACKUPS)?
+        .strip_prefix('/')?
+        .split_once('/')?;
+    let is_file = [MANIFEST, "records.jsonl", "pictures.jsonl"].contains(&name);
+    let is_key_file = || {
+        name.strip_prefix("keys/")
+            .is_some_and(|it| KEY_FILES.contains(&it))
+    };
+    (is_id(id) && (is_file || is_key_file())).then_some((id, name))
 }
 
 /// The key of a file of a backup.
@@ -269,5 +303,35 @@ fn list_ids(ids: &BTreeSet<String>) -> String {
     match ids.is_empty() {
         true => "none".to_owned(),
         false => ids.iter().cloned().collect::<Vec<_>>().join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_that_a_backup_writes_belong_to_it() {
+        let id = new_id(Utc::now());
+        for name in [
+            "manifest.json",
+            "records.jsonl",
+            "pictures.jsonl",
+            "keys/secrets-key",
+        ] {
+            assert_eq!(backup_file(&path(&id, name)), Some((&*id, name)));
+        }
+        let others = [
+            path(&id, "notes.txt"),
+            path(&id, "keys/id_rsa"),
+            path("tintype", "manifest.json"),
+            path(&id.to_uppercase(), "manifest.json"),
+            path(&format!("{id}-old"), "manifest.json"),
+            path(&format!("tintype/backups/{id}"), "manifest.json"),
+            format!("backups-old/{id}/manifest.json"),
+        ];
+        for key in others {
+            assert_eq!(backup_file(&key), None, "{key}");
+        }
     }
 }

@@ -167,7 +167,7 @@ pub async fn run(command: Command) -> anyhow::Result<()> {
         Command::List(arguments) => list(arguments).await,
         Command::Show(arguments) => show(arguments).await,
         Command::Add(arguments) => add(arguments).await,
-        Command::Rename(it) => change(&it.account, json!({"name": it.name}), &it.common).await,
+        Command::Rename(arguments) => rename(arguments).await,
         Command::Deactivate(Target { account, common }) => {
             change(&account, json!({"active": false}), &common).await
         }
@@ -213,6 +213,16 @@ async fn add(arguments: Add) -> anyhow::Result<()> {
     let key = arguments.idempotency_key.as_deref();
     let response = operator.post_idempotent("/accounts", body.into(), key);
     let response = response.await?;
+    warn_of_same_name(&operator, &read(response.clone())?).await;
+    arguments.common.show(response, describe)
+}
+
+async fn rename(arguments: Rename) -> anyhow::Result<()> {
+    let operator = arguments.common.operator()?;
+    let account = Some(arguments.account.as_str());
+    let path = operator.account_path(account, "").await?;
+    let body = json!({"name": arguments.name});
+    let response = operator.patch(&path, body).await?;
     warn_of_same_name(&operator, &read(response.clone())?).await;
     arguments.common.show(response, describe)
 }

@@ -1,16 +1,15 @@
 //! `tintype backup`: a consistent copy of a running or stopped server, and the list of copies in a repository.
 
 use super::operator_access::Access;
-use super::output::{
-    Column, escape_control_chars, exit_code, list_table, note, print, print_as, print_json,
-};
+use super::output::{Column, exit_code, list_table, note, print, print_as, print_json};
 use super::{progress, record_source, verify};
 use crate::backup::{Contents, KEY_FILES, Manifest, Repository, SECRETS_KEY, create, prune};
-use crate::server::{engine, object_store};
-use anyhow::Context as _;
+use crate::server::{engine, object_store, records_owner};
+use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use futures_util::FutureExt as _;
 use serde_json::{json, to_value};
+use std::path::Path;
 use std::process::ExitCode;
 use tintype_storage::domain::counted::counted;
 
@@ -69,6 +68,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let progress = progress::spinner("reading records");
     let say = |message: String| progress.set_message(message);
     let (manifest, noted) = actix_web::rt::System::new().block_on(async {
+        check_location(&place, Some(data_dir))?;
         let repository = Repository::open(&place)?;
         let temp_dir = repository.temp_dir();
         let records =
@@ -124,6 +124,30 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         ));
     }
     Ok(exit_code(missing == 0 || arguments.even_with_faults))
+}
+
+/// Refuses a directory of another user, who could not read the files that this one would create there, and one inside the data
+/// directory that is backed up.
+fn check_location(place: &str, data_dir: Option<&Path>) -> anyhow::Result<()> {
+    if place.contains("://") {
+        return Ok(());
+    }
+    let absolute = std::path::absolute(place)?;
+    if let Some(fault) = records_owner::fault(&absolute) {
+        bail!("the backup location {place}: {fault}");
+    }
+    let mut existing = absolute.ancestors().filter_map(|it| it.canonicalize().ok());
+    if let (Some(existing), Some(data_dir)) = (existing.next(), data_dir)
+        && data_dir
+            .canonicalize()
+            .is_ok_and(|it| existing.starts_with(it))
+    {
+        bail!(
+            "the backup location {place} is inside the data directory {}, and would be lost with it; give another directory",
+            data_dir.display()
+        );
+    }
+    Ok(())
 }
 
 fn summary(manifest: &Manifest, place: &str, is_database: bool) -> String {
@@ -250,6 +274,7 @@ fn run_prune(arguments: &Prune) -> anyhow::Result<ExitCode> {
     let say = |message: String| progress.set_message(message);
     let keep = usize::try_from(arguments.keep)?;
     let pruned = actix_web::rt::System::new().block_on(async {
+        check_location(&arguments.place, None)?;
         let repository = Repository::open_existing(&arguments.place)?;
         prune(&repository, keep, arguments.dry_run, &say).await
     })?;
@@ -263,12 +288,16 @@ fn run_prune(arguments: &Prune) -> anyhow::Result<ExitCode> {
             1 => "1 backup remains".to_owned(),
             kept => format!("{kept} backups remain"),
         };
-        let ids = pruned.removed.iter();
-        let ids: String = ids
-            .map(|id| format!("{verb} {}\n", escape_control_chars(id)))
-            .collect();
+        let interrupted = pruned.interrupted.iter();
+        let interrupted: Vec<_> = interrupted.map(|id| format!("interrupted {id}")).collect();
+        let ids = pruned.removed.iter().chain(&interrupted);
+        let ids: String = ids.map(|id| format!("{verb} {id}\n")).collect();
+        let interrupted = match interrupted.len() {
+            0 => String::new(),
+            count => format!(", and {}", counted(count, "interrupted backup")),
+        };
         format!(
-            "{ids}{verb} {} and {} ({}); {kept}\n",
+            "{ids}{verb} {} and {} ({}){interrupted}; {kept}\n",
             counted(pruned.removed.len(), "backup"),
             counted(pruned.images, "image"),
             counted(pruned.bytes, "byte")

@@ -1,10 +1,11 @@
 //! Initialises an empty data directory, and the configured database, from a backup, an export or a database. A marker file keeps
 //! every other command from opening the directory until its contents are complete and verified.
 
-use super::output::{fault_lines, note, print};
+use super::output::{fault_lines, print};
+use crate::backup;
 use crate::config::Config;
+use crate::data_dir::{self, LOST_AND_FOUND};
 use crate::server::{engine, records_owner};
-use crate::{backup, data_dir};
 use anyhow::{Context as _, anyhow, bail};
 use std::fs::{self, File};
 use std::io;
@@ -15,8 +16,6 @@ use tintype_storage::engine::Engine;
 use tintype_storage::export::LoadOutcome;
 use tintype_storage::store::{Store, StoreError};
 
-/// Exists on a new ext4 volume. Does not count as content.
-const LOST_AND_FOUND: &str = "lost+found";
 /// Faults listed in an error.
 const MAX_LISTED: usize = 10;
 
@@ -97,8 +96,8 @@ fn require_empty(data_dir: &Path, marker: &Path) -> anyhow::Result<()> {
             named()
         );
     }
-    if let Some(warning) = records_owner::fault(data_dir) {
-        note(&format!("warning: {}: {warning}", named()));
+    if let Some(fault) = records_owner::fault(data_dir) {
+        bail!("{}: {fault}", named());
     }
     let entries = match fs::read_dir(data_dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

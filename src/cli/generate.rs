@@ -3,6 +3,7 @@
 //! The embedded server keeps its data in a temporary directory, or in `--data-dir`, and listens on a free loopback port.
 
 use super::http_client::repeat_advice;
+use super::image_format;
 use super::native_client::{NativeClient, SubmissionKey};
 use super::option_names;
 use super::output::{note, print};
@@ -105,6 +106,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             }
             None => generate_embedded(&arguments).await?,
         };
+        if image_format::is_demo(&image) {
+            note(&format!(
+                "demo image: the built-in generator, which is no AI model, has drawn the image; {} shows how to connect a model",
+                backends_guide()
+            ));
+        }
         let file = output.save(image)?;
         print(&format!("{}\n", file.display()))?;
         Ok(ExitCode::SUCCESS)
@@ -172,12 +179,6 @@ async fn generate_embedded(arguments: &Arguments) -> anyhow::Result<Bytes> {
     };
     let config = embedded_config(arguments, scratch.as_ref().map(TempDir::path))?;
     log::start(&config.log);
-    if config.demo_models().contains(&arguments.model.word()) {
-        note(&format!(
-            "demo image: no AI model is connected, so the built-in generator draws the image; {} shows how to connect a model",
-            backends_guide()
-        ));
-    }
     let listener = server::bind("127.0.0.1", 0)?;
     let public_url = format!("http://{}", listener.local_addr()?);
     let started = server::start(Setup {

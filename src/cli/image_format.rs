@@ -7,6 +7,7 @@ use std::io::Cursor;
 use std::path::Path;
 use tintype_imaging::encoding::{self, PngEffort};
 use tintype_imaging::{DecodePermits, ImageKind, open};
+use tintype_procedural::MAKER;
 
 /// For a file that the user has named as a JPEG without a quality.
 const JPEG_QUALITY: u8 = 95;
@@ -14,12 +15,8 @@ const JPEG_QUALITY: u8 = 95;
 /// The image in the format of the file's extension. An image that cannot be converted stays as it is, because the user has paid for
 /// it; a note tells the user. Files with another extension get the image as it is.
 pub fn for_file(file: &Path, image: Bytes) -> Bytes {
-    let extension = file.extension().and_then(|it| it.to_str());
-    let wanted = match extension.map(str::to_ascii_lowercase).as_deref() {
-        Some("png") => ImageKind::Png,
-        Some("jpg" | "jpeg") => ImageKind::Jpeg,
-        Some("webp") => ImageKind::WebP,
-        _ => return image,
+    let Some(wanted) = of_extension(file) else {
+        return image;
     };
     let kind = ImageKind::from_bytes(&image);
     if kind == Some(wanted) {
@@ -36,6 +33,22 @@ pub fn for_file(file: &Path, image: Bytes) -> Bytes {
         },
         Bytes::from,
     )
+}
+
+/// The format that the extension of a file names.
+pub fn of_extension(file: &Path) -> Option<ImageKind> {
+    let extension = file.extension().and_then(|it| it.to_str())?;
+    Some(match extension.to_ascii_lowercase().as_str() {
+        "png" => ImageKind::Png,
+        "jpg" | "jpeg" => ImageKind::Jpeg,
+        "webp" => ImageKind::WebP,
+        _ => return None,
+    })
+}
+
+/// Has the built-in generator drawn the image?
+pub fn is_demo(image: &[u8]) -> bool {
+    software(image).as_deref() == Some(MAKER)
 }
 
 /// The extension of a file with this image.
@@ -72,7 +85,7 @@ fn software(image: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tintype_procedural::{DrawRequest, MAKER};
+    use tintype_procedural::DrawRequest;
 
     fn drawn() -> Bytes {
         let request = DrawRequest {
@@ -103,6 +116,12 @@ mod tests {
         for name in ["a", "a.tiff", "a.png.bak"] {
             assert_eq!(for_file(Path::new(name), png.clone()), png);
         }
+    }
+
+    #[test]
+    fn only_the_built_in_generator_draws_demo_images() {
+        assert!(is_demo(&drawn()));
+        assert!(!is_demo(b"something else"));
     }
 
     #[test]

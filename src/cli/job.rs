@@ -188,6 +188,7 @@ fn describe(it: JobRecord<'_>) -> String {
     let batch = it.batch_id.as_ref();
     let batch = batch.map(|id| format!("{}, custom_id {custom_id}", &**id));
     let image = it.job.result.as_ref().map(|it| &*it.image_url);
+    let image = image.map(|url| if it.image_deleted { "deleted" } else { url });
     field_lines(&[
         ("job", Some(&it.job.job_id)),
         ("status", Some(&status)),

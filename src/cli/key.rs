@@ -5,11 +5,16 @@ use super::key_options::KeyOptions;
 use super::key_ref::KeyRef;
 use super::operator::Operator;
 use super::output::{Column, field_lines};
+use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use tintype_api::ApiKey;
 use tintype_api::text::Money;
 use tintype_storage::domain::time::Timestamp;
+
+/// The server shows the text of a key only once.
+const LOST_TEXT: &str =
+    "the text of the new key is lost; get another one with `tintype key rotate`";
 
 const COLUMNS: [Column<ApiKey>; 10] = [
     ("KEY", |it| it.key_id.to_string()),
@@ -166,7 +171,8 @@ async fn add(arguments: Add) -> anyhow::Result<()> {
     }
     body.insert("name".to_owned(), arguments.name.into());
     let response = operator.post(&path, Some(Value::Object(body))).await?;
-    arguments.common.show(response, describe)
+    let shown = arguments.common.show(response, describe);
+    shown.context(LOST_TEXT)
 }
 
 async fn change(arguments: Change) -> anyhow::Result<()> {
@@ -187,7 +193,8 @@ async fn rotate(arguments: Rotate) -> anyhow::Result<()> {
     let path = format!("{}/rotate", path(&id));
     let body = json!({"overlap_hours": arguments.overlap});
     let response = operator.post(&path, Some(body)).await?;
-    arguments.target.common.show(response, describe)
+    let shown = arguments.target.common.show(response, describe);
+    shown.context(LOST_TEXT)
 }
 
 fn models(key: &ApiKey, separator: &str) -> String {

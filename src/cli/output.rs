@@ -1,5 +1,6 @@
 //! Output of commands: aligned columns, JSON, and untrusted text made safe for a terminal.
 
+use anyhow::Context as _;
 use comfy_table::{Table, presets};
 use console::{Term, measure_text_width, truncate_str};
 use serde::Serialize;
@@ -91,7 +92,9 @@ pub fn fault_lines(faults: &[String]) -> String {
 pub fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error).context(
+            "the command was executed, but its output could not be written to standard output",
+        ),
         _ => Ok(()),
     }
 }

@@ -62,6 +62,18 @@ fn check(output: &Path) -> anyhow::Result<()> {
             output.display()
         );
     }
+    if output == Path::new("-") {
+        bail!("--output -: the image cannot be written to standard output; give a file name");
+    }
+    if let Some(extension) = output.extension()
+        && image_format::of_extension(output).is_none()
+    {
+        bail!(
+            "--output {}: unknown image format `{}`; use png, jpg, jpeg or webp",
+            output.display(),
+            extension.display()
+        );
+    }
     match output.parent() {
         Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => {
             bail!(
@@ -117,6 +129,23 @@ mod tests {
             long.starts_with("a-狐狸") && (190..=200).contains(&long.len()),
             "{long}"
         );
+    }
+
+    #[test]
+    fn a_file_that_cannot_have_the_image_is_refused() {
+        for name in ["fox", "fox.png", "fox.JPG", "fox.jpeg", "a.b/fox.webp"] {
+            let directory = tempfile::tempdir().unwrap();
+            std::fs::create_dir(directory.path().join("a.b")).unwrap();
+            check(&directory.path().join(name)).unwrap();
+        }
+        for (name, wanted) in [
+            ("fox.bmp", "bmp"),
+            ("fox.png.bak", "bak"),
+            ("-", "standard output"),
+        ] {
+            let fault = check(Path::new(name)).unwrap_err().to_string();
+            assert!(fault.contains(wanted), "{fault}");
+        }
     }
 
     #[test]

@@ -25,9 +25,11 @@ impl ErrorResponse {
         }
     }
 
-    /// Adds `advice`, unless the server refused the request.
+    /// Adds `advice`, unless the server refused the request. A pause refuses all requests but those that it has executed before.
     pub fn advise_unless_refused(&mut self, advice: String) {
-        let may_be_executed = self.status.is_server_error() || self.status.is_success();
+        let is_paused = self.problem.as_ref().is_some_and(|it| it.code == "paused");
+        let may_be_executed =
+            (self.status.is_server_error() && !is_paused) || self.status.is_success();
         self.advice = may_be_executed.then_some(advice);
     }
 
@@ -142,6 +144,23 @@ mod tests {
         ];
         let describe = |field: &str, message: &str| format!("{field} {message}");
         assert_eq!(group_errors(errors.into_iter(), &describe), expected);
+    }
+
+    #[test]
+    fn only_an_unclear_response_has_advice() {
+        let advised = |status: StatusCode, code: &str| {
+            let body = format!(r#"{{"title": "t", "detail": "d", "code": "{code}"}}"#);
+            let mut response = ErrorResponse::new(status, body.as_bytes());
+            response.advise_unless_refused("repeat it".into());
+            response.to_string().contains("repeat it")
+        };
+        assert!(advised(StatusCode::SERVICE_UNAVAILABLE, "overloaded"));
+        assert!(advised(StatusCode::INTERNAL_SERVER_ERROR, "internal"));
+        assert!(!advised(StatusCode::SERVICE_UNAVAILABLE, "paused"));
+        assert!(!advised(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "validation_failed"
+        ));
     }
 
     #[test]

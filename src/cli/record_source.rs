@@ -7,7 +7,7 @@ use crate::server::engine;
 use anyhow::{Context as _, bail};
 use std::fs::File;
 use std::io::{self, BufReader, Seek as _, SeekFrom, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::time::Timestamp;
@@ -105,17 +105,23 @@ pub async fn from_data_dir(
             say("requesting an export from the running server".into());
             let operator = access.operator()?;
             let records = request(&operator, spool).await;
-            let mut records = records.with_context(|| {
-                format!(
-                    "{} is in use, and the server that runs on it did not export its records; give its URL with --server",
-                    data_dir.display()
-                )
-            })?;
+            let mut records = records.map_err(|error| name_exporter(error, data_dir))?;
             records.source = Some(Source::Server(operator));
             Ok(records)
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Says what else the server could have done, unless it is not at fault.
+fn name_exporter(error: anyhow::Error, data_dir: &Path) -> anyhow::Error {
+    if error.is::<SpoolFault>() {
+        return error;
+    }
+    error.context(format!(
+        "{} is in use, and the server that runs on it did not export its records; give its URL with --server",
+        data_dir.display()
+    ))
 }
 
 /// # Errors
@@ -144,14 +150,30 @@ pub async fn from_service(
 
 async fn request(operator: &Operator, mut spool: Spool<'_>) -> anyhow::Result<Records> {
     let taken_at = Timestamp::now();
-    operator
-        .stream("/export", |chunk| Ok(spool.add(chunk)?))
-        .await?;
+    // The client describes an error of its callback as one of the connection.
+    let mut fault = None;
+    let add = |chunk: &[u8]| {
+        spool
+            .add(chunk)
+            .or_else(|it| bail!(fault.insert(it).to_string()))
+    };
+    let streamed = operator.stream("/export", add).await;
+    fault.map_or(Ok(()), Err)?;
+    streamed?;
     spool.finish(taken_at, true)
+}
+
+/// The temporary file of an export cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write the records to {}: {error}; free space there", .directory.display())]
+struct SpoolFault {
+    directory: PathBuf,
+    error: io::Error,
 }
 
 struct Spool<'a> {
     file: File,
+    directory: PathBuf,
     bytes: u64,
     say: &'a dyn Fn(String),
 }
@@ -162,13 +184,17 @@ impl<'a> Spool<'a> {
             .with_context(|| format!("cannot create a temporary file in {}", temp_dir.display()))?;
         Ok(Self {
             file,
+            directory: temp_dir.to_owned(),
             bytes: 0,
             say,
         })
     }
 
-    fn add(&mut self, block: &[u8]) -> io::Result<()> {
-        self.file.write_all(block)?;
+    fn add(&mut self, block: &[u8]) -> Result<(), SpoolFault> {
+        self.file.write_all(block).map_err(|error| SpoolFault {
+            directory: self.directory.clone(),
+            error,
+        })?;
         self.bytes += block.len() as u64;
         (self.say)(format!("reading records: {} KiB", self.bytes >> 10));
         Ok(())
@@ -202,6 +228,7 @@ mod tests {
     use super::*;
     use crate::cli::verify;
     use crate::config::{Secret, Sources};
+    use anyhow::anyhow;
     use tintype_storage::engine::commit_and_wait;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
@@ -268,5 +295,27 @@ mod tests {
             let path = format!("GET /admin/v1/jobs/{job}?account_id={account} ");
             assert!(request.starts_with(&path), "{request}");
         }
+    }
+
+    #[test]
+    fn a_full_disk_is_not_called_a_fault_of_the_server() {
+        let data_dir = Path::new("data");
+        let mut spool = Spool {
+            file: File::options().write(true).open("/dev/full").unwrap(),
+            directory: "/mnt/backups".into(),
+            bytes: 0,
+            say: &|_| {},
+        };
+        let full = spool.add(b"records").unwrap_err();
+        let text = format!("{:#}", name_exporter(full.into(), data_dir));
+        assert!(
+            text.starts_with("cannot write the records to /mnt/backups: No space left"),
+            "{text}"
+        );
+        let lost = format!("{:#}", name_exporter(anyhow!("no response"), data_dir));
+        assert!(
+            lost.contains("data is in use") && lost.contains("--server"),
+            "{lost}"
+        );
     }
 }

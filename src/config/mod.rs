@@ -139,13 +139,15 @@ impl Config {
 
     /// The models that only the built-in generator serves, which is not an AI model.
     pub fn demo_models(&self) -> Vec<&'static str> {
-        let is_builtin = |backend: &TierBackend| {
-            let backend = self.backends.get(&backend.name);
-            backend.is_none_or(|it| it.kind == BackendKind::Procedural)
-        };
+        let is_demo = |tier: &Tier| tier.backends.iter().all(|it| self.is_builtin(it));
         let models = self.tiers.iter().into_iter();
-        let models = models.filter(|(_, tier)| tier.backends.iter().all(is_builtin));
+        let models = models.filter(|(_, tier)| is_demo(tier));
         models.map(|(name, _)| name).collect()
+    }
+
+    fn is_builtin(&self, entry: &TierBackend) -> bool {
+        let backend = self.backends.get(&entry.name);
+        backend.is_none_or(|it| it.kind == BackendKind::Procedural)
     }
 
     /// The base URL for callers, without a slash at the end: `[server] public_url`, or else the listen address, with the loopback

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Config;
 use super::backend::BUILTIN_BACKEND;
-use super::tiers::Tier;
+use super::tiers::{Tier, TierBackend};
 
 impl Config {
     /// One sentence per warning, for the operator.
@@ -15,6 +15,7 @@ impl Config {
             .into_iter()
             .chain(run_timeouts)
             .chain(self.unused_backend_warnings())
+            .chain(self.demo_fallback_warnings())
             .collect()
     }
 
@@ -32,6 +33,22 @@ impl Config {
             format!(
                 "no model uses the backend `{name}`: add it to `backends` of a model, such as \
                  [tiers.quality] backends = [{{ name = \"{name}\" }}]"
+            )
+        })
+    }
+
+    /// Each tier in which the built-in generator stands in for another backend.
+    fn demo_fallback_warnings(&self) -> impl Iterator<Item = String> {
+        let is_builtin = |entry: &TierBackend| self.is_builtin(entry);
+        let tiers = self.tiers.iter().into_iter();
+        let mixed = tiers.filter(move |(_, tier)| {
+            let others = tier.backends.iter().skip_while(|it| is_builtin(it));
+            { others }.any(is_builtin)
+        });
+        mixed.map(|(name, _)| {
+            format!(
+                "when the other backends of the model {name} fail, the built-in generator, which is no AI model, draws its images, \
+                 and callers are charged for them: remove it from `backends` in [tiers.{name}]"
             )
         })
     }

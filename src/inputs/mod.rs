@@ -14,6 +14,7 @@ mod tests;
 mod upload;
 
 use crate::config;
+use crate::objects::INPUTS;
 use object_store::{ObjectStore, path::Path};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tintype_egress::{Client, parse_url};
@@ -25,9 +26,6 @@ pub use fault::{FIELD, IngestError, InputFaults, StoreFault};
 pub use memory_budget::{AccountMemory, MemoryBudget, MemoryUnavailable, Reservation};
 pub use staged_upload::{StagedUpload, StoredUpload, UploadFault};
 
-/// The prefix of all input images in the object store.
-pub const PREFIX: &str = "inputs";
-
 type SharedStore = Arc<dyn ObjectStore>;
 
 /// A failed ingestion waits this long for its cleanup before it returns; the cleanup continues.
@@ -35,7 +33,7 @@ const CLEANUP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A new prefix for the input images of one request.
 pub fn new_prefix() -> Path {
-    Path::from(format!("{PREFIX}/{}", Uuid::new_v4()))
+    Path::from(format!("{INPUTS}/{}", Uuid::new_v4()))
 }
 
 /// The key, without its extension, of an image that arrives in the body of a request.

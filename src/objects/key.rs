@@ -6,6 +6,8 @@
 use super::ObjectError;
 use object_store::path::Path;
 use tintype_storage::domain::file_batch::UploadedFile;
+use uuid::Uuid;
+use uuid::fmt::Hyphenated;
 
 /// The limit of S3, the strictest of the stores.
 const MAX_KEY_BYTES: usize = 1_024;
@@ -26,6 +28,15 @@ pub const THUMBNAILS: &str = "thumbnails";
 
 /// Files that callers upload: `uploads/<account_id>/<file_id>.jsonl`.
 pub const UPLOADS: &str = "uploads";
+
+/// Input images: `inputs/<uuid>/<name>`.
+pub const INPUTS: &str = "inputs";
+
+/// Texts of requests that are too large for a record: `words/<uuid>.json`.
+pub const REQUEST_TEXTS: &str = "words";
+
+/// The prefixes of all objects that records name.
+pub const NAMED_PREFIXES: [&str; 4] = [RESULTS, INPUTS, REQUEST_TEXTS, UPLOADS];
 
 pub fn upload_key(file: &UploadedFile) -> String {
     format!("{UPLOADS}/{}/{}.jsonl", file.account, file.id)
@@ -92,6 +103,17 @@ pub(super) fn file_name(key: &str) -> &str {
     key.rsplit('/').next().unwrap_or(key)
 }
 
+/// Can it be the key of an object that a record names? Other files may be in the same directory.
+pub fn is_named_key(key: &str) -> bool {
+    let Some((prefix, rest)) = key.split_once('/') else {
+        return false;
+    };
+    let begins_with_id = rest
+        .split_at_checked(Hyphenated::LENGTH)
+        .is_some_and(|(id, rest)| Uuid::try_parse(id).is_ok() && rest.starts_with(['.', '/']));
+    NAMED_PREFIXES.contains(&prefix) && begins_with_id
+}
+
 /// Is it the key of a result? If such an object is missing, retention has deleted it.
 pub fn is_result(key: &str) -> bool {
     key.strip_prefix(RESULTS)
@@ -155,6 +177,30 @@ mod tests {
         assert_eq!(media_type("a.b/c"), "application/octet-stream");
         assert_eq!(media_type("x.svg"), "application/octet-stream");
         assert_eq!(media_type("x.html"), "application/octet-stream");
+    }
+
+    #[test]
+    fn keys_of_other_programs_name_no_object() {
+        let id = "0198c0de-0000-7000-8000-000000000000";
+        for rest in [
+            "results/ID.png",
+            "results/ID.2.png",
+            "inputs/ID/h0.png",
+            "words/ID.json",
+            "uploads/ID/ID.jsonl",
+        ] {
+            assert!(is_named_key(&rest.replace("ID", id)), "{rest}");
+        }
+        for rest in [
+            "results",
+            "results/a.png",
+            "results/IDs/a.png",
+            "results/画/ID.png",
+            "holiday/ID.png",
+            "ID.png",
+        ] {
+            assert!(!is_named_key(&rest.replace("ID", id)), "{rest}");
+        }
     }
 
     #[test]

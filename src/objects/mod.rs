@@ -24,7 +24,10 @@ use self::backend::{Backend, StoreKind};
 pub use self::disposition::content_disposition;
 use self::error::StoreFault;
 pub use self::error::{FAULT_TARGET, ObjectError};
-pub use self::key::{RESULTS, THUMBNAILS, UPLOADS, is_result, media_type, upload_key, view_key};
+pub use self::key::{
+    INPUTS, NAMED_PREFIXES, REQUEST_TEXTS, RESULTS, THUMBNAILS, UPLOADS, is_named_key, is_result,
+    media_type, upload_key, view_key,
+};
 pub use self::named_objects::{NamedObject, ObjectRole};
 pub use self::retention::Removal;
 pub use self::signed_url::{Grant, UrlFault};

@@ -42,7 +42,7 @@ pub async fn ensure_account(accounts: &AccountService) -> Result<Account, Error>
     accounts::create(accounts, guard, &Caller::service(), first, None).await
 }
 
-async fn oldest(core: &Core) -> Result<Option<Account>, StoreError> {
+pub(super) async fn oldest(core: &Core) -> Result<Option<Account>, StoreError> {
     let page = core.store.accounts(1, None).await?;
     Ok(page.items.into_iter().next())
 }

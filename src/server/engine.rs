@@ -1,8 +1,10 @@
 //! Opens the storage engine: sled in the data directory, or PostgreSQL. This is the one place that picks one.
 
 use super::{data_dir_lock, node_process, records_owner};
+use crate::backup;
 use crate::config::Config;
-use crate::{backup, data_dir};
+use crate::data_dir::{self, LOST_AND_FOUND};
+use crate::objects::ObjectStorage;
 use anyhow::ensure;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,6 +35,7 @@ pub fn open_engine(
     waits: bool,
 ) -> Result<Arc<dyn Engine>, EngineError> {
     refuse_unfinished_data_dir(config)?;
+    refuse_lost_store(config)?;
     let first = open(config, node, fail_stop.clone(), Some(Duration::ZERO));
     let engine = match first {
         Err(EngineError::Locked(_)) if waits => {
@@ -145,6 +148,40 @@ fn refuse_unfinished_data_dir(config: &Config) -> Result<(), EngineError> {
         path: data_dir.clone(),
         reason: "a restore or an import into it was interrupted; empty it and start again".into(),
     })
+}
+
+/// Refuses a data directory that has lost its records, such as one whose volume is not mounted. Otherwise the service would start as a
+/// new one. A first start creates the store first, so it can be repeated after a crash.
+fn refuse_lost_store(config: &Config) -> Result<(), EngineError> {
+    let path = &config.storage.data_dir;
+    if config.storage.url.is_some() || !is_empty(&store_dir(config)) {
+        return Ok(());
+    }
+    let left = match (
+        path.join(backup::SECRETS_KEY),
+        ObjectStorage::local_directory(path),
+    ) {
+        (key, _) if key.exists() => backup::SECRETS_KEY,
+        (_, objects) if !is_empty(&objects) => "images in objects",
+        _ => return Ok(()),
+    };
+    Err(EngineError::Directory {
+        path: path.clone(),
+        reason: format!(
+            "it contains {left}, but no records in {STORE}, so these are lost or not mounted; mount or copy {STORE} back, or restore a \
+             backup into an empty directory; to begin anew, move the content of the directory away"
+        ),
+    })
+}
+
+/// Is the directory missing or empty? A new volume has a directory lost+found.
+fn is_empty(directory: &Path) -> bool {
+    let is_content =
+        |it: io::Result<fs::DirEntry>| it.is_ok_and(|it| it.file_name() != LOST_AND_FOUND);
+    match fs::read_dir(directory) {
+        Ok(mut entries) => !entries.any(is_content),
+        Err(error) => is_absent(&error),
+    }
 }
 
 /// Opens the records for inspection, without waiting, and changes nothing: a scratch copy of a data directory that no service uses, or

@@ -2,9 +2,7 @@
 //! and so does an object store that fails to delete. The content of an expired file is one too.
 
 use crate::application::services::JobService;
-use crate::inputs;
-use crate::objects::{NamedObject, ObjectError, RESULTS, UPLOADS};
-use crate::request_text;
+use crate::objects::{self, NamedObject, ObjectError, RESULTS, UPLOADS};
 use futures_util::TryStreamExt as _;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -35,7 +33,7 @@ pub struct ObjectKind {
 /// Each step reads all live jobs.
 pub const INPUTS: ObjectKind = ObjectKind {
     name: "input images",
-    prefix: inputs::PREFIX,
+    prefix: objects::INPUTS,
     step: 1_000,
     max_steps: 10,
     retain_orphans: retain_orphaned_inputs,
@@ -44,7 +42,7 @@ pub const INPUTS: ObjectKind = ObjectKind {
 /// Sweeps the whole list: the texts of jobs stay in it, so a sweep that ended early would never reach the later ones.
 pub const REQUEST_TEXTS: ObjectKind = ObjectKind {
     name: "request texts",
-    prefix: request_text::PREFIX,
+    prefix: objects::REQUEST_TEXTS,
     step: LARGE_STEP,
     max_steps: usize::MAX,
     retain_orphans: retain_orphaned_texts,
@@ -211,7 +209,7 @@ async fn orphans(
     let orphaned = read.await.unwrap_or_else(|_| Ok(HashSet::new()))?;
     // Last: if a job ended during the read, its inputs are among the kept ones now.
     Ok(match kind.prefix {
-        inputs::PREFIX => jobs.result_store.defer_orphans(orphaned, Instant::now()),
+        objects::INPUTS => jobs.result_store.defer_orphans(orphaned, Instant::now()),
         _ => orphaned.into_iter().collect(),
     })
 }

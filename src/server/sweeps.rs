@@ -1,6 +1,7 @@
 //! Sweeps remove expired records and images, step by step, so that each commit stays small.
 
 use super::orphaned_objects::{self, ObjectKind};
+use super::service_marks;
 use crate::application::commit::Change;
 use crate::application::core::Core;
 use crate::application::interrupted_deletions::CompletedDeletions;
@@ -57,15 +58,8 @@ pub(super) async fn run(jobs: Data<JobService>, maintainer: Data<Maintainer>) {
         if !maintainer.is_this_node() {
             continue;
         }
-        if turn.is_multiple_of(LARGE_SWEEP_EVERY) {
-            remove_orphans(&jobs, &orphaned_objects::REQUEST_TEXTS).await;
-            // A single process overwrites its image, and retention removes all images.
-            let keeps_images = jobs.settings.config.results.retention().is_none();
-            if keeps_images && jobs.core.system.node().is_some() {
-                remove_orphans(&jobs, &orphaned_objects::IMAGES).await;
-            }
-        }
         sweeps.run(&jobs).await;
+        remove_objects(&jobs, turn.is_multiple_of(LARGE_SWEEP_EVERY)).await;
     }
 }
 
@@ -107,19 +101,15 @@ impl Sweeps {
         }
     }
 
-    /// Sweeps everything except request texts.
+    /// Sweeps the records.
     async fn run(&mut self, jobs: &JobService) {
         let (core, settings) = (&jobs.core, &jobs.settings);
         self.forget_audit_log(core, settings).await;
         self.forget_idempotency_keys(core).await;
         self.complete_deletions(jobs).await;
-        remove_old_images(jobs).await;
-        remove_old_thumbnails(jobs).await;
-        remove_orphans(jobs, &orphaned_objects::INPUTS).await;
         self.forget_old_deliveries(core, settings).await;
         self.forget_old_jobs(core, settings).await;
         self.forget_old_files(core, settings).await;
-        remove_orphans(jobs, &orphaned_objects::UPLOADED_FILES).await;
         sessions::forget_old(core).await;
         delete_counts_of_gone_nodes(core).await;
     }
@@ -300,6 +290,39 @@ pub async fn note_ids_ahead(core: &Core) {
     };
     if let Err(error) = noted.await {
         tracing::error!(%error, "could not note that ids are ahead of the clock");
+    }
+}
+
+/// Removes expired images and orphaned objects, unless another service uses the object store: its favourites look like expired images.
+/// `is_large`: also the orphans that take long to find.
+pub async fn remove_objects(jobs: &JobService, is_large: bool) {
+    match service_marks::others(jobs).await {
+        Ok(marks) if marks.is_empty() => {}
+        Ok(marks) => {
+            let marks = marks.join(", ");
+            tracing::warn!(
+                marks,
+                "another service has used the object store of this one, so this one removes no expired images and no orphaned objects; \
+                 give each service its own bucket or prefix; if the other service no longer exists, delete these marks from the object store"
+            );
+            return;
+        }
+        Err(error) => {
+            tracing::warn!(%error, "could not remove expired images and orphaned objects");
+            return;
+        }
+    }
+    remove_old_images(jobs).await;
+    remove_old_thumbnails(jobs).await;
+    remove_orphans(jobs, &orphaned_objects::INPUTS).await;
+    remove_orphans(jobs, &orphaned_objects::UPLOADED_FILES).await;
+    if is_large {
+        remove_orphans(jobs, &orphaned_objects::REQUEST_TEXTS).await;
+        // A single process overwrites its image, and retention removes all images.
+        let keeps_images = jobs.settings.config.results.retention().is_none();
+        if keeps_images && jobs.core.system.node().is_some() {
+            remove_orphans(jobs, &orphaned_objects::IMAGES).await;
+        }
     }
 }
 

@@ -73,7 +73,7 @@ fn a_batch_is_submitted_followed_and_downloaded() {
     let printed = ended.success();
     assert_eq!(field(&printed, "status"), "ended");
     assert_eq!(field(&printed, "done"), "3");
-    assert_eq!(field(&printed, "price"), "0.117 charged of 0.117 reserved");
+    assert_eq!(field(&printed, "price"), "0.117 charged of 0.117");
     let id = field(&printed, "batch");
     // A repeated submission returns the same batch.
     let again = service.batch(
@@ -361,7 +361,7 @@ fn a_table_is_submitted_from_standard_input_and_canceled() {
         .batch(&["submit", "-", "--csv"], table.as_bytes())
         .success();
     assert_eq!(field(&printed, "requests"), "200");
-    let so_far = "charged so far of 7.80 reserved; failed requests are not charged";
+    let so_far = "charged so far of 7.80; failed requests are not charged";
     assert!(field(&printed, "price").ends_with(so_far), "{printed}");
     let id = field(&printed, "batch");
     let canceled = service.batch(&["cancel", &id], b"").success();
@@ -388,7 +388,7 @@ fn a_batch_with_failed_requests_shows_the_charge_and_how_to_list_the_reasons() {
     let ended = service.batch(&["submit", "mixed.jsonl", "--wait"], b"");
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let id = field(&ended.out, "batch");
-    let charged = "0.039 charged of 0.173 reserved";
+    let charged = "0.039 charged of 0.173";
     assert_eq!(field(&ended.out, "price"), charged);
     assert!(
         ended.err.ends_with(&format!(

@@ -2,6 +2,7 @@
 
 use crate::support::{Service, run, tintype};
 use serde_json::json;
+use std::fs::File;
 
 #[test]
 fn keys_and_people_are_found_by_name_and_email() {
@@ -50,6 +51,32 @@ fn a_second_account_of_the_same_name_is_warned_about() {
         "{second:?}"
     );
     second.success();
+    let renamed = service.command(&["account", "rename", "default", "studio"]);
+    let renamed = run(renamed, b"");
+    assert!(
+        renamed.err.contains("another account is named `studio`"),
+        "{renamed:?}"
+    );
+    renamed.success();
+    service.stop();
+}
+
+#[test]
+fn a_key_that_could_not_be_printed_is_rotated_again() {
+    let service = Service::start();
+    service.run(&["key", "add", "ci"]);
+    let mut rotate = service.command(&["key", "rotate", "ci", "--overlap", "0"]);
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let output = rotate.stdout(full).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    for words in [
+        "the command was executed",
+        "`tintype key rotate`",
+        "No space left",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
     service.stop();
 }
 

@@ -305,7 +305,9 @@ fn jobs_and_stats_of_a_server() {
     assert!(late.contains("done"), "{late}");
     let deleted = service.run(&["job", "delete-image", id]);
     assert_eq!(deleted, format!("deleted the image of {id}\n"));
-    assert_eq!(field(&service.run(&["job", "show", id]), "status"), "done");
+    let shown = service.run(&["job", "show", id]);
+    assert_eq!(field(&shown, "status"), "done");
+    assert_eq!(field(&shown, "image"), "deleted");
     let none = service.json(&["job", "list", "--metadata", "order=7"]);
     assert_eq!(none["data"], json!([]));
     // Each node counts the jobs that it runs.

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 use tintype::server::orphaned_objects;
+use tintype::server::sweeps::remove_objects;
 
 /// Makes all writes below this prefix of the store fail.
 fn block(server: &Server, place: &str) {
@@ -119,6 +120,39 @@ fn inputs_of_no_live_job_are_swept_once_they_are_old() {
     });
     server.clock.advance(Duration::from_secs(2 * 86_400));
     assert_eq!(sweep(), usize::from(!is_node));
+}
+
+/// The objects of another service look like orphans, and its favourites like expired images.
+#[test]
+fn nothing_is_swept_while_another_service_uses_the_store() {
+    let server = Server::start();
+    server.customer("1.00");
+    let place = |key: &str| server.objects().join(key);
+    let old = ["inputs/left/0.png", "words/left.json", "results/left.png"];
+    for key in old {
+        fs::create_dir_all(place(key).parent().unwrap()).unwrap();
+        fs::write(place(key), "old").unwrap();
+        age(&place(key), 40);
+    }
+    let sweep = || {
+        let jobs = &server.instance().jobs;
+        block_on(async {
+            remove_objects(jobs, true).await;
+            Ok::<_, ()>(())
+        });
+        let mut left = server.objects_left();
+        left.retain(|key| !key.starts_with("services/"));
+        left.sort();
+        left
+    };
+    let other = place("services/01993d3b-0000-7000-8000-000000000000");
+    fs::create_dir_all(other.parent().unwrap()).unwrap();
+    fs::write(&other, "another service").unwrap();
+    assert_eq!(sweep(), [old[0], old[2], old[1]]);
+    let marks = fs::read_dir(place("services")).unwrap();
+    assert_eq!(marks.count(), 2, "it leaves its own mark, too");
+    fs::remove_file(&other).unwrap();
+    assert!(sweep().is_empty());
 }
 
 /// As after a crash between storing the text of a large request and accepting its job.

@@ -438,6 +438,11 @@ fn pruning_keeps_the_newest_backups_and_the_images_that_they_need() {
         shown.out.contains("would remove 1 backup and 1 image ("),
         "{shown:?}"
     );
+    assert!(
+        shown.out.contains("would remove interrupted 20200101T")
+            && shown.out.contains("and 1 interrupted backup;"),
+        "{shown:?}"
+    );
     assert_eq!(files_below(&place.path("backups")), before);
 
     let list = before.iter().rfind(|it| it.ends_with("pictures.jsonl"));
@@ -452,6 +457,7 @@ fn pruning_keeps_the_newest_backups_and_the_images_that_they_need() {
     assert_eq!(pruned.code, Some(0), "{pruned:?}");
     let pruned: Value = serde_json::from_str(&pruned.out).expect("JSON");
     assert_eq!(pruned["pictures"], 1, "{pruned}");
+    assert_eq!(pruned["interrupted"].as_array().map(Vec::len), Some(1));
     assert!(!first_image.exists() && !interrupted.exists());
     let kept = pruned["kept"][0].as_str().expect("an id");
     assert_eq!(pruned["kept"], json!([kept]));

@@ -1,9 +1,10 @@
 //! Repositories with damaged images, with files that a killed backup has left, and with a backup from the future.
 
-use crate::backup::{backed_up, files_below};
+use crate::backup::{backed_up, files_below, small};
 use crate::test_directory::TestDirectory;
 use serde_json::Value;
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 fn prune(place: &TestDirectory) -> crate::test_directory::CommandOutput {
@@ -50,6 +51,61 @@ fn pruning_removes_what_a_killed_backup_has_left() {
     let pruned = prune(&place);
     assert_eq!(pruned.code, Some(0), "{pruned:?}");
     assert!(!old.exists() && young.exists());
+}
+
+/// Writes a file that is two days old.
+fn write_old(file: &Path) {
+    fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
+    let long_ago = SystemTime::now() - Duration::from_secs(2 * 86_400);
+    let written = fs::File::create(file).and_then(|it| it.set_modified(long_ago));
+    written.expect("a file");
+}
+
+#[test]
+fn pruning_leaves_the_files_of_others_alone() {
+    let place = backed_up();
+    let [id] = &ids(&place)[..] else {
+        panic!("one backup")
+    };
+    // Another repository, and files of other programs.
+    let others = [
+        format!("backups/tintype/backups/{id}/records.jsonl"),
+        "backups/other/important.tar".into(),
+        "backups/other/draft#1".into(),
+        "backups/laptop/manifest.json".into(),
+        "backups/20200101T000000000Z-00000000/notes.txt".into(),
+        "pictures/holiday/a.jpg".into(),
+        "pictures/holiday/b#2".into(),
+        "pictures/results/holiday.png".into(),
+    ];
+    let others = others.map(|it| place.path("backups").join(it));
+    others.iter().for_each(|it| write_old(it));
+    let pruned = prune(&place);
+    assert_eq!(pruned.code, Some(0), "{pruned:?}");
+    for file in &others {
+        assert!(file.exists(), "{}", file.display());
+    }
+    assert_eq!(&ids(&place), std::slice::from_ref(id));
+}
+
+#[test]
+fn a_location_without_a_backup_is_not_pruned() {
+    let place = TestDirectory::new();
+    let file = place.path("backups/backups/20200101T000000000Z-00000000/records.jsonl");
+    write_old(&file);
+    prune(&place).assert_fault(&["holds no backup"]);
+    assert!(file.exists());
+}
+
+#[test]
+fn a_backup_into_the_data_directory_is_refused() {
+    let place = small();
+    let before = files_below(&place.data());
+    for inside in ["data", "data/objects", "data/new/backups", "data/../data"] {
+        let refused = place.run(&["backup", inside]);
+        refused.assert_fault(&["inside the data directory"]);
+    }
+    assert_eq!(files_below(&place.data()), before);
 }
 
 #[test]

@@ -74,6 +74,32 @@ fn a_missing_key_of_webhook_secrets_is_an_error_and_not_replaced() {
 }
 
 #[test]
+fn a_directory_that_has_lost_its_records_is_not_started_as_a_new_service() {
+    let place = small();
+    let (store, aside) = (place.data().join("store"), place.path("aside"));
+    fs::rename(&store, &aside).expect("the store");
+    let start = || place.run(&["serve", "--listen", "127.0.0.1:0"]);
+    start().assert_fault(&["secrets-key", "no records in store", "mount"]);
+    // A volume that is not mounted.
+    fs::create_dir(&store).expect("an empty store");
+    start().assert_fault(&["secrets-key", "no records in store"]);
+    fs::remove_file(place.data().join("secrets-key")).expect("the key");
+    start().assert_fault(&["images in objects", "no records in store"]);
+    fs::remove_dir(&store).expect("still empty");
+    fs::rename(&aside, &store).expect("the store");
+    place.serve().stop();
+}
+
+/// As after a crash of the first start, which creates the store first.
+#[test]
+fn an_interrupted_first_start_can_be_repeated() {
+    let place = TestDirectory::new();
+    fs::create_dir_all(place.data().join("store")).expect("an empty store");
+    fs::create_dir_all(place.data().join("objects")).expect("no images");
+    assert!(place.serve().printed_key().is_some());
+}
+
+#[test]
 fn a_damaged_operator_token_is_named_with_its_file() {
     let place = small();
     let file = place.data().join("admin-token");
@@ -108,6 +134,22 @@ fn the_records_of_another_user_are_read_but_not_written() {
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
     }
     assert_eq!(files_below(&store), before);
+    // The same holds for an empty directory that is to be filled, and for a location of backups.
+    let [empty, backups] = ["empty", "backups"].map(|it| place.path(it));
+    fs::create_dir(&empty).expect("a directory");
+    for directory in [&empty, &backups] {
+        chown(directory, Some(4_000_000), None).expect("root");
+    }
+    let empty = empty.to_str().expect("a path");
+    let fill = ["restore", "backups", "--data-dir", empty];
+    place.run_without_data(&fill).assert_fault(&advice);
+    let advice = [&advice[..], &["backup location"]].concat();
+    place.run(&["backup", "backups"]).assert_fault(&advice);
+    let prune = ["backup", "prune", "backups", "--keep", "1"];
+    place.run_without_data(&prune).assert_fault(&advice);
+    let verify = ["verify", "--backup", "backups"];
+    let verified = place.run_without_data(&verify);
+    assert_eq!(verified.code, Some(0), "{verified:?}");
 }
 
 /// Linux mounts a failing disk so.

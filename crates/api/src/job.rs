@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::ops::Not;
 use tintype_storage::domain::aspect_ratio::AspectChoice;
 use tintype_storage::domain::batch_member::BatchMember;
 use tintype_storage::domain::job::{self, JobState, Origin, PromptText};
@@ -205,7 +206,7 @@ pub struct JobRecord<'a> {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<BackendError>,
     /// Only for the operator: whether the image was deleted on demand. Absent if not.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "Not::not")]
     pub image_deleted: bool,
 }
 

@@ -33,7 +33,7 @@ const COLUMNS: [Column<Batch>; 8] = [
     ("DONE", |it| it.counts.done.to_string()),
     ("FAILED", |it| it.counts.failed.to_string()),
     ("CHARGED", |it| it.charged.to_string()),
-    ("RESERVED", |it| it.price.to_string()),
+    ("PRICE", |it| it.price.to_string()),
 ];
 
 #[derive(Subcommand)]
@@ -274,12 +274,10 @@ fn show(batch: &Batch, is_json: bool) -> anyhow::Result<()> {
 }
 
 fn describe(it: &Batch) -> String {
-    let (counts, charged, reserved) = (&it.counts, &*it.charged, &*it.price);
+    let (counts, charged, price) = (&it.counts, &*it.charged, &*it.price);
     let price = match it.ended_at {
-        Some(_) => format!("{charged} charged of {reserved} reserved"),
-        None => format!(
-            "{charged} charged so far of {reserved} reserved; failed requests are not charged"
-        ),
+        Some(_) => format!("{charged} charged of {price}"),
+        None => format!("{charged} charged so far of {price}; failed requests are not charged"),
     };
     field_lines(&[
         ("batch", Some(&it.batch_id)),

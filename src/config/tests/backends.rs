@@ -289,6 +289,21 @@ fn a_backend_that_no_tier_uses_is_warned_about() {
 }
 
 #[test]
+fn the_built_in_generator_behind_another_backend_is_warned_about() {
+    let with = |backends: &str| {
+        let gpu = "[backends.gpu]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:1'\n";
+        let file = format!("{gpu}[tiers.pro]\nbackends = [{backends}]\n");
+        TestConfig::file(&file).config().warnings()
+    };
+    let [gpu, builtin] = ["{ name = 'gpu' }", "{ name = 'builtin' }"];
+    assert_eq!(with(gpu), [""; 0]);
+    assert_eq!(with(&format!("{builtin}, {gpu}")), [""; 0]);
+    let warnings = with(&format!("{gpu}, {builtin}"));
+    assert_eq!(warnings.len(), 1);
+    assert!(warnings[0].contains("[tiers.pro]"), "{warnings:?}");
+}
+
+#[test]
 fn a_tier_whose_attempts_may_outlast_a_run_is_warned_about() {
     assert_eq!(TestConfig::file("").config().warnings(), [""; 0]);
     let two = "[backends.a]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:1'\n[backends.b]\nkind = 'sdapi'\n\
