@@ -21,6 +21,7 @@ use serde::Serialize;
 use tintype_api::JobRecord;
 use tintype_api::text::Moment;
 use tintype_storage::domain::job::Job;
+use tintype_storage::store::tables::DELETED_IMAGES;
 
 pub async fn list_jobs(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (window, filter) = job_query::of_panel(&request)?;
@@ -100,6 +101,9 @@ pub async fn show_job(of: OfAccount, request: HttpRequest, jobs: Data<JobService
     let record = responses::job_record(&jobs, &job).await?;
     let key = core.store.key(job.key).await?;
     let favourite = core.store.is_favourite(job.account, job.id).await?;
+    let deleted = DELETED_IMAGES
+        .get(&core.store, &(job.account, job.id))
+        .await?;
     let input_urls = batches::input_urls(&jobs, &job).await.unwrap_or_else(|error| {
         tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "could not read the input URLs of a job");
         Vec::new()
@@ -115,7 +119,7 @@ pub async fn show_job(of: OfAccount, request: HttpRequest, jobs: Data<JobService
         }),
         input_urls,
         favourite,
-        image_deleted: core.store.is_image_deleted(job.account, job.id).await?,
+        image_deleted: deleted.is_some(),
         kept_until: favourites::kept_until(&jobs.settings, &job, favourite).map(Moment::from),
         progress: core.system.progress(job.id),
     }))

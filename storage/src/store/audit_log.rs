@@ -1,28 +1,11 @@
-//! The audit log: append, read, and delete the oldest entries.
+//! Deletes old entries of the audit log.
 
 use super::tables::AUDIT_LOG;
-use super::{All, Page, Store, StoreError, Write, Writes};
-use crate::domain::audit_log::AuditEntry;
+use super::{All, Store, StoreError, Writes};
 use crate::domain::time::Timestamp;
 use crate::engine::Direction;
 
 impl Store {
-    /// Commit this write together with the change that the entry describes.
-    pub fn add_audit(&self, entry: &AuditEntry) -> Write {
-        AUDIT_LOG.put(&entry.id, entry)
-    }
-
-    /// Newest first.
-    pub async fn audit_log(
-        &self,
-        limit: usize,
-        after: Option<[u8; 16]>,
-    ) -> Result<Page<AuditEntry>, StoreError> {
-        AUDIT_LOG
-            .page(self, &All, Direction::Falling, limit, after)
-            .await
-    }
-
     /// Deletes up to `limit` of the oldest entries that are older than a time.
     pub async fn forget_audit_log(
         &self,
