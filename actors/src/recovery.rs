@@ -5,8 +5,8 @@ use crate::queue::{Expiry, QueuedJob};
 use std::sync::atomic::Ordering;
 use tintype_storage::domain::ids::{self, AccountId, IdSource, JobId};
 use tintype_storage::domain::job::{Job, JobState, Origin};
-use tintype_storage::engine::Wait as _;
-use tintype_storage::store::tables::EXPIRIES;
+use tintype_storage::engine::{Direction, Wait as _};
+use tintype_storage::store::tables::{AUDIT_LOG, EXPIRIES, LEDGER, WEBHOOKS};
 use tintype_storage::store::{AccountState, All, Part, Store, StoreError};
 use uuid::Uuid;
 
@@ -78,7 +78,8 @@ fn raise_ids(store: &Store, ids: &IdSource) -> Result<(), StoreError> {
     store
         .each_account(|account| {
             raise(&account.id.0, account.created_at);
-            if let Some(line) = store.ledger(account.id, 1, None).wait()?.items.first() {
+            let newest = LEDGER.page(store, &account.id, 1, None).wait()?;
+            if let Some(line) = newest.items.first() {
                 raise(&line.id.0, line.created_at);
             }
             let ended = store
@@ -87,7 +88,8 @@ fn raise_ids(store: &Store, ids: &IdSource) -> Result<(), StoreError> {
             if let Some(job) = ended.first() {
                 raise(&job.id.0, job.created_at);
             }
-            if let Some(webhook) = store.newest_webhook(account.id).wait()? {
+            let newest = WEBHOOKS.first(store, &account.id, Direction::Falling);
+            if let Some((_, webhook)) = newest.wait()? {
                 raise(&webhook.id.0, webhook.created_at);
             }
             Ok(())
@@ -97,7 +99,7 @@ fn raise_ids(store: &Store, ids: &IdSource) -> Result<(), StoreError> {
         raise(&delivery.id.0, delivery.created_at);
     }
     // The audit log covers every other record that the operator has created, such as a key.
-    if let Some(line) = store.audit_log(1, None).wait()?.items.first() {
+    if let Some(line) = AUDIT_LOG.page(store, &All, 1, None).wait()?.items.first() {
         raise(&line.id.0, line.at);
     }
     Ok(())

@@ -28,7 +28,7 @@ use tintype_storage::domain::person;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::domain::webhook;
 use tintype_storage::store::Page;
-use tintype_storage::store::tables::API_KEY_LAST_USE;
+use tintype_storage::store::tables::{API_KEY_LAST_USE, OPERATOR_EVENTS};
 
 /// An account with the usage of its limits.
 pub async fn account(core: &Core, account: account::Account) -> Result<Account, Error> {
@@ -103,7 +103,7 @@ pub fn webhook(webhooks: &WebhookService, webhook: webhook::Webhook) -> Result<W
 pub async fn delivery(core: &Core, delivery: delivery::Delivery) -> Result<Delivery, Error> {
     let event = async {
         match delivery.kind {
-            DeliveryKind::Operator => Ok(core.store.operator_event(delivery.id).await?),
+            DeliveryKind::Operator => Ok(OPERATOR_EVENTS.get(&core.store, &delivery.id).await?),
             DeliveryKind::Event | DeliveryKind::Test | DeliveryKind::Batch => Ok(None),
         }
     };

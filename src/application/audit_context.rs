@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry, Note};
 use tintype_storage::domain::ids::{AccountId, AuditId};
 use tintype_storage::store::Write;
+use tintype_storage::store::tables::AUDIT_LOG;
 use uuid::Uuid;
 
 /// Characters of one text that an entry keeps. A record with two of the longest URLs must fit the store.
@@ -89,7 +90,7 @@ impl AuditContext {
         after: Option<Value>,
     ) -> Write {
         let entry = to_audit_entry(self.entry(core, action, subject), before, after);
-        core.store.add_audit(&entry)
+        AUDIT_LOG.put(&entry.id, &entry)
     }
 
     /// An entry without `before` and `after`.

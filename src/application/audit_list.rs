@@ -7,7 +7,8 @@ use super::list::{TimeRange, Window};
 use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::Page;
+use tintype_storage::store::tables::{AUDIT_LOG, IDS_AHEAD};
+use tintype_storage::store::{All, Page};
 use uuid::Uuid;
 
 /// `None` matches every entry.
@@ -50,8 +51,8 @@ pub async fn page(
     filter_page(
         window,
         move |limit, after| {
-            let below = range.below(after, store.ids_ahead().wait()?);
-            let page = store.audit_log(limit, below).wait()?;
+            let below = range.below(after, IDS_AHEAD.mark(&store).wait()?);
+            let page = AUDIT_LOG.page(&store, &All, limit, below).wait()?;
             Ok(range.end_list(page, |entry| entry.id.0))
         },
         |entry| entry.id.0.into_bytes(),

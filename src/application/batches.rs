@@ -19,6 +19,7 @@ use tintype_storage::domain::batch::{Batch, BatchProgress, BatchStatus};
 use tintype_storage::domain::ids::{AccountId, BatchId};
 use tintype_storage::domain::job::JobState;
 use tintype_storage::engine::Wait as _;
+use tintype_storage::store::tables::BATCHES;
 use tintype_storage::store::{BatchError, Page, Part};
 
 /// Jobs read at a time.
@@ -68,10 +69,8 @@ pub async fn page_of(
     account: AccountId,
     window: Window,
 ) -> Result<Page<BatchWithProgress>, Error> {
-    let page = core
-        .store
-        .batches_of(account, window.limit, window.after)
-        .await?;
+    let page = BATCHES.page(&core.store, &account, window.limit, window.after);
+    let page = page.await?;
     let mut items = Vec::with_capacity(page.items.len());
     for batch in page.items {
         let progress = core.store.progress_of(&batch).await?;

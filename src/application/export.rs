@@ -10,6 +10,7 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{SnapshotError, commit_and_wait};
 use tintype_storage::export::write;
 use tintype_storage::store::Store;
+use tintype_storage::store::tables::LAST_EXPORT;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
@@ -57,7 +58,8 @@ pub fn start(jobs: &JobService, caller: &Caller) -> Result<mpsc::Receiver<Bytes>
 
 /// A failure only loses the time of the last export.
 fn record_export(store: &Store, now: Timestamp) {
-    if let Err(error) = commit_and_wait(&**store.engine(), store.note_export(now)) {
+    let writes = vec![LAST_EXPORT.put(&(), &now)];
+    if let Err(error) = commit_and_wait(&**store.engine(), writes) {
         tracing::warn!(%error, "could not record the time of the export");
     }
 }

@@ -17,6 +17,7 @@ use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::MAX_FAVOURITES;
+use tintype_storage::store::tables::{FAVOURITE_ACCOUNTS, IMAGES_FORGOTTEN};
 
 /// A job ends after its image is written: a moment later, unless the object store has another clock or the records cannot be written.
 const END_DELAY: Duration = Duration::from_secs(3_600);
@@ -130,12 +131,10 @@ pub async fn remove_old_images(
             continue;
         };
         // First, so that no image is missing that verification requires.
-        let mark = core
-            .store
-            .note_forgotten_images(newest.plus(END_DELAY))
-            .await;
-        let Ok(mark) =
-            mark.inspect_err(|error| tracing::error!(%error, "could not remove old images"))
+        let mark = IMAGES_FORGOTTEN.raise(&core.store, newest.plus(END_DELAY));
+        let Ok(mark) = mark
+            .await
+            .inspect_err(|error| tracing::error!(%error, "could not remove old images"))
         else {
             return Ok(0);
         };
@@ -165,11 +164,11 @@ async fn is_kept(core: &Core, image: &Path) -> bool {
     let Ok(job) = JobId::from_str(stem) else {
         return false;
     };
-    core.store
-        .is_anyones_favourite(job)
-        .await
-        .unwrap_or_else(|error| {
+    match FAVOURITE_ACCOUNTS.get(&core.store, &job).await {
+        Ok(account) => account.is_some(),
+        Err(error) => {
             tracing::error!(%job, %error, "could not check whether an image is a favourite");
             true
-        })
+        }
+    }
 }

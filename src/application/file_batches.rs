@@ -19,7 +19,7 @@ use tintype_storage::domain::file_batch::{FileBatch, FileBatchTerms, LineFault, 
 use tintype_storage::domain::ids::{AccountId, BatchId};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::Direction;
+use tintype_storage::store::tables::FILE_BATCHES;
 use tintype_storage::store::{IdempotencyUse, IdempotentCall};
 
 /// Batches per read.
@@ -102,7 +102,7 @@ pub async fn find(
     account: AccountId,
     id: BatchId,
 ) -> Result<Option<FileBatchStatus>, Error> {
-    match core.store.file_batch(account, id).await? {
+    match FILE_BATCHES.get(&core.store, &(account, id)).await? {
         Some(of_file) => Ok(Some(status(core, of_file).await?)),
         None => Ok(None),
     }
@@ -161,7 +161,7 @@ pub async fn record_failed(
         created_at: now,
         outcome: Validation::Failed(faults),
     };
-    let mut writes = vec![core.store.put_file_batch(&of_file)];
+    let mut writes = vec![FILE_BATCHES.put(&(of_file.account, of_file.id), &of_file)];
     if let Some(used) = &used {
         let (call, made) = ((IdempotentCall::Batch, of_file.account), of_file.id.0);
         writes.extend(idempotency::record_use(
@@ -177,10 +177,8 @@ pub async fn record_failed(
 
 /// Refuses a further failed batch after [`MAX_FAILED`] in a row. Concurrent calls may add a few more.
 async fn check_room(core: &Core, account: AccountId, faults: &[LineFault]) -> Result<(), Error> {
-    let newest = core
-        .store
-        .file_batches(account, Direction::Falling, MAX_FAILED, None)
-        .await?;
+    let newest = FILE_BATCHES.page(&core.store, &account, MAX_FAILED, None);
+    let newest = newest.await?;
     let mut failed = newest.items.iter();
     if newest.items.len() < MAX_FAILED
         || !failed.all(|it| matches!(it.outcome, Validation::Failed(_)))
@@ -246,11 +244,10 @@ pub async fn find_earlier_attempt(
     let is_recent = |it: &FileBatch| {
         now <= it.created_at.plus(RETRY_WINDOW) && refused_at.is_none_or(|at| at < it.created_at)
     };
-    let mut after = None;
+    let (account, mut after) = (caller.account(), None);
     loop {
-        let page = core
-            .store
-            .file_batches(caller.account(), Direction::Falling, STEP, after)
+        let page = FILE_BATCHES
+            .page(&core.store, &account, STEP, after)
             .await?;
         for of_file in page.items {
             if !is_recent(&of_file) {
@@ -301,7 +298,8 @@ pub async fn delete_results(core: &Arc<Core>, file: ResultsFile) -> Result<(), E
     detached(async move {
         let guard = core.locks.operator.lock().await?;
         let (account, id) = (file.batch.account, file.batch.id);
-        let Some(mut of_file) = core.store.file_batch(account, id).await? else {
+        let of_file = FILE_BATCHES.get(&core.store, &(account, id)).await?;
+        let Some(mut of_file) = of_file else {
             return Ok(());
         };
         if let Validation::Accepted { deleted } = &mut of_file.outcome {
@@ -310,7 +308,7 @@ pub async fn delete_results(core: &Arc<Core>, file: ResultsFile) -> Result<(), E
                 ResultsKind::Errors => deleted.errors = true,
             }
         }
-        let writes = vec![core.store.put_file_batch(&of_file)];
+        let writes = vec![FILE_BATCHES.put(&(account, id), &of_file)];
         Ok(core.commit(Change::under_lock(guard, writes)).await?)
     })
     .await

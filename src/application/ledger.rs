@@ -7,6 +7,7 @@ use super::list::{TimeRange, Window};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
 use tintype_storage::engine::Wait as _;
+use tintype_storage::store::tables::{IDS_AHEAD, LEDGER};
 use tintype_storage::store::{Page, Store, StoreError};
 
 /// `None` matches every entry.
@@ -29,8 +30,8 @@ impl LedgerFilter {
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<LedgerEntry>, StoreError> {
-        let below = self.range.below(after, store.ids_ahead().wait()?);
-        let page = store.ledger(account, limit, below).wait()?;
+        let below = self.range.below(after, IDS_AHEAD.mark(store).wait()?);
+        let page = LEDGER.page(store, &account, limit, below).wait()?;
         Ok(self.range.end_list(page, |entry| entry.id.0))
     }
 }

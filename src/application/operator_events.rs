@@ -20,6 +20,7 @@ use tintype_storage::domain::operator_event::{
 };
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::store::Writes;
+use tintype_storage::store::tables::ALARMS;
 
 /// Reports backends that went down or recovered. Each node checks from its own point of view.
 pub async fn watch_backends(core: &Core, settings: &Settings) -> Result<(), Error> {
@@ -62,14 +63,14 @@ async fn watch(
         return Ok(());
     };
     loop {
-        let before = core.store.alarms().await?;
+        let before = ALARMS.get(&core.store, &()).await?.unwrap_or_default();
         let mut alarms = before.clone();
         if observe(&mut alarms).is_none() && alarms == before {
             return Ok(());
         }
         let guard = core.locks.operator.lock().await?;
         // Read again under the lock: another node may have reported the event.
-        let before = core.store.alarms().await?;
+        let before = ALARMS.get(&core.store, &()).await?.unwrap_or_default();
         let mut alarms = before.clone();
         match observe(&mut alarms) {
             Some(subject) => raise(core, operator, guard, subject, &alarms).await?,
@@ -125,7 +126,7 @@ async fn raise(
         event = subject.word(),
         "reporting an event to the operator's webhook"
     );
-    let writes = core.store.set_alarms(alarms);
+    let writes = vec![ALARMS.put(&(), alarms)];
     send(core, guard, delivery(core, operator), subject, writes).await?;
     Ok(())
 }
@@ -138,7 +139,7 @@ async fn save_alarms(
     alarms: &Alarms,
 ) -> Result<(), Error> {
     if before != alarms {
-        let writes = core.store.set_alarms(alarms);
+        let writes = vec![ALARMS.put(&(), alarms)];
         core.commit(Change::under_lock(guard, writes)).await?;
     }
     Ok(())

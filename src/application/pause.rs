@@ -14,6 +14,7 @@ use tintype_storage::domain::pause::{Pause, PauseChange, PauseReasons, UnnamedPa
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::{EngineError, Read, TransactionNumbers};
 use tintype_storage::store::StoreError;
+use tintype_storage::store::tables::PAUSE;
 use tokio::time::{Instant, sleep};
 
 /// How often a node reads switches that another node may have changed.
@@ -82,8 +83,8 @@ pub async fn change(
     if pause != before {
         let [was, is] = [&before, &pause].map(|it| Some(facts(it)));
         let subject = Subject::default();
-        let mut writes = core.store.set_pause(&pause);
-        writes.push(context.record(core, Action::PauseChange, subject, was, is));
+        let entry = context.record(core, Action::PauseChange, subject, was, is);
+        let writes = vec![PAUSE.put(&(), &pause), entry];
         let accounts = Arc::clone(core.system.accounts());
         let known = pause.clone();
         let publish = move || accounts.context().publish_pause(known);

@@ -12,6 +12,7 @@ use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::person::{Email, Invitation, Person, PersonId, Role};
 use tintype_storage::store::Writes;
+use tintype_storage::store::tables::PEOPLE;
 
 /// Limit for the owners of an account. The operator can invite more.
 const MAX_PEOPLE: usize = 100;
@@ -46,7 +47,7 @@ pub async fn find(
 }
 
 async fn check_room(core: &Core, account: AccountId) -> Result<(), Error> {
-    let people = core.store.people_of(account, MAX_PEOPLE, None).await?;
+    let people = PEOPLE.page(&core.store, &account, MAX_PEOPLE, None).await?;
     if people.items.len() < MAX_PEOPLE {
         return Ok(());
     }

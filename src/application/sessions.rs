@@ -13,6 +13,7 @@ use serde_json::json;
 use std::sync::Arc;
 use tintype_storage::domain::audit_log::{Action, Actor};
 use tintype_storage::domain::person::{Digest32, Person, Session, Visitor};
+use tintype_storage::store::tables::{OPERATOR_SESSIONS, SESSIONS};
 use tintype_storage::store::{Generation, StoreError, Writes};
 
 /// Sessions scanned per step when expired ones are deleted.
@@ -60,7 +61,7 @@ pub async fn resolve(
     id: Digest32,
 ) -> Result<Option<SignedIn>, StoreError> {
     let core = &accounts.core;
-    let Some(session) = core.store.session(&id).await? else {
+    let Some(session) = SESSIONS.get(&core.store, &id).await? else {
         return Ok(None);
     };
     if !session.is_alive(core.now()) {
@@ -68,7 +69,7 @@ pub async fn resolve(
     }
     let (user, generation) = match session.visitor {
         Visitor::Operator(token) if token.0 == accounts.auth.admin_token => {
-            (User::Operator, core.store.operator_generation().await?.0)
+            (User::Operator, operator_generation(core).await?)
         }
         Visitor::Operator(_) => return Ok(None),
         Visitor::Person(account, person) => match core.store.person(account, person).await? {
@@ -81,6 +82,11 @@ pub async fn resolve(
     };
     let current = generation == session.generation;
     Ok(current.then_some(SignedIn { id, session, user }))
+}
+
+async fn operator_generation(core: &Core) -> Result<u32, StoreError> {
+    let generation = OPERATOR_SESSIONS.get(&core.store, &()).await?;
+    Ok(generation.unwrap_or_default().0)
 }
 
 /// Begins a session in one commit with `writes`. Without a `context` the audit log gets no entry, because the visitor was already signed
@@ -96,11 +102,8 @@ pub async fn begin(
     let now = core.now();
     let (visitor, generation) = match &user {
         User::Operator => {
-            let Generation(generation) = core.store.operator_generation().await?;
-            (
-                Visitor::Operator(Digest32(accounts.auth.admin_token)),
-                generation,
-            )
+            let visitor = Visitor::Operator(Digest32(accounts.auth.admin_token));
+            (visitor, operator_generation(core).await?)
         }
         User::Person(person) => {
             let visitor = Visitor::Person(person.account, person.id);
@@ -115,7 +118,7 @@ pub async fn begin(
     };
     let id = tokens::session_id();
     let digest = tokens::digest(id.as_bytes());
-    writes.extend(core.store.put_session(&digest, &session));
+    writes.push(SESSIONS.put(&digest, &session));
     if let Some(context) = context {
         let ends = Some(json!({"expires_at": now.plus(Session::LIFETIME).to_string()}));
         writes.push(context.record(core, Action::SessionBegin, user.subject(), None, ends));
@@ -126,7 +129,7 @@ pub async fn begin(
 
 pub async fn end(core: &Core, context: &AuditContext, visitor: &SignedIn) -> Result<(), Error> {
     let guard = core.locks.people.lock().await?;
-    let mut writes = core.store.remove_session(&visitor.id);
+    let mut writes = vec![SESSIONS.delete(&visitor.id)];
     let began = Some(json!({"created_at": visitor.session.created_at.to_string()}));
     let subject = visitor.user.subject();
     writes.push(context.record(core, Action::SessionEnd, subject, began, None));
@@ -137,9 +140,9 @@ pub async fn end_all(core: &Core, context: &AuditContext, visitor: &SignedIn) ->
     let guard = core.locks.people.lock().await?;
     let (mut writes, current) = match &visitor.user {
         User::Operator => {
-            let Generation(current) = core.store.operator_generation().await?;
+            let current = operator_generation(core).await?;
             let next = Generation(current.wrapping_add(1));
-            (core.store.set_operator_generation(next), current)
+            (vec![OPERATOR_SESSIONS.put(&(), &next)], current)
         }
         User::Person(person) => {
             // Read again under the lock: the person may have changed since the session was read.
@@ -150,7 +153,7 @@ pub async fn end_all(core: &Core, context: &AuditContext, visitor: &SignedIn) ->
             (writes, current)
         }
     };
-    writes.extend(core.store.remove_session(&visitor.id));
+    writes.push(SESSIONS.delete(&visitor.id));
     let generation = |it: u32| Some(json!({"generation": it}));
     let [was, is] = [current, current.wrapping_add(1)].map(generation);
     let subject = visitor.user.subject();
@@ -165,7 +168,7 @@ pub async fn record_use(core: Arc<Core>, id: Digest32) {
         return;
     };
     let now = core.now();
-    if let Ok(Some(session)) = core.store.session(&id).await
+    if let Ok(Some(session)) = SESSIONS.get(&core.store, &id).await
         && session.is_alive(now)
         // One of the parallel calls of a page is enough.
         && session.is_stale(now)
@@ -175,7 +178,7 @@ pub async fn record_use(core: Arc<Core>, id: Digest32) {
             ..session
         };
         // A storage failure stops the process.
-        let writes = core.store.put_session(&id, &used);
+        let writes = vec![SESSIONS.put(&id, &used)];
         let _ = core.commit(Change::under_lock(guard, writes)).await;
     }
 }
@@ -191,7 +194,9 @@ pub async fn forget_old(core: &Core) {
                 return;
             }
         };
-        match core.store.forget_sessions(core.now(), &cursor, STEP).await {
+        let now = core.now();
+        let found = SESSIONS.forget(&core.store, &cursor, STEP, |it| !it.is_alive(now));
+        match found.await {
             Ok((writes, next)) => {
                 if !writes.is_empty()
                     && core

@@ -14,7 +14,7 @@ use tintype_storage::domain::counted::counted;
 use tintype_storage::domain::file_batch::UploadedFile;
 use tintype_storage::domain::ids::{AccountId, FileId};
 use tintype_storage::domain::request::Fingerprint;
-use tintype_storage::engine::Direction;
+use tintype_storage::store::tables::UPLOADED_FILES;
 
 /// The same limit as for a batch in a request body.
 pub const MAX_FILE_BYTES: usize = 16 << 20;
@@ -76,7 +76,7 @@ pub async fn add(
             remove_content(&jobs, &file).await;
             return Err(error);
         }
-        let writes = vec![jobs.core.store.put_uploaded_file(&file)];
+        let writes = vec![UPLOADED_FILES.put(&(file.account, file.id), &file)];
         jobs.core.commit(Change::under_lock(guard, writes)).await?;
         Ok(file)
     })
@@ -91,9 +91,8 @@ async fn check_room(jobs: &JobService, file: &UploadedFile) -> Result<(), Error>
     let (mut count, mut bytes, mut after) = (0, file.bytes, None);
     // Expired files stay until the next sweep, in front of older ones that have not expired.
     loop {
-        let page = store
-            .uploaded_files(file.account, Direction::Falling, max_files + 1, after)
-            .await?;
+        let page = UPLOADED_FILES.page(store, &file.account, max_files + 1, after);
+        let page = page.await?;
         for other in page.items.iter().filter(|it| !it.is_expired(now)) {
             count += 1;
             bytes += other.bytes;
@@ -127,7 +126,7 @@ pub async fn find(
     account: AccountId,
     id: FileId,
 ) -> Result<Option<UploadedFile>, Error> {
-    let found = core.store.uploaded_file(account, id).await?;
+    let found = UPLOADED_FILES.get(&core.store, &(account, id)).await?;
     Ok(found.filter(|file| !file.is_expired(core.now())))
 }
 
@@ -172,7 +171,7 @@ async fn unless_deleted<T>(
 pub async fn delete(jobs: &Arc<JobService>, file: UploadedFile) -> Result<(), Error> {
     let jobs = Arc::clone(jobs);
     detached(async move {
-        let writes = vec![jobs.core.store.remove_uploaded_file(&file)];
+        let writes = vec![UPLOADED_FILES.delete(&(file.account, file.id))];
         jobs.core.commit(writes).await?;
         remove_content(&jobs, &file).await;
         Ok(())

@@ -17,6 +17,7 @@ use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
+use tintype_storage::store::tables::TEST_DELIVERIES;
 use tintype_storage::store::{MAX_WEBHOOKS, Write};
 use url::Url;
 
@@ -265,7 +266,7 @@ pub async fn test(core: &Core, caller: &Caller, id: WebhookId) -> Result<Deliver
 /// `RateLimited` within a minute of the last one
 pub(super) async fn note_test(core: &Core, id: WebhookId) -> Result<Write, Error> {
     let now = core.now();
-    let last = core.store.last_test_delivery(id).await?;
+    let last = TEST_DELIVERIES.get(&core.store, &id).await?;
     // Ignore a future time: the clock was set back.
     let last = last.filter(|last| *last <= now);
     let remaining = last.map_or(0, |last| last.plus(TEST_INTERVAL).millis() - now.millis());
@@ -274,7 +275,7 @@ pub(super) async fn note_test(core: &Core, id: WebhookId) -> Result<Write, Error
         let detail = "a webhook accepts one test delivery a minute; try again later";
         return Err(Error::new(ErrorKind::RateLimited, detail).retry_after(seconds));
     }
-    Ok(core.store.note_test_delivery(id, now))
+    Ok(TEST_DELIVERIES.put(&id, &now))
 }
 
 /// Refuses a URL that another webhook of the account uses, and more than [`MAX_WEBHOOKS`].

@@ -243,7 +243,7 @@ mod tests {
         let store = Store::new(Arc::clone(&engine));
         let recent = Timestamp::now();
         for (mark, is_new) in [(recent, true), (Timestamp::EPOCH, false)] {
-            let mark = store.note_forgotten_images(mark).await.unwrap();
+            let mark = IMAGES_FORGOTTEN.raise(&store, mark).await.unwrap();
             assert_eq!(mark.is_empty(), !is_new);
             commit_and_wait(&*engine, mark).unwrap();
         }

@@ -12,6 +12,7 @@ use crate::web::paging::{self, Listing, listing};
 use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, web};
 use tintype_api::{Balance, OwnKey, Transaction};
+use tintype_storage::store::tables::LEDGER;
 
 /// `GET /balance`: all amounts are from the same point in time.
 pub async fn balance(principal: Principal, core: web::Data<Core>) -> HttpResult {
@@ -30,7 +31,7 @@ pub async fn transactions(
     let window = paging::window(&request)?;
     principal.admit()?;
     let account = principal.caller.account();
-    let page = core.store.ledger(account, window.limit, window.after);
+    let page = LEDGER.page(&core.store, &account, window.limit, window.after);
     Ok(no_store::json(listing(page.await?, Transaction::from)))
 }
 

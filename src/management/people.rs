@@ -12,6 +12,7 @@ use crate::web::problem::HttpResult;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use tintype_api::{InviteAgain, InvitePerson, PersonChange};
+use tintype_storage::store::tables::PEOPLE;
 
 /// `GET /accounts/{account_id}/people`
 pub async fn list(
@@ -21,10 +22,8 @@ pub async fn list(
     settings: Data<Settings>,
 ) -> HttpResult {
     let window = paging::window(&request)?;
-    let store = &core.store;
-    let page = store
-        .people_of(of.account.id, window.limit, window.after)
-        .await?;
+    let page = PEOPLE.page(&core.store, &of.account.id, window.limit, window.after);
+    let page = page.await?;
     let view = |person| responses::person(&core, &settings, &person, None);
     Ok(HttpResponse::Ok().json(listing(page, view)))
 }

@@ -13,6 +13,7 @@ use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use tintype_api::{Delivery, Webhook};
 use tintype_storage::domain::operator_event::EventSubject;
+use tintype_storage::store::tables::WEBHOOKS;
 
 /// `POST /accounts/{account_id}/webhooks`
 pub async fn register(
@@ -36,9 +37,8 @@ pub async fn list(
 ) -> HttpResult {
     let window = paging::window(&request)?;
     let store = &webhooks.core.store;
-    let page = store
-        .webhook_page(of.account.id, window.limit, window.after)
-        .await?;
+    let page = WEBHOOKS.page(store, &of.account.id, window.limit, window.after);
+    let page = page.await?;
     let view = |webhook| responses::webhook(&webhooks, webhook);
     Ok(HttpResponse::Ok().json(try_listing(page, view)?))
 }
@@ -50,10 +50,8 @@ pub async fn list_without_secrets(
     core: Data<Core>,
 ) -> HttpResult {
     let window = paging::window(&request)?;
-    let store = &core.store;
-    let page = store
-        .webhook_page(of.account.id, window.limit, window.after)
-        .await?;
+    let page = WEBHOOKS.page(&core.store, &of.account.id, window.limit, window.after);
+    let page = page.await?;
     Ok(HttpResponse::Ok().json(listing(page, Webhook::from)))
 }
 

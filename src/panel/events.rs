@@ -20,7 +20,8 @@ use std::time::Duration;
 use tintype_fair_semaphore::Permit;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::person::{Digest32, PersonId};
-use tintype_storage::store::{JobWindow, StoreError};
+use tintype_storage::store::tables::AUDIT_LOG;
+use tintype_storage::store::{All, JobWindow, StoreError};
 use tokio::time::{MissedTickBehavior, interval};
 
 const CHANGED: &[u8] = b"event: changed\ndata: {}\n\n";
@@ -188,7 +189,7 @@ async fn hash_service_state(core: &Core, hasher: &mut DefaultHasher) -> Result<(
     for count in jobs.ended.iter().flatten() {
         count.load(Ordering::Relaxed).hash(hasher);
     }
-    let newest = core.store.audit_log(1, None).await?.items;
+    let newest = AUDIT_LOG.page(&core.store, &All, 1, None).await?.items;
     newest.first().map(|it| it.id).hash(hasher);
     Ok(())
 }

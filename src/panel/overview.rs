@@ -20,6 +20,7 @@ use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
+use tintype_storage::store::tables::PEOPLE;
 
 /// Only this many of the newest deliveries are counted.
 const DELIVERIES: usize = 1_000;
@@ -49,7 +50,7 @@ pub async fn show(
     let account = of.account.id;
     view["limits"] = json!(responses::account(&core, of.account).await?.limits);
     if of.caller.is_operator() {
-        let people = core.store.people_of(account, 1, None).await?;
+        let people = PEOPLE.page(&core.store, &account, 1, None).await?;
         view["has_people"] = json!(!people.items.is_empty());
         let figures = stats::figures(core.clone(), settings, panel).await?;
         // With several nodes, the database is backed up instead.

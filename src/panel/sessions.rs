@@ -14,7 +14,9 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use tintype_api::Rate;
 use tintype_storage::domain::person::Session;
-use tintype_storage::engine::Wait as _;
+use tintype_storage::engine::{Direction, Wait as _};
+use tintype_storage::store::All;
+use tintype_storage::store::tables::PEOPLE;
 
 /// `POST /session/operator`: signs in with the operator token.
 pub async fn sign_in_operator(
@@ -100,8 +102,9 @@ fn view(core: &Core, settings: &Settings, user: &User) -> Result<Value, Problem>
 
 /// `GET /sign-in`: what the sign-in page asks for first. While a service has no people, only the operator signs in.
 pub async fn sign_in_options(core: web::Data<Core>) -> HttpResult {
-    let has_people = core.store.has_people().await?;
-    Ok(HttpResponse::Ok().json(json!({"has_people": has_people})))
+    // Invited people count.
+    let first = PEOPLE.first(&core.store, &All, Direction::Rising).await?;
+    Ok(HttpResponse::Ok().json(json!({"has_people": first.is_some()})))
 }
 
 /// `GET /session`: the signed-in visitor.

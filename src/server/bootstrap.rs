@@ -11,7 +11,8 @@ use tintype_storage::domain::account::{Account, NewAccount};
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::ledger::Balances;
-use tintype_storage::store::StoreError;
+use tintype_storage::store::tables::FIRST_KEY;
+use tintype_storage::store::{Mark, StoreError};
 
 /// The name of the first account.
 pub const ACCOUNT: &str = "default";
@@ -52,10 +53,10 @@ pub(super) async fn oldest(core: &Core) -> Result<Option<Account>, StoreError> {
 pub async fn issue_first_key(accounts: &AccountService) -> Result<Option<String>, Error> {
     let core = &accounts.core;
     let account = ensure_account(accounts).await?;
-    if core.store.had_first_key().await? {
+    if FIRST_KEY.get(&core.store, &()).await?.is_some() {
         return Ok(None);
     }
-    let first = core.store.note_first_key();
+    let first = vec![FIRST_KEY.put(&(), &Mark)];
     if has_keys(core).await? {
         core.commit(first).await?;
         return Ok(None);
@@ -65,7 +66,7 @@ pub async fn issue_first_key(accounts: &AccountService) -> Result<Option<String>
         ..key
     };
     let guard = core.locks.operator.lock().await?;
-    if core.store.had_first_key().await? {
+    if FIRST_KEY.get(&core.store, &()).await?.is_some() {
         return Ok(None);
     }
     let author = Caller::service();

@@ -124,7 +124,10 @@ pub async fn note_key_uses(accounts: &AccountService) {
             let mut written = join_all(written).await.into_iter();
             newer.retain(|(_, at)| !matches!(written.next(), Some(Ok(Some(it))) if it >= *at));
         }
-        let writes = core.store.put_last_uses(&newer);
+        let writes = newer.iter();
+        let writes = writes
+            .map(|(id, at)| API_KEY_LAST_USE.put(id, at))
+            .collect();
         let api_keys = Arc::clone(&accounts.auth.api_keys);
         let change =
             Change::under_lock(guard, writes).then(move || api_keys.mark_uses_written(&uses));

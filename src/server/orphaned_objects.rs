@@ -98,7 +98,9 @@ fn retain_orphaned_texts(store: &Store, objects: &mut HashSet<String>) -> Result
     };
     // Live jobs first: a job that ends between the two reads is then found among the ended ones.
     store.each_live_job(|job| remove_texts(&job)).wait()?;
-    store.each_ended_job(|job| remove_texts(&job)).wait()?;
+    tables::ENDED_JOBS
+        .each(store, &All, |_, job| remove_texts(&job))
+        .wait()?;
     let remove_batch_text = |_, batch| {
         if let Some(text) = NamedObject::of_batch(&batch) {
             objects.remove(&text.key);
@@ -125,13 +127,13 @@ fn retain_orphaned_images(store: &Store, objects: &mut HashSet<String>) -> Resul
     if images.is_empty() {
         return Ok(());
     }
-    let mut add_orphans = |job: &Job| {
+    let add_orphans = |_, job: Job| {
         let named = job.result_image().map(|it| &it.key);
         let of_job = images.remove(&job.id).unwrap_or_default();
         objects.extend(of_job.into_iter().filter(|it| Some(it) != named));
         Ok(())
     };
-    store.each_ended_job(|job| add_orphans(&job)).wait()
+    tables::ENDED_JOBS.each(store, &All, add_orphans).wait()
 }
 
 /// The images of jobs with an image of a second or later run, or with several images. So a sweep reads the jobs only if there are such

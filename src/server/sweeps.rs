@@ -16,6 +16,7 @@ use chrono::{DateTime, Utc};
 use std::time::{Duration, Instant};
 use tintype_actors::delivery::DeliveryCommand;
 use tintype_storage::engine::Key;
+use tintype_storage::store::tables::{IDS_AHEAD, UPLOADED_FILES};
 use tintype_storage::store::{StoreError, Writes};
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval_at};
@@ -148,8 +149,9 @@ impl Sweeps {
     pub async fn forget_old_files(&mut self, core: &Core, settings: &Settings) {
         let (SweepLimits { step, steps }, store) = (self.limits, &core.store);
         let forget_files = async |cursor: &[u8]| {
-            let found = store.forget_uploaded_files(core.now(), cursor, step).await;
-            commit_step(core, found, "expired files").await
+            let now = core.now();
+            let found = UPLOADED_FILES.forget(store, cursor, step, |it| it.is_expired(now));
+            commit_step(core, found.await, "expired files").await
         };
         sweep(steps, &mut self.uploaded_files, forget_files).await;
         let Some(age) = settings.config.batches.file_retention() else {
@@ -280,7 +282,7 @@ pub async fn note_ids_ahead(core: &Core) {
         return;
     }
     let noted = async {
-        let writes = core.store.note_ids_ahead(newest).await?;
+        let writes = IDS_AHEAD.raise(&core.store, newest).await?;
         if !writes.is_empty() {
             tracing::warn!(%newest, %now, "the newest id is ahead of the clock; check the clock");
             // A failure stops the process.

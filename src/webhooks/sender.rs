@@ -25,6 +25,7 @@ use tintype_storage::domain::signature::{standard_signature, x_signature};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::store::Store;
+use tintype_storage::store::tables::OPERATOR_EVENTS;
 use tokio::time::timeout;
 use url::Url;
 
@@ -228,7 +229,7 @@ async fn payload(sender: &Sender, delivery: &Delivery) -> Result<Json, Fault> {
 }
 
 async fn operator_event(sender: &Sender, id: DeliveryId) -> Result<Json, Fault> {
-    let read = sender.store.operator_event(id).await;
+    let read = OPERATOR_EVENTS.get(&sender.store, &id).await;
     let event = read.map_err(own)?;
     let event = event.ok_or_else(|| Fault::Delivery("this event is no longer on record".into()))?;
     Ok(payload::operator_event(&event))

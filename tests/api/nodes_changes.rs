@@ -238,7 +238,7 @@ fn a_node_that_could_not_read_a_pause_for_a_while_follows_it_afterwards() {
     };
     failing.fail_reads_of(Some(PAUSE.key(&())));
     // As another node commits it.
-    commit_and_wait(&*memory, core.store.set_pause(&paused)).expect("a commit");
+    commit_and_wait(&*memory, vec![PAUSE.put(&(), &paused)]).expect("a commit");
     let follower = thread::spawn({
         let core = core.clone();
         move || actix_web::rt::System::new().block_on(pause::follow(core.into_inner()))

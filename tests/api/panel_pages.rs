@@ -10,6 +10,7 @@ use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::signature::x_signature;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
+use tintype_storage::store::tables::LEDGER;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -319,12 +320,8 @@ fn a_ledger_of_any_length_is_exported_completely() {
     );
     let account = desk.customer.account.parse().unwrap();
     let account = store.account(account).wait().unwrap().unwrap();
-    let newest = store
-        .ledger(account.id, 1, None)
-        .wait()
-        .unwrap()
-        .items
-        .remove(0);
+    let newest = LEDGER.page(store, &account.id, 1, None).wait();
+    let newest = newest.unwrap().items.remove(0);
     let line = |_| {
         let entry = LedgerEntry {
             id: TransactionId(ids.next(newest.created_at)),

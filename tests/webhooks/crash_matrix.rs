@@ -11,7 +11,7 @@ use std::time::Duration;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind, DeliveryState};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Commit, Engine, Holds, Key, Value};
-use tintype_storage::store::tables::DELIVERIES;
+use tintype_storage::store::tables::{DELIVERIES, ENDED_JOBS};
 use tintype_storage::store::{All, Store};
 use tintype_storage::testing::layer::Layer;
 use tintype_storage::testing::memory::MemoryEngine;
@@ -128,7 +128,7 @@ fn go_on(number: usize, image: Image) {
             );
         }
         let mut jobs = 0;
-        let owed = |job: tintype_storage::domain::job::Job| {
+        let owed = |_, job: tintype_storage::domain::job::Job| {
             let id = DeliveryId(job.id.0);
             // The account has a webhook throughout the scenario.
             let delivery = after
@@ -150,7 +150,7 @@ fn go_on(number: usize, image: Image) {
             assert!(is_delivered(delivery) || gone || over_before);
             Ok(())
         };
-        sim.store.each_ended_job(owed).wait().unwrap();
+        ENDED_JOBS.each(&sim.store, &All, owed).wait().unwrap();
         assert!(
             jobs >= before
                 .values()

@@ -13,7 +13,7 @@ use tintype_storage::domain::delivery::{
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::operator_event::EventSubject;
 use tintype_storage::engine::{Key, ReadRequest, ReadResults};
-use tintype_storage::store::tables::DELIVERIES;
+use tintype_storage::store::tables::{AUDIT_LOG, DELIVERIES};
 use tintype_storage::store::{DeletionStep, StoreError, Writes};
 
 pub enum Change {
@@ -166,7 +166,8 @@ impl Changes {
             if let Some(note) = &note {
                 let after = after.clone();
                 let change = RedeliveryChange { before, after };
-                writes.push(context.process.store.add_audit(&note(&change)));
+                let entry = note(&change);
+                writes.push(AUDIT_LOG.put(&entry.id, &entry));
             }
             (writes, Some(after))
         };

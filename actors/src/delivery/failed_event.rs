@@ -4,6 +4,7 @@
 use super::context::DeliveryContext;
 use std::sync::Arc;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryKind, DeliveryState};
+use tintype_storage::store::tables::OPERATOR_EVENTS;
 
 /// Has an operator event failed for good?
 pub(super) fn is_failed_event(delivery: &Delivery) -> bool {
@@ -13,8 +14,8 @@ pub(super) fn is_failed_event(delivery: &Delivery) -> bool {
 
 /// Logs a failed operator event. A record that cannot be read leaves a part of the line empty.
 pub(super) async fn log(context: Arc<DeliveryContext>, delivery: Delivery) {
-    let event = context.process.store.operator_event(delivery.id).await;
-    let event = event.ok().flatten();
+    let event = OPERATOR_EVENTS.get(&context.process.store, &delivery.id);
+    let event = event.await.ok().flatten();
     let event = event.as_ref().map_or("unknown", |it| it.subject.word());
     let attempts = context.process.store.attempts(delivery.id).await;
     let last = attempts.ok().and_then(|mut it| it.pop());

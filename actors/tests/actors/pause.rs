@@ -6,6 +6,7 @@ use std::time::Duration;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::commit_and_wait;
+use tintype_storage::store::tables::PAUSE;
 use tokio::time::sleep;
 
 /// Longer than any job that is not paused takes.
@@ -65,7 +66,7 @@ fn a_pause_survives_a_restart() {
             project: true,
             ..Pause::default()
         };
-        commit_and_wait(&*world.engine, world.store.set_pause(&pause)).expect("stored");
+        commit_and_wait(&*world.engine, vec![PAUSE.put(&(), &pause)]).expect("stored");
         world.pause_changed(pause);
         let id = world.accept(A, Tier::Fast, "a fox").await;
         let again = Plan::over(world.engine.clone(), quick(), 1).start();

@@ -2,7 +2,7 @@
 
 use crate::life::Process;
 use crate::model::{KeyChange, KeyState, Limits, amount};
-use crate::operator::{audit_entry, turn};
+use crate::operator::{audit, turn};
 use crate::rng::Rng;
 use std::time::Duration;
 use tintype_actors::account::{self, AccountCommand};
@@ -162,11 +162,7 @@ pub async fn change(process: Process) {
             )
         }
     };
-    writes.push(
-        process
-            .store
-            .add_audit(&audit_entry(&process, action, id.0)),
-    );
+    writes.push(audit(&process, action, id.0));
     world.model.lock().key_states.ask(id, change);
     let Ok(Some(account)) = process.system.accounts().get(after.1.account).await else {
         return world.fault(format!("the account of key {id} is not found"));

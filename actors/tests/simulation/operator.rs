@@ -17,7 +17,8 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::Commit;
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::{AccountChanged, Deposit, IdempotencyUse, Writes};
+use tintype_storage::store::tables::{AUDIT_LOG, PAUSE};
+use tintype_storage::store::{AccountChanged, Deposit, IdempotencyUse, Write, Writes};
 use tokio::sync::{MutexGuard, oneshot};
 use uuid::Uuid;
 
@@ -104,7 +105,12 @@ pub async fn turn(process: &Process) -> Option<MutexGuard<'_, ()>> {
     (!failed).then_some(turn)
 }
 
-pub fn audit_entry(process: &Process, action: Action, subject: Uuid) -> AuditEntry {
+pub fn audit(process: &Process, action: Action, subject: Uuid) -> Write {
+    let entry = audit_entry(process, action, subject);
+    AUDIT_LOG.put(&entry.id, &entry)
+}
+
+fn audit_entry(process: &Process, action: Action, subject: Uuid) -> AuditEntry {
     AuditEntry {
         id: AuditId(id(process)),
         at: Timestamp::from_millis(process.world.now()),
@@ -187,11 +193,7 @@ pub async fn webhook(process: Process) {
         HookChange::Delete => process.store.remove_webhook(&webhook),
         _ => process.store.put_webhook(&webhook),
     };
-    writes.push(
-        process
-            .store
-            .add_audit(&audit_entry(&process, action, webhook.id.0)),
-    );
+    writes.push(audit(&process, action, webhook.id.0));
     world.model.lock().hook_change_asked(webhook.id, change);
     let done = write(&process, writes).await;
     world.trace(format!("{}: {done}", action.word()));
@@ -247,7 +249,7 @@ pub async fn pause(process: Process, tiers: [bool; 3]) {
         // The operator may have gone away.
         let _ = sender.send(outcome.is_ok());
     });
-    let writes = process.store.set_pause(&pause);
+    let writes = vec![PAUSE.put(&(), &pause)];
     let engine = process.store.engine();
     process
         .system
@@ -302,8 +304,7 @@ pub async fn send_test(process: Process) {
     world.model.lock().deliveries.ask_test(delivery.id);
     let (reply, answer) = oneshot::channel();
     let mut writes = process.store.add_delivery(&delivery);
-    let line = audit_entry(&process, Action::WebhookTest, delivery.id.0);
-    writes.push(process.store.add_audit(&line));
+    writes.push(audit(&process, Action::WebhookTest, delivery.id.0));
     process.system.deliveries().do_send(DeliveryCommand::Add {
         delivery,
         writes,

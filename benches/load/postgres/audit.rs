@@ -8,7 +8,8 @@ use std::time::Duration;
 use tintype_postgres::{DatabaseUrl, PostgresEngine, PostgresOptions};
 use tintype_storage::domain::job::Job;
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::Store;
+use tintype_storage::store::tables::ENDED_JOBS;
+use tintype_storage::store::{All, Store};
 use tintype_storage::verify::Report;
 
 /// Connections of the verification.
@@ -51,7 +52,7 @@ pub fn jobs(site: &Site<'_>) -> anyhow::Result<HashSet<String>> {
         Ok(())
     };
     store.each_live_job(&mut note).wait()?;
-    store.each_ended_job(&mut note).wait()?;
+    ENDED_JOBS.each(&store, &All, |_, job| note(job)).wait()?;
     store.engine().close();
     Ok(found)
 }

@@ -6,7 +6,6 @@ use crate::domain::account::Account;
 use crate::domain::ids::AccountId;
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::node::AccountLoad;
-use crate::engine::Direction;
 
 impl Store {
     pub async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
@@ -35,9 +34,7 @@ impl Store {
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<Account>, StoreError> {
-        ACCOUNTS
-            .page(self, &All, Direction::Rising, limit, after)
-            .await
+        ACCOUNTS.page(self, &All, limit, after).await
     }
 
     pub async fn each_account(
@@ -52,17 +49,5 @@ impl Store {
         let mut writes = vec![ACCOUNTS.put(&account.id, account)];
         writes.extend(opening.map(|entry| LEDGER.put(&(account.id, entry.id), entry)));
         writes
-    }
-
-    /// Newest first.
-    pub async fn ledger(
-        &self,
-        account: AccountId,
-        limit: usize,
-        after: Option<[u8; 16]>,
-    ) -> Result<Page<LedgerEntry>, StoreError> {
-        LEDGER
-            .page(self, &account, Direction::Falling, limit, after)
-            .await
     }
 }

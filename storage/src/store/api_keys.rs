@@ -2,9 +2,9 @@
 
 use super::tables::{
     ACCOUNT_LOADS, ACCOUNTS, API_KEY_LAST_USE, API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID,
-    API_KEYS_OF_ACCOUNT, DELETED_API_KEYS, FIRST_KEY, PANEL_KEYS, PAUSE, RETIRED_API_KEYS,
+    API_KEYS_OF_ACCOUNT, DELETED_API_KEYS, PANEL_KEYS, PAUSE, RETIRED_API_KEYS,
 };
-use super::{AccountText, Mark, Page, Store, StoreError, Writes};
+use super::{AccountText, Page, Store, StoreError, Writes};
 use crate::domain::account::Account;
 use crate::domain::api_key::{ApiKey, DeletedKey, KeyHash};
 use crate::domain::ids::{AccountId, KeyId};
@@ -12,7 +12,7 @@ use crate::domain::node::AccountLoad;
 use crate::domain::pause::Pause;
 use crate::domain::spending::Spending;
 use crate::domain::time::Timestamp;
-use crate::engine::{Direction, Key};
+use crate::engine::Key;
 
 pub struct KeyWithAccount {
     pub key: Option<ApiKey>,
@@ -123,8 +123,7 @@ impl Store {
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<(Page<ApiKey>, bool), StoreError> {
-        let direction = Direction::Rising;
-        let page = API_KEYS_OF_ACCOUNT.page(self, &account, direction, limit, after);
+        let page = API_KEYS_OF_ACCOUNT.page(self, &account, limit, after);
         let page = page.await?;
         let hashes: Vec<Key> = page.items.iter().map(|it| API_KEYS.key(it)).collect();
         let found = self.engine().get_many(&hashes).await?;
@@ -145,25 +144,6 @@ impl Store {
     /// The key to which images of the panel are charged, if one exists.
     pub async fn panel_key(&self, account: AccountId) -> Result<Option<KeyId>, StoreError> {
         PANEL_KEYS.get(self, &AccountText(account)).await
-    }
-
-    pub fn set_panel_key(&self, key: &ApiKey) -> Writes {
-        vec![PANEL_KEYS.put(&AccountText(key.account), &key.id)]
-    }
-
-    /// Has the service ever had a key?
-    pub async fn had_first_key(&self) -> Result<bool, StoreError> {
-        Ok(FIRST_KEY.get(self, &()).await?.is_some())
-    }
-
-    pub fn note_first_key(&self) -> Writes {
-        vec![FIRST_KEY.put(&(), &Mark)]
-    }
-
-    pub fn put_last_uses(&self, uses: &[(KeyId, Timestamp)]) -> Writes {
-        uses.iter()
-            .map(|(id, at)| API_KEY_LAST_USE.put(id, at))
-            .collect()
     }
 
     /// Adds or changes a key.

@@ -1,12 +1,11 @@
 //! Batches, their progress and their jobs.
 
 use super::tables::{BATCH_PROGRESS, BATCHES};
-use super::{Page, Part, Store, StoreError};
+use super::{Part, Store, StoreError};
 use crate::domain::batch::{Batch, BatchProgress};
 use crate::domain::delivery::DeliveryId;
 use crate::domain::ids::{AccountId, BatchId, JobId};
 use crate::domain::job::Job;
-use crate::engine::Direction;
 
 impl Store {
     /// A batch of another account takes as long as a missing one.
@@ -48,18 +47,6 @@ impl Store {
             });
         }
         Ok(progress)
-    }
-
-    /// Newest first.
-    pub async fn batches_of(
-        &self,
-        account: AccountId,
-        limit: usize,
-        after: Option<[u8; 16]>,
-    ) -> Result<Page<Batch>, StoreError> {
-        BATCHES
-            .page(self, &account, Direction::Falling, limit, after)
-            .await
     }
 
     /// Up to `limit` jobs of a batch after `after`, in the order of requests; none at the end.

@@ -1,22 +1,12 @@
-//! Images that were deleted, on demand or when their retention ended.
+//! Images that were deleted on demand.
 
-use super::tables::{DELETED_IMAGES, IMAGES_FORGOTTEN};
+use super::tables::DELETED_IMAGES;
 use super::{All, Store, StoreError, Writes};
 use crate::domain::ids::{AccountId, JobId};
 use crate::domain::time::Timestamp;
 use crate::engine::Direction;
 
 impl Store {
-    /// Images of jobs that ended before this time may have been deleted; later ones only on demand.
-    pub async fn images_forgotten(&self) -> Result<Timestamp, StoreError> {
-        IMAGES_FORGOTTEN.mark(self).await
-    }
-
-    /// Notes that images of jobs that ended before `before` will be deleted.
-    pub async fn note_forgotten_images(&self, before: Timestamp) -> Result<Writes, StoreError> {
-        IMAGES_FORGOTTEN.raise(self, before).await
-    }
-
     /// Was the image deleted on demand?
     pub async fn is_image_deleted(
         &self,

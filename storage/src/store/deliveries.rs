@@ -49,9 +49,7 @@ impl Store {
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<Delivery>, StoreError> {
-        DELIVERIES
-            .page(self, &account, Direction::Falling, limit, after)
-            .await
+        DELIVERIES.page(self, &account, limit, after).await
     }
 
     /// Newest first.
@@ -95,11 +93,6 @@ impl Store {
         writes
     }
 
-    /// Only deliveries of jobs that ended before this time may have been deleted.
-    pub(crate) async fn deliveries_forgotten(&self) -> Result<Timestamp, StoreError> {
-        DELIVERIES_FORGOTTEN.mark(self).await
-    }
-
     /// Finds the deliveries created and ended before `older_than` among the next `limit` from `cursor` on, except those to
     /// `keep`.
     pub async fn forget_deliveries(
@@ -113,7 +106,7 @@ impl Store {
         let pairs = self.engine().scan(&range, Direction::Rising, limit).await?;
         let mut step = DeletionStep::default();
         let (mut bytes, at_end) = (0, pairs.len() < limit);
-        let mut newest = self.deliveries_forgotten().await?;
+        let mut newest = DELIVERIES_FORGOTTEN.mark(self).await?;
         for (key, value) in pairs {
             let delivery = DELIVERIES.decode(&value)?;
             let ended = delivery.state.ended_at();

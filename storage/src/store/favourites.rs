@@ -15,10 +15,6 @@ impl Store {
         Ok(found.is_some())
     }
 
-    pub async fn is_anyones_favourite(&self, job: JobId) -> Result<bool, StoreError> {
-        Ok(FAVOURITE_ACCOUNTS.get(self, &job).await?.is_some())
-    }
-
     /// The favourites of an account in a range of ids, newest first: at most `limit`. `below` is exclusive, `from` inclusive.
     pub async fn favourites_of(
         &self,

@@ -1,81 +1,15 @@
-//! Uploaded files, and batches submitted as a file.
+//! Deletes batches whose file was invalid.
 
-use super::tables::{FILE_BATCHES, IDEMPOTENCY, UPLOADED_FILES};
-use super::{IdempotencyRecord, IdempotentCall, Page, Store, StoreError, Write, Writes};
-use crate::domain::file_batch::{FileBatch, UploadedFile, Validation};
-use crate::domain::ids::{AccountId, BatchId, FileId};
+use super::tables::{FILE_BATCHES, IDEMPOTENCY};
+use super::{IdempotencyRecord, IdempotentCall, Store, StoreError, Writes};
+use crate::domain::file_batch::{FileBatch, Validation};
+use crate::domain::ids::AccountId;
 use crate::domain::time::Timestamp;
-use crate::engine::{Direction, Key};
+use crate::engine::Key;
 use std::collections::HashSet;
 use uuid::Uuid;
 
 impl Store {
-    /// A file of another account takes as long as a missing one.
-    pub async fn uploaded_file(
-        &self,
-        account: AccountId,
-        id: FileId,
-    ) -> Result<Option<UploadedFile>, StoreError> {
-        UPLOADED_FILES.get(self, &(account, id)).await
-    }
-
-    pub async fn uploaded_files(
-        &self,
-        account: AccountId,
-        direction: Direction,
-        limit: usize,
-        after: Option<[u8; 16]>,
-    ) -> Result<Page<UploadedFile>, StoreError> {
-        UPLOADED_FILES
-            .page(self, &account, direction, limit, after)
-            .await
-    }
-
-    pub fn put_uploaded_file(&self, file: &UploadedFile) -> Write {
-        UPLOADED_FILES.put(&(file.account, file.id), file)
-    }
-
-    pub fn remove_uploaded_file(&self, file: &UploadedFile) -> Write {
-        UPLOADED_FILES.delete(&(file.account, file.id))
-    }
-
-    /// Deletes the expired files among the next `limit` from `cursor` on. Returns the next cursor, empty at the end.
-    pub async fn forget_uploaded_files(
-        &self,
-        now: Timestamp,
-        cursor: &[u8],
-        limit: usize,
-    ) -> Result<(Writes, Key), StoreError> {
-        UPLOADED_FILES
-            .forget(self, cursor, limit, |file| file.is_expired(now))
-            .await
-    }
-
-    pub async fn file_batch(
-        &self,
-        account: AccountId,
-        id: BatchId,
-    ) -> Result<Option<FileBatch>, StoreError> {
-        FILE_BATCHES.get(self, &(account, id)).await
-    }
-
-    pub async fn file_batches(
-        &self,
-        account: AccountId,
-        direction: Direction,
-        limit: usize,
-        after: Option<[u8; 16]>,
-    ) -> Result<Page<FileBatch>, StoreError> {
-        FILE_BATCHES
-            .page(self, &account, direction, limit, after)
-            .await
-    }
-
-    /// Adds or changes a batch submitted as a file.
-    pub fn put_file_batch(&self, batch: &FileBatch) -> Write {
-        FILE_BATCHES.put(&(batch.account, batch.id), batch)
-    }
-
     /// Deletes the batches that failed before a time, and to which no idempotency key refers, among the next `limit` from `cursor` on.
     /// Returns the next cursor, empty at the end.
     pub async fn forget_failed_file_batches(

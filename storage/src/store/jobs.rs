@@ -108,13 +108,6 @@ impl Store {
             .map(|((due, job), account)| (due, job, account))
             .collect())
     }
-
-    pub async fn each_ended_job(
-        &self,
-        mut visit: impl FnMut(Job) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        ENDED_JOBS.each(self, &All, |_, job| visit(job)).await
-    }
 }
 
 /// Merges two lists in the same order. If both contain a job, the ended record wins.

@@ -15,10 +15,8 @@ mod due_index;
 mod favourites;
 mod file_batches;
 mod idempotency;
-mod ids_ahead;
 mod job_lists;
 mod jobs;
-mod last_export;
 mod marks;
 mod old_jobs;
 mod operator_events;
@@ -116,9 +114,5 @@ impl Store {
 
     pub async fn pause(&self) -> Result<Pause, StoreError> {
         Ok(PAUSE.get(self, &()).await?.unwrap_or_default())
-    }
-
-    pub fn set_pause(&self, pause: &Pause) -> Writes {
-        vec![PAUSE.put(&(), pause)]
     }
 }

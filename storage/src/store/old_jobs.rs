@@ -5,8 +5,8 @@
 //! Retention counts UTC days, because the daily usage then replaces all jobs of a day in [`verify`](crate::verify).
 
 use super::tables::{
-    BATCH_PROGRESS, BATCHES, DELETED_IMAGES, DELIVERIES, ENDED_JOBS, FILE_BATCHES, JOBS_FORGOTTEN,
-    SEARCH_INDEX,
+    BATCH_PROGRESS, BATCHES, DELETED_IMAGES, DELIVERIES, ENDED_JOBS, FILE_BATCHES, IDS_AHEAD,
+    JOBS_FORGOTTEN, SEARCH_INDEX,
 };
 use super::{All, Part, Store, StoreError, Writes};
 use crate::domain::batch::Batch;
@@ -23,16 +23,11 @@ use uuid::Uuid;
 const BATCH_STEP: usize = 250;
 
 impl Store {
-    /// Jobs and batches that ended before this time may have been deleted; later ones have not.
-    pub(crate) async fn jobs_forgotten(&self) -> Result<Timestamp, StoreError> {
-        JOBS_FORGOTTEN.mark(self).await
-    }
-
     /// Jobs and batches whose ids are of an earlier time may have been deleted.
     pub(crate) async fn ids_forgotten(&self) -> Result<Timestamp, StoreError> {
-        match self.jobs_forgotten().await? {
+        match JOBS_FORGOTTEN.mark(self).await? {
             Timestamp::EPOCH => Ok(Timestamp::EPOCH),
-            mark => Ok(mark.max(after(self.ids_ahead().await?))),
+            mark => Ok(mark.max(after(IDS_AHEAD.mark(self).await?))),
         }
     }
 
@@ -51,7 +46,7 @@ impl Store {
         let last = found.last().filter(|_| !at_end);
         let cursor = last.map(|(key, _)| BATCHES.key(key)).unwrap_or_default();
         let mut step = Deletion::default();
-        let ahead = self.ids_ahead().await?;
+        let ahead = IDS_AHEAD.mark(self).await?;
         for (key, batch) in &found {
             let ended = self.progress_of(batch).await?.and_then(|it| it.ended_at);
             let ended = ended.map(|at| last_day(at.max(batch.created_at), batch.id.0, ahead));
@@ -82,7 +77,7 @@ impl Store {
         let Some(&((account, first), _)) = first.first() else {
             return Ok((Writes::new(), Key::new()));
         };
-        let ahead = self.ids_ahead().await?;
+        let ahead = IDS_AHEAD.mark(self).await?;
         let bound = JobId::first_of(Timestamp::of_day(first_kept).max(after(ahead)));
         if first >= bound {
             // No older job follows in this account.
@@ -217,7 +212,7 @@ impl Deletion {
     /// long.
     async fn finish(mut self, store: &Store) -> Result<Writes, StoreError> {
         if let Some(newest) = self.newest {
-            let mark = Timestamp::of_day(newest + 1).max(store.jobs_forgotten().await?);
+            let mark = Timestamp::of_day(newest + 1).max(JOBS_FORGOTTEN.mark(store).await?);
             self.writes.push(JOBS_FORGOTTEN.put(&(), &mark));
         }
         Ok(self.writes)

@@ -22,6 +22,7 @@ pub struct Table<K, R: 'static> {
     version_of: Option<fn(&R) -> u8>,
     fits: fn(&K, &R) -> bool,
     is_exported: bool,
+    page_order: Direction,
 }
 
 /// A range to scan, the direction, and the maximal number of records.
@@ -50,6 +51,7 @@ impl<K, R: 'static> Table<K, R> {
             version_of: None,
             fits: |_, _| true,
             is_exported: true,
+            page_order: Direction::Rising,
         }
     }
 
@@ -63,6 +65,14 @@ impl<K, R: 'static> Table<K, R> {
     pub(super) const fn exported(self, is_exported: bool) -> Self {
         Self {
             is_exported,
+            ..self
+        }
+    }
+
+    /// Sets the order of pages. Without it, they begin with the oldest record.
+    pub(super) const fn newest_first(self) -> Self {
+        Self {
+            page_order: Direction::Falling,
             ..self
         }
     }
@@ -204,7 +214,7 @@ impl<K: TableKey, R: Record> Table<K, R> {
     }
 
     /// The first record of those whose keys begin with `part`.
-    pub(super) async fn first<P: KeyBytes>(
+    pub async fn first<P: KeyBytes>(
         &self,
         store: &Store,
         part: &P,
@@ -282,8 +292,24 @@ impl<K: TableKey, R: Record> Table<K, R> {
         .await
     }
 
-    /// One page of the records whose keys begin with `part` and end with an id; `after` is the previous page's last id.
+    /// One page of the records whose keys begin with `part` and end with an id, in the table's order; `after` is the previous page's
+    /// last id.
     pub async fn page<P: KeyBytes>(
+        &self,
+        store: &Store,
+        part: &P,
+        limit: usize,
+        after: Option<[u8; 16]>,
+    ) -> Result<Page<R>, StoreError>
+    where
+        K: Under<P>,
+    {
+        self.page_in(store, part, self.page_order, limit, after)
+            .await
+    }
+
+    /// As [`Self::page`], in any order.
+    pub async fn page_in<P: KeyBytes>(
         &self,
         store: &Store,
         part: &P,
@@ -300,7 +326,7 @@ impl<K: TableKey, R: Record> Table<K, R> {
         Ok(Page { items, next })
     }
 
-    /// As [`Self::page`], with keys.
+    /// As [`Self::page_in`], with keys.
     pub(super) async fn page_of_entries<P: KeyBytes>(
         &self,
         store: &Store,

@@ -37,8 +37,8 @@ use crate::domain::time::Timestamp;
 use crate::domain::webhook::{SealedSecret, Webhook, WebhookId};
 
 macro_rules! tables {
-    ($($(#[$doc:meta])* $table:ident: $key:ty => $record:ty = $prefix:literal $name:literal $(.$with:ident($how:expr))*;)+) => {
-        $($(#[$doc])* pub static $table: Table<$key, $record> = Table::<$key, $record>::new($prefix, $name)$(.$with($how))*;)+
+    ($($(#[$doc:meta])* $table:ident: $key:ty => $record:ty = $prefix:literal $name:literal $(.$with:ident($($how:expr)?))*;)+) => {
+        $($(#[$doc])* pub static $table: Table<$key, $record> = Table::<$key, $record>::new($prefix, $name)$(.$with($($how)?))*;)+
 
         static ALL: &[&dyn AnyTable] = &[$(&$table),+];
     };
@@ -59,7 +59,7 @@ tables! {
     /// Jobs that are not terminal. The key contains the account, so another account's job is not found.
     LIVE_JOBS: (AccountId, JobId) => Job = b"l" "live_job" .fits(|key, it| (it.account, it.id) == *key) .earlier(EARLIER_JOBS) .stored_as(job_version);
     ENDED_JOBS: (AccountId, JobId) => Job = b"e" "ended_job" .fits(|key, it| (it.account, it.id) == *key) .earlier(EARLIER_JOBS) .stored_as(job_version);
-    LEDGER: (AccountId, TransactionId) => LedgerEntry = b"t" "ledger_entry" .fits(|key, it| it.id == key.1);
+    LEDGER: (AccountId, TransactionId) => LedgerEntry = b"t" "ledger_entry" .fits(|key, it| it.id == key.1) .newest_first();
     IDEMPOTENCY: IdempotencyKey => IdempotencyRecord = b"i" "idempotency_key" .fits(|key, it| it.expires_at == key.expires_at);
     /// The lookup of authentication.
     API_KEYS: KeyHash => ApiKey = b"h" "api_key";
@@ -73,25 +73,25 @@ tables! {
     RETIRED_API_KEYS: KeyHash => KeyId = b"r" "api_key_earlier_text";
     WEBHOOKS: (AccountId, WebhookId) => Webhook = b"w" "webhook" .fits(|key, it| (it.account, it.id) == *key);
     WEBHOOK_ACCOUNTS: WebhookId => AccountId = b"W" "webhook_account";
-    DELIVERIES: (AccountId, DeliveryId) => Delivery = b"v" "delivery" .fits(|key, it| (it.account, it.id) == *key);
+    DELIVERIES: (AccountId, DeliveryId) => Delivery = b"v" "delivery" .fits(|key, it| (it.account, it.id) == *key) .newest_first();
     DELIVERY_ACCOUNTS: DeliveryId => AccountId = b"V" "delivery_account";
     /// Pending deliveries by due time.
     DUE_DELIVERIES: (Timestamp, DeliveryId) => DueDelivery = b"q" "delivery_due";
     ATTEMPTS: (DeliveryId, u32) => Attempt = b"n" "attempt";
     /// The events of deliveries to the operator.
     OPERATOR_EVENTS: DeliveryId => OperatorEvent = b"E" "operator_event";
-    AUDIT_LOG: AuditId => AuditEntry = b"A" "audit_entry";
+    AUDIT_LOG: AuditId => AuditEntry = b"A" "audit_entry" .newest_first();
     PEOPLE: (AccountId, PersonId) => Person = b"p" "person" .fits(|key, it| (it.account, it.id) == *key);
     /// By the SHA-256 of the address, because addresses vary in length.
     PEOPLE_BY_EMAIL: Digest32 => PersonRef = b"P" "person_by_email";
     SESSIONS: Digest32 => Session = b"z" "session";
     /// Start deadlines of queued jobs.
     EXPIRIES: (Timestamp, JobId) => AccountId = b"x" "job_expiry";
-    BATCHES: (AccountId, BatchId) => Batch = b"b" "batch" .fits(|key, it| (it.account, it.id) == *key);
+    BATCHES: (AccountId, BatchId) => Batch = b"b" "batch" .fits(|key, it| (it.account, it.id) == *key) .newest_first();
     BATCH_PROGRESS: (AccountId, BatchId) => BatchProgress = b"g" "batch_progress";
-    UPLOADED_FILES: (AccountId, FileId) => UploadedFile = b"f" "uploaded_file" .fits(|key, it| (it.account, it.id) == *key);
+    UPLOADED_FILES: (AccountId, FileId) => UploadedFile = b"f" "uploaded_file" .fits(|key, it| (it.account, it.id) == *key) .newest_first();
     /// Batches submitted as files. An accepted one has a batch record with the same id too.
-    FILE_BATCHES: (AccountId, BatchId) => FileBatch = b"B" "file_batch" .fits(|key, it| (it.account, it.id) == *key);
+    FILE_BATCHES: (AccountId, BatchId) => FileBatch = b"B" "file_batch" .fits(|key, it| (it.account, it.id) == *key) .newest_first();
     /// Jobs whose images retention keeps, with the time of marking.
     FAVOURITES: (AccountId, JobId) => Timestamp = b"F" "favourite";
     /// The lookup of retention, which knows only an image's job.

@@ -2,9 +2,8 @@
 
 use super::table::Scan;
 use super::tables::{TEST_DELIVERIES, VAULT_KEY, WEBHOOK_ACCOUNTS, WEBHOOKS};
-use super::{All, Page, Store, StoreError, Write, Writes};
+use super::{All, Store, StoreError, Writes};
 use crate::domain::ids::AccountId;
-use crate::domain::time::Timestamp;
 use crate::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use crate::engine::Direction;
 
@@ -15,23 +14,6 @@ impl Store {
     /// Oldest first.
     pub async fn webhooks(&self, account: AccountId) -> Result<Vec<Webhook>, StoreError> {
         WEBHOOKS.read(self, webhooks_of(account)).await
-    }
-
-    /// Oldest first.
-    pub async fn webhook_page(
-        &self,
-        account: AccountId,
-        limit: usize,
-        after: Option<[u8; 16]>,
-    ) -> Result<Page<Webhook>, StoreError> {
-        WEBHOOKS
-            .page(self, &account, Direction::Rising, limit, after)
-            .await
-    }
-
-    pub async fn newest_webhook(&self, account: AccountId) -> Result<Option<Webhook>, StoreError> {
-        let newest = WEBHOOKS.first(self, &account, Direction::Falling).await?;
-        Ok(newest.map(|(_, webhook)| webhook))
     }
 
     /// Any webhook of any account.
@@ -76,14 +58,6 @@ impl Store {
             WEBHOOK_ACCOUNTS.delete(&webhook.id),
             TEST_DELIVERIES.delete(&webhook.id),
         ]
-    }
-
-    pub async fn last_test_delivery(&self, id: WebhookId) -> Result<Option<Timestamp>, StoreError> {
-        TEST_DELIVERIES.get(self, &id).await
-    }
-
-    pub fn note_test_delivery(&self, id: WebhookId, at: Timestamp) -> Write {
-        TEST_DELIVERIES.put(&id, &at)
     }
 }
 

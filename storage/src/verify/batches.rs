@@ -9,7 +9,10 @@ use crate::domain::ids::{AccountId, BatchId, moment_of};
 use crate::domain::job::{Job, JobState};
 use crate::domain::time::Timestamp;
 use crate::engine::Wait as _;
-use crate::store::tables::{BATCH_PROGRESS, BATCHES, ENDED_JOBS, FILE_BATCHES, LIVE_JOBS};
+use crate::store::tables::{
+    BATCH_PROGRESS, BATCHES, DELIVERIES_FORGOTTEN, ENDED_JOBS, FILE_BATCHES, JOBS_FORGOTTEN,
+    LIVE_JOBS,
+};
 use crate::store::{All, Store, StoreError};
 use std::collections::HashMap;
 
@@ -36,7 +39,7 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
         })
         .wait()?;
     let forgotten = (
-        store.jobs_forgotten().wait()?,
+        JOBS_FORGOTTEN.mark(store).wait()?,
         store.ids_forgotten().wait()?,
     );
     for table in [&LIVE_JOBS, &ENDED_JOBS] {
@@ -47,7 +50,7 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
             })
             .wait()?;
     }
-    let kept_since = store.deliveries_forgotten().wait()?;
+    let kept_since = DELIVERIES_FORGOTTEN.mark(store).wait()?;
     for (key, of_batch) in &sums {
         let id = of_batch.batch.id;
         let Some(progress) = BATCH_PROGRESS.get(store, key).wait()? else {

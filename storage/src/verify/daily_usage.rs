@@ -2,12 +2,12 @@
 
 use super::Report;
 use crate::engine::Wait as _;
-use crate::store::tables::DAILY_USAGE;
+use crate::store::tables::{DAILY_USAGE, JOBS_FORGOTTEN};
 use crate::store::{All, Store, StoreError};
 
 pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreError> {
     let mut counted = store.count_ended_jobs().wait()?;
-    let first_kept = store.jobs_forgotten().wait()?.day();
+    let first_kept = JOBS_FORGOTTEN.mark(store).wait()?.day();
     DAILY_USAGE.each(store, &All, |key, recorded| {
         let by_jobs = counted.remove(&key).unwrap_or_default();
         let [is, expected] = [&recorded, &by_jobs].map(|it| it.totals());

@@ -12,8 +12,8 @@ use crate::domain::shard::Shard;
 use crate::domain::time::Timestamp;
 use crate::engine::Wait as _;
 use crate::store::tables::{
-    ATTEMPTS, DELIVERIES, DELIVERY_ACCOUNTS, DUE_BY_SHARD, DUE_DELIVERIES, ENDED_JOBS,
-    OPERATOR_EVENTS,
+    ATTEMPTS, DELIVERIES, DELIVERIES_FORGOTTEN, DELIVERY_ACCOUNTS, DUE_BY_SHARD, DUE_DELIVERIES,
+    ENDED_JOBS, OPERATOR_EVENTS,
 };
 use crate::store::{All, DueDelivery, Store, StoreError};
 use std::collections::HashSet;
@@ -99,7 +99,7 @@ fn verify_delivery(
 
 /// An ended job with a callback needs a delivery, if deliveries of its time are still kept.
 fn verify_callback_deliveries(store: &Store, report: &mut Report) -> Result<(), StoreError> {
-    let kept_since = store.deliveries_forgotten().wait()?;
+    let kept_since = DELIVERIES_FORGOTTEN.mark(store).wait()?;
     ENDED_JOBS
         .each(store, &All, |_, job| {
             let owes = job.origin == Origin::Native && job.callback.is_some();

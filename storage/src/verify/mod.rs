@@ -20,8 +20,8 @@ use crate::domain::spending::Spending;
 use crate::domain::time::Timestamp;
 use crate::engine::Wait as _;
 use crate::store::tables::{
-    API_KEY_SPENDING, API_KEYS, AUDIT_LOG, DAILY_USAGE, ENDED_JOBS, LEDGER, LIVE_JOBS,
-    RETIRED_API_KEYS,
+    API_KEY_SPENDING, API_KEYS, AUDIT_LOG, DAILY_USAGE, ENDED_JOBS, JOBS_FORGOTTEN, LEDGER,
+    LIVE_JOBS, RETIRED_API_KEYS,
 };
 use crate::store::{All, DailyUsageKey, Store, StoreError};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -101,7 +101,7 @@ struct Totals {
 pub fn verify(store: &Store, mut visit_job: impl FnMut(&Job)) -> Result<Report, StoreError> {
     let mut report = Report::default();
     let mut totals = Totals {
-        jobs_forgotten: store.jobs_forgotten().wait()?,
+        jobs_forgotten: JOBS_FORGOTTEN.mark(store).wait()?,
         accounts: HashMap::new(),
         spent: HashMap::new(),
     };

@@ -6,8 +6,8 @@ use crate::engine::KeyRange;
 use crate::engine::Wait as _;
 use crate::store::tables::{
     API_KEYS, API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT, DELETED_IMAGES, EXPIRIES, FAVOURITE_ACCOUNTS,
-    FAVOURITES, IDEMPOTENCY, LEDGER, PEOPLE_BY_EMAIL, RETIRED_API_KEYS, WEBHOOK_ACCOUNTS, WEBHOOKS,
-    table_of,
+    FAVOURITES, FILE_BATCHES, IDEMPOTENCY, LEDGER, PEOPLE_BY_EMAIL, RETIRED_API_KEYS,
+    WEBHOOK_ACCOUNTS, WEBHOOKS, table_of,
 };
 use crate::store::{
     IdempotencyKey, IdempotencyRecord, IdempotentCall, Store, StoreError, each_pair, email_hash,
@@ -151,7 +151,7 @@ fn missing_reference(
             let batch = BatchId(made);
             // The file of a batch may have been invalid: then only the record of the file exists.
             let is_there = store.batch(account, batch).wait()?.is_some()
-                || store.file_batch(account, batch).wait()?.is_some();
+                || FILE_BATCHES.get(store, &(account, batch)).wait()?.is_some();
             ("batch", is_there)
         }
         IdempotentCall::Deposit => {

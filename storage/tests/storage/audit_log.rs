@@ -8,7 +8,8 @@ use tintype_storage::domain::ids::{AccountId, AuditId};
 use tintype_storage::domain::spending::Spending;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Key, Value, commit_and_wait};
-use tintype_storage::store::Writes;
+use tintype_storage::store::tables::AUDIT_LOG;
+use tintype_storage::store::{All, Write, Writes};
 
 fn entry(number: u128, account: Option<AccountId>) -> AuditEntry {
     AuditEntry {
@@ -37,6 +38,10 @@ fn api_key(retired: &[(u8, i64)]) -> ApiKey {
     }
 }
 
+fn add(entry: AuditEntry) -> Write {
+    AUDIT_LOG.put(&entry.id, &entry)
+}
+
 fn write(till: &Till, writes: Writes) {
     commit_and_wait(&**till.store.engine(), writes).expect("commit");
 }
@@ -53,10 +58,13 @@ fn old_entries_are_deleted_in_bounded_steps_also_behind_an_entry_of_a_clock_that
         ..entry(0, Some(ACCOUNT))
     };
     let lines = (1..=10).map(|number| entry(number, Some(ACCOUNT)));
-    let lines = lines.chain([ahead]).map(|it| till.store.add_audit(&it));
+    let lines = lines.chain([ahead]).map(|it| add(it));
     write(&till, lines.collect());
     let numbers = || -> Vec<i64> {
-        let page = till.store.audit_log(100, None).wait().expect("read");
+        let page = AUDIT_LOG
+            .page(&till.store, &All, 100, None)
+            .wait()
+            .expect("read");
         page.items.iter().map(|it| it.at.millis()).collect()
     };
     assert_eq!(numbers(), [10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 1_000]);
@@ -78,14 +86,11 @@ fn old_entries_are_deleted_in_bounded_steps_also_behind_an_entry_of_a_clock_that
 #[test]
 fn a_misfiled_entry_and_one_of_a_missing_account_are_reported() {
     let till = Till::with("1");
-    write(&till, vec![till.store.add_audit(&entry(1, None))]);
+    write(&till, vec![add(entry(1, None))]);
     till.check();
     let other = AccountId(uuid(0xdead));
     let misfiled = filed(b'A', uuid(3).as_bytes(), Some(encode(&entry(2, None))));
-    write(
-        &till,
-        vec![till.store.add_audit(&entry(4, Some(other))), misfiled],
-    );
+    write(&till, vec![add(entry(4, Some(other))), misfiled]);
     let expected = [
         format!("line {} of the audit log is found as {}", uuid(2), uuid(3)),
         format!(

@@ -15,7 +15,7 @@ use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
-use tintype_storage::store::tables::FILE_BATCHES;
+use tintype_storage::store::tables::{BATCHES, FILE_BATCHES};
 use tintype_storage::store::{AcceptError, BatchError, NewBatch, NewJob};
 
 fn jobs_of(till: &Till, batch: BatchId) -> Vec<Job> {
@@ -78,7 +78,7 @@ fn decisions_12_a_batch_is_accepted_whole_or_not_at_all() {
     let refused = till.accept_batch(&new_batch(11, "0.10"));
     assert!(insufficient(&refused));
     assert_eq!(till.figures(), ["1.00", "0.00", "1.00"]);
-    let listed = till.store.batches_of(ACCOUNT, 9, None).wait();
+    let listed = BATCHES.page(&till.store, &ACCOUNT, 9, None).wait();
     assert!(listed.expect("read").items.is_empty());
     let batch = accepted(&mut till, 10);
     assert_eq!(till.figures(), ["1.00", "1.00", "0.00"]);
@@ -329,7 +329,7 @@ fn jobs_between_two_batches_belong_to_neither() {
         let is_its = |job: &Job| job.member().is_some_and(|of| of.batch == batch);
         assert!(jobs.iter().all(is_its));
     }
-    let listed = till.store.batches_of(ACCOUNT, 9, None).wait();
+    let listed = BATCHES.page(&till.store, &ACCOUNT, 9, None).wait();
     let listed = listed.expect("read").items;
     let listed: Vec<BatchId> = listed.iter().map(|it| it.id).collect();
     assert_eq!(listed, [second, first], "newest first");
@@ -374,8 +374,8 @@ fn a_batch_of_a_file_is_on_record_from_the_commit_that_accepts_it() {
         ..new_batch(2, "0.10")
     };
     let id = till.accept_batch(&new).expect("accepted").batch;
-    let found = till.store.file_batch(ACCOUNT, id).wait().expect("read");
-    let found = found.expect("the record");
+    let found = FILE_BATCHES.get(&till.store, &(ACCOUNT, id)).wait();
+    let found = found.expect("read").expect("the record");
     assert_eq!((found.id, &found.terms), (id, &terms));
     let is_accepted = matches!(found.outcome, Validation::Accepted { .. });
     assert!(is_accepted, "{:?}", found.outcome);
@@ -397,11 +397,11 @@ fn a_batch_of_a_file_is_on_record_from_the_commit_that_accepts_it() {
         ),
         (
             &failed,
-            till.store.put_file_batch(&found),
+            FILE_BATCHES.put(&(ACCOUNT, failed.id), &found),
             "failed, but exists",
         ),
     ] {
-        commit(vec![till.store.put_file_batch(wrong)]);
+        commit(vec![FILE_BATCHES.put(&(ACCOUNT, wrong.id), wrong)]);
         let faults = till.faults();
         let is_found = faults.iter().any(|it| it.contains(fault));
         assert!(is_found, "{fault}: {faults:?}");

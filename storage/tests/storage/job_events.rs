@@ -9,7 +9,7 @@ use tintype_storage::domain::job::{
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
-use tintype_storage::store::tables::EXPIRIES;
+use tintype_storage::store::tables::{EXPIRIES, LEDGER};
 use tintype_storage::store::{AcceptError, EventError, NewJob, Store, StoreError};
 use tintype_storage::testing::memory::MemoryEngine;
 
@@ -48,12 +48,8 @@ fn hostile_41_a_job_is_settled_once_and_late_events_are_rejected() {
             );
         }
         assert_eq!(till.figures(), ["0.90", "0.00", "0.90"]);
-        let charges = till
-            .store
-            .ledger(ACCOUNT, 99, None)
-            .wait()
-            .expect("ledger")
-            .items;
+        let charges = LEDGER.page(&till.store, &ACCOUNT, 99, None).wait();
+        let charges = charges.expect("ledger").items;
         assert_eq!(charges.len(), 2, "the opening deposit and one charge");
         till.check();
     }

@@ -8,7 +8,7 @@ use tintype_storage::domain::file_batch::{FileBatch, FileBatchTerms, Validation}
 use tintype_storage::domain::ids::{BatchId, FileId};
 use tintype_storage::domain::job::JobEvent;
 use tintype_storage::engine::{Engine, EngineError, Holds, Key, Wait as _, commit_and_wait};
-use tintype_storage::store::tables::{BATCH_PROGRESS, BATCHES};
+use tintype_storage::store::tables::{BATCH_PROGRESS, BATCHES, FILE_BATCHES, IDS_AHEAD};
 use tintype_storage::store::{IdempotencyRecord, IdempotentCall, Store, StoreError, Writes};
 use tintype_storage::testing::layer::Layer;
 
@@ -107,9 +107,9 @@ fn jobs_whose_ids_are_ahead_of_the_clock_are_deleted_after_their_retention() {
     let call = IdempotentCall::Generation;
     let used = till.store.remember_use(call, ACCOUNT, "k", &record);
     commit(&till.store, used);
-    let note = till.store.note_ids_ahead(at(on_day(900)));
+    let note = IDS_AHEAD.raise(&till.store, at(on_day(900)));
     commit(&till.store, note.wait().expect("read"));
-    let known = till.store.note_ids_ahead(at(on_day(800)));
+    let known = IDS_AHEAD.raise(&till.store, at(on_day(800)));
     assert!(known.wait().expect("read").is_empty());
     assert!(forget(&till.store, 2) > 0);
     assert_eq!(till.store.batch(ACCOUNT, batch).wait().expect("read"), None);
@@ -148,7 +148,8 @@ fn an_idempotency_key_may_refer_to_a_failed_batch() {
         till.store.remember_use(call, ACCOUNT, "k", &record),
     );
     assert_eq!(till.faults().len(), 1);
-    commit(&till.store, vec![till.store.put_file_batch(&failed)]);
+    let id = (ACCOUNT, failed.id);
+    commit(&till.store, vec![FILE_BATCHES.put(&id, &failed)]);
     assert_eq!(till.faults(), [""; 0]);
     let forgotten = || {
         let found = till.store.forget_failed_file_batches(at(99), &[], 9);
@@ -162,6 +163,6 @@ fn an_idempotency_key_may_refer_to_a_failed_batch() {
         .expect("read");
     commit(&till.store, expired);
     commit(&till.store, forgotten());
-    let left = till.store.file_batch(ACCOUNT, failed.id).wait();
+    let left = FILE_BATCHES.get(&till.store, &id).wait();
     assert_eq!(left.expect("read"), None);
 }

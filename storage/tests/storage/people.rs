@@ -7,6 +7,7 @@ use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::person::{Digest32, Email, Person, PersonId, Role, Session, Visitor};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
+use tintype_storage::store::tables::{PEOPLE, SESSIONS};
 use tintype_storage::store::{Store, Writes};
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::verify::verify;
@@ -59,14 +60,8 @@ fn a_person_is_found_by_account_and_by_email_until_removed() {
     assert_eq!(faults(&store), [""; 0]);
     write(&store, store.remove_person(&ada));
     assert_eq!(store.person_by_email(&email).wait().unwrap(), None);
-    assert!(
-        store
-            .people_of(ADA, 10, None)
-            .wait()
-            .unwrap()
-            .items
-            .is_empty()
-    );
+    let left = PEOPLE.page(&store, &ADA, 10, None).wait().unwrap();
+    assert!(left.items.is_empty());
 }
 
 #[test]
@@ -100,11 +95,12 @@ fn expired_sessions_are_deleted_step_by_step() {
     for number in 0..25 {
         let id = Digest32([number; 32]);
         let seen = if number % 2 == 0 { 0 } else { 1 };
-        write(&store, store.put_session(&id, &session(seen)));
+        write(&store, vec![SESSIONS.put(&id, &session(seen))]);
     }
     let mut cursor = Vec::new();
     loop {
-        let (writes, next) = store.forget_sessions(at(idle), &cursor, 10).wait().unwrap();
+        let step = SESSIONS.forget(&store, &cursor, 10, |it| !it.is_alive(at(idle)));
+        let (writes, next) = step.wait().unwrap();
         write(&store, writes);
         cursor = next;
         if cursor.is_empty() {
@@ -112,11 +108,7 @@ fn expired_sessions_are_deleted_step_by_step() {
         }
     }
     for number in 0..25 {
-        let kept = store
-            .session(&Digest32([number; 32]))
-            .wait()
-            .unwrap()
-            .is_some();
-        assert_eq!(kept, number % 2 == 1, "{number}");
+        let kept = SESSIONS.get(&store, &Digest32([number; 32])).wait();
+        assert_eq!(kept.unwrap().is_some(), number % 2 == 1, "{number}");
     }
 }

@@ -11,7 +11,7 @@ use tintype_storage::domain::spending::Spending;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Key, commit_and_wait};
 use tintype_storage::store::AccountState;
-use tintype_storage::store::tables::ACCOUNTS;
+use tintype_storage::store::tables::{ACCOUNTS, LEDGER};
 use tintype_storage::verify::{MAX_FAULTS, verify};
 
 /// A sound store: a done job of 0.10; a failed, a queued and a running one of 0.20 each; and a key.
@@ -41,8 +41,8 @@ impl Sound {
             .wait()
             .expect("read")
             .expect("job");
-        let newest = till.store.ledger(ACCOUNT, 1, None).wait().expect("ledger");
-        let charge = newest.items[0].clone();
+        let newest = LEDGER.page(&till.store, &ACCOUNT, 1, None).wait();
+        let charge = newest.expect("ledger").items[0].clone();
         assert_eq!(charge.kind, EntryKind::Charge);
         Self {
             till,

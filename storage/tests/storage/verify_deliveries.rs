@@ -12,7 +12,7 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Key, commit_and_wait};
-use tintype_storage::store::tables::{DELIVERIES_FORGOTTEN, JOBS_FORGOTTEN};
+use tintype_storage::store::tables::{DELIVERIES_FORGOTTEN, JOBS_FORGOTTEN, OPERATOR_EVENTS};
 use tintype_storage::store::{DueDelivery, NewJob, Writes};
 use tintype_storage::verify::verify;
 
@@ -465,7 +465,8 @@ fn decisions_14_an_operator_event_without_its_delivery_and_the_reverse_are_repor
     let step = step.wait().expect("a step");
     assert_eq!(step.deliveries[0].id, id);
     commit(step.writes);
-    assert_eq!(store.operator_event(id).wait().expect("read"), None);
+    let event = OPERATOR_EVENTS.get(store, &id).wait();
+    assert_eq!(event.expect("read"), None);
     sound.finds(&[]);
     commit(store.add_operator_event(&delivery, EventSubject::Test));
     for (key, _) in store.add_delivery(&delivery) {

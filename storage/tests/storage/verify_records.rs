@@ -14,10 +14,11 @@ use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Key, Value, commit_and_wait};
 use tintype_storage::store::tables::{
-    API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT, DELETED_IMAGES, EXPIRIES, FAVOURITE_ACCOUNTS,
-    PEOPLE_BY_EMAIL, RETIRED_API_KEYS, WEBHOOK_ACCOUNTS,
+    API_KEY_LAST_USE, API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT, AUDIT_LOG, DELETED_IMAGES, EXPIRIES,
+    FAVOURITE_ACCOUNTS, FIRST_KEY, OPERATOR_SESSIONS, PAUSE, PEOPLE_BY_EMAIL, RETIRED_API_KEYS,
+    SESSIONS, WEBHOOK_ACCOUNTS,
 };
-use tintype_storage::store::{Deposit, Generation, NewJob, PersonRef, Store, Writes};
+use tintype_storage::store::{Deposit, Generation, Mark, NewJob, PersonRef, Store, Writes};
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::testing::samples;
 use tintype_storage::verify::verify;
@@ -53,7 +54,7 @@ fn full() -> Image {
         until: at(9_000_000),
     });
     commit(store.rotate_key(&first, &second, &api_key, &[]));
-    commit(store.put_last_uses(&[(key(1), at(5))]));
+    commit(vec![API_KEY_LAST_USE.put(&key(1), &at(5))]);
     let new = |name: &str| NewJob {
         callback: Some(Callback {
             webhook: hook.id,
@@ -97,7 +98,7 @@ fn full() -> Image {
         request: None,
         address: None,
     };
-    commit(vec![store.add_audit(&entry)]);
+    commit(vec![AUDIT_LOG.put(&entry.id, &entry)]);
     let person = Person {
         id: PersonId(uuid(0x60)),
         account: ACCOUNT,
@@ -115,11 +116,11 @@ fn full() -> Image {
         created_at: at(0),
         seen_at: at(0),
     };
-    commit(store.put_session(&Digest32([3; 32]), &session));
-    commit(store.set_pause(&Pause::default()));
-    commit(store.set_operator_generation(Generation(2)));
+    commit(vec![SESSIONS.put(&Digest32([3; 32]), &session)]);
+    commit(vec![PAUSE.put(&(), &Pause::default())]);
+    commit(vec![OPERATOR_SESSIONS.put(&(), &Generation(2))]);
     commit(store.put_favourite(ACCOUNT, jobs[0], at(7)));
-    commit(store.note_first_key());
+    commit(vec![FIRST_KEY.put(&(), &Mark)]);
     engine.image()
 }
 

@@ -8,7 +8,9 @@ use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::job::{ABANDONED, JobState, Origin};
 use tintype_storage::domain::ledger::EntryKind;
 use tintype_storage::engine::{Direction, Engine, Wait as _};
-use tintype_storage::store::tables::{ACCOUNT_LOADS, NODES, QUEUE, TAKEN_JOBS, WAITING_CALLERS};
+use tintype_storage::store::tables::{
+    ACCOUNT_LOADS, LEDGER, NODES, QUEUE, TAKEN_JOBS, WAITING_CALLERS,
+};
 use tintype_storage::store::{All, Store};
 use tokio::time::{Instant, sleep};
 
@@ -114,7 +116,8 @@ impl World {
                 .get(&account)
                 .copied()
                 .unwrap_or_default();
-            let entries = store.ledger(account, 1_000, None).wait().expect("readable");
+            let entries = LEDGER.page(store, &account, 1_000, None).wait();
+            let entries = entries.expect("readable");
             let made = entries
                 .items
                 .iter()

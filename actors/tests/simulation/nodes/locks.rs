@@ -7,6 +7,7 @@ use tintype_actors::nodes::locks::{self, LockOutcome};
 use tintype_storage::domain::ids::moment_of;
 use tintype_storage::domain::lock::LockName;
 use tintype_storage::engine::Wait as _;
+use tintype_storage::store::tables::OPERATOR_SESSIONS;
 use tintype_storage::store::{Generation, Store, Writes};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
@@ -50,11 +51,12 @@ impl World {
             let mut writes = Writes::new();
             let changes = !rng.one_in(4);
             if changes {
-                let Ok(Generation(read)) = store.operator_generation().await else {
+                let Ok(read) = OPERATOR_SESSIONS.get(store, &()).await else {
                     return;
                 };
+                let Generation(read) = read.unwrap_or_default();
                 sleep(rng.millis(0, 40)).await;
-                writes.extend(store.set_operator_generation(Generation(read + 1)));
+                writes.push(OPERATOR_SESSIONS.put(&(), &Generation(read + 1)));
                 acknowledged.lock().changes_begun += 1;
             }
             writes.push(locks::release(LockName::People, made));
@@ -71,7 +73,8 @@ impl World {
 
     /// Checks that every acknowledged change was made once.
     pub fn check_changes(&self, store: &Store) {
-        let Generation(made) = store.operator_generation().wait().expect("readable");
+        let made = OPERATOR_SESSIONS.get(store, &()).wait().expect("readable");
+        let Generation(made) = made.unwrap_or_default();
         let acknowledged = self.acknowledged.lock();
         let made = u64::from(made);
         if made < acknowledged.changes_made || made > acknowledged.changes_begun {

@@ -17,7 +17,7 @@ use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::state::CompatState;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::Value;
-use tintype_storage::engine::Direction;
+use tintype_storage::store::tables::FILE_BATCHES;
 
 const DEFAULT_LIMIT: usize = 20;
 const MAX_LIMIT: usize = 100;
@@ -50,10 +50,8 @@ async fn list_batches(request: &HttpRequest, state: &CompatState) -> Result<Valu
                 .as_bytes(),
         ),
     };
-    let page = state
-        .core
-        .store
-        .file_batches(caller.account(), Direction::Falling, limit, after)
+    let page = FILE_BATCHES
+        .page(&state.core.store, &caller.account(), limit, after)
         .await?;
     let mut data = Vec::with_capacity(page.items.len());
     for batch in page.items {

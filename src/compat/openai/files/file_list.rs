@@ -10,6 +10,7 @@ use actix_web::HttpRequest;
 use serde_json::Value;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::engine::Direction;
+use tintype_storage::store::tables::{FILE_BATCHES, UPLOADED_FILES};
 
 /// Also the default.
 const MAX_LIMIT: usize = 10_000;
@@ -69,12 +70,9 @@ impl List<'_> {
         let mut files = Vec::new();
         let now = self.state.core.now();
         loop {
-            let page = self
-                .state
-                .core
-                .store
-                .uploaded_files(self.account, self.direction, STEP, after)
-                .await?;
+            let (store, order) = (&self.state.core.store, self.direction);
+            let page = UPLOADED_FILES.page_in(store, &self.account, order, STEP, after);
+            let page = page.await?;
             let there = page.items.into_iter().filter(|file| !file.is_expired(now));
             files.extend(there.map(File::Uploaded));
             after = page.next;
@@ -96,12 +94,9 @@ impl List<'_> {
             files.extend(errors.map(File::Results));
         }
         loop {
-            let page = self
-                .state
-                .core
-                .store
-                .file_batches(self.account, self.direction, STEP, after)
-                .await?;
+            let (store, order) = (&self.state.core.store, self.direction);
+            let page = FILE_BATCHES.page_in(store, &self.account, order, STEP, after);
+            let page = page.await?;
             for batch in page.items {
                 let batch = file_batches::status(&self.state.core, batch).await?;
                 files.extend(
