@@ -58,7 +58,7 @@ fn old_entries_are_deleted_in_bounded_steps_also_behind_an_entry_of_a_clock_that
         ..entry(0, Some(ACCOUNT))
     };
     let lines = (1..=10).map(|number| entry(number, Some(ACCOUNT)));
-    let lines = lines.chain([ahead]).map(|it| add(it));
+    let lines = lines.chain([ahead]).map(add);
     write(&till, lines.collect());
     let numbers = || -> Vec<i64> {
         let page = AUDIT_LOG
