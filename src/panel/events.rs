@@ -18,7 +18,7 @@ use std::hash::{Hash as _, Hasher as _};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tintype_fair_semaphore::Permit;
-use tintype_storage::domain::ids::AccountId;
+use tintype_storage::domain::ids::{AccountId, AuditId};
 use tintype_storage::domain::person::{Digest32, PersonId};
 use tintype_storage::store::tables::AUDIT_LOG;
 use tintype_storage::store::{All, JobWindow, StoreError};
@@ -31,7 +31,7 @@ const COMMENT_EVERY: u32 = 15;
 /// Polls without a change after which the event is repeated: the page may have loaded cached figures from before the change, and
 /// expensive figures are cached for a while.
 const SETTLED_AFTER: [u32; 4] = [3, 9, 27, 81];
-/// Only this many of the newest jobs and deliveries are watched.
+/// Only this many of the newest jobs, favourites, deliveries and audit entries are watched.
 const WATCHED: usize = 30;
 
 /// `GET /accounts/{account_id}/events`.
@@ -58,6 +58,9 @@ struct ChangeWatcher {
     _permit: Permit<Option<PersonId>>,
     account: Option<AccountId>,
     interval: tokio::time::Interval,
+    /// The newest audit entry about the account that was seen. It stays when newer entries of other accounts push it out of those
+    /// that are watched, so that changes in other accounts cause no event.
+    audited: Option<AuditId>,
     /// The hash of the visible state at the last poll.
     seen: Option<u64>,
     /// Polls since the last change.
@@ -82,6 +85,7 @@ fn respond(
         _permit: permit,
         account,
         interval,
+        audited: None,
         seen: None,
         quiet: 0,
     };
@@ -115,7 +119,8 @@ impl ChangeWatcher {
             if let User::Person(person) = &visitor.user {
                 person.role.word().hash(&mut hasher);
             }
-            hash_visible_state(&self.accounts.core, self.account, &mut hasher)
+            let core = &self.accounts.core;
+            hash_visible_state(core, self.account, &mut self.audited, &mut hasher)
                 .await
                 .ok()?;
             let now = hasher.finish();
@@ -141,6 +146,7 @@ impl ChangeWatcher {
 async fn hash_visible_state(
     core: &Core,
     account: Option<AccountId>,
+    audited: &mut Option<AuditId>,
     hasher: &mut DefaultHasher,
 ) -> Result<(), StoreError> {
     {
@@ -153,15 +159,12 @@ async fn hash_visible_state(
                 (it.active, it.name).hash(hasher);
                 format!("{:?}", it.balances).hash(hasher);
             }
-            let window = JobWindow::first(WATCHED, WATCHED);
-            let jobs = core
-                .store
-                .filtered_jobs_of(account, window, |_| true)
-                .await?;
-            for job in jobs.items {
-                let percent = core.system.progress(job.id).map(|it| (it * 100.0) as u8);
-                (job.id, job.state.word(), percent).hash(hasher);
-            }
+            hash_jobs(core, account, hasher).await?;
+            // Keys, webhooks, people and limits change with an audit entry.
+            let entries = core.store.audit_log(WATCHED, None).await?.items;
+            let newest = entries.iter().find(|it| it.account == Some(account));
+            *audited = newest.map(|it| it.id).or(*audited);
+            audited.hash(hasher);
             core.store.deliveries_of(account, WATCHED, None).await?
         }
         None => {
@@ -172,6 +175,31 @@ async fn hash_visible_state(
     for delivery in deliveries.items {
         (delivery.id, delivery.attempts, delivery.state.word()).hash(hasher);
     }
+    Ok(())
+}
+
+/// Hashes the newest jobs, whose images API keys delete without an audit entry, and the newest favourites, which have none.
+async fn hash_jobs(
+    core: &Core,
+    account: AccountId,
+    hasher: &mut DefaultHasher,
+) -> Result<(), StoreError> {
+    let window = JobWindow::first(WATCHED, WATCHED);
+    let jobs = core
+        .store
+        .filtered_jobs_of(account, window, |_| true)
+        .await?
+        .items;
+    for job in &jobs {
+        let percent = core.system.progress(job.id).map(|it| (it * 100.0) as u8);
+        (job.id, job.state.word(), percent).hash(hasher);
+    }
+    if let (Some(newest), Some(oldest)) = (jobs.first(), jobs.last()) {
+        let deleted = core.store.deleted_images_of(account, oldest.id, newest.id);
+        deleted.await?.hash(hasher);
+    }
+    let favourites = core.store.favourites_of(account, None, None, WATCHED);
+    favourites.await?.hash(hasher);
     Ok(())
 }
 

@@ -71,6 +71,7 @@ mod nodes_keys;
 mod nodes_slots;
 mod panel_audit;
 mod panel_batches;
+mod panel_events;
 mod panel_favourites;
 mod panel_guard;
 mod panel_hourly;

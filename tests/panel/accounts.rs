@@ -334,3 +334,69 @@ fn accounts_are_searched_sorted_and_marked_when_their_balance_is_low() {
         drop(service);
     });
 }
+
+#[test]
+fn a_name_is_visible_beside_its_badges_and_a_balance_of_many_digits() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        calls(
+            &browser,
+            "for (const balance of ['0.123456', '1234567.123456']) await send('POST', '/accounts', { name: 'Northwind Traders', balance });
+             const { data } = await send('GET', '/accounts?search=Northwind');
+             for (const it of data) await send('PATCH', '/accounts/' + it.account_id, { active: false, low_balance: '2000000' });
+             return {};",
+        )
+        .await;
+        for (width, height) in [(1280, 800), (390, 844)] {
+            resize(&browser, width, height, "light").await;
+            browser.go("#/overview", "Overview").await;
+            browser.go("#/accounts?search=Northwind", "Accounts").await;
+            browser.find("//main//tbody[count(tr)=2]").await;
+            let names = "return [...document.querySelectorAll('main td.lead b')].every((it) => it.clientWidth > 100 && it.scrollWidth <= it.clientWidth);";
+            browser.comes_to(names, json!(true)).await;
+            browser.comes_to(crate::layout::IN_CELLS, json!(true)).await;
+        }
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn an_outdated_edit_dialog_overwrites_only_what_the_operator_changes() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/accounts", "Accounts").await;
+        browser.choose("default", "Edit").await;
+        browser.see("h2", "Edit account").await;
+        let elsewhere = "await send('PATCH', base, { low_balance: '3', limits: { spend_per_day: '5', rate_limit: { per_second: 5, burst: 9 } } }); return {};";
+        calls(&browser, elsewhere).await;
+        browser.press_in("//dialog//summary[.='Limits']").await;
+        browser.fill("max_concurrent", "20").await;
+        browser.press_in("//dialog//button[.='Save']").await;
+        browser.find("//main//table[not(//dialog)]").await;
+        let account = calls(&browser, "return (await send('GET', '/accounts')).data[0];").await;
+        assert_eq!(account["name"], "default");
+        assert_eq!(account["low_balance"], "3.00");
+        assert_eq!(account["limits"]["spend_per_day"], "5.00");
+        assert_eq!(account["limits"]["rate_limit"]["per_second"], 5);
+        assert_eq!(account["limits"]["max_concurrent"], 20);
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn a_correction_is_reported_as_a_deduction() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/accounts", "Accounts").await;
+        browser.press("Add funds to default").await;
+        browser.fill("amount", "-5").await;
+        browser.press_in("//dialog//button[.='Add funds']").await;
+        browser
+            .see("div", "5.00 USD deducted. The balance is 95.00 USD.")
+            .await;
+        browser.leave().await;
+        drop(service);
+    });
+}

@@ -154,6 +154,13 @@ fn only_a_delivery_that_can_be_sent_again_is_called_failed() {
         browser.see("h2", "Latest").await;
         let text = browser.text().await;
         assert!(!text.contains("after all attempts"), "{text}");
+        let id = webhook["webhook_id"].as_str().unwrap();
+        browser
+            .go(&format!("#/deliveries?webhook_id={id}"), "Deliveries")
+            .await;
+        browser.find("//main//details[2]").await;
+        let many = "return [...document.querySelectorAll('button')].find((it) => it.textContent === 'Send failed again…').checkVisibility();";
+        assert_eq!(browser.run(many, vec![]).await, json!(false));
         browser.go("#/deliveries", "Deliveries").await;
         browser
             .find("//span[contains(., 'attempts exhausted · webhook deleted')]")

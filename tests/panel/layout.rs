@@ -1,9 +1,9 @@
 //! The layout of lists and pages: rows, menus, filters on a phone, charts of a young account, fonts.
 
 use crate::accessibility::assert_no_barriers;
-use crate::browse;
 use crate::calls::calls;
 use crate::pages::{resize, wait_until_loaded};
+use crate::{browse, browse_with, receiver};
 use serde_json::json;
 
 #[test]
@@ -321,6 +321,122 @@ fn numbers_of_many_digits_do_not_break_and_do_not_widen_the_page() {
         browser.go("#/accounts", "Accounts").await;
         browser.see("td", "1,234,667.123456 USD").await;
         assert!(wait_until_loaded(&browser).await <= 660);
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+/// Whether the texts of a list stay inside their cells, and all columns inside the list.
+pub const IN_CELLS: &str = "const cells = [...document.querySelectorAll('main td.rest')];
+    const right = (it) => it.getBoundingClientRect().right;
+    return cells.length > 0 && cells.every((cell) => cell.clientWidth > 60 && [...cell.querySelectorAll('.link, .clip')].every((it) => right(it) < right(cell) + 1))
+        && [...document.querySelectorAll('main .scroll')].every((it) => it.scrollWidth <= it.clientWidth);";
+
+#[test]
+fn long_prompts_of_the_queue_are_cut_and_all_columns_are_visible() {
+    let slow = receiver::slow_back_end();
+    let settings = slow.each_ref().map(|(name, value)| (*name, value.as_str()));
+    browse_with(&settings, |service, browser| async move {
+        browser.sign_in_as_operator().await;
+        let script = format!(
+            "await send('PATCH', base, {{ name: '{LONG_NAME}' }});
+             const prompt = 'a red fox in the snow at dusk '.repeat(6);
+             for (let at = 0; at < 3; at += 1) await make(base, {{ prompt, aspect_ratio: '1:1' }});
+             return {{}};"
+        );
+        calls(&browser, &script).await;
+        for (width, height) in [(1280, 800), (1440, 900), (1680, 1000), (390, 844)] {
+            resize(&browser, width, height, "light").await;
+            browser.go("#/overview", "Overview").await;
+            browser.go("#/queue", "Queue").await;
+            browser.see("h2", "2 jobs waiting").await;
+            browser.comes_to(IN_CELLS, json!(true)).await;
+        }
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+const LONG_NAME: &str = "Northwind Traders Catalogue Department";
+
+#[test]
+fn long_names_are_cut_in_the_usage_of_all_accounts() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        let script = format!(
+            "await send('PATCH', base, {{ name: '{LONG_NAME}' }});
+             return await make(base, {{ prompt: 'a fox', aspect_ratio: '1:1' }});"
+        );
+        calls(&browser, &script).await;
+        for (width, height) in [(1280, 800), (1440, 900), (390, 844)] {
+            resize(&browser, width, height, "light").await;
+            browser.go("#/overview", "Overview").await;
+            browser.go("#/all-usage", "Usage of all accounts").await;
+            browser.see("td", LONG_NAME).await;
+            browser.comes_to(IN_CELLS, json!(true)).await;
+        }
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn done_and_failed_images_differ_in_brightness() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        // The contrast of the two colours by WCAG, and of the lighter or darker of them with the card.
+        let contrast = "const light = (colour) => { const [r, g, b] = colour.match(/\\d+/g).map((it) => { const v = Number(it) / 255; return v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; }); return .2126 * r + .7152 * g + .0722 * b; };
+            const between = (one, other) => { const [low, high] = [light(one), light(other)].sort((a, b) => a - b); return (high + .05) / (low + .05); };
+            const swatch = (kind) => getComputedStyle(document.querySelector(`.legend-row .${kind}`), '::before').backgroundColor;
+            const bar = getComputedStyle(document.querySelector('.chart .bar-done')).fill;
+            return [bar === swatch('done'), between(swatch('done'), swatch('bad')) >= 1.9, between(swatch('done'), getComputedStyle(document.querySelector('.card')).backgroundColor) >= 3];";
+        browser.see("h2", "Images per hour").await;
+        for theme in ["light", "dark"] {
+            resize(&browser, 1280, 800, theme).await;
+            browser.comes_to(contrast, json!([true, true, true])).await;
+        }
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn durations_never_show_sixty_seconds_and_long_ones_have_hours_and_days() {
+    browse(|service, browser| async move {
+        browser.open("").await;
+        let words = "const done = arguments[0];
+            import('/panel/assets/format.js').then(({ millis }) => done([999, 1_000, 59_949, 59_950, 60_000, 179_700, 3_599_700, 93_600_000].map(millis)));";
+        let words = browser.client.execute_async(words, vec![]).await.unwrap();
+        let expected = [
+            "999 ms",
+            "1.0 s",
+            "59.9 s",
+            "1 min 0 s",
+            "1 min 0 s",
+            "3 min 0 s",
+            "1 h 0 min",
+            "1 d 2 h",
+        ];
+        assert_eq!(words, json!(expected));
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn the_prompt_of_an_unfinished_job_is_cut_after_whole_lines() {
+    let slow = receiver::slow_back_end();
+    let settings = slow.each_ref().map(|(name, value)| (*name, value.as_str()));
+    browse_with(&settings, |service, browser| async move {
+        browser.sign_in_as_operator().await;
+        let script = "const prompt = 'a red fox in the snow at dusk '.repeat(12);
+            return await make(base, { prompt, aspect_ratio: '1:1' });";
+        calls(&browser, script).await;
+        let lines = "const it = document.querySelector('.gallery .words');
+            if (!it) return 0;
+            const style = getComputedStyle(it);
+            return Math.round((it.clientHeight - parseFloat(style.paddingTop)) / parseFloat(style.lineHeight) * 10) / 10;";
+        browser.comes_to(lines, json!(4)).await;
         browser.leave().await;
         drop(service);
     });

@@ -170,3 +170,82 @@ fn relative_times_and_the_queue_stay_current_without_an_event() {
         drop(service);
     });
 }
+
+/// Counts the events that the page gets, and the lists that it loads.
+const COUNT: &str = "window.events = 0; window.loads = 0;
+    const Real = window.EventSource;
+    window.EventSource = class extends Real {
+        constructor(url) { super(url); for (const name of ['ready', 'changed']) this.addEventListener(name, () => { events += 1; }); }
+    };
+    const real = window.fetch;
+    window.fetch = (path, ...rest) => { if (String(path).includes('/transactions?')) loads += 1; return real(path, ...rest); };";
+
+#[test]
+fn a_page_is_not_redrawn_while_the_user_selects_text_or_presses_a_button() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.run(COUNT, vec![]).await;
+        browser.go("#/ledger", "Ledger").await;
+        browser.see("b", "Deposit").await;
+        // The page and the stream have each caused a load, and none is under way.
+        browser
+            .comes_to(
+                "return events > 0 && loads > 1 && !document.querySelector('[aria-busy]');",
+                json!(true),
+            )
+            .await;
+        let press = "document.querySelector('main').dispatchEvent(new PointerEvent(arguments[0], { bubbles: true, button: 0, isPrimary: true }));";
+        let select = "getSelection().selectAllChildren(document.querySelector('main h1'));";
+        let deselect = "getSelection().removeAllRanges();";
+        for (amount, begin, end, event) in [
+            ("7", select, deselect, ""),
+            ("8", press, press, "pointerdown"),
+        ] {
+            browser.run(begin, vec![json!(event)]).await;
+            browser
+                .run("window.events = 0; window.loads = 0;", vec![])
+                .await;
+            let deposit = format!(
+                "await send('POST', base + '/deposits', {{ amount: '{amount}', reference: 'number {amount}' }}); return {{}};"
+            );
+            calls(&browser, &deposit).await;
+            browser.comes_to("return events > 0;", json!(true)).await;
+            assert_eq!(
+                browser.run("return loads;", vec![]).await,
+                json!(0),
+                "{amount}"
+            );
+            browser.run(end, vec![json!("pointerup")]).await;
+            browser.see("div", &format!("number {amount}")).await;
+        }
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn a_code_block_stays_scrolled_when_the_page_is_redrawn() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        let job = calls(
+            &browser,
+            "return await make(base, { prompt: 'a fox', aspect_ratio: '1:1', metadata: { order: 'a long text '.repeat(40) } });",
+        )
+        .await;
+        let path = format!("#/jobs/{}", job["job_id"].as_str().unwrap());
+        browser.go(&path, "Job").await;
+        browser.see("h2", "Metadata").await;
+        browser
+            .run(
+                "window.before = document.querySelector('main pre'); before.scrollLeft = 40;",
+                vec![],
+            )
+            .await;
+        let deposit = "await send('POST', base + '/deposits', { amount: '7' }); return {};";
+        calls(&browser, deposit).await;
+        let position = "const it = document.querySelector('main pre'); return it === before ? null : it.scrollLeft;";
+        browser.comes_to(position, json!(40)).await;
+        browser.leave().await;
+        drop(service);
+    });
+}

@@ -2,6 +2,7 @@
 
 use crate::accessibility::assert_no_barriers;
 use crate::browser::Browser;
+use crate::calls::calls;
 use crate::pages::resize;
 use crate::receiver::PIXEL;
 use crate::{browse, browse_with, receiver};
@@ -284,6 +285,28 @@ fn the_error_of_an_input_image_is_not_behind_the_price() {
                 return it.contains(document.elementFromPoint(box.left + 5, box.bottom - 3));";
             browser.comes_to(seen, json!(true)).await;
         }
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn a_pause_that_begins_or_ends_elsewhere_is_shown() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/playground", "Playground").await;
+        browser.fill("prompt", "a fox").await;
+        let paused =
+            "return document.querySelector('main').innerText.includes('The fast model is paused');";
+        for is_paused in [true, false] {
+            let script = format!(
+                "await send('PATCH', '/pause', {{ tiers: {{ fast: {is_paused} }} }}); return {{}};"
+            );
+            calls(&browser, &script).await;
+            browser.comes_to(paused, json!(is_paused)).await;
+        }
+        let prompt = "return document.querySelector('[name=prompt]').value;";
+        browser.comes_to(prompt, json!("a fox")).await;
         browser.leave().await;
         drop(service);
     });

@@ -29,6 +29,16 @@ fn queued_jobs_are_listed_and_canceled_by_their_position() {
         browser.press("Cancel 2 jobs").await;
         browser.see("b", "No jobs wait").await;
         browser.see("h2", "0 jobs waiting").await;
+        // A cancellation is no failure.
+        let badges = "return [...document.querySelectorAll('main .badge')].map((it) => it.textContent).filter((it) => it === 'canceled').length;";
+        for (page, title) in [
+            ("overview", "Overview"),
+            ("jobs", "Jobs"),
+            ("service", "Service"),
+        ] {
+            browser.go(&format!("#/{page}"), title).await;
+            browser.comes_to(badges, json!(3)).await;
+        }
         browser.leave().await;
         drop(service);
     });

@@ -82,6 +82,19 @@ fn first_steps_are_ticked_off_and_can_be_hidden() {
         browser
             .find("//li[not(@class) and contains(., 'tintype backup backups')]")
             .await;
+        // The newest jobs all failed.
+        let fail = "window.fetch = ((real) => async (url, options) => {
+                const answer = await real(url, options);
+                if (!url.endsWith('/jobs?limit=12')) return answer;
+                return new Response(JSON.stringify({ data: [], next_cursor: null }));
+            })(window.fetch);";
+        browser.run(fail, vec![]).await;
+        browser.go("#/ledger", "Ledger").await;
+        browser.go("#/overview", "Overview").await;
+        browser.see("b", "No images yet").await;
+        browser
+            .find("//li[@class='done' and contains(., 'Generate an image')]")
+            .await;
         browser.press("Hide").await;
         let gone = "return document.body.textContent.includes('First steps');";
         browser.comes_to(gone, json!(false)).await;

@@ -173,3 +173,36 @@ fn the_operator_sees_how_the_last_event_was_delivered() {
         drop(service);
     });
 }
+
+#[test]
+fn an_outdated_change_dialog_overwrites_only_what_the_user_changes() {
+    browse(|service, browser| async move {
+        let hook = receiver::answering("200 OK", "{}");
+        browser.sign_in_as_operator().await;
+        let script = format!("return await send('POST', base + '/webhooks', {{ url: '{hook}' }});");
+        let webhook = calls(&browser, &script).await;
+        let id = webhook["webhook_id"].as_str().unwrap();
+        browser.go("#/webhooks", "Webhooks").await;
+        browser.choose(&hook, "Change").await;
+        browser.see("h2", "Change webhook").await;
+        let elsewhere = format!(
+            "await send('PATCH', base + '/webhooks/{id}', {{ encoding: 'utf8' }}); return {{}};"
+        );
+        calls(&browser, &elsewhere).await;
+        let moved = format!("{hook}?v=2");
+        browser.fill("url", &moved).await;
+        browser.press_in("//dialog//button[.='Save']").await;
+        browser.find("//main[not(//dialog)]").await;
+        let found = calls(
+            &browser,
+            "return (await send('GET', base + '/webhooks')).data[0];",
+        )
+        .await;
+        assert_eq!(
+            (&found["url"], &found["encoding"]),
+            (&json!(moved), &json!("utf8"))
+        );
+        browser.leave().await;
+        drop(service);
+    });
+}

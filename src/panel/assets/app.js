@@ -6,7 +6,7 @@ import { brand, frame } from "./shell.js";
 import { attempt, closeAll, keepTyped, notice, toast } from "./dialogs.js";
 import { claimDrafts, forgetDialogs } from "./drafts.js";
 import { isAway, recovered, retryLater } from "./recovery.js";
-import { refresher } from "./refresh.js";
+import { postponed, refresher } from "./refresh.js";
 import { listen } from "./live.js";
 import { signIn, invitation } from "./page_sign_in.js";
 import { overview } from "./page_overview.js";
@@ -155,7 +155,8 @@ async function show() {
   scrollTo(0, before.scroll);
   const reload = refresh ?? (() => {});
   // Operator pages show all accounts, whichever one is open.
-  const changed = () => { reload(); if (session?.kind === "person") checkSession(); };
+  const redraw = postponed(reload, stop.signal);
+  const changed = () => { redraw(); if (session?.kind === "person") checkSession(); };
   listen(account && !OPERATORS.includes(pageName) ? `${context.base}/events` : "/events", changed, live, stop.signal);
   // Charts depend on the width of the screen.
   for (const width of [640, 860, 1599.9]) matchMedia(`(max-width: ${width}px)`).addEventListener("change", reload, { signal: stop.signal });

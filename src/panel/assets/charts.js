@@ -75,8 +75,8 @@ export const spentByModel = (days) => h("section", { class: "card" },
 
 export const finished = (days) => h("section", { class: "card" },
   h("div", { class: "row spread" }, h("h2", {}, `Images per ${per(days)}`),
-    h("div", { class: "legend-row" }, h("span", {}, "done"), h("span", { class: "bad" }, "failed"))),
-  bars(days, [{ of: (it) => it.done, class: "bar-good" }, { of: (it) => it.failed, class: "bar-bad" }],
+    h("div", { class: "legend-row" }, h("span", { class: "done" }, "done"), h("span", { class: "bad" }, "failed"))),
+  bars(days, [{ of: (it) => it.done, class: "bar-done" }, { of: (it) => it.failed, class: "bar-bad" }],
     (it) => `${it.done} done, ${it.failed} failed`,
     `Images per ${per(days)} over ${over(days)}: ${sum(days, (it) => it.done)} done, ${sum(days, (it) => it.failed)} failed`, true));
 

@@ -153,6 +153,22 @@ export function dialog({ title, text, fields = [], confirm = "Save", danger = fa
   });
 }
 
+/**
+ * A dialog that changes a record. `read` returns the values of the form by name, and `check` throws if they are invalid. `send` gets the
+ * values that the user changed; without a change it is not called. The other values are not sent, because others may have changed them.
+ */
+export function changeDialog({ read, check, send, ...rest }) {
+  let before = null;
+  const shown = dialog({ ...rest, success: "Saved", submit: (data) => {
+    const values = read(data);
+    check?.(values);
+    const changed = Object.entries(values).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]));
+    return changed.length ? send(Object.fromEntries(changed)) : null;
+  } });
+  before = read(new FormData([...document.querySelectorAll("dialog form")].pop()));
+  return shown;
+}
+
 /** Shows a secret. */
 export function reveal({ title, text, value, more }) {
   open(title, text, (words) => h("form", { method: "dialog" }, words, secret(value), more ?? null,

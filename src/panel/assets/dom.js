@@ -1,5 +1,5 @@
 // Builds pages from data. Text is always inserted as text nodes; no markup is parsed.
-import { restoreFocus, saveFocus } from "./focus.js";
+import { restoreFocus, restoreScroll, saveFocus, saveScroll } from "./focus.js";
 
 /** Creates an element. Properties that begin with "on" are listeners; `null` and `false` are skipped. */
 export function h(tag, props = {}, ...children) {
@@ -27,11 +27,12 @@ function flat(children) {
   return children.flat(Infinity).filter((it) => it !== null && it !== undefined && it !== false);
 }
 
-/** Replaces the children of an element. If one had the keyboard focus, its replacement gets the focus. */
+/** Replaces the children of an element. If one had the keyboard focus or was scrolled, its replacement gets the focus and the position. */
 export function fill(element, ...children) {
-  const saved = saveFocus(element);
+  const [focus, scroll] = [saveFocus(element), saveScroll(element)];
   element.replaceChildren(...flat(children));
-  restoreFocus(element, saved);
+  restoreFocus(element, focus);
+  restoreScroll(element, scroll);
   return element;
 }
 

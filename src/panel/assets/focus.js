@@ -1,4 +1,4 @@
-// Keeps the keyboard focus when a part of the page is redrawn.
+// Keeps the keyboard focus and the scroll positions when a part of the page is redrawn.
 
 const labelOf = (element) => element.getAttribute("aria-label") || element.getAttribute("href") || element.name || element.textContent;
 
@@ -24,4 +24,19 @@ export function restoreFocus(part, saved) {
   successor?.closest("[popover]")?.showPopover();
   if (successor) successor.focus({ preventScroll: true });
   else part.closest("main")?.focus({ preventScroll: true });
+}
+
+/** The parts that scroll, by row and position in it. */
+function scrollers(part) {
+  const all = [...part.querySelectorAll("pre, .scroll")].map((it) => [it.closest("[data-key]")?.dataset.key ?? "", it]);
+  return new Map(all.map(([key, it], at) => [`${key} ${all.slice(0, at).filter(([other]) => other === key).length}`, it]));
+}
+
+/** The parts that the user has scrolled. */
+export const saveScroll = (part) => [...scrollers(part)].filter(([, it]) => it.scrollLeft || it.scrollTop).map(([key, it]) => [key, it.scrollLeft, it.scrollTop]);
+
+export function restoreScroll(part, saved) {
+  if (!saved.length) return;
+  const found = scrollers(part);
+  for (const [key, left, top] of saved) found.get(key)?.scrollTo({ left, top, behavior: "instant" });
 }

@@ -66,8 +66,12 @@ export function keepTimesCurrent() {
 
 export function millis(span) {
   if (span < 1000) return `${span} ms`;
-  if (span < 60_000) return `${(span / 1000).toFixed(1)} s`;
-  return `${Math.floor(span / 60_000)} min ${Math.round((span % 60_000) / 1000)} s`;
+  const tenths = Math.round(span / 100);
+  if (tenths < 600) return `${(tenths / 10).toFixed(1)} s`;
+  const seconds = Math.round(span / 1000);
+  const [days, hours, minutes] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60];
+  if (days) return `${days} d ${hours} h`;
+  return hours ? `${hours} h ${minutes} min` : `${minutes} min ${seconds % 60} s`;
 }
 
 export const duration = (from, to) => millis(new Date(to) - new Date(from));

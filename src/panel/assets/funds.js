@@ -15,6 +15,7 @@ export function addFunds(account) {
     submit: async (data) => {
       const asked = { amount: data.get("amount").trim(), reference: data.get("reference").trim() || null };
       const entry = await submit(JSON.stringify(asked), (headers) => post(path, asked, headers));
-      toast(`Funds added. The balance is ${money(entry.balance_after)}.`);
+      const done = entry.amount.startsWith("-") ? `${money(entry.amount.slice(1))} deducted.` : "Funds added.";
+      toast(`${done} The balance is ${money(entry.balance_after)}.`);
     } });
 }

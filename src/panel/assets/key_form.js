@@ -2,7 +2,7 @@
 import { field, h, fieldError } from "./dom.js";
 import { call, post } from "./api.js";
 import { defaultRateWords, readCounts, checkCounts, concurrentField, group, input, rateField, spendFields, text } from "./limits.js";
-import { code, dialog, reveal } from "./dialogs.js";
+import { changeDialog, code, dialog, reveal } from "./dialogs.js";
 import { snippet } from "./snippets.js";
 
 export const TIERS = ["fast", "quality", "pro"];
@@ -42,15 +42,14 @@ function formValues(data) {
   };
 }
 
-function validated(data) {
-  const values = formValues(data);
+function check(values) {
   if (values.models?.length === 0) throw fieldError("models", "Choose at least one model.");
   checkCounts(values);
-  return values;
 }
 
 function validatedNew(data) {
-  const values = validated(data);
+  const values = formValues(data);
+  check(values);
   if (values.expires_at && new Date(values.expires_at) <= new Date()) throw fieldError("expires_at", "Choose a time in the future.");
   return values;
 }
@@ -65,17 +64,9 @@ export async function createKey(path, context, done) {
   await done();
 }
 
-/** Sends only the changed values. */
 export async function changeKey(path, key, context, done) {
-  let before = null;
-  const shown = dialog({ title: "Change key", success: "Saved", fields: fields(key, context.session),
-    submit: async (data) => {
-      const values = validated(data);
-      const changed = Object.entries(values).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]));
-      if (changed.length) await call("PATCH", `${path}/${key.key_id}`, Object.fromEntries(changed));
-    } });
-  before = formValues(new FormData([...document.querySelectorAll("dialog form")].pop()));
-  await shown;
+  await changeDialog({ title: "Change key", fields: fields(key, context.session), read: formValues, check,
+    send: (changed) => call("PATCH", `${path}/${key.key_id}`, changed) });
   await done();
 }
 

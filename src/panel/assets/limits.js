@@ -74,11 +74,7 @@ export const accountLimitFields = (limits) => h("details", { class: "further", o
   rateField(limits?.rate_limit, "Sustained rate and burst size of all keys. Empty: no limit."),
   concurrentField(limits?.max_concurrent, "Jobs of the account that may be queued or processing at once.")));
 
-export function readAccountLimits(data) {
-  const counts = readCounts(data);
-  checkCounts(counts);
-  return { spend_per_day: text(data, "spend_per_day"), spend_per_month: text(data, "spend_per_month"), ...counts };
-}
+export const readAccountLimits = (data) => ({ spend_per_day: text(data, "spend_per_day"), spend_per_month: text(data, "spend_per_month"), ...readCounts(data) });
 
 /** Runs `send`. Removes the prefix `limits.` from error fields, because the form has no prefix. */
 export async function sendLimits(send) {

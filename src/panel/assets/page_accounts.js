@@ -4,11 +4,11 @@ import { call, get, post, query } from "./api.js";
 import { badge, moment, shortId, time, unit } from "./format.js";
 import { submitOf } from "./drafts.js";
 import { head } from "./shell.js";
-import { attempt, dialog, followUp } from "./dialogs.js";
+import { attempt, changeDialog, dialog, followUp } from "./dialogs.js";
 import { addFunds } from "./funds.js";
 import { filterBar, filtersOf, keepFilters, noneOf, select } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
-import { accountLimitFields, readAccountLimits, sendLimits } from "./limits.js";
+import { accountLimitFields, checkCounts, readAccountLimits, sendLimits } from "./limits.js";
 import { menu } from "./menu.js";
 
 const SORTS = [["", "Oldest first"], ["name", "Name"], ["lowest_balance", "Lowest balance"], ["highest_balance", "Highest balance"]];
@@ -33,6 +33,7 @@ export async function accounts(main, context) {
     submit: async (data) => {
       await checkName(data.get("name"), checked);
       const asked = { name: data.get("name"), balance: data.get("balance").trim() || null, low_balance: data.get("low_balance").trim() || null, limits: readAccountLimits(data) };
+      checkCounts(asked.limits);
       return sendLimits(() => submitAccount(JSON.stringify(asked), (headers) => post("/accounts", asked, headers)));
     } }).then((opened) => {
     // The account may be far down the list, and another one is open.
@@ -41,10 +42,12 @@ export async function accounts(main, context) {
   });
   const deposit = (account) => addFunds(account).then(list.load);
   const path = (account) => `/accounts/${account.account_id}`;
-  const edit = (account) => dialog({ title: "Edit account", confirm: "Save", success: "Saved",
+  const edit = (account) => changeDialog({ title: "Edit account",
     fields: [field("Name", h("input", { name: "name", required: true, maxlength: 200, autocomplete: "off", value: account.name })), lowBalance(account.low_balance), accountLimitFields(account.limits)],
-    submit: (data) => {
-      const wanted = { name: data.get("name"), low_balance: data.get("low_balance").trim() || null, limits: readAccountLimits(data) };
+    read: (data) => ({ name: data.get("name"), low_balance: data.get("low_balance").trim() || null, ...readAccountLimits(data) }),
+    check: checkCounts,
+    send: ({ name, low_balance, ...limits }) => {
+      const wanted = { name, low_balance, limits: Object.keys(limits).length ? limits : undefined };
       return sendLimits(() => call("PATCH", path(account), wanted));
     } }).then((changed) => (changed && context.renamed(changed) ? null : list.load()));
   const deactivate = (account) => dialog({ title: `Deactivate “${account.name}”?`, confirm: "Deactivate", danger: true, success: "Deactivated",
@@ -55,7 +58,7 @@ export async function accounts(main, context) {
   const slim = (text, work, name) => h("button", { class: "button slim", type: "button", "aria-label": `${text} ${name}`, onclick: work }, text);
   const choose = (account) => context.choose({ id: account.account_id, name: account.name });
   const columns = [
-    { title: "Name", kind: "rest", cell: (it) => h("span", { class: "row" },
+    { title: "Name", kind: "rest", cell: (it) => h("span", { class: "row wraps" },
       h("a", { class: "link", href: `#/accounts/${it.account_id}`, title: it.name }, h("b", { class: "clip" }, it.name)), it.shares_name ? shortId(it.account_id) : null, isOff(it) ? badge("inactive") : null, it.low ? badge("low", "low balance") : null) },
     { title: "Balance", kind: "num fit", amount: (it) => it.balance },
     { title: "Available", kind: "num fit", amount: (it) => it.available },

@@ -1,7 +1,7 @@
 // One batch: progress, jobs, downloads and delivery.
 import { field, fill, h } from "./dom.js";
 import { get, query, remove } from "./api.js";
-import { badge, duration, grouped, moment, money } from "./format.js";
+import { duration, grouped, moment, money } from "./format.js";
 import { head } from "./shell.js";
 import { code, dialog } from "./dialogs.js";
 import { filterBar, filtersOf, keepFilters, noneOf, select } from "./filters.js";
@@ -9,22 +9,19 @@ import { empty, listing, table } from "./lists.js";
 import { deliveryList } from "./page_deliveries.js";
 import { batchBadge, meter, wasCanceled } from "./batch_progress.js";
 import { metadataOf, pairs } from "./page_job.js";
-import { chargedPrice, jobPrice, thumbnail, tile, whyFailed } from "./page_jobs.js";
+import { chargedPrice, jobBadge, jobPrice, thumbnail, tile, whyFailed } from "./page_jobs.js";
 
 function batchPrice({ price, charged, ended_at }) {
   if (!ended_at) return `${money(price)} at most, ${money(charged)} charged so far: a failed image is not charged`;
   return charged === price ? `${money(price)} charged` : `${money(charged)} charged of ${grouped(price)} reserved`;
 }
 
-/** As the API names this reason. */
-const isCanceled = (job) => job.error === "canceled";
-
 const columns = (context) => [
   { title: "Request", kind: "rest", cell: (job) => h("span", { class: "row" }, thumbnail(job, context.base),
     h("span", { class: "named" }, h("a", { class: "prompt clip", href: `#/jobs/${job.job_id}` }, job.custom_id),
       h("span", { class: "small muted clip" }, job.prompt ?? "A long prompt"),
-      isCanceled(job) ? null : whyFailed(job))) },
-  { title: "State", kind: "fit", cell: (job) => badge(isCanceled(job) ? "canceled" : job.status) },
+      whyFailed(job))) },
+  { title: "State", kind: "fit", cell: jobBadge },
   { title: "Model", kind: "fit", cell: (job) => `${job.tier} · ${job.resolution} · ${job.ratio}` },
   { title: "Price", kind: "num fit", amount: chargedPrice, cell: jobPrice },
 ];

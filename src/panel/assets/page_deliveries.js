@@ -111,14 +111,15 @@ export async function deliveries(main, context) {
   const filters = filtersOf(context.search, ["status", "webhook_id"]);
   const asked = context.search.get("open");
   const one = asked ? single(asked, context) : null;
-  const hooks = await options(`${context.base}/webhooks`, context.signal, (it) => [it.webhook_id, it.url.slice(0, 60)], filters.webhook_id);
+  const registered = new Set();
+  const hooks = await options(`${context.base}/webhooks`, context.signal, (it) => { registered.add(it.webhook_id); return [it.webhook_id, it.url.slice(0, 60)]; }, filters.webhook_id);
   const { ready, show } = deliveryList(context, () => list.load());
   const list = listing({ path: () => `${context.base}/deliveries${query(filters)}`, context, ready,
     show: (rows) => h("div", {}, rows.map(show)),
     none: noneOf("deliveries", () => filters, "deliveries", empty("No deliveries yet", "Each ended job with a webhook creates one.")) });
   const resend = () => attempt(() => redeliver(`${context.base}/webhooks`, { webhook_id: filters.webhook_id, url: hooks.find(([id]) => id === filters.webhook_id)[1] }, list.load));
   const many = h("button", { class: "button", type: "button", onclick: resend }, "Send failed again…");
-  const offer = () => { many.hidden = !filters.webhook_id || filters.status === "delivered"; };
+  const offer = () => { many.hidden = !registered.has(filters.webhook_id) || filters.status === "delivered"; };
   offer();
   const change = ({ target }) => { filters[target.name] = target.value; keepFilters("deliveries", { ...filters, open: asked }); offer(); list.restart(); };
   fill(main, head("Deliveries", "What was sent to your webhooks, with every attempt."), one?.node ?? null,

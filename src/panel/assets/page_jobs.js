@@ -14,14 +14,18 @@ export const thumbnail = (job, base) => (job.status === "done" ? image(job, base
 export const chargedPrice = (job) => (job.status === "failed" ? null : job.price);
 export const jobPrice = (job, digits) => (job.status === "failed" ? h("span", { class: "muted", title: `${money(job.price)} released` }, "not charged") : money(job.price, digits));
 
+/** As the API names this reason. */
+const isCanceled = (job) => job.error === "canceled";
+export const jobBadge = (job) => badge(isCanceled(job) ? "canceled" : job.status);
+
 /** The reason of a failed job in a list. */
-export const whyFailed = (job) => (job.error ? h("span", { class: "small bad-text wrap" }, sentence(job.error)) : null);
+export const whyFailed = (job) => (job.error && !isCanceled(job) ? h("span", { class: "small bad-text wrap" }, sentence(job.error)) : null);
 
 /** A job in a grid of images: a link to its page, or a button that calls `open`. */
 export function tile(job, base, open) {
   const words = job.prompt ?? "A long prompt";
   const named = { "data-key": job.job_id, title: words, "aria-label": job.status === "done" ? `done: ${words.slice(0, 80)}` : null };
-  const content = job.status === "done" ? image(job, base, 512) : [h("span", { class: "words" }, words), " ", badge(job.status)];
+  const content = job.status === "done" ? image(job, base, 512) : [h("span", { class: "words" }, words), " ", jobBadge(job)];
   return open ? h("button", { ...named, type: "button", onclick: open }, content) : h("a", { ...named, href: `#/jobs/${job.job_id}` }, content);
 }
 
@@ -29,7 +33,7 @@ const columns = (context) => [
   { title: "Prompt", kind: "rest", cell: (job) => h("span", { class: "row" },
     thumbnail(job, context.base),
     h("span", { class: "named" }, h("a", { class: "prompt clip", href: `#/jobs/${job.job_id}` }, job.prompt ?? "A long prompt"), whyFailed(job))) },
-  { title: "State", kind: "fit", cell: (job) => badge(job.status) },
+  { title: "State", kind: "fit", cell: jobBadge },
   { title: "Model", kind: "fit", cell: (job) => `${job.tier} · ${job.resolution} · ${job.ratio}` },
   { title: "Price", kind: "num fit", amount: chargedPrice, cell: jobPrice },
   { title: "Created", kind: "fit", cell: (job) => time(job.created_at) },

@@ -51,6 +51,7 @@ function notices(view, context, deposit) {
 
 export async function overview(main, context) {
   let span = null;
+  let hasImage = false;
   const reload = context.reloader(() => draw());
   const deposit = (account) => addFunds(account).then(reload);
   const draw = async () => {
@@ -61,11 +62,13 @@ export async function overview(main, context) {
       span = firstSpan(view.created_at, 14);
       if (span !== 1) return draw();
     }
+    // Newer jobs may all have failed.
+    hasImage ||= jobs.data.some((it) => it.status === "done") || (await get(`${context.base}/jobs?status=done&limit=1`, context.signal)).data.length > 0;
     const { money: balances, jobs: live, queue, webhooks, days, service, today: todays } = view;
     return fill(main, head("Overview", null,
       context.canChange ? h("a", { class: "button main", href: "#/playground" }, "Generate an image") : null),
     h("div", { class: "stack" }, service ? diskNotice(service) : null, notices(view, context, deposit), hook ? operatorWebhookNotice(hook, true) : null, demoNotice(context),
-      checklist(context, { images: jobs.data.some((it) => it.status === "done"), keys: view.keys > 0, webhooks: webhooks.registered > 0, people: view.has_people, backup: view.backup?.taken }, reload),
+      checklist(context, { images: hasImage, keys: view.keys > 0, webhooks: webhooks.registered > 0, people: view.has_people, backup: view.backup?.taken }, reload),
       h("div", { class: "cards" },
         figure("Available", [figureNumber(grouped(balances.available)), h("small", {}, ` ${unit()}`)], `${grouped(balances.balance)} balance, ${grouped(balances.reserved)} reserved`),
         figure("Queued", count(live.queued), `${count(queue.waiting)} in the whole queue`),

@@ -265,6 +265,13 @@ export async function playground(main, context) {
     } else waiting(jobs[0].status === "queued" ? "Queued" : "Generating…", jobs[0]);
   }
   const reload = context.reloader(refreshStage);
+  /** Pauses begin and end while the page is open. */
+  const reloadModels = context.reloader(async () => {
+    const { data } = await get(`${context.base}/models`, context.signal);
+    if (JSON.stringify(data) === JSON.stringify(models.data)) return;
+    models.data = data;
+    draw();
+  });
 
   /** The newest images of the account; a click opens the lightbox. */
   const strip = h("ul", { class: "strip", "aria-label": "Recent images" });
@@ -284,5 +291,5 @@ export async function playground(main, context) {
     h("div", { class: "stack" }, notes, h("div", { class: "bench" }, bench,
       h("div", { class: "stack" }, stage, spoken, recently, h("section", { class: "card" }, h("h2", {}, "Code"), program.node)))));
   recent();
-  return () => { reload(); recent(); };
+  return () => { reload(); recent(); reloadModels(); };
 }

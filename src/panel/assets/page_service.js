@@ -6,10 +6,10 @@ import { code } from "./dialogs.js";
 import { backends, diskNotice } from "./backends.js";
 import { operatorWebhook, operatorWebhookNotice } from "./operator_webhook.js";
 import { connectHelp } from "./demo.js";
-import { badge, count, time } from "./format.js";
+import { count, time } from "./format.js";
 import { empty, listing, table } from "./lists.js";
 import { switches } from "./pause.js";
-import { chargedPrice, jobPrice, thumbnail, tile, whyFailed } from "./page_jobs.js";
+import { chargedPrice, jobBadge, jobPrice, thumbnail, tile, whyFailed } from "./page_jobs.js";
 import { repeat } from "./refresh.js";
 
 /** Milliseconds between reloads: the health of an idle backend and the counts of the last hour change without an event. */
@@ -25,7 +25,7 @@ function allJobs(context) {
     { title: "Prompt", kind: "rest", cell: (job) => h("span", { class: "row" }, thumbnail(job, base(job)),
       h("span", { class: "named" }, h("button", { class: "link", type: "button", onclick: open(job) }, h("span", { class: "clip" }, job.prompt ?? "A long prompt")), whyFailed(job))) },
     { title: "Account", kind: "fit", cell: (job) => h("button", { class: "link", type: "button", onclick: () => context.visit(job.account_id, "#/overview") }, h("span", { class: "clip short" }, job.account_name ?? "deleted")) },
-    { title: "State", kind: "fit", cell: (job) => badge(job.status) },
+    { title: "State", kind: "fit", cell: jobBadge },
     { title: "Model", kind: "fit", cell: (job) => `${job.tier} · ${job.resolution}` },
     { title: "Price", kind: "num fit", amount: chargedPrice, cell: jobPrice },
     { title: "Created", kind: "fit", cell: (job) => time(job.created_at) },

@@ -3,7 +3,7 @@ import { field, fill, form, h } from "./dom.js";
 import { call, get, post, remove } from "./api.js";
 import { badge, time } from "./format.js";
 import { head } from "./shell.js";
-import { attempt, code, dialog, notice, reveal, toast, undoable } from "./dialogs.js";
+import { attempt, changeDialog, code, dialog, notice, reveal, toast, undoable } from "./dialogs.js";
 import { empty } from "./lists.js";
 import { menu } from "./menu.js";
 import { tabs } from "./tabs.js";
@@ -41,8 +41,8 @@ export async function webhooks(main, context) {
       location.hash = `#/deliveries?open=${sent.delivery_id}`;
     });
     const show = () => attempt(async () => { const full = await post(`${own}/secret`); reveal({ title: "Secret", text: webhook.url, value: full.secret }); });
-    const change = () => dialog({ title: "Change webhook", success: "Saved", fields: [field("URL", h("input", { name: "url", type: "url", value: webhook.url, autocomplete: "off" })), encoding(webhook.encoding)],
-      submit: (data) => call("PATCH", own, Object.fromEntries(data)) }).then(reload);
+    const change = () => changeDialog({ title: "Change webhook", fields: [field("URL", h("input", { name: "url", type: "url", value: webhook.url, autocomplete: "off" })), encoding(webhook.encoding)],
+      read: Object.fromEntries, send: (changed) => call("PATCH", own, changed) }).then(reload);
     const setActive = (active) => attempt(() => call("PATCH", own, { active }), null, reload);
     const deactivate = async () => { if (await setActive(false)) undoable("Deactivated. Deliveries fail until you activate the webhook again.", activate); };
     const activate = async () => { if (await setActive(true)) toast("Activated"); };

@@ -52,11 +52,27 @@ export function refresher(signal) {
   return { node, reloader, live: (is) => { live = is; draw(); } };
 }
 
-/**
- * Calls `reload` at an interval while the page is visible, for values that change without an event, such as waiting times. A redraw
- * would undo a selection, so none happens while the user selects text to copy.
- */
+let isPressed = false;
+// In the window's capture phase, so that the flag is current for all other listeners. The other buttons open menus, which may take the event of their release.
+addEventListener("pointerdown", ({ button }) => { isPressed = button === 0; }, true);
+for (const name of ["pointerup", "pointercancel"]) addEventListener(name, () => { isPressed = false; }, true);
+
+/** Whether the user selects text or presses a button. A redraw would undo both. */
+const isBusy = () => isPressed || !getSelection().isCollapsed;
+
+/** Wraps `reload`: a call while the user selects text or presses a button waits until the end of that. */
+export function postponed(reload, signal) {
+  let waits = false;
+  const run = () => {
+    waits = isBusy();
+    if (!waits) reload();
+  };
+  for (const name of ["selectionchange", "pointerup", "pointercancel"]) document.addEventListener(name, () => { if (waits) run(); }, { signal });
+  return run;
+}
+
+/** Calls `reload` at an interval while the page is visible, for values that change without an event, such as waiting times. */
 export function repeat(milliseconds, reload, signal) {
-  const timer = setInterval(() => { if (!document.hidden && getSelection().isCollapsed) reload(); }, milliseconds);
+  const timer = setInterval(() => { if (!document.hidden && !isBusy()) reload(); }, milliseconds);
   signal.addEventListener("abort", () => clearInterval(timer));
 }

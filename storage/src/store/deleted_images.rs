@@ -52,7 +52,7 @@ impl Store {
     }
 
     /// The jobs from `first` to `last` whose images were deleted on demand.
-    pub(super) async fn deleted_images_of(
+    pub async fn deleted_images_of(
         &self,
         account: AccountId,
         first: JobId,
