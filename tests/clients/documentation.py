@@ -11,6 +11,7 @@ Usage: documentation.py DIRECTORY    (with the package in node_modules, and the 
 import json
 import os
 import pathlib
+import random
 import re
 import socket
 import subprocess
@@ -57,9 +58,12 @@ def reports_missing_money(command: list[str], directory: pathlib.Path) -> bool:
 
 
 def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
+    """A port below those that Linux gives to clients, so that no other process takes it before the receiver listens."""
+    for port in random.sample(range(20_000, 30_000), 1_000):
+        with socket.socket() as taken:
+            if taken.connect_ex(("127.0.0.1", port)):
+                return port
+    raise SystemExit("no port is free")
 
 
 def listens(port: int, process: subprocess.Popen) -> bool:

@@ -9,6 +9,7 @@ import http.client
 import http.server
 import json
 import pathlib
+import random
 import re
 import socket
 import subprocess
@@ -70,9 +71,12 @@ class Node(http.server.BaseHTTPRequestHandler):
 
 
 def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    """A port below those that Linux gives to clients, so that no other process takes it before HAProxy listens."""
+    for port in random.sample(range(20_000, 30_000), 1_000):
+        with socket.socket() as taken:
+            if taken.connect_ex(("127.0.0.1", port)):
+                return port
+    raise SystemExit("no port is free")
 
 
 @contextlib.contextmanager
