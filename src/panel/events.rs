@@ -161,7 +161,10 @@ async fn hash_visible_state(
             }
             hash_jobs(core, account, hasher).await?;
             // Keys, webhooks, people and limits change with an audit entry.
-            let entries = core.store.audit_log(WATCHED, None).await?.items;
+            let entries = AUDIT_LOG
+                .page(&core.store, &All, WATCHED, None)
+                .await?
+                .items;
             let newest = entries.iter().find(|it| it.account == Some(account));
             *audited = newest.map(|it| it.id).or(*audited);
             audited.hash(hasher);

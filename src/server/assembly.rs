@@ -38,7 +38,7 @@ use ipnet::{Ipv4Net, Ipv6Net};
 use std::collections::HashMap;
 use std::fs::File;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use tintype_actors::backends::{Backend, Routes};
 use tintype_actors::clock::{Clock, random_jitter, system_clock};
 use tintype_actors::delivery::DeliveryLimits;
@@ -85,6 +85,8 @@ pub struct Setup {
     /// Resolves the host names of input images and webhooks. `None`: the system resolver.
     pub resolver: Option<Arc<dyn Resolve>>,
     pub fail_stop: FailStop,
+    /// How often expired records and objects are removed.
+    pub sweep_interval: Duration,
 }
 
 impl Setup {
@@ -103,6 +105,7 @@ impl Setup {
             generators: HashMap::new(),
             resolver: None,
             fail_stop: FailStop::new(),
+            sweep_interval: sweeps::INTERVAL,
         }
     }
 }
@@ -147,11 +150,12 @@ impl Instance {
     }
 
     /// Starts the work that no call causes.
-    fn spawn_tasks(&self) {
+    fn spawn_tasks(&self, sweep_interval: Duration) {
         let (core, maintainer) = (&self.core, &self.maintainer);
         let (accounts, jobs) = (self.accounts.clone(), self.jobs.clone());
         spawn(maintenance::run(accounts, jobs, maintainer.clone()));
-        spawn(sweeps::run(self.jobs.clone(), maintainer.clone()));
+        let jobs = self.jobs.clone();
+        spawn(sweeps::run(jobs, maintainer.clone(), sweep_interval));
         spawn(search_index::run(
             core.clone().into_inner(),
             maintainer.clone().into_inner(),
@@ -267,7 +271,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         exporter: traces,
         _data_dir_lock: data_dir_lock,
     };
-    instance.spawn_tasks();
+    instance.spawn_tasks(setup.sweep_interval);
     Ok(instance)
 }
 

@@ -21,7 +21,7 @@ use tintype_storage::store::{StoreError, Writes};
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval_at};
 
-const INTERVAL: Duration = Duration::from_secs(600);
+pub(super) const INTERVAL: Duration = Duration::from_secs(600);
 /// In intervals. A sweep over all request texts or images may read every job on record.
 const LARGE_SWEEP_EVERY: u64 = 144;
 /// Records that one step reads, or images that it removes.
@@ -45,9 +45,9 @@ pub struct SweepLimits {
 
 /// Sweeps until the process stops. Not a part of [`super::maintenance`], whose duties must not wait: a sweep may take minutes, and hang
 /// on a broken disk.
-pub(super) async fn run(jobs: Data<JobService>, maintainer: Data<Maintainer>) {
+pub(super) async fn run(jobs: Data<JobService>, maintainer: Data<Maintainer>, interval: Duration) {
     let mut sweeps = Sweeps::default();
-    let mut ticker = interval_at(tokio::time::Instant::now() + INTERVAL, INTERVAL);
+    let mut ticker = interval_at(tokio::time::Instant::now() + interval, interval);
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
     for turn in 0u64.. {
         note_ids_ahead(&jobs.core).await;
@@ -103,7 +103,7 @@ impl Sweeps {
     }
 
     /// Sweeps the records.
-    async fn run(&mut self, jobs: &JobService) {
+    pub async fn run(&mut self, jobs: &JobService) {
         let (core, settings) = (&jobs.core, &jobs.settings);
         self.forget_audit_log(core, settings).await;
         self.forget_idempotency_keys(core).await;

@@ -1,5 +1,6 @@
 //! Hostile addresses of input images, 57 to 63. The service must never connect to a listener on loopback.
 
+use crate::support::batches::entry_with;
 use crate::support::{Customer, Options, Origin, Server, fox_with, origin, sample_images};
 use serde_json::json;
 
@@ -135,6 +136,24 @@ fn hostile_59_each_range_that_is_not_public() {
         .map(|host| format!("http://{host}/a.png"))
         .collect();
     assert_all_rejected(&server, &customer, &trap, &urls);
+}
+
+#[test]
+fn hostile_57_the_jobs_of_a_batch_fetch_from_public_addresses_only() {
+    let (server, customer, trap) = start_with_trap();
+    let urls = json!({"input_images_urls": [trap.url("/a.png")]});
+    let single = server.generation(&customer, "/url-generations", &fox_with(urls.clone()));
+    let refused = single.invalid(&["input_images_urls[0]"]).json();
+    let message = refused["errors"][0]["message"].as_str().unwrap();
+    let batch = server.submit(&customer, &[entry_with(urls)]);
+    server.batch_ended(&customer, &batch);
+    let results = server.results(&customer, &batch);
+    assert_eq!(
+        results[0]["error"],
+        format!("input_images_urls[0] {message}")
+    );
+    assert_eq!(trap.accepted(), 0);
+    server.assert_money(&customer, "1.00", "0.00", "1.00");
 }
 
 #[test]

@@ -84,6 +84,7 @@ mod panel_search;
 mod panel_sessions;
 mod panel_webhooks;
 mod reference_images;
+mod retention_sweeps;
 mod secrets_stay_secret;
 mod spec_authentication;
 mod spec_endpoints;

@@ -179,6 +179,17 @@ fn a_removed_person_is_signed_out_at_once_and_sessions_survive_a_restart() {
 }
 
 #[test]
+fn another_operator_token_ends_the_sessions_of_the_earlier_one() {
+    let server = Server::with(Options::new().on_disk());
+    let browser = server.operators_browser();
+    let server = server.restart();
+    assert_eq!(status_of(&server, &browser), 200);
+    let other = "another-admin-token-of-the-tests-0123456";
+    let server = Server::with(server.stop().set("admin.token", other));
+    assert_eq!(status_of(&server, &browser), 401);
+}
+
+#[test]
 fn the_pages_have_a_strict_content_security_policy() {
     let server = Server::start();
     for path in ["/panel", "/panel/", "/panel/assets/app.js"] {

@@ -2,12 +2,11 @@
 
 use crate::fixture::{ResponseAssertions, asking, fox, image, with_image};
 use crate::openai_edits::{call, form};
-use crate::support::clock::START_MILLIS;
+use crate::support::clock::age;
 use crate::support::{Options, Origin, Server, origin, sample_images, until};
 use serde_json::{Value, json};
 use std::fs;
-use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tintype::server::orphaned_objects;
 use tintype::server::sweeps::remove_objects;
 
@@ -60,14 +59,6 @@ fn a_text_that_cannot_be_stored_leaves_no_fetched_input() {
         server.objects_left() == ["words"]
     });
     server.assert_money(&customer, "1.00", "0.00", "1.00");
-}
-
-/// Sets the age of a file in days before the start of the test clock.
-pub fn age(path: &Path, days: u64) {
-    let start = SystemTime::UNIX_EPOCH + Duration::from_millis(START_MILLIS.unsigned_abs());
-    let then = start - Duration::from_secs(days * 86_400);
-    let file = fs::File::options().write(true).open(path).unwrap();
-    file.set_modified(then).unwrap();
 }
 
 fn block_on<T, E: std::fmt::Debug>(sweep: impl Future<Output = Result<T, E>>) -> T {

@@ -2,7 +2,7 @@
 
 use crate::file_batches::{fox, ids, lines, upload_form};
 use crate::fixture::ResponseAssertions;
-use crate::object_store::age;
+use crate::support::clock::age;
 use crate::support::{Options, Server, Wire, until};
 use serde_json::{Value, json};
 use std::time::Duration;

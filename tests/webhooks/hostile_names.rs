@@ -2,6 +2,9 @@
 
 use crate::receiver::Receiver;
 use crate::simulation::{ACCOUNT, BEGIN, furnish};
+use crate::support::batches::entry;
+use crate::support::poll::until_some;
+use crate::support::{Options, Origin, Server};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use std::io;
@@ -119,4 +122,35 @@ fn a_name_that_turns_public_again_is_called_again() {
     assert!(!made[0].succeeded());
     assert_eq!(made[1].status_code, Some(200));
     assert_eq!(receiver.count(), 1);
+}
+
+/// The same with a whole server, whose deliveries are of an ended job and of an ended batch.
+#[test]
+fn events_of_jobs_and_batches_are_not_sent_to_a_name_that_becomes_private() {
+    let trap = Origin::trap_at("127.0.0.2");
+    let resolver = Rebinding {
+        answers: ["127.0.0.1", "127.0.0.2"],
+        asked: AtomicUsize::new(0),
+    };
+    let options = Options::new()
+        .set("egress.allow", vec!["127.0.0.1/32"])
+        .resolving(resolver);
+    let server = Server::with(options);
+    let customer = server.customer("10.00");
+    let url = format!("http://rebinding.example:{}/", trap.port());
+    server.webhook(&customer, &url);
+    server.create(&customer);
+    server.submit(&customer, &[entry()]);
+    let attempts = until_some("both deliveries were attempted", || {
+        let found = server.deliveries("limit=100");
+        let attempts: Vec<_> = found.iter().map(|it| it["attempts"][0].clone()).collect();
+        (attempts.len() == 2 && attempts.iter().all(|it| it.is_object())).then_some(attempts)
+    });
+    for attempt in attempts {
+        assert_eq!(
+            attempt["error"],
+            "its host does not resolve to a public address"
+        );
+    }
+    assert_eq!(trap.accepted(), 0);
 }

@@ -1,8 +1,10 @@
 //! A clock that moves only when a test moves it.
 
+use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tintype::application::Elapsed;
 use tintype_actors::clock::Clock;
 use tintype_storage::domain::time::Timestamp;
@@ -51,4 +53,12 @@ impl TestClock {
     pub fn seconds(&self) -> i64 {
         self.0.load(Ordering::SeqCst) / 1_000
     }
+}
+
+/// Sets the age of a file in days before the start of the test clock.
+pub fn age(path: &Path, days: u64) {
+    let start = SystemTime::UNIX_EPOCH + Duration::from_millis(START_MILLIS.unsigned_abs());
+    let then = start - Duration::from_secs(days * 86_400);
+    let file = File::options().write(true).open(path).unwrap();
+    file.set_modified(then).unwrap();
 }

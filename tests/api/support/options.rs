@@ -11,6 +11,7 @@ use std::io;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use tempfile::TempDir;
 use tintype::config::{Config, Sources};
 use tintype_egress::Resolve;
@@ -60,6 +61,7 @@ pub struct Options {
     pub(super) shared: Option<Arc<SharedRecords>>,
     pub(super) dir: Arc<TempDir>,
     pub(super) resolver: Arc<dyn Resolve>,
+    pub(super) sweep_interval: Option<Duration>,
     pub clock: TestClock,
     pub generator: TestGenerator,
 }
@@ -90,6 +92,7 @@ impl Options {
             database: TestDatabase::default(),
             shared: None,
             resolver: Arc::new(Offline),
+            sweep_interval: None,
             clock: TestClock::default(),
             generator: TestGenerator::default(),
             dir,
@@ -172,6 +175,12 @@ impl Options {
 
     pub fn resolving(mut self, resolver: impl Resolve + 'static) -> Self {
         self.resolver = Arc::new(resolver);
+        self
+    }
+
+    /// Sweeps this often, instead of rarely.
+    pub fn sweep_every(mut self, interval: Duration) -> Self {
+        self.sweep_interval = Some(interval);
         self
     }
 

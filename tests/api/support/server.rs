@@ -200,6 +200,8 @@ async fn serve(
             (!options.sled).then(memory)
         }),
     };
+    let setup = Setup::new(config, public_url);
+    let sweep_interval = options.sweep_interval.unwrap_or(setup.sweep_interval);
     let instance = server::start(Setup {
         clock: Some(options.clock.clock()),
         elapsed: options.clock.elapsed(),
@@ -207,7 +209,8 @@ async fn serve(
         node,
         generators: HashMap::from([("builtin".to_owned(), generator)]),
         resolver: Some(Arc::clone(&options.resolver)),
-        ..Setup::new(config, public_url)
+        sweep_interval,
+        ..setup
     })
     .await
     .unwrap();
