@@ -2,15 +2,9 @@
 
 use crate::support::{Running, Service, wait_for};
 use serde_json::Value;
-use std::net::TcpListener;
+use tintype_postgres::testing::free_port;
 
 const SECRET: &str = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
-
-/// A port on which no server listens: bound and closed.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
-}
 
 /// A service whose operator webhook has no receiver yet.
 fn service(port: u16) -> Service {
@@ -19,6 +13,8 @@ fn service(port: u16) -> Service {
         ("TINTYPE__OPERATOR__WEBHOOK_URL", &url),
         ("TINTYPE__OPERATOR__WEBHOOK_SECRET", SECRET),
         ("TINTYPE__WEBHOOKS__RETRY_DELAYS_SECONDS", "[]"),
+        // No event of a machine whose disk is nearly full.
+        ("TINTYPE__OPERATOR__DISK_LOW_BYTES", "0"),
     ])
 }
 

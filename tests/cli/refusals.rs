@@ -4,17 +4,12 @@ use crate::support::{Running, Service, run, tintype};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::Command;
+use tintype_postgres::testing::free_port;
 
 #[test]
 fn an_unreachable_server_and_a_rejected_token_are_reported() {
     let directory = tempfile::tempdir().unwrap();
-    // Bound and closed, so that no server listens on the port.
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
-    let nobody = format!("http://127.0.0.1:{port}");
+    let nobody = format!("http://127.0.0.1:{}", free_port());
     let list = ["webhook", "list", "--server", &nobody];
     let output = run(tintype(directory.path(), &list), b"").failure();
     for part in ["--token", "TINTYPE_ADMIN_TOKEN", "data/admin-token"] {

@@ -151,6 +151,8 @@ fn the_operator_sees_how_the_last_event_was_delivered() {
             "whsec_AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=",
         ),
         ("TINTYPE__WEBHOOKS__RETRY_DELAYS_SECONDS", "[]"),
+        // No event of a machine whose disk is nearly full.
+        ("TINTYPE__OPERATOR__DISK_LOW_BYTES", "0"),
     ];
     crate::browse_with(&settings, |service, browser| async move {
         browser.sign_in_as_operator().await;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
+use tintype_postgres::testing::free_port;
 
 fn impatient() -> Options {
     options().set("webhooks.attempt_timeout_seconds", 1)
@@ -36,12 +37,8 @@ fn assert_failed(attempted: &(Value, Value), status: Option<u16>, words: &str) {
 
 #[test]
 fn hostile_98_a_refused_connection_fails_the_attempt() {
-    let closed = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
     let server = server();
-    let attempted = attempt_at(&server, &format!("http://{closed}/"));
+    let attempted = attempt_at(&server, &format!("http://127.0.0.1:{}/", free_port()));
     assert_failed(&attempted, None, "connection refused");
     assert_eq!(attempted.0["response_body"], "");
 }
