@@ -9,8 +9,8 @@ use tintype_postgres::testing::free_port;
 #[test]
 fn an_unreachable_server_and_a_rejected_token_are_reported() {
     let directory = tempfile::tempdir().unwrap();
-    let nobody = format!("http://127.0.0.1:{}", free_port());
-    let list = ["webhook", "list", "--server", &nobody];
+    let unused = format!("http://127.0.0.1:{}", free_port());
+    let list = ["webhook", "list", "--server", &unused];
     let output = run(tintype(directory.path(), &list), b"").failure();
     for part in ["--token", "TINTYPE_ADMIN_TOKEN", "data/admin-token"] {
         assert!(output.contains(part), "{output}");
@@ -18,7 +18,7 @@ fn an_unreachable_server_and_a_rejected_token_are_reported() {
     let mut command = tintype(directory.path(), &list);
     command.env("TINTYPE_ADMIN_TOKEN", "token-of-the-environment-0123456789");
     let output = run(command, b"").failure();
-    for part in [&nobody, "connection refused", "tintype serve"] {
+    for part in [&unused, "connection refused", "tintype serve"] {
         assert!(output.contains(part), "{output}");
     }
     let other = ["delivery", "list", "--server", "http://192.0.2.1"];
