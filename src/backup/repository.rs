@@ -312,7 +312,8 @@ mod tests {
 
     #[test]
     fn only_files_that_a_backup_writes_belong_to_it() {
-        let id = new_id(Utc::now());
+        assert!(is_id(&new_id(Utc::now())));
+        let id = "20261127T020559504Z-0372529a".to_owned();
         for name in [
             "manifest.json",
             "records.jsonl",
