@@ -13,7 +13,6 @@ use serde_json::json;
 use std::sync::Arc;
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::{AccountId, JobId};
-use tintype_storage::store::tables::DELETED_IMAGES;
 
 /// Deletes the image of a done job and its scaled-down views, to the end even if the caller disconnects. The job stays, with its price. Idempotent.
 ///
@@ -38,8 +37,7 @@ pub async fn delete(
         let no_image = || Error::conflict("the job has no image; only a job that is done has one");
         let image = job.result_image().ok_or_else(no_image)?;
         // The record first: otherwise, after a crash, the image would be missing without a reason.
-        let deleted = DELETED_IMAGES.get(&core.store, &(account, id)).await?;
-        if deleted.is_none() {
+        if !core.store.is_image_deleted(account, id).await? {
             let mut writes = core.store.put_deleted_image(account, id, core.now());
             writes.extend(audit.map(|audit| {
                 let before =
