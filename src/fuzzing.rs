@@ -4,7 +4,7 @@ use crate::objects::{FileSigningKey, UrlFault, signed_url};
 use chrono::{DateTime, Utc};
 
 pub use crate::api::generation::{Endpoint, parse as parse_generation};
-pub use crate::application::generation_request::{GenerationRequest, Input, Shape};
+pub use crate::application::submission::generation_request::{GenerationRequest, Input, Shape};
 pub use crate::compat::scanner::{MAX_DEPTH, Piece, ScanFault, Scanner};
 
 /// Signs the download URL of an object.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tintype::application::Caller;
 use tintype::application::accounts;
-use tintype::application::api_keys;
+use tintype::application::accounts::api_keys;
 use tintype::config::{Config, Sources};
 use tintype::server::{self, Instance, Setup};
 use tintype_actors::ports::{GeneratedImage, GenerationTask, Generator, PortFuture};

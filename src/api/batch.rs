@@ -6,8 +6,8 @@ mod tests;
 
 use super::batch_form::{self, Form, REQUESTS};
 use super::generation::{self, Endpoint};
-use crate::application::batch_request::{BatchEntry, BatchRequest};
-use crate::application::generation_request::GenerationRequest;
+use crate::application::submission::batch_request::{BatchEntry, BatchRequest};
+use crate::application::submission::generation_request::GenerationRequest;
 use crate::inputs;
 use elements::Elements;
 use std::collections::{HashMap, HashSet};

@@ -1,6 +1,6 @@
 //! Parses the body of a generation call into a valid request.
 
-use crate::application::generation_request::{GenerationRequest, Input, Shape};
+use crate::application::submission::generation_request::{GenerationRequest, Input, Shape};
 use crate::inputs;
 use tintype_api::fields::{FieldFault, Fields, kind};
 use tintype_storage::domain::aspect_ratio::AspectRatio;

@@ -1,8 +1,8 @@
 //! Parses requests that need more than their body.
 
-use crate::application::deliveries::Range;
 use crate::application::error::{Error, FieldFault};
 use crate::application::services::WebhookService;
+use crate::application::webhooks::deliveries::Range;
 use crate::application::webhooks::{NewWebhook, Target, WebhookChange};
 use tintype_api::field::{Encoding as EncodingField, Flag, WebhookUrl};
 use tintype_api::{Body, Fields, Optional, Presence as _, RedeliveryRange, WebhookFields};

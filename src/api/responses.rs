@@ -1,13 +1,13 @@
 //! Builds responses that need more than their record.
 
-use crate::application::batches::BatchWithProgress;
 use crate::application::core::Core;
-use crate::application::deliveries;
 use crate::application::error::{self, Error, ErrorKind};
+use crate::application::jobs::batches::BatchWithProgress;
 use crate::application::jobs::image_url;
-use crate::application::queue_estimate::waiting;
 use crate::application::services::{AccountService, JobService, WebhookService};
 use crate::application::settings::Settings;
+use crate::application::submission::queue_estimate::waiting;
+use crate::application::webhooks::deliveries;
 use crate::application::webhooks::open_secret;
 use crate::objects::FAULT_TARGET;
 use crate::request_text;

@@ -1,6 +1,6 @@
 //! Runs work that blocks, such as long reads of the store, on a thread of the blocking pool.
 
-use super::error::{self, Error};
+use crate::application::error::{self, Error};
 use std::any::Any;
 use tokio::task::spawn_blocking;
 

@@ -1,9 +1,9 @@
 //! Looks up and records the first use of an idempotency key.
 
-use super::core::Core;
-use super::error::{Error, key_reused};
-use super::payer::Payer;
-use super::settings::Settings;
+use crate::application::caller::payer::Payer;
+use crate::application::core::Core;
+use crate::application::error::{Error, key_reused};
+use crate::application::settings::Settings;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::{

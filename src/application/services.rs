@@ -1,9 +1,9 @@
 //! The services that use cases run on. Each has only the parts that its use cases need.
 
-use super::authentication::Authentication;
-use super::call_limits::CallLimits;
-use super::core::Core;
-use super::settings::Settings;
+use crate::application::core::Core;
+use crate::application::credentials::authentication::Authentication;
+use crate::application::limits::call_limits::CallLimits;
+use crate::application::settings::Settings;
 use crate::inputs::InputLimits;
 use crate::objects::ObjectStorage;
 use crate::result_store::ResultStore;

@@ -13,7 +13,7 @@ use super::settings::Settings;
 use super::stop_signal::StopSignals;
 use super::{polling, progress, server_url};
 use crate::application::Caller;
-use crate::application::api_keys;
+use crate::application::accounts::api_keys;
 use crate::application::services::{AccountService, JobService};
 use crate::config::Config;
 use crate::observability::log;

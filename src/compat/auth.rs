@@ -1,8 +1,8 @@
 //! Authenticates callers by `x-goog-api-key`, `?key=` or `Authorization: Bearer`.
 
 use super::refusal::{Kind, Refusal};
+use crate::application::caller::payer::Payer;
 use crate::application::error::Error;
-use crate::application::payer::Payer;
 use crate::application::services::AccountService;
 use crate::web::api_key_auth::{self, AuthFailure};
 use crate::web::bearer::{self, NoBearer};

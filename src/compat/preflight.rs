@@ -2,9 +2,11 @@
 
 use super::refusal::Refusal;
 use super::state::CompatState;
-use crate::application::payer::Payer;
+use crate::application::caller::payer::Payer;
+use crate::application::operations::pause;
 use crate::application::settings::Settings;
-use crate::application::{availability, balance_check, pause};
+use crate::application::submission::availability;
+use crate::application::submission::balance_check;
 use actix_web::web::Data;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;

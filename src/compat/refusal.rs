@@ -3,7 +3,7 @@
 use crate::application::error::{
     Error, ErrorKind, FieldFault, IDEMPOTENCY_KEY, object_store_fault,
 };
-use crate::application::input_ingestion::ALL_INPUTS;
+use crate::application::submission::input_ingestion::ALL_INPUTS;
 use crate::inputs::UploadFault;
 use crate::web::body::BodyFault;
 use crate::web::problem::Problem;

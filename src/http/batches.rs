@@ -3,11 +3,11 @@
 use super::long_poll;
 use crate::api::batch_form::Form;
 use crate::api::responses;
-use crate::application::batches::{self, BatchWithProgress};
 use crate::application::caller::Caller;
 use crate::application::core::Core;
+use crate::application::jobs::batches::{self, BatchWithProgress};
 use crate::application::services::{AccountService, GenerationService, JobService};
-use crate::application::submit_batch;
+use crate::application::submission::submit_batch;
 use crate::web::auth::Principal;
 use crate::web::body::{self, BodyFault, MediaType};
 use crate::web::paging;

@@ -6,8 +6,8 @@
 //! it: state changes wake it, and once a second it checks two tables in memory.
 
 use super::jobs;
-use crate::application::queue_estimate::waiting;
 use crate::application::services::{AccountService, JobService};
+use crate::application::submission::queue_estimate::waiting;
 use crate::web::auth::Principal;
 use crate::web::problem::{HttpResult, Problem};
 use crate::web::{no_store, streaming};

@@ -1,6 +1,6 @@
 //! Downloads of images and scaled-down views by signed URLs.
 
-use crate::application::image_views::{self, CreatedView};
+use crate::application::images::views::{self, CreatedView};
 use crate::application::jobs;
 use crate::application::services::JobService;
 use crate::objects::RESULTS;
@@ -21,12 +21,12 @@ pub async fn show(request: HttpRequest, jobs: web::Data<JobService>) -> HttpResu
     // Checked after the signature, so that an unsigned URL reveals nothing.
     let view = view?;
     let id = job_of(&grant.key).ok_or_else(no_such_file)?;
-    let created = match image_views::find(&jobs, &grant.key, view).await? {
+    let created = match views::find(&jobs, &grant.key, view).await? {
         Some(key) => CreatedView::Stored(key),
         None => {
             // The account is needed for fairness.
             let job = jobs::find_in_all(&jobs.core, None, id).await?;
-            image_views::create(&jobs, job.account, &grant.key, view).await?
+            views::create(&jobs, job.account, &grant.key, view).await?
         }
     };
     match created {

@@ -1,9 +1,11 @@
 //! The six generation calls of the native interface.
 
 use crate::api::generation::Endpoint;
-use crate::application::payer::Payer;
+use crate::application::caller::payer::Payer;
 use crate::application::services::GenerationService;
-use crate::application::submit_generation::{begin, estimate_generation, submit_generation};
+use crate::application::submission::submit_generation::{
+    begin, estimate_generation, submit_generation,
+};
 use crate::web::auth::CachedPrincipal;
 use crate::web::body;
 use crate::web::dry_run;

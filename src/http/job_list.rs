@@ -2,9 +2,9 @@
 
 use super::jobs;
 use crate::application::error;
-use crate::application::job_list;
-use crate::application::queue_estimate::QueueEstimates;
+use crate::application::jobs::list;
 use crate::application::services::JobService;
+use crate::application::submission::queue_estimate::QueueEstimates;
 use crate::web::auth::Principal;
 use crate::web::job_query;
 use crate::web::no_store;
@@ -25,7 +25,7 @@ pub async fn list(
     let (window, filter) = job_query::of(&request)?;
     principal.admit()?;
     let account = principal.caller.account();
-    let found = job_list::page_of(&jobs, account, window, &filter).await?;
+    let found = list::page_of(&jobs, account, window, &filter).await?;
     let estimates = QueueEstimates::now(&jobs.core);
     let mut data = Vec::with_capacity(found.jobs.len());
     for job in &found.jobs {

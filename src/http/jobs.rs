@@ -3,10 +3,10 @@
 use super::long_poll;
 use crate::application::caller::Caller;
 use crate::application::core::Core;
-use crate::application::image_deletion;
+use crate::application::images::deletion;
 use crate::application::jobs;
-use crate::application::queue_estimate::QueueEstimates;
 use crate::application::services::{AccountService, JobService};
+use crate::application::submission::queue_estimate::QueueEstimates;
 use crate::web::auth::Principal;
 use crate::web::no_store;
 use crate::web::problem::{HttpResult, Problem};
@@ -66,7 +66,7 @@ pub async fn delete_image(
     let Job { id, account, .. } = find(&principal, &path, &jobs.core).await?;
     principal.admit()?;
     let caller = Caller::ApiKey(principal.caller);
-    image_deletion::delete(&jobs, &caller, account, id).await?;
+    deletion::delete(&jobs, &caller, account, id).await?;
     Ok(no_store::no_content())
 }
 

@@ -5,7 +5,7 @@
 
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
-use crate::application::queue;
+use crate::application::operations::queue;
 use crate::application::settings::Settings;
 use crate::observability::metrics::{CONTENT_TYPE, Metrics, Sources, StoredFigures};
 use crate::web::auth::Operator;

@@ -3,7 +3,7 @@
 use crate::api::responses::models_on_sale;
 use crate::application::core::Core;
 use crate::application::error;
-use crate::application::pause;
+use crate::application::operations::pause;
 use crate::application::services::AccountService;
 use crate::application::settings::Settings;
 use crate::web::auth::Principal;

@@ -1,10 +1,10 @@
 //! `GET /status`, without a key: whether jobs are accepted and how long they wait. Browsers get a page, others JSON.
 
-use crate::application::availability::has_room;
 use crate::application::core::Core;
-use crate::application::pause;
-use crate::application::queue_estimate::wait_now;
+use crate::application::operations::pause;
 use crate::application::settings::Settings;
+use crate::application::submission::availability::has_room;
+use crate::application::submission::queue_estimate::wait_now;
 use crate::web::assets::Assets;
 use crate::web::no_store;
 use crate::web::problem::HttpResult;

@@ -3,10 +3,10 @@
 use crate::api::requests::{read, read_once};
 use crate::api::responses;
 use crate::application::accounts;
-use crate::application::batches::page_of;
+use crate::application::accounts::deposits;
+use crate::application::accounts::ledger;
 use crate::application::core::Core;
-use crate::application::deposits;
-use crate::application::ledger;
+use crate::application::jobs::batches::page_of;
 use crate::application::services::{AccountService, JobService};
 use crate::web::access::{OfAccount, OfOperator, OperatorCall};
 use crate::web::idempotency_key::{self, creation_response};

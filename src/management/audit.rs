@@ -1,7 +1,7 @@
 //! Lists the audit log.
 
-use crate::application::audit_list::{self, AuditFilter, is_named};
 use crate::application::core::Core;
+use crate::application::operations::audit_list::{self, AuditFilter, is_named};
 use crate::web::access::OperatorCall;
 use crate::web::paging::{self, Window, listing};
 use crate::web::problem::{FieldFault, HttpResult, Problem};

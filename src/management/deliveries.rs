@@ -2,8 +2,8 @@
 
 use crate::api::{requests, responses};
 use crate::application::core::Core;
-use crate::application::deliveries;
 use crate::application::settings::Settings;
+use crate::application::webhooks::deliveries;
 use crate::web::access::{OfAccount, OfDelivery, OfWebhook, OperatorCall};
 use crate::web::problem::HttpResult;
 use crate::web::{body, delivery_list};

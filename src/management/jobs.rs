@@ -1,10 +1,10 @@
 //! Lists, shows and cancels jobs of all accounts, and deletes their images.
 
 use crate::api::responses;
-use crate::application::image_deletion;
-use crate::application::job_filter::JobFilter;
-use crate::application::job_list;
+use crate::application::images::deletion;
 use crate::application::jobs;
+use crate::application::jobs::filter::JobFilter;
+use crate::application::jobs::list;
 use crate::application::services::JobService;
 use crate::web::access::{OfJob, OperatorCall};
 use crate::web::job_query;
@@ -56,7 +56,7 @@ pub async fn page(request: &HttpRequest, jobs: &web::Data<JobService>) -> Result
         "account_id" => query::id(name, value).map(|id| account = Some(id)),
         _ => job_query::read(&mut filter, name, value),
     })?;
-    Ok(job_list::page_of_all(jobs, account, window, filter).await?)
+    Ok(list::page_of_all(jobs, account, window, filter).await?)
 }
 
 /// `GET /jobs/{job_id}`
@@ -78,6 +78,6 @@ pub async fn cancel(of: OfJob, jobs: web::Data<JobService>) -> HttpResult {
 
 /// `DELETE /jobs/{job_id}/image`
 pub async fn delete_image(of: OfJob, jobs: web::Data<JobService>) -> HttpResult {
-    image_deletion::delete(&jobs, &of.caller, of.job.account, of.job.id).await?;
+    deletion::delete(&jobs, &of.caller, of.job.account, of.job.id).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -2,7 +2,7 @@
 
 use crate::api::requests::{read, read_optional, read_requiring};
 use crate::api::responses;
-use crate::application::api_keys;
+use crate::application::accounts::api_keys;
 use crate::application::services::AccountService;
 use crate::web::access::{OfAccount, OfKey};
 use crate::web::body;

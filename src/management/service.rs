@@ -3,9 +3,12 @@
 use crate::api::requests::read;
 use crate::api::stats;
 use crate::application::core::Core;
+use crate::application::jobs::export;
+use crate::application::nodes;
+use crate::application::operations::backends;
+use crate::application::operations::pause;
 use crate::application::services::JobService;
 use crate::application::settings::Settings;
-use crate::application::{backends, export, nodes, pause};
 use crate::web::access::OperatorCall;
 use crate::web::body;
 use crate::web::problem::HttpResult;

@@ -2,9 +2,10 @@
 
 use crate::api::{requests, responses};
 use crate::application::core::Core;
+use crate::application::operations::operator_events;
 use crate::application::services::WebhookService;
 use crate::application::settings::Settings;
-use crate::application::{operator_events, webhooks};
+use crate::application::webhooks;
 use crate::web::access::{OfAccount, OfWebhook, OperatorCall};
 use crate::web::body;
 use crate::web::paging::{self, listing, try_listing};

@@ -1,9 +1,9 @@
 //! The audit log with the names of accounts and people.
 
 use super::names::Names;
-use crate::application::audit_list;
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
+use crate::application::operations::audit_list;
 use crate::management::audit::parse_query;
 use crate::web::access::OperatorCall;
 use crate::web::paging::try_listing;

@@ -5,8 +5,8 @@
 
 use super::guard::{SignedIn, User};
 use crate::application::core::Core;
+use crate::application::people::sessions;
 use crate::application::services::AccountService;
-use crate::application::sessions;
 use crate::web::access::{OfAccount, OperatorCall};
 use crate::web::problem::HttpResult;
 use crate::web::streaming;

@@ -4,9 +4,10 @@
 
 use super::cookie;
 use crate::application::caller::Caller;
+use crate::application::credentials::tokens;
+use crate::application::people::sessions;
 use crate::application::services::AccountService;
 use crate::application::settings::Settings;
-use crate::application::{sessions, tokens};
 use crate::web::access::{Authenticator, is_change};
 use crate::web::audit_context;
 use crate::web::auth::{impl_from_request, service};
@@ -20,7 +21,7 @@ use actix_web::web::Data;
 use actix_web::{Error, HttpRequest};
 use std::sync::Arc;
 
-pub use crate::application::sessions::{SignedIn, User};
+pub use crate::application::people::sessions::{SignedIn, User};
 
 /// The header that panel pages send with each change. A page of another site needs a CORS preflight for it, which fails.
 pub const HEADER: &str = "X-Tintype-Panel";

@@ -4,9 +4,9 @@ use super::batches;
 use super::names::Names;
 use crate::api::responses;
 use crate::application::core::Core;
-use crate::application::favourites;
-use crate::application::interrupted_deletions;
-use crate::application::job_list;
+use crate::application::images::favourites;
+use crate::application::images::interrupted_deletions;
+use crate::application::jobs::list;
 use crate::application::services::JobService;
 use crate::management;
 use crate::objects::FAULT_TARGET;
@@ -22,7 +22,7 @@ use tintype_api::text::Moment;
 
 pub async fn list_jobs(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (window, filter) = job_query::of_panel(&request)?;
-    let found = job_list::page_of(&jobs, of.account.id, window, &filter).await?;
+    let found = list::page_of(&jobs, of.account.id, window, &filter).await?;
     let mut data = Vec::with_capacity(found.jobs.len());
     for job in &found.jobs {
         data.push(JobListItem {

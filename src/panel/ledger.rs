@@ -2,9 +2,9 @@
 
 use super::csv_file::{self, CsvSource};
 use super::names::Names;
+use crate::application::accounts::ledger::{self, LedgerFilter};
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
-use crate::application::ledger::{self, LedgerFilter};
 use crate::csv_text::{LEDGER_HEAD, ledger_line};
 use crate::web::access::OfAccount;
 use crate::web::ledger_query;

@@ -3,10 +3,10 @@
 use super::Panel;
 use super::{charts, stats};
 use crate::api::responses;
-use crate::application::api_keys::MAX_KEYS;
+use crate::application::accounts::api_keys::MAX_KEYS;
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
-use crate::application::pause;
+use crate::application::operations::pause;
 use crate::application::settings::Settings;
 use crate::web::access::OfAccount;
 use crate::web::problem::HttpResult;

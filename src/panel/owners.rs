@@ -1,7 +1,9 @@
 //! The account to which a job, batch or key belongs, for the operator: a link or a searched id does not name the account.
 
+use crate::application::accounts;
 use crate::application::core::Core;
-use crate::application::{accounts, batches, jobs};
+use crate::application::jobs;
+use crate::application::jobs::batches;
 use crate::web::access::{OfKey, OfOperator, OperatorCall};
 use crate::web::problem::HttpResult;
 use actix_web::HttpResponse;

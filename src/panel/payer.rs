@@ -1,7 +1,7 @@
 //! The payer of panel requests: a key of the account whose text is never shown.
 
-use crate::application::panel_key;
-use crate::application::payer::Payer;
+use crate::application::accounts::panel_key;
+use crate::application::caller::payer::Payer;
 use crate::application::services::AccountService;
 use crate::web::access::OfAccount;
 use crate::web::problem::{Code, Problem};

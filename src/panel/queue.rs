@@ -3,9 +3,9 @@
 use super::names::Names;
 use crate::api::responses;
 use crate::application::core::Core;
-use crate::application::queue::{self, QueueFilter};
-use crate::application::queue_estimate::QueueEstimates;
+use crate::application::operations::queue::{self, QueueFilter};
 use crate::application::services::JobService;
+use crate::application::submission::queue_estimate::QueueEstimates;
 use crate::web::access::OperatorCall;
 use crate::web::problem::{FieldFault, HttpResult};
 use crate::web::query;

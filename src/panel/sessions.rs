@@ -3,10 +3,11 @@
 use super::guard::SignedIn;
 use super::{cookie, form};
 use crate::application::core::Core;
+use crate::application::credentials::passwords;
+use crate::application::people::sessions::{self, NewSession, User};
+use crate::application::people::sign_in;
 use crate::application::services::AccountService;
-use crate::application::sessions::{self, NewSession, User};
 use crate::application::settings::Settings;
-use crate::application::{passwords, sign_in};
 use crate::web::audit_context;
 use crate::web::problem::{Code, HttpResult, Problem};
 use actix_web::http::header;

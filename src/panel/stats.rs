@@ -2,9 +2,9 @@
 
 use super::Panel;
 use crate::api::stats::stats;
-use crate::application::commit::detached;
 use crate::application::core::Core;
-use crate::application::disk_space;
+use crate::application::core::commit::detached;
+use crate::application::operations::disk_space;
 use crate::application::settings::Settings;
 use crate::cost_cache::CostCache;
 use crate::web::access::OperatorCall;

@@ -4,9 +4,11 @@
 use crate::api::responses;
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
+use crate::application::operations::operator_events;
 use crate::application::services::WebhookService;
 use crate::application::settings::Settings;
-use crate::application::{deliveries, operator_events, webhooks};
+use crate::application::webhooks;
+use crate::application::webhooks::deliveries;
 use crate::web::access::{OfAccount, OfDelivery, OfWebhook, OperatorCall};
 use crate::web::problem::{HttpResult, Problem};
 use crate::web::{body, query};

@@ -2,7 +2,7 @@
 
 use crate::application::Caller;
 use crate::application::accounts;
-use crate::application::api_keys;
+use crate::application::accounts::api_keys;
 use crate::application::core::Core;
 use crate::application::error::Error;
 use crate::application::services::AccountService;

@@ -1,11 +1,11 @@
 //! Periodic maintenance: reports to the log and the operator, writes down key uses, and stops the process if an actor has died.
 
-use crate::application::commit::Change;
 use crate::application::core::Core;
-use crate::application::disk_space::{self, DiskWatch};
+use crate::application::core::commit::Change;
 use crate::application::error::Error;
-use crate::application::maintainer::Maintainer;
-use crate::application::operator_events;
+use crate::application::nodes::maintainer::Maintainer;
+use crate::application::operations::disk_space::{self, DiskWatch};
+use crate::application::operations::operator_events;
 use crate::application::services::{AccountService, JobService};
 use crate::application::settings::Settings;
 use crate::observability::log_rate_limit;

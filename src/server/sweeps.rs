@@ -2,14 +2,16 @@
 
 use super::orphaned_objects::{self, ObjectKind};
 use super::service_marks;
-use crate::application::commit::Change;
 use crate::application::core::Core;
-use crate::application::interrupted_deletions::CompletedDeletions;
-use crate::application::list::CLOCK_SKEW;
-use crate::application::maintainer::Maintainer;
+use crate::application::core::commit::Change;
+use crate::application::images::favourites;
+use crate::application::images::interrupted_deletions::CompletedDeletions;
+use crate::application::nodes::maintainer::Maintainer;
+use crate::application::nodes::rate_exchange;
+use crate::application::paging::CLOCK_SKEW;
+use crate::application::people::sessions;
 use crate::application::services::JobService;
 use crate::application::settings::Settings;
-use crate::application::{favourites, rate_exchange, sessions};
 use crate::objects::{ObjectError, THUMBNAILS};
 use actix_web::web::Data;
 use chrono::{DateTime, Utc};

@@ -4,9 +4,14 @@
 use super::auth::{impl_from_request, service};
 use super::problem::{Code, Problem};
 use super::query;
+use crate::application::accounts;
+use crate::application::accounts::api_keys;
 use crate::application::caller::Caller;
 use crate::application::core::Core;
-use crate::application::{accounts, api_keys, deliveries, jobs, people, webhooks};
+use crate::application::jobs;
+use crate::application::people;
+use crate::application::webhooks;
+use crate::application::webhooks::deliveries;
 use actix_web::dev::Payload;
 use actix_web::http::Method;
 use actix_web::{FromRequest, HttpRequest};

@@ -2,10 +2,10 @@
 
 use super::client_address::client_address;
 use super::rate_headers;
-use crate::application::api_key_cache::{FoundKey, Reading};
+use crate::application::caller::payer::Payer;
+use crate::application::credentials::api_key_cache::{FoundKey, Reading};
 use crate::application::error::Error;
-use crate::application::payer::Payer;
-use crate::application::rate_limit::RateStates;
+use crate::application::limits::rate_limit::RateStates;
 use crate::application::services::AccountService;
 use crate::observability::request_log;
 use actix_web::HttpRequest;

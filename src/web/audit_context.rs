@@ -2,8 +2,8 @@
 
 use super::client_address::client_address;
 use super::request_id::RequestId;
-use crate::application::audit_context::AuditContext;
-use crate::application::call_origin::CallOrigin;
+use crate::application::core::audit_context::AuditContext;
+use crate::application::core::call_origin::CallOrigin;
 use crate::application::services::AccountService;
 use actix_web::{HttpMessage as _, HttpRequest};
 use tintype_storage::domain::audit_log::Actor;

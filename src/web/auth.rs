@@ -4,9 +4,9 @@ use super::api_key_auth;
 use super::audit_context;
 use super::bearer::{self, NoBearer};
 use super::problem::{Code, Problem};
-use crate::application::audit_context::AuditContext;
-use crate::application::payer::Payer;
-use crate::application::sign_in;
+use crate::application::caller::payer::Payer;
+use crate::application::core::audit_context::AuditContext;
+use crate::application::people::sign_in;
 use actix_web::{HttpRequest, web};
 use tintype_storage::domain::audit_log::Actor;
 

@@ -5,7 +5,7 @@ use super::problem::{FieldFault, HttpResult, Problem};
 use super::query;
 use crate::api::responses;
 use crate::application::core::Core;
-use crate::application::list::filter_page;
+use crate::application::paging::filter_page;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryStatus};
 use tintype_storage::domain::ids::{AccountId, JobId};

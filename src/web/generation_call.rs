@@ -3,8 +3,8 @@
 use super::problem::{FieldFault, Problem};
 use super::{cancel_after, idempotency_key, no_store};
 use crate::api::generation::{self, Endpoint};
-use crate::application::generation_request::{GenerationRequest, Input};
 use crate::application::settings::Settings;
+use crate::application::submission::generation_request::{GenerationRequest, Input};
 use crate::inputs::StoredUpload;
 use crate::observability::request_log;
 use actix_web::HttpResponse;

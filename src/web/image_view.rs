@@ -2,7 +2,7 @@
 
 use super::problem::{FieldFault, Problem};
 use super::{entity_tag, image_headers};
-use crate::application::image_views::{View, ViewFormat, WIDTHS};
+use crate::application::images::views::{View, ViewFormat, WIDTHS};
 use actix_web::{HttpRequest, HttpResponse};
 use bytes::Bytes;
 

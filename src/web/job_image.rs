@@ -5,7 +5,7 @@ use super::image_headers;
 use super::image_view::{self, ViewQuery};
 use super::problem::{Code, HttpResult, Problem};
 use crate::application::error::image_fault;
-use crate::application::image_views::{self, CreatedView};
+use crate::application::images::views::{self, CreatedView};
 use crate::application::services::JobService;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -24,9 +24,9 @@ pub async fn respond(request: &HttpRequest, jobs: &web::Data<JobService>, job: &
     let mut key = job.result_image().ok_or_else(none)?.key.clone();
     let ViewQuery { view, .. } = image_view::parse(request.query_string());
     if let Some(view) = view.transpose()? {
-        let created = match image_views::find(jobs, &key, view).await? {
+        let created = match views::find(jobs, &key, view).await? {
             Some(stored) => CreatedView::Stored(stored),
-            None => image_views::create(jobs, job.account, &key, view).await?,
+            None => views::create(jobs, job.account, &key, view).await?,
         };
         key = match created {
             CreatedView::Stored(stored) => stored,

@@ -3,7 +3,7 @@
 use super::paging::{self, Window};
 use super::problem::{FieldFault, Problem};
 use super::query;
-use crate::application::job_filter::JobFilter;
+use crate::application::jobs::filter::JobFilter;
 use actix_web::HttpRequest;
 use std::time::Duration;
 use tintype_storage::domain::job::JobStatus;

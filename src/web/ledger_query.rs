@@ -3,7 +3,7 @@
 use super::paging::{self, Window};
 use super::problem::{FieldFault, Problem};
 use super::query;
-use crate::application::ledger::LedgerFilter;
+use crate::application::accounts::ledger::LedgerFilter;
 use actix_web::HttpRequest;
 use tintype_storage::domain::ledger::EntryKind;
 

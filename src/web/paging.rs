@@ -2,7 +2,7 @@
 
 use super::problem::{FieldFault, Problem};
 use super::query::MAX_FAULTS;
-pub use crate::application::list::Window;
+pub use crate::application::paging::Window;
 use actix_web::HttpRequest;
 use futures_util::future::try_join_all;
 use std::collections::HashSet;

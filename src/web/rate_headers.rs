@@ -1,6 +1,6 @@
 //! Counts a call against the rate limits of its API key and account, and writes the `RateLimit` headers of the response.
 
-use crate::application::rate_limit::RateStates;
+use crate::application::limits::rate_limit::RateStates;
 use crate::application::services::AccountService;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use actix_web::{HttpMessage as _, HttpRequest};

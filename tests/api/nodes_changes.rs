@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
-use tintype::application::pause;
+use tintype::application::operations::pause;
 use tintype::server::bootstrap;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::engine::{Engine, Holds, Read, TransactionNumbers, commit_and_wait};

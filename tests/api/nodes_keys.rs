@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::time::Duration;
-use tintype::application::api_key_cache::{ApiKeyCache, Reading};
+use tintype::application::credentials::api_key_cache::{ApiKeyCache, Reading};
 use tintype_storage::domain::account::{Account, AccountChange};
 use tintype_storage::domain::api_key::{self, ApiKey};
 use tintype_storage::domain::ids::{AccountId, KeyId};

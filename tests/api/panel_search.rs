@@ -3,7 +3,7 @@
 use crate::support::{Browser, Customer, Options, Server};
 use serde_json::Value;
 use std::time::Duration;
-use tintype::application::search_index::SearchIndexer;
+use tintype::application::jobs::search_index::SearchIndexer;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::search_block::MAX_JOBS;

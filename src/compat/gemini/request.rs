@@ -3,8 +3,8 @@
 use super::content::{self, InputImage, Source};
 use super::fields::Object;
 use super::options::{self, Options};
-use crate::application::generation_request::{GenerationRequest, Input, Shape};
 use crate::application::settings::Settings;
+use crate::application::submission::generation_request::{GenerationRequest, Input, Shape};
 use crate::compat::body::{BodyImage, ReceivedBody};
 use crate::compat::refusal::Refusal;
 use crate::compat::scanner::MAX_DEPTH;

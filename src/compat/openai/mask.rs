@@ -1,7 +1,7 @@
 //! `mask` of an edit: a PNG that is transparent where the first input image may change.
 
-use crate::application::generation_request::Input;
 use crate::application::settings::Settings;
+use crate::application::submission::generation_request::Input;
 use crate::backends::kinds;
 use crate::catalog::tier_config;
 use crate::compat::refusal::Refusal;

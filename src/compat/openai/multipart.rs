@@ -2,8 +2,8 @@
 
 use super::counted_body::{CountedBody, check_form};
 use super::options::RawOptions;
-use crate::application::generation_request::Input;
 use crate::application::services::JobService;
+use crate::application::submission::generation_request::Input;
 use crate::compat::body::{MAX_BODY_BYTES, too_large};
 use crate::compat::body_timeouts::BodyTimeouts;
 use crate::compat::refusal::Refusal;

@@ -1,6 +1,6 @@
 //! Authentication and responses of all requests for files and batches.
 
-use crate::application::payer::Payer;
+use crate::application::caller::payer::Payer;
 use crate::compat::auth;
 use crate::compat::dialect::Dialect;
 use crate::compat::refusal::Refusal;

@@ -1,9 +1,9 @@
 //! Options of image generations and edits, sent as JSON or as form fields.
 
 use super::size;
-use crate::application::generation_request::{GenerationRequest, Input, Shape};
-use crate::application::payer::Payer;
+use crate::application::caller::payer::Payer;
 use crate::application::settings::Settings;
+use crate::application::submission::generation_request::{GenerationRequest, Input, Shape};
 use crate::compat::models;
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::scanner::MAX_DEPTH;

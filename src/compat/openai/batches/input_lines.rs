@@ -2,9 +2,9 @@
 
 use super::batch_body::ENDPOINT;
 use crate::api::batch_form::without_byte_order_mark;
-use crate::application::batch_request::BatchEntry;
-use crate::application::payer::Payer;
+use crate::application::caller::payer::Payer;
 use crate::application::settings::Settings;
+use crate::application::submission::batch_request::BatchEntry;
 use crate::compat::dialect::Dialect;
 use crate::compat::openai::options::{Options, RawOptions};
 use crate::compat::refusal::Refusal;

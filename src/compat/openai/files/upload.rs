@@ -2,7 +2,7 @@
 
 use super::file_object::BATCH;
 use crate::application::error::Error;
-use crate::application::uploaded_files::{MAX_FILE_BYTES, NewFile};
+use crate::application::file_batches::uploaded_files::{MAX_FILE_BYTES, NewFile};
 use crate::compat::body_timeouts::BodyTimeouts;
 use crate::compat::openai::counted_body::{CountedBody, check_form};
 use crate::compat::openai::expires_after;

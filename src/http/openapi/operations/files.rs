@@ -1,6 +1,6 @@
 //! Describes the signed URLs of images.
 
-use crate::application::image_views::{ViewFormat, WIDTHS};
+use crate::application::images::views::{ViewFormat, WIDTHS};
 use crate::http::openapi::{DocumentBuilder, Header, Operation, ResponseDoc};
 use crate::web::problem::Code;
 use serde_json::json;

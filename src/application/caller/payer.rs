@@ -1,0 +1,68 @@
+//! The API key that a generation is charged to.
+
+use super::person_access::PersonAccess;
+use crate::application::core::audit_context::AuditContext;
+use crate::application::error::Error;
+use crate::application::limits::rate_limit::RateStates;
+use std::sync::Arc;
+use tintype_storage::domain::api_key::ApiKey;
+use tintype_storage::domain::caller::{CallerRefusal, ShownKey};
+use tintype_storage::domain::ids::AccountId;
+use tintype_storage::domain::tier::Tier;
+use tintype_storage::store::{BeforeJobs, Store, StoreError};
+
+#[derive(Clone, Debug)]
+pub struct Payer {
+    pub key: Arc<ApiKey>,
+    /// The presented key text; `None` for a person or the operator, who use a key of the account without its text.
+    pub shown: Option<ShownKey>,
+    /// The rate limits of the key and the account after this call.
+    pub counted: RateStates,
+    /// Records that were read together with the key, for the checks of a job submission.
+    pub before_jobs: Option<Arc<BeforeJobs>>,
+    /// The key comes from the cache, and another node may have changed it. Only a decision that reads it again may accept a job.
+    pub is_cached: bool,
+    /// Set for a person and for the operator.
+    pub audit: Option<AuditContext>,
+    /// Set for a person, whose access is checked again before the account decides.
+    pub person: Option<PersonAccess>,
+}
+
+impl Payer {
+    pub fn account(&self) -> AccountId {
+        self.key.account
+    }
+
+    /// The key for a check before the decision. Reads a cached key again, because a refusal by its old limits would be wrong.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn current_key(&self, store: &Store) -> Result<Arc<ApiKey>, StoreError> {
+        let stored = match self.is_cached {
+            true => store.key(self.key.id).await?,
+            false => None,
+        };
+        // The decision refuses a key that was deleted.
+        Ok(stored.map_or_else(|| Arc::clone(&self.key), |(_, key)| Arc::new(key)))
+    }
+
+    /// Refuses a model that the key is not scoped for.
+    ///
+    /// # Errors
+    /// `ModelNotAllowed`
+    pub fn check_scope(&self, tier: Tier) -> Result<(), Error> {
+        match self.key.allows(tier) {
+            true => Ok(()),
+            false => Err(CallerRefusal::Model(tier).into()),
+        }
+    }
+
+    /// Refuses a call that exceeds the rate limit of the key or the account. Authentication counted the call; the refusal comes here, at
+    /// its step in the published order of checks.
+    ///
+    /// # Errors
+    /// `RateLimited`
+    pub fn check_rate(&self) -> Result<(), Error> {
+        self.counted.admit()
+    }
+}

@@ -1,0 +1,175 @@
+//! What every use case needs: records, actors, time, locks and durable commits.
+
+pub mod audit_context;
+pub mod call_origin;
+pub mod change_lock;
+pub mod commit;
+pub(crate) mod file_locks;
+
+use self::change_lock::ChangeLock;
+use self::commit::Change;
+use self::file_locks::FileLocks;
+use crate::application::error::Error;
+use parking_lot::RwLock;
+use std::sync::Arc;
+use tintype_actors::account::{AccountCommand, AccountHandle, KeyChange};
+use tintype_actors::clock::Clock;
+use tintype_actors::fail_stop::FailStop;
+use tintype_actors::process_context::ProcessContext;
+use tintype_actors::system::System;
+use tintype_storage::domain::api_key::{ApiKey, KeyHash};
+use tintype_storage::domain::ids::AccountId;
+use tintype_storage::domain::lock::LockName;
+use tintype_storage::domain::pause::Pause;
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::EngineError;
+use tintype_storage::store::{Store, StoreError, Writes};
+use tokio::sync::{oneshot, watch};
+use uuid::Uuid;
+
+pub struct Core {
+    pub store: Store,
+    pub system: System,
+    pub clock: Clock,
+    /// Stops the process after a storage failure.
+    pub fail_stop: FailStop,
+    /// True once a graceful shutdown begins.
+    pub stopping: watch::Sender<bool>,
+    /// The durable pause switches, which the dispatcher reads too.
+    pub pause: Arc<RwLock<Pause>>,
+    pub locks: ChangeLocks,
+    /// Label of the currency, for messages.
+    pub currency: String,
+}
+
+/// The locks under which use cases read, decide and write.
+pub struct ChangeLocks {
+    /// Guards changes of keys, webhooks and pause switches.
+    pub operator: ChangeLock,
+    /// Guards changes of people and their sessions.
+    pub people: ChangeLock,
+    /// Guards new favourites, and the removal of images that are not favourites.
+    pub favourites: ChangeLock,
+    pub files: FileLocks,
+}
+
+impl ChangeLocks {
+    fn new(process: &Arc<ProcessContext>) -> Self {
+        Self {
+            operator: ChangeLock::new(LockName::Operator, process),
+            people: ChangeLock::new(LockName::People, process),
+            favourites: ChangeLock::new(LockName::Favourites, process),
+            files: FileLocks::new(process),
+        }
+    }
+}
+
+impl Core {
+    pub fn new(system: System, clock: Clock, fail_stop: FailStop, currency: String) -> Self {
+        let process = &system.accounts().context().process;
+        Self {
+            pause: Arc::clone(&process.durable_pause),
+            locks: ChangeLocks::new(process),
+            stopping: watch::Sender::new(false),
+            store: system.store().clone(),
+            system,
+            clock,
+            fail_stop,
+            currency,
+        }
+    }
+
+    /// Is the process about to end? Background tasks then end too. After a storage failure their calls fail, which is not worth a line
+    /// each: the log has the reason.
+    pub fn is_ending(&self) -> bool {
+        *self.stopping.borrow() || self.fail_stop.has_tripped()
+    }
+
+    pub fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    /// The id of a record that is created at this time.
+    pub fn new_id(&self, now: Timestamp) -> Uuid {
+        self.system.accounts().context().process.ids.next(now)
+    }
+
+    /// The actor of an account; `otherwise` if there is no such account.
+    pub async fn account_actor(
+        &self,
+        id: AccountId,
+        otherwise: fn() -> Error,
+    ) -> Result<AccountHandle, Error> {
+        self.system.accounts().get(id).await?.ok_or_else(otherwise)
+    }
+
+    /// Commits, and returns once the writes are durable and memory is updated. Both happen even if the caller disconnects.
+    ///
+    /// # Errors
+    /// The engine failed, which stops the service.
+    pub async fn commit(&self, change: impl Into<Change>) -> Result<(), EngineError> {
+        let (writes, then, outcome) = with_outcome(change.into());
+        self.store.commit(writes, then);
+        outcome.await.unwrap_or(Err(EngineError::Stopped))
+    }
+
+    /// Commits a change of an API key in its account's decision order: every job accepted later is checked against the changed key.
+    /// `after` is the key with the hash of its text; `None` removes it.
+    ///
+    /// # Errors
+    /// The engine failed, which stops the service.
+    pub async fn commit_key(
+        &self,
+        before: &ApiKey,
+        after: Option<(KeyHash, ApiKey)>,
+        change: Change,
+    ) -> Result<(), StoreError> {
+        // The account cannot be read, so it accepts no jobs and the change needs no order.
+        let Ok(Some(account)) = self.system.accounts().get(before.account).await else {
+            return Ok(self.commit(change).await?);
+        };
+        let (writes, finish) = change.into_parts();
+        let changed = account.call(|reply| {
+            AccountCommand::ChangeKey(Box::new(KeyChange {
+                key: before.id,
+                after,
+                writes,
+                then: Box::new(|| finish(true)),
+                reply,
+            }))
+        });
+        changed.await.unwrap_or(Err(EngineError::Stopped.into()))
+    }
+
+    /// Commits a change of the pause switches. Every job accepted later is checked against them.
+    ///
+    /// # Errors
+    /// The engine failed, which stops the service.
+    pub async fn commit_pause(&self, pause: Pause, change: Change) -> Result<(), EngineError> {
+        let (writes, then, outcome) = with_outcome(change);
+        let store = &self.store;
+        self.system
+            .change_pause(pause, || store.commit(writes, then));
+        outcome.await.unwrap_or(Err(EngineError::Stopped))
+    }
+}
+
+type CommitOutcome = oneshot::Receiver<Result<(), EngineError>>;
+
+/// The writes of a change, the callback of their commit, and the receiver of its outcome.
+fn with_outcome(
+    change: Change,
+) -> (
+    Writes,
+    impl FnOnce(Result<(), EngineError>) + Send + 'static,
+    CommitOutcome,
+) {
+    let (writes, finish) = change.into_parts();
+    let (sender, receiver) = oneshot::channel();
+    let then = move |outcome: Result<(), EngineError>| {
+        finish(outcome.is_ok());
+        // The send fails only if the caller disconnected.
+        drop(sender.send(outcome));
+    };
+    (writes, then, receiver)
+}

@@ -1,0 +1,317 @@
+//! Batches that are submitted as uploaded files, and their result files.
+
+pub(crate) mod uploaded_files;
+
+use crate::application::caller::Caller;
+use crate::application::caller::payer::Payer;
+use crate::application::core::Core;
+use crate::application::core::commit::{Change, detached};
+use crate::application::error::{Error, internal};
+use crate::application::idempotency;
+use crate::application::jobs::batches;
+use crate::application::services::{GenerationService, JobService};
+use crate::application::settings::Settings;
+use crate::application::submission::batch_request::BatchRequest;
+use crate::application::submission::generation_request::Parts;
+use crate::application::submission::submit_batch::submit_batch;
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_storage::domain::batch::{Batch, BatchProgress};
+use tintype_storage::domain::file_batch::{FileBatch, FileBatchTerms, LineFault, Validation};
+use tintype_storage::domain::ids::{AccountId, BatchId};
+use tintype_storage::domain::request::Fingerprint;
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::store::tables::FILE_BATCHES;
+use tintype_storage::store::{IdempotencyUse, IdempotentCall};
+
+/// Batches per read.
+const STEP: usize = 100;
+/// Failed batches of an account in a row: they are free, and each is on record for the retention of files.
+const MAX_FAILED: usize = 200;
+/// An automatic retry of a client comes within this time.
+pub const RETRY_WINDOW: Duration = Duration::from_secs(15 * 60);
+
+pub struct FileBatchStatus {
+    pub of_file: FileBatch,
+    /// `None` if the file was invalid.
+    pub accepted: Option<(Batch, BatchProgress)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultsKind {
+    /// Successful requests.
+    Output,
+    /// Failed requests.
+    Errors,
+}
+
+/// A result file of an ended batch. Its content is generated while it is read.
+pub struct ResultsFile {
+    pub kind: ResultsKind,
+    pub batch: Batch,
+    /// The file contains image URLs instead of base64 data.
+    pub as_urls: bool,
+    pub created_at: Timestamp,
+    pub expires_at: Option<Timestamp>,
+}
+
+impl FileBatchStatus {
+    pub fn results(&self, core: &Core, settings: &Settings) -> impl Iterator<Item = ResultsFile> {
+        let kinds = [ResultsKind::Output, ResultsKind::Errors];
+        kinds
+            .into_iter()
+            .filter_map(|kind| self.results_of(kind, core, settings))
+    }
+
+    /// `None` while the batch runs, if the file would be empty, and after the file expired or was deleted.
+    pub fn results_of(
+        &self,
+        kind: ResultsKind,
+        core: &Core,
+        settings: &Settings,
+    ) -> Option<ResultsFile> {
+        let (batch, progress) = self.accepted.as_ref()?;
+        let Validation::Accepted { deleted } = self.of_file.outcome else {
+            return None;
+        };
+        let (lines, is_deleted) = match kind {
+            ResultsKind::Output => (progress.done, deleted.output),
+            ResultsKind::Errors => (progress.failed, deleted.errors),
+        };
+        let created_at = progress.ended_at?;
+        let retention = settings.config.results.retention();
+        let expires_at = self.of_file.results_expire_at(created_at, retention);
+        let is_expired = expires_at.is_some_and(|at| at <= core.now());
+        if lines == 0 || is_deleted || is_expired {
+            return None;
+        }
+        Some(ResultsFile {
+            kind,
+            batch: batch.clone(),
+            as_urls: self.of_file.terms.as_urls,
+            created_at,
+            expires_at,
+        })
+    }
+}
+
+/// Finds a batch of an account; `None` also if it was not submitted as a file.
+///
+/// # Errors
+/// The store fails.
+pub async fn find(
+    core: &Core,
+    account: AccountId,
+    id: BatchId,
+) -> Result<Option<FileBatchStatus>, Error> {
+    match FILE_BATCHES.get(&core.store, &(account, id)).await? {
+        Some(of_file) => Ok(Some(status(core, of_file).await?)),
+        None => Ok(None),
+    }
+}
+
+/// Reads the progress of a batch.
+///
+/// # Errors
+/// The store fails.
+pub async fn status(core: &Core, of_file: FileBatch) -> Result<FileBatchStatus, Error> {
+    let accepted = match of_file.outcome {
+        Validation::Accepted { .. } => core.store.batch(of_file.account, of_file.id).await?,
+        Validation::Failed(_) => None,
+    };
+    Ok(FileBatchStatus { of_file, accepted })
+}
+
+/// Submits the requests of a file as a batch, or finds the batch of the first call with this idempotency key. The flag is true for a
+/// replay.
+///
+/// # Errors
+/// The first check that fails. The service then stores and charges nothing.
+pub async fn submit(
+    generations: &Arc<GenerationService>,
+    caller: &Payer,
+    request: BatchRequest,
+) -> Result<(FileBatchStatus, bool), Error> {
+    let accepted = submit_batch(generations, caller, request).await?;
+    let found = find(&generations.core, caller.account(), accepted.batch).await?;
+    Ok((found.ok_or_else(internal)?, accepted.replayed))
+}
+
+/// Records a batch whose file is invalid, so that its caller can read the errors. Charges nothing.
+///
+/// # Errors
+/// `Conflict` if the newest batches of the account have failed too
+pub async fn record_failed(
+    core: &Core,
+    settings: &Settings,
+    caller: &Payer,
+    terms: FileBatchTerms,
+    faults: Vec<LineFault>,
+    idempotency_key: Option<String>,
+) -> Result<FileBatchStatus, Error> {
+    check_room(core, caller.account(), &faults).await?;
+    let now = core.now();
+    let used = idempotency_key.map(|name| IdempotencyUse {
+        name,
+        fingerprint: fingerprint_of_invalid(&terms),
+    });
+    let of_file = FileBatch {
+        id: BatchId(core.new_id(now)),
+        account: caller.account(),
+        key: caller.key.id,
+        terms,
+        created_at: now,
+        outcome: Validation::Failed(faults),
+    };
+    let mut writes = vec![FILE_BATCHES.put(&(of_file.account, of_file.id), &of_file)];
+    if let Some(used) = &used {
+        let (call, made) = ((IdempotentCall::Batch, of_file.account), of_file.id.0);
+        writes.extend(idempotency::record_use(
+            core, settings, call, used, made, now,
+        ));
+    }
+    core.commit(writes).await?;
+    Ok(FileBatchStatus {
+        of_file,
+        accepted: None,
+    })
+}
+
+/// Refuses a further failed batch after [`MAX_FAILED`] in a row. Concurrent calls may add a few more.
+async fn check_room(core: &Core, account: AccountId, faults: &[LineFault]) -> Result<(), Error> {
+    let newest = FILE_BATCHES.page(&core.store, &account, MAX_FAILED, None);
+    let newest = newest.await?;
+    let mut failed = newest.items.iter();
+    if newest.items.len() < MAX_FAILED
+        || !failed.all(|it| matches!(it.outcome, Validation::Failed(_)))
+    {
+        return Ok(());
+    }
+    let fault = faults.first().map(|it| match it.line {
+        Some(line) => format!(" (line {line}: {})", it.message),
+        None => format!(" ({})", it.message),
+    });
+    Err(Error::conflict(format!(
+        "the file is invalid{}, and so were the files of the last {MAX_FAILED} batches of the account; correct the file",
+        fault.unwrap_or_default()
+    )))
+}
+
+/// SHA-256 of a call whose file has no valid requests: equals that of no other batch.
+fn fingerprint_of_invalid(terms: &FileBatchTerms) -> Fingerprint {
+    let mut parts = Parts::default();
+    parts.add("invalid file");
+    parts.add(terms.input.0.as_bytes());
+    parts.add(terms.metadata.as_deref().unwrap_or_default());
+    parts.finish()
+}
+
+/// Finds the batch that the first call with this idempotency key created, without the requests: the file may be invalid, or deleted
+/// since.
+///
+/// # Errors
+/// `IdempotencyKeyReused` if the first call had another file or other metadata
+pub async fn find_by_key(
+    core: &Core,
+    caller: &Payer,
+    name: &str,
+    terms: &FileBatchTerms,
+) -> Result<Option<FileBatchStatus>, Error> {
+    let (call, account) = (IdempotentCall::Batch, caller.account());
+    let first = core.store.idempotency(call, account, name, core.now());
+    let Some(first) = first.await? else {
+        return Ok(None);
+    };
+    match find(core, account, BatchId(first.made)).await? {
+        Some(batch) if is_same_request(&batch.of_file.terms, terms) => {
+            core.system.stats().jobs.count_replay();
+            Ok(Some(batch))
+        }
+        _ => Err(idempotency::used_before()),
+    }
+}
+
+/// Finds the batch of an earlier attempt at the same call: clients retry automatically without an idempotency key. Ignores batches
+/// that were created before `refused_at`: the retry repeats a call that was refused then.
+///
+/// # Errors
+/// The store fails.
+pub async fn find_earlier_attempt(
+    core: &Core,
+    caller: &Payer,
+    terms: &FileBatchTerms,
+    refused_at: Option<Timestamp>,
+) -> Result<Option<FileBatchStatus>, Error> {
+    let now = core.now();
+    let is_recent = |it: &FileBatch| {
+        now <= it.created_at.plus(RETRY_WINDOW) && refused_at.is_none_or(|at| at < it.created_at)
+    };
+    let (account, mut after) = (caller.account(), None);
+    loop {
+        let page = FILE_BATCHES
+            .page(&core.store, &account, STEP, after)
+            .await?;
+        for of_file in page.items {
+            if !is_recent(&of_file) {
+                return Ok(None);
+            }
+            if of_file.key == caller.key.id && is_same_request(&of_file.terms, terms) {
+                return Ok(Some(status(core, of_file).await?));
+            }
+        }
+        if page.next.is_none() {
+            return Ok(None);
+        }
+        after = page.next;
+    }
+}
+
+/// Do two calls ask for the same batch? The content of a file never changes.
+fn is_same_request(a: &FileBatchTerms, b: &FileBatchTerms) -> bool {
+    (a.input, &a.metadata) == (b.input, &b.metadata)
+}
+
+/// Cancels the queued jobs of a batch.
+///
+/// # Errors
+/// `Conflict` for a batch that has ended or failed
+pub async fn cancel(
+    jobs: &Arc<JobService>,
+    caller: &Payer,
+    batch_status: FileBatchStatus,
+) -> Result<FileBatchStatus, Error> {
+    let Some((batch, _)) = batch_status.accepted else {
+        return Err(Error::conflict("the batch has already failed"));
+    };
+    let caller = Caller::ApiKey(caller.clone());
+    let accepted = batches::cancel(jobs, &caller, batch).await?;
+    Ok(FileBatchStatus {
+        accepted: Some(accepted),
+        ..batch_status
+    })
+}
+
+/// Deletes a result file. The jobs of the batch and their images stay.
+///
+/// # Errors
+/// The store fails.
+pub async fn delete_results(core: &Arc<Core>, file: ResultsFile) -> Result<(), Error> {
+    let core = Arc::clone(core);
+    detached(async move {
+        let guard = core.locks.operator.lock().await?;
+        let (account, id) = (file.batch.account, file.batch.id);
+        let of_file = FILE_BATCHES.get(&core.store, &(account, id)).await?;
+        let Some(mut of_file) = of_file else {
+            return Ok(());
+        };
+        if let Validation::Accepted { deleted } = &mut of_file.outcome {
+            match file.kind {
+                ResultsKind::Output => deleted.output = true,
+                ResultsKind::Errors => deleted.errors = true,
+            }
+        }
+        let writes = vec![FILE_BATCHES.put(&(account, id), &of_file)];
+        Ok(core.commit(Change::under_lock(guard, writes)).await?)
+    })
+    .await
+}

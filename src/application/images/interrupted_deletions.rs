@@ -1,0 +1,91 @@
+//! Deletions of images on demand whose mark is on record, but whose objects may still be there: the object store refused, or the process
+//! died after the commit.
+
+use super::deletion::delete_objects;
+use super::views;
+use crate::application::error::{Error, ErrorKind};
+use crate::application::paging::CLOCK_SKEW;
+use crate::application::services::JobService;
+use futures_util::stream::{self, StreamExt as _};
+use std::time::Duration;
+use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::job::Job;
+use tintype_storage::domain::time::Timestamp;
+
+/// What the first call covers before the newest deletion.
+const FIRST_SPAN: Duration = Duration::from_secs(86_400);
+/// Images deleted concurrently.
+const CONCURRENCY: usize = 16;
+
+/// Was the image of a job deleted on demand, to the end?
+///
+/// # Errors
+/// The store cannot be read.
+pub async fn is_complete(jobs: &JobService, job: &Job) -> Result<bool, Error> {
+    let store = &jobs.core.store;
+    let Some(image) = job.result_image() else {
+        return Ok(false);
+    };
+    if !store.is_image_deleted(job.account, job.id).await? {
+        return Ok(false);
+    }
+    let found = views::check_exists(jobs, &image.key).await;
+    Ok(found.is_err_and(|error| error.kind == ErrorKind::Gone))
+}
+
+/// The part of the deletions that is known to be complete.
+#[derive(Debug, Default)]
+pub struct CompletedDeletions {
+    /// Deletions that were recorded before this time. `None` after the start of the process.
+    before: Option<Timestamp>,
+}
+
+impl CompletedDeletions {
+    /// Deletes the images of the newest deletions again.
+    ///
+    /// A local store does not sync its directories after a deletion, so a file can return after a power failure. Such deletions are
+    /// among the last before the failure. So the first call covers the last day with deletions, however long ago it was.
+    pub async fn complete(&mut self, jobs: &JobService) {
+        let (store, began) = (&jobs.core.store, jobs.core.now());
+        let deleted = async {
+            let since = match self.before {
+                Some(before) => before,
+                None => store.newest_image_deletion().await?.minus(FIRST_SPAN),
+            };
+            store.image_deletions_since(since).await
+        };
+        let deleted = match deleted.await {
+            Ok(deleted) => deleted,
+            Err(error) => {
+                tracing::error!(%error, "could not read the deleted images");
+                return;
+            }
+        };
+        let deletions = stream::iter(deleted).map(|(account, id)| delete_again(jobs, account, id));
+        let deletions = deletions.buffer_unordered(CONCURRENCY);
+        let is_complete = deletions.fold(true, async |all, it| all && it);
+        if is_complete.await {
+            // A deletion gets its time before its commit, and maybe from the clock of another node.
+            self.before = Some(began.minus(CLOCK_SKEW));
+        }
+    }
+}
+
+async fn delete_again(jobs: &JobService, account: AccountId, id: JobId) -> bool {
+    let job = match jobs.core.store.job(account, id).await {
+        Ok(job) => job,
+        Err(error) => {
+            tracing::error!(job = %id, %error, "could not read a job whose image was deleted");
+            return false;
+        }
+    };
+    let Some(image) = job.as_ref().and_then(Job::result_image) else {
+        return true;
+    };
+    let deleted = delete_objects(jobs, &image.key).await;
+    deleted
+        .inspect_err(
+            |error| tracing::warn!(job = %id, %error, "could not complete the deletion of an image"),
+        )
+        .is_ok()
+}

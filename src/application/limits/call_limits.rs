@@ -1,0 +1,158 @@
+//! Rate limits of callers, and the memory that their calls may hold.
+
+use super::batch_permits::BatchPermits;
+use super::damaged_inputs::DamagedInputs;
+use super::rate_limit::{self, Elapsed, Excess, Limiters, Rates};
+use crate::application::error::{Error, ErrorKind};
+use crate::config::Limits;
+use crate::inputs::MemoryBudget;
+use std::sync::Arc;
+use tintype_fair_semaphore::{FairSemaphore, Permit};
+use tintype_storage::domain::api_key::{ApiKey, RateLimit};
+use tintype_storage::domain::counted::counted;
+use tintype_storage::domain::ids::{AccountId, KeyId};
+use tintype_storage::domain::person::PersonId;
+use tintype_storage::domain::rate_count::{LimitKind, RateCount};
+use tokio::sync::Semaphore;
+
+/// Changes by one person.
+const CHANGES: RateLimit = RateLimit {
+    per_second: 10,
+    burst: 50,
+};
+/// Event streams of one person, or of the operator. A stream reads the newest records every second, and a browser has one for each
+/// visible page.
+const MAX_EVENT_STREAMS: u64 = 32;
+/// Each delayed refusal holds a connection and a request.
+pub(crate) const MAX_HELD_REFUSALS: usize = 8_192;
+
+/// The limits live in this process and reset when it restarts.
+pub struct CallLimits {
+    pub keys: Rates,
+    /// Shared by all keys of an account.
+    pub accounts: Limiters<AccountId>,
+    /// Calls with fetched input images, of keys that have no rate limit.
+    fetches: Rates,
+    damaged_inputs: Arc<DamagedInputs>,
+    changes: Limiters<PersonId>,
+    event_streams: FairSemaphore<Option<PersonId>>,
+    /// Long polls and streams of job events: each holds a connection and memory.
+    waiting_calls: FairSemaphore<AccountId>,
+    waiting_calls_per_account: usize,
+    /// Slots for delayed refusals of creations.
+    pub held_refusals: Semaphore,
+    pub batches: BatchPermits,
+    /// Memory for input images in transit.
+    pub memory: MemoryBudget,
+}
+
+impl CallLimits {
+    pub fn new(
+        limits: &Limits,
+        memory: MemoryBudget,
+        damaged_inputs: Arc<DamagedInputs>,
+        elapsed: &Elapsed,
+    ) -> Self {
+        let elapsed = || Arc::clone(elapsed);
+        Self {
+            keys: Rates::new(limits.key_rate(), elapsed()),
+            accounts: Limiters::new(elapsed()),
+            fetches: Rates::new(limits.fetch_rate(), elapsed()),
+            damaged_inputs,
+            changes: Limiters::new(elapsed()),
+            event_streams: FairSemaphore::new(Semaphore::MAX_PERMITS as u64, MAX_EVENT_STREAMS),
+            waiting_calls: FairSemaphore::new(
+                Semaphore::MAX_PERMITS as u64,
+                limits.waiting_calls_per_account as u64,
+            ),
+            waiting_calls_per_account: limits.waiting_calls_per_account,
+            held_refusals: Semaphore::new(MAX_HELD_REFUSALS),
+            batches: BatchPermits::default(),
+            memory,
+        }
+    }
+
+    /// Counts a call with input images, unless its key has a rate limit. A call that fetches no images counts only if an image of its
+    /// key was damaged recently, because no caller pays for decoding a damaged image.
+    ///
+    /// # Errors
+    /// `RateLimited`
+    pub fn admit_inputs(&self, key: &ApiKey, are_fetched: bool) -> Result<(), Error> {
+        let counts = are_fetched || self.damaged_inputs.are_recent(key.id);
+        if !counts || self.keys.of(key).is_some() {
+            return Ok(());
+        }
+        let reason = match are_fetched {
+            true => "only calls that fetch input images count",
+            false => {
+                "calls with input images count, because an input image of this key was damaged within the last minute"
+            }
+        };
+        rate_limit::admit(self.fetches.count(key)).map_err(|error| Error {
+            detail: format!("{}; {reason}", error.detail),
+            ..error
+        })
+    }
+
+    /// The counts to publish to the other nodes.
+    pub fn counts(&self) -> Vec<RateCount> {
+        let keys = self.keys.limiters.counts(LimitKind::Key, |it| it.0);
+        let accounts = self.accounts.counts(LimitKind::Account, |it| it.0);
+        let fetches = self.fetches.limiters.counts(LimitKind::Fetches, |it| it.0);
+        let changes = self.changes.counts(LimitKind::Changes, |it| it.0);
+        [keys, accounts, fetches, changes].concat()
+    }
+
+    /// Charges calls that another node admitted.
+    pub fn charge(&self, count: &RateCount, excess: Excess) {
+        let RateCount {
+            id,
+            rate,
+            admitted: calls,
+            ..
+        } = *count;
+        match count.limited {
+            LimitKind::Key => self.keys.limiters.charge(KeyId(id), rate, calls, excess),
+            LimitKind::Account => self.accounts.charge(AccountId(id), rate, calls, excess),
+            LimitKind::Fetches => {
+                let limiters = &self.fetches.limiters;
+                limiters.charge(KeyId(id), rate, calls, excess);
+            }
+            LimitKind::Changes => self.changes.charge(PersonId(id), rate, calls, excess),
+        }
+    }
+
+    /// # Errors
+    /// `RateLimited`
+    pub fn admit_change(&self, person: PersonId) -> Result<(), Error> {
+        self.changes.count(person, CHANGES).check("you", "changes")
+    }
+
+    /// Permits an event stream of the panel while the permit exists. `None`: the operator.
+    ///
+    /// # Errors
+    /// `RateLimited`
+    pub fn admit_event_stream(
+        &self,
+        person: Option<PersonId>,
+    ) -> Result<Permit<Option<PersonId>>, Error> {
+        self.event_streams.try_acquire(person, 1).ok_or_else(|| {
+            let detail = format!("you have {MAX_EVENT_STREAMS} live pages open; close one of them");
+            Error::new(ErrorKind::RateLimited, detail).retry_after(5)
+        })
+    }
+
+    /// Counts a waiting call of the account while the permit exists.
+    ///
+    /// # Errors
+    /// `RateLimited`
+    pub fn admit_waiting(&self, account: AccountId) -> Result<Permit<AccountId>, Error> {
+        self.waiting_calls.try_acquire(account, 1).ok_or_else(|| {
+            let detail = format!(
+                "this account has {} that wait for jobs or batches, the most it may have; wait with fewer at a time, or use webhooks",
+                counted(self.waiting_calls_per_account, "call")
+            );
+            Error::new(ErrorKind::RateLimited, detail).retry_after(5)
+        })
+    }
+}

@@ -1,0 +1,335 @@
+//! A parsed and validated generation request.
+
+use crate::inputs::StoredUpload;
+use sha2::{Digest, Sha256};
+use std::time::Duration;
+use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::canonical::{Encoding, canonical};
+use tintype_storage::domain::catalog::Offer;
+use tintype_storage::domain::job::{Origin, PromptText};
+use tintype_storage::domain::json::Json;
+use tintype_storage::domain::output_format::OutputFormat;
+use tintype_storage::domain::request::Fingerprint;
+use tintype_storage::domain::tier::Mode;
+use tintype_storage::store::IdempotencyUse;
+
+/// A valid request. Its offer holds the price, so a request for a size without a price cannot exist.
+pub struct GenerationRequest {
+    pub offer: Offer,
+    pub shape: Shape,
+    /// Not empty, without NUL characters.
+    pub prompt: String,
+    /// Empty for text-to-image.
+    pub inputs: Vec<Input>,
+    /// The last input image is a mask.
+    pub has_mask: bool,
+    /// The registered webhook that receives the job's event.
+    pub callback_url: Option<String>,
+    /// The caller's object, echoed in responses.
+    pub metadata: Option<Json>,
+    pub origin: Origin,
+    /// `None`: the file as the backend returns it.
+    pub output: Option<OutputFormat>,
+    /// Images of the call. Each image is a separate request.
+    pub images: usize,
+    /// The job fails if it is still queued after this time.
+    pub cancel_after: Option<Duration>,
+    pub idempotency_key: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    Fixed(AspectRatio),
+    /// The shape of the first input image, which must exist.
+    OfInput,
+    /// The shape of the first input image, otherwise the square.
+    OfInputOrSquare,
+}
+
+pub enum Input {
+    /// Uploaded with the call and already in the object store. Dropping it deletes the object.
+    Stored(Box<StoredUpload>),
+    /// To be fetched. Errors name it as `field`.
+    Url { url: String, field: String },
+}
+
+impl GenerationRequest {
+    pub fn mode(&self) -> Mode {
+        match self.inputs.is_empty() {
+            true => Mode::TextToImage,
+            false => Mode::ImageToImage,
+        }
+    }
+
+    /// Takes the prompt and the metadata out, in the form of a record.
+    pub fn take_text(&mut self) -> PromptText {
+        PromptText {
+            prompt: std::mem::take(&mut self.prompt),
+            metadata: self.metadata.take().as_ref().map(Json::to_compact),
+        }
+    }
+
+    /// The idempotency key with the fingerprint of the request.
+    pub fn idempotency(&self) -> Option<IdempotencyUse> {
+        Some(IdempotencyUse {
+            name: self.idempotency_key.clone()?,
+            fingerprint: self.fingerprint(),
+        })
+    }
+
+    /// SHA-256 of the meaning of the request, independent of the member order and whitespace of the JSON. Idempotency records store it,
+    /// so its input must never change.
+    pub fn fingerprint(&self) -> Fingerprint {
+        match self.origin {
+            Origin::Native | Origin::Batch(_) => self.native_fingerprint(),
+            Origin::Synchronous => self.synchronous_fingerprint(),
+        }
+    }
+
+    fn native_fingerprint(&self) -> Fingerprint {
+        let mut parts = Parts::default();
+        parts.add(self.offer.tier().word());
+        parts.add(self.mode().word());
+        match self.shape {
+            Shape::Fixed(ratio) => parts.add(AspectChoice::Fixed(ratio).to_string()),
+            Shape::OfInput | Shape::OfInputOrSquare => parts.add(AspectChoice::Auto.to_string()),
+        }
+        parts.add(self.offer.resolution().word());
+        parts.add(&self.prompt);
+        parts.add(self.urls().count().to_string());
+        self.urls().for_each(|url| parts.add(url));
+        parts.add(self.callback_url.as_deref().unwrap_or_default());
+        parts.add(canonical_metadata(self.metadata.as_ref()));
+        self.add_options(&mut parts);
+        let named = parts.finish();
+        let mut stored = self.stored_uploads().peekable();
+        if stored.peek().is_none() {
+            return named;
+        }
+        let mut hash = Sha256::new_with_prefix(named.0);
+        stored.for_each(|it| hash.update(it.sha256()));
+        Fingerprint(hash.finalize().into())
+    }
+
+    fn synchronous_fingerprint(&self) -> Fingerprint {
+        let mut parts = Parts::default();
+        parts.add("synchronous");
+        parts.add(self.offer.tier().word());
+        parts.add(self.offer.resolution().word());
+        match self.shape {
+            Shape::Fixed(ratio) => parts.add(ratio.to_string()),
+            Shape::OfInput | Shape::OfInputOrSquare => parts.add(""),
+        }
+        parts.add(&self.prompt);
+        for input in &self.inputs {
+            match input {
+                Input::Stored(upload) => parts.add(upload.sha256()),
+                Input::Url { url, .. } => parts.add(url),
+            }
+        }
+        if self.images > 1 {
+            parts.add(self.images.to_be_bytes());
+        }
+        self.add_options(&mut parts);
+        parts.finish()
+    }
+
+    /// Adds nothing for a request without these options, so that its fingerprint is the one from before such requests.
+    fn add_options(&self, parts: &mut Parts) {
+        if let Some(output) = self.output {
+            parts.add(format!("output {output}"));
+        }
+        if self.has_mask {
+            parts.add("mask");
+        }
+    }
+
+    fn urls(&self) -> impl Iterator<Item = &str> {
+        self.inputs.iter().filter_map(|it| match it {
+            Input::Url { url, .. } => Some(url.as_str()),
+            Input::Stored(_) => None,
+        })
+    }
+
+    fn stored_uploads(&self) -> impl Iterator<Item = &StoredUpload> {
+        self.inputs.iter().filter_map(|it| match it {
+            Input::Stored(upload) => Some(&**upload),
+            Input::Url { .. } => None,
+        })
+    }
+}
+
+/// The square if it is offered, otherwise the first offered shape.
+pub fn square_or_first(offered: &[AspectRatio]) -> AspectRatio {
+    let square = offered.iter().find(|it| **it == AspectRatio::SQUARE);
+    let ratio = square.or(offered.first()).copied();
+    ratio.unwrap_or(AspectRatio::SQUARE)
+}
+
+/// Prefixes each part with its length, so that different requests cannot hash the same bytes.
+#[derive(Default)]
+pub(crate) struct Parts(Sha256);
+
+impl Parts {
+    pub(crate) fn add(&mut self, part: impl AsRef<[u8]>) {
+        let part = part.as_ref();
+        self.0.update((part.len() as u64).to_be_bytes());
+        self.0.update(part);
+    }
+
+    pub(crate) fn finish(self) -> Fingerprint {
+        Fingerprint(self.0.finalize().into())
+    }
+}
+
+/// Metadata for a fingerprint: RFC 8785, so that clients may spell members and numbers in another way when they repeat a request.
+pub fn canonical_metadata(metadata: Option<&Json>) -> String {
+    metadata
+        .map(|it| canonical(it, Encoding::Utf8))
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::catalog;
+    use crate::config::{Config, Sources};
+    use tintype_storage::domain::tier::{Resolution, Tier};
+
+    fn offer(tier: Tier, resolution: Resolution) -> Offer {
+        let catalog = catalog(&Config::load(&Sources::default()).unwrap().tiers);
+        catalog.offer(tier, resolution).unwrap()
+    }
+
+    fn request() -> GenerationRequest {
+        GenerationRequest {
+            offer: offer(Tier::Pro, Resolution::K1),
+            shape: Shape::Fixed(AspectRatio::SQUARE),
+            prompt: "a fox".into(),
+            inputs: Vec::new(),
+            has_mask: false,
+            callback_url: None,
+            metadata: Some(Json::parse(r#"{"a":1,"b":2}"#, 32).unwrap()),
+            origin: Origin::Native,
+            output: None,
+            images: 1,
+            cancel_after: None,
+            idempotency_key: None,
+        }
+    }
+
+    fn in_format(output: OutputFormat) -> GenerationRequest {
+        GenerationRequest {
+            output: Some(output),
+            ..request()
+        }
+    }
+
+    fn url(url: &str) -> Vec<Input> {
+        vec![Input::Url {
+            url: url.into(),
+            field: "a".into(),
+        }]
+    }
+
+    #[test]
+    fn hostile_49_any_other_value_is_another_request() {
+        let first = request().fingerprint();
+        let in_other_words = GenerationRequest {
+            metadata: Some(Json::parse(r#"{ "b":2.0, "\u0061":10e-1 }"#, 32).unwrap()),
+            ..request()
+        };
+        assert_eq!(in_other_words.fingerprint(), first);
+        let others = [
+            GenerationRequest {
+                offer: offer(Tier::Quality, Resolution::K1),
+                ..request()
+            },
+            GenerationRequest {
+                offer: offer(Tier::Pro, Resolution::K2),
+                ..request()
+            },
+            GenerationRequest {
+                shape: Shape::OfInput,
+                ..request()
+            },
+            GenerationRequest {
+                prompt: "a fox ".into(),
+                ..request()
+            },
+            GenerationRequest {
+                inputs: url("http://a/"),
+                ..request()
+            },
+            GenerationRequest {
+                callback_url: Some("http://a/".into()),
+                ..request()
+            },
+            GenerationRequest {
+                metadata: None,
+                ..request()
+            },
+            GenerationRequest {
+                origin: Origin::Synchronous,
+                ..request()
+            },
+            GenerationRequest {
+                inputs: url("http://a/"),
+                has_mask: true,
+                ..request()
+            },
+            in_format(OutputFormat::Png),
+            in_format(OutputFormat::Jpeg { quality: 100 }),
+            in_format(OutputFormat::Jpeg { quality: 80 }),
+            in_format(OutputFormat::WebP),
+            GenerationRequest {
+                origin: Origin::Synchronous,
+                ..in_format(OutputFormat::WebP)
+            },
+        ];
+        let mut prints: Vec<_> = others.iter().map(|it| it.fingerprint().0).collect();
+        prints.push(first.0);
+        prints.sort_unstable();
+        prints.dedup();
+        assert_eq!(prints.len(), others.len() + 1);
+    }
+
+    /// Idempotency records outlive an upgrade of the service.
+    #[test]
+    fn fingerprints_stay_as_they_were_recorded() {
+        let hex = |request: &GenerationRequest| {
+            let print = request.fingerprint().0;
+            print
+                .iter()
+                .map(|it| format!("{it:02x}"))
+                .collect::<String>()
+        };
+        let native = GenerationRequest {
+            shape: Shape::OfInput,
+            inputs: url("http://a/"),
+            ..request()
+        };
+        let synchronous = GenerationRequest {
+            origin: Origin::Synchronous,
+            images: 2,
+            ..request()
+        };
+        let jpeg = in_format(OutputFormat::Jpeg { quality: 80 });
+        assert_eq!(
+            hex(&jpeg),
+            "581c75689b9533fad25dac300474537073f2001408ded4eedc2b01740b2047a2"
+        );
+        assert_eq!(
+            hex(&request()),
+            "04c4ed8828f839129d98e5e1f903a9b8bab6f03824ff3495804915a5b171ed28"
+        );
+        assert_eq!(
+            hex(&native),
+            "82e7d57de546ea0d86b567472ffecb7127cd1c93e2e8871331046c36a8f9c9cd"
+        );
+        assert_eq!(
+            hex(&synchronous),
+            "3519518cd469c3b86537ef50f5dbead208ee5653f5863abe5f5577c8dd075dba"
+        );
+    }
+}

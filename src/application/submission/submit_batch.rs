@@ -1,0 +1,318 @@
+//! Submits a batch, whole or not at all. The order of checks is that of [`super::submit_generation`]. Input images are fetched later,
+//! when their job starts.
+
+use super::admission::{Admission, AdmissionRequest, await_decision};
+use super::balance_check;
+use super::batch_request::{self, BatchEntry, BatchRequest};
+use super::generation_request::{Shape, square_or_first};
+use super::input_ingestion::Objects;
+use super::load_shedding;
+use crate::application::caller::payer::Payer;
+use crate::application::core::audit_context::{AuditContext, Subject, note_creation};
+use crate::application::core::commit::detached;
+use crate::application::error::{self, Error};
+use crate::application::idempotency;
+use crate::application::services::GenerationService;
+use crate::inputs::Reservation;
+use crate::request_text;
+use futures_util::future::join_all;
+use serde_json::json;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use tintype_actors::account::{AccountHandle, CallerConnection, Reply};
+use tintype_api::BatchEstimate;
+use tintype_storage::domain::amount::{Amount, AmountError};
+use tintype_storage::domain::aspect_ratio::AspectChoice;
+use tintype_storage::domain::audit_log::{Action, Note};
+use tintype_storage::domain::file_batch::FileBatchTerms;
+use tintype_storage::domain::ids::BatchId;
+use tintype_storage::domain::job::{Callback, PromptText};
+use tintype_storage::domain::json::Json;
+use tintype_storage::domain::tier::{Mode, Tier};
+use tintype_storage::store::{
+    AcceptedBatch, IdempotencyUse, IdempotentCall, NewBatch, NewBatchJob,
+};
+use tokio::sync::{mpsc, oneshot};
+
+/// Requests whose texts are stored in parallel.
+const STORED_IN_PARALLEL: usize = 32;
+
+/// Sheds load before the body is read.
+///
+/// # Errors
+/// `Overloaded`
+pub async fn begin(generations: &GenerationService, caller: &Payer) -> Result<(), Error> {
+    load_shedding::check(generations, caller.account()).await
+}
+
+/// Refuses a key that does not allow one of the models.
+///
+/// # Errors
+/// `ModelNotAllowed`
+pub fn check_scope(caller: &Payer, models: &[Tier]) -> Result<(), Error> {
+    models.iter().try_for_each(|tier| caller.check_scope(*tier))
+}
+
+/// Submits a batch, or returns the batch of the first call with this idempotency key.
+///
+/// # Errors
+/// The first check that fails. The service then stores and charges nothing.
+pub async fn submit_batch(
+    generations: &Arc<GenerationService>,
+    caller: &Payer,
+    request: BatchRequest,
+) -> Result<AcceptedBatch, Error> {
+    let mut submission = match Submission::prepare(generations, caller, request).await? {
+        ControlFlow::Break(batch) => return Ok(batch),
+        ControlFlow::Continue(submission) => submission,
+    };
+    if !submission.needs_objects {
+        return submission.accept().await;
+    }
+    submission.check_balance().await?;
+    let (connection, _waits) = mpsc::channel(1);
+    submission.connection = Some(connection);
+    // Detached: a caller that disconnects must leave no objects behind.
+    detached(submission.accept()).await
+}
+
+/// Runs every check of a submission and stores nothing. Neither uses nor replays an idempotency key.
+///
+/// # Errors
+/// The first check that fails.
+pub async fn estimate_batch(
+    generations: &Arc<GenerationService>,
+    caller: &Payer,
+    request: BatchRequest,
+) -> Result<BatchEstimate, Error> {
+    let used = request.idempotency();
+    let request = BatchRequest {
+        idempotency_key: None,
+        ..request
+    };
+    let prepared = Submission::prepare(generations, caller, request).await;
+    // First, as for the real call.
+    let call = IdempotentCall::Batch;
+    idempotency::check(&generations.core, call, caller, used.as_ref()).await?;
+    let submission = match prepared? {
+        ControlFlow::Continue(submission) => submission,
+        ControlFlow::Break(_) => return Err(error::internal()),
+    };
+    submission.check_balance().await?;
+    let account = generations.core.store.account(caller.account()).await?;
+    let available = account.map(|it| it.balances.available());
+    Ok(BatchEstimate {
+        price: submission.price.into(),
+        requests: submission.entries.len(),
+        available: available.unwrap_or_default().into(),
+    })
+}
+
+/// A batch that has passed the cheap checks.
+struct Submission {
+    generations: Arc<GenerationService>,
+    caller: Payer,
+    entries: Vec<BatchEntry>,
+    price: Amount,
+    text: PromptText,
+    used: Option<IdempotencyUse>,
+    account: AccountHandle,
+    callback: Option<Callback>,
+    file: Option<FileBatchTerms>,
+    /// Whether some texts are too large for their records.
+    needs_objects: bool,
+    /// If the caller does not wait for the decision itself.
+    connection: Option<CallerConnection>,
+    /// Held until the batch is decided.
+    _memory: Option<Reservation>,
+}
+
+impl Submission {
+    /// Breaks with the batch of the first call if this one is a replay.
+    async fn prepare(
+        generations: &Arc<GenerationService>,
+        caller: &Payer,
+        mut request: BatchRequest,
+    ) -> Result<ControlFlow<AcceptedBatch, Self>, Error> {
+        let price = request.price(generations.settings.config.batches.price_factor);
+        let price = price.map_err(price_overflow)?;
+        let used = request.idempotency();
+        let admission_request = AdmissionRequest {
+            models: request.models(),
+            jobs: request.entries.len(),
+            callback_url: request.callback_url.as_deref(),
+        };
+        let admitted = Admission::check(generations, caller, &admission_request).await;
+        let text = PromptText {
+            prompt: String::new(),
+            metadata: request.metadata.take().as_ref().map(Json::to_compact),
+        };
+        let entries = request.entries;
+        let needs_objects = request_text::is_too_large(&text) || entries.iter().any(is_too_large);
+        // As for a single job.
+        let is_needed = admitted.is_err() || needs_objects;
+        let (core, call) = (&generations.core, IdempotentCall::Batch);
+        let first = idempotency::replay(core, call, caller, used.as_ref(), is_needed).await?;
+        if let Some(first) = first {
+            return Ok(ControlFlow::Break(AcceptedBatch {
+                batch: BatchId(first),
+                replayed: true,
+            }));
+        }
+        let Admission { account, callback } = admitted?;
+        Ok(ControlFlow::Continue(Self {
+            generations: Arc::clone(generations),
+            caller: caller.clone(),
+            entries,
+            price,
+            text,
+            used,
+            account,
+            callback,
+            file: request.file,
+            needs_objects,
+            connection: None,
+            _memory: request.memory,
+        }))
+    }
+
+    async fn check_balance(&self) -> Result<(), Error> {
+        balance_check::check(&self.generations.core, &self.caller.key, self.price).await
+    }
+
+    async fn accept(mut self) -> Result<AcceptedBatch, Error> {
+        let generations = Arc::clone(&self.generations);
+        let mut objects = Objects::default();
+        let outcome = self.reserve(&mut objects).await;
+        objects
+            .settle(&generations, &outcome, |it| !it.replayed)
+            .await;
+        outcome
+    }
+
+    async fn reserve(&mut self, objects: &mut Objects) -> Result<AcceptedBatch, Error> {
+        let batch = self.new_batch(objects).await?;
+        let note = self.caller.audit.as_ref();
+        let note = note.map(|audit| self.note(audit, &batch));
+        let account = self.caller.account();
+        let permits = &self.generations.limits.batches;
+        let _permit = permits
+            .acquire_to_write(account, &self.generations.core.store)
+            .await;
+        if let Some(person) = &self.caller.person {
+            person.check(&self.generations.core).await?;
+        }
+        let (reply, decision) = oneshot::channel();
+        let reply = Reply::from(reply).while_connected(self.connection.take());
+        let _counted = self
+            .account
+            .accept_batch(batch, note, reply)
+            .map_err(|_| error::busy())?;
+        await_decision(&self.generations.core, decision).await
+    }
+
+    /// Builds the batch record and takes the entries.
+    async fn new_batch(&mut self, objects: &mut Objects) -> Result<NewBatch, Error> {
+        let mut entries = std::mem::take(&mut self.entries).into_iter();
+        let mut requests = Vec::with_capacity(entries.len());
+        loop {
+            let next: Vec<BatchEntry> = entries.by_ref().take(STORED_IN_PARALLEL).collect();
+            if next.is_empty() {
+                break;
+            }
+            // Wait for all even if one fails, so that none stores an object after the response.
+            let prepared = join_all(
+                next.into_iter()
+                    .map(|it| prepare_job(&self.generations, it)),
+            )
+            .await;
+            let mut outcomes = Vec::with_capacity(prepared.len());
+            for (stored, outcome) in prepared {
+                objects.absorb(stored);
+                outcomes.push(outcome);
+            }
+            for outcome in outcomes {
+                requests.push(outcome?);
+            }
+        }
+        let text = std::mem::take(&mut self.text);
+        Ok(NewBatch {
+            key: self.caller.key.id,
+            shown: self.caller.shown,
+            account_rate_limit: self.caller.counted.account.map(|it| it.rate),
+            requests,
+            price: self.price,
+            text: objects.store_prompt(&self.generations, text).await?,
+            callback: self.callback.take(),
+            idempotency: self.used.take(),
+            file: self.file.take(),
+        })
+    }
+
+    fn note(&self, audit: &AuditContext, batch: &NewBatch) -> Note<BatchId> {
+        let subject = Subject::of_account(self.caller.account());
+        let entry = audit.entry(&self.generations.core, Action::BatchCreate, subject);
+        let facts = json!({
+            "key_id": batch.key.to_string(),
+            "requests": batch.requests.len(),
+            "price": batch.price.to_string(),
+        });
+        note_creation(entry, facts)
+    }
+}
+
+fn price_overflow(error: AmountError) -> Error {
+    Error::field("requests", format!("the sum of their prices {error}"))
+}
+
+fn is_too_large(entry: &BatchEntry) -> bool {
+    request_text::are_too_large(&entry.urls, &entry.text)
+}
+
+/// Returns the job of an entry with its stored objects, also after an error.
+async fn prepare_job(
+    generations: &GenerationService,
+    entry: BatchEntry,
+) -> (Objects, Result<NewBatchJob, Error>) {
+    let mut objects = Objects::default();
+    let job = store_job(generations, entry, &mut objects).await;
+    (objects, job)
+}
+
+async fn store_job(
+    generations: &GenerationService,
+    entry: BatchEntry,
+    objects: &mut Objects,
+) -> Result<NewBatchJob, Error> {
+    let price = batch_request::price(
+        entry.offer,
+        generations.settings.config.batches.price_factor,
+    );
+    let prompt = objects.store_prompt(generations, entry.text).await?;
+    let input_urls = objects.input_urls(generations, entry.urls, &prompt).await?;
+    let offered = &generations
+        .settings
+        .catalog
+        .tier(entry.offer.tier())
+        .aspect_ratios;
+    let (aspect, ratio) = match entry.shape {
+        Shape::Fixed(ratio) => (AspectChoice::Fixed(ratio), ratio),
+        Shape::OfInputOrSquare if entry.mode == Mode::TextToImage => {
+            let ratio = square_or_first(offered);
+            (AspectChoice::Fixed(ratio), ratio)
+        }
+        Shape::OfInput | Shape::OfInputOrSquare => (AspectChoice::Auto, square_or_first(offered)),
+    };
+    Ok(NewBatchJob {
+        custom_id: entry.custom_id,
+        tier: entry.offer.tier(),
+        mode: entry.mode,
+        aspect,
+        ratio,
+        resolution: entry.offer.resolution(),
+        prompt,
+        price: price.map_err(price_overflow)?,
+        output: entry.output,
+        input_urls,
+    })
+}

@@ -1,0 +1,410 @@
+//! Submits a generation as a job, for every interface. The published order of checks:
+//!
+//! 1. the interface authenticates the caller (401); [`begin`] checks the key's scope (403) and sheds load (503) before the body is
+//!    parsed, because shedding must be cheap;
+//! 2. the interface parses the body (422);
+//! 3. an idempotency key that was used before (the first job, or 422);
+//! 4. pauses and the full queue (503), rate limits and live jobs of the key and the account (429), `callback_url` (422);
+//! 5. the rate of calls with input images (429), balance and spend limits (402), before the service fetches or stores anything;
+//! 6. the input images (422, 502, 503);
+//! 7. the account's decision, which checks key, account, pauses and money again and reserves the price.
+
+use super::admission::{Admission, AdmissionRequest, await_decision};
+use super::balance_check;
+use super::generation_request::{GenerationRequest, Input, Shape, square_or_first};
+use super::input_ingestion::Objects;
+use super::load_shedding;
+use crate::application::caller::payer::Payer;
+use crate::application::core::audit_context::{AuditContext, Subject, note_creation};
+use crate::application::core::commit::detached;
+use crate::application::error::{self, Error, ErrorKind};
+use crate::application::idempotency;
+use crate::application::services::GenerationService;
+use crate::request_text;
+use serde_json::json;
+use std::convert::Infallible;
+use std::future;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use tintype_actors::account::{AccountHandle, CallerConnection, Reply};
+use tintype_api::Estimate;
+use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::audit_log::{Action, Note};
+use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::job::{Callback, PromptText};
+use tintype_storage::domain::tier::{Mode, Tier};
+use tintype_storage::store::{AcceptedJob, IdempotencyUse, IdempotentCall, NewJob};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep_until};
+
+/// Refuses a key that does not allow the model, and sheds load.
+///
+/// # Errors
+/// `ModelNotAllowed`, `Overloaded`
+pub async fn begin(
+    generations: &GenerationService,
+    caller: &Payer,
+    tier: Tier,
+) -> Result<(), Error> {
+    caller.check_scope(tier)?;
+    load_shedding::check(generations, caller.account()).await
+}
+
+/// Submits a request as a job, or returns the job of the first call with this idempotency key.
+///
+/// # Errors
+/// The first check that fails. The service then stores and charges nothing.
+pub async fn submit_generation(
+    generations: &Arc<GenerationService>,
+    caller: &Payer,
+    request: GenerationRequest,
+) -> Result<AcceptedJob, Error> {
+    let mut submission = match Submission::prepare(generations, caller, request).await? {
+        ControlFlow::Break(job) => return Ok(job),
+        ControlFlow::Continue(submission) => submission,
+    };
+    if !submission.needs_objects() {
+        return submission.accept().await;
+    }
+    submission.check_costs().await?;
+    let _waits = submission.watch(None);
+    // Detached: a caller that disconnects must leave no objects behind.
+    detached(submission.accept()).await
+}
+
+/// Submits a request for a caller who waits for the image until `until`. `then` turns the accepted job into the value that watches it,
+/// which is dropped at once if the caller has disconnected.
+///
+/// # Errors
+/// Those of [`submit_generation`]; `DeadlineExceeded` before the job is accepted.
+pub async fn submit_and_watch<T: 'static>(
+    generations: &Arc<GenerationService>,
+    caller: &Payer,
+    request: GenerationRequest,
+    until: Instant,
+    then: impl FnOnce(AcceptedJob) -> T + 'static,
+) -> Result<T, Error> {
+    let mut submission = match Submission::prepare(generations, caller, request).await? {
+        ControlFlow::Break(job) => return Ok(then(job)),
+        ControlFlow::Continue(submission) => submission,
+    };
+    if submission.needs_objects() {
+        submission.check_costs().await?;
+    }
+    let _waits = submission.watch(Some(until));
+    detached(async move { submission.accept().await.map(then) }).await
+}
+
+/// Checks whether the caller may submit `count` such images, before the first submission.
+///
+/// # Errors
+/// The first check that fails.
+pub async fn check_images(
+    generations: &Arc<GenerationService>,
+    caller: &Payer,
+    request: &GenerationRequest,
+    count: usize,
+) -> Result<(), Error> {
+    let admission_request = AdmissionRequest {
+        jobs: count,
+        ..admission_request(request)
+    };
+    Admission::check(generations, caller, &admission_request).await?;
+    let price = request.offer.price();
+    let total = (0..count).fold(Amount::ZERO, |total, _| total.plus(price).unwrap_or(total));
+    balance_check::check(&generations.core, &caller.key, total).await
+}
+
+/// Runs every check of a submission, fetches its inputs and stores nothing. Neither uses nor replays an idempotency key.
+///
+/// # Errors
+/// The first check that fails.
+pub async fn estimate_generation(
+    generations: &Arc<GenerationService>,
+    caller: &Payer,
+    request: GenerationRequest,
+) -> Result<Estimate, Error> {
+    let used = request.idempotency();
+    let request = GenerationRequest {
+        idempotency_key: None,
+        ..request
+    };
+    let prepared = Submission::prepare(generations, caller, request).await;
+    // First, as for the real call.
+    let call = IdempotentCall::Generation;
+    idempotency::check(&generations.core, call, caller, used.as_ref()).await?;
+    let mut submission = match prepared? {
+        ControlFlow::Continue(submission) => submission,
+        ControlFlow::Break(_) => return Err(error::internal()),
+    };
+    submission.check_costs().await?;
+    let _waits = submission.watch(None);
+    detached(submission.estimate()).await
+}
+
+/// A caller who waits for the response.
+struct WaitingCaller {
+    /// `None`: no deadline.
+    until: Option<Instant>,
+    connection: CallerConnection,
+}
+
+impl WaitingCaller {
+    /// Waits for the deadline or the disconnect.
+    async fn wait_for_end(&self) -> Error {
+        let until = self.until;
+        let deadline = async {
+            match until {
+                Some(until) => sleep_until(until).await,
+                None => future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = deadline => deadline_exceeded(),
+            () = self.connection.closed() => caller_gone(),
+        }
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        if self.until.is_some_and(|until| Instant::now() >= until) {
+            return Err(deadline_exceeded());
+        }
+        match self.connection.is_closed() {
+            false => Ok(()),
+            true => Err(caller_gone()),
+        }
+    }
+}
+
+fn deadline_exceeded() -> Error {
+    let detail =
+        "the input images did not arrive in time; no job was created and nothing was charged";
+    Error::new(ErrorKind::DeadlineExceeded, detail)
+}
+
+/// Never sent: the connection is closed.
+fn caller_gone() -> Error {
+    Error::new(ErrorKind::Canceled, "the caller disconnected")
+}
+
+fn admission_request(request: &GenerationRequest) -> AdmissionRequest<'_> {
+    AdmissionRequest {
+        models: vec![request.offer.tier()],
+        jobs: 1,
+        callback_url: request.callback_url.as_deref(),
+    }
+}
+
+/// A request that has passed the cheap checks.
+struct Submission {
+    generations: Arc<GenerationService>,
+    caller: Payer,
+    /// Without its text and its idempotency key.
+    request: GenerationRequest,
+    text: PromptText,
+    used: Option<IdempotencyUse>,
+    account: AccountHandle,
+    callback: Option<Callback>,
+    waiting_caller: Option<WaitingCaller>,
+}
+
+impl Submission {
+    /// Breaks with the job of the first call if this one is a replay.
+    async fn prepare(
+        generations: &Arc<GenerationService>,
+        caller: &Payer,
+        mut request: GenerationRequest,
+    ) -> Result<ControlFlow<AcceptedJob, Self>, Error> {
+        let used = request.idempotency();
+        let text = request.take_text();
+        let needs_objects = !request.inputs.is_empty() || request_text::is_too_large(&text);
+        let admitted = Admission::check(generations, caller, &admission_request(&request)).await;
+        // Otherwise the call reaches the account's decision before it fetches or stores objects.
+        let is_needed = admitted.is_err() || needs_objects;
+        let (core, call) = (&generations.core, IdempotentCall::Generation);
+        let first = idempotency::replay(core, call, caller, used.as_ref(), is_needed).await?;
+        if let Some(first) = first {
+            return Ok(ControlFlow::Break(AcceptedJob {
+                job: JobId(first),
+                replayed: true,
+            }));
+        }
+        let Admission { account, callback } = admitted?;
+        Ok(ControlFlow::Continue(Self {
+            generations: Arc::clone(generations),
+            caller: caller.clone(),
+            request,
+            text,
+            used,
+            account,
+            callback,
+            waiting_caller: None,
+        }))
+    }
+
+    fn needs_objects(&self) -> bool {
+        !self.request.inputs.is_empty() || request_text::is_too_large(&self.text)
+    }
+
+    /// Aborts the fetch of inputs at `until`. As soon as the returned value is dropped, also refuses a job that is not decided yet.
+    fn watch(&mut self, until: Option<Instant>) -> mpsc::Receiver<Infallible> {
+        let (connection, waits) = mpsc::channel(1);
+        self.waiting_caller = Some(WaitingCaller { until, connection });
+        waits
+    }
+
+    /// Step 5 of the published order.
+    async fn check_costs(&self) -> Result<(), Error> {
+        let inputs = &self.request.inputs;
+        if !inputs.is_empty() {
+            let are_fetched = inputs.iter().any(|it| matches!(it, Input::Url { .. }));
+            let limits = &self.generations.limits;
+            limits.admit_inputs(&self.caller.key, are_fetched)?;
+        }
+        let core = &self.generations.core;
+        let key = self.caller.current_key(&core.store).await?;
+        balance_check::check(core, &key, self.request.offer.price()).await
+    }
+
+    async fn accept(mut self) -> Result<AcceptedJob, Error> {
+        let generations = Arc::clone(&self.generations);
+        let mut objects = self.ingest().await?;
+        let outcome = self.reserve(&mut objects).await;
+        objects
+            .settle(&generations, &outcome, |it| !it.replayed)
+            .await;
+        outcome
+    }
+
+    /// Fetches the inputs while the caller waits.
+    async fn ingest(&mut self) -> Result<Objects, Error> {
+        let inputs = std::mem::take(&mut self.request.inputs);
+        if inputs.is_empty() {
+            return Ok(Objects::default());
+        }
+        let (account, origin) = (self.caller.account(), self.request.origin.clone());
+        let waiting_caller = &self.waiting_caller;
+        let ended = async {
+            match waiting_caller {
+                Some(waiting_caller) => waiting_caller.wait_for_end().await,
+                None => future::pending().await,
+            }
+        };
+        tokio::select! {
+            objects = Objects::ingest(&self.generations, account, inputs, origin) => objects,
+            error = ended => Err(error),
+        }
+    }
+
+    async fn reserve(&mut self, objects: &mut Objects) -> Result<AcceptedJob, Error> {
+        let job = self.new_job(objects).await?;
+        if let Some(person) = &self.caller.person {
+            person.check(&self.generations.core).await?;
+        }
+        if let Some(waiting_caller) = &self.waiting_caller {
+            waiting_caller.check()?;
+        }
+        let note = self
+            .caller
+            .audit
+            .as_ref()
+            .map(|audit| self.note(audit, &job));
+        let (reply, decision) = oneshot::channel();
+        let connection = self.waiting_caller.as_ref().map(|it| it.connection.clone());
+        let reply = Reply::from(reply).while_connected(connection);
+        let _counted = self
+            .account
+            .accept(job, note, reply)
+            .map_err(|_| error::busy())?;
+        await_decision(&self.generations.core, decision).await
+    }
+
+    async fn estimate(mut self) -> Result<Estimate, Error> {
+        let generations = Arc::clone(&self.generations);
+        let mut objects = self.ingest().await?;
+        let job = self.new_job(&mut objects).await;
+        objects.discard(&generations).await;
+        let job = job?;
+        let account = generations
+            .core
+            .store
+            .account(self.caller.account())
+            .await?;
+        let available = account.map(|it| it.balances.available());
+        Ok(Estimate {
+            price: job.price.into(),
+            tier: job.tier.word().into(),
+            mode: job.mode.word().into(),
+            aspect_ratio: job.ratio.into(),
+            resolution: job.resolution.word().into(),
+            available: available.unwrap_or_default().into(),
+        })
+    }
+
+    /// Builds the job record and takes the text.
+    async fn new_job(&mut self, objects: &mut Objects) -> Result<NewJob, Error> {
+        let (aspect, ratio) = self.shape(objects)?;
+        let text = std::mem::take(&mut self.text);
+        let prompt = objects.store_prompt(&self.generations, text).await?;
+        let inputs = objects.records();
+        let offer = self.request.offer;
+        Ok(NewJob {
+            key: self.caller.key.id,
+            shown: self.caller.shown,
+            account_rate_limit: self.caller.counted.account.map(|it| it.rate),
+            tier: offer.tier(),
+            mode: match inputs.is_empty() {
+                true => Mode::TextToImage,
+                false => Mode::ImageToImage,
+            },
+            aspect,
+            ratio,
+            resolution: offer.resolution(),
+            prompt,
+            callback: self.callback.take(),
+            origin: self.request.origin.clone(),
+            inputs,
+            price: offer.price(),
+            output: self.request.output,
+            has_mask: self.request.has_mask,
+            cancel_after: self.request.cancel_after,
+            idempotency: self.used.take(),
+        })
+    }
+
+    /// The requested shape and the one to generate.
+    fn shape(&self, objects: &Objects) -> Result<(AspectChoice, AspectRatio), Error> {
+        let catalog = &self.generations.settings.catalog;
+        let offered = catalog.tier(self.request.offer.tier());
+        let first = objects.first_size();
+        let nearest = first.and_then(|size| offered.nearest_ratio(size));
+        match (self.request.shape, nearest) {
+            (Shape::Fixed(ratio), _) => Ok((AspectChoice::Fixed(ratio), ratio)),
+            (Shape::OfInput | Shape::OfInputOrSquare, Some(ratio)) => {
+                Ok((AspectChoice::Auto, ratio))
+            }
+            (Shape::OfInput, None) => Err(Error::field(
+                "aspect_ratio",
+                "`auto` needs an input image with a size",
+            )),
+            (Shape::OfInputOrSquare, None) => {
+                let ratio = square_or_first(&offered.aspect_ratios);
+                Ok((AspectChoice::Fixed(ratio), ratio))
+            }
+        }
+    }
+
+    fn note(&self, audit: &AuditContext, job: &NewJob) -> Note<JobId> {
+        let subject = Subject::of_account(self.caller.account());
+        let entry = audit.entry(&self.generations.core, Action::JobCreate, subject);
+        let facts = json!({
+            "key_id": job.key.to_string(),
+            "tier": job.tier.word(),
+            "mode": job.mode.word(),
+            "resolution": job.resolution.word(),
+            "price": job.price.to_string(),
+        });
+        note_creation(entry, facts)
+    }
+}
