@@ -3,57 +3,36 @@
 // These macros panic on a closed pipe. Use the functions of `output`.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
-mod account;
-mod audit_log;
-mod backend;
-mod backup;
-mod batch;
 mod batch_id;
-mod check_config;
+mod commands;
 mod common;
-mod completions;
 mod data_dir_init;
-mod delivery;
-mod deposit;
-mod export;
-mod generate;
 mod http_client;
 mod image_format;
-mod import;
-mod job;
-mod key;
 mod key_options;
 mod key_ref;
 mod limit_options;
-mod listen;
-mod move_records;
 mod native_client;
-mod node;
 mod object_check;
 mod operator;
 mod operator_access;
 mod option_names;
 mod output;
 mod output_file;
-mod pause;
-mod person;
 mod polling;
 mod problem_text;
 mod progress;
 mod record_source;
-mod restore;
-mod schema;
-mod serve;
 mod server_url;
 mod settings;
-mod stats;
 mod stop_signal;
 mod umask;
-mod verify;
-mod webhook;
-mod webhook_verify;
-mod workflow;
 
+use self::commands::{
+    account, audit_log, backend, backup, batch, check_config, completions, delivery, deposit,
+    export, generate, import, job, key, move_records, node, pause, person, restore, schema, serve,
+    stats, verify, webhook, webhook_verify, workflow,
+};
 use actix_web::rt::System;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

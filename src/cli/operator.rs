@@ -1,8 +1,8 @@
 //! A client of the operator interface (`/admin/v1`) of a running server.
 
-use super::http_client::{Body, HttpClient, NotSent, Response, did_not_arrive, lost};
-use super::option_names;
-use super::problem_text::ErrorResponse;
+use crate::cli::http_client::{Body, HttpClient, NotSent, Response, did_not_arrive, lost};
+use crate::cli::option_names;
+use crate::cli::problem_text::ErrorResponse;
 use crate::config::Secret;
 use anyhow::{Context as _, bail};
 use clap::Args;

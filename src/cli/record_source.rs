@@ -226,7 +226,7 @@ impl<'a> Spool<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::verify;
+    use crate::cli::commands::verify;
     use crate::config::{Secret, Sources};
     use anyhow::anyhow;
     use tintype_storage::engine::commit_and_wait;

@@ -1,0 +1,349 @@
+//! `tintype account`: accounts of a running server.
+
+use crate::cli::common::{Common, or_dash, parse_time, rate_text, yes_or_no};
+use crate::cli::limit_options::LimitOptions;
+use crate::cli::operator::{Operator, PageOptions, body, only_set, read};
+use crate::cli::output::{Column, field_lines, note, print};
+use crate::csv_text::{LEDGER_HEAD, ledger_line};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use tintype_api::{Account, Transaction};
+use tintype_storage::domain::ledger::EntryKind;
+use tintype_storage::domain::time::Timestamp;
+
+/// Ledger entries per page of a CSV export.
+const CSV_PAGE_SIZE: usize = 1_000;
+
+const COLUMNS: [Column<Account>; 7] = [
+    ("ACCOUNT", |it| it.account_id.to_string()),
+    ("CREATED", |it| it.created_at.to_string()),
+    ("ACTIVE", |it| is_active(it).to_owned()),
+    ("BALANCE", |it| it.balance.to_string()),
+    ("RESERVED", |it| it.reserved.to_string()),
+    ("AVAILABLE", |it| it.available.to_string()),
+    ("NAME", |it| it.name.clone()),
+];
+const LEDGER_COLUMNS: [Column<Transaction>; 6] = [
+    ("TIME", |it| it.created_at.to_string()),
+    ("KIND", |it| it.kind.to_string()),
+    ("AMOUNT", |it| it.amount.to_string()),
+    ("BALANCE", |it| it.balance_after.to_string()),
+    ("JOB", |it| or_dash(it.job_id.as_deref())),
+    ("REFERENCE", |it| or_dash(it.reference.as_deref())),
+];
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// List accounts and their balances, oldest first.
+    List(List),
+    /// Show an account.
+    Show(Show),
+    /// Create an account.
+    Add(Add),
+    /// Rename an account.
+    Rename(Rename),
+    /// Deactivate an account: its API keys are rejected, people can only read, accepted jobs still run.
+    Deactivate(Target),
+    /// Reactivate an account.
+    Activate(Target),
+    /// Set the available amount below which the panel shows a warning.
+    LowBalance(LowBalance),
+    /// Limit all API keys of an account together. Limits that you omit stay unchanged.
+    Limit(Limit),
+    /// List the deposits, adjustments and charges of an account, newest first.
+    Ledger(Ledger),
+}
+
+#[derive(Args)]
+pub struct List {
+    /// Filter by a part of the name, in upper or lower case.
+    #[arg(long, value_name = "TEXT")]
+    name: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args)]
+pub struct Ledger {
+    /// The account, by id or name [default: the only active one].
+    #[arg(value_name = "ID_OR_NAME")]
+    account: Option<String>,
+    /// Filter by kind.
+    #[arg(long, value_parser = PossibleValuesParser::new(EntryKind::words()))]
+    kind: Option<String>,
+    /// Filter by time: at or after a date (00:00 UTC) or time, such as 2026-11-01 or 2026-11-01T08:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    from: Option<Timestamp>,
+    /// Filter by time: at or before.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    to: Option<Timestamp>,
+    /// Print all entries as CSV, without a limit.
+    #[arg(long, conflicts_with_all = ["json", "limit", "cursor"])]
+    csv: bool,
+    #[command(flatten)]
+    page: PageOptions,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args)]
+pub struct Show {
+    /// The account, by id or name [default: the only active one].
+    #[arg(value_name = "ID_OR_NAME")]
+    account: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args)]
+pub struct Add {
+    /// Display name.
+    name: String,
+    /// Opening balance, such as 25.00 [default: 0.00].
+    #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true)]
+    balance: Option<String>,
+    /// Warn in the panel when less than this amount is available, such as 5.00 [default: no warning].
+    #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true)]
+    low_balance: Option<String>,
+    /// Idempotency key: repeating the command with the same key creates one account.
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+    #[command(flatten)]
+    limits: LimitOptions,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args)]
+pub struct Rename {
+    /// The account, by id or name.
+    #[arg(value_name = "ID_OR_NAME")]
+    account: String,
+    /// New display name.
+    name: String,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args)]
+pub struct LowBalance {
+    /// The account, by id or name.
+    #[arg(value_name = "ID_OR_NAME")]
+    account: String,
+    /// Amount, such as 5.00 (none: no warning).
+    #[arg(allow_negative_numbers = true)]
+    amount: String,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args)]
+pub struct Limit {
+    /// The account, by id or name.
+    #[arg(value_name = "ID_OR_NAME")]
+    account: String,
+    #[command(flatten)]
+    limits: LimitOptions,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args)]
+pub struct Target {
+    /// The account, by id or name.
+    #[arg(value_name = "ID_OR_NAME")]
+    account: String,
+    #[command(flatten)]
+    common: Common,
+}
+
+fn is_active(account: &Account) -> &'static str {
+    yes_or_no(account.active.unwrap_or(true))
+}
+
+pub async fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::List(arguments) => list(arguments).await,
+        Command::Show(arguments) => show(arguments).await,
+        Command::Add(arguments) => add(arguments).await,
+        Command::Rename(arguments) => rename(arguments).await,
+        Command::Deactivate(Target { account, common }) => {
+            change(&account, json!({"active": false}), &common).await
+        }
+        Command::Activate(Target { account, common }) => {
+            change(&account, json!({"active": true}), &common).await
+        }
+        Command::LowBalance(it) => {
+            let amount = (it.amount != "none").then_some(it.amount);
+            change(&it.account, json!({"low_balance": amount}), &it.common).await
+        }
+        Command::Limit(arguments) => limit(arguments).await,
+        Command::Ledger(arguments) => ledger(arguments).await,
+    }
+}
+
+async fn list(List { name, common }: List) -> anyhow::Result<()> {
+    let mut all = common.operator()?.list_all("/accounts").await?;
+    if let Some(part) = name.map(|it| it.to_lowercase()) {
+        let has_part = |name: &str| name.to_lowercase().contains(&part);
+        all.data
+            .retain(|it| it["name"].as_str().is_some_and(has_part));
+    }
+    common.show_list(all, &COLUMNS)
+}
+
+async fn show(Show { account, common }: Show) -> anyhow::Result<()> {
+    let operator = common.operator()?;
+    let account = operator.account_argument(account.as_deref()).await?;
+    let path = format!("/accounts/{}", &*account.account_id);
+    let response = operator.get(&path).await?;
+    common.show(response, describe)
+}
+
+async fn add(arguments: Add) -> anyhow::Result<()> {
+    let limits = arguments.limits.body()?;
+    let body = body([
+        ("name", Some(arguments.name.into())),
+        ("balance", arguments.balance.map(Value::from)),
+        ("low_balance", arguments.low_balance.map(Value::from)),
+        ("limits", (!limits.is_empty()).then(|| limits.into())),
+    ]);
+    let operator = arguments.common.operator()?;
+    let key = arguments.idempotency_key.as_deref();
+    let response = operator.post_idempotent("/accounts", body.into(), key);
+    let response = response.await?;
+    warn_of_same_name(&operator, &read(response.clone())?).await;
+    arguments.common.show(response, describe)
+}
+
+async fn rename(arguments: Rename) -> anyhow::Result<()> {
+    let operator = arguments.common.operator()?;
+    let account = Some(arguments.account.as_str());
+    let path = operator.account_path(account, "").await?;
+    let body = json!({"name": arguments.name});
+    let response = operator.patch(&path, body).await?;
+    warn_of_same_name(&operator, &read(response.clone())?).await;
+    arguments.common.show(response, describe)
+}
+
+/// An account cannot be chosen by a name that it shares. The account exists, so a failed check is not reported.
+async fn warn_of_same_name(operator: &Operator, account: &Account) {
+    let others = operator.list_all("/accounts").await.map(|it| it.data);
+    let has_name = |other: &Value| {
+        other["name"] == account.name.as_str() && other["account_id"] != *account.account_id
+    };
+    if others.unwrap_or_default().iter().any(has_name) {
+        note(&format!(
+            "warning: another account is named `{}` too; choose between them by id, or rename one with `tintype account rename ID NAME`",
+            account.name
+        ));
+    }
+}
+
+async fn limit(arguments: Limit) -> anyhow::Result<()> {
+    let limits = arguments.limits.body()?;
+    anyhow::ensure!(
+        !limits.is_empty(),
+        "nothing to change; set a limit such as --spend-per-day 50 (see `tintype account limit --help`)"
+    );
+    let body = json!({"limits": limits});
+    change(&arguments.account, body, &arguments.common).await
+}
+
+async fn change(account: &str, body: Value, common: &Common) -> anyhow::Result<()> {
+    let operator = common.operator()?;
+    let path = operator.account_path(Some(account), "").await?;
+    let response = operator.patch(&path, body).await?;
+    common.show(response, describe)
+}
+
+async fn ledger(arguments: Ledger) -> anyhow::Result<()> {
+    let operator = arguments.common.operator()?;
+    let account = arguments.account.as_deref();
+    let account = operator.account_argument(account).await?;
+    let path = format!("/accounts/{}/transactions", &*account.account_id);
+    let filters = only_set([
+        ("kind", arguments.kind),
+        ("from", arguments.from.map(|it| it.to_string())),
+        ("to", arguments.to.map(|it| it.to_string())),
+    ]);
+    if arguments.csv {
+        return print_csv(&operator, &path, &filters).await;
+    }
+    let found = operator.list(&path, &filters, arguments.page).await?;
+    arguments.common.show_list(found, &LEDGER_COLUMNS)
+}
+
+/// Prints page by page, so that memory does not grow with the ledger.
+async fn print_csv(
+    operator: &Operator,
+    path: &str,
+    filters: &[(&str, String)],
+) -> anyhow::Result<()> {
+    print(LEDGER_HEAD)?;
+    let mut cursor = None;
+    loop {
+        let page = PageOptions {
+            limit: CSV_PAGE_SIZE,
+            cursor,
+        };
+        let found = operator.list(path, filters, page).await?;
+        for value in found.data {
+            print(&ledger_line(&read(value)?))?;
+        }
+        cursor = found.next_cursor;
+        if cursor.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+fn describe(it: Account) -> String {
+    let limits = it.limits.as_ref();
+    let used = |used: Option<&str>, limit: &str| format!("{} of {limit}", used.unwrap_or("0.00"));
+    let today = limits.and_then(|it| {
+        let spent = it.used.spent_today.as_deref();
+        Some(used(spent, it.spend_per_day.as_deref()?))
+    });
+    let month = limits.and_then(|it| {
+        let spent = it.used.spent_this_month.as_deref();
+        Some(used(spent, it.spend_per_month.as_deref()?))
+    });
+    let live = limits.and_then(|it| {
+        let live = it.used.live_jobs.unwrap_or_default().to_string();
+        Some(used(Some(&live), &it.max_concurrent?.to_string()))
+    });
+    let rate = limits.and_then(|it| it.rate_limit.as_ref().map(rate_text));
+    field_lines(&[
+        ("account", Some(&it.account_id)),
+        ("name", Some(&it.name)),
+        ("active", Some(is_active(&it))),
+        ("balance", Some(&it.balance)),
+        ("reserved", Some(&it.reserved)),
+        ("available", Some(&it.available)),
+        ("low balance", it.low_balance.as_deref()),
+        ("spent today", today.as_deref()),
+        ("spent this month", month.as_deref()),
+        ("live jobs", live.as_deref()),
+        ("rate", rate.as_deref()),
+        ("created", Some(&it.created_at)),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_is_described_with_the_use_of_its_limits() {
+        let account = json!({
+            "account_id": "a1", "name": "studio", "balance": "25.00", "reserved": "0.134", "available": "24.866", "created_at": "t0",
+            "limits": {
+                "spend_per_day": "5.00", "spend_per_month": null, "rate_limit": {"per_second": 5, "burst": 10}, "max_concurrent": 20,
+                "used": {"spent_today": "1.34", "spent_this_month": "4.02", "live_jobs": 1},
+            },
+        });
+        insta::assert_snapshot!(describe(serde_json::from_value(account).unwrap()));
+    }
+}

@@ -1,0 +1,82 @@
+//! `tintype check-config`: validates the configuration, and tests each backend.
+
+use crate::backends::probe::Findings;
+use crate::backends::readiness::{self, ModelUse};
+use crate::cli::output::{exit_code, note, print};
+use crate::cli::settings::{LOCAL_CONFIG, Settings};
+use crate::config::{Backend, Config, Sources, misspelt_variables};
+use crate::objects::ObjectStorage;
+use clap::Args;
+use std::process::ExitCode;
+
+#[derive(Args)]
+#[command(mut_arg("config", |it| it.help(LOCAL_CONFIG)))]
+pub struct Arguments {
+    #[command(flatten)]
+    settings: Settings,
+    /// Test each backend with a request that generates nothing, instead of printing the configuration.
+    #[arg(long)]
+    probe: bool,
+}
+
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    match arguments.settings.load(Vec::new()) {
+        Ok(config) => {
+            let misspelt = misspelt_variables(&Sources::process_environment());
+            let bucket = ObjectStorage::warning(config.storage.objects.as_ref());
+            for warning in config.warnings().into_iter().chain(misspelt).chain(bucket) {
+                note(&format!("warning: {warning}"));
+            }
+            if arguments.probe {
+                return Ok(probe(&config));
+            }
+            if let Some(reason) = arguments.settings.no_file() {
+                note(&reason);
+            }
+            print(&config.render())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(errors) => {
+            note(&errors.to_string());
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+/// Tests each backend. Exits with code 1 if one does not work.
+fn probe(config: &Config) -> ExitCode {
+    let system = actix_web::rt::System::new();
+    let all_work = system.block_on(async {
+        let mut all_work = true;
+        for (name, backend) in &config.backends {
+            let findings = readiness::test(config, name, backend).await;
+            let uses = readiness::uses(config, name, backend);
+            let printed = print(&report(name, backend, &findings, &uses));
+            all_work &= findings.fails.is_empty() && printed.is_ok();
+        }
+        all_work
+    });
+    exit_code(all_work)
+}
+
+fn report(name: &str, backend: &Backend, findings: &Findings, uses: &[ModelUse]) -> String {
+    let address = backend
+        .remote()
+        .map_or(String::new(), |it| format!(" at {}", it.base_url));
+    let mut lines = format!("{name}{address}\n");
+    for line in &findings.works {
+        lines.push_str(&format!("  ok    {line}\n"));
+    }
+    for line in &findings.fails {
+        lines.push_str(&format!("  FAIL  {line}\n"));
+    }
+    for it in uses {
+        if let Some(shortfall) = &it.shortfall {
+            lines.push_str(&format!("  note  model {}: {shortfall}\n", it.tier));
+        }
+    }
+    if findings.works.is_empty() && findings.fails.is_empty() {
+        lines.push_str("  not tested: no model uses this backend\n");
+    }
+    lines
+}

@@ -1,0 +1,55 @@
+//! `tintype deposit`: funds of an account of a running server.
+
+use crate::cli::common::Common;
+use crate::cli::operator::body;
+use crate::cli::output::field_lines;
+use clap::{Args, Subcommand};
+use serde_json::Value;
+use tintype_api::Transaction;
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Add funds to an account. Use a negative amount to correct a deposit.
+    Add(Add),
+}
+
+#[derive(Args)]
+pub struct Add {
+    /// Amount, such as 25.00. A negative amount corrects an earlier deposit.
+    #[arg(allow_negative_numbers = true)]
+    amount: String,
+    /// The account, by id or name [default: the only active one].
+    #[arg(long, value_name = "ID_OR_NAME")]
+    account: Option<String>,
+    /// Reference shown in the ledger, such as an invoice number.
+    #[arg(long, value_name = "TEXT")]
+    reference: Option<String>,
+    /// Idempotency key: repeating the command with the same key adds the funds once.
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub async fn run(Command::Add(arguments): Command) -> anyhow::Result<()> {
+    let operator = arguments.common.operator()?;
+    let account = operator.account(arguments.account.as_deref()).await?;
+    let path = format!("/accounts/{}/deposits", &*account.account_id);
+    let body = body([
+        ("amount", Some(arguments.amount.into())),
+        ("reference", arguments.reference.map(Value::from)),
+    ]);
+    let key = arguments.idempotency_key.as_deref();
+    let response = operator.post_idempotent(&path, body.into(), key).await?;
+    arguments.common.show(response, |it: Transaction| {
+        field_lines(&[
+            ("transaction", Some(&it.transaction_id)),
+            ("account", Some(&account.name)),
+            ("kind", Some(&it.kind)),
+            ("amount", Some(&it.amount)),
+            ("balance", Some(&it.balance_after)),
+            ("reference", it.reference.as_deref()),
+            ("created", Some(&it.created_at)),
+        ])
+    })
+}

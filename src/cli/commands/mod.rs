@@ -1,0 +1,29 @@
+//! One module per command.
+
+pub mod account;
+pub mod audit_log;
+pub mod backend;
+pub mod backup;
+pub mod batch;
+pub mod check_config;
+pub mod completions;
+pub mod delivery;
+pub mod deposit;
+pub mod export;
+pub mod generate;
+pub mod import;
+pub mod job;
+pub mod key;
+pub mod listen;
+pub mod move_records;
+pub mod node;
+pub mod pause;
+pub mod person;
+pub mod restore;
+pub mod schema;
+pub mod serve;
+pub mod stats;
+pub mod verify;
+pub mod webhook;
+pub mod webhook_verify;
+pub mod workflow;

@@ -1,0 +1,320 @@
+//! `tintype move`: moves all records and images to a database that several nodes share, or back to a data directory.
+
+use super::verify;
+use crate::backup::{CopyTotals, copy_objects, rewind};
+use crate::cli::data_dir_init::{self, DataDirInit};
+use crate::cli::output::{escape_control_chars, print};
+use crate::cli::progress;
+use crate::cli::record_source::{self, Records};
+use crate::cli::settings::Settings;
+use crate::config::Config;
+use crate::server::instance_secrets::InstanceSecrets;
+use crate::server::{engine, object_store};
+use anyhow::{Context as _, bail, ensure};
+use bytes::Bytes;
+use clap::Args;
+use sha2::{Digest, Sha256};
+use std::io::{self, BufRead};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use tintype_storage::domain::counted::counted;
+use tintype_storage::engine::{Direction, Engine, KeyRange};
+use tintype_storage::export::{LoadOutcome, load, write};
+use tintype_storage::store::Store;
+
+/// Value of --objects for the images directory of a data directory.
+const LOCAL: &str = "local";
+/// Object that is written and deleted to test the access to a bucket.
+const PROBE_KEY: &str = "move-probe.txt";
+/// Images listed in an error.
+const MAX_LISTED: usize = 5;
+const DATABASE_SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
+
+#[derive(Args)]
+pub struct Arguments {
+    /// Target of the records: postgres://USER@HOST/DATABASE without records, or an empty directory. Set the password of the database
+    /// in PGPASSWORD.
+    #[arg(long, value_name = "PLACE")]
+    to: String,
+    /// Target of the images: s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, or local for the new data directory
+    /// [default: images in a bucket stay there].
+    #[arg(long, value_name = "PLACE")]
+    objects: Option<String>,
+    /// Move even if the ledger is inconsistent or images are missing.
+    #[arg(long)]
+    even_with_faults: bool,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+struct MoveOutcome {
+    loaded: LoadOutcome,
+    /// `None` if the images stay where they are.
+    copied: Option<CopyTotals>,
+    /// The counts of [`verify::Report`].
+    counts: String,
+}
+
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let source = arguments.settings.load_for_records()?;
+    record_source::require_store(&source)?;
+    let target = target_config(&arguments, &source)?;
+    let progress = progress::spinner("checking source and target");
+    let say = |message: String| progress.set_message(message);
+    let moving = move_all(&source, &target, arguments.even_with_faults, &say);
+    let moved = actix_web::rt::System::new().block_on(moving)?;
+    progress.finish_and_clear();
+    print(&outcome_text(&source, &target, &moved))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The configuration of the server after the move.
+fn target_config(arguments: &Arguments, source: &Config) -> anyhow::Result<Config> {
+    let (to, objects) = (arguments.to.as_str(), arguments.objects.as_deref());
+    let is_database = to.contains("://");
+    ensure!(
+        !is_database || DATABASE_SCHEMES.iter().any(|it| to.starts_with(it)),
+        "--to `{}`: expected postgres://USER@HOST/DATABASE or an empty directory",
+        to.split("://").next().unwrap_or_default()
+    );
+    if !is_database && source.storage.url.is_none() {
+        bail!(
+            "the source is already a data directory: {}; to move it to another one, stop the server and copy the directory",
+            source.storage.data_dir.display()
+        );
+    }
+    let objects = match (objects, &source.storage.objects) {
+        (Some(LOCAL), _) if is_database => bail!(
+            "--objects {LOCAL}: several nodes share the images, so give a bucket such as s3://bucket/prefix"
+        ),
+        (Some(LOCAL), _) => String::new(),
+        (Some(url), _) => url.to_owned(),
+        (None, Some(bucket)) => bucket.to_string(),
+        (None, None) => bail!(
+            "the images are in the data directory {}, but nodes that share a database need a bucket; give one with --objects s3://bucket/prefix",
+            source.storage.data_dir.display()
+        ),
+    };
+    let mut settings = arguments.settings.with_file();
+    let url = match is_database {
+        true => to,
+        false => {
+            settings.data_dir = Some(PathBuf::from(to));
+            ""
+        }
+    };
+    let flag = |key: &str, value: &str| (key.to_owned(), toml::Value::String(value.to_owned()));
+    let flags = vec![flag("storage.url", url), flag("storage.objects", &objects)];
+    let target = settings.load_without_backend_keys(flags)?;
+    ensure!(
+        target.cluster.secret.is_some() || target.storage.url.is_none(),
+        "set the environment variable TINTYPE_SECRET to the output of `openssl rand -hex 32`: the nodes derive their keys from it and encrypt webhook secrets with it"
+    );
+    Ok(target)
+}
+
+async fn move_all(
+    source: &Config,
+    target: &Config,
+    even_with_faults: bool,
+    say: &dyn Fn(String),
+) -> anyhow::Result<MoveOutcome> {
+    let from = open_source(source)?;
+    check_secrets(source, &Store::new(Arc::clone(&from))).await?;
+    let images_stay = target.storage.objects.is_some()
+        && target.storage.objects.as_ref() == source.storage.objects.as_ref();
+    if !images_stay && target.storage.objects.is_some() {
+        check_bucket(target).await?;
+    }
+    let new_store = DataDirInit::begin_move(target)?;
+    let data_dir = &source.storage.data_dir;
+    let temp_dir = match data_dir.is_dir() {
+        true => data_dir.clone(),
+        false => std::env::temp_dir(),
+    };
+    let records = record_source::from_engine(&from, false, &temp_dir, say)?;
+    let copied = match images_stay {
+        true => None,
+        false => Some(copy_images(source, target, &records, say).await?),
+    };
+    if let Some(CopyTotals { missing, .. }) = &copied
+        && !missing.is_empty()
+        && !even_with_faults
+    {
+        bail!(
+            "the object store lacks {} of done jobs: {}; list them with `tintype verify`, or move without them with --even-with-faults",
+            counted(missing.len(), "image"),
+            missing[..missing.len().min(MAX_LISTED)].join(", ")
+        );
+    }
+    say("writing records".into());
+    let store = Store::new(Arc::clone(&new_store.engine));
+    engine::mark_incomplete(&*new_store.engine)?;
+    let loaded = load(&*new_store.engine, rewind(&records.file)?, |_| {})?;
+    verify_copy(&records, &new_store.engine)?;
+    say("verifying the ledger".into());
+    let objects = object_store::inspect(target)?;
+    let report = verify::check(target, &store, objects.as_ref(), false).await?;
+    data_dir_init::check_faults(&report.faults, even_with_faults)?;
+    if target.storage.url.is_some() {
+        // The nodes read the key that encrypts webhook secrets from the database.
+        let secrets = InstanceSecrets::new(target, true)?;
+        secrets.open_vault(target, &store).await?;
+    }
+    from.close();
+    drop(store);
+    new_store.finish()?;
+    Ok(MoveOutcome {
+        loaded,
+        copied,
+        counts: report.counts,
+    })
+}
+
+/// Opens the source exclusively: what a server acknowledged during the move would be lost.
+fn open_source(source: &Config) -> anyhow::Result<Arc<dyn Engine>> {
+    if source.storage.url.is_some() {
+        // Opening the database exclusively writes to it, so check first that it contains records.
+        let engine = engine::open_engine_for_reading(source)?;
+        let first = engine.scan(&KeyRange::prefix(b""), Direction::Rising, 1);
+        ensure!(
+            !first.wait()?.is_empty(),
+            "the configured database contains no records"
+        );
+    }
+    engine::open_engine_exclusively(source)
+        .context("cannot move records while a server may change them")
+}
+
+/// Refuses records with webhook secrets that cannot be decrypted, because their deliveries could not be signed.
+async fn check_secrets(source: &Config, store: &Store) -> anyhow::Result<()> {
+    let has_vault_key = store.vault_key().await?.is_some();
+    if has_vault_key || store.any_webhook().await?.is_some() {
+        let secrets = InstanceSecrets::new(source, has_vault_key)?;
+        secrets.open_vault(source, store).await?;
+    }
+    Ok(())
+}
+
+/// Refuses a bucket that cannot be written.
+async fn check_bucket(target: &Config) -> anyhow::Result<()> {
+    let bucket = object_store::open_unsigned(target)?;
+    let written = async {
+        let probe = Bytes::from_static(b"tintype");
+        bucket.put(PROBE_KEY, probe, "text/plain").await?;
+        bucket.delete(PROBE_KEY).await
+    };
+    written
+        .await
+        .context("cannot write images to the bucket of --objects")
+}
+
+async fn copy_images(
+    source: &Config,
+    target: &Config,
+    records: &Records,
+    say: &dyn Fn(String),
+) -> anyhow::Result<CopyTotals> {
+    // The server creates the directory with the first image.
+    let Some(from) = object_store::inspect(source)? else {
+        return Ok(CopyTotals::default());
+    };
+    let to = object_store::open_unsigned(target)?;
+    let kept_since = verify::kept_since(source, records.images_forgotten);
+    copy_objects(&records.file, kept_since, &from, &to, say).await
+}
+
+/// Compares the records of source and target.
+fn verify_copy(records: &Records, engine: &Arc<dyn Engine>) -> anyhow::Result<()> {
+    let mut expected = ExportDigest::default();
+    let (mut lines, mut line) = (rewind(&records.file)?, Vec::new());
+    while lines.read_until(b'\n', &mut line)? > 0 {
+        expected.add(&line);
+        line.clear();
+    }
+    let mut found = ExportDigest::default();
+    write(Arc::clone(engine).snapshot()?, |block| {
+        let lines = block.split_inclusive(|it| *it == b'\n');
+        lines.for_each(|line| found.add(line));
+        Ok::<_, io::Error>(())
+    })?;
+    ensure!(
+        expected.0.finalize() == found.0.finalize(),
+        "the target's records differ from the source's; empty the target and start again"
+    );
+    Ok(())
+}
+
+#[derive(Default)]
+struct ExportDigest(Sha256);
+
+impl ExportDigest {
+    /// Skips the index of due deliveries, which a database stores in another form, and the last line, which counts its entries.
+    fn add(&mut self, line: &[u8]) {
+        let differs = [&br#"{"kind":"delivery_due","#[..], br#"{"records":"#];
+        if !differs.iter().any(|it| line.starts_with(it)) {
+            self.0.update(line);
+        }
+    }
+}
+
+fn outcome_text(source: &Config, target: &Config, moved: &MoveOutcome) -> String {
+    let records = moved.loaded.summary.records;
+    let mut text = format!(
+        "{} moved, compared with the source, and verified: {}\n",
+        counted(records, "record"),
+        moved.counts.trim_end()
+    );
+    match &moved.copied {
+        Some(CopyTotals {
+            copied,
+            bytes,
+            there,
+            expired,
+            missing,
+        }) => {
+            text += &format!(
+                "images: {copied} copied ({}), {there} already in the target, {expired} deleted by retention or by their owner\n",
+                counted(*bytes, "byte")
+            );
+            for key in missing {
+                text += &format!("MISSING: {}\n", escape_control_chars(key));
+            }
+        }
+        None => text += "images: not moved\n",
+    }
+    text += &data_dir_init::pending_work(&moved.loaded);
+    text + &format!("\n{}\n", instructions(source, target))
+}
+
+/// How to configure the server after the move, and what to do with the source.
+fn instructions(source: &Config, target: &Config) -> String {
+    let objects = target.storage.objects.as_ref();
+    let objects = objects.map(ToString::to_string).unwrap_or_default();
+    let data_dir = |config: &Config| config.storage.data_dir.display().to_string();
+    match &target.storage.url {
+        Some(url) => format!(
+            "Set this on each node, then start the nodes:\n\n[storage]\nurl = \"{url}\"\nobjects = \"{objects}\"\n\n\
+             Set these environment variables on each node: TINTYPE_SECRET as for this command, PGPASSWORD, and those of the bucket. A node \
+             keeps no records in its data directory, only the operator token. The source still contains its records. Start no server \
+             on it: that server would run the queued jobs and send the pending webhooks a second time.\n"
+        ),
+        None => {
+            let from = source.storage.url.as_ref();
+            let from = from.map(ToString::to_string).unwrap_or_default();
+            let secret = match target.cluster.secret {
+                Some(_) => {
+                    "Keep TINTYPE_SECRET in the environment: it encrypts the webhook secrets. "
+                }
+                None => "",
+            };
+            format!(
+                "Set this, then start the server:\n\n[storage]\nurl = \"\"\ndata_dir = \"{}\"\nobjects = \"{objects}\"\n\n\
+                 {secret}The server creates a new operator token in its data directory. The source {from} still contains its records. Start no \
+                 server on it: that server would run the queued jobs and send the pending webhooks a second time.\n",
+                data_dir(target)
+            )
+        }
+    }
+}

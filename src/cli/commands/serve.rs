@@ -1,0 +1,236 @@
+//! `tintype serve`: runs the server until a signal stops it.
+
+use crate::admin_token::token_file;
+use crate::application::services::AccountService;
+use crate::cli::settings::{LOCAL_CONFIG, Settings};
+use crate::cli::stop_signal::StopSignals;
+use crate::config::{Config, Listen};
+use crate::objects::ObjectError;
+use crate::observability::log;
+use crate::server::{self, Instance, Setup};
+use crate::server::{bootstrap, fd_limits};
+use anyhow::anyhow;
+use clap::Args;
+use futures_util::FutureExt as _;
+use futures_util::future::FusedFuture as _;
+use std::io::{self, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::pin::pin;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// After a storage failure the server answers 503 for this long, then the process exits.
+const SHUTDOWN_DELAY: Duration = Duration::from_secs(1);
+
+/// A signal that comes earlier belongs to the first one: Ctrl+C reaches the process and its parent, which may pass on another signal.
+const SECOND_SIGNAL_AFTER: Duration = Duration::from_secs(1);
+
+#[derive(Args)]
+#[command(mut_arg("config", |it| it.help(LOCAL_CONFIG)))]
+pub struct Arguments {
+    #[command(flatten)]
+    settings: Settings,
+    /// Address and port to listen on [default: listen in [server] of the configuration].
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+}
+
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let listen = arguments
+        .listen
+        .map(|listen| ("server.listen".to_owned(), toml::Value::String(listen)));
+    let config = arguments
+        .settings
+        .load_to_run(listen.into_iter().collect())?;
+    log::start(&config.log);
+    fd_limits::raise();
+    actix_web::rt::System::new().block_on(serve(config))
+}
+
+async fn serve(config: Config) -> anyhow::Result<ExitCode> {
+    // Installed first, so that a signal during a long recovery also causes a graceful shutdown.
+    let mut stop_signals = StopSignals::install()?;
+    // Before the process listens: clients and load balancers get a refusal instead of a connection without an answer.
+    tokio::select! {
+        reachable = server::wait_for_database(&config) => reachable?,
+        name = stop_signals.next() => {
+            tracing::info!("stopping: {name}");
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+    let listener = bind(&config.server.listen, "", "--listen")?;
+    let metrics = match &config.server.metrics_listen {
+        Some(address) => Some(bind(
+            address,
+            " for /metrics",
+            "metrics_listen in [server]",
+        )?),
+        None => None,
+    };
+    let public_url = config.public_url_at(listener.local_addr()?);
+    let instance = server::start(Setup::new(config, public_url)).await?;
+    tokio::select! {
+        biased;
+        // Also during a graceful shutdown, which writes too.
+        reason = instance.core.fail_stop.tripped() => {
+            tokio::time::sleep(SHUTDOWN_DELAY).await;
+            let _ = writeln!(std::io::stderr(), "tintype: stopped: {reason}");
+            // No graceful shutdown: nothing more may be written.
+            std::process::exit(1);
+        }
+        outcome = listen_until(&mut stop_signals, &instance, listener, metrics) => outcome,
+    }
+}
+
+/// Listens on an address, which `setting` changes.
+fn bind(address: &Listen, purpose: &str, setting: &str) -> anyhow::Result<TcpListener> {
+    let (host, port) = address.host_and_port();
+    server::bind(host, port).map_err(|error| {
+        let advice = match error.kind() {
+            io::ErrorKind::AddrInUse => "stop the process that uses the port, or ",
+            io::ErrorKind::AddrNotAvailable => {
+                "no network interface of this machine has the address: use 0.0.0.0 or [::] for all interfaces, or "
+            }
+            io::ErrorKind::PermissionDenied => {
+                "ports below 1024 need root or the capability CAP_NET_BIND_SERVICE: grant it, or "
+            }
+            _ => "",
+        };
+        anyhow!("cannot listen on {host}:{port}{purpose}: {error}; {advice}choose another address with {setting}")
+    })
+}
+
+async fn listen_until(
+    stop_signals: &mut StopSignals,
+    instance: &Instance,
+    listener: TcpListener,
+    metrics: Option<TcpListener>,
+) -> anyhow::Result<ExitCode> {
+    let metrics_at = metrics.as_ref().map(TcpListener::local_addr).transpose()?;
+    let bucket_fault = probe_bucket(instance).await;
+    print_startup_message(&instance.accounts, metrics_at, bucket_fault.as_ref()).await?;
+    let metrics_server = match metrics {
+        Some(listener) => {
+            let server = server::serve_metrics(instance.clone(), listener)?;
+            let handle = server.handle();
+            actix_web::rt::spawn(server);
+            Some(handle)
+        }
+        None => None,
+    };
+    let listen = listener.local_addr()?;
+    let server = server::serve(instance.clone(), listener)?;
+    let version = env!("CARGO_PKG_VERSION");
+    tracing::info!(version, %listen, url = instance.accounts.settings.public_url, "started");
+    let handle = server.handle();
+    let running = actix_web::rt::spawn(server);
+    let name = stop_signals.next().await;
+    tracing::info!("stopping: {name}");
+    // The server refuses new connections. Jobs continue within the same grace period.
+    let closing = actix_web::rt::spawn(handle.stop(true));
+    let mut cut_short = pin!(second_signal(stop_signals).fuse());
+    server::finish_jobs(instance, &mut cut_short).await;
+    if !cut_short.is_terminated() {
+        let closed = async {
+            closing.await?;
+            running.await??;
+            anyhow::Ok(())
+        };
+        tokio::select! {
+            closed = closed => closed?,
+            () = &mut cut_short => {}
+        }
+    }
+    // Metrics stay available until the last job has ended.
+    if let Some(handle) = metrics_server {
+        handle.stop(false).await;
+    }
+    let is_closed = server::close(instance).await;
+    tracing::info!("stopped");
+    if !is_closed {
+        std::process::exit(0);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Waits for a signal that asks to stop at once.
+async fn second_signal(stop_signals: &mut StopSignals) {
+    let first = Instant::now();
+    let name = loop {
+        let name = stop_signals.next().await;
+        if first.elapsed() >= SECOND_SIGNAL_AFTER {
+            break name;
+        }
+    };
+    tracing::warn!("stopping at once: {name} again; unfinished jobs resume at the next start");
+}
+
+/// Why the bucket of the images cannot be used now. The start continues, because the bucket may come back.
+async fn probe_bucket(instance: &Instance) -> Option<ObjectError> {
+    let objects = &instance.jobs.objects;
+    if objects.is_local() {
+        return None;
+    }
+    let error = objects.probe().await.err()?;
+    tracing::warn!(%error, "the bucket cannot be used; /readyz answers 503 until it can");
+    Some(error)
+}
+
+/// Prints the address and, at the first start, the first key with a working example call.
+async fn print_startup_message(
+    accounts: &AccountService,
+    metrics: Option<SocketAddr>,
+    bucket_fault: Option<&ObjectError>,
+) -> anyhow::Result<()> {
+    let url = &accounts.settings.public_url;
+    let mut text = format!("Tintype {} ", env!("CARGO_PKG_VERSION"));
+    text += &match bucket_fault {
+        None => format!("is ready at {url}\n"),
+        Some(error) => format!(
+            "listens at {url}, but is not ready: {}\n{error}\n",
+            error.reason()
+        ),
+    };
+    if let Some(key) = bootstrap::issue_first_key(accounts).await? {
+        let account = bootstrap::ensure_account(accounts).await?;
+        text += &format!(
+            "
+Account `{}` was created with a balance of {} {}. This is its first API key. It is shown only once:
+
+  {key}
+
+Generate an image:
+
+  curl -s {url}/api/v1/text-generations \\
+    -H 'Authorization: Bearer {key}' \\
+    -H 'Content-Type: application/json' \\
+    -d '{{\"prompt\": \"a red fox in the snow\", \"aspect_ratio\": \"1:1\"}}'
+
+Then poll its status_url with the same Authorization header until the status is `done`.
+
+",
+            account.name, account.balances.balance, accounts.settings.config.billing.currency
+        );
+    }
+    text += &format!("Panel: {url}/panel\n");
+    text += &format!("API reference: {url}/docs\n");
+    if let Some(address) = metrics {
+        text += &format!("Metrics: http://{address}/metrics\n");
+    }
+    if accounts.settings.config.admin.token.is_none() {
+        let file = token_file(&accounts.settings.config.storage.data_dir);
+        text += &format!(
+            "Operator token (for the panel and {url}/admin/v1): {}\n",
+            file.display()
+        );
+    }
+    let mut output = std::io::stdout().lock();
+    // A closed standard output does not stop the server.
+    if let Err(error) = output
+        .write_all(text.as_bytes())
+        .and_then(|()| output.flush())
+    {
+        tracing::warn!(%error, "could not print the address and the first key: standard output is closed");
+    }
+    Ok(())
+}
