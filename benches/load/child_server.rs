@@ -42,7 +42,7 @@ pub fn run(words: &[String]) -> anyhow::Result<()> {
             tintype(Settings {
                 data_dir: data_dir.into(),
                 accounts: accounts.parse()?,
-                instant: generator == Kind::Instant.word(),
+                instant: generator == Kind::Instant.as_str(),
                 receiver: receiver.first().map(|it| it.parse()).transpose()?,
             })
         }

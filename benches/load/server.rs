@@ -29,7 +29,7 @@ pub enum Generator {
 
 impl Generator {
     /// The name in the child server's arguments.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Never => "never",
             Self::Instant => "instant",
@@ -113,7 +113,7 @@ impl ChildServer {
             Command::new(std::env::current_exe()?)
                 .args(["--child", "tintype"])
                 .arg(data_dir)
-                .args([&accounts.to_string(), generator.word()])
+                .args([&accounts.to_string(), generator.as_str()])
                 .args(receiver.map(|it| it.to_string()))
                 .envs(environment.iter().copied()),
         )?
@@ -128,7 +128,7 @@ impl ChildServer {
                 .arg(std::env::current_exe()?)
                 .args(["--child", "tintype"])
                 .arg(data_dir)
-                .args([&accounts.to_string(), Generator::Never.word()]),
+                .args([&accounts.to_string(), Generator::Never.as_str()]),
         )?
         .with_keys()
     }

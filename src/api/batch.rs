@@ -220,7 +220,7 @@ impl<'a> Entries<'a> {
         let tier = fields.required_string(MODEL).and_then(|word| {
             let tier = word.parse::<Tier>().ok();
             if tier.is_none() {
-                let words: Vec<&str> = Tier::words().collect();
+                let words: Vec<&str> = Tier::names().collect();
                 fields.fault(MODEL, format!("must be one of {}", words.join(", ")));
             }
             tier

@@ -124,7 +124,7 @@ pub fn faults_without_model(
     if let Some(text) = fields.optional_string("resolution")
         && text.parse::<Resolution>().is_err()
     {
-        let sizes: Vec<_> = Resolution::words().collect();
+        let sizes: Vec<_> = Resolution::names().collect();
         let sizes = sizes.join(", ");
         fields.fault("resolution", format!("must be one of {sizes}"));
     }
@@ -198,12 +198,12 @@ fn offer(fields: &mut Fields<'_>, tier: Tier, catalog: &Catalog) -> Option<Offer
             return None;
         }
         Some(raw) => fields.string_of(name, raw)?,
-        None => Resolution::K1.word().to_owned(),
+        None => Resolution::K1.as_str().to_owned(),
     };
     let resolution = text.parse::<Resolution>().ok();
     let offer = resolution.and_then(|it| catalog.offer(tier, it));
     if offer.is_none() {
-        let offered: Vec<&str> = catalog.tier(tier).resolution_words().collect();
+        let offered: Vec<&str> = catalog.tier(tier).resolution_names().collect();
         fields.fault(name, format!("must be one of {}", offered.join(", ")));
     }
     offer

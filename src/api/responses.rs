@@ -204,14 +204,14 @@ pub fn models_on_sale(
         let ratios = offer.aspect_ratios.iter().map(AspectWord::from);
         let prices = offer.prices.iter();
         Model {
-            id: tier.word().into(),
-            modes: Mode::ALL.iter().map(|mode| mode.word().into()).collect(),
+            id: tier.as_str().into(),
+            modes: Mode::ALL.iter().map(|mode| mode.as_str().into()).collect(),
             aspect_ratios: ratios
                 .chain(offer.auto.then(|| AspectWord::from("auto")))
                 .collect(),
-            resolutions: offer.resolution_words().map(Into::into).collect(),
+            resolutions: offer.resolution_names().map(Into::into).collect(),
             prices: prices
-                .map(|(it, price)| (it.word(), price.into()))
+                .map(|(it, price)| (it.as_str(), price.into()))
                 .collect(),
             paused: pause.covers(*tier),
             paused_reason: pause.reason(*tier).map(str::to_owned),

@@ -14,7 +14,7 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Engine, EngineError};
 use tintype_storage::export::{Reader, Summary, write};
 use tintype_storage::store::Store;
-use tintype_storage::store::tables::IMAGES_FORGOTTEN;
+use tintype_storage::store::tables::IMAGES_KEPT_SINCE;
 
 pub struct Records {
     /// An unnamed file, positioned at its start.
@@ -23,7 +23,7 @@ pub struct Records {
     /// The export contains everything that the server acknowledged before this time.
     pub taken_at: Timestamp,
     /// Images of jobs that ended before this time may have been deleted.
-    pub images_forgotten: Timestamp,
+    pub images_kept_since: Timestamp,
     /// Whether a server ran, or may have run, during the export.
     pub running: bool,
     /// Where to read what has changed since the export. `None` if the caller has the engine, or asked a server itself.
@@ -204,10 +204,10 @@ impl<'a> Spool<'a> {
     fn finish(mut self, taken_at: Timestamp, running: bool) -> anyhow::Result<Records> {
         self.file.seek(SeekFrom::Start(0))?;
         let mut reader = Reader::new(BufReader::new(self.file.try_clone()?))?;
-        let mut images_forgotten = Timestamp::EPOCH;
+        let mut images_kept_since = Timestamp::EPOCH;
         while let Some(entry) = reader.read()? {
-            if let Some(((), mark)) = IMAGES_FORGOTTEN.entry(&entry.key, &entry.value)? {
-                images_forgotten = mark;
+            if let Some(((), mark)) = IMAGES_KEPT_SINCE.entry(&entry.key, &entry.value)? {
+                images_kept_since = mark;
             }
         }
         let summary = reader.summary().context("the export is incomplete")?;
@@ -216,7 +216,7 @@ impl<'a> Spool<'a> {
             file: self.file,
             summary,
             taken_at,
-            images_forgotten,
+            images_kept_since,
             running,
             source: None,
         })
@@ -243,7 +243,7 @@ mod tests {
         let store = Store::new(Arc::clone(&engine));
         let recent = Timestamp::now();
         for (mark, is_new) in [(recent, true), (Timestamp::EPOCH, false)] {
-            let mark = IMAGES_FORGOTTEN.raise(&store, mark).await.unwrap();
+            let mark = IMAGES_KEPT_SINCE.raise(&store, mark).await.unwrap();
             assert_eq!(mark.is_empty(), !is_new);
             commit_and_wait(&*engine, mark).unwrap();
         }
@@ -251,9 +251,9 @@ mod tests {
         drop((store, engine));
         let access = Access::default();
         let records = from_data_dir(&config, &access, directory.path(), &|_| {});
-        let forgotten = records.await.unwrap().images_forgotten;
-        assert_eq!(forgotten, recent);
-        assert_eq!(verify::kept_since(&config, forgotten), recent);
+        let kept_since = records.await.unwrap().images_kept_since;
+        assert_eq!(kept_since, recent);
+        assert_eq!(verify::kept_since(&config, kept_since), recent);
     }
 
     #[actix_web::test]

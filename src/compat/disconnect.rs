@@ -65,7 +65,7 @@ pub async fn run(
     });
     all.for_each_concurrent(MAX_CONCURRENT_CANCELLATIONS, async |disconnected| {
         if let CancelOutcome::Canceled = cancel(&jobs, disconnected).await {
-            recent_calls.forget_detached(disconnected.job, jobs.core.now());
+            recent_calls.remove_detached(disconnected.job, jobs.core.now());
         }
     })
     .await;

@@ -106,7 +106,7 @@ impl Call<'_> {
             request: identity.filter(|_| attempt == Some(0)),
         };
         let watch = move |accepted: AcceptedJob| {
-            refusal.forget();
+            refusal.disarm();
             let waiter = JobWaiter::new(&shared, account, accepted.job, accepted.replayed);
             waiter.with_identity(identity, attempt)
         };
@@ -123,7 +123,7 @@ struct RefusalOnDrop {
 }
 
 impl RefusalOnDrop {
-    fn forget(mut self) {
+    fn disarm(mut self) {
         self.request = None;
     }
 }

@@ -65,7 +65,7 @@ fn status(core: &Core, pause: &Pause, has_room: bool) -> ServiceStatus {
         };
         let wait = has_room.then(|| wait_now(core, *tier)).flatten();
         ModelStatus {
-            id: tier.word().into(),
+            id: tier.as_str().into(),
             paused,
             reason,
             wait_seconds: wait.map(|it| it.as_secs()),

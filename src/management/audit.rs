@@ -42,7 +42,7 @@ fn read(filter: &mut AuditFilter, name: &str, value: &str) -> Result<(), FieldFa
 }
 
 fn unknown_action() -> String {
-    let words: Vec<&str> = Action::words().collect();
+    let words: Vec<&str> = Action::names().collect();
     format!(
         "must be one of {}; or only the part before the dot",
         words.join(", ")

@@ -35,21 +35,21 @@ pub fn begin(request: &ServiceRequest) {
 }
 
 /// Records the authenticated account.
-pub fn note_account(request: &HttpRequest, account: AccountId) {
+pub fn record_account(request: &HttpRequest, account: AccountId) {
     if let Some(annotations) = request.extensions_mut().get_mut::<Annotations>() {
         annotations.account = Some(account);
     }
 }
 
 /// Records the job of a call whose path does not name it.
-pub fn note_job(request: &HttpRequest, job: JobId) {
+pub fn record_job(request: &HttpRequest, job: JobId) {
     if let Some(annotations) = request.extensions_mut().get_mut::<Annotations>() {
         annotations.job = Some(job);
     }
 }
 
 /// The same for code that has the response but not the call. Only for successful calls.
-pub fn note_job_in_response(response: &mut actix_web::HttpResponseBuilder, job: JobId) {
+pub fn record_job_in_response(response: &mut actix_web::HttpResponseBuilder, job: JobId) {
     if logs_successes() {
         response.extensions_mut().insert(ResponseJob(job));
     }

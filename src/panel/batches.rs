@@ -238,11 +238,11 @@ async fn request_line(jobs: &JobService, job: &Job) -> Result<Vec<u8>, Error> {
     };
     let line = RequestLine {
         custom_id: job.member().map(|it| it.custom_id()).unwrap_or_default(),
-        model: job.tier.word(),
+        model: job.tier.as_str(),
         prompt: text.as_ref().map(|it| it.prompt.as_str()),
         aspect_ratio: job.aspect.to_string(),
         // The fast model has one size and rejects this field.
-        resolution: (job.tier != Tier::Fast).then(|| job.resolution.word()),
+        resolution: (job.tier != Tier::Fast).then(|| job.resolution.as_str()),
         input_images_urls: urls,
         // Stored metadata is valid JSON.
         metadata: metadata.and_then(|it| serde_json::from_str(it).ok()),

@@ -117,7 +117,7 @@ impl ChangeWatcher {
             let mut hasher = DefaultHasher::new();
             (depths.queued, depths.running).hash(&mut hasher);
             if let User::Person(person) = &visitor.user {
-                person.role.word().hash(&mut hasher);
+                person.role.as_str().hash(&mut hasher);
             }
             let core = &self.accounts.core;
             hash_visible_state(core, self.account, &mut self.audited, &mut hasher)
@@ -176,7 +176,7 @@ async fn hash_visible_state(
         }
     };
     for delivery in deliveries.items {
-        (delivery.id, delivery.attempts, delivery.state.word()).hash(hasher);
+        (delivery.id, delivery.attempts, delivery.state.as_str()).hash(hasher);
     }
     Ok(())
 }
@@ -195,7 +195,7 @@ async fn hash_jobs(
         .items;
     for job in &jobs {
         let percent = core.system.progress(job.id).map(|it| (it * 100.0) as u8);
-        (job.id, job.state.word(), percent).hash(hasher);
+        (job.id, job.state.as_str(), percent).hash(hasher);
     }
     if let (Some(newest), Some(oldest)) = (jobs.first(), jobs.last()) {
         let deleted = core.store.deleted_images_of(account, oldest.id, newest.id);

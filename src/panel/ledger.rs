@@ -59,8 +59,8 @@ fn charged_job(
     };
     let key = names.key(core, job.key)?;
     Ok(json!({
-        "tier": job.tier.word(),
-        "resolution": job.resolution.word(),
+        "tier": job.tier.as_str(),
+        "resolution": job.resolution.as_str(),
         "key_id": job.key,
         "key_deleted": key.as_ref().is_none_or(|it| it.is_deleted),
         "key_name": key.map(|it| it.name),

@@ -64,7 +64,7 @@ pub async fn show(
 
 fn describe_pause(pause: &Pause) -> Value {
     let tiers = Tier::ALL.iter().filter(|tier| pause.covers(**tier));
-    let tier = |tier: &Tier| json!({"id": tier.word(), "reason": pause.reason(*tier)});
+    let tier = |tier: &Tier| json!({"id": tier.as_str(), "reason": pause.reason(*tier)});
     json!({
         "project": pause.project,
         "reason": pause.reasons.project,

@@ -67,7 +67,7 @@ async fn models(core: &Core) -> Result<Vec<serde_json::Value>, StoreError> {
         let (queued, running, _) = core.system.waiting_jobs().of_tier(tier);
         let oldest = queue::oldest_created_at(core, tier).await?;
         models.push(json!({
-            "model": tier.word(),
+            "model": tier.as_str(),
             "queued": queued,
             "running": running,
             "oldest_created_at": oldest.map(|it| it.to_string()),
@@ -89,7 +89,7 @@ pub async fn cancel(
 }
 
 fn filter(request: &HttpRequest) -> Result<QueueFilter, FieldFault> {
-    let tier = |name: &str, value: &str| query::one_of::<Tier>(name, value, Tier::words());
+    let tier = |name: &str, value: &str| query::one_of::<Tier>(name, value, Tier::names());
     Ok(QueueFilter {
         tier: query::parsed(request, "tier", tier)?,
         account: query::parsed(request, "account_id", query::id)?,

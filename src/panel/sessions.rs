@@ -88,7 +88,7 @@ fn view(core: &Core, settings: &Settings, user: &User) -> Result<Value, Problem>
                 "kind": "person",
                 "person_id": person.id.to_string(),
                 "email": person.email.as_str(),
-                "role": person.role.word(),
+                "role": person.role.as_str(),
                 "account_id": person.account.to_string(),
                 "account_active": account.as_ref().is_some_and(|it| it.active),
                 "account_name": account.map(|it| it.name),
@@ -178,7 +178,7 @@ pub async fn show_invitation(
     let account = accounts.core.store.account(person.account).await?;
     Ok(HttpResponse::Ok().json(json!({
         "email": person.email.as_str(),
-        "role": person.role.word(),
+        "role": person.role.as_str(),
         "account_name": account.map(|it| it.name),
         "min_chars": passwords::MIN_CHARS,
     })))

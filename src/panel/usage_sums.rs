@@ -46,15 +46,15 @@ impl Sums {
             let spent = |tier: &Tier| {
                 let usage = self.day_models.get(&(day, *tier)).copied();
                 let spent = usage.unwrap_or_default().spent.to_string();
-                (tier.word().to_owned(), json!(spent))
+                (tier.as_str().to_owned(), json!(spent))
             };
             view["models"] = Value::Object(Tier::ALL.iter().map(spent).collect::<Map<_, _>>());
             view
         };
         let models = self.models.iter().map(|((tier, resolution), totals)| {
             let mut line = figures(totals);
-            line["model"] = json!(tier.word());
-            line["resolution"] = json!(resolution.word());
+            line["model"] = json!(tier.as_str());
+            line["resolution"] = json!(resolution.as_str());
             line
         });
         json!({
@@ -90,8 +90,8 @@ pub fn csv_lines(
                     Timestamp::of_day(position.day).date(),
                     position.key.to_string(),
                     quote(&name),
-                    tier.word().to_owned(),
-                    resolution.word().to_owned(),
+                    tier.as_str().to_owned(),
+                    resolution.as_str().to_owned(),
                     totals.done.to_string(),
                     totals.failed.to_string(),
                     totals.spent.to_string(),

@@ -261,7 +261,7 @@ fn database_options(config: &Config, url: &DatabaseUrl, fail_stop: FailStop) -> 
 ///
 /// # Errors
 /// The database is unreachable, or its role may not write.
-pub async fn note_backup(config: &Config, at: Timestamp) -> Result<(), EngineError> {
+pub async fn record_backup(config: &Config, at: Timestamp) -> Result<(), EngineError> {
     let Some(url) = &config.storage.url else {
         return Ok(());
     };

@@ -49,7 +49,7 @@ pub(crate) async fn run(
         }
         report_to_operator(core, &jobs.settings, &maintainer, &mut disk, tick).await;
         if tick % NOTE_USES_EVERY == NOTE_USES_EVERY - 1 {
-            note_key_uses(&accounts).await;
+            record_key_uses(&accounts).await;
         }
     }
 }
@@ -91,7 +91,7 @@ async fn watch_disk(
 }
 
 /// Writes the time of last use of each key that was used since the last write.
-pub async fn note_key_uses(accounts: &AccountService) {
+pub async fn record_key_uses(accounts: &AccountService) {
     let core = &accounts.core;
     for _ in 0..MAX_USE_COMMITS {
         let mut uses = accounts.auth.api_keys.unwritten_uses(USES_PER_COMMIT);
@@ -111,7 +111,7 @@ pub async fn note_key_uses(accounts: &AccountService) {
         let mut found = found.into_iter();
         uses.retain(|(id, _)| match found.next() {
             Some(Ok(None)) => {
-                accounts.auth.api_keys.forget_use(*id);
+                accounts.auth.api_keys.remove_use(*id);
                 false
             }
             _ => true,

@@ -37,7 +37,7 @@ pub async fn close(instance: &Instance) -> bool {
         exporter.close().await;
     }
     let close = async {
-        maintenance::note_key_uses(&instance.accounts).await;
+        maintenance::record_key_uses(&instance.accounts).await;
         core.system.leave().await;
         core.fail_stop.begin_close();
         core.system.stop();

@@ -52,7 +52,7 @@ pub(super) async fn run(jobs: Data<JobService>, maintainer: Data<Maintainer>, in
     let mut ticker = interval_at(tokio::time::Instant::now() + interval, interval);
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
     for turn in 0u64.. {
-        note_ids_ahead(&jobs.core).await;
+        record_ids_ahead(&jobs.core).await;
         ticker.tick().await;
         if jobs.core.is_ending() {
             return;
@@ -107,28 +107,31 @@ impl Sweeps {
     /// Sweeps the records.
     pub async fn run(&mut self, jobs: &JobService) {
         let (core, settings) = (&jobs.core, &jobs.settings);
-        self.forget_audit_log(core, settings).await;
-        self.forget_idempotency_keys(core).await;
+        self.delete_old_audit_entries(core, settings).await;
+        self.delete_expired_idempotency_keys(core).await;
         self.complete_deletions(jobs).await;
-        self.forget_old_deliveries(core, settings).await;
-        self.forget_old_jobs(core, settings).await;
-        self.forget_old_files(core, settings).await;
-        sessions::forget_old(core).await;
+        self.delete_old_deliveries(core, settings).await;
+        self.delete_old_jobs(core, settings).await;
+        self.delete_old_files(core, settings).await;
+        sessions::delete_ended(core).await;
         delete_counts_of_gone_nodes(core).await;
     }
 
     /// Removes entries of the audit log that are older than the retention period.
-    async fn forget_audit_log(&mut self, core: &Core, settings: &Settings) {
+    async fn delete_old_audit_entries(&mut self, core: &Core, settings: &Settings) {
         let Some(age) = settings.config.audit.retention() else {
             return;
         };
         let older_than = core.now().minus(age);
         let SweepLimits { step, steps } = self.limits;
-        let forget = async |cursor: &[u8]| {
-            let found = core.store.forget_audit_log(older_than, cursor, step).await;
+        let delete = async |cursor: &[u8]| {
+            let found = core
+                .store
+                .delete_old_audit_entries(older_than, cursor, step)
+                .await;
             commit_step(core, found, "lines of the audit log").await
         };
-        sweep(steps, &mut self.audit_log, forget).await;
+        sweep(steps, &mut self.audit_log, delete).await;
     }
 
     /// Completes the deletions of images on demand that were interrupted.
@@ -137,22 +140,22 @@ impl Sweeps {
     }
 
     /// Removes expired idempotency keys.
-    pub async fn forget_idempotency_keys(&mut self, core: &Core) {
+    pub async fn delete_expired_idempotency_keys(&mut self, core: &Core) {
         let SweepLimits { step, steps } = self.limits;
-        let forget = async |cursor: &[u8]| {
-            let found = core.store.forget_expired(core.now(), cursor, step).await;
+        let delete = async |cursor: &[u8]| {
+            let found = core.store.delete_expired(core.now(), cursor, step).await;
             commit_step(core, found, "idempotency keys").await
         };
-        sweep(steps, &mut self.idempotency_keys, forget).await;
+        sweep(steps, &mut self.idempotency_keys, delete).await;
     }
 
     /// Removes the records of expired files, and of batches that failed longer ago than the retention of files and to which no
     /// idempotency key refers. Then the content of such a file is an orphaned object.
-    pub async fn forget_old_files(&mut self, core: &Core, settings: &Settings) {
+    pub async fn delete_old_files(&mut self, core: &Core, settings: &Settings) {
         let (SweepLimits { step, steps }, store) = (self.limits, &core.store);
         let forget_files = async |cursor: &[u8]| {
             let now = core.now();
-            let found = UPLOADED_FILES.forget(store, cursor, step, |it| it.is_expired(now));
+            let found = UPLOADED_FILES.delete_where(store, cursor, step, |it| it.is_expired(now));
             commit_step(core, found.await, "expired files").await
         };
         sweep(steps, &mut self.uploaded_files, forget_files).await;
@@ -160,15 +163,15 @@ impl Sweeps {
             return;
         };
         let older_than = core.now().minus(age);
-        let forget_batches = async |cursor: &[u8]| {
-            let found = store.forget_failed_file_batches(older_than, cursor, step);
+        let delete_old_batches = async |cursor: &[u8]| {
+            let found = store.delete_failed_file_batches(older_than, cursor, step);
             commit_step(core, found.await, "failed batches").await
         };
-        sweep(steps, &mut self.failed_batches, forget_batches).await;
+        sweep(steps, &mut self.failed_batches, delete_old_batches).await;
     }
 
     /// Deletes jobs and batches that ended before the retention period. Retention counts whole days, so this happens once a day.
-    pub async fn forget_old_jobs(&mut self, core: &Core, settings: &Settings) {
+    pub async fn delete_old_jobs(&mut self, core: &Core, settings: &Settings) {
         let Some(age) = settings.config.jobs.retention() else {
             return;
         };
@@ -177,32 +180,32 @@ impl Sweeps {
             return;
         }
         let steps = self.limits.steps;
-        let forget_batches = async |cursor: &[u8]| {
-            let find = async || core.store.forget_batches(first_kept, cursor).await;
+        let delete_old_batches = async |cursor: &[u8]| {
+            let find = async || core.store.delete_old_batches(first_kept, cursor).await;
             commit_under_lock(core, find, "batches").await
         };
-        let forget_jobs = async |cursor: &[u8]| {
-            let find = async || core.store.forget_jobs(first_kept, cursor).await;
+        let delete_ended_jobs = async |cursor: &[u8]| {
+            let find = async || core.store.delete_ended_jobs(first_kept, cursor).await;
             commit_under_lock(core, find, "jobs").await
         };
         // The jobs of a batch are deleted after the batch.
-        if sweep(steps, &mut self.old_batches, forget_batches).await
-            && sweep(steps, &mut self.old_jobs, forget_jobs).await
+        if sweep(steps, &mut self.old_batches, delete_old_batches).await
+            && sweep(steps, &mut self.old_jobs, delete_ended_jobs).await
         {
             self.first_kept_day = Some(first_kept);
         }
     }
 
     /// Removes deliveries that ended before the retention period.
-    pub async fn forget_old_deliveries(&mut self, core: &Core, settings: &Settings) {
+    pub async fn delete_old_deliveries(&mut self, core: &Core, settings: &Settings) {
         let Some(age) = settings.config.webhooks.delivery_retention() else {
             return;
         };
         let older_than = core.now().minus(age);
         let SweepLimits { step, steps } = self.limits;
-        let forget = async |cursor: &[u8]| {
+        let delete = async |cursor: &[u8]| {
             let (reply, next) = oneshot::channel();
-            let command = DeliveryCommand::Forget {
+            let command = DeliveryCommand::Delete {
                 older_than,
                 cursor: cursor.to_vec(),
                 limit: step,
@@ -212,7 +215,7 @@ impl Sweeps {
             core.system.deliveries().try_send(command).ok()?;
             next.await.ok()?.ok()
         };
-        sweep(steps, &mut self.deliveries, forget).await;
+        sweep(steps, &mut self.deliveries, delete).await;
     }
 }
 
@@ -275,7 +278,7 @@ async fn commit_under_lock(
 }
 
 /// Notes ids that are ahead of the clock, so that lists and retention find records that are older than their ids.
-pub async fn note_ids_ahead(core: &Core) {
+pub async fn record_ids_ahead(core: &Core) {
     let (newest, now) = (
         core.system.accounts().context().process.ids.newest(),
         core.now(),

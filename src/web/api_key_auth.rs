@@ -70,7 +70,7 @@ pub async fn reauthenticate(
 ) -> Result<Payer, AuthFailure> {
     let key = find(request, accounts, text, Reading::BeforeJobs).await;
     // A refusal must not reveal the limits of the key.
-    let key = key.inspect_err(|_| rate_headers::forget(request))?;
+    let key = key.inspect_err(|_| rate_headers::omit(request))?;
     let counted = cached.counted;
     let account_rate = counted.account.map(|it| it.rate);
     let has_same_limits = key.found.key.rate_limit == cached.key.rate_limit
@@ -128,7 +128,7 @@ async fn find(
     {
         return Err(CallerRefusal::Address(address.map(IpNet::from)).into());
     }
-    found.note_use(now);
-    request_log::note_account(request, found.key.account);
+    found.record_use(now);
+    request_log::record_account(request, found.key.account);
     Ok(AuthenticatedKey { found, address })
 }

@@ -16,7 +16,7 @@ pub fn client_address(request: &HttpRequest, accounts: &AccountService) -> Optio
     let peer = request.peer_addr()?.ip().to_canonical();
     let trusted = &accounts.settings.config.server.trusted_proxies;
     if request.headers().contains_key(FORWARDED) && !is_in(trusted, peer) {
-        accounts.auth.untrusted_proxies.note(peer);
+        accounts.auth.untrusted_proxies.warn_of(peer);
     }
     resolve(peer, request.headers(), trusted)
 }

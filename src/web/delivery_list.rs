@@ -32,7 +32,7 @@ impl Filter {
             "account_id" => self.account = Some(query::id(name, value)?),
             "job_id" => self.job = Some(query::id(name, value)?),
             "webhook_id" => self.webhook = Some(query::id(name, value)?),
-            _ => self.status = Some(query::one_of(name, value, DeliveryStatus::words())?),
+            _ => self.status = Some(query::one_of(name, value, DeliveryStatus::names())?),
         }
         Ok(())
     }

@@ -59,7 +59,7 @@ pub fn accepted_response(
         format!("{}{status_url}", settings.public_url),
     ));
     response.insert_header((header::RETRY_AFTER, "2"));
-    request_log::note_job_in_response(&mut response, job);
+    request_log::record_job_in_response(&mut response, job);
     if replayed {
         response.insert_header(idempotency_key::REPLAYED);
     }

@@ -63,9 +63,9 @@ fn read_format(value: Option<&str>) -> Result<ViewFormat, FieldFault> {
     let Some(value) = value else {
         return Ok(ViewFormat::Jpeg);
     };
-    let known = ViewFormat::ALL.into_iter().find(|it| it.word() == value);
+    let known = ViewFormat::ALL.into_iter().find(|it| it.as_str() == value);
     known.ok_or_else(|| {
-        let words = ViewFormat::ALL.map(ViewFormat::word).join(", ");
+        let words = ViewFormat::ALL.map(ViewFormat::as_str).join(", ");
         FieldFault::new(FORMAT, format!("must be one of {words}"))
     })
 }

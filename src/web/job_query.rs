@@ -48,9 +48,9 @@ fn read_all(request: &HttpRequest, names: &[&str]) -> Result<(Window, JobFilter)
 pub fn read(filter: &mut JobFilter, name: &str, value: &str) -> Result<(), FieldFault> {
     let fault = |message: String| FieldFault::new(name, message);
     match name {
-        "status" => filter.status = Some(query::one_of(name, value, JobStatus::words())?),
-        "tier" => filter.tier = Some(query::one_of(name, value, Tier::words())?),
-        "mode" => filter.mode = Some(query::one_of(name, value, Mode::words())?),
+        "status" => filter.status = Some(query::one_of(name, value, JobStatus::names())?),
+        "tier" => filter.tier = Some(query::one_of(name, value, Tier::names())?),
+        "mode" => filter.mode = Some(query::one_of(name, value, Mode::names())?),
         "key" | "key_id" => {
             let message = "must be the key_id of an API key";
             filter.key = Some(value.parse().map_err(|_| fault(message.into()))?);

@@ -20,7 +20,7 @@ pub fn of(request: &HttpRequest) -> Result<(Window, LedgerFilter), Problem> {
 
 fn read(filter: &mut LedgerFilter, name: &str, value: &str) -> Result<(), FieldFault> {
     match name {
-        "kind" => filter.kind = Some(query::one_of(name, value, EntryKind::words())?),
+        "kind" => filter.kind = Some(query::one_of(name, value, EntryKind::names())?),
         _ => query::range_end(&mut filter.range, name, value)?,
     }
     Ok(())

@@ -15,7 +15,7 @@ pub use crate::application::error::FieldFault;
 pub type HttpResult = Result<HttpResponse, Problem>;
 
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{}: {detail}", .code.word())]
+#[error("{}: {detail}", .code.as_str())]
 pub struct Problem {
     pub code: Code,
     /// What failed and what to do.
@@ -129,7 +129,7 @@ mod tests {
                 format!(
                     "{} {} {}\n",
                     code.status().as_u16(),
-                    code.word(),
+                    code.as_str(),
                     code.row().title
                 )
             })

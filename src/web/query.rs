@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(fault.field, "from");
         assert!(fault.message.contains("2030-01-31T12:00:00Z"), "{fault:?}");
         assert!(fault.message.contains("%2B"), "{fault:?}");
-        let fault = one_of::<Tier>("tier", "nb2", Tier::words()).unwrap_err();
+        let fault = one_of::<Tier>("tier", "nb2", Tier::names()).unwrap_err();
         assert_eq!(fault.message, "must be one of fast, quality, pro");
     }
 }

@@ -24,7 +24,7 @@ pub fn count(
 }
 
 /// Omits the headers from the response.
-pub fn forget(request: &HttpRequest) {
+pub fn omit(request: &HttpRequest) {
     request.extensions_mut().remove::<RateStates>();
 }
 

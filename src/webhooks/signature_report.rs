@@ -64,7 +64,7 @@ impl SignatureReport {
             Ok(SignedText::Raw) => "verifies".into(),
             Ok(SignedText::Rewritten(encoding)) => format!(
                 "verifies, but only after re-encoding the body as {}: something on the way has rewritten it",
-                encoding.word()
+                encoding.as_str()
             ),
             Err(refusal) => describe_refusal(refusal),
         };

@@ -3,7 +3,7 @@
 use crate::support::{Behaviour, Customer, Server, fox, fox_with, options::Options};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tintype::server::sweeps::note_ids_ahead;
+use tintype::server::sweeps::record_ids_ahead;
 
 const PRO: &str = "/text-generations";
 
@@ -258,7 +258,7 @@ fn a_time_range_includes_records_whose_ids_are_ahead_of_the_clock() {
     server.clock.set_back(year);
     let system = actix_web::rt::System::new();
     for node in server.nodes() {
-        system.block_on(note_ids_ahead(node.inside()));
+        system.block_on(record_ids_ahead(node.inside()));
     }
     let job = server.create(&customer);
     server.job_once(&customer, &job, "done");

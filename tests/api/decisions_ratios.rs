@@ -126,6 +126,6 @@ fn the_default_resolution_is_1k() {
             .job_id();
         server.job_once(&customer, &job, "done");
         let order = server.generator.orders().pop().unwrap();
-        assert_eq!(order.resolution.word(), "1K");
+        assert_eq!(order.resolution.as_str(), "1K");
     }
 }

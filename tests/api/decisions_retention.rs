@@ -16,9 +16,9 @@ fn sweep(server: &Server) {
     });
     let (core, settings) = (server.inside(), &server.instance().settings);
     runtime.block_on(async {
-        sweeps.forget_idempotency_keys(core).await;
-        sweeps.forget_old_deliveries(core, settings).await;
-        sweeps.forget_old_jobs(core, settings).await;
+        sweeps.delete_expired_idempotency_keys(core).await;
+        sweeps.delete_old_deliveries(core, settings).await;
+        sweeps.delete_old_jobs(core, settings).await;
     });
 }
 

@@ -89,6 +89,6 @@ async fn a_single_process_uses_a_cached_key_until_it_is_invalidated() {
     let hash = api_key::hash(&text);
     commit(&store, store.remove_key(&hash, &key, NOW));
     assert_eq!(is_admitted(&cache, &store, &text).await, Some(true));
-    cache.forget(&hash, &key);
+    cache.invalidate(&hash, &key);
     assert_eq!(is_admitted(&cache, &store, &text).await, None);
 }

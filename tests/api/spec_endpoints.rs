@@ -22,12 +22,12 @@ fn every_generation_endpoint_takes_its_fields() {
         let answer = server.generation(&customer, path, &body).expect(202);
         server.job_once(&customer, &answer.job_id(), "done");
         let order = server.generator.orders().pop().unwrap();
-        assert_eq!(order.tier.word(), tier, "{path}");
+        assert_eq!(order.tier.as_str(), tier, "{path}");
         assert_eq!(order.job.to_string(), answer.job_id());
         assert_eq!(order.prompt, "a red fox in the snow");
         assert_eq!(order.inputs.len(), usize::from(takes_images));
         let resolution = if tier == "fast" { "1K" } else { "2K" };
-        assert_eq!(order.resolution.word(), resolution);
+        assert_eq!(order.resolution.as_str(), resolution);
         if takes_images {
             assert_eq!((order.inputs[0].width, order.inputs[0].height), (4, 2));
         }

@@ -38,7 +38,7 @@ fn fast_is_always_1k() {
     let customer = server.customer("1.00");
     let answer = server.generate(&customer, "/nb/text-generations", &crate::support::fox());
     server.job_once(&customer, &answer.job_id(), "done");
-    assert_eq!(server.generator.orders()[0].resolution.word(), "1K");
+    assert_eq!(server.generator.orders()[0].resolution.as_str(), "1K");
     for resolution in ["1K", "2K", "4K"] {
         let body = fox_with(json!({"resolution": resolution}));
         let answer = server
@@ -89,7 +89,7 @@ fn quality_and_pro_make_1k_2k_and_4k() {
             let answer = server.generation(&customer, path, &body).expect(202);
             server.job_once(&customer, &answer.job_id(), "done");
             let order = server.generator.orders().pop().unwrap();
-            assert_eq!(order.resolution.word(), resolution);
+            assert_eq!(order.resolution.as_str(), resolution);
         }
         for bad in ["1k", "8K", "", "1K ", "1024"] {
             let body = fox_with(json!({"resolution": bad}));

@@ -65,7 +65,7 @@ fn after_the_deadline_a_job_with_another_watcher_continues_and_the_error_says_so
         let store = &server.inside().store;
         let found = store
             .each_live_job(|job| {
-                if job.state.word() == "queued" {
+                if job.state.as_str() == "queued" {
                     waiting = Some(job.id.to_string());
                 }
                 Ok(())

@@ -28,8 +28,8 @@ fn a_failed_batch_is_kept_as_long_as_its_idempotency_key() {
         server.clock.advance(time);
         let (core, settings) = (server.inside(), &server.instance().settings);
         actix_web::rt::System::new().block_on(async {
-            sweeps.forget_idempotency_keys(core).await;
-            sweeps.forget_old_files(core, settings).await;
+            sweeps.delete_expired_idempotency_keys(core).await;
+            sweeps.delete_old_files(core, settings).await;
         });
     };
     sweep_after(36 * HOUR);

@@ -54,7 +54,7 @@ fn a_job_that_the_native_interface_cancels_ends_the_call() {
         let store = &server.inside().store;
         store
             .each_live_job(|job| {
-                if job.state.word() == "queued" {
+                if job.state.as_str() == "queued" {
                     waiting = Some(job.id.to_string());
                 }
                 Ok(())

@@ -337,7 +337,7 @@ fn files_expire_and_are_deleted_completely() {
     server.clock.advance(Duration::from_secs(2 * 86_400));
     let mut sweeps = Sweeps::new(SweepLimits { step: 1, steps: 9 });
     let mut sweep = || {
-        block_on(sweeps.forget_old_files(server.inside(), &server.instance().settings));
+        block_on(sweeps.delete_old_files(server.inside(), &server.instance().settings));
         block_on(orphaned_objects::remove(
             &server.instance().jobs,
             &orphaned_objects::UPLOADED_FILES,

@@ -47,7 +47,7 @@ fn the_default_model_is_fast() {
     server
         .openai(&customer, &json!({"prompt": "a fox"}))
         .expect(200);
-    assert_eq!(server.generator.orders()[0].tier.word(), "fast");
+    assert_eq!(server.generator.orders()[0].tier.as_str(), "fast");
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_size_becomes_the_nearest_ratio_and_resolution() {
             .openai(&customer, &fox_with(json!({"size": size})))
             .expect(200);
         let order = &server.generator.orders()[before];
-        let asked = (order.ratio.to_string(), order.resolution.word());
+        let asked = (order.ratio.to_string(), order.resolution.as_str());
         assert_eq!((asked.0.as_str(), asked.1), (ratio, resolution), "{size}");
     }
 }

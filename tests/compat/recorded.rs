@@ -123,9 +123,9 @@ fn the_options_of_the_sdks_reach_the_backend() {
         match name.as_str() {
             "image_config" | "image_config_title_case_modalities" => {
                 assert_eq!(order().ratio.to_string(), "16:9");
-                assert_eq!(order().resolution.word(), "2K");
+                assert_eq!(order().resolution.as_str(), "2K");
             }
-            "image_config_as_dict_snake" => assert_eq!(order().resolution.word(), "4K"),
+            "image_config_as_dict_snake" => assert_eq!(order().resolution.as_str(), "4K"),
             "all_knobs" => assert!(order().prompt.starts_with("be brief\n\n")),
             "inline_image_part" => {
                 assert_eq!(order().prompt, "make it blue");

@@ -121,7 +121,7 @@ fn every_api_version_and_every_model_id_is_accepted() {
                 .expect(200)
                 .image();
             let orders = server.generator.orders();
-            assert_eq!(orders[before].tier.word(), tier);
+            assert_eq!(orders[before].tier.as_str(), tier);
         }
     }
 }
@@ -174,7 +174,10 @@ fn ratio_and_size_reach_the_backend() {
             .gemini(&customer, model, &with_config(config.clone()))
             .expect(200);
         let order = &server.generator.orders()[before];
-        let asked = (order.ratio.to_string(), order.resolution.word().to_owned());
+        let asked = (
+            order.ratio.to_string(),
+            order.resolution.as_str().to_owned(),
+        );
         assert_eq!(asked, (ratio.to_owned(), size.to_owned()), "{config}");
     }
 }

@@ -36,7 +36,7 @@ fn wish(sim: &Simulation, id: DeliveryId) -> oneshot::Receiver<Result<Delivery, 
     let (reply, answer) = oneshot::channel();
     sim.system.deliveries().do_send(DeliveryCommand::Redeliver {
         id,
-        note: None,
+        to_entry: None,
         reply,
     });
     answer

@@ -23,7 +23,7 @@ async fn forget(sim: &Simulation, older_than: Timestamp, limit: usize) -> usize 
     let mut cursor = Vec::new();
     for step in 1..1_000 {
         let (reply, answer) = oneshot::channel();
-        sim.system.deliveries().do_send(DeliveryCommand::Forget {
+        sim.system.deliveries().do_send(DeliveryCommand::Delete {
             older_than,
             cursor,
             limit,
@@ -115,7 +115,7 @@ fn each_commit_of_a_sweep_is_small() {
         let later = sim.now().plus(HOUR);
         let step = sim
             .store
-            .forget_deliveries(later, &[], 1_000, |_| false)
+            .find_old_deliveries(later, &[], 1_000, |_| false)
             .wait();
         let step = step.unwrap();
         let bytes: usize = step.writes.iter().map(|(key, _)| key.len()).sum();
@@ -163,7 +163,7 @@ fn a_sweep_continues_where_the_last_sweep_stopped() {
     let mut left = vec![15];
     for _ in 0..4 {
         runtime
-            .block_on(sweeps.forget_old_deliveries(server.inside(), &server.instance().settings));
+            .block_on(sweeps.delete_old_deliveries(server.inside(), &server.instance().settings));
         left.push(server.deliveries("limit=100").len());
     }
     assert_eq!(left.last(), Some(&3), "{left:?}");
@@ -185,8 +185,8 @@ fn a_job_past_its_retention_stays_until_its_delivery_has_arrived_and_is_deleted(
     let runtime = actix_web::rt::System::new();
     let mut sweep = || {
         let (core, settings) = (server.inside(), &server.instance().settings);
-        runtime.block_on(sweeps.forget_old_deliveries(core, settings));
-        runtime.block_on(sweeps.forget_old_jobs(core, settings));
+        runtime.block_on(sweeps.delete_old_deliveries(core, settings));
+        runtime.block_on(sweeps.delete_old_jobs(core, settings));
     };
     // As if the service had been stopped for so long.
     server.clock.advance(33 * DAY);
@@ -220,7 +220,7 @@ fn idempotency_keys_are_deleted_from_where_the_last_sweep_stopped() {
         let (writes, _) = server
             .inside()
             .store
-            .forget_expired(server.inside().now(), &[], 100)
+            .delete_expired(server.inside().now(), &[], 100)
             .wait()
             .unwrap();
         writes.len()
@@ -229,7 +229,7 @@ fn idempotency_keys_are_deleted_from_where_the_last_sweep_stopped() {
     let runtime = actix_web::rt::System::new();
     let mut left = vec![records()];
     for _ in 0..4 {
-        runtime.block_on(sweeps.forget_idempotency_keys(server.inside()));
+        runtime.block_on(sweeps.delete_expired_idempotency_keys(server.inside()));
         left.push(records());
     }
     assert_eq!(left, [10, 6, 2, 0, 0]);

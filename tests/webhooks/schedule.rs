@@ -267,7 +267,7 @@ fn a_deletion_and_a_redelivery_at_once_leave_the_delivery_consistent() {
             sleep(HOUR).await;
             let forget = || {
                 let (reply, answer) = oneshot::channel();
-                sim.system.deliveries().do_send(DeliveryCommand::Forget {
+                sim.system.deliveries().do_send(DeliveryCommand::Delete {
                     older_than: sim.now(),
                     cursor: Vec::new(),
                     limit: 10,

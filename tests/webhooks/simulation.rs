@@ -337,7 +337,7 @@ impl Simulation {
             .deliveries()
             .do_send(DeliveryCommand::Redeliver {
                 id,
-                note: None,
+                to_entry: None,
                 reply,
             });
         answer.await.unwrap()
@@ -359,7 +359,7 @@ impl Simulation {
         let command = AccountCommand::Apply {
             job,
             event,
-            note: None,
+            to_entry: None,
             reply: reply.into(),
         };
         actor.send(command).unwrap();

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use tintype_storage::domain::account::{Account, AccountChange};
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
-use tintype_storage::domain::audit_log::Note;
+use tintype_storage::domain::audit_log::ToAuditEntry;
 use tintype_storage::domain::batch::BatchProgress;
 use tintype_storage::domain::ids::{BatchId, JobId, KeyId};
 use tintype_storage::domain::job::{Job, JobEvent};
@@ -74,25 +74,25 @@ impl<T, E: CommandError> Reply<T, E> {
     }
 }
 
-/// A command to an account actor. The actor replies once the outcome is durable. `note` builds the audit log entry; the actor calls
+/// A command to an account actor. The actor replies once the outcome is durable. `to_entry` builds the audit log entry; the actor calls
 /// it only if the command changed something.
 pub enum AccountCommand {
     /// Accepts a job: hold, record and idempotency key in one commit.
     Accept {
         job: Box<NewJob>,
-        note: Option<Note<JobId>>,
+        to_entry: Option<ToAuditEntry<JobId>>,
         reply: Reply<AcceptedJob, AcceptError>,
     },
     /// Accepts all jobs of a batch or none, in one commit.
     AcceptBatch {
         batch: Box<NewBatch>,
-        note: Option<Note<BatchId>>,
+        to_entry: Option<ToAuditEntry<BatchId>>,
         reply: Reply<AcceptedBatch, AcceptError>,
     },
     /// Cancels the queued jobs of a batch: none of them begins once this is durable.
     CancelBatch {
         batch: BatchId,
-        note: Option<Note<BatchId>>,
+        to_entry: Option<ToAuditEntry<BatchId>>,
         reply: Reply<BatchProgress, BatchError>,
     },
     /// Begins a run of a job, or fails a job that has used all its runs. The run is counted before it begins.
@@ -104,7 +104,7 @@ pub enum AccountCommand {
     Apply {
         job: JobId,
         event: JobEvent,
-        note: Option<Note<Job>>,
+        to_entry: Option<ToAuditEntry<Job>>,
         reply: Reply<Job, EventError>,
     },
     /// Fails a job that is still queued when it expires. Deletes the expiry record in any case.
@@ -116,13 +116,13 @@ pub enum AccountCommand {
     /// Adds money. A replayed deposit gets no second audit entry.
     Deposit {
         deposit: Deposit,
-        note: Option<Note<LedgerEntry>>,
+        to_entry: Option<ToAuditEntry<LedgerEntry>>,
         reply: Reply<LedgerEntry, DepositError>,
     },
     /// Changes the account's name or limits, or activates or deactivates it.
     Change {
         change: AccountChange,
-        note: Option<Note<AccountChanged>>,
+        to_entry: Option<ToAuditEntry<AccountChanged>>,
         reply: Reply<Account, StoreError>,
     },
     ChangeKey(Box<KeyChange>),

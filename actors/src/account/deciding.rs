@@ -4,7 +4,7 @@ use super::AccountContext;
 use super::command::{AccountCommand, KeyChange, Reply};
 use super::effects::Effects;
 use crate::queue::{Expiry, Lane, QueuedJob};
-use tintype_storage::domain::audit_log::Note;
+use tintype_storage::domain::audit_log::ToAuditEntry;
 use tintype_storage::domain::ids::{BatchId, JobId, TransactionId};
 use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::domain::ledger::LedgerEntry;
@@ -26,17 +26,27 @@ pub struct Deciding<'a, 'd> {
 impl Deciding<'_, '_> {
     pub fn decide(&mut self, command: &mut AccountCommand) -> Result<(), StoreError> {
         match command {
-            AccountCommand::Accept { job, note, reply } => {
-                self.accept(job, note.as_ref(), reply)?
+            AccountCommand::Accept {
+                job,
+                to_entry,
+                reply,
+            } => self.accept(job, to_entry.as_ref(), reply)?,
+            AccountCommand::AcceptBatch {
+                batch,
+                to_entry,
+                reply,
+            } => {
+                self.accept_batch(batch, to_entry.as_ref(), reply)?;
             }
-            AccountCommand::AcceptBatch { batch, note, reply } => {
-                self.accept_batch(batch, note.as_ref(), reply)?;
-            }
-            AccountCommand::CancelBatch { batch, note, reply } => {
+            AccountCommand::CancelBatch {
+                batch,
+                to_entry,
+                reply,
+            } => {
                 let outcome = self.decisions.cancel_batch(*batch, self.now);
                 let is_canceled = reply.decide(outcome)?.is_ok();
-                if let Some(note) = note.as_ref().filter(|_| is_canceled) {
-                    self.decisions.record(&note(batch));
+                if let Some(to_entry) = to_entry.as_ref().filter(|_| is_canceled) {
+                    self.decisions.record(&to_entry(batch));
                 }
             }
             AccountCommand::Begin { job, reply } => {
@@ -50,12 +60,12 @@ impl Deciding<'_, '_> {
             AccountCommand::Apply {
                 job,
                 event,
-                note,
+                to_entry,
                 reply,
             } => {
                 self.apply(*job, event.clone(), reply)?;
-                if let (Some(Ok(job)), Some(note)) = (&reply.outcome, note) {
-                    self.decisions.record(&note(job));
+                if let (Some(Ok(job)), Some(to_entry)) = (&reply.outcome, to_entry) {
+                    self.decisions.record(&to_entry(job));
                 }
             }
             AccountCommand::Expire { job, due, reply } => {
@@ -65,17 +75,17 @@ impl Deciding<'_, '_> {
             }
             AccountCommand::Deposit {
                 deposit,
-                note,
+                to_entry,
                 reply,
-            } => self.deposit(deposit, note.as_ref(), reply)?,
+            } => self.deposit(deposit, to_entry.as_ref(), reply)?,
             AccountCommand::Change {
                 change,
-                note,
+                to_entry,
                 reply,
             } => {
                 let changed = self.decisions.change(change.clone())?;
-                if let (Some(changed), Some(note)) = (changed, note) {
-                    self.decisions.record(&note(&changed));
+                if let (Some(changed), Some(to_entry)) = (changed, to_entry) {
+                    self.decisions.record(&to_entry(&changed));
                 }
                 reply.decide(Ok(self.decisions.account().clone()))?;
             }
@@ -102,7 +112,7 @@ impl Deciding<'_, '_> {
     fn accept(
         &mut self,
         job: &NewJob,
-        note: Option<&Note<JobId>>,
+        to_entry: Option<&ToAuditEntry<JobId>>,
         reply: &mut Reply<AcceptedJob, AcceptError>,
     ) -> Result<(), StoreError> {
         let id = JobId(self.next_id());
@@ -116,8 +126,8 @@ impl Deciding<'_, '_> {
                     account: self.decisions.account().id,
                 });
                 self.effects.expiring.extend(expiry);
-                if let Some(note) = note {
-                    self.decisions.record(&note(&id));
+                if let Some(to_entry) = to_entry {
+                    self.decisions.record(&to_entry(&id));
                 }
             }
             Err(_) => {}
@@ -128,7 +138,7 @@ impl Deciding<'_, '_> {
     fn accept_batch(
         &mut self,
         batch: &NewBatch,
-        note: Option<&Note<BatchId>>,
+        to_entry: Option<&ToAuditEntry<BatchId>>,
         reply: &mut Reply<AcceptedBatch, AcceptError>,
     ) -> Result<(), StoreError> {
         let id = BatchId(self.next_id());
@@ -141,8 +151,8 @@ impl Deciding<'_, '_> {
                 for (job, request) in jobs.iter().zip(&batch.requests) {
                     self.queue(*job, request.tier, request.mode, Lane::Batch);
                 }
-                if let Some(note) = note {
-                    self.decisions.record(&note(&id));
+                if let Some(to_entry) = to_entry {
+                    self.decisions.record(&to_entry(&id));
                 }
             }
             Err(_) => {}
@@ -163,16 +173,16 @@ impl Deciding<'_, '_> {
     fn deposit(
         &mut self,
         deposit: &Deposit,
-        note: Option<&Note<LedgerEntry>>,
+        to_entry: Option<&ToAuditEntry<LedgerEntry>>,
         reply: &mut Reply<LedgerEntry, DepositError>,
     ) -> Result<(), StoreError> {
         let id = TransactionId(self.next_id());
         let outcome = reply.decide(self.decisions.deposit(id, deposit, self.now))?;
         // A replayed deposit has the id of the first one.
-        if let (Ok(entry), Some(note)) = (outcome, note)
+        if let (Ok(entry), Some(to_entry)) = (outcome, to_entry)
             && entry.id == id
         {
-            self.decisions.record(&note(entry));
+            self.decisions.record(&to_entry(entry));
         }
         Ok(())
     }

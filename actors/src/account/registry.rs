@@ -15,7 +15,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
-use tintype_storage::domain::audit_log::Note;
+use tintype_storage::domain::audit_log::ToAuditEntry;
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId};
 use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::domain::time::Timestamp;
@@ -56,12 +56,12 @@ impl AccountHandle {
     pub fn accept(
         &self,
         job: NewJob,
-        note: Option<Note<JobId>>,
+        to_entry: Option<ToAuditEntry<JobId>>,
         reply: impl Into<Reply<AcceptedJob, AcceptError>>,
     ) -> Result<InFlightGuard, Overloaded> {
         self.create(AccountCommand::Accept {
             job: Box::new(job),
-            note,
+            to_entry,
             reply: reply.into(),
         })
     }
@@ -70,12 +70,12 @@ impl AccountHandle {
     pub fn accept_batch(
         &self,
         batch: NewBatch,
-        note: Option<Note<BatchId>>,
+        to_entry: Option<ToAuditEntry<BatchId>>,
         reply: impl Into<Reply<AcceptedBatch, AcceptError>>,
     ) -> Result<InFlightGuard, Overloaded> {
         self.create(AccountCommand::AcceptBatch {
             batch: Box::new(batch),
-            note,
+            to_entry,
             reply: reply.into(),
         })
     }
@@ -90,9 +90,9 @@ impl AccountHandle {
     pub async fn cancel(
         &self,
         job: JobId,
-        note: Option<Note<Job>>,
+        to_entry: Option<ToAuditEntry<Job>>,
     ) -> Result<Result<Job, EventError>, NoReply> {
-        self.apply(job, JobEvent::Cancel, note).await
+        self.apply(job, JobEvent::Cancel, to_entry).await
     }
 
     /// Cancels a queued job whose caller's connection is lost.
@@ -105,12 +105,12 @@ impl AccountHandle {
         &self,
         job: JobId,
         event: JobEvent,
-        note: Option<Note<Job>>,
+        to_entry: Option<ToAuditEntry<Job>>,
     ) -> Result<Result<Job, EventError>, NoReply> {
         self.call(|reply| AccountCommand::Apply {
             job,
             event,
-            note,
+            to_entry,
             reply,
         })
         .await

@@ -35,7 +35,7 @@ pub struct AccountRound {
 
 impl Round for AccountRound {
     fn holds(&self) -> Vec<Key> {
-        vec![AccountState::hold_of(self.shared.id)]
+        vec![AccountState::lock_of(self.shared.id)]
     }
 
     fn needs(&self) -> Vec<ReadRequest> {

@@ -358,7 +358,7 @@ impl DeliveryActor {
         self.in_flight.contains(&id) || self.changes.is_committing(id)
     }
 
-    fn forget(
+    fn delete(
         &mut self,
         found: Result<DeletionStep, StoreError>,
         reply: Reply<Vec<u8>, StoreError>,
@@ -369,7 +369,7 @@ impl DeliveryActor {
                 if step.deliveries.iter().any(|it| self.is_busy(it.id)) {
                     step.writes.clear();
                 }
-                self.changes.forget(step, reply);
+                self.changes.delete(step, reply);
             }
             Err(error) => self.context.process.fail_stop.trip(error.to_string()),
         }
@@ -382,10 +382,10 @@ impl DeliveryActor {
         };
         match change {
             Change::Attempt { account, attempt } => self.changes.record(account, id, attempt),
-            Change::Redeliver { note, reply } => {
+            Change::Redeliver { to_entry, reply } => {
                 let read = receiver::find(Arc::clone(&self.context), id);
                 self.read_then(read, move |actor, found| {
-                    match actor.changes.redeliver(found, note, reply) {
+                    match actor.changes.redeliver(found, to_entry, reply) {
                         Ok(true) => {}
                         Ok(false) => actor.committed(id, None),
                         Err(error) => actor.context.process.fail_stop.trip(error.to_string()),
@@ -443,10 +443,14 @@ impl Handler<DeliveryCommand> for DeliveryActor {
                 writes,
                 reply,
             } => self.changes.add(delivery, writes, reply),
-            DeliveryCommand::Redeliver { id, note, reply } => {
-                self.decide(id, Change::Redeliver { note, reply });
+            DeliveryCommand::Redeliver {
+                id,
+                to_entry,
+                reply,
+            } => {
+                self.decide(id, Change::Redeliver { to_entry, reply });
             }
-            DeliveryCommand::Forget {
+            DeliveryCommand::Delete {
                 older_than,
                 cursor,
                 limit,
@@ -458,10 +462,10 @@ impl Handler<DeliveryCommand> for DeliveryActor {
                 busy.extend(self.changes.committing());
                 let read = async move {
                     let keep = |id| busy.contains(&id);
-                    let step = store.forget_deliveries(older_than, &cursor, limit, keep);
+                    let step = store.find_old_deliveries(older_than, &cursor, limit, keep);
                     step.await
                 };
-                self.read_then(read, |actor, found| actor.forget(found, reply));
+                self.read_then(read, |actor, found| actor.delete(found, reply));
             }
             DeliveryCommand::Hold { shards, reply } => {
                 let held = self.shards.as_mut();

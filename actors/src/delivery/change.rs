@@ -6,7 +6,7 @@ use super::receiver::FindResult;
 use crate::round::{Decision, DecisionStep, decide_then};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use tintype_storage::domain::audit_log::Note;
+use tintype_storage::domain::audit_log::ToAuditEntry;
 use tintype_storage::domain::delivery::{
     self, Attempt, Delivery, DeliveryId, FailReason, MAX_ATTEMPTS, NoReceiver,
 };
@@ -22,7 +22,7 @@ pub enum Change {
         attempt: Attempt,
     },
     Redeliver {
-        note: Option<Note<RedeliveryChange>>,
+        to_entry: Option<ToAuditEntry<RedeliveryChange>>,
         reply: Reply<Delivery, DeliveryError>,
     },
 }
@@ -137,7 +137,7 @@ impl Changes {
     pub fn redeliver(
         &mut self,
         found: FindResult,
-        note: Option<Note<RedeliveryChange>>,
+        to_entry: Option<ToAuditEntry<RedeliveryChange>>,
         reply: Reply<Delivery, DeliveryError>,
     ) -> Result<bool, StoreError> {
         let delivery = match found? {
@@ -163,10 +163,10 @@ impl Changes {
             };
             let after = delivery::redeliver(&before, context.process.now());
             let mut writes = context.process.store.change_delivery(Some(&before), &after);
-            if let Some(note) = &note {
+            if let Some(to_entry) = &to_entry {
                 let after = after.clone();
                 let change = RedeliveryChange { before, after };
-                let entry = note(&change);
+                let entry = to_entry(&change);
                 writes.push(AUDIT_LOG.put(&entry.id, &entry));
             }
             (writes, Some(after))
@@ -207,7 +207,7 @@ impl Changes {
     }
 
     /// Deletes deliveries, or none of them if one has changed since it was read. Replies with the next cursor.
-    pub fn forget(&mut self, step: DeletionStep, reply: Reply<Vec<u8>, StoreError>) {
+    pub fn delete(&mut self, step: DeletionStep, reply: Reply<Vec<u8>, StoreError>) {
         let DeletionStep {
             deliveries: found,
             writes,

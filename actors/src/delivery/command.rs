@@ -2,7 +2,7 @@
 
 use actix::Message;
 use std::collections::HashSet;
-use tintype_storage::domain::audit_log::Note;
+use tintype_storage::domain::audit_log::ToAuditEntry;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, MAX_ATTEMPTS, NoReceiver};
 use tintype_storage::domain::shard::Shard;
 use tintype_storage::domain::time::Timestamp;
@@ -28,12 +28,12 @@ pub enum DeliveryCommand {
     Redeliver {
         id: DeliveryId,
         /// Builds the audit log entry.
-        note: Option<Note<RedeliveryChange>>,
+        to_entry: Option<ToAuditEntry<RedeliveryChange>>,
         reply: Reply<Delivery, DeliveryError>,
     },
     /// Deletes deliveries that ended before `older_than`, with their attempts. Checks the next `limit` deliveries from `cursor` on, and
     /// replies with the next cursor, which is empty at the end.
-    Forget {
+    Delete {
         older_than: Timestamp,
         /// Empty at the start.
         cursor: Vec<u8>,

@@ -16,11 +16,11 @@ pub(super) fn is_failed_event(delivery: &Delivery) -> bool {
 pub(super) async fn log(context: Arc<DeliveryContext>, delivery: Delivery) {
     let event = OPERATOR_EVENTS.get(&context.process.store, &delivery.id);
     let event = event.await.ok().flatten();
-    let event = event.as_ref().map_or("unknown", |it| it.subject.word());
+    let event = event.as_ref().map_or("unknown", |it| it.subject.as_str());
     let attempts = context.process.store.attempts(delivery.id).await;
     let last = attempts.ok().and_then(|mut it| it.pop());
     let last_error = last.as_ref().map(describe);
-    let reason = delivery.state.reason().map_or("", |it| it.word());
+    let reason = delivery.state.reason().map_or("", |it| it.as_str());
     tracing::warn!(
         event,
         delivery = %delivery.id,

@@ -205,7 +205,7 @@ impl DeliveryScheduler {
         let health = receiver.health.after(end);
         self.set_health(webhook, health);
         if end == AttemptEnd::Gone {
-            self.forget_idle(webhook);
+            self.remove_idle(webhook);
         }
     }
 
@@ -261,7 +261,7 @@ impl DeliveryScheduler {
         }
     }
 
-    fn forget_idle(&mut self, webhook: WebhookId) {
+    fn remove_idle(&mut self, webhook: WebhookId) {
         if let Some(idle) = self.receivers.get(&webhook).and_then(|it| it.idle) {
             self.idle.remove(&idle);
             self.receivers.remove(&webhook);

@@ -63,7 +63,7 @@ impl Tries<'_> {
         deadline: &mut RunDeadline,
     ) -> Option<Result<GeneratedImage, GenerateError>> {
         let (job, account, backend) = (&self.task.job, self.task.account, self.backend());
-        self.task.progress.forget();
+        self.task.progress.reset();
         let began = Instant::now();
         // A timeout drops the future, so a late image cannot arrive.
         let generated = timeout(
@@ -170,7 +170,7 @@ impl Tries<'_> {
     /// Logs a failed try, and records it for the operator.
     fn failed(&self, error: &GenerateError, cause: String) {
         let (job, outcome) = (&self.task.job, error.outcome());
-        let (backend, word) = (&self.backend().name, outcome.word());
+        let (backend, word) = (&self.backend().name, outcome.as_str());
         match outcome {
             // Without the cause, which may contain the caller's text. The job's error has it.
             TryOutcome::Blocked => tracing::info!(%job, backend, "the backend blocked the content"),

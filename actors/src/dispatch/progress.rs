@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(board.of(job), None, "nothing was reported yet");
         progress.report(0.25);
         assert_eq!(board.of(job), Some(0.25));
-        progress.forget();
+        progress.reset();
         assert_eq!(board.of(job), None);
         progress.report(0.5);
         drop(entry);

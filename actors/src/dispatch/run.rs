@@ -62,7 +62,7 @@ async fn cut_off(context: &DispatchContext, log: &RunLog) {
 
 /// The lines of the tries have the causes. Without the job's error, which may contain the caller's text.
 fn log_failure(job: &Job, kind: FailureKind) {
-    let (id, account, model, outcome) = (job.id, job.account, job.tier.word(), kind.word());
+    let (id, account, model, outcome) = (job.id, job.account, job.tier.as_str(), kind.as_str());
     match kind {
         FailureKind::Refused | FailureKind::Blocked => {
             tracing::info!(job = %id, %account, model, outcome, "the job failed");

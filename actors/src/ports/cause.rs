@@ -8,7 +8,7 @@ tokio::task_local! {
 }
 
 /// Sets the cause of the current try's failure. The last call of a try counts. Does nothing outside of a try.
-pub fn note_cause(text: impl Into<String>) {
+pub fn set_cause(text: impl Into<String>) {
     let _ = CAUSE.try_with(|cause| cause.replace(Some(text.into())));
 }
 
@@ -27,11 +27,11 @@ mod tests {
 
     #[tokio::test]
     async fn each_try_has_its_own_last_note() {
-        note_cause("outside");
+        set_cause("outside");
         let first = with_cause(async {
-            note_cause("one");
+            set_cause("one");
             tokio::task::yield_now().await;
-            note_cause("two");
+            set_cause("two");
             7
         });
         let (first, second) = tokio::join!(first, with_cause(async { 8 }));

@@ -11,7 +11,7 @@ mod outcome;
 mod progress;
 mod transport;
 
-pub use cause::note_cause;
+pub use cause::set_cause;
 pub(crate) use cause::with_cause;
 pub(crate) use failure::BreakerEffect;
 pub use failure::{GenerateError, PortFuture};

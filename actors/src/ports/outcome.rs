@@ -37,10 +37,10 @@ impl JobOutcome {
         }
     }
 
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",
-            Self::Failed(kind) => kind.word(),
+            Self::Failed(kind) => kind.as_str(),
         }
     }
 }
@@ -77,7 +77,7 @@ impl TryOutcome {
         matches!(self, Self::Transient | Self::TimedOut | Self::Broken)
     }
 
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Image => "picture",
             Self::Refused => "refused",
@@ -100,7 +100,7 @@ mod tests {
         for (at, outcome) in JobOutcome::ALL.into_iter().enumerate() {
             assert_eq!(outcome.index(), at);
         }
-        let mut words: Vec<_> = JobOutcome::ALL.map(JobOutcome::word).to_vec();
+        let mut words: Vec<_> = JobOutcome::ALL.map(JobOutcome::as_str).to_vec();
         words.sort_unstable();
         words.dedup();
         assert_eq!(words.len(), JobOutcome::ALL.len());

@@ -60,7 +60,7 @@ impl Progress {
     }
 
     /// Resets the progress for the next try.
-    pub fn forget(&self) {
+    pub fn reset(&self) {
         self.0.fraction.store(UNKNOWN, Ordering::Relaxed);
         self.0.preview.lock().preview = None;
     }
@@ -149,7 +149,7 @@ mod tests {
         assert!(!progress.is_watched() && !progress.drop_unwatched());
         assert_eq!(progress.watch(), None, "it was dropped");
         progress.show(preview(2));
-        progress.forget();
+        progress.reset();
         assert_eq!(progress.watch(), None, "another try has begun");
     }
 }

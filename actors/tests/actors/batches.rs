@@ -68,7 +68,7 @@ fn cancel(world: &World, batch: BatchId) -> Answer<BatchProgress, BatchError> {
     let (reply, answer) = oneshot::channel();
     let command = AccountCommand::CancelBatch {
         batch,
-        note: None,
+        to_entry: None,
         reply: reply.into(),
     };
     let handle = world.system.accounts().get(A).wait().expect("readable");

@@ -65,7 +65,7 @@ fn an_account_whose_requests_fail_does_not_keep_other_accounts_from_a_backend() 
         assert_eq!(healths(&world), [Health::Down]);
         let waiting = world.accept(A, Tier::Fast, "another one").await;
         sleep(Duration::from_secs(1)).await;
-        assert_eq!(world.state(waiting).word(), "queued");
+        assert_eq!(world.state(waiting).as_str(), "queued");
         let id = world.accept(B, Tier::Fast, "a fox").await;
         world.done(id).await;
         let seen = first.seen();
@@ -95,7 +95,7 @@ fn a_paused_job_of_another_account_does_not_end_the_cool_down_of_a_backend() {
         }
         let waiting = world.accept(A, Tier::Quality, "another one").await;
         sleep(Duration::from_secs(1)).await;
-        assert_eq!(world.state(waiting).word(), "queued");
+        assert_eq!(world.state(waiting).as_str(), "queued");
         assert_eq!(healths(&world), [Health::Down]);
         world.done(waiting).await;
         assert_eq!(healths(&world), [Health::Up], "after the cool-down");
@@ -325,7 +325,7 @@ fn jobs_wait_for_the_only_backend_until_a_probe_is_due() {
             world.accept(A, Tier::Fast, "after it").await,
         ];
         sleep(Duration::from_secs(9)).await;
-        assert!(jobs.iter().all(|id| world.state(*id).word() == "queued"));
+        assert!(jobs.iter().all(|id| world.state(*id).as_str() == "queued"));
         assert_eq!(world.failure(jobs[0]).await, "it is busy");
         world.done(jobs[1]).await;
         world.done(jobs[2]).await;

@@ -47,7 +47,7 @@ fn decisions_14_the_expiry_of_a_queued_job_survives_a_restart() {
     run(async move {
         let world = Plan::over(held, ScriptedGenerator::always(Act::Hang), 1).start();
         let running = world.accept(A, Tier::Fast, "running").await;
-        until("it runs", || world.state(running).word() == "processing").await;
+        until("it runs", || world.state(running).as_str() == "processing").await;
         accepted(&world, "late", SOON).await;
         world.system.stop();
     });
@@ -61,7 +61,7 @@ fn decisions_14_the_expiry_of_a_queued_job_survives_a_restart() {
         let of_account = world.jobs(A);
         let late = of_account
             .iter()
-            .find(|it| it.inputs.is_empty() && it.state.word() == "failed");
+            .find(|it| it.inputs.is_empty() && it.state.as_str() == "failed");
         let late = late.expect("a failed job").id;
         assert_eq!(world.failure(late).await, EXPIRED);
         world.check();

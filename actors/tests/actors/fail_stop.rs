@@ -73,7 +73,7 @@ fn a_call_without_a_reply_tells_an_overloaded_account_from_a_stop() {
                 reference: None,
                 idempotency: None,
             },
-            note: None,
+            to_entry: None,
             reply,
         };
         let refused = world.handle(A).call(deposit).await;
@@ -100,7 +100,7 @@ fn a_job_whose_last_commit_fails_runs_again_after_the_restart() {
             world.shelf.forgotten().is_empty(),
             "the next run needs its inputs"
         );
-        assert_eq!(world.state(id).word(), "processing");
+        assert_eq!(world.state(id).as_str(), "processing");
         assert_eq!(world.money(A), ["100.00", "0.039"]);
 
         let image = MemoryEngine::from_image(memory.image());

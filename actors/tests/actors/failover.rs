@@ -29,7 +29,7 @@ async fn accepted(world: &World, count: usize) -> Vec<JobId> {
 }
 
 fn in_state(world: &World, jobs: &[JobId], word: &str) -> usize {
-    let is = |id: &&JobId| world.state(**id).word() == word;
+    let is = |id: &&JobId| world.state(**id).as_str() == word;
     jobs.iter().filter(is).count()
 }
 

@@ -8,7 +8,7 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::ports::{
-    GenerateError, GeneratedImage, GenerationTask, Generator, JobObjects, PortFuture, note_cause,
+    GenerateError, GeneratedImage, GenerationTask, Generator, JobObjects, PortFuture, set_cause,
 };
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, PromptText, ResultImage};
@@ -171,7 +171,7 @@ impl Generator for ScriptedGenerator {
                 Act::Nothing => Err(GenerateError::NoImage("only words".into())),
                 Act::Block => Err(GenerateError::Blocked("violence".into())),
                 Act::Transient(retry_after) => {
-                    note_cause("its log says more");
+                    set_cause("its log says more");
                     Err(GenerateError::Transient {
                         reason: "it is busy".into(),
                         retry_after,

@@ -123,7 +123,7 @@ fn a_job_is_processing_while_it_runs() {
     run(async {
         let world = with(Act::Take(Duration::from_secs(30)));
         let id = world.accept(A, Tier::Fast, "a fox").await;
-        until("it runs", || world.state(id).word() == "processing").await;
+        until("it runs", || world.state(id).as_str() == "processing").await;
         let JobState::Processing { started_at, runs } = world.state(id) else {
             panic!("it has ended")
         };

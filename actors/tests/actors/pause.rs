@@ -26,7 +26,7 @@ fn a_paused_tier_waits_while_other_tiers_run() {
         let other = world.accept(A, Tier::Pro, "other").await;
         world.done(other).await;
         sleep(A_WHILE).await;
-        assert_eq!(world.state(waiting).word(), "queued");
+        assert_eq!(world.state(waiting).as_str(), "queued");
         assert_eq!(
             world.system.waiting_jobs().depths().queued[Tier::Fast.index()],
             1
@@ -51,7 +51,7 @@ fn running_jobs_continue_while_paused() {
         });
         world.done(running).await;
         sleep(A_WHILE).await;
-        assert_eq!(world.state(waiting).word(), "queued");
+        assert_eq!(world.state(waiting).as_str(), "queued");
         world.pause_changed(Pause::default());
         world.done(waiting).await;
         world.check();
@@ -71,7 +71,7 @@ fn a_pause_survives_a_restart() {
         let id = world.accept(A, Tier::Fast, "a fox").await;
         let again = Plan::over(world.engine.clone(), quick(), 1).start();
         sleep(A_WHILE).await;
-        assert_eq!(again.state(id).word(), "queued");
+        assert_eq!(again.state(id).as_str(), "queued");
         again.pause_changed(Pause::default());
         again.done(id).await;
     });

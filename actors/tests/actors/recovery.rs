@@ -24,7 +24,7 @@ async fn cut_power() -> (Arc<MemoryEngine>, Vec<JobId>) {
     jobs.push(world.accept(B, Tier::Fast, "b0").await);
     until("four run", || {
         jobs.iter()
-            .all(|job| world.state(*job).word() == "processing")
+            .all(|job| world.state(*job).as_str() == "processing")
     })
     .await;
     for at in 3..6 {
@@ -87,7 +87,7 @@ fn a_begun_job_runs_before_the_waiting_jobs_of_other_accounts() {
         )
         .start();
         let begun = world.accept(B, Tier::Fast, "begun").await;
-        until("it runs", || world.state(begun).word() == "processing").await;
+        until("it runs", || world.state(begun).as_str() == "processing").await;
         world.accept(A, Tier::Fast, "waiting").await;
         let generator = quick();
         let image = MemoryEngine::from_image(engine.image());

@@ -25,7 +25,7 @@ fn running_jobs_finish_and_queued_ones_wait_for_the_restart() {
             began.elapsed() < Duration::from_secs(30),
             "the stop does not use the whole grace period"
         );
-        assert_eq!(world.state(running).word(), "done");
+        assert_eq!(world.state(running).as_str(), "done");
         assert_eq!(world.state(waiting), JobState::Queued);
         let late = world.accept(A, Tier::Fast, "late").await;
         world.system.stop();
@@ -56,7 +56,7 @@ fn an_interrupted_run_is_not_counted() {
                 Some(known) => known,
                 None => {
                     let job = world.accept(A, Tier::Fast, "a fox").await;
-                    until("it runs", || world.state(job).word() == "processing").await;
+                    until("it runs", || world.state(job).as_str() == "processing").await;
                     let JobState::Processing { started_at, .. } = world.state(job) else {
                         panic!("it has ended")
                     };
@@ -107,7 +107,7 @@ async fn cut_off_while_storing(time: Duration, is_refused: bool) -> (JobState, b
 fn an_image_that_is_being_stored_at_the_cut_off_is_kept() {
     run(async {
         let (state, _) = cut_off_while_storing(SECOND * 4, false).await;
-        assert_eq!(state.word(), "done");
+        assert_eq!(state.as_str(), "done");
         // Longer than the stop waits.
         let (state, _) = cut_off_while_storing(SECOND * 60, false).await;
         assert!(

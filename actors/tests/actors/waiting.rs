@@ -33,7 +33,7 @@ fn a_waiting_caller_gets_the_result_once_it_is_durable() {
         assert!(early.is_err(), "the end is not durable yet");
         world.engine.open();
         let job = world.system.ended(A, id).await.unwrap().expect("a job");
-        assert_eq!(job.state.word(), "done");
+        assert_eq!(job.state.as_str(), "done");
         assert!(began.elapsed() < WHILE * 2);
         world.check();
     });
@@ -76,7 +76,7 @@ fn a_lost_notification_only_delays_the_waiting_caller() {
         let first = world.accept(A, Tier::Fast, "holds the slot").await;
         let id = world.accept(A, Tier::Fast, "waits: a fox").await;
         until("the first runs", || {
-            world.state(first).word() == "processing"
+            world.state(first).as_str() == "processing"
         })
         .await;
         let waiting = world.system.ended(A, id);
@@ -130,7 +130,7 @@ fn a_restart_cancels_the_queued_jobs_of_waiting_callers() {
         let hanging = ScriptedGenerator::always(Act::Hang);
         let world = Plan::over(Arc::clone(&engine) as _, hanging, 1).start();
         let begun = world.accept(A, Tier::Fast, "waits: begun").await;
-        until("it runs", || world.state(begun).word() == "processing").await;
+        until("it runs", || world.state(begun).as_str() == "processing").await;
         let waiting = world.accept(A, Tier::Fast, "waits: waiting").await;
         let native = world.accept(A, Tier::Fast, "native").await;
         let image = MemoryEngine::from_image(engine.image());
@@ -154,7 +154,7 @@ fn a_cancellation_wakes_the_waiting_caller() {
         let first = world.accept(A, Tier::Fast, "holds the slot").await;
         let id = world.accept(A, Tier::Fast, "waits: a fox").await;
         until("the first runs", || {
-            world.state(first).word() == "processing"
+            world.state(first).as_str() == "processing"
         })
         .await;
         let began = Instant::now();
@@ -163,7 +163,7 @@ fn a_cancellation_wakes_the_waiting_caller() {
             world.apply(A, id, JobEvent::Cancel).await.unwrap().unwrap();
         };
         let (ended, ()) = tokio::join!(world.system.ended(A, id), cancel);
-        assert_eq!(ended.unwrap().expect("a job").state.word(), "failed");
+        assert_eq!(ended.unwrap().expect("a job").state.as_str(), "failed");
         assert!(began.elapsed() < Duration::from_secs(5));
     });
 }
@@ -175,7 +175,7 @@ fn a_hanging_object_store_does_not_delay_the_cancellations_after_a_restart() {
         let hanging = ScriptedGenerator::always(Act::Hang);
         let world = Plan::over(Arc::clone(&engine) as _, hanging, 1).start();
         let begun = world.accept(A, Tier::Fast, "waits: begun").await;
-        until("it runs", || world.state(begun).word() == "processing").await;
+        until("it runs", || world.state(begun).as_str() == "processing").await;
         let mut waiting = Vec::new();
         for _ in 0..3 {
             waiting.push(world.accept(A, Tier::Fast, "waits: waiting").await);

@@ -390,7 +390,7 @@ impl World {
         let command = AccountCommand::Apply {
             job,
             event,
-            note: None,
+            to_entry: None,
             reply: reply.into(),
         };
         let _ = self.handle(account).send(command);
@@ -406,7 +406,7 @@ impl World {
         };
         let command = AccountCommand::Deposit {
             deposit,
-            note: None,
+            to_entry: None,
             reply: reply.into(),
         };
         let _ = self.handle(account).send(command);
@@ -434,7 +434,7 @@ impl World {
 
     pub async fn done(&self, id: JobId) {
         until("the job ends", || self.state(id).is_terminal()).await;
-        assert_eq!(self.state(id).word(), "done", "{:?}", self.state(id));
+        assert_eq!(self.state(id).as_str(), "done", "{:?}", self.state(id));
     }
 
     /// Waits until no job is queued or running.

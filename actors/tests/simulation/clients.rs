@@ -247,9 +247,11 @@ pub async fn cancel(process: Process) {
     let command = AccountCommand::Apply {
         job,
         event: JobEvent::Cancel,
-        note: Some(operator::note(&process, Action::JobCancel, |it: &Job| {
-            it.id.0
-        })),
+        to_entry: Some(operator::to_entry(
+            &process,
+            Action::JobCancel,
+            |it: &Job| it.id.0,
+        )),
         reply: reply.into(),
     };
     let _ = handle.send(command);
@@ -279,7 +281,7 @@ pub async fn cancel_batch(process: Process) {
     let (reply, answer) = oneshot::channel();
     let command = AccountCommand::CancelBatch {
         batch,
-        note: None,
+        to_entry: None,
         reply: reply.into(),
     };
     if handle.send(command).is_err() {
@@ -305,7 +307,7 @@ pub async fn cancel_batch(process: Process) {
         let command = AccountCommand::Apply {
             job: job.id,
             event: JobEvent::Cancel,
-            note: None,
+            to_entry: None,
             reply: reply.into(),
         };
         let _ = handle.send(command);

@@ -216,7 +216,7 @@ impl Disk {
     }
 
     fn write(&self, writes: Writes, before: &Before) {
-        let trace = self.world.note_commit(&writes, before);
+        let trace = self.world.record_commit(&writes, before);
         trace.into_iter().for_each(|line| self.world.trace(line));
         let done = Box::new(|outcome: Result<(), EngineError>| drop(outcome));
         self.inner.submit(Commit { writes, done });

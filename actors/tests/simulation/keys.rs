@@ -177,5 +177,5 @@ pub async fn change(process: Process) {
     };
     let _ = account.send(AccountCommand::ChangeKey(Box::new(key_change)));
     let done = answer.await.is_ok_and(|it| it.is_ok());
-    world.trace(format!("{} {change:?}: {done}", action.word()));
+    world.trace(format!("{} {change:?}: {done}", action.as_str()));
 }

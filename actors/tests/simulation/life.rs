@@ -311,7 +311,7 @@ async fn act(process: &Process, steps: u64) {
             39..42 => drop(spawn_local(keys::change(process))),
             42..44 => drop(spawn_local(clients::cancel_batch(process))),
             44..46 => drop(spawn_local(operator::limit(process))),
-            46..48 => drop(spawn_local(operator::forget_old_jobs(process))),
+            46..48 => drop(spawn_local(operator::delete_old_jobs(process))),
             _ => {
                 let far = rng.one_in(3);
                 let by = rng.between(-60_000, 60_000) * if far { 1_440 } else { 1 };

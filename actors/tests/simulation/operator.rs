@@ -7,7 +7,7 @@ use tintype_actors::account::AccountCommand;
 use tintype_actors::delivery::{DeliveryCommand, RedeliveryChange};
 use tintype_storage::domain::account::AccountChange;
 use tintype_storage::domain::account_limits::AccountLimitsChange;
-use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry, Note};
+use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry, ToAuditEntry};
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use tintype_storage::domain::ids::AuditId;
 use tintype_storage::domain::ledger::LedgerEntry;
@@ -66,9 +66,11 @@ pub async fn deposit(process: Process) {
                 fingerprint: Fingerprint(fingerprint),
             }),
         },
-        note: Some(note(&process, Action::DepositCreate, |it: &LedgerEntry| {
-            it.id.0
-        })),
+        to_entry: Some(to_entry(
+            &process,
+            Action::DepositCreate,
+            |it: &LedgerEntry| it.id.0,
+        )),
         reply: reply.into(),
     };
     let _ = handle.send(command);
@@ -126,11 +128,11 @@ fn audit_entry(process: &Process, action: Action, subject: Uuid) -> AuditEntry {
 }
 
 /// Builds the audit log entry of a change whose subject only the actor knows.
-pub fn note<T>(
+pub fn to_entry<T>(
     process: &Process,
     action: Action,
     subject: impl Fn(&T) -> Uuid + Send + 'static,
-) -> Note<T> {
+) -> ToAuditEntry<T> {
     let line = audit_entry(process, action, Uuid::nil());
     Box::new(move |changed| AuditEntry {
         subject: Some(subject(changed)),
@@ -196,7 +198,7 @@ pub async fn webhook(process: Process) {
     writes.push(audit(&process, action, webhook.id.0));
     world.model.lock().hook_change_asked(webhook.id, change);
     let done = write(&process, writes).await;
-    world.trace(format!("{}: {done}", action.word()));
+    world.trace(format!("{}: {done}", action.as_str()));
 }
 
 /// Sets or lifts the limits of an account.
@@ -224,7 +226,7 @@ pub async fn limit(process: Process) {
             })),
             ..AccountChange::default()
         },
-        note: Some(note(
+        to_entry: Some(to_entry(
             &process,
             Action::AccountChange,
             |it: &AccountChanged| it.after.id.0,
@@ -273,7 +275,7 @@ pub async fn redeliver(process: Process) {
         .deliveries()
         .do_send(DeliveryCommand::Redeliver {
             id,
-            note: Some(note(
+            to_entry: Some(to_entry(
                 &process,
                 Action::DeliveryRedeliver,
                 |it: &RedeliveryChange| it.after.id.0,
@@ -326,7 +328,7 @@ pub async fn clean_up(process: Process) {
     world.model.lock().saw_clock(now);
     if let Ok((writes, _)) = process
         .store
-        .forget_expired(Timestamp::from_millis(now), &[], 50)
+        .delete_expired(Timestamp::from_millis(now), &[], 50)
         .wait()
         && !writes.is_empty()
     {
@@ -340,7 +342,7 @@ pub async fn clean_up(process: Process) {
     process
         .system
         .deliveries()
-        .do_send(DeliveryCommand::Forget {
+        .do_send(DeliveryCommand::Delete {
             older_than: Timestamp::from_millis(older_than),
             cursor: Vec::new(),
             limit: 30,
@@ -350,7 +352,7 @@ pub async fn clean_up(process: Process) {
 }
 
 /// Deletes jobs and batches whose idempotency keys have expired. Sometimes the sweep ends early.
-pub async fn forget_old_jobs(process: Process) {
+pub async fn delete_old_jobs(process: Process) {
     let Some(_turn) = turn(&process).await else {
         return;
     };
@@ -366,8 +368,8 @@ pub async fn forget_old_jobs(process: Process) {
     for part in ["batches", "jobs"] {
         loop {
             let step = match part {
-                "batches" => store.forget_batches(first_kept, &cursor).wait(),
-                _ => store.forget_jobs(first_kept, &cursor).wait(),
+                "batches" => store.delete_old_batches(first_kept, &cursor).wait(),
+                _ => store.delete_ended_jobs(first_kept, &cursor).wait(),
             };
             let Ok((writes, next)) = step else { return };
             let ends_early = world.rng.one_in(9);

@@ -79,7 +79,7 @@ impl World {
     }
 
     /// Checks a commit against the model. Returns trace lines.
-    pub fn note_commit(&self, writes: &[(Key, Option<Value>)], before: &Before) -> Vec<String> {
+    pub fn record_commit(&self, writes: &[(Key, Option<Value>)], before: &Before) -> Vec<String> {
         let (now, uptime) = (self.now(), self.uptime());
         self.model.lock().commit(writes, before, now, uptime)
     }

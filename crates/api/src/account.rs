@@ -230,7 +230,7 @@ impl From<LedgerEntry> for Transaction {
     fn from(entry: LedgerEntry) -> Self {
         Self {
             transaction_id: entry.id.into(),
-            kind: entry.kind.word().into(),
+            kind: entry.kind.as_str().into(),
             amount: entry.amount.into(),
             balance_after: entry.balance_after.into(),
             job_id: entry.job.map(Id::from),

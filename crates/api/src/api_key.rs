@@ -166,7 +166,7 @@ impl ApiKey {
 
 fn models(key: &api_key::ApiKey) -> Vec<TierWord> {
     let allowed = Tier::ALL.into_iter().filter(|tier| key.allows(*tier));
-    allowed.map(|tier| tier.word().into()).collect()
+    allowed.map(|tier| tier.as_str().into()).collect()
 }
 
 /// The caller's key.

@@ -44,9 +44,9 @@ impl From<audit_log::AuditEntry> for AuditEntry {
         Self {
             audit_id: entry.id.into(),
             at: entry.at.into(),
-            actor: entry.actor.word().into(),
+            actor: entry.actor.as_str().into(),
             person_id: entry.actor.person().map(|it| it.hyphenated().into()),
-            action: entry.action.word().into(),
+            action: entry.action.as_str().into(),
             account_id: entry.account.map(Id::from),
             subject_id: entry.subject.map(|it| it.hyphenated().into()),
             before: facts(entry.before),

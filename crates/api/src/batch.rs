@@ -67,7 +67,7 @@ impl Batch {
         let id = batch.id;
         Self {
             batch_id: id.into(),
-            status: progress.status().word().into(),
+            status: progress.status().as_str().into(),
             created_at: batch.created_at.into(),
             ended_at: progress.ended_at.map(Moment::from),
             counts: BatchCounts {

@@ -150,11 +150,11 @@ strings!(
         json!({"type": "string", "format": "uri", "pattern": "^https?://", "minLength": 1, "maxLength": MAX_URL_CHARS});
     /// The encoding of webhook bodies.
     Encoding: DomainEncoding = |word| word.parse().map_err(|_| "must be ascii or utf8".to_owned()),
-        words(DomainEncoding::words());
+        words(DomainEncoding::names());
     Email: DomainEmail = |text| text.parse().map_err(display),
         json!({"type": "string", "minLength": 3, "maxLength": MAX_EMAIL_CHARS});
     Role: DomainRole = |word| word.parse().map_err(|_| "must be owner or viewer".to_owned()),
-        words(DomainRole::words());
+        words(DomainRole::names());
     Moment: Timestamp = |text| Timestamp::parse(&text).ok_or_else(|| {
         "must be an RFC 3339 date and time, such as \"2030-01-31T12:00:00Z\"".to_owned()
     }), json!({"type": "string", "format": "date-time"});
@@ -321,7 +321,7 @@ impl Kind for Models {
     }
 
     fn schema() -> Value {
-        json!({"type": "array", "minItems": 1, "items": words(Tier::words())})
+        json!({"type": "array", "minItems": 1, "items": words(Tier::names())})
     }
 }
 

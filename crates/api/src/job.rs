@@ -108,7 +108,7 @@ impl<'a> Job<'a> {
         };
         Self {
             job_id: job.id.into(),
-            status: job.state.word().into(),
+            status: job.state.as_str().into(),
             created_at: job.created_at.into(),
             started_at: started_at.map(Moment::from),
             finished_at: finished_at.map(Moment::from),
@@ -151,10 +151,10 @@ impl<'a> ListedJob<'a> {
     pub fn new(job: &'a job::Job, response: Job<'a>) -> Self {
         Self {
             job: response,
-            tier: job.tier.word().into(),
-            mode: job.mode.word().into(),
+            tier: job.tier.as_str().into(),
+            mode: job.mode.as_str().into(),
             aspect_ratio: job.ratio.into(),
-            resolution: job.resolution.word().into(),
+            resolution: job.resolution.as_str().into(),
             price: job.price.into(),
             key_id: job.key.into(),
             batch_id: job.member().map(|it| it.batch.into()),
@@ -261,14 +261,14 @@ impl<'a> JobRecord<'a> {
         Self {
             account_id: job.account.into(),
             key_id: job.key.into(),
-            tier: job.tier.word().into(),
-            mode: job.mode.word().into(),
+            tier: job.tier.as_str().into(),
+            mode: job.mode.as_str().into(),
             aspect_ratio: match job.aspect {
                 AspectChoice::Auto => "auto".into(),
                 AspectChoice::Fixed(ratio) => ratio.into(),
             },
             ratio: job.ratio.into(),
-            resolution: job.resolution.word().into(),
+            resolution: job.resolution.as_str().into(),
             price: job.price.into(),
             prompt,
             // Stored metadata is valid JSON. If it is not, the response omits it.

@@ -32,7 +32,7 @@ pub struct Switches {
 
 impl From<&Pause> for Switches {
     fn from(pause: &Pause) -> Self {
-        let word = |tier: Tier| Cow::Borrowed(tier.word());
+        let word = |tier: Tier| Cow::Borrowed(tier.as_str());
         let reasons = || {
             let reason = |tier: Tier| (word(tier), pause.reasons.tiers[tier.index()].clone());
             let of_project = (Cow::Borrowed("project"), pause.reasons.project.clone());
@@ -63,13 +63,13 @@ impl Body for PauseChange {
         };
         take_object(fields, "tiers", TIERS, |tiers| {
             for tier in Tier::ALL {
-                change.tiers[tier.index()] = Optional::<Flag>::take(tiers, tier.word()).flatten();
+                change.tiers[tier.index()] = Optional::<Flag>::take(tiers, tier.as_str()).flatten();
             }
         });
         take_object(fields, "reasons", SWITCHES, |reasons| {
             change.project_reason = Nullable::<Reason>::take(reasons, "project").flatten();
             for tier in Tier::ALL {
-                let reason = Nullable::<Reason>::take(reasons, tier.word());
+                let reason = Nullable::<Reason>::take(reasons, tier.as_str());
                 change.tier_reasons[tier.index()] = reason.flatten();
             }
         });

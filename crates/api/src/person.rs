@@ -78,7 +78,7 @@ impl Person {
             person_id: person.id.into(),
             account_id: person.account.into(),
             email: person.email.as_str().to_owned(),
-            role: person.role.word().into(),
+            role: person.role.as_str().into(),
             status: status.into(),
             invitation_expires_at: open.map(|it| it.expires_at.into()),
             invitation_url: invitation_url.map(Url::from),

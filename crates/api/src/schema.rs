@@ -107,7 +107,7 @@ impl<T: JsonSchema> JsonSchema for PerTier<T> {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let words = Tier::words();
+        let words = Tier::names();
         let value = generator.subschema_for::<T>().to_value();
         let of = |word: &str| with_description(value.clone(), format!("For `{word}`."));
         let properties = words.clone().map(|word| (word.to_owned(), of(word)));

@@ -94,9 +94,9 @@ texts!(
 
 word_types!(
     /// A job's state.
-    JobStatus => job::JobStatus::words(),
+    JobStatus => job::JobStatus::names(),
     /// A batch's state.
-    BatchStatus => batch::BatchStatus::words(),
+    BatchStatus => batch::BatchStatus::names(),
     /// The state of a new job.
     Queued => ["queued"],
     /// The status of the process.
@@ -104,31 +104,31 @@ word_types!(
     /// The status of the service.
     ServiceWord => ["up", "limited", "paused", "stopping"],
     /// A model.
-    TierWord => Tier::words(),
+    TierWord => Tier::names(),
     /// With input images or without.
-    ModeWord => Mode::words(),
+    ModeWord => Mode::names(),
     /// A resolution.
-    ResolutionWord => Resolution::words(),
+    ResolutionWord => Resolution::names(),
     /// A kind of ledger entry.
-    EntryWord => EntryKind::words(),
+    EntryWord => EntryKind::names(),
     /// The encoding of webhook bodies.
-    EncodingWord => Encoding::words(),
+    EncodingWord => Encoding::names(),
     /// A delivery's state.
-    DeliveryStatus => delivery::DeliveryStatus::words(),
+    DeliveryStatus => delivery::DeliveryStatus::names(),
     /// A kind of delivery.
-    DeliveryKindWord => DeliveryKind::words(),
+    DeliveryKindWord => DeliveryKind::names(),
     /// A type of operator event.
     OperatorEventWord => EventSubject::WORDS,
     /// Why a delivery failed.
-    DeliveryReason => FailReason::words(),
+    DeliveryReason => FailReason::names(),
     /// The API that created a job.
     OriginWord => ["native", "synchronous", "batch"],
     /// The author of a change.
     ActorWord => ["operator", "service", "person"],
     /// The kind of a change.
-    ActionWord => Action::words(),
+    ActionWord => Action::names(),
     /// A person's role.
-    RoleWord => Role::words(),
+    RoleWord => Role::names(),
     /// The state of a person's invitation.
     PersonStatus => ["active", "invited", "expired"],
     /// A node's state.

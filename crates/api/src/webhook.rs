@@ -63,7 +63,7 @@ impl From<webhook::Webhook> for Webhook {
             account_id: webhook.account.into(),
             url: webhook.url,
             secret: None,
-            encoding: webhook.encoding.word().into(),
+            encoding: webhook.encoding.as_str().into(),
             active: webhook.active,
             created_at: webhook.created_at.into(),
         }
@@ -155,14 +155,14 @@ impl Delivery {
         Self {
             delivery_id: delivery.id.into(),
             account_id: (delivery.account != SERVICE).then(|| delivery.account.into()),
-            kind: delivery.kind.word().into(),
+            kind: delivery.kind.as_str().into(),
             job_id: delivery.job().map(Id::from),
             batch_id: delivery.batch().map(Id::from),
             event_type: None,
             webhook_id: (delivery.webhook != OPERATOR_WEBHOOK).then(|| delivery.webhook.into()),
             url: delivery.url,
-            status: delivery.state.word().into(),
-            reason: delivery.state.reason().map(|it| it.word().into()),
+            status: delivery.state.as_str().into(),
+            reason: delivery.state.reason().map(|it| it.as_str().into()),
             attempts,
             next_attempt_at: delivery.state.due().map(Moment::from),
             created_at: delivery.created_at.into(),
@@ -172,7 +172,7 @@ impl Delivery {
     /// Adds the type of an operator event.
     pub fn with_event(self, event: Option<&EventSubject>) -> Self {
         Self {
-            event_type: event.map(|it| it.word().into()),
+            event_type: event.map(|it| it.as_str().into()),
             ..self
         }
     }

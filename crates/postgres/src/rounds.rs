@@ -81,7 +81,7 @@ pub async fn decide_all(
     let waits = group.waits();
     let mut rounds: Vec<OpenRound<'_>> = group.rounds.iter_mut().map(OpenRound::new).collect();
     let batch = batch_of(&rounds, &keys.iter().collect(), 0);
-    let (held, results) = hold_keys(session, outages, &keys, waits, &batch).await?;
+    let (held, results) = lock_keys(session, outages, &keys, waits, &batch).await?;
     for round in &mut rounds {
         round.must_wait = !round.held.keys.iter().all(|key| held.contains(key));
     }
@@ -92,7 +92,7 @@ pub async fn decide_all(
 
 /// Locks the keys, and reads them and the batch. A key that is not held then is locked by another process, or was inserted by it
 /// since the read.
-async fn hold_keys(
+async fn lock_keys(
     session: &PreparedSession,
     outages: &Outages,
     keys: &[Key],

@@ -107,7 +107,7 @@ pub async fn change(
     ));
     let cache = Arc::clone(&accounts.auth.api_keys);
     let (after, gone) = (Some((hash, key.clone())), before.clone());
-    let change = Change::under_lock(guard, writes).then(move || cache.forget(&hash, &gone));
+    let change = Change::under_lock(guard, writes).then(move || cache.invalidate(&hash, &gone));
     core.commit_key(&before, after, change).await?;
     Ok(key)
 }
@@ -156,7 +156,7 @@ pub async fn rotate(
     ));
     let cache = Arc::clone(&accounts.auth.api_keys);
     let (after, gone) = (Some((new, key.clone())), before.clone());
-    let change = Change::under_lock(guard, writes).then(move || cache.forget(&old, &gone));
+    let change = Change::under_lock(guard, writes).then(move || cache.invalidate(&old, &gone));
     core.commit_key(&before, after, change).await?;
     Ok((text, key))
 }
@@ -183,8 +183,8 @@ pub async fn delete(accounts: &AccountService, caller: &Caller, id: KeyId) -> Re
     let cache = Arc::clone(&accounts.auth.api_keys);
     let gone = key.clone();
     let change = Change::under_lock(guard, writes).then(move || {
-        cache.forget(&hash, &gone);
-        cache.forget_use(id);
+        cache.invalidate(&hash, &gone);
+        cache.remove_use(id);
     });
     core.commit_key(&key, None, change).await?;
     Ok(())
@@ -235,7 +235,7 @@ pub fn rate_facts(rate: RateLimit) -> Value {
 
 fn models(key: &ApiKey) -> Vec<&'static str> {
     let allowed = Tier::ALL.iter().filter(|tier| key.allows(**tier));
-    allowed.map(|tier| tier.word()).collect()
+    allowed.map(|tier| tier.as_str()).collect()
 }
 
 fn text(value: Option<impl ToString>) -> Option<String> {

@@ -41,15 +41,15 @@ pub async fn deposit(
     let actor = core.account_actor(account, error::busy).await?;
     let subject = Subject::of_account(account);
     let entry = context.entry(core, Action::DepositCreate, subject);
-    // The actor calls `note` only for a new deposit, not for a replay.
+    // The actor calls `to_entry` only for a new deposit, not for a replay.
     let is_new = Arc::new(AtomicBool::new(false));
     let noted = Arc::clone(&is_new);
-    let note = move |ledger_entry: &LedgerEntry| {
+    let to_entry = move |ledger_entry: &LedgerEntry| {
         noted.store(true, Ordering::Relaxed);
         with_facts(entry.clone(), ledger_entry)
     };
     let deposited = actor.call(|reply| AccountCommand::Deposit {
-        note: Some(Box::new(note)),
+        to_entry: Some(Box::new(to_entry)),
         deposit: Deposit {
             amount,
             reference,
@@ -72,7 +72,7 @@ fn with_facts(entry: AuditEntry, ledger_entry: &LedgerEntry) -> AuditEntry {
     let before = before.map(|it| json!({"balance": it.to_string()}));
     let after = json!({
         "balance": ledger_entry.balance_after.to_string(),
-        "kind": ledger_entry.kind.word(),
+        "kind": ledger_entry.kind.as_str(),
         "amount": ledger_entry.amount.to_string(),
         "reference": ledger_entry.reference,
     });

@@ -131,7 +131,7 @@ pub async fn create(
     }
     let subject = Subject::of(account.id, account.id.0);
     let mut facts = json!({"name": account.name, "balance": balance.to_string()});
-    note_terms(&mut facts, &account);
+    add_terms(&mut facts, &account);
     writes.push(context.record(core, Action::AccountCreate, subject, None, Some(facts)));
     core.commit(Change::under_lock(guard, writes)).await?;
     Ok(account)
@@ -151,7 +151,7 @@ pub async fn change(
         Action::AccountChange,
         Subject::of(account, account.0),
     );
-    let note = move |changed: &AccountChanged| {
+    let to_entry = move |changed: &AccountChanged| {
         let [before, after] = [&changed.before, &changed.after].map(|it| Some(facts(it)));
         to_audit_entry(entry.clone(), before, after)
     };
@@ -160,11 +160,11 @@ pub async fn change(
     detached(async move {
         let changed = actor.call(|reply| AccountCommand::Change {
             change,
-            note: Some(Box::new(note)),
+            to_entry: Some(Box::new(to_entry)),
             reply,
         });
         let account = changed.await??;
-        cache.forget_account(account.id);
+        cache.invalidate_account(account.id);
         Ok(account)
     })
     .await
@@ -173,11 +173,11 @@ pub async fn change(
 /// The fields of an account that the audit log records.
 fn facts(account: &Account) -> Value {
     let mut facts = json!({"name": account.name, "active": account.active});
-    note_terms(&mut facts, account);
+    add_terms(&mut facts, account);
     facts
 }
 
-fn note_terms(facts: &mut Value, account: &Account) {
+fn add_terms(facts: &mut Value, account: &Account) {
     if let Some(low) = account.low_balance {
         facts["low_balance"] = low.to_string().into();
     }

@@ -5,7 +5,7 @@ use crate::application::core::Core;
 use ipnet::IpNet;
 use serde_json::Value;
 use std::net::IpAddr;
-use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry, Note};
+use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry, ToAuditEntry};
 use tintype_storage::domain::ids::{AccountId, AuditId};
 use tintype_storage::store::Write;
 use tintype_storage::store::tables::AUDIT_LOG;
@@ -112,7 +112,7 @@ impl AuditContext {
 }
 
 /// The entry about a new record, whose id is known only after the decision.
-pub fn note_creation<I: Copy + Into<Uuid>>(entry: AuditEntry, facts: Value) -> Note<I> {
+pub fn creation_entry<I: Copy + Into<Uuid>>(entry: AuditEntry, facts: Value) -> ToAuditEntry<I> {
     Box::new(move |id| {
         let entry = AuditEntry {
             subject: Some((*id).into()),

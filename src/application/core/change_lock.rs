@@ -171,7 +171,7 @@ impl ChangeGuard {
     }
 
     /// Call after the commit that contains the release.
-    pub(crate) fn forget_lock(mut self) {
+    pub(crate) fn mark_released(mut self) {
         self.lock = None;
     }
 

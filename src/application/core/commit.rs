@@ -59,7 +59,7 @@ impl Change {
                 after_commit.into_iter().for_each(|it| it());
             }
             // After a failure too: it stops the process.
-            guard.into_iter().for_each(ChangeGuard::forget_lock);
+            guard.into_iter().for_each(ChangeGuard::mark_released);
         };
         (writes, finish)
     }

@@ -38,7 +38,7 @@ pub enum Reading {
 struct State {
     keys: HashMap<KeyHash, FoundKey>,
     /// Rises with each invalidation, so that a reader does not cache a key that it read before.
-    forgotten: u64,
+    invalidations: u64,
     /// Every key that was found since the start. Clearing the cache keeps these.
     uses: HashMap<KeyId, Arc<LastUse>>,
 }
@@ -73,7 +73,7 @@ impl FoundKey {
     }
 
     /// Records a use without a lock or a write.
-    pub fn note_use(&self, now: Timestamp) {
+    pub fn record_use(&self, now: Timestamp) {
         self.last_use
             .seen
             .fetch_max(now.millis(), Ordering::Relaxed);
@@ -108,9 +108,9 @@ impl ApiKeyCache {
         reading: Reading,
     ) -> Result<Option<FoundKey>, StoreError> {
         let hash = api_key::hash(text);
-        let (known, forgotten) = {
+        let (known, invalidations) = {
             let state = self.state.read();
-            (state.keys.get(&hash).cloned(), state.forgotten)
+            (state.keys.get(&hash).cloned(), state.invalidations)
         };
         match known {
             Some(found) if self.is_shared && reading == Reading::Nothing => {
@@ -127,7 +127,7 @@ impl ApiKeyCache {
                 if let Some(key) = read.key {
                     let now = self.to_found_key(key, hash, None, read.account);
                     if !now.has_same_terms(&found) {
-                        self.remember(now.clone(), forgotten);
+                        self.insert(now.clone(), invalidations);
                     }
                     let before_jobs = read.before_jobs.map(Arc::new);
                     return Ok(Some(FoundKey { before_jobs, ..now }));
@@ -142,14 +142,14 @@ impl ApiKeyCache {
         };
         let account = store.account(key.account).await?;
         let found = self.to_found_key(key, hash, until, account);
-        self.remember(found.clone(), forgotten);
+        self.insert(found.clone(), invalidations);
         Ok(Some(found))
     }
 
-    /// Caches a key, unless an invalidation came after the read that began at `forgotten`.
-    fn remember(&self, found: FoundKey, forgotten: u64) {
+    /// Caches a key, unless an invalidation came after the read that began at `invalidations`.
+    fn insert(&self, found: FoundKey, invalidations: u64) {
         let mut state = self.state.write();
-        if state.forgotten == forgotten {
+        if state.invalidations == invalidations {
             if state.keys.len() >= CAPACITY {
                 state.keys.clear();
             }
@@ -181,9 +181,9 @@ impl ApiKeyCache {
     }
 
     /// Invalidates a changed or deleted key: its current text and its retired ones.
-    pub fn forget(&self, hash: &KeyHash, key: &ApiKey) {
+    pub fn invalidate(&self, hash: &KeyHash, key: &ApiKey) {
         let mut state = self.state.write();
-        state.forgotten += 1;
+        state.invalidations += 1;
         state.keys.remove(hash);
         for retired in &key.retired {
             state.keys.remove(&retired.hash);
@@ -191,14 +191,14 @@ impl ApiKeyCache {
     }
 
     /// Invalidates all keys of a changed account.
-    pub fn forget_account(&self, account: AccountId) {
+    pub fn invalidate_account(&self, account: AccountId) {
         let mut state = self.state.write();
-        state.forgotten += 1;
+        state.invalidations += 1;
         state.keys.retain(|_, found| found.key.account != account);
     }
 
     /// Drops the last use of a deleted key.
-    pub fn forget_use(&self, id: KeyId) {
+    pub fn remove_use(&self, id: KeyId) {
         self.state.write().uses.remove(&id);
     }
 

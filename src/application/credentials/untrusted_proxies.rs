@@ -15,7 +15,7 @@ pub struct UntrustedProxies {
 
 impl UntrustedProxies {
     /// Logs that an unlisted peer sent `X-Forwarded-For`.
-    pub fn note(&self, peer: IpAddr) {
+    pub fn warn_of(&self, peer: IpAddr) {
         if self.is_new(peer) {
             tracing::warn!(
                 %peer,

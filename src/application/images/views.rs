@@ -37,7 +37,7 @@ pub enum ViewFormat {
 impl ViewFormat {
     pub const ALL: [Self; 2] = [Self::Jpeg, Self::Webp];
 
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Jpeg => "jpeg",
             Self::Webp => "webp",

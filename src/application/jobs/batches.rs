@@ -14,7 +14,7 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::account::AccountCommand;
-use tintype_storage::domain::audit_log::{Action, Note};
+use tintype_storage::domain::audit_log::{Action, ToAuditEntry};
 use tintype_storage::domain::batch::{Batch, BatchProgress, BatchStatus};
 use tintype_storage::domain::ids::{AccountId, BatchId};
 use tintype_storage::domain::job::JobState;
@@ -140,12 +140,12 @@ pub async fn cancel(
         };
     }
     let actor = jobs.core.account_actor(account, no_batch).await?;
-    let note = audit.map(|audit| note(&jobs.core, audit, &batch));
+    let to_entry = audit.map(|audit| to_entry(&jobs.core, audit, &batch));
     let jobs = Arc::clone(jobs);
     detached(async move {
         let canceled = actor.call(|reply| AccountCommand::CancelBatch {
             batch: batch.id,
-            note,
+            to_entry,
             reply,
         });
         match canceled.await? {
@@ -183,11 +183,11 @@ async fn cancel_queued(service: &JobService, batch: &Batch) -> Result<(), Error>
     }
 }
 
-fn note(core: &Core, audit: &AuditContext, batch: &Batch) -> Note<BatchId> {
+fn to_entry(core: &Core, audit: &AuditContext, batch: &Batch) -> ToAuditEntry<BatchId> {
     let subject = Subject::of(batch.account, batch.id.0);
     let entry = audit.entry(core, Action::BatchCancel, subject);
     Box::new(move |_: &BatchId| {
-        let after = json!({"status": BatchStatus::Canceling.word()});
+        let after = json!({"status": BatchStatus::Canceling.as_str()});
         to_audit_entry(entry.clone(), None, Some(after))
     })
 }

@@ -17,7 +17,7 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::ports::JobObjects as _;
-use tintype_storage::domain::audit_log::{Action, Note};
+use tintype_storage::domain::audit_log::{Action, ToAuditEntry};
 use tintype_storage::domain::ids::{AccountId, JobId, moment_of};
 use tintype_storage::domain::job::Job;
 use tintype_storage::engine::Wait as _;
@@ -90,9 +90,9 @@ pub async fn cancel(
         return Err(no_job());
     }
     let audit = caller.change_job(&jobs.core, account).await?;
-    let note = audit.map(|audit| note(&jobs.core, audit, account, id));
+    let to_entry = audit.map(|audit| to_entry(&jobs.core, audit, account, id));
     let jobs = Arc::clone(jobs);
-    detached(async move { end_queued(&jobs, account, id, note).await }).await
+    detached(async move { end_queued(&jobs, account, id, to_entry).await }).await
 }
 
 /// Cancels a queued job, removes it from the queue and deletes its input images.
@@ -103,10 +103,10 @@ pub async fn end_queued(
     jobs: &JobService,
     account: AccountId,
     id: JobId,
-    note: Option<Note<Job>>,
+    to_entry: Option<ToAuditEntry<Job>>,
 ) -> Result<Job, Error> {
     let actor = jobs.core.account_actor(account, no_job).await?;
-    match actor.cancel(id, note).await? {
+    match actor.cancel(id, to_entry).await? {
         Ok(job) => {
             jobs.core.system.job_canceled(&job);
             jobs.result_store.delete_inputs(&job).await;
@@ -118,11 +118,11 @@ pub async fn end_queued(
     }
 }
 
-fn note(core: &Core, audit: &AuditContext, account: AccountId, id: JobId) -> Note<Job> {
+fn to_entry(core: &Core, audit: &AuditContext, account: AccountId, id: JobId) -> ToAuditEntry<Job> {
     let subject = Subject::of(account, id.0);
     let entry = audit.entry(core, Action::JobCancel, subject);
     Box::new(move |job: &Job| {
-        let [before, after] = ["queued", job.state.word()].map(|it| Some(json!({"status": it})));
+        let [before, after] = ["queued", job.state.as_str()].map(|it| Some(json!({"status": it})));
         to_audit_entry(entry.clone(), before, after)
     })
 }

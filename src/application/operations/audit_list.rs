@@ -35,7 +35,7 @@ impl AuditFilter {
 
 /// `key.change` and `key` both match `key.change`.
 pub fn is_named(action: Action, name: &str) -> bool {
-    action.word() == name || action.word().split('.').next() == Some(name)
+    action.as_str() == name || action.as_str().split('.').next() == Some(name)
 }
 
 /// A page of the log, newest first.

@@ -89,7 +89,7 @@ pub async fn test(core: &Core, caller: &Caller) -> Result<Delivery, Error> {
     })?;
     let context = caller.operate()?;
     let guard = core.locks.operator.lock().await?;
-    let noted = webhooks::note_test(core, OPERATOR_WEBHOOK).await?;
+    let noted = webhooks::record_test(core, OPERATOR_WEBHOOK).await?;
     let delivery = delivery(core, operator);
     let subject = Subject::of_service(delivery.id.0);
     let facts = Some(deliveries::facts(&delivery));
@@ -123,7 +123,7 @@ async fn raise(
     alarms: &Alarms,
 ) -> Result<(), Error> {
     tracing::warn!(
-        event = subject.word(),
+        event = subject.as_str(),
         "reporting an event to the operator's webhook"
     );
     let writes = vec![ALARMS.put(&(), alarms)];

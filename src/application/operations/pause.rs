@@ -118,7 +118,7 @@ async fn wait_for_decisions(
 
 /// The switches as the audit log records them; reasons only if there are any.
 fn facts(pause: &Pause) -> Value {
-    let tier = |tier: &Tier| (tier.word().to_owned(), json!(pause.tiers[tier.index()]));
+    let tier = |tier: &Tier| (tier.as_str().to_owned(), json!(pause.tiers[tier.index()]));
     let mut facts = json!({
         "project": pause.project,
         "tiers": Value::Object(Tier::ALL.iter().map(tier).collect()),
@@ -126,7 +126,7 @@ fn facts(pause: &Pause) -> Value {
     if pause.reasons != PauseReasons::default() {
         let reason = |tier: &Tier| {
             let reason = &pause.reasons.tiers[tier.index()];
-            (tier.word().to_owned(), json!(reason))
+            (tier.as_str().to_owned(), json!(reason))
         };
         let reasons = Tier::ALL.iter().map(reason);
         let project = ("project".to_owned(), json!(pause.reasons.project));

@@ -221,7 +221,7 @@ pub fn sign_out_all(person: Person) -> Person {
 fn facts(person: &Person) -> Value {
     json!({
         "email": person.email.as_str(),
-        "role": person.role.word(),
+        "role": person.role.as_str(),
         "has_password": person.password.is_some(),
         "invitation_expires_at": person.invitation.map(|it| it.expires_at.to_string()),
     })

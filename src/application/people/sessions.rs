@@ -184,7 +184,7 @@ pub async fn record_use(core: Arc<Core>, id: Digest32) {
 }
 
 /// Deletes ended sessions. Called periodically.
-pub async fn forget_old(core: &Core) {
+pub async fn delete_ended(core: &Core) {
     let mut cursor = Vec::new();
     loop {
         let guard = match core.locks.people.lock().await {
@@ -195,7 +195,7 @@ pub async fn forget_old(core: &Core) {
             }
         };
         let now = core.now();
-        let found = SESSIONS.forget(&core.store, &cursor, STEP, |it| !it.is_alive(now));
+        let found = SESSIONS.delete_where(&core.store, &cursor, STEP, |it| !it.is_alive(now));
         match found.await {
             Ok((writes, next)) => {
                 if !writes.is_empty()

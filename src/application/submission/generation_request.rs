@@ -88,13 +88,13 @@ impl GenerationRequest {
 
     fn native_fingerprint(&self) -> Fingerprint {
         let mut parts = Parts::default();
-        parts.add(self.offer.tier().word());
-        parts.add(self.mode().word());
+        parts.add(self.offer.tier().as_str());
+        parts.add(self.mode().as_str());
         match self.shape {
             Shape::Fixed(ratio) => parts.add(AspectChoice::Fixed(ratio).to_string()),
             Shape::OfInput | Shape::OfInputOrSquare => parts.add(AspectChoice::Auto.to_string()),
         }
-        parts.add(self.offer.resolution().word());
+        parts.add(self.offer.resolution().as_str());
         parts.add(&self.prompt);
         parts.add(self.urls().count().to_string());
         self.urls().for_each(|url| parts.add(url));
@@ -114,8 +114,8 @@ impl GenerationRequest {
     fn synchronous_fingerprint(&self) -> Fingerprint {
         let mut parts = Parts::default();
         parts.add("synchronous");
-        parts.add(self.offer.tier().word());
-        parts.add(self.offer.resolution().word());
+        parts.add(self.offer.tier().as_str());
+        parts.add(self.offer.resolution().as_str());
         match self.shape {
             Shape::Fixed(ratio) => parts.add(ratio.to_string()),
             Shape::OfInput | Shape::OfInputOrSquare => parts.add(""),

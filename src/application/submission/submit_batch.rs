@@ -8,7 +8,7 @@ use super::generation_request::{Shape, square_or_first};
 use super::input_ingestion::Objects;
 use super::load_shedding;
 use crate::application::caller::payer::Payer;
-use crate::application::core::audit_context::{AuditContext, Subject, note_creation};
+use crate::application::core::audit_context::{AuditContext, Subject, creation_entry};
 use crate::application::core::commit::detached;
 use crate::application::error::{self, Error};
 use crate::application::idempotency;
@@ -23,7 +23,7 @@ use tintype_actors::account::{AccountHandle, CallerConnection, Reply};
 use tintype_api::BatchEstimate;
 use tintype_storage::domain::amount::{Amount, AmountError};
 use tintype_storage::domain::aspect_ratio::AspectChoice;
-use tintype_storage::domain::audit_log::{Action, Note};
+use tintype_storage::domain::audit_log::{Action, ToAuditEntry};
 use tintype_storage::domain::file_batch::FileBatchTerms;
 use tintype_storage::domain::ids::BatchId;
 use tintype_storage::domain::job::{Callback, PromptText};
@@ -192,8 +192,8 @@ impl Submission {
 
     async fn reserve(&mut self, objects: &mut Objects) -> Result<AcceptedBatch, Error> {
         let batch = self.new_batch(objects).await?;
-        let note = self.caller.audit.as_ref();
-        let note = note.map(|audit| self.note(audit, &batch));
+        let to_entry = self.caller.audit.as_ref();
+        let to_entry = to_entry.map(|audit| self.to_entry(audit, &batch));
         let account = self.caller.account();
         let permits = &self.generations.limits.batches;
         let _permit = permits
@@ -206,7 +206,7 @@ impl Submission {
         let reply = Reply::from(reply).while_connected(self.connection.take());
         let _counted = self
             .account
-            .accept_batch(batch, note, reply)
+            .accept_batch(batch, to_entry, reply)
             .map_err(|_| error::busy())?;
         await_decision(&self.generations.core, decision).await
     }
@@ -249,7 +249,7 @@ impl Submission {
         })
     }
 
-    fn note(&self, audit: &AuditContext, batch: &NewBatch) -> Note<BatchId> {
+    fn to_entry(&self, audit: &AuditContext, batch: &NewBatch) -> ToAuditEntry<BatchId> {
         let subject = Subject::of_account(self.caller.account());
         let entry = audit.entry(&self.generations.core, Action::BatchCreate, subject);
         let facts = json!({
@@ -257,7 +257,7 @@ impl Submission {
             "requests": batch.requests.len(),
             "price": batch.price.to_string(),
         });
-        note_creation(entry, facts)
+        creation_entry(entry, facts)
     }
 }
 

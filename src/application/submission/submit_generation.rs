@@ -15,7 +15,7 @@ use super::generation_request::{GenerationRequest, Input, Shape, square_or_first
 use super::input_ingestion::Objects;
 use super::load_shedding;
 use crate::application::caller::payer::Payer;
-use crate::application::core::audit_context::{AuditContext, Subject, note_creation};
+use crate::application::core::audit_context::{AuditContext, Subject, creation_entry};
 use crate::application::core::commit::detached;
 use crate::application::error::{self, Error, ErrorKind};
 use crate::application::idempotency;
@@ -30,7 +30,7 @@ use tintype_actors::account::{AccountHandle, CallerConnection, Reply};
 use tintype_api::Estimate;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
-use tintype_storage::domain::audit_log::{Action, Note};
+use tintype_storage::domain::audit_log::{Action, ToAuditEntry};
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Callback, PromptText};
 use tintype_storage::domain::tier::{Mode, Tier};
@@ -305,17 +305,17 @@ impl Submission {
         if let Some(waiting_caller) = &self.waiting_caller {
             waiting_caller.check()?;
         }
-        let note = self
+        let to_entry = self
             .caller
             .audit
             .as_ref()
-            .map(|audit| self.note(audit, &job));
+            .map(|audit| self.to_entry(audit, &job));
         let (reply, decision) = oneshot::channel();
         let connection = self.waiting_caller.as_ref().map(|it| it.connection.clone());
         let reply = Reply::from(reply).while_connected(connection);
         let _counted = self
             .account
-            .accept(job, note, reply)
+            .accept(job, to_entry, reply)
             .map_err(|_| error::busy())?;
         await_decision(&self.generations.core, decision).await
     }
@@ -334,10 +334,10 @@ impl Submission {
         let available = account.map(|it| it.balances.available());
         Ok(Estimate {
             price: job.price.into(),
-            tier: job.tier.word().into(),
-            mode: job.mode.word().into(),
+            tier: job.tier.as_str().into(),
+            mode: job.mode.as_str().into(),
             aspect_ratio: job.ratio.into(),
-            resolution: job.resolution.word().into(),
+            resolution: job.resolution.as_str().into(),
             available: available.unwrap_or_default().into(),
         })
     }
@@ -395,16 +395,16 @@ impl Submission {
         }
     }
 
-    fn note(&self, audit: &AuditContext, job: &NewJob) -> Note<JobId> {
+    fn to_entry(&self, audit: &AuditContext, job: &NewJob) -> ToAuditEntry<JobId> {
         let subject = Subject::of_account(self.caller.account());
         let entry = audit.entry(&self.generations.core, Action::JobCreate, subject);
         let facts = json!({
             "key_id": job.key.to_string(),
-            "tier": job.tier.word(),
-            "mode": job.mode.word(),
-            "resolution": job.resolution.word(),
+            "tier": job.tier.as_str(),
+            "mode": job.mode.as_str(),
+            "resolution": job.resolution.as_str(),
             "price": job.price.to_string(),
         });
-        note_creation(entry, facts)
+        creation_entry(entry, facts)
     }
 }

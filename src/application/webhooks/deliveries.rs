@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tintype_actors::delivery::{DeliveryCommand, DeliveryError, RedeliveryChange, Reply};
 use tintype_api::Redelivery;
-use tintype_storage::domain::audit_log::{Action, AuditEntry, Note};
+use tintype_storage::domain::audit_log::{Action, AuditEntry, ToAuditEntry};
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryState, NoReceiver};
 use tintype_storage::domain::ids::SERVICE;
 use tintype_storage::domain::operator_event::OPERATOR_WEBHOOK;
@@ -152,7 +152,7 @@ async fn redeliver_one(
 ) -> Result<Result<Delivery, DeliveryError>, Error> {
     let subject = Subject::of_service(id.0);
     let entry = context.entry(core, Action::DeliveryRedeliver, subject);
-    let note: Note<RedeliveryChange> = Box::new(move |change| {
+    let to_entry: ToAuditEntry<RedeliveryChange> = Box::new(move |change| {
         let entry = AuditEntry {
             account: Some(change.before.account).filter(|it| *it != SERVICE),
             ..entry.clone()
@@ -162,7 +162,7 @@ async fn redeliver_one(
     });
     let redelivered = call(core, |reply| DeliveryCommand::Redeliver {
         id,
-        note: Some(note),
+        to_entry: Some(to_entry),
         reply,
     });
     redelivered?.await
@@ -200,7 +200,7 @@ pub(crate) async fn add(
     })?;
     detached(async move {
         let added = added.await??;
-        guard.forget_lock();
+        guard.mark_released();
         Ok(added)
     })
     .await
@@ -213,8 +213,8 @@ pub fn facts(delivery: &Delivery) -> Value {
         "batch_id": delivery.batch().map(|it| it.to_string()),
         "webhook_id": (delivery.webhook != OPERATOR_WEBHOOK).then(|| delivery.webhook.to_string()),
         "url": delivery.url,
-        "status": delivery.state.word(),
-        "reason": delivery.state.reason().map(|reason| reason.word()),
+        "status": delivery.state.as_str(),
+        "reason": delivery.state.reason().map(|reason| reason.as_str()),
         "attempts": delivery.attempts,
     })
 }

@@ -249,7 +249,7 @@ pub async fn test(core: &Core, caller: &Caller, id: WebhookId) -> Result<Deliver
             "the webhook is inactive; activate it first",
         ));
     }
-    let noted = note_test(core, id).await?;
+    let noted = record_test(core, id).await?;
     let now = core.now();
     let id = core.new_id(now);
     // The same id for the delivery and its job, as for a job's event, so that the delivery is found by its `job_id`.
@@ -265,7 +265,7 @@ pub async fn test(core: &Core, caller: &Caller, id: WebhookId) -> Result<Deliver
 ///
 /// # Errors
 /// `RateLimited` within a minute of the last one
-pub(super) async fn note_test(core: &Core, id: WebhookId) -> Result<Write, Error> {
+pub(super) async fn record_test(core: &Core, id: WebhookId) -> Result<Write, Error> {
     let now = core.now();
     let last = TEST_DELIVERIES.get(&core.store, &id).await?;
     // Ignore a future time: the clock was set back.
@@ -309,7 +309,7 @@ fn facts(webhook: &Webhook) -> Value {
     let retired: Vec<String> = retired.map(|it| it.until.to_string()).collect();
     json!({
         "url": webhook.url,
-        "encoding": webhook.encoding.word(),
+        "encoding": webhook.encoding.as_str(),
         "active": webhook.active,
         "earlier_secrets_until": retired,
     })

@@ -41,7 +41,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use templates::Templates;
 use tintype_actors::ports::{
-    GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture, note_cause,
+    GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture, set_cause,
 };
 use tokio::time::sleep;
 use uuid::Uuid;
@@ -155,7 +155,7 @@ impl Inner {
                     Some(bytes) => return finish(task.account, bytes, task.pixels).await,
                     None if tracked.adopted => {}
                     None => {
-                        note_cause("the workflow produced no image: it needs a SaveImage node");
+                        set_cause("the workflow produced no image: it needs a SaveImage node");
                         return Err(misconfigured());
                     }
                 },
@@ -235,7 +235,7 @@ impl Inner {
         let submitted = submitted.map_err(without_refusal)?;
         guard.set_id(&submitted.id);
         if !submitted.node_errors.is_empty() {
-            self.server.note_node_errors(&submitted.node_errors);
+            self.server.set_cause_of_node_errors(&submitted.node_errors);
             if affects_output(&submitted.node_errors, workflow.output()) {
                 // The armed guard cancels the rest of the graph, which cannot yield the image.
                 return Err(misconfigured());
@@ -295,7 +295,7 @@ impl Inner {
         }
         let known = self.server.checkpoints().await.map_err(without_refusal)?;
         known.into_iter().next().ok_or_else(|| {
-            note_cause("the server has no checkpoint: put one into its models/checkpoints, or use a workflow that loads its model another way");
+            set_cause("the server has no checkpoint: put one into its models/checkpoints, or use a workflow that loads its model another way");
             misconfigured()
         })
     }
@@ -317,7 +317,7 @@ impl Inner {
         let node = upstream.clean(&failure.node_type);
         let exception = upstream.clean(&failure.exception);
         let message = upstream.clean(&failure.message);
-        note_cause(format!(
+        set_cause(format!(
             "the workflow failed at node {node}: {exception}: {message}"
         ));
         match failure.is_out_of_memory() {

@@ -6,7 +6,7 @@ use crate::backends::upstream::{Fault, Form, Part, Response, Socket, Upstream};
 use percent_encoding::NON_ALPHANUMERIC;
 use serde_json::{Value, json};
 use std::time::Duration;
-use tintype_actors::ports::note_cause;
+use tintype_actors::ports::set_cause;
 use tintype_imaging::fit::FittedImage;
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -125,7 +125,7 @@ impl Server {
         if !response.status.is_success() {
             let fault = self.upstream.refusal(&response, None);
             // Afterwards, because these tell more.
-            self.note_node_errors(&node_errors);
+            self.set_cause_of_node_errors(&node_errors);
             return Err(fault);
         }
         match submitted["prompt_id"].as_str() {
@@ -138,7 +138,7 @@ impl Server {
     }
 
     /// Notes the errors of the first nodes as the cause of the try.
-    pub fn note_node_errors(&self, errors: &serde_json::Map<String, Value>) {
+    pub fn set_cause_of_node_errors(&self, errors: &serde_json::Map<String, Value>) {
         let mut refused = Vec::new();
         for (node, described) in errors.iter().take(MAX_NODE_ERRORS) {
             let class = described["class_type"].as_str().unwrap_or_default();
@@ -153,7 +153,7 @@ impl Server {
         }
         if !refused.is_empty() {
             let nodes = refused.join("; ");
-            note_cause(format!("the server refuses the workflow at {nodes}"));
+            set_cause(format!("the server refuses the workflow at {nodes}"));
         }
     }
 

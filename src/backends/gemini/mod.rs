@@ -17,7 +17,7 @@ use model::Model;
 pub use probe::probe;
 use response::{GenerateContent, Outcome};
 use tintype_actors::ports::{
-    GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture, note_cause,
+    GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture, set_cause,
 };
 use tintype_imaging::ImageKind;
 use tintype_storage::domain::tier::Resolution;
@@ -93,7 +93,7 @@ impl Gemini {
             }
             Outcome::Text(text) => {
                 // Without the text, which may repeat the prompt.
-                note_cause("it answered with text instead of an image");
+                set_cause("it answered with text instead of an image");
                 let what = "the image generator returned text instead of an image";
                 Err(GenerateError::NoImage(self.with_message(what, &text)))
             }

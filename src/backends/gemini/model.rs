@@ -55,7 +55,7 @@ impl Model {
 
     /// `imageSize`, if the model takes one.
     pub fn size(&self, resolution: Resolution) -> Option<&'static str> {
-        self.takes_size.then(|| resolution.word())
+        self.takes_size.then(|| resolution.as_str())
     }
 }
 

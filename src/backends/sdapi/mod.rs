@@ -27,7 +27,7 @@ use request::{Inputs, Request};
 use response::{GenerationResponse, ImageResponse, NoImage, UpscaleResponse};
 use std::sync::Arc;
 use tintype_actors::ports::{
-    GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture, note_cause,
+    GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture, set_cause,
 };
 use tintype_imaging::DecodePermit;
 
@@ -149,7 +149,7 @@ impl Inner {
         }
         let fault = self.upstream.refusal(response, None);
         if response.status == 404 && body.contains("\"Not Found\"") {
-            note_cause("the server does not know the path; start A1111 or Forge with --api");
+            set_cause("the server does not know the path; start A1111 or Forge with --api");
         }
         without_refusal(fault)
     }
@@ -160,7 +160,7 @@ impl Inner {
             && !request::may_name(wanted, used)
         {
             let used = self.upstream.clean(used);
-            note_cause(format!(
+            set_cause(format!(
                 "it generated with the checkpoint {used} instead of {wanted}; does it have {wanted}?"
             ));
         }

@@ -19,7 +19,7 @@ use std::error::Error as _;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_actors::ports::{GenerateError, note_cause};
+use tintype_actors::ports::{GenerateError, set_cause};
 use tintype_egress::SetupError;
 use url::Url;
 
@@ -218,7 +218,7 @@ impl Upstream {
     /// Notes why a success holds no image: some gateways answer an error with a success. Returns the caller's error.
     pub fn no_image(&self, body: &[u8]) -> GenerateError {
         let message = self.message(body);
-        note_cause(match message.is_empty() {
+        set_cause(match message.is_empty() {
             true => "it answered without an image".to_owned(),
             false => format!("it answered without an image, saying \"{message}\""),
         });
@@ -271,7 +271,7 @@ impl Upstream {
     /// Notes a fault as the cause of the try, which logs it if it fails, and returns it.
     pub fn noted(&self, fault: Fault) -> Fault {
         tracing::debug!(backend = self.name(), "{fault}");
-        note_cause(fault.to_string());
+        set_cause(fault.to_string());
         fault
     }
 

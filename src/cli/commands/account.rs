@@ -70,7 +70,7 @@ pub struct Ledger {
     #[arg(value_name = "ID_OR_NAME")]
     account: Option<String>,
     /// Filter by kind.
-    #[arg(long, value_parser = PossibleValuesParser::new(EntryKind::words()))]
+    #[arg(long, value_parser = PossibleValuesParser::new(EntryKind::names()))]
     kind: Option<String>,
     /// Filter by time: at or after a date (00:00 UTC) or time, such as 2026-11-01 or 2026-11-01T08:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]

@@ -86,7 +86,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let contents = Contents {
             data_dir: has_keys.then_some(data_dir.as_path()),
             objects: objects.as_ref(),
-            kept_since: &|| verify::kept_since(&config, records.images_forgotten),
+            kept_since: &|| verify::kept_since(&config, records.images_kept_since),
             is_image_deleted: &|account, job| {
                 let source = records.source.as_ref();
                 async move {
@@ -104,7 +104,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             say: &say,
         };
         let manifest = create(&contents, &repository).await?;
-        let noted = engine::note_backup(&config, records.taken_at).await;
+        let noted = engine::record_backup(&config, records.taken_at).await;
         anyhow::Ok((manifest, noted))
     })?;
     progress.finish_and_clear();

@@ -54,7 +54,7 @@ pub struct List {
     #[arg(long, value_name = "ID")]
     webhook: Option<WebhookId>,
     /// Filter by status.
-    #[arg(long, value_parser = PossibleValuesParser::new(DeliveryStatus::words()))]
+    #[arg(long, value_parser = PossibleValuesParser::new(DeliveryStatus::names()))]
     status: Option<String>,
     #[command(flatten)]
     page: PageOptions,

@@ -48,7 +48,7 @@ pub struct List {
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
     /// Filter by status.
-    #[arg(long, value_parser = PossibleValuesParser::new(JobStatus::words()))]
+    #[arg(long, value_parser = PossibleValuesParser::new(JobStatus::names()))]
     status: Option<String>,
     /// Filter by model.
     #[arg(long, alias = "tier", value_parser = ["fast", "quality", "pro"])]

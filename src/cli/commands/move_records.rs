@@ -221,7 +221,7 @@ async fn copy_images(
         return Ok(CopyTotals::default());
     };
     let to = object_store::open_unsigned(target)?;
-    let kept_since = verify::kept_since(source, records.images_forgotten);
+    let kept_since = verify::kept_since(source, records.images_kept_since);
     copy_objects(&records.file, kept_since, &from, &to, say).await
 }
 

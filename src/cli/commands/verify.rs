@@ -22,7 +22,7 @@ use tintype_storage::domain::counted::counted;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::ScratchDir;
-use tintype_storage::store::tables::{IMAGES_FORGOTTEN, WEBHOOKS};
+use tintype_storage::store::tables::{IMAGES_KEPT_SINCE, WEBHOOKS};
 use tintype_storage::store::{All, Store};
 use tintype_storage::verify::{MAX_FAULTS, verify};
 
@@ -85,8 +85,8 @@ pub async fn check(
     objects: Option<&ObjectStorage>,
     reads_images: bool,
 ) -> anyhow::Result<Report> {
-    let forgotten = IMAGES_FORGOTTEN.mark(store).await?;
-    let retention = || kept_since(config, forgotten);
+    let deleted_before = IMAGES_KEPT_SINCE.mark(store).await?;
+    let retention = || kept_since(config, deleted_before);
     let mut required = RequiredObjects::new(store, &retention).await?;
     let mut report = verify(store, |job| required.add_job(job))?;
     // A running server may delete an uploaded file at any moment.
@@ -161,11 +161,13 @@ async fn unreadable_secrets(vault: &Vault, store: &Store) -> anyhow::Result<Vec<
     Ok(faults)
 }
 
-/// Retention may have deleted the images of jobs that finished before this time. It moves on while a service runs. `forgotten`: the
+/// Retention may have deleted the images of jobs that finished before this time. It moves on while a service runs. `deleted_before`: the
 /// mark in the records, for images that were deleted under a shorter retention.
-pub fn kept_since(config: &Config, forgotten: Timestamp) -> Timestamp {
+pub fn kept_since(config: &Config, deleted_before: Timestamp) -> Timestamp {
     let age = config.results.retention();
-    age.map_or(forgotten, |age| Timestamp::now().minus(age).max(forgotten))
+    age.map_or(deleted_before, |age| {
+        Timestamp::now().minus(age).max(deleted_before)
+    })
 }
 
 /// Restores the backup to a temporary directory, which makes every check of a restore. Exits with code 1 if there is a fault.

@@ -126,7 +126,7 @@ async fn add(arguments: Add) -> anyhow::Result<()> {
     let operator = arguments.common.operator()?;
     let account = arguments.account.as_deref();
     let path = operator.account_path(account, "/webhooks").await?;
-    let body = json!({"url": arguments.url, "encoding": arguments.encoding.word()});
+    let body = json!({"url": arguments.url, "encoding": arguments.encoding.as_str()});
     let response = operator.post(&path, Some(body)).await?;
     arguments.common.show(response, describe)
 }
@@ -134,7 +134,7 @@ async fn add(arguments: Add) -> anyhow::Result<()> {
 async fn change(arguments: Change) -> anyhow::Result<()> {
     let body = body([
         ("url", arguments.url.map(Value::from)),
-        ("encoding", arguments.encoding.map(|it| it.word().into())),
+        ("encoding", arguments.encoding.map(|it| it.as_str().into())),
         ("active", arguments.active.map(Value::from)),
     ]);
     let operator = arguments.common.operator()?;

@@ -149,7 +149,7 @@ async fn respond(
         deadline: admitted.deadline,
     };
     let waiter = call.submit(generation).await?;
-    request_log::note_job(request, waiter.job);
+    request_log::record_job(request, waiter.job);
     match admitted.method {
         Method::Stream => stream::respond(context, waiter, admitted.deadline, request).await,
         _ => respond_unary(context, waiter, admitted.deadline).await,

@@ -178,7 +178,7 @@ fn offer(text: &str, tier: Tier, catalog: &Catalog) -> Result<Option<Offer>, Str
 }
 
 fn sizes(tier: Tier, catalog: &Catalog) -> String {
-    let sizes: Vec<&str> = catalog.tier(tier).resolution_words().collect();
+    let sizes: Vec<&str> = catalog.tier(tier).resolution_names().collect();
     format!("supported: {}", sizes.join(", "))
 }
 

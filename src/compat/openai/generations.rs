@@ -40,7 +40,7 @@ async fn generate(
     let (key, attempt) = (caller.key.id, sdk_attempt::number_of(request));
     let (calls, core) = (&state.recent_calls, &state.core);
     let received = receive(request, payload, state, &caller).await;
-    let received = calls.note_refusal(attempt, (key, None), received, core.now());
+    let received = calls.record_refusal(attempt, (key, None), received, core.now());
     let (body, idempotency_key) = received?;
     // Not noted: a retry of an invalid request is refused too.
     let options = RawOptions::of_json(&body)?.read(&caller, &state.settings)?;
@@ -55,7 +55,7 @@ async fn generate(
         },
     };
     let outcome = respond(&call, request, options, idempotency_key.as_deref()).await;
-    calls.note_refusal(attempt, (key, content), outcome, core.now())
+    calls.record_refusal(attempt, (key, content), outcome, core.now())
 }
 
 /// Returns the body and the idempotency key.
@@ -80,7 +80,7 @@ async fn respond(
     let state = call.state;
     let mut waiters = submit_all(call, &options, idempotency_key).await?;
     if let Some(waiter) = waiters.first() {
-        request_log::note_job(request, waiter.job);
+        request_log::record_job(request, waiter.job);
     }
     if options.stream
         && let Some(waiter) = waiters.pop()

@@ -36,7 +36,7 @@ pub async fn wait_and_respond(
             Ok(WaitOutcome::Image(image)) => images.add(waiter, image, options.as_url).await.err(),
             Ok(WaitOutcome::Blocked(reason)) => Some(Refusal::new(Kind::Blocked, reason)),
             Err(refusal) => {
-                images.note_pending(&waiter);
+                images.record_pending(&waiter);
                 Some(refusal)
             }
         };
@@ -90,7 +90,7 @@ impl ResponseImages {
         let entry = match image_entry(&mut waiter, &image, as_url).await {
             Ok(entry) => entry,
             Err(refusal) => {
-                self.note_pending(&waiter);
+                self.record_pending(&waiter);
                 return Err(refusal);
             }
         };
@@ -103,7 +103,7 @@ impl ResponseImages {
         Ok(())
     }
 
-    fn note_pending(&mut self, waiter: &JobWaiter) {
+    fn record_pending(&mut self, waiter: &JobWaiter) {
         if waiter.is_retrievable() {
             self.pending.push(waiter.job.to_string());
         }

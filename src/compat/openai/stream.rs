@@ -24,7 +24,7 @@ pub enum Completed {
 }
 
 impl Completed {
-    fn word(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             Self::Generation => "image_generation.completed",
             Self::Edit => "image_edit.completed",
@@ -87,7 +87,7 @@ impl StreamFormat for Events {
 impl Events {
     /// The event up to the image.
     fn head(&self, image: &ResultImage) -> String {
-        let word = self.completed.word();
+        let word = self.completed.as_str();
         let head = json!({
             "type": word,
             "created_at": self.state.core.now().seconds(),

@@ -99,7 +99,7 @@ impl<T: Copy + PartialEq> RecentCalls<T> {
     }
 
     /// Removes the detached call that created this.
-    pub fn forget_detached(&self, created: T, now: Timestamp) {
+    pub fn remove_detached(&self, created: T, now: Timestamp) {
         self.detached
             .take(now, |call| call.value.created == created);
     }
@@ -115,7 +115,7 @@ impl<T: Copy + PartialEq> RecentCalls<T> {
 
     /// Returns the outcome of a call. Records that a first attempt was refused, so that its retry is not taken for a retry of an
     /// earlier call that was answered.
-    pub fn note_refusal<R, E>(
+    pub fn record_refusal<R, E>(
         &self,
         attempt: u32,
         (key, content): (KeyId, Option<Fingerprint>),
@@ -272,7 +272,7 @@ mod tests {
         calls.answer(request(1), 0, 1, at(0));
         let note = |attempt, outcome: Result<(), ()>| {
             let call = (request(1).key, Some(request(1).fingerprint));
-            calls.note_refusal(attempt, call, outcome, at(1))
+            calls.record_refusal(attempt, call, outcome, at(1))
         };
         assert_eq!(note(0, Ok(())), Ok(()));
         assert_eq!(note(1, Err(())), Err(()));
@@ -374,7 +374,7 @@ mod tests {
         assert_eq!(calls.take(request(1), None, at(1)), Some(detached));
         assert_eq!(calls.take(request(1), None, at(1)), None);
         calls.detach(request(1), detached, at(1));
-        calls.forget_detached(3, at(1));
+        calls.remove_detached(3, at(1));
         assert!(!has());
     }
 }

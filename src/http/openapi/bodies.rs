@@ -79,7 +79,7 @@ fn resolution(tier: Tier, builder: &DocumentBuilder<'_>) -> Value {
             "Not accepted on this model, which always generates 1K. `null` counts as omitted.";
         return with_description(json!({"type": "null"}), text);
     }
-    let mut schema = or_null(words(builder.catalog.tier(tier).resolution_words()));
+    let mut schema = or_null(words(builder.catalog.tier(tier).resolution_names()));
     schema["default"] = "1K".into();
     with_description(schema, "The size. `null` counts as omitted.")
 }

@@ -31,7 +31,7 @@ pub fn response(codes: &[Code], auth: RequiredAuth, responses: &mut Map<String, 
     };
     let name = codes
         .iter()
-        .fold(prefix.to_owned(), |name, code| name + &camel(code.word()));
+        .fold(prefix.to_owned(), |name, code| name + &camel(code.as_str()));
     if !responses.contains_key(&name) {
         responses.insert(name.clone(), describe_codes(codes, auth));
     }
@@ -44,7 +44,7 @@ fn describe_codes(codes: &[Code], auth: RequiredAuth) -> Value {
     };
     let means = codes
         .iter()
-        .map(|code| format!("`{}`: {}", code.word(), code.row().meaning));
+        .map(|code| format!("`{}`: {}", code.as_str(), code.row().meaning));
     let mut headers = vec![Header::REQUEST_ID, Header::CACHE_CONTROL];
     headers.extend(match status {
         401 => Some(Header::CHALLENGE),
@@ -57,7 +57,7 @@ fn describe_codes(codes: &[Code], auth: RequiredAuth) -> Value {
         headers.extend([Header::RATE_LIMIT, Header::RATE_LIMIT_POLICY]);
     }
     let example = |code: &Code| {
-        let name = code.word().to_owned();
+        let name = code.as_str().to_owned();
         (
             name,
             json!({"summary": code.row().title, "value": example(*code)}),
@@ -71,7 +71,7 @@ fn describe_codes(codes: &[Code], auth: RequiredAuth) -> Value {
                 "allOf": [component_reference("schemas", "Problem")],
                 "properties": {
                     "status": {"const": status},
-                    "code": {"enum": codes.iter().map(|code| code.word()).collect::<Vec<_>>()},
+                    "code": {"enum": codes.iter().map(|code| code.as_str()).collect::<Vec<_>>()},
                 },
             },
             "examples": codes.iter().map(example).collect::<Map<_, _>>(),
@@ -83,7 +83,7 @@ fn describe_codes(codes: &[Code], auth: RequiredAuth) -> Value {
 pub fn list_codes(problem: &mut Value) {
     let code = &mut problem["properties"]["code"];
     let text = code["description"].take();
-    let codes = words(Code::ALL.iter().map(|code| code.word()));
+    let codes = words(Code::ALL.iter().map(|code| code.as_str()));
     *code = json!({"description": text, "allOf": [codes]});
 }
 
@@ -94,7 +94,7 @@ fn example(code: Code) -> Value {
         "title": code.row().title,
         "status": code.status().as_u16(),
         "detail": code.row().example,
-        "code": code.word(),
+        "code": code.as_str(),
         "request_id": "80a496c0-53a5-4b0e-8f9d-0c7f2a6d1e3b",
     });
     let fault = match code {

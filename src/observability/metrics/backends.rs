@@ -27,7 +27,7 @@ pub fn collect(out: &mut Exposition, system: &System) {
             if outcome == TryOutcome::Image || read.count() > 0 {
                 let labels = [
                     ("backend", backend.name.as_str()),
-                    ("outcome", outcome.word()),
+                    ("outcome", outcome.as_str()),
                 ];
                 family.seconds(&labels, &read);
             }

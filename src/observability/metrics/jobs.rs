@@ -15,7 +15,7 @@ pub fn collect(out: &mut Exposition, sources: &Sources<'_>) {
 fn queues(out: &mut Exposition, sources: &Sources<'_>) {
     let queues: Vec<_> = Tier::ALL
         .iter()
-        .map(|tier| (tier.word(), sources.system.waiting_jobs().of_tier(*tier)))
+        .map(|tier| (tier.as_str(), sources.system.waiting_jobs().of_tier(*tier)))
         .collect();
     let mut family = out.gauge("tintype_jobs", "Jobs that have not ended.");
     for (tier, (queued, processing, _)) in &queues {
@@ -31,7 +31,7 @@ fn queues(out: &mut Exposition, sources: &Sources<'_>) {
         );
         for (tier, oldest) in Tier::ALL.iter().zip(stored.oldest_queued) {
             let age = oldest.map_or(0, |since| now.saturating_sub(since.millis()).max(0));
-            family.value(&[("tier", tier.word())], age as f64 / 1_000.0);
+            family.value(&[("tier", tier.as_str())], age as f64 / 1_000.0);
         }
     }
     out.gauge(
@@ -56,7 +56,7 @@ fn switches(out: &mut Exposition, sources: &Sources<'_>) {
     );
     family.flag(&[("what", "project")], pause.project);
     for tier in Tier::ALL {
-        family.flag(&[("what", tier.word())], pause.tiers[tier.index()]);
+        family.flag(&[("what", tier.as_str())], pause.tiers[tier.index()]);
     }
 }
 
@@ -67,7 +67,7 @@ fn life(out: &mut Exposition, sources: &Sources<'_>) {
     for tier in Tier::ALL {
         for mode in Mode::ALL {
             let count = read(&stats.accepted[tier.index()][mode as usize]);
-            family.value(&[("tier", tier.word()), ("mode", mode.word())], count);
+            family.value(&[("tier", tier.as_str()), ("mode", mode.as_str())], count);
         }
     }
     out.counter(
@@ -81,7 +81,7 @@ fn life(out: &mut Exposition, sources: &Sources<'_>) {
     );
     for tier in Tier::ALL {
         for ending in JobOutcome::ALL {
-            let labels = [("tier", tier.word()), ("outcome", ending.word())];
+            let labels = [("tier", tier.as_str()), ("outcome", ending.as_str())];
             family.value(&labels, read(&stats.ended[tier.index()][ending.index()]));
         }
     }
@@ -91,7 +91,7 @@ fn life(out: &mut Exposition, sources: &Sources<'_>) {
     );
     for tier in Tier::ALL {
         let count = read(&stats.begun_again[tier.index()]);
-        family.value(&[("tier", tier.word())], count);
+        family.value(&[("tier", tier.as_str())], count);
     }
     let mut family = out.histogram(
         "tintype_job_queue_wait_seconds",
@@ -99,7 +99,7 @@ fn life(out: &mut Exposition, sources: &Sources<'_>) {
     );
     for tier in Tier::ALL {
         let waits = stats.waits[tier.index()].read();
-        family.seconds(&[("tier", tier.word())], &waits);
+        family.seconds(&[("tier", tier.as_str())], &waits);
     }
     let mut family = out.histogram(
         "tintype_job_duration_seconds",
@@ -107,7 +107,7 @@ fn life(out: &mut Exposition, sources: &Sources<'_>) {
     );
     for tier in Tier::ALL {
         let lives = stats.lives[tier.index()].read();
-        family.seconds(&[("tier", tier.word())], &lives);
+        family.seconds(&[("tier", tier.as_str())], &lives);
     }
     out.histogram(
         "tintype_jobs_per_commit",

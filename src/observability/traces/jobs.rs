@@ -74,7 +74,7 @@ impl Observer for JobTraces {
         }
         let (word, failure) = match run.end {
             RunEnd::Image => ("picture", None),
-            RunEnd::Failed(ending) => ("failed", Some(ending.word().to_owned())),
+            RunEnd::Failed(ending) => ("failed", Some(ending.as_str().to_owned())),
             RunEnd::CutOff => ("cut_off", None),
         };
         span.attributes.push(("tintype.outcome", word.into()));
@@ -85,7 +85,7 @@ impl Observer for JobTraces {
             tried.kind = Kind::Client;
             let backend = report.backend.as_str();
             tried.attributes.push(("tintype.backend", backend.into()));
-            let word = report.outcome.word();
+            let word = report.outcome.as_str();
             tried.attributes.push(("tintype.outcome", word.into()));
             let is_failure = report.outcome != TryOutcome::Image;
             tried.failure = is_failure.then(|| word.to_owned());
@@ -112,7 +112,7 @@ impl Observer for JobTraces {
             } => (
                 *started_at,
                 *finished_at,
-                JobOutcome::of(job).map(|it| it.word().to_owned()),
+                JobOutcome::of(job).map(|it| it.as_str().to_owned()),
             ),
         };
         let (began, ended) = (since_epoch(job.created_at), since_epoch(finished));
@@ -127,7 +127,7 @@ impl Observer for JobTraces {
             Origin::Synchronous => "synchronous",
             Origin::Batch(_) => "batch",
         };
-        let outcome = JobOutcome::of(job).map_or("", JobOutcome::word);
+        let outcome = JobOutcome::of(job).map_or("", JobOutcome::as_str);
         self.exporter.offer(Span {
             id: root,
             parent: None,
@@ -136,9 +136,9 @@ impl Observer for JobTraces {
                 ("tintype.job_id", text(job.id)),
                 ("tintype.account_id", text(job.account)),
                 ("tintype.key_id", text(job.key)),
-                ("tintype.tier", job.tier.word().into()),
-                ("tintype.mode", job.mode.word().into()),
-                ("tintype.resolution", job.resolution.word().into()),
+                ("tintype.tier", job.tier.as_str().into()),
+                ("tintype.mode", job.mode.as_str().into()),
+                ("tintype.resolution", job.resolution.as_str().into()),
                 ("tintype.aspect_ratio", text(job.ratio)),
                 ("tintype.origin", origin.into()),
                 ("tintype.outcome", outcome.into()),

@@ -1,7 +1,7 @@
 //! The audit log: who changed what in the operator API or the panel, when, and the values before and after.
 
-use super::enum_words::words;
 use super::ids::{AccountId, AuditId};
+use super::named_enum::named_enum;
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -18,7 +18,7 @@ pub enum Actor {
 
 impl Actor {
     /// The name on the wire.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Operator => "operator",
             Self::Service => "service",
@@ -34,7 +34,7 @@ impl Actor {
     }
 }
 
-words!(
+named_enum!(
     /// Append only: a variant's position is its stored value.
     Action {
         AccountCreate = "account.create",
@@ -105,4 +105,4 @@ pub struct AuditEntry {
 }
 
 /// Builds the audit entry once the outcome of a change is known.
-pub type Note<T> = Box<dyn Fn(&T) -> AuditEntry + Send>;
+pub type ToAuditEntry<T> = Box<dyn Fn(&T) -> AuditEntry + Send>;

@@ -1,9 +1,9 @@
 //! A batch: many requests in one call, accepted all or none.
 
 use super::amount::Amount;
-use super::enum_words::words;
 use super::ids::{AccountId, BatchId, JobId, KeyId};
 use super::job::{Callback, JobState, PromptRef};
+use super::named_enum::named_enum;
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ pub struct BatchProgress {
     pub ended_at: Option<Timestamp>,
 }
 
-words!(
+named_enum!(
     BatchStatus {
         /// Some jobs are queued or running.
         InProgress = "in_progress",

@@ -4,11 +4,11 @@
 //! the text equals the output of the receiver's own serialiser. Serialisers differ, so there are two encodings: Python's and
 //! JavaScript's.
 
-use super::enum_words::words;
 use super::json::Json;
+use super::named_enum::named_enum;
 use serde::{Deserialize, Serialize};
 
-words!(
+named_enum!(
     /// The serialiser whose output the text equals.
     Encoding {
         /// Python's `json.dumps` with sorted keys and compact separators: ASCII only, keys by code point, integers exact.
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn encoding_names_round_trip() {
         for encoding in Encoding::ALL {
-            assert_eq!(encoding.word().parse::<Encoding>().unwrap(), encoding);
+            assert_eq!(encoding.as_str().parse::<Encoding>().unwrap(), encoding);
         }
         assert!("UTF8".parse::<Encoding>().is_err());
     }

@@ -17,8 +17,10 @@ pub struct TierOffer {
 
 impl TierOffer {
     /// In the order in which they are listed.
-    pub fn resolution_words(&self) -> impl Iterator<Item = &'static str> {
-        self.prices.iter().map(|(resolution, _)| resolution.word())
+    pub fn resolution_names(&self) -> impl Iterator<Item = &'static str> {
+        self.prices
+            .iter()
+            .map(|(resolution, _)| resolution.as_str())
     }
 
     /// The offered ratio nearest to a width and height. See [`AspectRatio::nearest`].

@@ -2,9 +2,9 @@
 //!
 //! Each attempt builds the body anew, with a fresh download URL.
 
-use super::enum_words::words;
 use super::ids::{AccountId, BatchId, JobId, id};
 use super::job::Callback;
+use super::named_enum::named_enum;
 use super::time::Timestamp;
 use super::webhook::{Webhook, WebhookId};
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ pub struct Delivery {
     pub state: DeliveryState,
 }
 
-words!(
+named_enum!(
     DeliveryKind {
         /// A job ended.
         Event = "event",
@@ -76,7 +76,7 @@ pub enum DeliveryState {
     Failed { reason: FailReason, at: Timestamp },
 }
 
-words!(
+named_enum!(
     /// A [`DeliveryState`] without its data.
     DeliveryStatus {
         Pending = "pending",
@@ -85,7 +85,7 @@ words!(
     }
 );
 
-words!(
+named_enum!(
     FailReason {
         /// Every attempt of the schedule failed.
         AttemptsExhausted = "attempts exhausted",
@@ -218,8 +218,8 @@ impl DeliveryState {
     }
 
     /// The name on the wire.
-    pub fn word(&self) -> &'static str {
-        self.status().word()
+    pub fn as_str(&self) -> &'static str {
+        self.status().as_str()
     }
 
     pub fn due(&self) -> Option<Timestamp> {

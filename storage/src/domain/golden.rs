@@ -36,7 +36,7 @@ fn named(name: &str) -> Uuid {
 }
 
 fn vector(number: usize, case: &Case, encoding: Encoding) -> Value {
-    let name = format!("{}, {}", case.name, encoding.word());
+    let name = format!("{}, {}", case.name, encoding.as_str());
     let job = JobId(named(&name));
     let id = named(&format!("delivery {name}"));
     let timestamp = FIRST_SENT + number as i64;
@@ -62,7 +62,7 @@ fn vector(number: usize, case: &Case, encoding: Encoding) -> Value {
     let body = canonical(&payload, encoding);
     json!({
         "name": name,
-        "encoding": encoding.word(),
+        "encoding": encoding.as_str(),
         "differs": case.differs,
         "job_id": job.to_string(),
         "kind": match case.kind { Kind::Done => "done", Kind::Failed => "failed", Kind::Test => "test" },
@@ -87,7 +87,7 @@ fn all() -> Value {
         .map(|(number, (case, encoding))| vector(number, &case, encoding))
         .collect();
     json!({
-        "note": "metadata: the request's own text. body: the exact bytes sent. secrets: newest first. differs: what keeps \
+        "to_entry": "metadata: the request's own text. body: the exact bytes sent. secrets: newest first. differs: what keeps \
                  some verifiers that re-serialise from this text; the raw bytes verify always. The secrets are hashes of the names and belong to no webhook.",
         "vectors": vectors,
     })

@@ -3,9 +3,9 @@
 use super::amount::Amount;
 use super::aspect_ratio::{AspectChoice, AspectRatio};
 use super::batch_member::{BatchMember, InputUrls};
-use super::enum_words::words;
 use super::ids::{AccountId, JobId, KeyId};
 use super::image_options::ImageOptions;
+use super::named_enum::named_enum;
 use super::tier::{Mode, Resolution, Tier};
 use super::time::Timestamp;
 use super::webhook::WebhookId;
@@ -182,7 +182,7 @@ pub enum JobState {
     },
 }
 
-words!(
+named_enum!(
     /// A [`JobState`] without its data.
     JobStatus {
         Queued = "queued",
@@ -203,8 +203,8 @@ impl JobState {
     }
 
     /// The name on the wire.
-    pub fn word(&self) -> &'static str {
-        self.status().word()
+    pub fn as_str(&self) -> &'static str {
+        self.status().as_str()
     }
 
     pub fn finished_at(&self) -> Option<Timestamp> {
@@ -222,7 +222,7 @@ impl JobState {
     }
 }
 
-words!(
+named_enum!(
     /// The kind of failure, for programs; `error` is for people.
     FailureKind {
         /// The request is invalid.
@@ -355,7 +355,7 @@ pub fn transition(job: &Job, event: JobEvent, at: Timestamp) -> Result<Step, Tra
             return Err(TransitionError::AlreadyStarted);
         }
         (state @ (JobState::Done { .. } | JobState::Failed { .. }), _) => {
-            return Err(TransitionError::AlreadyTerminal(state.word()));
+            return Err(TransitionError::AlreadyTerminal(state.as_str()));
         }
     };
     let money = match state {

@@ -1,8 +1,8 @@
 //! The balances of an account: hold, settle, release, deposit, and their invariants.
 
 use super::amount::{Amount, AmountError};
-use super::enum_words::words;
 use super::ids::{JobId, TransactionId};
+use super::named_enum::named_enum;
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -122,7 +122,7 @@ fn not_negative(price: Amount) -> Result<(), AmountError> {
     Ok(())
 }
 
-words!(
+named_enum!(
     EntryKind {
         Deposit = "deposit",
         /// The charge for an image.

@@ -15,7 +15,6 @@ pub mod catalog;
 pub mod counted;
 pub mod daily_usage;
 pub mod delivery;
-pub mod enum_words;
 pub mod file_batch;
 #[cfg(test)]
 mod golden;
@@ -26,6 +25,7 @@ pub mod json;
 pub mod json_length;
 pub mod ledger;
 pub mod lock;
+pub mod named_enum;
 pub mod node;
 pub mod operator_event;
 pub mod output_format;

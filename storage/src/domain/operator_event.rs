@@ -87,7 +87,7 @@ impl EventSubject {
     ];
 
     /// The name on the wire.
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::Test => "test",
             Self::LowBalance { .. } => "account.low_balance",
@@ -293,7 +293,7 @@ mod tests {
         let mut words = |look| {
             alarms
                 .observe_backend("a", &Watcher::default(), look, T)
-                .map(|it| it.word())
+                .map(|it| it.as_str())
         };
         assert_eq!(words(BackendCondition::Up), None);
         assert_eq!(words(down()), Some("backend.down"));
@@ -318,7 +318,7 @@ mod tests {
             };
             alarms.observe_backend("a", &by, look, Timestamp::from_millis(millis))
         };
-        let word = |event: Option<EventSubject>| event.map(|it| it.word());
+        let word = |event: Option<EventSubject>| event.map(|it| it.as_str());
         assert_eq!(word(at(0, &nodes, down(), 10)), Some("backend.down"));
         assert_eq!(word(at(1, &nodes, down(), 20)), None);
         assert_eq!(
@@ -347,7 +347,7 @@ mod tests {
         let mut alarms = Alarms::default();
         let observe_down = |alarms: &mut Alarms, node| {
             let event = alarms.observe_backend("a", &by(node, &nodes), down(), T);
-            event.map(|it| it.word())
+            event.map(|it| it.as_str())
         };
         assert_eq!(observe_down(&mut alarms, 0), Some("backend.down"));
         alarms.keep_backends(&by(1, &nodes), |_| false);

@@ -46,7 +46,7 @@ pub fn batch_ended(batch: BatchId, progress: &BatchProgress, metadata: Option<&J
     ]);
     object([
         ("batch_id", Json::String(batch.to_string())),
-        ("status", Json::String(BatchStatus::Ended.word().into())),
+        ("status", Json::String(BatchStatus::Ended.as_str().into())),
         ("counts", counts),
         ("metadata", metadata.map_or(Json::Null, without_private)),
     ])
@@ -61,7 +61,7 @@ pub fn test(job: JobId) -> Json {
 pub fn operator_event(event: &OperatorEvent) -> Json {
     object([
         ("version", number(EVENT_VERSION.into())),
-        ("type", text(event.subject.word())),
+        ("type", text(event.subject.as_str())),
         ("created_at", text(event.created_at)),
         ("data", event_data(&event.subject)),
     ])

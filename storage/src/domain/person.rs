@@ -1,7 +1,7 @@
 //! The people of an account, their invitations and their panel sessions.
 
-use super::enum_words::words;
 use super::ids::{AccountId, id};
+use super::named_enum::named_enum;
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -18,7 +18,7 @@ pub const MAX_EMAIL_CHARS: usize = 254;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Digest32(pub [u8; 32]);
 
-words!(
+named_enum!(
     Role {
         /// May do everything except the operator's tasks.
         Owner = "owner",

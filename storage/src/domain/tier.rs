@@ -1,9 +1,9 @@
 //! The three models, the two modes and the three image sizes.
 
-use super::enum_words::words;
+use super::named_enum::named_enum;
 use serde::{Deserialize, Serialize};
 
-words!(
+named_enum!(
     /// An image model on sale (specification, "Tiers").
     Tier {
         /// Always 1K.
@@ -15,7 +15,7 @@ words!(
     }
 );
 
-words!(
+named_enum!(
     Mode {
         /// A prompt only.
         TextToImage = "text-to-image",
@@ -24,7 +24,7 @@ words!(
     }
 );
 
-words!(
+named_enum!(
     /// The size class of an image; the pixels depend on the aspect ratio too.
     Resolution {
         /// About one megapixel.
@@ -63,12 +63,12 @@ mod tests {
         assert!(
             Tier::ALL
                 .iter()
-                .all(|tier| tier.word().parse::<Tier>().unwrap() == *tier)
+                .all(|tier| tier.as_str().parse::<Tier>().unwrap() == *tier)
         );
         assert!(
             Resolution::ALL
                 .iter()
-                .all(|it| it.word().parse::<Resolution>().unwrap() == *it)
+                .all(|it| it.as_str().parse::<Resolution>().unwrap() == *it)
         );
         for bad in ["", "1k", "1K ", "8K", "512"] {
             assert!(bad.parse::<Resolution>().is_err(), "{bad:?}");

@@ -176,7 +176,7 @@ impl Decisions<'_> {
 
     /// Adds a job whose price is reserved.
     fn add_job(&mut self, job: &Job, served: &[Turns; 3]) {
-        self.note_id(job.id.0);
+        self.record_id(job.id.0);
         self.queue(job, served);
         self.next.live_jobs += 1;
         self.key(job.key).hold(job.price);
@@ -295,7 +295,7 @@ impl Decisions<'_> {
         key.usage = Some((end.usage_key.day, end.usage));
         key.release(job.price);
         self.release_taken(job.id);
-        self.forget_waiting_caller(job);
+        self.delete_waiting_caller(job);
         self.records.put(LIVE_JOBS.delete(&(job.account, job.id)));
         self.records
             .put(ENDED_JOBS.put(&(job.account, job.id), job));
@@ -388,7 +388,7 @@ impl Decisions<'_> {
     }
 
     fn add_entry(&mut self, entry: LedgerEntry) {
-        self.note_id(entry.id.0);
+        self.record_id(entry.id.0);
         self.records
             .put(LEDGER.put(&(self.next.account.id, entry.id), &entry));
     }

@@ -95,7 +95,7 @@ impl Store {
 
     /// Finds the deliveries created and ended before `older_than` among the next `limit` from `cursor` on, except those to
     /// `keep`.
-    pub async fn forget_deliveries(
+    pub async fn find_old_deliveries(
         &self,
         older_than: Timestamp,
         cursor: &[u8],

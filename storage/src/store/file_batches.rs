@@ -12,7 +12,7 @@ use uuid::Uuid;
 impl Store {
     /// Deletes the batches that failed before a time, and to which no idempotency key refers, among the next `limit` from `cursor` on.
     /// Returns the next cursor, empty at the end.
-    pub async fn forget_failed_file_batches(
+    pub async fn delete_failed_file_batches(
         &self,
         older_than: Timestamp,
         cursor: &[u8],
@@ -21,7 +21,9 @@ impl Store {
         let is_over = |batch: &FileBatch| {
             matches!(batch.outcome, Validation::Failed(_)) && batch.created_at < older_than
         };
-        let (found, cursor) = FILE_BATCHES.forget(self, cursor, limit, is_over).await?;
+        let (found, cursor) = FILE_BATCHES
+            .delete_where(self, cursor, limit, is_over)
+            .await?;
         let (mut writes, mut of_account) = (Writes::new(), None);
         for write in found {
             let Some((account, id)) = FILE_BATCHES.read_key(&write.0) else {

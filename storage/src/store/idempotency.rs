@@ -51,14 +51,14 @@ impl Store {
 
     /// Deletes expired uses among the next `limit` records from `cursor` on. Returns the next cursor, empty at the end. The
     /// writes may be committed at any later time: they never delete a newer use of the same key.
-    pub async fn forget_expired(
+    pub async fn delete_expired(
         &self,
         now: Timestamp,
         cursor: &[u8],
         limit: usize,
     ) -> Result<(Writes, Key), StoreError> {
         IDEMPOTENCY
-            .forget(self, cursor, limit, |record| record.expires_at <= now)
+            .delete_where(self, cursor, limit, |record| record.expires_at <= now)
             .await
     }
 }

@@ -32,8 +32,8 @@ impl Store {
     }
 
     /// Deletes the batches that ended before the day `first_kept` among the next ones from `cursor` on. Returns the next cursor,
-    /// empty at the end. [`Self::forget_jobs`] deletes the jobs of deleted batches only.
-    pub async fn forget_batches(
+    /// empty at the end. [`Self::delete_ended_jobs`] deletes the jobs of deleted batches only.
+    pub async fn delete_old_batches(
         &self,
         first_kept: i64,
         cursor: &[u8],
@@ -67,7 +67,7 @@ impl Store {
     /// Deletes jobs of one account that ended before the day `first_kept`: those of the next block of the search index from
     /// `cursor` on, with their words in the block. Keeps favourites, and jobs whose batch or delivery exists. Returns the next cursor, empty
     /// at the end.
-    pub async fn forget_jobs(
+    pub async fn delete_ended_jobs(
         &self,
         first_kept: i64,
         cursor: &[u8],

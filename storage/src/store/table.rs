@@ -360,7 +360,7 @@ impl<K: TableKey, R: Record> Table<K, R> {
 
     /// Deletes the records that `is_over` selects among the next `limit` from `cursor` on. Returns the next cursor, empty at
     /// the end.
-    pub async fn forget(
+    pub async fn delete_where(
         &self,
         store: &Store,
         cursor: &[u8],

@@ -174,7 +174,7 @@ fn verify_progress(of_batch: &Sums, progress: &BatchProgress, report: &mut Repor
     }
     let is_over = expected.queued == 0 && expected.processing == 0;
     if is_over != progress.ended_at.is_some() {
-        let word = progress.status().word();
+        let word = progress.status().as_str();
         report.fault(format!(
             "batch {id} is {word} with jobs {:?}",
             numbers(expected)

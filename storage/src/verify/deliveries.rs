@@ -48,7 +48,7 @@ pub(super) fn verify(
             if delivery.is_none_or(|it| it.kind != DeliveryKind::Operator) {
                 report.fault(format!(
                     "no delivery reports the operator event {id} ({})",
-                    event.subject.word()
+                    event.subject.as_str()
                 ));
             }
             Ok(())
@@ -148,7 +148,7 @@ fn verify_subject(
         )),
         Some(found) if !found.state.is_terminal() => report.fault(format!(
             "delivery {id} is of job {job}, which is {}",
-            found.state.word()
+            found.state.as_str()
         )),
         Some(found) => match found.origin {
             Origin::Native => {}

@@ -135,7 +135,7 @@ fn verify_live_jobs(
             report.fault(format!(
                 "job {} is {} but still among the live ones",
                 job.id,
-                job.state.word()
+                job.state.as_str()
             ));
         }
         let of_account = totals.accounts.entry(job.account).or_default();
@@ -172,7 +172,7 @@ fn verify_ended_jobs(
                 report.fault(format!(
                     "job {} is {} but among the ended ones",
                     job.id,
-                    job.state.word()
+                    job.state.as_str()
                 ));
             }
         }

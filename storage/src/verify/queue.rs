@@ -36,7 +36,7 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
             if places > 1 || places == 0 && !may_be_left {
                 report.fault(format!(
                     "job {id} is {} and has {places} places in the queue and at nodes",
-                    job.state.word()
+                    job.state.as_str()
                 ));
             }
             Ok(())

@@ -280,13 +280,13 @@ impl ScenarioPlayer<'_> {
         let later = at(self.round * 1_000 + self.step).plus(hour);
         let (forgotten, _) = self
             .store
-            .forget_expired(later, &[], 100)
+            .delete_expired(later, &[], 100)
             .wait()
             .expect("readable");
         (self.commit)(forgotten);
         let old = self
             .store
-            .forget_deliveries(later, &[], 100, |_| false)
+            .find_old_deliveries(later, &[], 100, |_| false)
             .wait();
         (self.commit)(old.expect("readable").writes);
         let gone = self.store.remove_webhook(&webhook(self.round));

@@ -285,7 +285,7 @@ fn hostile_54_a_sweep_does_not_delete_a_key_that_was_used_anew_meanwhile() {
     till.now += i64::try_from(DAY.as_millis()).expect("millis");
     let (writes, _) = till
         .store
-        .forget_expired(at(till.now), &[], 100)
+        .delete_expired(at(till.now), &[], 100)
         .wait()
         .expect("sweep");
     let anew = till.accept(job("k", 2)).expect("a new use");
@@ -313,7 +313,7 @@ fn hostile_55_expired_keys_are_deleted_in_bounded_steps() {
     loop {
         let (writes, next) = till
             .store
-            .forget_expired(sweep_at, &cursor, 10)
+            .delete_expired(sweep_at, &cursor, 10)
             .wait()
             .expect("sweep");
         assert!(writes.len() <= 10 && writes.iter().all(|(_, value)| value.is_none()));
@@ -349,7 +349,7 @@ fn a_key_is_deleted_from_the_moment_of_its_expiry() {
     let end = at(till.now).plus(DAY);
     let sweep = |now| {
         till.store
-            .forget_expired(now, &[], 10)
+            .delete_expired(now, &[], 10)
             .wait()
             .expect("sweep")
             .0
@@ -364,13 +364,13 @@ fn a_step_that_ends_exactly_at_the_last_record_ends_the_sweep_at_the_next() {
     (0..10).for_each(|number| drop(till.accept(job(&format!("{number}"), 1))));
     let (writes, cursor) = till
         .store
-        .forget_expired(at(0), &[], 10)
+        .delete_expired(at(0), &[], 10)
         .wait()
         .expect("sweep");
     assert!(writes.is_empty() && !cursor.is_empty());
     let (writes, cursor) = till
         .store
-        .forget_expired(at(0), &cursor, 10)
+        .delete_expired(at(0), &cursor, 10)
         .wait()
         .expect("sweep");
     assert!(writes.is_empty() && cursor.is_empty());

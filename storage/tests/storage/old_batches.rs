@@ -152,13 +152,13 @@ fn an_idempotency_key_may_refer_to_a_failed_batch() {
     commit(&till.store, vec![FILE_BATCHES.put(&id, &failed)]);
     assert_eq!(till.faults(), [""; 0]);
     let forgotten = || {
-        let found = till.store.forget_failed_file_batches(at(99), &[], 9);
+        let found = till.store.delete_failed_file_batches(at(99), &[], 9);
         found.wait().expect("read").0
     };
     assert_eq!(forgotten(), Writes::new(), "the key refers to it");
     let (expired, _) = till
         .store
-        .forget_expired(at(9), &[], 9)
+        .delete_expired(at(9), &[], 9)
         .wait()
         .expect("read");
     commit(&till.store, expired);

@@ -27,7 +27,7 @@ pub fn forget(store: &Store, first_kept: i64) -> usize {
     let mut commits = 0;
     let mut cursor = Vec::new();
     loop {
-        let step = store.forget_batches(first_kept, &cursor).wait();
+        let step = store.delete_old_batches(first_kept, &cursor).wait();
         let (writes, next) = step.expect("batches");
         commits += usize::from(!writes.is_empty());
         commit(store, writes);
@@ -37,7 +37,7 @@ pub fn forget(store: &Store, first_kept: i64) -> usize {
         }
     }
     loop {
-        let step = store.forget_jobs(first_kept, &cursor).wait();
+        let step = store.delete_ended_jobs(first_kept, &cursor).wait();
         let (writes, next) = step.expect("jobs");
         commits += usize::from(!writes.is_empty());
         commit(store, writes);
@@ -56,7 +56,7 @@ fn deliver(till: &Till, subject: Uuid) {
     let attempt = Attempt::responded(0, now, Duration::ZERO, 200, b"", None);
     let after = delivery::record_attempt(&before, &attempt, attempt.ended_at(), &[]);
     commit(store, store.record_attempt(&before, &after, &attempt));
-    let step = store.forget_deliveries(at(till.now + 1), &[], 999, |_| false);
+    let step = store.find_old_deliveries(at(till.now + 1), &[], 999, |_| false);
     commit(store, step.wait().expect("deliveries").writes);
 }
 
@@ -244,7 +244,11 @@ fn a_sweep_that_stops_between_a_batch_and_its_jobs_leaves_a_sound_store() {
     till.now = on_day(1);
     let (batch, members) = accept_batch(&mut till);
     members.into_iter().for_each(|job| complete(&mut till, job));
-    let (writes, _) = till.store.forget_batches(2, &[]).wait().expect("batches");
+    let (writes, _) = till
+        .store
+        .delete_old_batches(2, &[])
+        .wait()
+        .expect("batches");
     commit(&till.store, writes);
     assert_eq!(till.store.batch(ACCOUNT, batch).wait().expect("read"), None);
     assert_eq!(all_ids(&till), members);

@@ -99,7 +99,7 @@ fn expired_sessions_are_deleted_step_by_step() {
     }
     let mut cursor = Vec::new();
     loop {
-        let step = SESSIONS.forget(&store, &cursor, 10, |it| !it.is_alive(at(idle)));
+        let step = SESSIONS.delete_where(&store, &cursor, 10, |it| !it.is_alive(at(idle)));
         let (writes, next) = step.wait().unwrap();
         write(&store, writes);
         cursor = next;

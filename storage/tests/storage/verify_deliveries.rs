@@ -190,7 +190,9 @@ fn a_job_with_a_callback_and_no_delivery_is_reported() {
     // After the deletion of older deliveries, none of them is missed.
     let store = &sound.till.store;
     let forget = |before| {
-        let step = store.forget_deliveries(before, &[], 100, |_| false).wait();
+        let step = store
+            .find_old_deliveries(before, &[], 100, |_| false)
+            .wait();
         commit_and_wait(&**store.engine(), step.unwrap().writes).expect("commit");
     };
     forget(at(3_000_000));
@@ -415,7 +417,9 @@ fn hostile_109_a_delivery_expires_by_the_end_of_its_job_regardless_of_the_clock(
         commit(store.record_attempt(&delivery, &after, &attempt));
     }
     let sweep = |before| {
-        let step = store.forget_deliveries(before, &[], 100, |_| false).wait();
+        let step = store
+            .find_old_deliveries(before, &[], 100, |_| false)
+            .wait();
         let step = step.expect("a step");
         commit(step.writes);
         let ids = step.deliveries.iter().map(|it| it.id);
@@ -461,7 +465,7 @@ fn decisions_14_an_operator_event_without_its_delivery_and_the_reverse_are_repor
         ..delivery.clone()
     };
     commit(store.change_delivery(Some(&delivery), &ended));
-    let step = store.forget_deliveries(at(11), &[], 100, |other| other != id);
+    let step = store.find_old_deliveries(at(11), &[], 100, |other| other != id);
     let step = step.wait().expect("a step");
     assert_eq!(step.deliveries[0].id, id);
     commit(step.writes);

@@ -247,7 +247,7 @@ fn a_panic_beside_the_run_restarts_the_actor_until_the_runs_are_used_up() {
             let job = world.accept(A, Tier::Fast, "a fox").await;
             until("it ends", || world.state(job).is_terminal()).await;
             world.idle().await;
-            assert_eq!(world.state(job).word(), ends);
+            assert_eq!(world.state(job).as_str(), ends);
             assert_eq!(generator.seen().len(), seen, "{panics} panics");
             assert_eq!(world.system.backends()[0].running, 0);
             assert_eq!(world.system.live_jobs(), 0);

@@ -125,7 +125,7 @@ impl Model {
             let asked = ceiling.asked.take();
             ceiling.limits = limits;
             self.audited_changes
-                .insert((Action::AccountChange.word(), account.0));
+                .insert((Action::AccountChange.as_str(), account.0));
             self.count("accounts given limits");
             self.ceiling_changed(account, limits);
             if asked != Some(limits) {

@@ -309,7 +309,7 @@ impl Model {
         }
         self.count("tests of webhooks");
         self.audited_changes
-            .insert((Action::WebhookTest.word(), delivery.id.0));
+            .insert((Action::WebhookTest.as_str(), delivery.id.0));
         self.add(delivery, None, step, trace);
     }
 
@@ -421,7 +421,7 @@ impl Model {
                 });
                 self.count("redeliveries");
                 self.audited_changes
-                    .insert((Action::DeliveryRedeliver.word(), id.0));
+                    .insert((Action::DeliveryRedeliver.as_str(), id.0));
                 asked
                     && delivery.attempts == before.attempts
                     && matches!(now, State::Pending { failures: 0, .. })

@@ -130,7 +130,7 @@ impl Model {
         if action == Action::WebhookRotateSecret {
             self.count("secrets rotated");
         }
-        self.audited_changes.insert((action.word(), id.0));
+        self.audited_changes.insert((action.as_str(), id.0));
     }
 
     /// Checks the secrets that sign an attempt.

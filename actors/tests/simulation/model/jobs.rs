@@ -259,7 +259,7 @@ impl Model {
                 "job {} went from {:?} to {}",
                 known.number,
                 known.status,
-                job.state.word()
+                job.state.as_str()
             ));
             return;
         };
@@ -405,7 +405,7 @@ impl Model {
             "job {} {:?} -> {}",
             known.number,
             known.status,
-            job.state.word()
+            job.state.as_str()
         ));
         if !fits {
             self.fault(format!(
@@ -435,7 +435,7 @@ impl Model {
         );
         if is_canceled && !is_expired {
             self.audited_changes
-                .insert((Action::JobCancel.word(), job.id.0));
+                .insert((Action::JobCancel.as_str(), job.id.0));
         }
         if let Some(known) = self.jobs.get_mut(&job.id) {
             known.ended_at = Some(at);

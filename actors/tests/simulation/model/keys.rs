@@ -236,7 +236,7 @@ impl Model {
                 KeyChange::Active(true) => "keys switched on",
                 KeyChange::Active(false) => "keys switched off",
             });
-            self.audited_changes.insert((action.word(), id.0));
+            self.audited_changes.insert((action.as_str(), id.0));
         }
         let Step {
             by_text,

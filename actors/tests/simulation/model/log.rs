@@ -17,7 +17,7 @@ impl Model {
                 self.fault(format!("audit log entry {id} was deleted"));
                 continue;
             };
-            let entry = line.subject.map(|subject| (line.action.word(), subject));
+            let entry = line.subject.map(|subject| (line.action.as_str(), subject));
             if !entry.is_some_and(|entry| audited_changes.remove(&entry)) || line.id != id {
                 self.fault(format!("no change explains the audit log entry {line:?}"));
             }
@@ -27,7 +27,7 @@ impl Model {
             self.count("lines of the log");
         }
         // The service itself cancels jobs of lost callers, without an entry.
-        audited_changes.retain(|(action, _)| *action != Action::JobCancel.word());
+        audited_changes.retain(|(action, _)| *action != Action::JobCancel.as_str());
         if !audited_changes.is_empty() {
             self.fault(format!(
                 "the audit log has no entry for {audited_changes:?}"

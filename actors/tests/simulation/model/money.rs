@@ -180,7 +180,7 @@ impl Model {
         };
         known.lines += 1;
         self.audited_changes
-            .insert((Action::DepositCreate.word(), line.id.0));
+            .insert((Action::DepositCreate.as_str(), line.id.0));
         let known = known.clone();
         let at = line.created_at.millis();
         let once = match &known.name {

@@ -65,7 +65,7 @@ impl World {
         actix::spawn(async move {
             let canceled = handle.call(|reply| AccountCommand::CancelBatch {
                 batch,
-                note: None,
+                to_entry: None,
                 reply,
             });
             if let Ok(Ok(progress)) = canceled.await

@@ -185,7 +185,7 @@ impl World {
         let (reply, answer) = oneshot::channel();
         let command = DeliveryCommand::Redeliver {
             id,
-            note: None,
+            to_entry: None,
             reply,
         };
         self.nodes[at].system.deliveries().do_send(command);

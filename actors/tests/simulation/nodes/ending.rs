@@ -53,7 +53,7 @@ impl World {
                 "{} of {} is {}",
                 job.id,
                 job.account,
-                job.state.word()
+                job.state.as_str()
             ));
             Ok(())
         });
@@ -101,7 +101,7 @@ impl World {
                 }
                 Some(job) => self
                     .shared
-                    .fault(format!("{} is {}", job.id, job.state.word())),
+                    .fault(format!("{} is {}", job.id, job.state.as_str())),
                 None => self.shared.fault(format!("job {job} is lost")),
             }
         }

@@ -422,7 +422,7 @@ impl World {
                 reference: None,
                 idempotency: None,
             },
-            note: None,
+            to_entry: None,
             reply: reply.into(),
         };
         let _ = self.account_at(at, account).send(command);

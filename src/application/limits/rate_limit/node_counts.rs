@@ -73,7 +73,7 @@ impl Limiter {
     pub(super) fn check(&self, now: Duration) -> CheckResult {
         self.pay_debt(now)?;
         let checked = self.bucket.check();
-        self.note(&checked, now);
+        self.record(&checked, now);
         if checked.is_ok() {
             self.shared.admitted.fetch_add(1, Ordering::Relaxed);
         }
@@ -92,7 +92,7 @@ impl Limiter {
             .is_ok()
         {
             let checked = self.bucket.check();
-            self.note(&checked, now);
+            self.record(&checked, now);
             if let Err(until) = checked {
                 debt.fetch_add(1, Ordering::Relaxed);
                 return Err(until);
@@ -105,7 +105,7 @@ impl Limiter {
     fn use_up(&self, calls: u64, now: Duration) {
         let is_admitted = |_| {
             let checked = self.bucket.check();
-            self.note(&checked, now);
+            self.record(&checked, now);
             checked.is_ok()
         };
         // Stops at the first call that is not admitted.
@@ -122,7 +122,7 @@ impl Limiter {
         self.shared.debt.load(Ordering::Relaxed) > 0
     }
 
-    fn note(&self, checked: &CheckResult, now: Duration) {
+    fn record(&self, checked: &CheckResult, now: Duration) {
         let remaining_calls = checked
             .as_ref()
             .map(StateSnapshot::remaining_burst_capacity);

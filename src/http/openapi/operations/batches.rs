@@ -160,7 +160,7 @@ fn request(builder: &DocumentBuilder<'_>) -> Value {
             );
             fields.insert(
                 "model".into(),
-                with_description(words([tier.word()]), "The model."),
+                with_description(words([tier.as_str()]), "The model."),
             );
         }
         schema["properties"] = fields;

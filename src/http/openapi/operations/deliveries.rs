@@ -48,7 +48,7 @@ pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
         .query("account_id", "Only to this account's webhooks.", uuid())
         .query("job_id", "Only about this job.", uuid())
         .query("webhook_id", "Only to this webhook.", uuid())
-        .query("status", "Only deliveries with this status.", words(DeliveryStatus::words()))
+        .query("status", "Only deliveries with this status.", words(DeliveryStatus::names()))
         .response(builder.page::<Delivery>("A page of deliveries.", page(example())))
 }
 

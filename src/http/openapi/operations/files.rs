@@ -37,7 +37,7 @@ pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
         .query("expires", "When the URL expires, in seconds since 1970.", json!({"type": "integer", "minimum": 0}))
         .query("signature", "The service's signature of the URL.", json!({"type": "string", "pattern": "^[0-9a-f]{64}$"}))
         .query("width", "A view of at most this width, in pixels. A narrower image keeps its size. Default with `format`: 1024.", json!({"type": "integer", "enum": WIDTHS}))
-        .query("format", "The format of the view. `webp` is lossless. Default with `width`: `jpeg`.", json!({"type": "string", "enum": ViewFormat::ALL.map(ViewFormat::word)}))
+        .query("format", "The format of the view. `webp` is lossless. Default with `width`: `jpeg`.", json!({"type": "string", "enum": ViewFormat::ALL.map(ViewFormat::as_str)}))
         .header("Range", "One range of bytes. Several ranges, or an invalid one, return the whole file.", json!({"type": "string", "examples": ["bytes=0-1023"]}))
         .header("If-None-Match", "The `ETag` of a copy that you have.", json!({"type": "string"}))
         .header("If-Range", "The `ETag` of a copy that `Range` continues.", json!({"type": "string"}))

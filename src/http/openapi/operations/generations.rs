@@ -120,10 +120,10 @@ fn estimate(endpoint: Endpoint, builder: &DocumentBuilder<'_>) -> Value {
     let first = offer.prices.first();
     json!({
         "price": first.map(|(_, price)| price.to_string()),
-        "tier": endpoint.tier.word(),
-        "mode": endpoint.mode.word(),
+        "tier": endpoint.tier.as_str(),
+        "mode": endpoint.mode.as_str(),
         "aspect_ratio": ratio(endpoint, builder),
-        "resolution": first.map(|(size, _)| size.word()),
+        "resolution": first.map(|(size, _)| size.as_str()),
         "available": "100.00",
     })
 }
@@ -133,7 +133,7 @@ fn requests(endpoint: Endpoint, builder: &DocumentBuilder<'_>) -> Vec<(&'static 
     let sizes: Vec<&str> = builder
         .catalog
         .tier(endpoint.tier)
-        .resolution_words()
+        .resolution_names()
         .collect();
     let inputs = json!(["https://pictures.example/fox.png"]);
     let mut minimal = json!({"prompt": "a lighthouse in a storm at night", "aspect_ratio": ratio});

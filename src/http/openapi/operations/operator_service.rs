@@ -111,10 +111,10 @@ pub fn change_pause(builder: &mut DocumentBuilder<'_>) -> Operation {
 
 /// `GET /audit`
 pub fn audit(builder: &mut DocumentBuilder<'_>) -> Operation {
-    let kinds: BTreeSet<&str> = Action::words()
+    let kinds: BTreeSet<&str> = Action::names()
         .filter_map(|it| it.split('.').next())
         .collect();
-    let actions = Action::words().chain(kinds);
+    let actions = Action::names().chain(kinds);
     let entry = json!({
         "audit_id": "01a1fa95-4e8d-7f05-b1c7-2a9d6e3f8b44",
         "at": "2026-11-20T20:11:02.310Z",

@@ -147,7 +147,7 @@ fn hostile_98_seven_failures_in_53_minutes_end_a_delivery_and_a_redelivery_start
     assert_eq!(waits, [60, 120, 300, 600, 900, 1200]);
     assert_eq!(end.attempts, 7);
     assert_eq!(end.state.reason(), Some(FailReason::AttemptsExhausted));
-    assert_eq!(end.state.word(), "failed");
+    assert_eq!(end.state.as_str(), "failed");
     // Each of the seven attempts took 10 seconds, and delays start after an attempt.
     let ended = at(0).plus(MINUTE * 53).plus(took * 7);
     assert_eq!(

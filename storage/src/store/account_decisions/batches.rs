@@ -73,7 +73,7 @@ impl Decisions<'_> {
         for (index, (job, request)) in jobs.iter().zip(&new.requests).enumerate() {
             self.add_job(&job_of(&batch, *job, count(index), request), &served);
         }
-        self.note_id(id.0);
+        self.record_id(id.0);
         self.records.put(BATCHES.put(&(batch.account, id), &batch));
         if let Some(terms) = &new.file {
             let of_file = file_batch_of(&batch, terms.clone());

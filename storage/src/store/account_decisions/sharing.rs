@@ -26,7 +26,7 @@ pub struct SharedState {
 
 impl AccountState {
     /// The key that a round about an account locks.
-    pub fn hold_of(account: AccountId) -> Key {
+    pub fn lock_of(account: AccountId) -> Key {
         ACCOUNTS.key(&account)
     }
 
@@ -166,14 +166,14 @@ impl Decisions<'_> {
     }
 
     /// Deletes the waiting caller of an ended job.
-    pub(super) fn forget_waiting_caller(&mut self, job: &Job) {
+    pub(super) fn delete_waiting_caller(&mut self, job: &Job) {
         if self.next.sharing.is_some() && job.origin == Origin::Synchronous {
             self.records.put(WAITING_CALLERS.delete(&job.id));
         }
     }
 
     /// Records the time of a new id, so that no node creates an older one.
-    pub(super) fn note_id(&mut self, id: Uuid) {
+    pub(super) fn record_id(&mut self, id: Uuid) {
         if let Some(sharing) = &mut self.next.sharing {
             sharing.newest = sharing.newest.max(moment_of(&id));
         }
