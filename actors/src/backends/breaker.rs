@@ -7,6 +7,7 @@
 //! they open it, its cool-down ends when a job of another account waits.
 
 use parking_lot::Mutex;
+use std::mem::discriminant;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -253,18 +254,21 @@ impl Breaker {
 
     /// Admits a run. After the cool-down the first run is the probe.
     pub fn admit(&self, at: Instant) -> Option<BreakerPass> {
-        let (after, admitted) = self.step(BreakerEvent::Requested, at);
+        let (_, after, admitted) = self.step(BreakerEvent::Requested, at);
         admitted.then(|| BreakerPass {
             breaker: self.clone(),
             is_probe: matches!(after, BreakerState::HalfOpen { .. }),
         })
     }
 
-    pub fn record(&self, event: BreakerEvent, at: Instant) {
-        self.step(event, at);
+    /// Records an event. Returns true if it opens or closes the breaker.
+    pub fn record(&self, event: BreakerEvent, at: Instant) -> bool {
+        let (before, after, _) = self.step(event, at);
+        discriminant(&before) != discriminant(&after)
     }
 
-    fn step(&self, event: BreakerEvent, at: Instant) -> (BreakerState, bool) {
+    /// The states before and after the event, and whether the run that asked may use the backend.
+    fn step(&self, event: BreakerEvent, at: Instant) -> (BreakerState, BreakerState, bool) {
         let mut memory = self.memory.lock();
         if let BreakerEvent::Succeeded(account) = event {
             memory.successes.add(account, at);
@@ -296,7 +300,7 @@ impl Breaker {
             }
             _ => {}
         }
-        (after, admitted)
+        (before, after, admitted)
     }
 }
 
@@ -308,9 +312,10 @@ pub struct BreakerPass {
 }
 
 impl BreakerPass {
-    pub fn record(&mut self, event: BreakerEvent, at: Instant) {
+    /// Records the outcome of a try, as [`Breaker::record`].
+    pub fn record(&mut self, event: BreakerEvent, at: Instant) -> bool {
         self.is_probe = false;
-        self.breaker.record(event, at);
+        self.breaker.record(event, at)
     }
 }
 

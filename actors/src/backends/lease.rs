@@ -1,16 +1,17 @@
 //! A run's lease on a backend.
 
-use super::breaker::BreakerPass;
+use super::breaker::{BreakerEvent, BreakerPass};
 use std::sync::Arc;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
+use tokio::time::Instant;
 
 /// A slot of a backend and the pass of its breaker. Dropping the lease releases the slot and wakes the dispatcher.
 pub struct BackendLease {
     /// The index into the tier's routes.
     pub route: usize,
-    pub pass: BreakerPass,
+    pass: BreakerPass,
     /// Dropped after the pass, so that the dispatcher sees the breaker's new state.
-    _slot: Slot,
+    slot: Slot,
 }
 
 impl BackendLease {
@@ -18,25 +19,33 @@ impl BackendLease {
         route: usize,
         pass: BreakerPass,
         permit: OwnedSemaphorePermit,
-        freed: Arc<Notify>,
+        wake: Arc<Notify>,
     ) -> Self {
         let permit = Some(permit);
         Self {
             route,
             pass,
-            _slot: Slot { permit, freed },
+            slot: Slot { permit, wake },
+        }
+    }
+
+    /// Records the outcome of a try. Wakes the dispatcher if the breaker opens or closes: the run may keep its slot for minutes, and
+    /// meanwhile the dispatcher must set its timer for the next probe, or start other runs.
+    pub fn record(&mut self, event: BreakerEvent, at: Instant) {
+        if self.pass.record(event, at) {
+            self.slot.wake.notify_one();
         }
     }
 }
 
 struct Slot {
     permit: Option<OwnedSemaphorePermit>,
-    freed: Arc<Notify>,
+    wake: Arc<Notify>,
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
         drop(self.permit.take());
-        self.freed.notify_one();
+        self.wake.notify_one();
     }
 }

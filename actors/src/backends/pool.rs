@@ -115,7 +115,7 @@ pub struct BackendPool {
     backends: Vec<PooledBackend>,
     routes: Routes,
     failover: [Mutex<FailoverQueue>; 3],
-    /// Wakes the dispatcher when a slot becomes free, or a run waits for one.
+    /// Wakes the dispatcher when a slot becomes free, a run waits for one, or a breaker opens or closes.
     wake: Arc<Notify>,
 }
 

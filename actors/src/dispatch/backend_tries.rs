@@ -83,9 +83,7 @@ impl Tries<'_> {
                 }
                 self.record_contact();
                 self.record(began, TryOutcome::Image);
-                lease
-                    .pass
-                    .record(BreakerEvent::Succeeded(account), Instant::now());
+                lease.record(BreakerEvent::Succeeded(account), Instant::now());
                 return Some(Ok(image));
             }
             Ok(Err(error)) => {
@@ -113,7 +111,7 @@ impl Tries<'_> {
             BreakerEffect::None => None,
         };
         if let Some(event) = event {
-            lease.pass.record(event, Instant::now());
+            lease.record(event, Instant::now());
         }
         Some(Err(error))
     }

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use tintype_storage::domain::tier::Tier;
 use tokio::time::Instant;
 
-/// A command to the dispatcher. New jobs, free slots and changes of the paused models need no command: they wake it.
+/// A command to the dispatcher. New jobs, free slots, breakers that open or close, and changes of the paused models need no command:
+/// they wake it.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub enum DispatcherCommand {

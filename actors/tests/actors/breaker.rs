@@ -336,6 +336,53 @@ fn jobs_wait_for_the_only_backend_until_a_probe_is_due() {
     });
 }
 
+/// A backend with two slots and an open breaker, which repeats failed tries and next answers with these acts.
+async fn open_with_retries(acts: impl IntoIterator<Item = Act>) -> (ScriptedGenerator, World) {
+    let failures = vec![Act::Transient(None); 6].into_iter();
+    let generator = ScriptedGenerator::new(failures.chain(acts), Act::Image);
+    let world = Plan::with(generator.clone(), 2).start();
+    for _ in 0..2 {
+        let id = world.accept(A, Tier::Fast, "a fox").await;
+        world.failure(id).await;
+    }
+    assert_eq!(healths(&world), [Health::Down]);
+    (generator, world)
+}
+
+#[test]
+fn a_job_begins_after_the_cool_down_while_the_failed_probe_waits_for_its_next_try() {
+    run(async {
+        let five_minutes = Some(Duration::from_secs(300));
+        let (generator, world) = open_with_retries([Act::Transient(five_minutes)]).await;
+        let jobs = [
+            world.accept(A, Tier::Fast, "the probe").await,
+            world.accept(A, Tier::Fast, "the next probe").await,
+        ];
+        world.done(jobs[1]).await;
+        let seen = generator.seen();
+        assert_eq!([seen[6].job, seen[7].job], jobs);
+        assert_eq!((seen[7].at - seen[6].at).as_secs(), 120);
+        world.done(jobs[0]).await;
+        world.check();
+    });
+}
+
+#[test]
+fn a_job_of_another_account_that_came_during_a_probe_begins_when_the_probe_fails() {
+    run(async {
+        let (generator, world) = open_with_retries([Act::Hang]).await;
+        let probe = world.accept(A, Tier::Fast, "a poisoned request").await;
+        until("it probes", || healths(&world) == [Health::Probing]).await;
+        let other = world.accept(B, Tier::Fast, "a fox").await;
+        world.done(other).await;
+        let seen = generator.seen();
+        assert_eq!([seen[6].job, seen[7].job], [probe, other]);
+        assert_eq!((seen[7].at - seen[6].at).as_secs(), 60);
+        world.done(probe).await;
+        world.check();
+    });
+}
+
 #[test]
 fn a_try_that_does_not_reach_the_backend_does_not_change_its_breaker() {
     run(async {
