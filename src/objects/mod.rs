@@ -74,8 +74,10 @@ struct Inner {
     name: String,
     public_url: String,
     signing_key: FileSigningKey,
-    last_probe: Mutex<Option<(Instant, Result<(), &'static str>)>>,
+    last_probe: Arc<Mutex<Option<RecentProbe>>>,
 }
+
+type RecentProbe = (Instant, Result<(), &'static str>);
 
 impl ObjectStorage {
     /// Opens the store that `objects` (the value of `storage.objects`) names: empty for
@@ -123,7 +125,7 @@ impl ObjectStorage {
                 name: root.display().to_string(),
                 public_url: String::new(),
                 signing_key: FileSigningKey::from_bytes(&[0; 32]),
-                last_probe: Mutex::default(),
+                last_probe: Arc::default(),
             }),
         })
     }
@@ -157,7 +159,7 @@ impl ObjectStorage {
                 name,
                 public_url: public_url.trim_end_matches('/').to_owned(),
                 signing_key,
-                last_probe: Mutex::default(),
+                last_probe: Arc::default(),
             }),
         })
     }
@@ -381,23 +383,28 @@ impl ObjectStorage {
     }
 
     /// The outcome of a probe that is at most a second old. Callers share it and wait for a probe in progress, because each probe writes
-    /// a file or costs a call of the bucket.
+    /// a file or costs a call of the bucket. The probe ends even if its caller disconnects.
     ///
     /// # Errors
     /// The reason, for callers. The log has the error.
     pub async fn recent_probe(&self) -> Result<(), &'static str> {
-        let mut last = self.inner.last_probe.lock().await;
+        let mut last = Arc::clone(&self.inner.last_probe).lock_owned().await;
         if let Some((at, outcome)) = *last
             && at.elapsed() < PROBE_LIFETIME
         {
             return outcome;
         }
-        let outcome = self.probe().await.map_err(|error| {
-            tracing::warn!(target: FAULT_TARGET, %error, "not ready");
-            error.reason()
+        let objects = self.clone();
+        let probe = tokio::spawn(async move {
+            let outcome = objects.probe().await.map_err(|error| {
+                tracing::warn!(target: FAULT_TARGET, %error, "not ready");
+                error.reason()
+            });
+            *last = Some((Instant::now(), outcome));
+            outcome
         });
-        *last = Some((Instant::now(), outcome));
-        outcome
+        let outcome = probe.await;
+        outcome.unwrap_or(Err("the object store cannot be used"))
     }
 
     async fn probe_cloud(&self) -> Result<(), ObjectError> {

@@ -37,16 +37,20 @@ impl ObjectStorage {
     }
 }
 
-/// Writes a small file and deletes it. Its name is that of an unfinished upload, so no listing shows it, and the next sweep deletes
-/// one that a crash leaves.
+/// Writes a small file and deletes it, even if the caller stops waiting. The file's name is that of an unfinished upload, so no
+/// listing shows it, and the next sweep deletes one that a crash leaves.
 pub(super) async fn try_to_write(root: &Path) -> io::Result<()> {
     static PROBES: AtomicU64 = AtomicU64::new(0);
     let number = PROBES.fetch_add(1, Ordering::Relaxed);
     let path = root.join(format!("probe#{number}"));
-    // Not an empty file: it would fit even on a full disk.
-    let written = tokio::fs::write(&path, [0; PROBE_BYTES]).await;
-    let removed = tokio::fs::remove_file(&path).await;
-    written.and(removed)
+    let probe = move || {
+        // Not an empty file: it would fit even on a full disk.
+        let written = fs::write(&path, [0; PROBE_BYTES]);
+        let removed = fs::remove_file(&path);
+        written.and(removed)
+    };
+    let probed = tokio::task::spawn_blocking(probe).await;
+    probed.unwrap_or_else(|error| Err(io::Error::other(error)))
 }
 
 fn sweep(root: &Path, min_age: Option<Duration>) -> io::Result<usize> {
@@ -91,6 +95,20 @@ fn is_unfinished(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt as _;
+
+    #[test]
+    fn a_probe_deletes_its_file_even_if_its_caller_stops_waiting() {
+        let root = tempfile::tempdir().unwrap();
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.max_blocking_threads(1).build().unwrap();
+        runtime.block_on(async {
+            drop(try_to_write(root.path()).now_or_never());
+            // Runs after the probe, because there is one thread.
+            tokio::task::spawn_blocking(|| ()).await.unwrap();
+        });
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0);
+    }
 
     #[test]
     fn only_unfinished_uploads_are_deleted() {
