@@ -1,8 +1,11 @@
 //! Beyond the specification: the image of a job is deleted on demand, by the account or the operator.
 
-use crate::support::{Behaviour, Browser, Customer, Options, Server};
+use crate::support::{Behaviour, Browser, Customer, OneNode, Options, Server};
+use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use std::time::Duration;
+use tintype::application::caller::Caller;
+use tintype::application::images::deletion;
 use tintype::server::sweeps::{SweepLimits, Sweeps};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::commit_and_wait;
@@ -63,6 +66,33 @@ fn a_deleted_image_is_gone_with_its_views_and_the_charge_stays() {
     server.get(image(&other)).expect(200);
     server.assert_money(&customer, "0.732", "0.00", "0.732");
     server.assert_settled();
+}
+
+#[test]
+fn a_repeated_deletion_does_not_hold_the_lock_of_favourites_while_it_deletes_objects() {
+    let server = Server::with(Options::new().one_node(OneNode::Alone));
+    let customer = server.customer("1.00");
+    let job = done(&server, &customer);
+    record_deletion(&server, &customer, &job, server.inside().now());
+    let [account, id] = [&json!(customer.account), &job["job_id"]];
+    let account = account.as_str().unwrap().parse().unwrap();
+    let id = id.as_str().unwrap().parse().unwrap();
+    let (jobs, caller) = (&server.instance().jobs, Caller::service());
+    let favourites = &server.inside().locks.favourites;
+    let system = actix_web::rt::System::new();
+    system.block_on(async {
+        let mut deletion = Box::pin(deletion::delete(jobs, &caller, account, id));
+        let deleted = loop {
+            if let Some(deleted) = deletion.as_mut().now_or_never() {
+                break deleted;
+            }
+            // The deletion cannot continue meanwhile, so it waits for the object store or has not begun.
+            tokio::task::yield_now().await;
+            assert!(favourites.lock().now_or_never().is_some());
+        };
+        deleted.expect("a deletion");
+    });
+    server.get(image(&job)).refused(410, "gone");
 }
 
 #[test]

@@ -46,6 +46,9 @@ pub async fn delete(
                 audit.record(core, Action::JobDeleteImage, subject, Some(before), None)
             }));
             core.commit(Change::under_lock(guard, writes)).await?;
+        } else {
+            // The object store may take minutes. The record already excludes a favourite.
+            drop(guard);
         }
         let deleted = delete_objects(&jobs, &image.key).await;
         deleted.map_err(|error| {
