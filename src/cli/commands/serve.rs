@@ -9,6 +9,7 @@ use crate::objects::ObjectError;
 use crate::observability::log;
 use crate::server::{self, Instance, Setup};
 use crate::server::{bootstrap, fd_limits};
+use actix_web::rt::System;
 use anyhow::anyhow;
 use clap::Args;
 use futures_util::FutureExt as _;
@@ -44,7 +45,18 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         .load_to_run(listen.into_iter().collect())?;
     log::start(&config.log);
     fd_limits::raise();
-    actix_web::rt::System::new().block_on(serve(config))
+    run_to_exit(serve(config))
+}
+
+/// Runs the server. After an orderly stop it does not drop the runtime, which would wait for blocking work, such as a sweep that reads
+/// all jobs, or a call to a broken disk. The exit of the process ends that work.
+fn run_to_exit(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
+    let system = System::new();
+    let outcome = system.block_on(work);
+    if outcome.is_ok() {
+        std::mem::forget(system);
+    }
+    outcome
 }
 
 async fn serve(config: Config) -> anyhow::Result<ExitCode> {
@@ -233,4 +245,37 @@ Then poll its status_url with the same Authorization header until the status is 
         tracing::warn!(%error, "could not print the address and the first key: standard output is closed");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use actix_web::rt::{spawn, task::spawn_blocking};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc;
+
+    #[test]
+    fn an_orderly_stop_does_not_wait_for_blocking_work() {
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let end = Arc::clone(&has_ended);
+        let outcome = run_to_exit(async move {
+            let (hold, held) = mpsc::channel::<()>();
+            spawn(async move {
+                std::future::pending::<()>().await;
+                drop(hold);
+            });
+            let (begun, begins) = tokio::sync::oneshot::channel();
+            spawn_blocking(move || {
+                let _ = begun.send(());
+                // Ends with the runtime.
+                let _ = held.recv();
+                end.store(true, Ordering::SeqCst);
+            });
+            begins.await?;
+            Ok(ExitCode::SUCCESS)
+        });
+        assert!(outcome.is_ok());
+        assert!(!has_ended.load(Ordering::SeqCst));
+    }
 }
