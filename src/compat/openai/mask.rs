@@ -26,6 +26,9 @@ pub fn check(
     if mask.kind() != ImageKind::Png {
         return refused(format!("must be PNG, not {}", mask.kind().name()));
     }
+    if !mask.has_alpha() {
+        return refused("must have an alpha channel".into());
+    }
     let mask = mask.image();
     let Some(Input::Stored(image)) = first else {
         return refused("needs an image".into());
