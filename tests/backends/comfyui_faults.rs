@@ -408,6 +408,54 @@ fn an_unreadable_input_is_reported_by_its_number() {
         let task = fixture.task_with(&[image(8, 8), heic]).await;
         let generator = with(&fixture, &stub, ComfyUiSettings::default());
         let found = outcome(&generator, &task).await;
+/// A list of prompts with whole graphs, of more bytes than the limit for other JSON.
+fn large_list() -> Value {
+    let graph = json!({"1": {"inputs": {"text": "x".repeat(9_000_000)}}});
+    json!([7, "another", graph, {"client_id": "another"}, ["1"]])
+}
+
+#[test]
+fn large_lists_of_an_old_server_are_no_faults() {
+    for (path, list) in [
+        (
+            "/queue",
+            json!({"queue_running": [], "queue_pending": [large_list()]}),
+        ),
+        (
+            "/history",
+            json!({"another": {"prompt": large_list(), "outputs": {}}}),
+        ),
+    ] {
+        let fixture = Fixture::new();
+        let line = format!("GET {path}");
+        let stub = Stub::with(Age::Middle, move |call| {
+            (call.line() == line).then(|| json(200, &list))
+        });
+        run(async {
+            assert_outcome(
+                &outcome(&plain(&fixture, &stub), &fixture.task()).await,
+                "image",
+            );
+        });
+    }
+}
+
+#[test]
+fn a_large_queue_of_an_old_server_keeps_no_prompt_from_being_canceled() {
+    let fixture = Fixture::new();
+    let queue = json!({"queue_running": [], "queue_pending": [large_list()]});
+    let stub = Stub::with(Age::Middle, move |call| match &*call.line() {
+        "GET /queue" => Some(json(200, &queue)),
+        "POST /prompt" => Some(Reply::Raw(Vec::new())),
+        _ => None,
+    });
+    run(async {
+        let found = outcome(&plain(&fixture, &stub), &fixture.task()).await;
+        assert_outcome(&found, "transient: ");
+        until("it is canceled", || !stub.calls("POST /queue").is_empty()).await;
+    });
+}
+
         assert_outcome(&found, "not asked: input image 2 is HEIC");
         let whole = image(8, 8);
         let half = whole[..whole.len() - 20].to_vec();
