@@ -106,6 +106,14 @@ fn a_prompt_lost_by_the_server_is_transient() {
 }
 
 #[test]
+fn a_prompt_that_a_user_removes_from_the_queue_is_not_submitted_again() {
+    fate(
+        Fate::Removed,
+        "broken: the generation was canceled on the image generator",
+    );
+}
+
+#[test]
 fn a_workflow_that_stores_no_image_is_a_setup_error() {
     fate(Fate::Empty, SET_UP);
 }
@@ -182,11 +190,11 @@ fn a_partly_accepted_graph_is_valid_if_its_image_node_is_accepted() {
     let (found, stub) = partly(&["save"]);
     assert_outcome(&found, SET_UP);
     assert_eq!(stub.calls("POST /prompt").len(), 1);
-    // The stub does not keep the prompt, so it is lost; the outcome proves that the adapter waited for it.
+    // The stub does not keep the prompt; the outcome proves that the adapter waited for it.
     let (found, _) = partly(&["another"]);
     assert_outcome(
         &found,
-        "transient: the image generator restarted and lost the job",
+        "broken: the generation was canceled on the image generator",
     );
 }
 
@@ -400,14 +408,6 @@ fn json_responses_have_a_lower_size_limit_than_images() {
     );
 }
 
-#[test]
-fn an_unreadable_input_is_reported_by_its_number() {
-    let (fixture, stub) = (Fixture::new(), Stub::start(Age::New));
-    run(async {
-        let heic = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic".to_vec();
-        let task = fixture.task_with(&[image(8, 8), heic]).await;
-        let generator = with(&fixture, &stub, ComfyUiSettings::default());
-        let found = outcome(&generator, &task).await;
 /// A list of prompts with whole graphs, of more bytes than the limit for other JSON.
 fn large_list() -> Value {
     let graph = json!({"1": {"inputs": {"text": "x".repeat(9_000_000)}}});
@@ -456,6 +456,14 @@ fn a_large_queue_of_an_old_server_keeps_no_prompt_from_being_canceled() {
     });
 }
 
+#[test]
+fn an_unreadable_input_is_reported_by_its_number() {
+    let (fixture, stub) = (Fixture::new(), Stub::start(Age::New));
+    run(async {
+        let heic = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic".to_vec();
+        let task = fixture.task_with(&[image(8, 8), heic]).await;
+        let generator = with(&fixture, &stub, ComfyUiSettings::default());
+        let found = outcome(&generator, &task).await;
         assert_outcome(&found, "not asked: input image 2 is HEIC");
         let whole = image(8, 8);
         let half = whole[..whole.len() - 20].to_vec();
