@@ -133,7 +133,7 @@ fn credentials_are_sent_as_basic() {
 #[test]
 fn one_input_image_is_sent_as_the_initial_image() {
     let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Next));
-    let jpeg = encoded(32, 16, ImageFormat::Jpeg);
+    let jpeg = encoded(32, 32, ImageFormat::Jpeg);
     run(async {
         let generator = plain(&fixture, &stub);
         let task = fixture.task_with(std::slice::from_ref(&jpeg)).await;
@@ -161,6 +161,21 @@ fn one_input_image_is_sent_as_the_initial_image() {
     ] {
         assert_eq!(body[name], value, "{name}");
     }
+}
+
+/// SD.Next would stretch the image.
+#[test]
+fn an_input_image_of_another_ratio_is_cropped() {
+    let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Next));
+    run(async {
+        let task = fixture.task_with(&[image(128, 64)]).await;
+        assert_outcome(&outcome(&plain(&fixture, &stub), &task).await, "image");
+    });
+    let body = stub.calls(IMAGE)[0].json();
+    let sent = STANDARD.decode(body["init_images"][0].as_str().unwrap());
+    let sent = image::load_from_memory(&sent.unwrap()).unwrap().into_rgb8();
+    assert_eq!(sent.dimensions(), (64, 64));
+    assert_eq!(sent.get_pixel(0, 9).0, [32, 9, 99], "the middle");
 }
 
 #[test]
