@@ -4,7 +4,6 @@
 //! options of Forge, the reference images of stable-diffusion.cpp); the adapter detects whether the server reports progress.
 
 mod interrupt;
-mod mask;
 mod probe;
 mod progress;
 pub mod prompt;
@@ -15,6 +14,7 @@ pub use probe::probe;
 
 use super::inputs;
 use super::local::{crop::crop, finish::finish, originals, out_of_memory, size};
+use super::luma_mask;
 use super::upstream::{
     Auth, Fault, Response, Upstream, UpstreamSetupError, blocking, decoding, without_refusal,
 };
@@ -102,7 +102,7 @@ impl Inner {
         }
         let mask = match mask {
             Some(mask) => {
-                let convert = move |permit: &DecodePermit| mask::convert(permit, &mask.bytes);
+                let convert = move |permit: &DecodePermit| luma_mask::convert(permit, &mask.bytes);
                 Some(decoding(&INPUT_DECODING, task.account, convert).await?)
             }
             None => None,
