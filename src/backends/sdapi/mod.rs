@@ -118,7 +118,7 @@ impl Inner {
             request::request(&settings, &own_task, native, inputs, &own_id)
         })
         .await;
-        let mut interrupt = Interrupt::new(self.upstream.clone(), task_id.clone());
+        let mut interrupt = Interrupt::new(self.upstream.clone(), task_id.clone(), self.alone);
         let returned = tokio::select! {
             returned = self.ask(request) => returned,
             never = progress::follow(&self.upstream, &task_id, self.alone, &task.progress) => match never {},
