@@ -7,7 +7,7 @@ use super::openai::{self, OpenAi};
 use super::probe::Findings;
 use super::sdapi::{self, SdApi};
 use super::upstream::UpstreamSetupError;
-use crate::config::{Backend, BackendKind, ImageField};
+use crate::config::{Backend, BackendKind};
 use crate::objects::ObjectStorage;
 use std::sync::Arc;
 use tintype_actors::ports::Generator;
@@ -99,11 +99,11 @@ pub fn needs_model(backend: &Backend) -> bool {
     }
 }
 
-/// Does the backend use the mask of an edit?
-pub fn takes_mask(backend: &Backend) -> bool {
+/// Does the backend use the mask of an edit, with this model?
+pub fn takes_mask(backend: &Backend, model: Option<&str>) -> bool {
     match &backend.kind {
         BackendKind::Procedural => true,
-        BackendKind::OpenAi { dialect, .. } => dialect.image_field != ImageField::File,
+        BackendKind::OpenAi { dialect, .. } => openai::takes_mask(model, dialect),
         BackendKind::SdApi { settings, .. } => !settings.reference_inputs,
         BackendKind::Gemini { .. } | BackendKind::ComfyUi { .. } => false,
     }
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn some_backends_take_masks() {
-        let takes = |kind: &str, extra: &[(&str, &str)]| {
+        let takes = |kind: &str, model: &str, extra: &[(&str, &str)]| {
             let base = [("KIND", kind), ("BASE_URL", "http://127.0.0.1:9/v1")];
             let env = base.iter().chain(extra);
             let name = |key: &str| format!("TINTYPE__BACKENDS__FAR__{key}");
@@ -148,15 +148,21 @@ mod tests {
                     .collect(),
                 ..Sources::default()
             };
-            takes_mask(&Config::load(&sources).unwrap().backends["far"])
+            let backends = Config::load(&sources).unwrap().backends;
+            takes_mask(&backends["far"], Some(model))
         };
-        assert!(takes("openai", &[]) && takes("sdapi", &[]));
-        assert!(!takes("openai", &[("IMAGE_FIELD", "file")]));
-        assert!(!takes("sdapi", &[("REFERENCE_INPUTS", "true")]));
-        assert!(!takes("gemini", &[]) && !takes("comfyui", &[]));
-        assert!(takes_mask(
-            &Config::load(&Sources::default()).unwrap().backends["builtin"]
-        ));
+        assert!(takes("openai", "gpt-image-2", &[]) && takes("sdapi", "sdxl", &[]));
+        assert!(!takes("openai", "gpt-image-2", &[("MASK", "none")]));
+        assert!(!takes("openai", "Qwen/Qwen-Image", &[]));
+        for format in ["alpha", "luma"] {
+            assert!(takes("openai", "sd-cpp-local", &[("MASK", format)]));
+            let file = [("MASK", format), ("IMAGE_FIELD", "file")];
+            assert!(!takes("openai", "gpt-image-2", &file));
+        }
+        assert!(!takes("sdapi", "sdxl", &[("REFERENCE_INPUTS", "true")]));
+        assert!(!takes("gemini", "", &[]) && !takes("comfyui", "", &[]));
+        let backends = Config::load(&Sources::default()).unwrap().backends;
+        assert!(takes_mask(&backends["builtin"], None));
     }
 
     #[test]

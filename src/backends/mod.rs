@@ -8,6 +8,7 @@ pub mod gemini;
 pub mod inputs;
 pub mod kinds;
 pub mod local;
+mod luma_mask;
 pub mod openai;
 mod preview;
 pub mod probe;

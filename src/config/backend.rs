@@ -129,6 +129,7 @@ settings! {
             text(word("one of: auto, b64_json, none")), ResponseFormat::Auto;
         pub image_field: ImageField =
             text(word("one of: auto, image, image[], file")), ImageField::Auto;
+        pub mask: MaskFormat = text(word("one of: auto, alpha, luma, none")), MaskFormat::Auto;
         /// `low`, `medium`, `high`, or another value that the server knows. `None`: not sent.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub quality: Option<String> = text(or_empty(free_name)), None;
@@ -162,6 +163,20 @@ pub enum ImageField {
     /// The only image as base64 in the field `file` of a generation, for LocalAI.
     #[serde(rename = "file")]
     File,
+}
+
+/// How the server reads the mask of an edit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MaskFormat {
+    /// `Alpha` for OpenAI's own models, `None` for all others.
+    Auto,
+    /// Transparent where the image may change.
+    Alpha,
+    /// White where the image may change.
+    Luma,
+    /// Not at all.
+    None,
 }
 
 settings! {

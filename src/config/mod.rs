@@ -33,8 +33,8 @@ use serde::Serialize;
 
 pub use addresses::Listen;
 pub use backend::{
-    BUILTIN_BACKEND, Backend, BackendKind, ComfyUiSettings, ImageField, OpenAiDialect, Remote,
-    ResponseFormat, SdApiSettings,
+    BUILTIN_BACKEND, Backend, BackendKind, ComfyUiSettings, ImageField, MaskFormat, OpenAiDialect,
+    Remote, ResponseFormat, SdApiSettings,
 };
 pub use error::{ConfigErrors, Fault, Location};
 pub use misspelt_variables::misspelt_variables;

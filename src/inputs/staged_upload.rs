@@ -58,6 +58,7 @@ struct Storing {
 pub struct StoredUpload {
     image: InputImage,
     kind: ImageKind,
+    has_alpha: bool,
     sha256: [u8; 32],
     stored: StoredObject,
 }
@@ -128,6 +129,7 @@ impl StagedUpload {
             header,
             upload,
         } = *storing;
+        let has_alpha = header.has_alpha();
         let size = header.finish().map_err(|wrong| damaged(kind, wrong))?;
         let size = size
             .check(max_pixels)
@@ -141,6 +143,7 @@ impl StagedUpload {
         Ok(StoredUpload {
             image,
             kind,
+            has_alpha,
             sha256: digest.finalize().into(),
             stored: upload.complete().await?,
         })
@@ -201,6 +204,11 @@ impl StoredUpload {
     /// Detected from the bytes.
     pub fn kind(&self) -> ImageKind {
         self.kind
+    }
+
+    /// Of a PNG; false for every other format.
+    pub fn has_alpha(&self) -> bool {
+        self.has_alpha
     }
 
     pub fn sha256(&self) -> &[u8; 32] {

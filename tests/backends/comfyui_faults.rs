@@ -106,6 +106,14 @@ fn a_prompt_lost_by_the_server_is_transient() {
 }
 
 #[test]
+fn a_prompt_that_a_user_removes_from_the_queue_is_not_submitted_again() {
+    fate(
+        Fate::Removed,
+        "broken: the generation was canceled on the image generator",
+    );
+}
+
+#[test]
 fn a_workflow_that_stores_no_image_is_a_setup_error() {
     fate(Fate::Empty, SET_UP);
 }
@@ -182,11 +190,11 @@ fn a_partly_accepted_graph_is_valid_if_its_image_node_is_accepted() {
     let (found, stub) = partly(&["save"]);
     assert_outcome(&found, SET_UP);
     assert_eq!(stub.calls("POST /prompt").len(), 1);
-    // The stub does not keep the prompt, so it is lost; the outcome proves that the adapter waited for it.
+    // The stub does not keep the prompt; the outcome proves that the adapter waited for it.
     let (found, _) = partly(&["another"]);
     assert_outcome(
         &found,
-        "transient: the image generator restarted and lost the job",
+        "broken: the generation was canceled on the image generator",
     );
 }
 
@@ -398,6 +406,54 @@ fn json_responses_have_a_lower_size_limit_than_images() {
         head,
         "transient: the image generator closed the connection",
     );
+}
+
+/// A list of prompts with whole graphs, of more bytes than the limit for other JSON.
+fn large_list() -> Value {
+    let graph = json!({"1": {"inputs": {"text": "x".repeat(9_000_000)}}});
+    json!([7, "another", graph, {"client_id": "another"}, ["1"]])
+}
+
+#[test]
+fn large_lists_of_an_old_server_are_no_faults() {
+    for (path, list) in [
+        (
+            "/queue",
+            json!({"queue_running": [], "queue_pending": [large_list()]}),
+        ),
+        (
+            "/history",
+            json!({"another": {"prompt": large_list(), "outputs": {}}}),
+        ),
+    ] {
+        let fixture = Fixture::new();
+        let line = format!("GET {path}");
+        let stub = Stub::with(Age::Middle, move |call| {
+            (call.line() == line).then(|| json(200, &list))
+        });
+        run(async {
+            assert_outcome(
+                &outcome(&plain(&fixture, &stub), &fixture.task()).await,
+                "image",
+            );
+        });
+    }
+}
+
+#[test]
+fn a_large_queue_of_an_old_server_keeps_no_prompt_from_being_canceled() {
+    let fixture = Fixture::new();
+    let queue = json!({"queue_running": [], "queue_pending": [large_list()]});
+    let stub = Stub::with(Age::Middle, move |call| match &*call.line() {
+        "GET /queue" => Some(json(200, &queue)),
+        "POST /prompt" => Some(Reply::Raw(Vec::new())),
+        _ => None,
+    });
+    run(async {
+        let found = outcome(&plain(&fixture, &stub), &fixture.task()).await;
+        assert_outcome(&found, "transient: ");
+        until("it is canceled", || !stub.calls("POST /queue").is_empty()).await;
+    });
 }
 
 #[test]

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,9 @@ pub enum Fate {
     Interrupted,
     /// Finishes without a stored file.
     Empty,
+    /// A user of the server removes it from the queue.
+    Removed,
+    /// The server restarts, which closes the websockets.
     Lost,
 }
 
@@ -222,6 +225,11 @@ impl Shared {
             true => Fate::Done,
             false => state.next.remove(0),
         };
+        if matches!(fate, Fate::Lost) {
+            for (_, socket) in state.sockets.drain() {
+                let _ = socket.shutdown(Shutdown::Both);
+            }
+        }
         state.prompts.push(Prompt {
             id: id.clone(),
             client: body["client_id"].as_str().unwrap_or_default().to_owned(),
@@ -288,7 +296,7 @@ impl Shared {
                     ("error", message("execution_error", exception(class, words)))
                 }
                 Fate::Interrupted => ("error", message("execution_interrupted", json!({}))),
-                Fate::Runs | Fate::Waits | Fate::Lost => continue,
+                Fate::Runs | Fate::Waits | Fate::Removed | Fate::Lost => continue,
             };
             let record = json!({
                 "prompt": entry(prompt),
@@ -302,7 +310,7 @@ impl Shared {
 
     fn job(&self, id: &str) -> Reply {
         let state = self.state.lock();
-        let known = |it: &&Prompt| it.id == id && !matches!(it.fate, Fate::Lost);
+        let known = |it: &&Prompt| it.id == id && !matches!(it.fate, Fate::Removed | Fate::Lost);
         let Some(prompt) = state.prompts.iter().find(known) else {
             return json(404, &json!({"error": "Job not found"}));
         };
@@ -311,7 +319,7 @@ impl Shared {
             Fate::Runs => ("in_progress", Value::Null),
             Fate::Waits => ("pending", Value::Null),
             Fate::Fails(class, words) => ("failed", exception(class, words)),
-            Fate::Interrupted | Fate::Lost => ("cancelled", Value::Null),
+            Fate::Interrupted | Fate::Removed | Fate::Lost => ("cancelled", Value::Null),
         };
         json(
             200,
@@ -364,8 +372,10 @@ impl Shared {
         );
         Reply::Upgrade(Box::new(move |mut stream: TcpStream| {
             let head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n";
+            // Locked before the client can go on.
+            let mut state = shared.state.lock();
             if stream.write_all(head.as_bytes()).is_ok() {
-                shared.state.lock().sockets.insert(client, stream);
+                state.sockets.insert(client, stream);
             }
         }))
     }

@@ -108,6 +108,24 @@ fn input_images_are_sent_inline_and_only_unsupported_formats_are_converted() {
     assert_eq!(size(&bytes(&parts[1])), (32, 32));
 }
 
+/// Google asks callers to send images upright.
+#[test]
+fn a_rotated_photograph_is_turned_upright() {
+    let photograph = crate::inputs::on_its_side(48);
+    let origin = Origin::start([("/a.jpg", origin::bytes(photograph.clone()))]);
+    let stub = Stub::answering([gemini_image(&png(64, 64))]);
+    let (server, customer) = start("gemini", &stub, |it| it.allow_loopback());
+    let body = fox_with(json!({"input_images_urls": [origin.url("/a.jpg")]}));
+    let answer = server.generation(&customer, "/url-generations", &body);
+    let job = ended(&server, &customer, &answer.expect(202).job_id());
+    assert_eq!(job["status"], "done", "{job}");
+    let data = stub.only().json()["contents"][0]["parts"][0]["inlineData"]["data"].clone();
+    let sent = BASE64_STANDARD.decode(data.as_str().unwrap()).unwrap();
+    let sent = image::load_from_memory(&sent).unwrap().into_rgb8();
+    let stored = image::load_from_memory(&photograph).unwrap().into_rgb8();
+    assert_eq!(sent, image::imageops::rotate90(&stored));
+}
+
 #[test]
 fn input_images_that_are_too_much_together_are_made_smaller() {
     let large = noise(1_400);

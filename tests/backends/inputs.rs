@@ -7,7 +7,7 @@ use tintype::backends::inputs::{Accepts, load};
 use tintype_imaging::ImageKind;
 
 /// A rotated photograph: small as a JPEG, large as the PNG that it becomes when it is turned upright.
-fn on_its_side(side: u32) -> Vec<u8> {
+pub fn on_its_side(side: u32) -> Vec<u8> {
     let pixels = RgbImage::from_fn(side, side, |x, y| {
         let mixed = (x * 7_919 + y * 104_729).wrapping_mul(2_654_435_761);
         let mixed = mixed ^ (mixed >> 13);

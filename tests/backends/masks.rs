@@ -35,6 +35,14 @@ fn mask() -> Vec<u8> {
     }))
 }
 
+#[track_caller]
+fn assert_white_on_the_left(sent: &[u8]) {
+    let sent = image::load_from_memory(sent).unwrap().into_luma8();
+    assert_eq!(sent.dimensions(), (SIDE, SIDE));
+    let grey = |x| sent.get_pixel(x, 9).0;
+    assert_eq!((grey(0), grey(SIDE - 1)), ([255], [0]));
+}
+
 fn part(name: &str, content: &[u8]) -> Vec<u8> {
     let head = format!(
         "--b\r\nContent-Disposition: form-data; name=\"{name}\"; filename=\"a.png\"\r\nContent-Type: image/png\r\n\r\n"
@@ -65,19 +73,50 @@ fn edit_of(server: &Server, customer: &Customer, image: &[u8], mask: &[u8]) -> A
 
 #[test]
 fn openais_interface_gets_the_mask_as_it_is() {
+    for (key, value) in [("model", "gpt-image-2"), ("mask", "alpha")] {
+        let stub = Stub::answering([image_of("openai")]);
+        let set = |it: Options| it.set(&format!("backends.far.{key}"), value);
+        let (server, customer) = start("openai", &stub, set);
+        let answer = edit(&server, &customer);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let seen = stub.only();
+        assert_eq!(seen.path, "/v1/images/edits");
+        let parts = form(&seen);
+        let files: Vec<(&str, &[u8])> = parts
+            .iter()
+            .filter(|it| it.file_name.is_some())
+            .map(|it| (&*it.name, &*it.content))
+            .collect();
+        assert_eq!(files, [("image", &*photograph()), ("mask", &*mask())]);
+    }
+}
+
+/// stable-diffusion.cpp reads the grey values of a mask.
+#[test]
+fn a_server_that_reads_grey_values_gets_a_mask_that_is_white_where_the_image_may_change() {
     let stub = Stub::answering([image_of("openai")]);
-    let (server, customer) = start("openai", &stub, |it| it);
+    let luma = |it: Options| it.set("backends.far.mask", "luma");
+    let (server, customer) = start("openai", &stub, luma);
     let answer = edit(&server, &customer);
     assert_eq!(answer.status, 200, "{}", answer.text());
-    let seen = stub.only();
-    assert_eq!(seen.path, "/v1/images/edits");
-    let parts = form(&seen);
-    let files: Vec<(&str, &[u8])> = parts
-        .iter()
-        .filter(|it| it.file_name.is_some())
-        .map(|it| (&*it.name, &*it.content))
-        .collect();
-    assert_eq!(files, [("image", &*photograph()), ("mask", &*mask())]);
+    let parts = form(&stub.only());
+    let sent = parts.iter().find(|it| it.name == "mask").expect("a mask");
+    assert_white_on_the_left(&sent.content);
+}
+
+/// Such servers ignore a mask, or read another channel of it.
+#[test]
+fn another_server_with_openais_interface_gets_no_mask() {
+    let stub = Stub::answering([image_of("openai")]);
+    let (server, customer) = start("openai", &stub, |it| it);
+    assert_eq!(edit(&server, &customer).json()["error"]["param"], "mask");
+    let options = backend(Options::new(), "far", "openai", &stub);
+    let options = options.set("backends.near.kind", "procedural");
+    let server = Server::with(pro(options, &["far", "near"]));
+    let customer = server.customer("10.00");
+    let answer = edit(&server, &customer);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert!(stub.seen().is_empty());
 }
 
 #[test]
@@ -152,19 +191,43 @@ fn sdapi_gets_a_mask_that_is_white_where_the_image_may_change() {
     assert_eq!(body["inpainting_fill"], json!(1));
     assert_eq!(body["inpaint_full_res"], json!(false));
     let sent = STANDARD.decode(body["mask"].as_str().unwrap()).unwrap();
-    let sent = image::load_from_memory(&sent).unwrap().into_luma8();
-    assert_eq!(sent.dimensions(), (SIDE, SIDE));
-    assert_eq!(
-        (sent.get_pixel(0, 9).0, sent.get_pixel(SIDE - 1, 9).0),
-        ([255], [0])
-    );
+    assert_white_on_the_left(&sent);
+}
+
+/// The image loses a quarter on each side, and the mask the same.
+#[test]
+fn sdapi_gets_a_mask_that_is_cropped_like_its_image() {
+    let (fixture, stub) = (Fixture::new(), sdapi_stub::Stub::start(Kind::Next));
+    run(async {
+        let transparent = |x: u32| if x < 40 { 0 } else { 255 };
+        let mask = RgbaImage::from_fn(128, 64, |x, _| Rgba([0, 0, 0, transparent(x)]));
+        let inputs = [crate::fixture::image(128, 64), png(mask)];
+        let task = GenerationTask {
+            has_mask: true,
+            ..fixture.task_with(&inputs).await
+        };
+        assert_outcome(&outcome(&plain(&fixture, &stub), &task).await, "image");
+    });
+    let body = stub.calls(IMAGE)[0].json();
+    let read = |text: &serde_json::Value| {
+        let bytes = STANDARD.decode(text.as_str().unwrap()).unwrap();
+        image::load_from_memory(&bytes).unwrap()
+    };
+    let sent = read(&body["init_images"][0]).into_rgb8();
+    assert_eq!(sent.dimensions(), (64, 64));
+    assert_eq!(sent.get_pixel(0, 9).0, [32, 9, 99]);
+    let mask = read(&body["mask"]).into_luma8();
+    assert_eq!(mask.dimensions(), (64, 64));
+    let grey = |x| mask.get_pixel(x, 9).0;
+    assert_eq!((grey(7), grey(8)), ([255], [0]));
 }
 
 /// This server reads no WebP, so the image is converted and shrunk.
 #[test]
 fn openais_interface_gets_a_mask_in_the_size_of_the_converted_image() {
     let stub = Stub::answering([image_of("openai")]);
-    let (server, customer) = start("openai", &stub, |it| it);
+    let alpha = |it: Options| it.set("backends.far.mask", "alpha");
+    let (server, customer) = start("openai", &stub, alpha);
     let (width, height) = (4_000, 3_200);
     let mut webp = Cursor::new(Vec::new());
     let image = DynamicImage::from(RgbImage::new(width, height));

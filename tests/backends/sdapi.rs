@@ -13,7 +13,7 @@ use tintype::backends::sdapi::SdApi;
 use tintype::config::{SdApiSettings, Secret};
 use tintype_actors::ports::Generator;
 
-pub const KINDS: [Kind; 3] = [Kind::Automatic, Kind::Next, Kind::Cpp];
+pub const KINDS: [Kind; 4] = [Kind::Automatic, Kind::Headless, Kind::Next, Kind::Cpp];
 pub const TEXT: &str = "POST /sdapi/v1/txt2img";
 pub const IMAGE: &str = "POST /sdapi/v1/img2img";
 const ENLARGE: &str = "POST /sdapi/v1/extra-single-image";
@@ -133,7 +133,7 @@ fn credentials_are_sent_as_basic() {
 #[test]
 fn one_input_image_is_sent_as_the_initial_image() {
     let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Next));
-    let jpeg = encoded(32, 16, ImageFormat::Jpeg);
+    let jpeg = encoded(32, 32, ImageFormat::Jpeg);
     run(async {
         let generator = plain(&fixture, &stub);
         let task = fixture.task_with(std::slice::from_ref(&jpeg)).await;
@@ -161,6 +161,21 @@ fn one_input_image_is_sent_as_the_initial_image() {
     ] {
         assert_eq!(body[name], value, "{name}");
     }
+}
+
+/// SD.Next would stretch the image.
+#[test]
+fn an_input_image_of_another_ratio_is_cropped() {
+    let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Next));
+    run(async {
+        let task = fixture.task_with(&[image(128, 64)]).await;
+        assert_outcome(&outcome(&plain(&fixture, &stub), &task).await, "image");
+    });
+    let body = stub.calls(IMAGE)[0].json();
+    let sent = STANDARD.decode(body["init_images"][0].as_str().unwrap());
+    let sent = image::load_from_memory(&sent.unwrap()).unwrap().into_rgb8();
+    assert_eq!(sent.dimensions(), (64, 64));
+    assert_eq!(sent.get_pixel(0, 9).0, [32, 9, 99], "the middle");
 }
 
 #[test]
@@ -272,6 +287,7 @@ fn an_image_in_another_format_is_returned_unchanged() {
 fn progress_is_reported_if_the_server_provides_it() {
     for (kind, reports) in [
         (Kind::Automatic, true),
+        (Kind::Headless, true),
         (Kind::Next, true),
         (Kind::Cpp, false),
     ] {
@@ -350,7 +366,7 @@ fn server_wide_progress_is_not_read_if_the_server_generates_several_images() {
         let task = fixture.task();
         let making = tokio::task::spawn_local(generator.generate(task.clone()));
         until("it was asked", || {
-            stub.calls("POST /internal/progress").len() == 1
+            !stub.calls("POST /internal/progress").is_empty()
         })
         .await;
         stub.interrupt();
@@ -390,6 +406,34 @@ fn an_abandoned_image_that_the_server_cannot_identify_is_not_interrupted() {
         stub.release();
     });
     assert!(stub.calls("POST /sdapi/v1/interrupt").is_empty());
+}
+
+/// Without its web page, a server does not report tasks. The image must be of this backend if the backend sends one at a time.
+#[test]
+fn an_abandoned_image_on_a_server_without_web_page_is_interrupted() {
+    for concurrency in [1, 2] {
+        let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Headless));
+        let (remote, objects) = (remote(&stub.url()), fixture.objects.clone());
+        let settings = SdApiSettings::default();
+        let generator = SdApi::new("webui", &remote, settings, concurrency, objects).unwrap();
+        stub.hold(0.5);
+        run(async {
+            let making = tokio::task::spawn_local(generator.generate(fixture.task()));
+            until("it is being made", || stub.is_busy()).await;
+            let before = stub.calls("POST /internal/progress").len();
+            making.abort();
+            until("the server was asked", || {
+                stub.calls("POST /internal/progress").len() > before
+            })
+            .await;
+            if concurrency == 1 {
+                until("it is interrupted", || !stub.is_busy()).await;
+            }
+            stub.release();
+        });
+        let interrupts = stub.calls("POST /sdapi/v1/interrupt").len();
+        assert_eq!(interrupts, usize::from(concurrency == 1));
+    }
 }
 
 #[test]

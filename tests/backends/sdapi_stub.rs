@@ -16,7 +16,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub enum Kind {
     /// A1111 from 1.8 and Forge: by task and server-wide.
     Automatic,
-    /// SD.Next and older servers: only server-wide.
+    /// A1111 and Forge without their web page: only server-wide.
+    Headless,
+    /// SD.Next and older servers: server-wide. By task they know only the tasks of their web page.
     Next,
     /// stable-diffusion.cpp: none.
     Cpp,
@@ -124,20 +126,22 @@ impl Shared {
                 let image = STANDARD.encode(image(width, height));
                 json(200, &json!({"html_info": "", "image": image}))
             }
-            "POST /internal/progress" if self.kind == Kind::Automatic => {
+            "POST /internal/progress" if matches!(self.kind, Kind::Automatic | Kind::Next) => {
                 let state = self.state.lock();
-                let active = state.active.as_deref() == body["id_task"].as_str();
+                let knows = self.kind == Kind::Automatic;
+                let active = knows && state.active.as_deref() == body["id_task"].as_str();
                 let progress = active.then_some(state.fraction);
                 json(
                     200,
-                    &json!({"active": active, "queued": false, "completed": !active, "progress": progress, "eta": null,
+                    &json!({"active": active, "queued": false, "completed": knows && !active, "progress": progress, "eta": null,
                         "live_preview": (active && body["live_preview"] == true && body["id_live_preview"] != 3).then(preview), "id_live_preview": 3}),
                 )
             }
             "GET /sdapi/v1/progress" if whole => {
                 let skips = call.query("skip_current_image").as_deref() == Some("true");
                 let state = self.state.lock();
-                let flags = json!({"interrupted": state.interrupted, "skipped": false, "job": ""});
+                let jobs = usize::from(state.active.is_some());
+                let flags = json!({"interrupted": state.interrupted, "skipped": false, "job": "", "job_count": jobs});
                 json(
                     200,
                     &json!({"progress": state.fraction, "eta_relative": 1.0, "state": flags, "current_image": (!skips).then(preview)}),

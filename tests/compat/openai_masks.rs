@@ -3,7 +3,16 @@
 use crate::fixture::ResponseAssertions;
 use crate::openai_edits::{call, form};
 use crate::support::{Customer, Server, sample_images, until};
-use image::ImageFormat;
+use image::{DynamicImage, ImageFormat, RgbaImage};
+use std::io::Cursor;
+
+/// A PNG with an alpha channel.
+pub fn transparent(width: u32, height: u32) -> Vec<u8> {
+    let mut bytes = Cursor::new(Vec::new());
+    let image = DynamicImage::from(RgbaImage::new(width, height));
+    image.write_to(&mut bytes, ImageFormat::Png).unwrap();
+    bytes.into_inner()
+}
 
 fn send(
     server: &Server,
@@ -21,7 +30,7 @@ fn send(
 fn a_mask_is_the_last_input_and_part_of_the_request() {
     let server = Server::start();
     let customer = server.customer("1.00");
-    let mask = sample_images::png(16, 9);
+    let mask = transparent(16, 9);
     let answer = send(&server, &customer, Some(&mask)).expect(200).json();
     let tokens = |answer: &serde_json::Value| {
         answer["usage"]["input_tokens_details"]["image_tokens"].clone()
@@ -54,13 +63,14 @@ fn a_mask_that_does_not_fit_the_image_is_refused() {
     let customer = server.customer("1.00");
     for (mask, why) in [
         (
-            sample_images::png(9, 16),
+            transparent(9, 16),
             "must have the size of the first image, 16x9, not 9x16",
         ),
         (
             sample_images::encoded(16, 9, ImageFormat::Jpeg),
             "must be PNG, not JPEG",
         ),
+        (sample_images::png(16, 9), "must have an alpha channel"),
         (b"no image".to_vec(), ""),
     ] {
         let said = send(&server, &customer, Some(&mask))
@@ -83,7 +93,7 @@ fn a_mask_survives_a_restart() {
     let server = Server::with(crate::support::Options::new().on_disk());
     let customer = server.customer("1.00");
     server.generator.hold();
-    let mask = sample_images::png(16, 9);
+    let mask = transparent(16, 9);
     let mut wire = crate::support::raw::Wire::open(server.address);
     wire.send(&send(&server, &customer, Some(&mask)).wire());
     server.until_running(1);

@@ -2,8 +2,9 @@
 //! openai 1.109 and 3.52. A request that several SDKs send is listed once.
 
 use crate::fixture::ResponseAssertions;
+use crate::openai_masks;
 use crate::support::http::Request;
-use crate::support::{Customer, Server, sample_images};
+use crate::support::{Customer, Server};
 use serde_json::Value;
 
 fn cases() -> Vec<Value> {
@@ -29,7 +30,7 @@ fn request(server: &Server, customer: &Customer, case: &Value) -> Request {
     }
 }
 
-/// A form with these parts. Each file is an image.
+/// A form with these parts. Each file is an image with an alpha channel, as in the recording.
 fn form(call: Request, parts: &Value) -> Request {
     let mut bytes = Vec::new();
     for part in parts.as_array().expect("parts") {
@@ -41,7 +42,7 @@ fn form(call: Request, parts: &Value) -> Request {
         bytes.extend(b"\r\n");
         let data = text(part, "data");
         if data.starts_with('<') {
-            bytes.extend(sample_images::png(8, 8));
+            bytes.extend(openai_masks::transparent(8, 8));
         } else {
             bytes.extend(data.as_bytes());
         }

@@ -3,7 +3,7 @@
 
 use super::progress::{ProgressMeter, PromptEvent, preview_in};
 use crate::backends::upstream::Socket;
-use futures_util::StreamExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use tokio_tungstenite::tungstenite::Message;
 
 /// Without a socket, [`next`](Self::next) never returns.
@@ -37,5 +37,11 @@ impl PromptEvents {
             }
         }
         std::future::pending().await
+    }
+
+    /// Is the socket open? Discards the events that have arrived.
+    pub fn is_open(&mut self) -> bool {
+        while self.next().now_or_never().is_some() {}
+        self.socket.is_some()
     }
 }

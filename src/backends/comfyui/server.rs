@@ -22,8 +22,9 @@ const SOCKET_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]
 pub struct Server {
-    /// For every call except fetching an image.
+    /// For every call except fetching an image or the queue.
     upstream: Upstream,
+    /// For responses of the size of an image.
     images: Upstream,
 }
 
@@ -77,7 +78,7 @@ impl Server {
     /// As [`find`](Self::find), for a server without `/api/jobs`. Searches the queue first: a prompt that leaves it meanwhile moves to
     /// the history.
     async fn find_in_lists(&self, id: &str) -> Result<Option<(String, PromptStatus)>, Fault> {
-        let queue = self.list("/queue").await?;
+        let queue = self.queue().await?;
         if let Some(theirs) = prompt_status::find_in_queue(&queue, id) {
             return Ok(Some((theirs, PromptStatus::Live)));
         }
@@ -85,8 +86,29 @@ impl Server {
             return Ok(Some(found));
         }
         // A server that assigned its own id lists the prompt under that id.
-        self.find_in_history(&format!("/history?max_items={MAX_HISTORY}"), id)
-            .await
+        self.find_in_recent_history(id).await
+    }
+
+    /// Each entry holds its whole graph, so the latest ones may exceed the size limit. Then searches fewer.
+    async fn find_in_recent_history(
+        &self,
+        id: &str,
+    ) -> Result<Option<(String, PromptStatus)>, Fault> {
+        let mut items = MAX_HISTORY;
+        while items > 0 {
+            let path = format!("/history?max_items={items}");
+            if let Some(response) = self.upstream.get_if_small(&path).await? {
+                let list = self.read_list(response).await?;
+                return Ok(prompt_status::find_in_history(&list, id));
+            }
+            items /= 2;
+        }
+        Ok(None)
+    }
+
+    /// The graphs of all waiting prompts may have many megabytes.
+    async fn queue(&self) -> Result<Value, Fault> {
+        self.read_list(self.images.get("/queue").await?).await
     }
 
     async fn find_in_history(
@@ -98,8 +120,12 @@ impl Server {
     }
 
     async fn list(&self, path: &str) -> Result<Value, Fault> {
-        let response = self.upstream.get(path).await?;
+        self.read_list(self.upstream.get(path).await?).await
+    }
+
+    async fn read_list(&self, response: Response) -> Result<Value, Fault> {
         let response = self.upstream.expect_success(response)?;
+        let path = response.path.clone();
         // `json` parses on the blocking pool: each entry holds its whole graph.
         let list: Value = self.upstream.json(response).await?;
         match list.is_object() {
@@ -254,12 +280,12 @@ impl Server {
         }
         // A server that assigned its own id knows only that one, which the caller does not know if the response to the submission
         // was lost.
-        let theirs = prompt_status::find_in_queue(&self.list("/queue").await?, id);
+        let theirs = prompt_status::find_in_queue(&self.queue().await?, id);
         let id = theirs.as_deref().unwrap_or(id);
         let delete = json!({"delete": [id]}).to_string().into();
         let _ = self.upstream.post_json("/queue", delete).await;
         // Old servers interrupt the running prompt, whatever its id: check that it is this one.
-        if prompt_status::is_running(&self.list("/queue").await?, id) {
+        if prompt_status::is_running(&self.queue().await?, id) {
             let interrupt = json!({"prompt_id": id}).to_string().into();
             let response = self.upstream.post_json("/interrupt", interrupt).await?;
             self.upstream.expect_success(response)?;

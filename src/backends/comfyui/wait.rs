@@ -28,6 +28,10 @@ impl Outage {
         at.saturating_duration_since(since) >= MAX_OUTAGE
     }
 
+    fn has_begun(&self) -> bool {
+        self.0.is_some()
+    }
+
     fn end(&mut self) {
         self.0 = None;
     }
@@ -70,6 +74,11 @@ pub async fn wait(
         match found.unwrap_or(Err(Fault::TimedOut)) {
             Ok(Some((_, PromptStatus::Live))) => outage.end(),
             Ok(Some((_, ended))) => return Ok(ended),
+            // A restart would have closed the socket, or failed polls if the whole machine was down. So a user removed the prompt from
+            // the queue.
+            Ok(None) if !outage.has_begun() && events.is_open() => {
+                return Ok(PromptStatus::Canceled);
+            }
             Ok(None) => {
                 return Err(GenerateError::Transient {
                     reason: "the image generator restarted and lost the job".into(),

@@ -22,7 +22,8 @@ use tintype_actors::ports::{
 use tintype_imaging::ImageKind;
 use tintype_storage::domain::tier::Resolution;
 
-/// The API's published limits for inline images. The lowest published limit for a whole request is 20 MB, in base64.
+/// The API's published limits for inline images. The lowest published limit for a whole request is 20 MB, in base64. Google asks callers
+/// to rotate images correctly.
 const ACCEPTS: Accepts = Accepts {
     kinds: &[
         ImageKind::Png,
@@ -33,7 +34,7 @@ const ACCEPTS: Accepts = Accepts {
     max_bytes: 7_000_000,
     max_total_bytes: 14_500_000,
     max_count: 14,
-    heeds_orientation: true,
+    heeds_orientation: false,
 };
 
 const AUTH: Auth = Auth::Header("x-goog-api-key");

@@ -71,7 +71,7 @@ fn cover(
 }
 
 /// The largest centered rectangle with the ratio of `wanted`: left, top, width and height.
-fn centered_crop(width: u32, height: u32, wanted: (u32, u32)) -> (u32, u32, u32, u32) {
+pub(super) fn centered_crop(width: u32, height: u32, wanted: (u32, u32)) -> (u32, u32, u32, u32) {
     let (across, down) = (
         u64::from(width) * u64::from(wanted.1),
         u64::from(height) * u64::from(wanted.0),

@@ -7,8 +7,10 @@ mod response;
 mod size;
 
 use super::inputs::{self, Accepts};
-use super::upstream::{Auth, Fault, Response, Upstream, UpstreamSetupError, blocking};
-use crate::config::{ImageField, OpenAiDialect, Remote};
+use super::luma_mask;
+use super::upstream::{Auth, Fault, Response, Upstream, UpstreamSetupError, blocking, decoding};
+use crate::config::{ImageField, MaskFormat, OpenAiDialect, Remote};
+use crate::image_decoding::INPUT_DECODING;
 use crate::objects::ObjectStorage;
 use futures_util::FutureExt as _;
 pub use probe::probe;
@@ -17,8 +19,8 @@ use response::{Images as ImagesResponse, Item};
 use size::Family;
 use std::sync::Arc;
 use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture};
-use tintype_imaging::ImageKind;
 use tintype_imaging::fit::FittedImage;
+use tintype_imaging::{DecodePermit, ImageKind};
 use tintype_storage::domain::tier::Resolution;
 
 /// The limits of OpenAI itself.
@@ -68,13 +70,26 @@ impl OpenAi {
             (Family::Any, _) => COMMON_ACCEPTS,
             _ => OPENAI_ACCEPTS,
         };
-        if self.dialect.image_field == ImageField::File {
+        let mask_format = mask_format(family, &self.dialect);
+        if mask_format == MaskFormat::None {
             inputs::refuse_mask(&task)?;
         }
         let mut inputs = inputs::load(&self.objects, &task, accepts).await?;
         let mask = match (inputs::take_mask(&task, &mut inputs), inputs.first()) {
             (Some(mask), Some(image)) => Some(inputs::fit_mask(task.account, mask, image).await?),
             (mask, _) => mask,
+        };
+        let mask = match mask {
+            Some(mask) if mask_format == MaskFormat::Luma => {
+                let convert = move |permit: &DecodePermit| luma_mask::convert(permit, &mask.bytes);
+                Some(FittedImage {
+                    bytes: decoding(&INPUT_DECODING, task.account, convert)
+                        .await?
+                        .into(),
+                    kind: ImageKind::Png,
+                })
+            }
+            mask => mask,
         };
         let fields = Fields::of(&task, family, &self.dialect);
         let response = self.ask(fields, inputs, mask).await?;
@@ -116,6 +131,23 @@ impl OpenAi {
             }
         };
         Ok(GeneratedImage::foreign(bytes))
+    }
+}
+
+/// Does a server of this dialect use the mask of an edit, with this model?
+pub fn takes_mask(model: Option<&str>, dialect: &OpenAiDialect) -> bool {
+    mask_format(Family::of(model), dialect) != MaskFormat::None
+}
+
+/// Never `Auto`. Only OpenAI is known to read masks as callers send them: other servers ignore the mask or read its grey values, which
+/// would change the wrong part of the image.
+fn mask_format(family: Family, dialect: &OpenAiDialect) -> MaskFormat {
+    match (dialect.image_field, dialect.mask) {
+        // A generation has no field for a mask.
+        (ImageField::File, _) => MaskFormat::None,
+        (_, MaskFormat::Auto) if family == Family::Any => MaskFormat::None,
+        (_, MaskFormat::Auto) => MaskFormat::Alpha,
+        (_, configured) => configured,
     }
 }
 

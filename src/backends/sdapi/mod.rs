@@ -4,7 +4,6 @@
 //! options of Forge, the reference images of stable-diffusion.cpp); the adapter detects whether the server reports progress.
 
 mod interrupt;
-mod mask;
 mod probe;
 mod progress;
 pub mod prompt;
@@ -14,7 +13,8 @@ pub mod response;
 pub use probe::probe;
 
 use super::inputs;
-use super::local::{finish::finish, originals, out_of_memory, size};
+use super::local::{crop::crop, finish::finish, originals, out_of_memory, size};
+use super::luma_mask;
 use super::upstream::{
     Auth, Fault, Response, Upstream, UpstreamSetupError, blocking, decoding, without_refusal,
 };
@@ -87,16 +87,26 @@ impl Inner {
                 "the image generator takes one input image, not {count}"
             )));
         }
+        let wanted = task.pixels;
+        let native = size::native(wanted, self.settings.max_pixels);
         let mut originals = originals::load(&self.objects, &task).await?;
-        let mask = match inputs::take_mask(&task, &mut originals) {
+        let mut mask = inputs::take_mask(&task, &mut originals);
+        if !self.settings.reference_inputs
+            && let Some(image) = originals.first_mut()
+        {
+            if let Some(given) = mask {
+                let fitted = inputs::fit_mask(task.account, given, image).await?;
+                mask = Some(crop(task.account, fitted, native).await?);
+            }
+            *image = crop(task.account, image.clone(), native).await?;
+        }
+        let mask = match mask {
             Some(mask) => {
-                let convert = move |permit: &DecodePermit| mask::convert(permit, &mask.bytes);
+                let convert = move |permit: &DecodePermit| luma_mask::convert(permit, &mask.bytes);
                 Some(decoding(&INPUT_DECODING, task.account, convert).await?)
             }
             None => None,
         };
-        let wanted = task.pixels;
-        let native = size::native(wanted, self.settings.max_pixels);
         let task_id = format!("tintype-{}-{:08x}", task.job, rand::random::<u32>());
         // On the blocking pool: the input images become base64.
         let (settings, own_task, own_id) = (self.settings.clone(), task.clone(), task_id.clone());
@@ -108,7 +118,7 @@ impl Inner {
             request::request(&settings, &own_task, native, inputs, &own_id)
         })
         .await;
-        let mut interrupt = Interrupt::new(self.upstream.clone(), task_id.clone());
+        let mut interrupt = Interrupt::new(self.upstream.clone(), task_id.clone(), self.alone);
         let returned = tokio::select! {
             returned = self.ask(request) => returned,
             never = progress::follow(&self.upstream, &task_id, self.alone, &task.progress) => match never {},

@@ -2,6 +2,7 @@
 
 use crate::backends::preview::preview_of_text;
 use crate::backends::upstream::{Response, Upstream, blocking};
+use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -13,6 +14,7 @@ use tokio::time::{sleep, timeout};
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// For one poll: a busy server answers late.
 const TIMEOUT: Duration = Duration::from_secs(10);
+const BY_TASK: &str = "/internal/progress";
 /// The server renders a preview for each poll that asks for one.
 const WHOLE: &str = "/sdapi/v1/progress?skip_current_image=true";
 const WITH_PREVIEW: &str = "/sdapi/v1/progress?skip_current_image=false";
@@ -22,10 +24,19 @@ const PREVIEW_EVERY: u32 = 4;
 #[derive(Deserialize)]
 struct Task {
     active: Option<bool>,
+    queued: Option<bool>,
+    completed: Option<bool>,
     progress: Option<f64>,
     live_preview: Option<String>,
     /// The next poll sends it back; the server then sends a preview only if it has a newer one.
     id_live_preview: Option<i64>,
+}
+
+impl Task {
+    /// SD.Next answers for every id, and knows only the tasks of its web page.
+    fn is_known(&self) -> bool {
+        [self.active, self.queued, self.completed].contains(&Some(true))
+    }
 }
 
 #[derive(Deserialize)]
@@ -39,9 +50,12 @@ struct Whole {
 struct Flags {
     interrupted: Option<bool>,
     skipped: Option<bool>,
+    /// Batches of the running call; 0 without one.
+    job_count: Option<i64>,
 }
 
-/// Reports the progress of a task while the returned future is polled. Stops polling a server that supports neither call.
+/// Reports the progress of a task while the returned future is polled. Asks server-wide if the task is the server's only one and the
+/// server does not know its id. Stops polling a server that supports neither call.
 pub async fn follow(
     upstream: &Upstream,
     task_id: &str,
@@ -61,6 +75,7 @@ pub async fn follow(
             // A queued task has no progress.
             true => of_task(upstream, task_id, with_preview.then_some(seen))
                 .await
+                .filter(|it| !alone || it.is_known())
                 .map(|it| {
                     if it.live_preview.is_some() {
                         seen = it.id_live_preview.unwrap_or(seen);
@@ -92,10 +107,19 @@ pub async fn follow(
     }
 }
 
-/// Is the task running?
-pub async fn is_active(upstream: &Upstream, task_id: &str) -> bool {
-    let reported = of_task(upstream, task_id, None).await;
-    reported.is_some_and(|it| it.active == Some(true))
+/// Is the task running? A1111 and Forge report no tasks without their web page. Then a running task counts as this one if this backend
+/// sends one at a time (`alone`), because no page can have sent it.
+pub async fn is_active(upstream: &Upstream, task_id: &str, alone: bool) -> bool {
+    let words = upstream.for_small_responses();
+    let body = question(task_id, None);
+    let Ok(Ok(response)) = timeout(TIMEOUT, words.post_json(BY_TASK, body)).await else {
+        return false;
+    };
+    if response.status == 404 && alone {
+        let flags = whole(upstream, false).await.and_then(|it| it.state);
+        return flags.is_some_and(|it| it.job_count > Some(0));
+    }
+    read::<Task>(&response).is_some_and(|it| it.active == Some(true))
 }
 
 /// Was the last image interrupted or skipped by a user of the server? The response looks like that of a finished image; only these
@@ -107,11 +131,15 @@ pub async fn was_interrupted(upstream: &Upstream) -> bool {
 
 /// `after` requests a preview newer than the one with this id.
 async fn of_task(upstream: &Upstream, task_id: &str, after: Option<i64>) -> Option<Task> {
+    let body = question(task_id, after);
+    let words = upstream.for_small_responses();
+    poll(async { words.post_json(BY_TASK, body).await.ok() }).await
+}
+
+fn question(task_id: &str, after: Option<i64>) -> Bytes {
     let (id, wanted) = (after.unwrap_or(-1), after.is_some());
     let question = json!({"id_task": task_id, "id_live_preview": id, "live_preview": wanted});
-    let body = question.to_string().into();
-    let words = upstream.for_small_responses();
-    poll(async { words.post_json("/internal/progress", body).await.ok() }).await
+    question.to_string().into()
 }
 
 async fn whole(upstream: &Upstream, with_preview: bool) -> Option<Whole> {
@@ -121,7 +149,10 @@ async fn whole(upstream: &Upstream, with_preview: bool) -> Option<Whole> {
 }
 
 async fn poll<T: DeserializeOwned>(question: impl Future<Output = Option<Response>>) -> Option<T> {
-    let response = timeout(TIMEOUT, question).await.ok()??;
+    read(&timeout(TIMEOUT, question).await.ok()??)
+}
+
+fn read<T: DeserializeOwned>(response: &Response) -> Option<T> {
     let reported = serde_json::from_slice(&response.body).ok()?;
     response.status.is_success().then_some(reported)
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use tintype_actors::ports::GenerationTask;
 use tintype_imaging::fit::FittedImage;
 
-/// Crops and resizes an input to the requested size; the default would stretch it.
+/// Resizes an input, which already has the ratio of the requested size. A1111 and Forge would crop another one, SD.Next stretch it.
 const CROP_AND_RESIZE: u8 = 1;
 /// Below a mask, begins with the pixels of the input image.
 const FILL_ORIGINAL: u8 = 1;

@@ -132,6 +132,18 @@ impl Upstream {
         self.exchange(self.request(Method::GET, path)).await
     }
 
+    /// As [`get`](Self::get); `None` for a response over the size limit, which is then no fault of the try.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub async fn get_if_small(&self, path: &str) -> Result<Option<Response>, Fault> {
+        match self.send(self.request(Method::GET, path)).await {
+            Ok(response) => Ok(Some(response)),
+            Err(Fault::TooLarge { .. }) => Ok(None),
+            Err(fault) => Err(self.noted(fault)),
+        }
+    }
+
     /// Sends a POST with serialized JSON. Serialize a large body with [`blocking`].
     ///
     /// # Errors
@@ -282,14 +294,13 @@ impl Upstream {
     }
 
     async fn exchange(&self, request: RequestBuilder) -> Result<Response, Fault> {
-        let fault = match request.send().await {
-            Ok(response) => match read_response(response, self.limit).await {
-                Ok(response) => return Ok(response),
-                Err(fault) => fault,
-            },
-            Err(error) => to_fault(&error),
-        };
-        Err(self.noted(fault))
+        let exchanged = self.send(request).await;
+        exchanged.map_err(|fault| self.noted(fault))
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Response, Fault> {
+        let response = request.send().await.map_err(|error| to_fault(&error))?;
+        read_response(response, self.limit).await
     }
 }
 

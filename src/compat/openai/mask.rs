@@ -26,6 +26,9 @@ pub fn check(
     if mask.kind() != ImageKind::Png {
         return refused(format!("must be PNG, not {}", mask.kind().name()));
     }
+    if !mask.has_alpha() {
+        return refused("must have an alpha channel".into());
+    }
     let mask = mask.image();
     let Some(Input::Stored(image)) = first else {
         return refused("needs an image".into());
@@ -42,9 +45,11 @@ pub fn check(
 
 fn is_supported(tier: Tier, settings: &Settings) -> bool {
     let config = &settings.config;
-    let mut backends = tier_config(&config.tiers, tier).backends.iter();
-    backends.any(|listed| {
-        let backend = config.backends.get(&listed.name);
-        backend.is_some_and(kinds::takes_mask)
+    let tier = tier_config(&config.tiers, tier);
+    tier.backends.iter().any(|listed| {
+        config.backends.get(&listed.name).is_some_and(|backend| {
+            let model = kinds::model(backend, listed.model.as_deref(), &tier.compat_models);
+            kinds::takes_mask(backend, model.as_deref())
+        })
     })
 }

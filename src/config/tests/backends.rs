@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::{BackendKind, Config, ImageField, ResponseFormat};
+use super::super::{BackendKind, Config, ImageField, MaskFormat, ResponseFormat};
 use super::TestConfig;
 
 const OPENAI: &str = "[backends.gpu]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:8000/v1/'\n";
@@ -117,14 +117,32 @@ fn the_dialect_of_an_openai_server_is_read_and_no_other_kind_has_one() {
     };
     let plain = dialect(file.clone());
     assert_eq!(
-        (plain.response_format, plain.image_field, plain.quality),
-        (ResponseFormat::Auto, ImageField::Auto, None)
+        (
+            plain.response_format,
+            plain.image_field,
+            plain.mask,
+            plain.quality
+        ),
+        (
+            ResponseFormat::Auto,
+            ImageField::Auto,
+            MaskFormat::Auto,
+            None
+        )
     );
-    let set = "response_format = 'none'\nimage_field = 'image[]'\nquality = 'high'";
+    let set = "response_format = 'none'\nimage_field = 'image[]'\nmask = 'luma'\nquality = 'high'";
     let configured = dialect(format!("{file}{set}\n"));
     assert_eq!(
-        (configured.response_format, configured.image_field),
-        (ResponseFormat::None, ImageField::ImageList)
+        (
+            configured.response_format,
+            configured.image_field,
+            configured.mask
+        ),
+        (
+            ResponseFormat::None,
+            ImageField::ImageList,
+            MaskFormat::Luma
+        )
     );
     assert_eq!(configured.quality.as_deref(), Some("high"));
     assert!(
@@ -134,6 +152,10 @@ fn the_dialect_of_an_openai_server_is_read_and_no_other_kind_has_one() {
     assert!(
         with("openai", &format!("{base}\nimage_field = 'images'"))[0]
             .contains("one of: auto, image, image[], file")
+    );
+    assert!(
+        with("openai", &format!("{base}\nmask = 'red'"))[0]
+            .contains("one of: auto, alpha, luma, none")
     );
     assert!(
         with("gemini", &format!("{base}\nquality = 'high'"))[0].ends_with("only \"openai\" has it")

@@ -71,6 +71,8 @@ struct Parts {
     has_size: bool,
     /// Is the end of the first image still missing?
     is_incomplete: bool,
+    /// Has a PNG an alpha channel, or a list of transparent colours?
+    has_alpha: bool,
 }
 
 /// Follows the framing of one format.
@@ -147,6 +149,11 @@ impl HeaderReader {
             taken.clear();
             self.taken = taken;
         }
+    }
+
+    /// Has the PNG, of which all bytes have been pushed, an alpha channel after decoding? False for every other format.
+    pub fn has_alpha(&self) -> bool {
+        self.parts.has_alpha
     }
 
     /// Returns the displayed size of the image, after all bytes have been pushed.

@@ -1,4 +1,4 @@
-//! Masks for `/sdapi/v1`: white where the image may change. A mask of OpenAI's API is transparent there.
+//! Masks for servers that read their grey values: white where the image may change. A mask of OpenAI's API is transparent there.
 
 use image::{GrayImage, ImageFormat, Luma};
 use std::io::Cursor;
