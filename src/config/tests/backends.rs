@@ -301,6 +301,12 @@ fn the_built_in_generator_behind_another_backend_is_warned_about() {
     let warnings = with(&format!("{gpu}, {builtin}"));
     assert_eq!(warnings.len(), 1);
     assert!(warnings[0].contains("[tiers.pro]"), "{warnings:?}");
+    // Backends without a weight are fallbacks of those with one, wherever they are in the list.
+    let weighted = "{ name = 'gpu', weight = 1 }";
+    assert_eq!(with(&format!("{builtin}, {weighted}")).len(), 1);
+    let weighted = "{ name = 'builtin', weight = 1 }";
+    assert_eq!(with(&format!("{weighted}, {gpu}")).len(), 1);
+    assert_eq!(with("{ name = 'gpu', weight = 1 }"), [""; 0]);
 }
 
 #[test]
