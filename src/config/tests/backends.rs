@@ -234,6 +234,14 @@ fn an_api_key_from_the_environment_is_required_once_a_tier_uses_the_backend() {
         faults[0].contains("environment variable G_KEY, which is not set"),
         "{faults:?}"
     );
+    // Not the value: a user who confuses the two keys writes the secret itself here.
+    let confused = TestConfig::file(used.replace("G_KEY", "AIzaS3cret"));
+    let faults = confused.faults();
+    assert!(
+        faults[0].contains("variable that api_key_env of [backends.g] names")
+            && !faults[0].contains("AIzaS3cret"),
+        "{faults:?}"
+    );
     // The variable may be set only for the service, so other processes do not require it.
     let command = TestConfig::file(&used);
     assert!(Config::load_for_command(&command.sources).is_ok());
