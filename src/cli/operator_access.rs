@@ -78,6 +78,17 @@ impl Access {
     }
 }
 
+#[cfg(test)]
+impl Access {
+    pub fn with_server(url: &str) -> Self {
+        Self {
+            server: Some(url.to_owned()),
+            token: Some("token".to_owned()),
+            ..Self::default()
+        }
+    }
+}
+
 /// Whether the local token may be sent to this server: it runs on this machine, or the configuration contains its address.
 fn is_local_server(server: &str, config: &Config) -> bool {
     let Ok(url) = Url::parse(server) else {
