@@ -89,6 +89,19 @@ impl Config {
         Self::read(sources, false)
     }
 
+    /// The operator's token in the environment, by the rules of the whole configuration.
+    ///
+    /// # Errors
+    /// A variable for the token has an error.
+    pub fn admin_token_in(mut env: Vec<(String, String)>) -> Result<Option<Secret>, ConfigErrors> {
+        env.retain(|(name, _)| environment::keys_of(name).is_some_and(|keys| keys[0] == "admin"));
+        let sources = Sources {
+            env,
+            ..Sources::default()
+        };
+        Ok(Self::load_for_command(&sources)?.admin.token)
+    }
+
     fn read(sources: &Sources, needs_keys: bool) -> Result<Self, ConfigErrors> {
         let faults = error::Faults::default();
         let built_in = source::built_in(&faults);
