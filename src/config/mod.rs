@@ -120,13 +120,13 @@ impl Config {
         let results = Results::read(root.section("results"));
         let idempotency = Idempotency::read(root.section("idempotency"));
         let config = Self {
-            server: Server::read(root.section("server")),
+            server: sections::server(root.section("server")),
             cluster: sections::cluster(root.section("cluster"), storage.url.is_some()),
             storage,
             admin: Admin::read(root.section("admin")),
             operator: sections::operator(root.section("operator")),
             audit: Audit::read(root.section("audit")),
-            egress: Egress::read(root.section("egress")),
+            egress: sections::egress(root.section("egress")),
             inputs: Inputs::read(root.section("inputs")),
             jobs: sections::jobs(root.section("jobs"), &results, &webhooks, &idempotency),
             webhooks,
