@@ -4,14 +4,15 @@ use super::operator::{Operator, TOKEN_SOURCES};
 use super::server_url;
 use super::settings::Settings;
 use crate::admin_token::token_file;
-use crate::config::{Config, Secret};
+use crate::config::{Config, ConfigErrors, Secret, Sources};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use std::path::Path;
 use url::{Host, Url};
 
-/// Source of the token in messages.
-const TOKEN_OPTION: &str = "--token or TINTYPE_ADMIN_TOKEN";
+/// Sources of the token in messages.
+const TOKEN_OPTION: &str = "--token";
+const TOKEN_VARIABLE: &str = "the environment variable TINTYPE_ADMIN_TOKEN";
 
 /// Options of every command that calls a running server as its operator.
 #[derive(Args, Clone, Default)]
@@ -20,13 +21,9 @@ pub struct Access {
     /// URL of the running server [default: http:// and listen in [server] of the configuration].
     #[arg(long, value_name = "URL")]
     server: Option<String>,
-    /// Operator token [default: token in [admin] of the configuration, or else the file admin-token in the data directory].
-    #[arg(
-        long,
-        value_name = "TOKEN",
-        env = "TINTYPE_ADMIN_TOKEN",
-        hide_env_values = true
-    )]
+    /// Operator token [default: the environment variable TINTYPE_ADMIN_TOKEN, or else token in [admin] of the configuration, or else the
+    /// file admin-token in the data directory].
+    #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
     #[command(flatten)]
     settings: Settings,
@@ -47,6 +44,15 @@ impl Access {
         self.settings.load_installed().ok()?.operator.webhook_secret
     }
 
+    /// The token that the user gives, and its source: `--token`, or else the environment, read as the server reads it.
+    fn given_token(&self) -> Result<Option<(Secret, &'static str)>, ConfigErrors> {
+        if let Some(token) = self.token.as_deref().filter(|text| !text.is_empty()) {
+            return Ok(Some((Secret::new(token), TOKEN_OPTION)));
+        }
+        let token = Config::admin_token_in(Sources::process_environment())?;
+        Ok(token.map(|token| (token, TOKEN_VARIABLE)))
+    }
+
     /// # Errors
     /// The URL is invalid, or there is no token.
     pub fn operator(&self) -> anyhow::Result<Operator> {
@@ -55,18 +61,19 @@ impl Access {
             .as_deref()
             .map(|text| server_url::parse(server_url::OPTION, text))
             .transpose()?;
-        let token = self.token.as_deref().filter(|text| !text.is_empty());
-        // With --server and --token, the local configuration is not read, so it may have errors.
-        if let (Some(server), Some(token)) = (&named, token) {
-            return Operator::new(server, Secret::new(token), TOKEN_OPTION);
-        }
+        let given = self.given_token()?;
+        // With a URL and a token, the local configuration is not read, so it may have errors.
+        let (named, given) = match (named, given) {
+            (Some(server), Some((token, source))) => return Operator::new(&server, token, source),
+            incomplete => incomplete,
+        };
         let config = self.settings.load_installed()?;
-        let server = match &named {
-            Some(server) => server.clone(),
+        let server = match named {
+            Some(server) => server,
             None => server_url::of_config(&config)?,
         };
-        if let Some(token) = token {
-            return Operator::new(&server, Secret::new(token), TOKEN_OPTION);
+        if let Some((token, source)) = given {
+            return Operator::new(&server, token, source);
         }
         if !is_local_server(&server, &config) {
             bail!(
@@ -75,6 +82,17 @@ impl Access {
         }
         let (token, from) = local_token(&config)?;
         Operator::new(&server, token, &from)
+    }
+}
+
+#[cfg(test)]
+impl Access {
+    pub fn with_server(url: &str) -> Self {
+        Self {
+            server: Some(url.to_owned()),
+            token: Some("token".to_owned()),
+            ..Self::default()
+        }
     }
 }
 
@@ -129,7 +147,6 @@ fn read_token(path: &Path) -> anyhow::Result<Secret> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Sources;
 
     fn config(listen: &str) -> Config {
         let flags = [

@@ -1,14 +1,15 @@
 //! Reads a point-in-time export of all records: from a stopped data directory, a running server or a database.
 
-use super::operator::Operator;
+use super::operator::{Operator, read};
 use super::operator_access::Access;
 use crate::config::Config;
-use crate::server::engine;
-use anyhow::{Context as _, bail};
+use crate::server::{engine, store_lock};
+use anyhow::{Context as _, bail, ensure};
 use std::fs::File;
 use std::io::{self, BufReader, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tintype_api::Nodes;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Engine, EngineError};
@@ -82,7 +83,7 @@ pub fn require_store(config: &Config) -> anyhow::Result<()> {
 /// Spools the export to an unnamed file in `temp_dir`.
 ///
 /// # Errors
-/// The records cannot be read.
+/// The records cannot be read, or `--server` names a server that does not run on them.
 pub async fn from_data_dir(
     config: &Config,
     access: &Access,
@@ -91,10 +92,19 @@ pub async fn from_data_dir(
 ) -> anyhow::Result<Records> {
     require_store(config)?;
     let data_dir = &config.storage.data_dir;
+    // A server may use the database at the same time.
+    let is_shared = config.storage.url.is_some();
+    ensure!(
+        !(is_shared && access.has_server()),
+        "the records are in the database that url in [storage] names, and are read there, not from a server; omit --server"
+    );
     match engine::open_engine_for_reading(config) {
+        Ok(_) if access.has_server() => bail!(
+            "--server is given, but no server runs on {}; omit it to read the records of this directory, or give the data directory of \
+             that server with --data-dir",
+            data_dir.display()
+        ),
         Ok(engine) => {
-            // A server may use the database at the same time.
-            let is_shared = config.storage.url.is_some();
             let store = OpenStore(engine);
             let mut records = from_engine(&store.0, is_shared, temp_dir, say)?;
             records.source = Some(Source::Store(store));
@@ -104,12 +114,33 @@ pub async fn from_data_dir(
             let spool = Spool::new(temp_dir, say)?;
             say("requesting an export from the running server".into());
             let operator = access.operator()?;
-            let records = request(&operator, spool).await;
+            let records = async {
+                require_holder(config, &operator).await?;
+                request(&operator, spool).await
+            };
+            let records = records.await;
             let mut records = records.map_err(|error| name_exporter(error, data_dir))?;
             records.source = Some(Source::Server(operator));
             Ok(records)
         }
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Refuses a server that runs on another data directory. It may accept the same token.
+async fn require_holder(config: &Config, operator: &Operator) -> anyhow::Result<()> {
+    let holders = store_lock::holders(config);
+    let Some(holder) = holders.first() else {
+        return Ok(());
+    };
+    let nodes: Nodes = read(operator.get("/nodes").await?)?;
+    match nodes.data.iter().find(|it| it.answers) {
+        Some(node) if !holders.contains(&node.pid) => bail!(
+            "the server at {} is process {}, but process {holder} uses the directory",
+            operator.base(),
+            node.pid
+        ),
+        _ => Ok(()),
     }
 }
 
@@ -229,6 +260,8 @@ mod tests {
     use crate::cli::commands::verify;
     use crate::config::{Secret, Sources};
     use anyhow::anyhow;
+    use serde_json::json;
+    use tintype_postgres::DatabaseUrl;
     use tintype_storage::engine::commit_and_wait;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
@@ -272,24 +305,68 @@ mod tests {
         engine::open_engine_exclusively(&config).unwrap().close();
     }
 
+    #[actix_web::test]
+    async fn a_server_that_does_not_run_on_the_records_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut config = Config::load(&Sources::default()).unwrap();
+        config.storage.data_dir = directory.path().to_owned();
+        let engine = engine::open_engine_exclusively(&config).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let access = Access::with_server(&url);
+        let refusal = async |config: &Config| {
+            let records = from_data_dir(config, &access, directory.path(), &|_| {});
+            format!("{:#}", records.await.err().unwrap())
+        };
+        // The directory is locked, by this process.
+        let own = std::process::id();
+        for (pid, expected) in [(own + 1, "process"), (own, "500")] {
+            let nodes = json!({"shared": false, "warnings": [], "data": [{
+                "node_id": null, "answers": true, "state": "up", "version": "1", "host": "a", "pid": pid,
+                "started_at": "t", "running": 0, "beat_age_ms": 0, "configuration": "",
+            }]});
+            let serve = async {
+                answer(&listener, "200 OK", &nodes.to_string()).await;
+                if pid == own {
+                    answer(&listener, "500 Internal Server Error", "").await;
+                }
+            };
+            let (refused, ()) = tokio::join!(refusal(&config), serve);
+            assert!(refused.contains(expected), "{refused}");
+            let other = format!("process {}, but process {own} uses the directory", own + 1);
+            assert_eq!(refused.contains(&other), pid != own, "{refused}");
+        }
+        engine.close();
+        drop(engine);
+        let refused = refusal(&config).await;
+        assert!(refused.contains("no server runs on"), "{refused}");
+        config.storage.url = Some(DatabaseUrl::parse("postgres://127.0.0.1:1/x").unwrap());
+        let refused = refusal(&config).await;
+        assert!(refused.contains("omit --server"), "{refused}");
+    }
+
+    /// Accepts a connection and responds to its request. Returns the request.
+    async fn answer(listener: &TcpListener, status: &str, body: &str) -> String {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = [0; 1024];
+        let read = stream.read(&mut request).await.unwrap();
+        let length = body.len();
+        let head =
+            format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(body.as_bytes()).await.unwrap();
+        String::from_utf8_lossy(&request[..read]).into_owned()
+    }
+
     #[tokio::test]
     async fn a_running_server_is_asked_whether_an_image_was_deleted() {
         let (account, job) = (AccountId(Uuid::from_u128(1)), JobId(Uuid::from_u128(2)));
-        for (answer, is_deleted) in [(r#"{"image_deleted":true}"#, true), ("{}", false)] {
+        for (body, is_deleted) in [(r#"{"image_deleted":true}"#, true), ("{}", false)] {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let url = format!("http://{}", listener.local_addr().unwrap());
             let operator = Operator::new(&url, Secret::new("token"), "--token").unwrap();
             let source = Source::Server(operator);
-            let serve = async {
-                let (mut stream, _) = listener.accept().await.unwrap();
-                let mut request = [0; 1024];
-                let read = stream.read(&mut request).await.unwrap();
-                let length = answer.len();
-                let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
-                stream.write_all(head.as_bytes()).await.unwrap();
-                stream.write_all(answer.as_bytes()).await.unwrap();
-                String::from_utf8_lossy(&request[..read]).into_owned()
-            };
+            let serve = answer(&listener, "200 OK", body);
             let (found, request) = tokio::join!(source.is_image_deleted(account, job), serve);
             assert_eq!(found, is_deleted);
             let path = format!("GET /admin/v1/jobs/{job}?account_id={account} ");

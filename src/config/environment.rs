@@ -24,6 +24,8 @@ pub(super) const SHORT_NAMES: [(&str, [&str; 2]); 5] = [
 /// Keys of secrets. A variable with `_FILE` after the name of such a key names a file that contains the value, as containers and systemd
 /// pass secrets.
 const SECRET_KEYS: [&str; 4] = ["api_key", "secret", "token", "webhook_secret"];
+/// Tables in which every value counts as a secret.
+const SECRET_TABLE: &str = "headers";
 /// Also of the variables that `api_key_env` names.
 pub(super) const FILE_SUFFIX: &str = "_FILE";
 /// A longer file is none with a secret.
@@ -76,13 +78,14 @@ pub(super) fn value_of(
     raw: &str,
     location: &Location,
 ) -> Result<Item, String> {
-    let last = keys.last_mut();
-    let secret = last.and_then(|key| {
-        let name = key
-            .strip_suffix("_file")
-            .filter(|it| SECRET_KEYS.contains(it));
-        name.map(str::to_owned).map(|name| *key = name)
-    });
+    let secret = match keys {
+        [.., table, key] => {
+            let name = key.strip_suffix("_file");
+            let name = name.filter(|it| SECRET_KEYS.contains(it) || table == SECRET_TABLE);
+            name.map(str::to_owned).map(|name| *key = name)
+        }
+        _ => None,
+    };
     match secret {
         Some(()) => secret_in(raw).map(Item::Text),
         None => Ok(parse_value(raw, location)),

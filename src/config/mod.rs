@@ -89,6 +89,19 @@ impl Config {
         Self::read(sources, false)
     }
 
+    /// The operator's token in the environment, by the rules of the whole configuration.
+    ///
+    /// # Errors
+    /// A variable for the token has an error.
+    pub fn admin_token_in(mut env: Vec<(String, String)>) -> Result<Option<Secret>, ConfigErrors> {
+        env.retain(|(name, _)| environment::keys_of(name).is_some_and(|keys| keys[0] == "admin"));
+        let sources = Sources {
+            env,
+            ..Sources::default()
+        };
+        Ok(Self::load_for_command(&sources)?.admin.token)
+    }
+
     fn read(sources: &Sources, needs_keys: bool) -> Result<Self, ConfigErrors> {
         let faults = error::Faults::default();
         let built_in = source::built_in(&faults);
@@ -107,13 +120,13 @@ impl Config {
         let results = Results::read(root.section("results"));
         let idempotency = Idempotency::read(root.section("idempotency"));
         let config = Self {
-            server: Server::read(root.section("server")),
+            server: sections::server(root.section("server")),
             cluster: sections::cluster(root.section("cluster"), storage.url.is_some()),
             storage,
             admin: Admin::read(root.section("admin")),
             operator: sections::operator(root.section("operator")),
             audit: Audit::read(root.section("audit")),
-            egress: Egress::read(root.section("egress")),
+            egress: sections::egress(root.section("egress")),
             inputs: Inputs::read(root.section("inputs")),
             jobs: sections::jobs(root.section("jobs"), &results, &webhooks, &idempotency),
             webhooks,

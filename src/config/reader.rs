@@ -16,7 +16,7 @@ pub(super) static EMPTY_TREE: Tree = Tree::new();
 pub(super) struct Context<'t> {
     pub built_in: &'t Tree,
     pub environment: &'t BTreeMap<String, String>,
-    /// Is a missing API key of a used backend a fault?
+    /// Are a missing API key of a used backend and other faults that only stop the service recorded?
     pub needs_keys: bool,
     pub faults: &'t Faults,
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
+use tintype_egress::tls;
 use tintype_imaging::decoding::MAX_PIXELS;
 use tintype_postgres::DatabaseUrl;
 use tintype_storage::domain::api_key::RateLimit;
@@ -50,6 +51,25 @@ section! {
         pub shutdown_grace_seconds: u64 = integer(0..=3600)
             => shutdown_grace: Duration = Duration::from_secs,
     }
+}
+
+/// Reads `[server]`. Two listeners need two ports.
+pub(super) fn server(section: Section<'_>) -> Server {
+    let (context, location) = (
+        section.context,
+        section.location_of("metrics_listen").clone(),
+    );
+    let server = Server::read(section);
+    let has_port = server.listen.host_and_port().1 != 0;
+    if has_port && server.metrics_listen.as_ref() == Some(&server.listen) {
+        let message = format!(
+            "expected another address than `listen`, found \"{}\"; leave it empty to serve the metrics there",
+            server.listen
+        );
+        let faults = context.faults;
+        faults.push(&location, "server.metrics_listen", message);
+    }
+    server
 }
 
 impl Server {
@@ -197,6 +217,23 @@ section! {
         #[serde(skip_serializing_if = "Option::is_none")]
         pub extra_ca_file: Option<PathBuf> = text(or_empty(path)),
     }
+}
+
+/// Reads `[egress]`. The service and `tintype check-config` also read the file of authorities.
+pub(super) fn egress(section: Section<'_>) -> Egress {
+    let (context, location) = (
+        section.context,
+        section.location_of("extra_ca_file").clone(),
+    );
+    let egress = Egress::read(section);
+    if context.needs_keys
+        && let Some(path) = &egress.extra_ca_file
+        && let Err(error) = tls::read_authorities(path)
+    {
+        let faults = context.faults;
+        faults.push(&location, "egress.extra_ca_file", error.to_string());
+    }
+    egress
 }
 
 section! {

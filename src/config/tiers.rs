@@ -130,8 +130,14 @@ fn entry(
             if let Some(variable) = variable
                 && s.context.needs_keys
             {
+                let is_usual = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
+                // A user who confuses the two keys writes the secret itself here.
+                let variable = match variable.bytes().all(is_usual) {
+                    true => format!("environment variable {variable}"),
+                    false => format!("variable that api_key_env of [backends.{name}] names"),
+                };
                 fault(format!(
-                    "the backend `{name}` takes its key from the environment variable {variable}, which is not set"
+                    "the backend `{name}` takes its key from the {variable}, which is not set"
                 ));
             }
         }

@@ -42,8 +42,14 @@ impl Config {
         let is_builtin = |entry: &TierBackend| self.is_builtin(entry);
         let tiers = self.tiers.iter().into_iter();
         let mixed = tiers.filter(move |(_, tier)| {
-            let others = tier.backends.iter().skip_while(|it| is_builtin(it));
-            { others }.any(is_builtin)
+            let entries = || tier.backends.iter();
+            // With weights, a backend can be the fallback of one that comes later in the list.
+            let is_weighted = entries().any(|it| it.weight.is_some());
+            let other = entries().position(|it| !is_builtin(it));
+            other.is_some_and(|at| {
+                let at = if is_weighted { 0 } else { at };
+                entries().skip(at).any(is_builtin)
+            })
         });
         mixed.map(|(name, _)| {
             format!(

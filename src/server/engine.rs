@@ -14,7 +14,7 @@ use tintype_actors::fail_stop::FailStop;
 use tintype_postgres::{DatabaseUrl, PostgresEngine, PostgresOptions};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::sled::{SledEngine, SledOptions};
+use tintype_storage::engine::sled::{LOCK_FILE, SledEngine, SledOptions};
 use tintype_storage::engine::{Direction, Engine, EngineError, KeyRange, commit_and_wait};
 use tintype_storage::store::Mark;
 use tintype_storage::store::tables::{LAST_EXPORT, UNFINISHED};
@@ -24,6 +24,11 @@ const STORE: &str = "store";
 
 pub fn store_dir(config: &Config) -> PathBuf {
     config.storage.data_dir.join(STORE)
+}
+
+/// The file that a process which uses the store of the data directory has locked.
+pub fn lock_file(config: &Config) -> PathBuf {
+    store_dir(config).join(LOCK_FILE)
 }
 
 /// Opens the engine for the service. An engine failure trips `fail_stop`. `node` is the id of this process if nodes share a database.

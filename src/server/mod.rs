@@ -20,6 +20,7 @@ mod routes;
 mod service_marks;
 mod shutdown;
 mod start_error;
+pub(crate) mod store_lock;
 pub mod sweeps;
 
 pub use assembly::{Instance, Setup, start};

@@ -293,6 +293,40 @@ fn secrets(sender: &Sender, webhook: &Webhook, at: Timestamp) -> Result<Vec<Secr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tintype_egress::testing::loopback;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    #[tokio::test]
+    async fn an_attempt_reads_a_bounded_part_of_a_long_response() {
+        const LENGTH: usize = 256 * MAX_RESPONSE_BYTES;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let url = parse_url(&url).unwrap();
+        let respond = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.read_u8().await.unwrap();
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {LENGTH}\r\n\r\n");
+            stream.write_all(head.as_bytes()).await.unwrap();
+            // Fails once the client has closed the connection.
+            stream.write_all(&vec![b'a'; LENGTH]).await.is_ok()
+        };
+        let sent = SentRequest::new(String::new(), String::new(), "");
+        let request = Request {
+            url,
+            headers: HeaderMap::new(),
+            body: String::new(),
+            sent,
+        };
+        let client = Client::new(loopback()).unwrap();
+        let mut exchange = Exchange::default();
+        let send = send(&client, request, &mut exchange);
+        let (sent, is_read) = tokio::join!(send, respond);
+        assert_eq!((sent, is_read), (Ok(()), false));
+        assert!(exchange.body_bytes >= MAX_RESPONSE_BYTES);
+        assert!(exchange.body_bytes < LENGTH / 2);
+        assert_eq!(exchange.body.len(), MAX_EXCERPT_BYTES + 1);
+    }
 
     #[test]
     fn an_exchange_keeps_only_the_bytes_that_an_attempt_stores() {

@@ -55,6 +55,7 @@ mod decisions_waiting;
 mod disconnects;
 mod documents_form;
 mod documents_served;
+mod fail_stop;
 mod hostile_auth;
 mod hostile_connections;
 mod hostile_fetching;

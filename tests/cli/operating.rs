@@ -432,3 +432,21 @@ fn nodes_behind_a_load_balancer_answer_in_turn() {
     });
     service.stop();
 }
+
+#[test]
+fn the_commands_and_the_server_read_the_same_token_from_the_environment() {
+    let [quoted, long] = [format!("\"{}\"", "a".repeat(40)), "b".repeat(40)];
+    for variables in [
+        &[("TINTYPE_ADMIN_TOKEN", &*quoted)][..],
+        &[
+            ("TINTYPE_ADMIN_TOKEN", &*quoted),
+            ("TINTYPE__ADMIN__TOKEN", &*long),
+        ],
+    ] {
+        let service = Service::start_alone_with(variables);
+        let mut command = service.command(&["account", "list"]);
+        command.envs(variables.iter().copied());
+        run(command, b"").success();
+        service.stop();
+    }
+}

@@ -85,6 +85,13 @@ def haproxy_accepts_its_configurations():
         assert "status 404 if { path,url_dec /metrics }" in path.read_text(), name
 
 
+def the_compose_files_leave_the_address_to_the_configuration():
+    for name, service in [("compose.yaml", "tintype"), ("compose.nodes.yaml", "node-a")]:
+        given = documents(DEPLOY / name)[0]["services"][service]["environment"]
+        # A variable, even an empty one, overrides the file of the operator. Compose omits one without a value that is not set.
+        assert given["TINTYPE__SERVER__PUBLIC_URL"] is None, (name, given)
+
+
 def a_stop_is_given_the_time_that_it_takes():
     grace = int(re.search(r"^shutdown_grace_seconds = (\d+)", (ROOT / "config.toml").read_text(), re.MULTILINE)[1])
     for name, service in [("compose.yaml", "tintype"), ("compose.nodes.yaml", "node-a")]:
@@ -142,6 +149,7 @@ if __name__ == "__main__":
     for check in [
         all_files_can_be_read,
         the_compose_file_fits_together,
+        the_compose_files_leave_the_address_to_the_configuration,
         haproxy_accepts_its_configurations,
         a_stop_is_given_the_time_that_it_takes,
         the_manifests_fit_together,

@@ -38,7 +38,7 @@ pub fn client_config(extra_ca: Option<&Path>) -> Result<ClientConfig, SetupError
         );
     }
     if let Some(path) = extra_ca {
-        add_file(&mut roots, path)?;
+        roots.extend(read_authorities(path)?.roots);
     }
     let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
@@ -49,7 +49,11 @@ pub fn client_config(extra_ca: Option<&Path>) -> Result<ClientConfig, SetupError
     Ok(config)
 }
 
-fn add_file(roots: &mut RootCertStore, path: &Path) -> Result<(), SetupError> {
+/// Reads the certificate authorities in a PEM file.
+///
+/// # Errors
+/// The file cannot be read, is not PEM, or contains no usable certificate.
+pub fn read_authorities(path: &Path) -> Result<RootCertStore, SetupError> {
     let unusable = |reason: String| SetupError::CaFile {
         path: path.to_owned(),
         reason,
@@ -60,10 +64,11 @@ fn add_file(roots: &mut RootCertStore, path: &Path) -> Result<(), SetupError> {
     if certificates.is_empty() {
         return Err(unusable("it contains no certificate".to_owned()));
     }
+    let mut roots = RootCertStore::empty();
     for certificate in certificates {
         roots
             .add(certificate)
             .map_err(|error| unusable(error.to_string()))?;
     }
-    Ok(())
+    Ok(roots)
 }

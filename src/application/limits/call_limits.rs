@@ -156,3 +156,66 @@ impl CallLimits {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Sources};
+    use std::time::Duration;
+    use tintype_storage::domain::time::Timestamp;
+    use uuid::Uuid;
+
+    const KEY_RATE: RateLimit = RateLimit {
+        per_second: 1,
+        burst: 3,
+    };
+
+    fn node() -> CallLimits {
+        let elapsed: Elapsed = Arc::new(|| Duration::ZERO);
+        let config = Config::load(&Sources::default()).unwrap();
+        let damaged_inputs = Arc::new(DamagedInputs::new(&elapsed));
+        CallLimits::new(
+            &config.limits,
+            MemoryBudget::new(1),
+            damaged_inputs,
+            &elapsed,
+        )
+    }
+
+    /// Makes calls of every kind until one is refused. Returns how many are admitted of each kind.
+    fn admitted(node: &CallLimits, id: u128) -> [u64; 4] {
+        let id = Uuid::from_u128(id);
+        let (account, person) = (AccountId(id), PersonId(id));
+        let key = ApiKey::with_all_rights(KeyId(id), account, Timestamp::from_millis(0));
+        let limited = ApiKey {
+            rate_limit: Some(KEY_RATE),
+            ..key.clone()
+        };
+        let until_refused = |is_admitted: &dyn Fn() -> bool| {
+            let mut calls = 0;
+            while is_admitted() {
+                calls += 1;
+            }
+            calls
+        };
+        [
+            until_refused(&|| rate_limit::admit(node.keys.count(&limited)).is_ok()),
+            until_refused(&|| node.accounts.count(account, KEY_RATE).admit().is_ok()),
+            until_refused(&|| node.admit_inputs(&key, true).is_ok()),
+            until_refused(&|| node.admit_change(person).is_ok()),
+        ]
+    }
+
+    #[test]
+    fn a_node_charges_the_calls_of_every_kind_that_another_node_admits() {
+        let (one, other) = (node(), node());
+        let bursts = [3, 3, 20, 50];
+        assert_eq!(admitted(&one, 1), bursts);
+        for count in one.counts() {
+            other.charge(&count, Excess::BecomesDebt);
+        }
+        assert_eq!(admitted(&other, 1), [0; 4]);
+        // The limits of other callers have their whole bursts.
+        assert_eq!(admitted(&other, 2), bursts);
+    }
+}

@@ -248,10 +248,9 @@ fn embedded_config(arguments: &Arguments, scratch: Option<&Path>) -> anyhow::Res
         ),
     }
     // The embedded server serves the input files from its own address. It has no other jobs, so no caller can misuse this.
-    config
-        .egress
-        .allow
-        .push(IpAddr::from(Ipv4Addr::LOCALHOST).into());
+    let own = IpAddr::from(Ipv4Addr::LOCALHOST);
+    config.egress.allow.push(own.into());
+    config.egress.deny.retain(|range| !range.contains(&own));
     // An interrupted job must not delay the exit. It resumes at the next start of a server.
     config.server.shutdown_grace_seconds = 0;
     let is_set = |name| std::env::var_os(name).is_some();

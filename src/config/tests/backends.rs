@@ -256,6 +256,14 @@ fn an_api_key_from_the_environment_is_required_once_a_tier_uses_the_backend() {
         faults[0].contains("environment variable G_KEY, which is not set"),
         "{faults:?}"
     );
+    // Not the value: a user who confuses the two keys writes the secret itself here.
+    let confused = TestConfig::file(used.replace("G_KEY", "AIzaS3cret"));
+    let faults = confused.faults();
+    assert!(
+        faults[0].contains("variable that api_key_env of [backends.g] names")
+            && !faults[0].contains("AIzaS3cret"),
+        "{faults:?}"
+    );
     // The variable may be set only for the service, so other processes do not require it.
     let command = TestConfig::file(&used);
     assert!(Config::load_for_command(&command.sources).is_ok());
@@ -323,6 +331,12 @@ fn the_built_in_generator_behind_another_backend_is_warned_about() {
     let warnings = with(&format!("{gpu}, {builtin}"));
     assert_eq!(warnings.len(), 1);
     assert!(warnings[0].contains("[tiers.pro]"), "{warnings:?}");
+    // Backends without a weight are fallbacks of those with one, wherever they are in the list.
+    let weighted = "{ name = 'gpu', weight = 1 }";
+    assert_eq!(with(&format!("{builtin}, {weighted}")).len(), 1);
+    let weighted = "{ name = 'builtin', weight = 1 }";
+    assert_eq!(with(&format!("{weighted}, {gpu}")).len(), 1);
+    assert_eq!(with("{ name = 'gpu', weight = 1 }"), [""; 0]);
 }
 
 #[test]

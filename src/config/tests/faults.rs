@@ -1,6 +1,8 @@
 //! All faults are reported at once, each with location, key and expectation.
 
+use super::super::Config;
 use super::TestConfig;
+use std::fs;
 
 fn only(given: &TestConfig) -> String {
     let faults = given.faults();
@@ -283,4 +285,49 @@ fn a_malformed_list_or_table_in_a_variable_is_reported_as_such() {
     assert!(plain.contains("written as in TOML"), "{plain}");
     let number = fault("TINTYPE__JOBS__MAX_RUNS", "abc");
     assert!(number.ends_with("found a string"), "{number}");
+}
+
+#[test]
+fn a_file_of_authorities_that_the_service_cannot_use_is_a_fault() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ca.pem");
+    let given = || TestConfig::file(format!("[egress]\nextra_ca_file = {path:?}\n"));
+    let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    for (content, reason) in [
+        (None, "No such file"),
+        (Some(""), "it contains no certificate"),
+        (Some(broken), ""),
+    ] {
+        if let Some(content) = content {
+            fs::write(&path, content).unwrap();
+        }
+        let fault = only(&given());
+        let key = "config.toml:2: egress.extra_ca_file: cannot use the certificate authorities in ";
+        assert!(
+            fault.starts_with(key) && fault.contains(reason),
+            "{content:?}: {fault}"
+        );
+    }
+    // Only the service and `tintype check-config` use the file.
+    Config::load_for_command(&given().sources).unwrap();
+    let authority = rcgen::generate_simple_self_signed(["ca.example".to_owned()]).unwrap();
+    fs::write(&path, authority.cert.pem()).unwrap();
+    assert_eq!(given().config().egress.extra_ca_file, Some(path));
+}
+
+#[test]
+fn the_metrics_need_another_port_than_the_service() {
+    let listening = |listen: &str, metrics: &str| {
+        TestConfig::file(format!("[server]\nmetrics_listen = '{metrics}'\n"))
+            .flag("server.listen", listen)
+    };
+    assert_eq!(
+        only(&listening("127.0.0.1:8080", "127.0.0.1:8080")),
+        "config.toml:2: server.metrics_listen: expected another address than `listen`, found \"127.0.0.1:8080\"; leave it empty \
+         to serve the metrics there"
+    );
+    listening("127.0.0.1:8080", "127.0.0.1:9090").config();
+    listening("127.0.0.1:8080", "127.0.0.2:8080").config();
+    // The system chooses two ports.
+    listening("127.0.0.1:0", "127.0.0.1:0").config();
 }

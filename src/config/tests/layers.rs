@@ -206,6 +206,49 @@ fn an_empty_short_name_keeps_the_token_of_the_file() {
 }
 
 #[test]
+fn the_token_of_the_environment_follows_the_rules_of_the_configuration() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("token");
+    let [plain, other] = ["a".repeat(40), "b".repeat(40)];
+    std::fs::write(&file, format!("{other}\n")).unwrap();
+    let (quoted, file) = (format!("'{plain}'"), file.to_str().unwrap());
+    let short = "TINTYPE_ADMIN_TOKEN";
+    for (env, expected) in [
+        (&[][..], None),
+        (&[(short, "")], None),
+        (&[(short, &plain)], Some(&plain)),
+        (&[(short, &quoted)], Some(&plain)),
+        (
+            &[(short, &plain), ("TINTYPE_ADMIN_TOKEN_FILE", file)],
+            Some(&other),
+        ),
+        (
+            &[(short, &plain), ("TINTYPE__ADMIN__TOKEN", &other)],
+            Some(&other),
+        ),
+        (&[(short, &plain), ("TINTYPE__ADMIN__TOKEN", "")], None),
+        // A fault elsewhere in the environment does not matter.
+        (
+            &[(short, &plain), ("TINTYPE__JOBS__MAX_RUNS", "0")],
+            Some(&plain),
+        ),
+    ] {
+        let env = env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+        let token = Config::admin_token_in(env.collect()).unwrap();
+        assert_eq!(
+            token.as_ref().map(|it| it.expose()),
+            expected.map(|it| &**it)
+        );
+    }
+    let wrong = vec![(short.to_owned(), "s3cret".to_owned())];
+    let error = Config::admin_token_in(wrong).unwrap_err().to_string();
+    assert!(
+        error.contains(short) && !error.contains("s3cret"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_short_admin_token_is_rejected_with_the_expected_format_and_not_quoted() {
     let short = TestConfig::nothing().env("TINTYPE_ADMIN_TOKEN", "31-characters-are-one-too-few-x");
     let faults = short.faults().join(" ");

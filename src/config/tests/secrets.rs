@@ -170,7 +170,8 @@ fn a_secret_is_read_from_the_file_that_a_variable_names() {
     let long = file("long", &format!("{}\n", "a".repeat(40)));
     let text = "operator.webhook_url = 'https://a/b'
         backends.x = { kind = 'openai', base_url = 'http://a', api_key_env = 'K', model = 'm' }
-        backends.y = { kind = 'openai', base_url = 'http://a', model = 'm' }";
+        backends.y = { kind = 'openai', base_url = 'http://a', model = 'm' }
+        backends.z = { kind = 'comfyui', base_url = 'http://a', headers = { X-Proxy = 'replaced' } }";
     let config = TestConfig::file(text)
         .env("TINTYPE_ADMIN_TOKEN_FILE", &long)
         .env("TINTYPE_SECRET_FILE", &long)
@@ -180,6 +181,14 @@ fn a_secret_is_read_from_the_file_that_a_variable_names() {
         )
         .env("TINTYPE__BACKENDS__Y__API_KEY_FILE", &file("y", "123\n"))
         .env("K_FILE", &file("k", "sk-1"))
+        .env(
+            "TINTYPE__BACKENDS__Z__HEADERS__X_PROXY_FILE",
+            &file("proxy", "p\n"),
+        )
+        .env(
+            "TINTYPE__OTLP__HEADERS__AUTHORIZATION_FILE",
+            &file("otlp", "Basic x\n"),
+        )
         .load()
         .unwrap();
     assert_eq!(config.admin.token.unwrap().expose(), "a".repeat(40));
@@ -188,6 +197,14 @@ fn a_secret_is_read_from_the_file_that_a_variable_names() {
     let key = |name: &str| config.backends[name].remote().unwrap().api_key.clone();
     assert_eq!(key("x").unwrap().expose(), "sk-1");
     assert_eq!(key("y").unwrap().expose(), "123");
+    let headers = &config.backends["z"].remote().unwrap().headers;
+    for (headers, name, value) in [
+        (headers, "x-proxy", "p"),
+        (&config.otlp.headers, "authorization", "Basic x"),
+    ] {
+        let headers: Vec<_> = headers.iter().map(|(k, v)| (&**k, v.expose())).collect();
+        assert_eq!(headers, [(name, value)]);
+    }
 
     for (variable, path, expected) in [
         ("TINTYPE_SECRET_FILE", "s3cret", "cannot read the file"),
@@ -199,6 +216,11 @@ fn a_secret_is_read_from_the_file_that_a_variable_names() {
         ),
         ("TINTYPE__SERVER__LISTEN_FILE", &long, "unknown key"),
         ("K_FILE", "s3cret", "K_FILE: cannot read the file"),
+        (
+            "TINTYPE__OTLP__HEADERS__X_FILE",
+            "s3cret",
+            "cannot read the file",
+        ),
     ] {
         let errors = TestConfig::file(text)
             .env(variable, path)

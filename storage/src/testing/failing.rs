@@ -31,6 +31,11 @@ impl FailingEngine {
         }
     }
 
+    /// Commits fail from now on.
+    pub fn fail_commits(&self) {
+        self.commits_left.store(0, Ordering::SeqCst);
+    }
+
     /// Reads of this key fail from now on; `None`: no reads. Commits go on.
     pub fn fail_reads_of(&self, key: Option<Key>) {
         *self.unreadable.lock() = key;

@@ -32,6 +32,7 @@ pub use backlog::FlushPolicy;
 use blocks::{BlockTree, ReadError};
 use committer::Committer;
 use flusher::Flusher;
+pub use format::LOG as LOCK_FILE;
 use format::checkpoint::Checkpoints;
 use io_advice::with_advice;
 use memtable::{Memtable, merge};
