@@ -87,7 +87,7 @@ fn all() -> Value {
         .map(|(number, (case, encoding))| vector(number, &case, encoding))
         .collect();
     json!({
-        "to_entry": "metadata: the request's own text. body: the exact bytes sent. secrets: newest first. differs: what keeps \
+        "note": "metadata: the request's own text. body: the exact bytes sent. secrets: newest first. differs: what keeps \
                  some verifiers that re-serialise from this text; the raw bytes verify always. The secrets are hashes of the names and belong to no webhook.",
         "vectors": vectors,
     })

@@ -131,7 +131,7 @@ tables! {
     /// Jobs that ended before this time may have been deleted: verification then relies on the daily usage.
     JOBS_FORGOTTEN: () => Timestamp = b"sjobs forgotten before" "jobs_forgotten";
     /// Images of jobs that ended before this time may have been deleted, also if a longer retention was configured later.
-    IMAGES_KEPT_SINCE: () => Timestamp = b"simages forgotten before" "images_kept_since";
+    IMAGES_KEPT_SINCE: () => Timestamp = b"simages forgotten before" "images_forgotten";
     /// Ids up to this time may belong to records that were created earlier, under a clock that was set back.
     IDS_AHEAD: () => Timestamp = b"sids ahead until" "ids_ahead";
     /// The service has had a first key: if the operator removes all keys, it creates no other.
