@@ -75,7 +75,7 @@ pub async fn show(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -
     // A delivery has the id of its job or batch.
     let delivery = core.store.delivery(DeliveryId(found.0.id.0)).await?;
     Ok(HttpResponse::Ok().json(BatchWithDelivery {
-        batch: responses::batch(&jobs, &found).await?,
+        batch: responses::batch(&jobs, &found).await,
         is_canceled: found.1.canceled_at.is_some(),
         delivery: match delivery {
             Some(delivery) => Some(responses::delivery(core, delivery).await?),
@@ -88,7 +88,7 @@ pub async fn show(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -
 pub async fn cancel(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (batch, _) = find(&of, &request, &jobs.core).await?;
     let canceled = batches::cancel(&jobs, &of.caller, batch).await?;
-    Ok(HttpResponse::Ok().json(responses::batch(&jobs, &canceled).await?))
+    Ok(HttpResponse::Ok().json(responses::batch(&jobs, &canceled).await))
 }
 
 /// `POST /batches`: the body is the file, CSV if its type is `text/csv`. With `?dry_run=true` the file is only checked.
