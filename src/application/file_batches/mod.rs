@@ -210,7 +210,7 @@ fn fingerprint_of_invalid(terms: &FileBatchTerms) -> Fingerprint {
 /// since.
 ///
 /// # Errors
-/// `IdempotencyKeyReused` if the first call had another file or other metadata
+/// `IdempotencyKeyReused` if the first call had another file, other metadata or another lifetime of the results
 pub async fn find_by_key(
     core: &Core,
     caller: &Payer,
@@ -268,7 +268,8 @@ pub async fn find_earlier_attempt(
 
 /// Do two calls ask for the same batch? The content of a file never changes.
 fn is_same_request(a: &FileBatchTerms, b: &FileBatchTerms) -> bool {
-    (a.input, &a.metadata) == (b.input, &b.metadata)
+    let of = |it: &FileBatchTerms| (it.input, it.results_lifetime_seconds);
+    of(a) == of(b) && a.metadata == b.metadata
 }
 
 /// Cancels the queued jobs of a batch.
