@@ -299,7 +299,8 @@ pub async fn cancel(
 pub async fn delete_results(core: &Arc<Core>, file: ResultsFile) -> Result<(), Error> {
     let core = Arc::clone(core);
     detached(async move {
-        let guard = core.locks.operator.lock().await?;
+        // Held by the sweeps that delete old batches: the change must not restore a deleted record.
+        let guard = core.locks.favourites.lock().await?;
         let (account, id) = (file.batch.account, file.batch.id);
         let of_file = FILE_BATCHES.get(&core.store, &(account, id)).await?;
         let Some(mut of_file) = of_file else {
