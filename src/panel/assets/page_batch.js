@@ -13,7 +13,7 @@ import { chargedPrice, jobBadge, jobPrice, thumbnail, tile, whyFailed } from "./
 
 function batchPrice({ price, charged, ended_at }) {
   if (!ended_at) return `${money(price)} at most, ${money(charged)} charged so far: a failed image is not charged`;
-  return charged === price ? `${money(price)} charged` : `${money(charged)} charged of ${grouped(price)} reserved`;
+  return charged === price ? `${money(price)} charged` : `${money(charged)} charged of ${grouped(price)}, the rest was released`;
 }
 
 const columns = (context) => [
