@@ -3,15 +3,16 @@
 use crate::account::{AccountContext, AccountRegistry};
 use crate::queue::{Expiry, QueuedJob};
 use std::sync::atomic::Ordering;
-use tintype_storage::domain::ids::{self, AccountId, IdSource, JobId};
+use tintype_storage::domain::batch_member::BatchMember;
+use tintype_storage::domain::ids::{self, AccountId, BatchId, IdSource, JobId};
 use tintype_storage::domain::job::{Job, JobState, Origin};
 use tintype_storage::engine::{Direction, Wait as _};
-use tintype_storage::store::tables::{AUDIT_LOG, EXPIRIES, LEDGER, WEBHOOKS};
+use tintype_storage::store::tables::{AUDIT_LOG, BATCH_PROGRESS, EXPIRIES, LEDGER, WEBHOOKS};
 use tintype_storage::store::{AccountState, All, Part, Store, StoreError};
 use uuid::Uuid;
 
 /// Starts the actors of all accounts with live jobs, and queues these jobs. Returns the queued jobs to cancel: their callers waited on
-/// connections that are lost.
+/// connections that are lost, or the process ended while it canceled their batch.
 pub fn recover(
     store: &Store,
     accounts: &AccountRegistry,
@@ -40,6 +41,8 @@ fn queue_live_jobs(
         ..
     } = accounts.context();
     let (mut begun, mut waiting, mut abandoned) = (Vec::new(), Vec::new(), Vec::new());
+    let mut live = 0;
+    let mut last_batch = None;
     let mut current: Option<AccountState> = None;
     let start = |state: Option<AccountState>| state.map_or(Ok(()), |it| accounts.start_with(it));
     store
@@ -53,22 +56,48 @@ fn queue_live_jobs(
             }
             let made_at = ids::moment_of(&job.id.0).unwrap_or(job.created_at);
             process.ids.raise(made_at);
+            live += 1;
             match (&job.state, &job.origin) {
                 (JobState::Processing { .. }, _) => begun.push(QueuedJob::from(&job)),
-                (_, Origin::Native | Origin::Batch(_)) => waiting.push(QueuedJob::from(&job)),
+                (_, Origin::Native | Origin::Batch(_)) => {
+                    waiting.push(QueuedJob::from(&job));
+                    // Nothing is dispatched during a pause, so its turn may come late.
+                    if is_of_canceled_batch(store, &job, &mut last_batch)? {
+                        abandoned.push((job.account, job.id));
+                    }
+                }
                 (_, Origin::Synchronous) => abandoned.push((job.account, job.id)),
             }
             Ok(())
         })
         .wait()?;
     start(current)?;
-    let live = begun.len() + waiting.len() + abandoned.len();
     live_jobs.store(live, Ordering::Relaxed);
     // Jobs that had begun a run before the restart go first.
     begun.into_iter().for_each(|job| queues.push_begun(job));
     queues.push_all(waiting);
     queues.wake();
     Ok(abandoned)
+}
+
+/// `last` remembers whether the batch of the last job was canceled: the jobs of a batch follow each other.
+fn is_of_canceled_batch(
+    store: &Store,
+    job: &Job,
+    last: &mut Option<(BatchId, bool)>,
+) -> Result<bool, StoreError> {
+    let Some(BatchMember { batch, .. }) = job.member() else {
+        return Ok(false);
+    };
+    if let Some((known, is_canceled)) = *last
+        && known == *batch
+    {
+        return Ok(is_canceled);
+    }
+    let progress = BATCH_PROGRESS.get(store, &(job.account, *batch)).wait()?;
+    let is_canceled = progress.is_some_and(|it| it.canceled_at.is_some());
+    *last = Some((*batch, is_canceled));
+    Ok(is_canceled)
 }
 
 /// New ids must sort after all earlier ones, even if the clock was set back while the process was down: lists of ledger entries, jobs

@@ -11,7 +11,7 @@ use crate::application::submission::generation_request::GenerationRequest;
 use crate::inputs;
 use elements::Elements;
 use std::collections::{HashMap, HashSet};
-use tintype_api::fields::{FieldFault, Fields, kind};
+use tintype_api::fields::{FieldFault, Fields, has_unlisted, kind};
 use tintype_storage::domain::catalog::Catalog;
 use tintype_storage::domain::tier::{Mode, Tier};
 
@@ -346,12 +346,8 @@ impl Faults {
     fn finish(mut self) -> Result<(), Vec<FieldFault>> {
         let unlisted = self.found - self.listed.len();
         if unlisted > 0 {
-            let errors = match unlisted {
-                1 => "1 more error that is".to_owned(),
-                _ => format!("{unlisted} more errors that are"),
-            };
-            let message = format!("has {errors} not listed");
-            self.listed.push(FieldFault::new("body", message));
+            self.listed
+                .push(FieldFault::new("body", has_unlisted(unlisted)));
         }
         match self.listed.is_empty() {
             true => Ok(()),

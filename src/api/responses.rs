@@ -113,7 +113,7 @@ pub async fn delivery(core: &Core, delivery: delivery::Delivery) -> Result<Deliv
     Ok(Delivery::new(delivery, attempts).with_event(event.as_ref()))
 }
 
-/// A job of a list, without its prompt if the prompt cannot be read now.
+/// A job without its prompt if the prompt cannot be read now.
 pub async fn listed_job<'a>(jobs: &JobService, job: &'a Job) -> Result<JobRecord<'a>, Error> {
     let text = job_text(jobs, job).await.unwrap_or_default();
     with_image(jobs, job, text).await
@@ -141,29 +141,15 @@ pub fn for_operator<'a>(core: &Core, job: &Job, record: JobRecord<'a>) -> JobRec
     }
 }
 
-/// A batch with its metadata.
-pub async fn batch(jobs: &JobService, batch: &BatchWithProgress) -> Result<Batch, Error> {
-    Ok(with_metadata(batch, batch_text(jobs, batch).await?))
-}
-
-/// A batch of a list, without its metadata if the metadata cannot be read now.
-async fn listed_batch(jobs: &JobService, batch: &BatchWithProgress) -> Batch {
-    with_metadata(batch, batch_text(jobs, batch).await.unwrap_or_default())
-}
-
-async fn batch_text(
-    jobs: &JobService,
-    (batch, _): &BatchWithProgress,
-) -> Result<Option<PromptText>, Error> {
-    text_of(jobs, &batch.text, "metadata of the batch", batch.id).await
-}
-
-fn with_metadata((batch, progress): &BatchWithProgress, text: Option<PromptText>) -> Batch {
-    Batch::new(batch, progress, text.and_then(|it| it.metadata))
+/// A batch, without its metadata if the metadata cannot be read now.
+pub async fn batch(jobs: &JobService, (batch, progress): &BatchWithProgress) -> Batch {
+    let text = text_of(jobs, &batch.text, "metadata of the batch", batch.id).await;
+    let metadata = text.unwrap_or_default().and_then(|it| it.metadata);
+    Batch::new(batch, progress, metadata)
 }
 
 pub async fn batches(jobs: &JobService, page: Page<BatchWithProgress>) -> Listing<Batch> {
-    let listed = page.items.iter().map(|it| listed_batch(jobs, it));
+    let listed = page.items.iter().map(|it| batch(jobs, it));
     Listing::of(join_all(listed).await, page.next)
 }
 

@@ -46,20 +46,33 @@ impl ErrorResponse {
 
     /// `describe` formats a field and its message. An error that several requests of a batch share is listed once.
     pub fn text(&self, describe: &dyn Fn(&str, &str) -> String) -> String {
-        let text = self.problem_text(describe);
+        self.text_with_lines(describe, &|_| None)
+    }
+
+    /// Like [`text`](Self::text). `line_of` tells the line of a field in the user's file.
+    pub fn text_with_lines(
+        &self,
+        describe: &dyn Fn(&str, &str) -> String,
+        line_of: &dyn Fn(&str) -> Option<usize>,
+    ) -> String {
+        let text = self.problem_text(describe, line_of);
         match &self.advice {
             Some(advice) => format!("{text}; {advice}"),
             None => text,
         }
     }
 
-    fn problem_text(&self, describe: &dyn Fn(&str, &str) -> String) -> String {
+    fn problem_text(
+        &self,
+        describe: &dyn Fn(&str, &str) -> String,
+        line_of: &dyn Fn(&str) -> Option<usize>,
+    ) -> String {
         let Some(problem) = &self.problem else {
             return format!("the server responded with status {}", self.status);
         };
         let errors = problem.errors.iter();
         let errors = errors.map(|it| (it.field.as_str(), it.message.as_str()));
-        let lines = group_errors(errors, describe);
+        let lines = group_errors(errors, describe, line_of);
         match lines.as_slice() {
             [] => format!("{}: {}", problem.title, problem.detail),
             [line] => line.clone(),
@@ -68,12 +81,13 @@ impl ErrorResponse {
     }
 }
 
-/// One line per error, in order. Errors that differ only in the position of the request share a line.
+/// One line per error, in order. Errors that differ only in the position of the request share a line, which names all positions.
 fn group_errors<'a>(
     errors: impl Iterator<Item = (&'a str, &'a str)>,
     describe: &dyn Fn(&str, &str) -> String,
+    line_of: &dyn Fn(&str) -> Option<usize>,
 ) -> Vec<String> {
-    let mut groups: Vec<(&str, &str, usize)> = Vec::new();
+    let mut groups: Vec<(&str, &str, Vec<&str>)> = Vec::new();
     let mut known = HashMap::new();
     for (field, message) in errors {
         let rest = split_position(field).map(|(_, rest)| rest);
@@ -86,19 +100,29 @@ fn group_errors<'a>(
             .entry((rest.ok_or(field), message))
             .or_insert(groups.len());
         match groups.get_mut(group) {
-            Some((_, _, repeats)) => *repeats += 1,
-            None => groups.push((field, message, 0)),
+            Some((_, _, others)) => others.push(field),
+            None => groups.push((field, message, Vec::new())),
         }
     }
-    let line = |(field, message, repeats)| {
-        let line = describe(field, message);
-        match repeats {
-            0 => line,
-            1 => format!("{line} (and in 1 more request)"),
-            _ => format!("{line} (and in {repeats} more requests)"),
-        }
+    let line = |(field, message, others): (&str, &str, Vec<&str>)| {
+        describe(field, message) + &also(&others, line_of)
     };
     groups.into_iter().map(line).collect()
+}
+
+/// Names the other requests with the same error: by their lines, or by their positions if the file has no lines.
+fn also(others: &[&str], line_of: &dyn Fn(&str) -> Option<usize>) -> String {
+    let lines = others.iter().map(|it| Some(line_of(it)?.to_string()));
+    let positions = others.iter().filter_map(|it| split_position(it));
+    match (others.len(), lines.collect::<Option<Vec<String>>>()) {
+        (0, _) => String::new(),
+        (1, Some(lines)) => format!(" (also on line {})", lines.join("")),
+        (_, Some(lines)) => format!(" (also on lines {})", lines.join(", ")),
+        (_, None) => {
+            let names = positions.map(|(position, _)| format!("requests[{position}]"));
+            format!(" (also in {})", names.collect::<Vec<_>>().join(", "))
+        }
+    }
 }
 
 /// Splits `requests[3].prompt` into `3` and `prompt`. `None` for other fields.
@@ -135,15 +159,25 @@ mod tests {
             ("body", "has 900 more errors that are not listed"),
         ];
         let expected = [
-            "requests[0].model is required (and in 2 more requests)",
-            "requests[0].prompt is empty (and in 1 more request)",
+            "requests[0].model is required (also in requests[1], requests[7])",
+            "requests[0].prompt is empty (also in requests[7])",
             "requests[2].model must be a text",
             "requests[8].inputs[0] is damaged",
             "requests[8].inputs[1] is damaged",
             "body has 900 more errors that are not listed",
         ];
         let describe = |field: &str, message: &str| format!("{field} {message}");
-        assert_eq!(group_errors(errors.into_iter(), &describe), expected);
+        let found = group_errors(errors.into_iter(), &describe, &|_| None);
+        assert_eq!(found, expected);
+        let line_of = |field: &str| Some(2 + split_position(field)?.0);
+        let found = group_errors(errors.into_iter(), &describe, &line_of);
+        assert_eq!(
+            found[..2],
+            [
+                "requests[0].model is required (also on lines 3, 9)",
+                "requests[0].prompt is empty (also on line 9)",
+            ]
+        );
     }
 
     #[test]

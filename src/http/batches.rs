@@ -13,7 +13,7 @@ use crate::web::body::{self, BodyFault, MediaType};
 use crate::web::paging;
 use crate::web::problem::{FieldFault, HttpResult, Problem};
 use crate::web::{batch_call, batch_lines, cancel_after, no_store};
-use actix_web::{HttpRequest, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::batch::BatchStatus;
 
 /// `POST /batches`
@@ -76,7 +76,7 @@ pub async fn show(
         }
         None => progress,
     };
-    let mut response = respond(&jobs, &(batch, progress)).await?;
+    let mut response = respond(&jobs, &(batch, progress)).await;
     if let Some(wait) = wait {
         wait.write_header(response.headers_mut());
     }
@@ -93,7 +93,7 @@ pub async fn cancel(
     principal.admit()?;
     let caller = Caller::ApiKey(principal.caller);
     let batch = batches::cancel(&jobs, &caller, batch).await?;
-    respond(&jobs, &batch).await
+    Ok(respond(&jobs, &batch).await)
 }
 
 /// Another account's batch is reported as not found.
@@ -105,8 +105,8 @@ async fn find(
     Ok(batches::find(core, principal.caller.account(), path).await?)
 }
 
-async fn respond(jobs: &JobService, batch: &BatchWithProgress) -> HttpResult {
-    Ok(no_store::json(responses::batch(jobs, batch).await?))
+async fn respond(jobs: &JobService, batch: &BatchWithProgress) -> HttpResponse {
+    no_store::json(responses::batch(jobs, batch).await)
 }
 
 /// `GET /batches/{batch_id}/results`: one line per request, in their order.

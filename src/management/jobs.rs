@@ -73,7 +73,7 @@ pub async fn show(of: OfJob, jobs: web::Data<JobService>) -> HttpResult {
 /// `DELETE /jobs/{job_id}`: cancels a queued job.
 pub async fn cancel(of: OfJob, jobs: web::Data<JobService>) -> HttpResult {
     let job = jobs::cancel(&jobs, &of.caller, of.job.account, of.job.id).await?;
-    Ok(HttpResponse::Ok().json(responses::job_record(&jobs, &job).await?))
+    Ok(HttpResponse::Ok().json(responses::listed_job(&jobs, &job).await?))
 }
 
 /// `DELETE /jobs/{job_id}/image`

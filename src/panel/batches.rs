@@ -75,7 +75,7 @@ pub async fn show(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -
     // A delivery has the id of its job or batch.
     let delivery = core.store.delivery(DeliveryId(found.0.id.0)).await?;
     Ok(HttpResponse::Ok().json(BatchWithDelivery {
-        batch: responses::batch(&jobs, &found).await?,
+        batch: responses::batch(&jobs, &found).await,
         is_canceled: found.1.canceled_at.is_some(),
         delivery: match delivery {
             Some(delivery) => Some(responses::delivery(core, delivery).await?),
@@ -88,7 +88,7 @@ pub async fn show(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -
 pub async fn cancel(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (batch, _) = find(&of, &request, &jobs.core).await?;
     let canceled = batches::cancel(&jobs, &of.caller, batch).await?;
-    Ok(HttpResponse::Ok().json(responses::batch(&jobs, &canceled).await?))
+    Ok(HttpResponse::Ok().json(responses::batch(&jobs, &canceled).await))
 }
 
 /// `POST /batches`: the body is the file, CSV if its type is `text/csv`. With `?dry_run=true` the file is only checked.
@@ -156,7 +156,8 @@ pub async fn results(of: OfAccount, request: HttpRequest, jobs: Data<JobService>
     Ok(as_attachment(response, &name))
 }
 
-/// `GET /batches/{batch_id}/failed`: the failed requests, ready to be submitted again.
+/// `GET /batches/{batch_id}/failed`: the failed requests, ready to be submitted again. With `?formats=true` the panel learns which of
+/// them asked for a file format: requests of the native interface cannot.
 pub async fn failed_jobs(
     of: OfAccount,
     request: HttpRequest,
@@ -164,10 +165,12 @@ pub async fn failed_jobs(
 ) -> HttpResult {
     let (batch, _) = find(&of, &request, &jobs.core).await?;
     let name = format!("batch-{}-failed.jsonl", batch.id);
-    let response = batch_lines::respond(&request, jobs, batch, async |jobs, job| match job.state {
-        JobState::Failed { .. } => request_line(jobs, job).await.map(Some),
+    let with_format = request.query_string() == "formats=true";
+    let line = async move |jobs: &JobService, job: &Job| match job.state {
+        JobState::Failed { .. } => request_line(jobs, job, with_format).await.map(Some),
         _ => Ok(None),
-    });
+    };
+    let response = batch_lines::respond(&request, jobs, batch, line);
     Ok(as_attachment(response, &name))
 }
 
@@ -206,6 +209,9 @@ struct RequestLine<'a> {
     input_images_urls: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     metadata: Option<&'a RawValue>,
+    /// The last member, which the panel removes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_format: Option<String>,
 }
 
 /// The URLs of the input images of a batch's job. Empty if their object was deleted from the object store.
@@ -223,7 +229,7 @@ pub(super) async fn input_urls(
     }
 }
 
-async fn request_line(jobs: &JobService, job: &Job) -> Result<Vec<u8>, Error> {
+async fn request_line(jobs: &JobService, job: &Job, with_format: bool) -> Result<Vec<u8>, Error> {
     let unreadable = |error: RequestTextError| {
         tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "could not read the prompt or the input URLs of a job");
         let detail = "a request of the batch could not be read from the object store; try again";
@@ -236,6 +242,7 @@ async fn request_line(jobs: &JobService, job: &Job) -> Result<Vec<u8>, Error> {
         Mode::TextToImage => None,
         Mode::ImageToImage => Some(input_urls(jobs, job).await.map_err(unreadable)?),
     };
+    let format = job.options().output.filter(|_| with_format);
     let line = RequestLine {
         custom_id: job.member().map(|it| it.custom_id()).unwrap_or_default(),
         model: job.tier.as_str(),
@@ -246,6 +253,7 @@ async fn request_line(jobs: &JobService, job: &Job) -> Result<Vec<u8>, Error> {
         input_images_urls: urls,
         // Stored metadata is valid JSON.
         metadata: metadata.and_then(|it| serde_json::from_str(it).ok()),
+        output_format: format.map(|it| it.to_string()),
     };
     // A struct of strings always encodes.
     Ok(serde_json::to_vec(&line).unwrap_or_default())

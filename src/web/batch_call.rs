@@ -5,7 +5,6 @@ use super::problem::{FieldFault, HttpResult, Problem};
 use super::{dry_run, idempotency_key, no_store};
 use crate::api::batch::{self, Bounds, ParsedBatch};
 use crate::api::batch_form::Form;
-use crate::api::responses;
 use crate::application::blocking::blocking;
 use crate::application::caller::payer::Payer;
 use crate::application::error::{self, Error};
@@ -16,7 +15,9 @@ use crate::inputs::Reservation;
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpRequest, web};
 use bytes::Bytes;
+use tintype_api::Batch;
 use tintype_storage::domain::ids::AccountId;
+use tintype_storage::domain::json::Json;
 
 pub const MAX_BODY_BYTES: usize = 16 << 20;
 /// Memory of a body with its parsed requests and records, as a multiple of its length.
@@ -119,6 +120,7 @@ pub async fn submit(
         let estimate = estimate_batch(generations, caller, batch).await?;
         return Ok(no_store::json(estimate));
     }
+    let metadata = batch.metadata.as_ref().map(Json::to_compact);
     let accepted = submit_batch(generations, caller, batch).await?;
     let found = jobs
         .core
@@ -126,7 +128,7 @@ pub async fn submit(
         .batch(caller.account(), accepted.batch)
         .await;
     let found = found.map_err(Error::from)?;
-    let batch = found.ok_or_else(error::internal)?;
+    let (batch, progress) = found.ok_or_else(error::internal)?;
     let mut response = no_store::build(StatusCode::ACCEPTED);
     let path = format!(
         "{}/api/v1/batches/{}",
@@ -137,7 +139,8 @@ pub async fn submit(
     if accepted.replayed {
         response.insert_header(idempotency_key::REPLAYED);
     }
-    Ok(response.json(responses::batch(jobs, &batch).await?))
+    // A read of the stored metadata may fail, and the batch is charged. A replay has the same metadata.
+    Ok(response.json(Batch::new(&batch, &progress, metadata)))
 }
 
 /// Combines body, headers and query into a request, or lists the faults of all three.

@@ -170,3 +170,24 @@ fn a_job_is_found_by_its_account_and_under_no_other() {
     let foreign = "/jobs/550e8400-e29b-41d4-a716-446655440000";
     server.admin("GET", foreign).refused(404, "not_found");
 }
+
+#[test]
+fn a_job_is_canceled_while_its_prompt_cannot_be_read() {
+    let server = Server::with(Options::new().slots(1));
+    server.generator.hold();
+    let customer = server.customer("1.00");
+    let running = server.create(&customer);
+    server.job_once(&customer, &running, "processing");
+    let body = fox_with(json!({"prompt": "x".repeat(8_000)}));
+    let queued = server.generation(&customer, "/text-generations", &body);
+    let queued = queued.expect(202).job_id();
+    let place = server.objects();
+    std::fs::rename(&place, place.with_extension("aside")).unwrap();
+    std::fs::write(&place, "in the way").unwrap();
+    let canceled = server.admin("DELETE", &format!("/jobs/{queued}"));
+    assert_eq!(canceled.expect(200).json()["status"], "failed");
+    std::fs::remove_file(&place).unwrap();
+    std::fs::rename(place.with_extension("aside"), &place).unwrap();
+    server.generator.release_all();
+    server.assert_settled();
+}

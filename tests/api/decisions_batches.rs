@@ -3,6 +3,7 @@
 use crate::support::batches::{batch_of, entry, entry_with};
 use crate::support::{Customer, Options, Server};
 use serde_json::{Value, json};
+use std::fs;
 
 const NDJSON: &str = "application/x-ndjson";
 
@@ -329,6 +330,37 @@ fn an_idempotency_key_makes_one_batch() {
     let single = server.generation(&customer, "/nb/text-generations", &crate::support::fox());
     single.idempotent("k").expect(202);
     server.assert_money(&customer, "100.00", "0.117", "99.883");
+    server.generator.release_all();
+    server.assert_settled();
+}
+
+/// Long metadata is in the object store, and the caller knows it.
+#[test]
+fn decisions_1_an_accepted_batch_is_answered_without_a_read_of_the_object_store() {
+    let (server, customer) = stalled_server();
+    let mut body = batch_of(&[entry()]);
+    body["metadata"] = json!({"m": "x".repeat(8_000)});
+    let call = server.batch_call(&customer, &body).idempotent("large");
+    let batch = call.expect(202).json();
+    let place = server.objects();
+    fs::rename(&place, place.with_extension("aside")).unwrap();
+    fs::write(&place, "in the way").unwrap();
+    let replayed = call.expect(202).json();
+    assert_eq!(replayed["batch_id"], batch["batch_id"]);
+    assert_eq!(replayed["metadata"], body["metadata"]);
+    let id = batch["batch_id"].as_str().unwrap();
+    let shown = server.native(&customer, "GET", &format!("/batches/{id}"));
+    assert_eq!(shown.expect(200).json()["metadata"], Value::Null);
+    let browser = server.operators_browser();
+    let path = format!("/accounts/{}/batches/{id}", customer.account);
+    for method in ["GET", "DELETE"] {
+        browser.call(&server, method, &path).expect(200);
+    }
+    let canceled = server.native(&customer, "DELETE", &format!("/batches/{id}"));
+    assert_eq!(canceled.expect(200).json()["status"], "canceling");
+    fs::remove_file(&place).unwrap();
+    fs::rename(place.with_extension("aside"), &place).unwrap();
+    assert_eq!(shown.expect(200).json()["metadata"], body["metadata"]);
     server.generator.release_all();
     server.assert_settled();
 }

@@ -61,3 +61,24 @@ fn a_long_series_of_invalid_files_is_refused_until_a_file_is_valid() {
     server.assert_money(&customer, "0.961", "0.00", "0.961");
     server.assert_settled();
 }
+
+#[test]
+fn the_last_error_counts_those_that_are_not_listed() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let errors = |count: usize| {
+        let file = server.upload(&customer, &"no JSON\n".repeat(count));
+        let call = server.file_batch_call(&customer, &file, json!({}));
+        let batch = call.expect(200).json();
+        batch["errors"]["data"].as_array().unwrap().clone()
+    };
+    assert_eq!(errors(3).len(), 3);
+    let many = errors(1_000);
+    let (last, listed) = many.split_last().unwrap();
+    let message = format!(
+        "The file has {} more errors that are not listed.",
+        1_000 - listed.len()
+    );
+    let expected = json!({"code": "more_errors", "message": message, "param": null, "line": null});
+    assert_eq!(*last, expected);
+}

@@ -139,3 +139,27 @@ fn the_memory_of_the_requests_is_reserved_until_the_batch_is_accepted() {
     assert!(meanwhile < all);
     assert_eq!(free(), all);
 }
+
+#[test]
+fn a_repeated_call_with_another_lifetime_of_the_results_is_another_call() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let file = server.upload(&customer, &lines(&[fox("a")]));
+    let call = |file: &Value, extra: Value| {
+        let call = server.file_batch_call(&customer, file, extra);
+        call.idempotent("k")
+    };
+    let lifetime = |seconds: u32| json!({"output_expires_after": {"anchor": "created_at", "seconds": seconds}});
+    let first = call(&file, lifetime(3_600)).expect(200).json();
+    // The same requests in another file are the same call.
+    let copy = server.upload(&customer, &lines(&[fox("a")]));
+    for file in [&file, &copy] {
+        let again = call(file, lifetime(3_600)).expect(200).json();
+        assert_eq!(again["id"], first["id"]);
+        for extra in [lifetime(7_200), json!({})] {
+            let other = call(file, extra).send();
+            other.assert_openai_error(400, INVALID, Some("idempotency_key_reused"));
+        }
+    }
+    server.assert_settled();
+}

@@ -5,7 +5,9 @@ use crate::fixture::ResponseAssertions;
 use crate::support::{Behaviour, Options, Server, until};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures_util::FutureExt as _;
 use serde_json::{Value, json};
+use tintype_storage::testing::stalled::StalledEngine;
 
 const INVALID: &str = "invalid_request_error";
 
@@ -253,4 +255,26 @@ fn prompts_of_any_length_are_batched() {
     let orders = server.generator.orders();
     assert!(orders.iter().any(|it| it.prompt == long));
     assert!(orders.iter().all(|it| it.ratio.to_string() == "1:1"));
+}
+
+/// A sweep deletes the same record under this lock.
+#[test]
+fn results_are_deleted_under_the_lock_of_the_sweeps() {
+    let gate = StalledEngine::in_memory();
+    let server = Server::with(Options::new().behind(&gate));
+    let customer = server.customer("1.00");
+    let batch = server.submit_file(&customer, &[fox("a")]);
+    let batch = server.file_batch_once(&customer, &batch, "completed");
+    let path = format!("/files/{}", batch["output_file_id"].as_str().unwrap());
+    gate.hold();
+    let held = gate.held();
+    let call = server.v1(&customer, "DELETE", &path);
+    let call = server.in_background(call);
+    until("the change is being written", || gate.held() > held);
+    let lock = server.inside().locks.favourites.lock().now_or_never();
+    let is_free = lock.is_some();
+    drop(lock);
+    gate.open();
+    assert_eq!(call.join().unwrap().status, 200);
+    assert!(!is_free);
 }

@@ -269,3 +269,34 @@ fn a_job_that_resumes_after_a_restart_has_the_requested_format() {
     }
     server.assert_settled();
 }
+
+/// The native request has no such field: the panel counts these requests and removes the member.
+#[test]
+fn the_panel_learns_which_failed_requests_asked_for_a_format() {
+    let server = Server::start();
+    server.generator.behave(Behaviour::Refuse("no"));
+    let customer = server.customer("1.00");
+    let requests = [
+        line("a", fox(json!({"output_format": "jpeg"}))),
+        line("b", fox(json!({}))),
+    ];
+    let batch = server.submit_file(&customer, &requests);
+    let batch = server.file_batch_once(&customer, &batch, "completed");
+    let id = batch["id"]
+        .as_str()
+        .and_then(|it| it.strip_prefix("batch_"));
+    let path = format!(
+        "/accounts/{}/batches/{}/failed",
+        customer.account,
+        id.unwrap()
+    );
+    let browser = server.operators_browser();
+    let failed = |query: &str| {
+        let call = browser.call(&server, "GET", &format!("{path}{query}"));
+        call.expect(200).text()
+    };
+    let plain = failed("");
+    assert!(!plain.contains("output_format"), "{plain}");
+    let marked = plain.replacen("}\n", ",\"output_format\":\"jpeg 100\"}\n", 1);
+    assert_eq!(failed("?formats=true"), marked);
+}

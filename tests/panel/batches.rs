@@ -235,7 +235,7 @@ fn failed_requests_are_listed_with_their_reasons_and_run_again() {
         browser.see("h1", "ended").await;
         browser.see("span", "1 done, 1 failed of 2").await;
         browser
-            .see("dd", "0.039 USD charged of 0.14 reserved")
+            .see("dd", "0.039 USD charged of 0.14, the rest was released")
             .await;
         browser.see("td", "not charged").await;
         browser.press("Show why 1 failed").await;
@@ -286,7 +286,7 @@ fn failed_requests_are_listed_with_their_reasons_and_run_again() {
             .await;
         browser.go("#/batches", "Batches").await;
         browser
-            .find("//td[contains(., '0.039 USD') and contains(., 'of 0.14 reserved')]")
+            .find("//td[contains(., '0.039 USD') and contains(., 'of 0.14')]")
             .await;
         browser.leave().await;
         drop(service);
@@ -331,6 +331,46 @@ fn a_batch_is_canceled_after_a_question() {
         browser.find("//a[.='Run the rest again']").await;
         browser.go("#/batches", "Batches").await;
         browser.find("//main//tbody/tr[1]/td[.='canceled']").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn canceled_requests_of_the_openai_api_run_again_without_their_file_format() {
+    let slow = receiver::slow_back_end();
+    let settings = slow.each_ref().map(|(name, value)| (*name, value.as_str()));
+    browse_with(&settings, |service, browser| async move {
+        browser.sign_in_as_operator().await;
+        let submit = "
+            const key = await send('POST', base + '/keys', { name: 'nightly' });
+            const headers = { Authorization: 'Bearer ' + key.api_key };
+            const body = { model: 'fast', prompt: 'a fox', output_format: 'jpeg' };
+            const line = (custom_id) => JSON.stringify({ custom_id, method: 'POST', url: '/v1/images/generations', body });
+            const form = new FormData();
+            form.append('purpose', 'batch');
+            form.append('file', new Blob([['a', 'b', 'c'].map(line).join('\\n')]), 'batch.jsonl');
+            const file = await (await fetch('/v1/files', { method: 'POST', headers, body: form })).json();
+            const batch = { input_file_id: file.id, endpoint: '/v1/images/generations', completion_window: '24h' };
+            const call = { method: 'POST', headers: { ...headers, 'Content-Type': 'application/json' }, body: JSON.stringify(batch) };
+            return (await (await fetch('/v1/batches', call)).json()).id.replace('batch_', '');";
+        let batch = calls(&browser, submit).await;
+        let page = format!("#/batches/{}", batch.as_str().unwrap());
+        browser.go(&page, "Batch").await;
+        browser.see("span", "1 running, 2 queued of 3").await;
+        browser.press("Cancel").await;
+        browser.press("Cancel batch").await;
+        browser.see("span", "2 failed, 1 running of 3").await;
+        browser.press("c").await;
+        browser.see("h1", "Job").await;
+        browser.see("h1", "canceled").await;
+        browser.go(&page, "Batch").await;
+        browser.press("Run failed again").await;
+        browser
+            .see("div", "2 failed requests asked for a file format")
+            .await;
+        browser.press("Submit 2 requests").await;
+        browser.see("span", "2 queued of 2").await;
         browser.leave().await;
         drop(service);
     });

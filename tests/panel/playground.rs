@@ -202,7 +202,7 @@ fn a_job_that_waits_is_called_off() {
         browser.press("Open job").await;
         browser.see("h1", "queued").await;
         browser.press("Cancel").await;
-        browser.see("h1", "failed").await;
+        browser.see("h1", "canceled").await;
         browser.see("div", "released, nothing charged").await;
         browser.go("#/jobs?status=queued", "Jobs").await;
         browser.see("b", "No jobs").await;

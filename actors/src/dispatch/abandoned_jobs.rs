@@ -1,4 +1,4 @@
-//! Jobs whose callers waited on a connection that is lost.
+//! Cancels queued jobs whose callers waited on a connection that is lost, or of whose batch a restart interrupted the cancellation.
 
 use super::context::DispatchContext;
 use futures_util::{StreamExt as _, stream};
@@ -7,7 +7,7 @@ use tokio::task::spawn_local;
 
 const MAX_CONCURRENT_CANCELLATIONS: usize = 256;
 
-/// Cancels those of the jobs that are queued. A failure trips the fail-stop, or leaves the job to the next start.
+/// Cancels those of the jobs that are queued. A failure trips the fail-stop, or leaves the job to its turn or the next start.
 pub async fn cancel(
     jobs: impl IntoIterator<Item = (AccountId, JobId)>,
     dispatch: &DispatchContext,
@@ -17,6 +17,7 @@ pub async fn cancel(
             return;
         };
         if let Ok(Ok(job)) = handle.abandon(job).await {
+            dispatch.queues.remove((&job).into());
             // Spawned, so that a hanging object store does not delay the next cancellation.
             spawn_local(dispatch.job_objects.delete_inputs(&job));
         }

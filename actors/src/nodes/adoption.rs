@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use tintype_storage::domain::adoption::Adoption;
 use tintype_storage::domain::delivery::DeliveryId;
-use tintype_storage::domain::ids::AccountId;
+use tintype_storage::domain::ids::{AccountId, BatchId};
 use tintype_storage::domain::job::{Job, JobState, Origin};
 use tintype_storage::domain::node::AccountLoad;
 use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry, Turns};
@@ -16,7 +16,8 @@ use tintype_storage::domain::shard::Shard;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Direction, Key, ReadRequest, ReadResults};
 use tintype_storage::store::tables::{
-    ACCOUNT_LOADS, ADOPTION, DELIVERIES, DUE_BY_SHARD, DUE_DELIVERIES, EXPIRIES, LIVE_JOBS, QUEUE,
+    ACCOUNT_LOADS, ADOPTION, BATCH_PROGRESS, DELIVERIES, DUE_BY_SHARD, DUE_DELIVERIES, EXPIRIES,
+    LIVE_JOBS, QUEUE,
 };
 use tintype_storage::store::{All, DueDelivery, Store, StoreError, Write, Writes};
 
@@ -82,6 +83,9 @@ impl Decision for AdoptJobs {
         let load_keys = jobs.iter().map(|job| ACCOUNT_LOADS.key(&job.account));
         let unread = load_keys.filter(|key| reads.value(key).is_none());
         let mut unread: Vec<ReadRequest> = unread.map(ReadRequest::Get).collect();
+        let batches = jobs.iter().filter_map(batch_of);
+        let batches = batches.filter(|it| reads.value(&BATCH_PROGRESS.key(it)).is_none());
+        unread.extend(batches.map(|it| BATCH_PROGRESS.request(&it)));
         unread.dedup();
         if !unread.is_empty() {
             return Ok(DecisionStep::Read(unread));
@@ -97,7 +101,12 @@ impl Decision for AdoptJobs {
                 }
             };
             load.add(job);
-            writes.push(queue(job, load));
+            let progress = match batch_of(job) {
+                Some(batch) => BATCH_PROGRESS.of_reads(reads, &batch)?,
+                None => None,
+            };
+            let is_canceled = progress.is_some_and(|it| it.canceled_at.is_some());
+            writes.push(queue(job, load, is_canceled));
         }
         let loads = loads.iter();
         writes.extend(loads.map(|(account, load)| ACCOUNT_LOADS.put(account, load)));
@@ -111,14 +120,20 @@ impl Decision for AdoptJobs {
     }
 }
 
-/// The write that makes a live job go on.
-fn queue(job: &Job, load: &mut AccountLoad) -> Write {
-    let class = match (&job.state, &job.origin) {
-        (JobState::Queued, Origin::Synchronous) => {
-            // Its caller's connection ended with its process. The job fails at once, as an expired one.
+fn batch_of(job: &Job) -> Option<(AccountId, BatchId)> {
+    Some((job.account, job.member()?.batch))
+}
+
+/// The write that makes a live job go on. `is_canceled` tells whether its batch is.
+fn queue(job: &Job, load: &mut AccountLoad, is_canceled: bool) -> Write {
+    let is_abandoned = is_canceled || job.origin == Origin::Synchronous;
+    let class = match &job.state {
+        JobState::Queued if is_abandoned => {
+            // Its caller's connection, or the cancellation of its batch, ended with its process. The job fails at once, as an expired
+            // one.
             return EXPIRIES.put(&(Timestamp::EPOCH, job.id), &job.account);
         }
-        (JobState::Queued, Origin::Native | Origin::Batch(_)) => QueueClass::of_new(job),
+        JobState::Queued => QueueClass::of_new(job),
         _ => QueueClass::Resumed,
     };
     let turns = &mut load.turns[job.tier.index()];

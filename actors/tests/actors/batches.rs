@@ -4,17 +4,19 @@ use crate::generators::{Act, ScriptedGenerator};
 use crate::world::{
     A, Answer, B, PRICE, Plan, SLOW_FETCH, World, fresh, quick, run, settle, until,
 };
+use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::account::AccountCommand;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::batch::{BatchProgress, BatchStatus};
 use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId};
-use tintype_storage::domain::job::{JobState, PromptRef, PromptText};
+use tintype_storage::domain::job::{CANCELED, JobState, PromptRef, PromptText};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{AcceptError, AcceptedBatch, BatchError, NewBatch, NewBatchJob};
+use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::testing::samples;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -242,7 +244,7 @@ fn a_batch_resumes_after_a_restart() {
     let engine = fresh("100");
     let batch = {
         let engine = engine.clone();
-        let slot = std::sync::Arc::new(parking_lot::Mutex::new(None));
+        let slot = Arc::new(parking_lot::Mutex::new(None));
         let kept = slot.clone();
         run(async move {
             let world = Plan::over(engine, ScriptedGenerator::always(Act::Hang), 1).start();
@@ -267,5 +269,50 @@ fn a_batch_resumes_after_a_restart() {
             assert!(matches!(world.state(job), JobState::Done { .. }));
         }
         world.check();
+    });
+}
+
+/// The process stops after the cancellation of the batch is durable, and before that of its jobs.
+async fn stop_in_a_cancellation(engine: Arc<MemoryEngine>) -> BatchId {
+    let world = Plan::over(engine, ScriptedGenerator::always(Act::Hang), 1).start();
+    let batch = submit(&world, A, &["a1", "a2", "a3"]).await;
+    until("one runs", || counts(&world, batch) == [2, 1, 0, 0]).await;
+    let canceled = cancel(&world, batch).await.expect("an answer");
+    assert_eq!(canceled.expect("canceled").queued, 2);
+    world.system.stop();
+    batch
+}
+
+async fn assert_canceled_while_one_runs(world: &World, batch: BatchId) {
+    until("the others are canceled", || {
+        counts(world, batch) == [0, 1, 0, 2]
+    })
+    .await;
+    let last = jobs(world, batch)[2];
+    assert_eq!(world.failure(last).await, CANCELED);
+    assert_eq!(world.money(A), ["100.00", "0.039"]);
+    world.check();
+}
+
+#[test]
+fn a_restart_completes_the_cancellation_of_a_batch_while_all_slots_are_in_use() {
+    let engine = fresh("100");
+    run(async move {
+        let batch = stop_in_a_cancellation(engine.clone()).await;
+        let hangs = ScriptedGenerator::always(Act::Hang);
+        let world = Plan::over(engine, hangs, 1).start();
+        assert_canceled_while_one_runs(&world, batch).await;
+    });
+}
+
+#[test]
+fn the_first_of_several_nodes_completes_the_cancellation_of_a_batch() {
+    let engine = fresh("100");
+    run(async move {
+        let batch = stop_in_a_cancellation(engine.clone()).await;
+        let hangs = ScriptedGenerator::always(Act::Hang);
+        let world = Plan::over(engine, hangs, 1).among_nodes().start();
+        world.system.joined().await.expect("it joins");
+        assert_canceled_while_one_runs(&world, batch).await;
     });
 }

@@ -55,6 +55,11 @@ def test_metadata_may_be_of_any_mapping_and_any_sequence() -> None:
     assert json.loads(call.body or b"")["metadata"] == {"order": {"lines": [0, 1, 2], "tags": ["a", "b"]}}
 
 
+def test_a_body_is_as_short_as_it_can_be() -> None:
+    call = _calls.generation("k", tier="pro", prompt="狐狸", aspect_ratio="1:1")
+    assert call.body == '{"prompt":"狐狸","aspect_ratio":"1:1"}'.encode()
+
+
 def test_a_dry_run_uses_no_idempotency_key() -> None:
     call = _calls.generation(None, tier="fast", **BODY)
     assert call.query == (("dry_run", "true"),)
@@ -70,6 +75,8 @@ def test_what_cannot_be_meant_is_refused_here() -> None:
         _calls.generation("k", tier="pro", metadata={"a": float("nan")}, **BODY)
     with pytest.raises(ArgumentError, match="cannot be written as JSON"):
         _calls.generation("k", tier="pro", metadata={"a": b"bytes"}, **BODY)
+    with pytest.raises(ArgumentError, match="surrogates not allowed"):
+        _calls.generation("k", tier="pro", prompt="a \ud800 fox", aspect_ratio="1:1")
     with pytest.raises(ArgumentError, match="tier must be one of"):
         _calls.generation("k", **BODY)
     with pytest.raises(ArgumentError, match="tier must be one of"):

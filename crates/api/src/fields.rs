@@ -195,12 +195,8 @@ impl<'a> Fields<'a> {
         }
         let unlisted = self.found - self.faults.len();
         if unlisted > 0 {
-            let errors = match unlisted {
-                1 => "1 more error that is".to_owned(),
-                _ => format!("{unlisted} more errors that are"),
-            };
-            let message = format!("has {errors} not listed");
-            self.faults.push(FieldFault::new("body", message));
+            self.faults
+                .push(FieldFault::new("body", has_unlisted(unlisted)));
         }
         if self.faults.is_empty() {
             Ok(())
@@ -258,6 +254,14 @@ pub fn shown(name: &str) -> String {
     match start.trim() {
         "" => format!("{start:?}"),
         _ => start,
+    }
+}
+
+/// The message of the last fault of a list, which counts the others.
+pub fn has_unlisted(count: usize) -> String {
+    match count {
+        1 => "has 1 more error that is not listed".to_owned(),
+        _ => format!("has {count} more errors that are not listed"),
     }
 }
 

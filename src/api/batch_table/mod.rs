@@ -7,7 +7,7 @@ use csv::Rows;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashSet};
-use tintype_api::fields::{nearest, shown};
+use tintype_api::fields::{has_unlisted, nearest, shown};
 
 /// A field whose cell contains a list, separated by whitespace.
 const LIST: &str = "input_images_urls";
@@ -56,7 +56,7 @@ pub struct Lines {
 /// line and so may be far longer than the table.
 ///
 /// # Errors
-/// The first 100 faults
+/// The first 100 faults; the last one counts the others
 pub fn lines(bytes: &[u8], max_bytes: usize) -> Result<Lines, Vec<TableFault>> {
     let text = text_of(bytes).map_err(|fault| vec![fault])?;
     let mut rows = Rows::new(text);
@@ -76,15 +76,13 @@ pub fn lines(bytes: &[u8], max_bytes: usize) -> Result<Lines, Vec<TableFault>> {
         return Err(vec![TableFault::on(line, message)]);
     }
     // Reported here, because the service would report an unknown field for each row that has a value of it.
-    let unknown: Vec<TableFault> = header
+    let unknown = header
         .iter()
-        .filter_map(|name| Some(TableFault::on(line, unknown_column(name)?)))
-        .take(MAX_FAULTS)
-        .collect();
-    if !unknown.is_empty() {
-        return Err(unknown);
-    }
-    let (mut lines, mut faults) = (Lines::default(), Vec::new());
+        .filter_map(|name| Some(TableFault::on(line, unknown_column(name)?)));
+    let mut faults = Faults::default();
+    unknown.for_each(|fault| faults.add(fault));
+    faults.finish()?;
+    let (mut lines, mut faults) = (Lines::default(), Faults::default());
     for row in rows {
         let converted = row.and_then(|(line, row)| {
             let request = request(&header, &row);
@@ -94,6 +92,7 @@ pub fn lines(bytes: &[u8], max_bytes: usize) -> Result<Lines, Vec<TableFault>> {
             ))
         });
         match converted {
+            Ok(_) if faults.found > 0 => {}
             Ok((_, request)) if lines.text.len() + request.len() >= max_bytes => {
                 let message =
                     format!("the requests of the table have more than {max_bytes} bytes as JSON");
@@ -104,15 +103,36 @@ pub fn lines(bytes: &[u8], max_bytes: usize) -> Result<Lines, Vec<TableFault>> {
                 lines.text.push('\n');
                 lines.line_numbers.push(line);
             }
-            Err(fault) => faults.push(fault),
-        }
-        if faults.len() == MAX_FAULTS {
-            break;
+            Err(fault) => faults.add(fault),
         }
     }
-    match faults.is_empty() {
-        true => Ok(lines),
-        false => Err(faults),
+    faults.finish().map(|()| lines)
+}
+
+#[derive(Default)]
+struct Faults {
+    listed: Vec<TableFault>,
+    found: usize,
+}
+
+impl Faults {
+    fn add(&mut self, fault: TableFault) {
+        self.found += 1;
+        if self.listed.len() < MAX_FAULTS {
+            self.listed.push(fault);
+        }
+    }
+
+    fn finish(mut self) -> Result<(), Vec<TableFault>> {
+        let unlisted = self.found - self.listed.len();
+        if unlisted > 0 {
+            let message = format!("the table {}", has_unlisted(unlisted));
+            self.listed.push(TableFault::whole(message));
+        }
+        match self.listed.is_empty() {
+            true => Ok(()),
+            false => Err(self.listed),
+        }
     }
 }
 
@@ -191,8 +211,9 @@ fn request(header: &[&str], row: &[String]) -> Result<String, String> {
             ));
         }
     }
-    // Strings and parsed JSON always serialize.
-    Ok(serde_json::to_string(&request).unwrap_or_default())
+    // Strings and parsed JSON always serialize. A line break can only be between the tokens of the metadata: it is escaped elsewhere.
+    let json = serde_json::to_string(&request).unwrap_or_default();
+    Ok(json.replace(['\n', '\r'], " "))
 }
 
 #[cfg(test)]
@@ -235,6 +256,19 @@ mod tests {
     }
 
     #[test]
+    fn json_of_several_lines_becomes_one_line() {
+        let cell = "\"{\r\n  \"\"sku\"\": 7,\n  \"\"a\"\": \"\"b\\nc\"\"\n}\"";
+        let table = format!("model,metadata\nfast,{cell}\npro,{{}}\n");
+        let expected = [
+            json!({"model": "fast", "metadata": {"sku": 7, "a": "b\nc"}}),
+            json!({"model": "pro", "metadata": {}}),
+        ];
+        assert_eq!(requests(&table).unwrap(), expected);
+        let lines = lines(table.as_bytes(), MAX_BYTES).unwrap();
+        assert_eq!(lines.line_numbers, [2, 6]);
+    }
+
+    #[test]
     fn all_faulty_rows_are_reported_with_their_lines() {
         let faults = requests("prompt,metadata\nx,{\n\n3\ny,{}\n").unwrap_err();
         assert_eq!(faults.len(), 2, "{faults:?}");
@@ -257,7 +291,18 @@ mod tests {
         }
         assert_eq!(requests("\n").unwrap_err(), ["the table is empty"]);
         let many = format!("model,prompt\n{}", "1\n".repeat(MAX_FAULTS * 2));
-        assert_eq!(requests(&many).unwrap_err().len(), MAX_FAULTS);
+        let faults = requests(&many).unwrap_err();
+        assert_eq!(faults.len(), MAX_FAULTS + 1);
+        assert_eq!(
+            faults.last().map(String::as_str),
+            Some("the table has 100 more errors that are not listed")
+        );
+        let names: Vec<String> = (0..=MAX_FAULTS).map(|it| format!("x{it}")).collect();
+        let faults = requests(&names.join(",")).unwrap_err();
+        assert_eq!(
+            faults.last().map(String::as_str),
+            Some("the table has 1 more error that is not listed")
+        );
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub struct ChangeLocks {
     pub operator: ChangeLock,
     /// Guards changes of people and their sessions.
     pub people: ChangeLock,
-    /// Guards new favourites, and the removal of images that are not favourites.
+    /// Guards new favourites, the removal of images that are not favourites, and the removal of old jobs and batches.
     pub favourites: ChangeLock,
     pub files: FileLocks,
 }

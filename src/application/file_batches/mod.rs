@@ -210,7 +210,7 @@ fn fingerprint_of_invalid(terms: &FileBatchTerms) -> Fingerprint {
 /// since.
 ///
 /// # Errors
-/// `IdempotencyKeyReused` if the first call had another file or other metadata
+/// `IdempotencyKeyReused` if the first call had another file, other metadata or another lifetime of the results
 pub async fn find_by_key(
     core: &Core,
     caller: &Payer,
@@ -268,7 +268,8 @@ pub async fn find_earlier_attempt(
 
 /// Do two calls ask for the same batch? The content of a file never changes.
 fn is_same_request(a: &FileBatchTerms, b: &FileBatchTerms) -> bool {
-    (a.input, &a.metadata) == (b.input, &b.metadata)
+    let of = |it: &FileBatchTerms| (it.input, it.results_lifetime_seconds);
+    of(a) == of(b) && a.metadata == b.metadata
 }
 
 /// Cancels the queued jobs of a batch.
@@ -298,7 +299,8 @@ pub async fn cancel(
 pub async fn delete_results(core: &Arc<Core>, file: ResultsFile) -> Result<(), Error> {
     let core = Arc::clone(core);
     detached(async move {
-        let guard = core.locks.operator.lock().await?;
+        // Held by the sweeps that delete old batches: the change must not restore a deleted record.
+        let guard = core.locks.favourites.lock().await?;
         let (account, id) = (file.batch.account, file.batch.id);
         let of_file = FILE_BATCHES.get(&core.store, &(account, id)).await?;
         let Some(mut of_file) = of_file else {

@@ -101,6 +101,11 @@ impl BatchRequest {
             // The same requests in another file count as the same batch.
             parts.add("file");
             parts.add([u8::from(file.as_urls)]);
+            // Recorded fingerprints have no part for `None`.
+            if let Some(seconds) = file.results_lifetime_seconds {
+                parts.add("results lifetime");
+                parts.add(seconds.to_be_bytes());
+            }
         }
         parts.finish()
     }

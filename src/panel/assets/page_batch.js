@@ -13,7 +13,7 @@ import { chargedPrice, jobBadge, jobPrice, thumbnail, tile, whyFailed } from "./
 
 function batchPrice({ price, charged, ended_at }) {
   if (!ended_at) return `${money(price)} at most, ${money(charged)} charged so far: a failed image is not charged`;
-  return charged === price ? `${money(price)} charged` : `${money(charged)} charged of ${grouped(price)} reserved`;
+  return charged === price ? `${money(price)} charged` : `${money(charged)} charged of ${grouped(price)}, the rest was released`;
 }
 
 const columns = (context) => [
@@ -54,7 +54,7 @@ export async function batch(main, context) {
       counts.done ? h("a", { class: "button", href: `${own}/pictures`, download: true }, "Download images") : null,
       h("a", { class: "button", href: `${own}/results`, download: true }, "Download results"),
       counts.failed && context.canChange ? h("a", { class: "button", href: `#/batches?again=${id}` }, wasCanceled(found) ? "Run the rest again" : "Run failed again") : null,
-      status === "in_progress" && context.canChange ? h("button", { class: "button danger", type: "button", onclick: () => cancel(found) }, "Cancel") : null,
+      (status === "in_progress" || counts.queued) && context.canChange ? h("button", { class: "button danger", type: "button", onclick: () => cancel(found) }, "Cancel") : null,
     ];
   }
 

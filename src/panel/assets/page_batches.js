@@ -25,7 +25,7 @@ const shownPrice = ({ price, charged, ended_at }) => (ended_at ? charged : price
 function priceCell(batch, digits) {
   const { price, charged, ended_at } = batch;
   if (charged === price) return money(price, digits);
-  return h("div", {}, money(shownPrice(batch), digits), h("div", { class: "small muted" }, ended_at ? `of ${grouped(price)} reserved` : "at most"));
+  return h("div", {}, money(shownPrice(batch), digits), h("div", { class: "small muted" }, ended_at ? `of ${grouped(price)}` : "at most"));
 }
 
 const columns = [
@@ -60,11 +60,17 @@ const faults = (errors) => h("div", { class: "sheet" }, h("div", { class: "scrol
 /** Whether all parts of a request are still stored: of a deleted prompt and of deleted input URLs, only their absence is left. */
 const isWhole = ({ prompt, input_images_urls: urls }) => prompt !== null && urls?.length !== 0;
 
+/** The file format that a request asked for, at the end of its line. A batch of the panel cannot ask for one. */
+const FORMAT = /,"output_format":"[^"]+"\}$/;
+
 /** The failed requests of a batch as a file, without requests of which a part was deleted. */
 async function failedOf(id, context) {
-  const all = await lines(`${context.base}/batches/${encodeURIComponent(id)}/failed`, context.signal);
+  const all = await lines(`${context.base}/batches/${encodeURIComponent(id)}/failed?formats=true`, context.signal);
   const whole = all.filter((line) => isWhole(JSON.parse(line)));
-  return { name: `failed-requests-of-${id.slice(-8)}.jsonl`, blob: new Blob([whole.join("\n")]), type: LINES, left: all.length - whole.length };
+  return {
+    name: `failed-requests-of-${id.slice(-8)}.jsonl`, blob: new Blob([whole.map((line) => line.replace(FORMAT, "}")).join("\n")]), type: LINES,
+    left: all.length - whole.length, formats: whole.filter((line) => FORMAT.test(line)).length,
+  };
 }
 
 /** The form that checks a file and submits it. */
@@ -149,6 +155,7 @@ function submitter(context) {
     fill(shown,
       file ? chosen(file, checking || estimate ? null : reload) : null,
       file?.left ? notice("warn", `${many(file.left, "failed request")} left out: the prompt or the input URLs were too long for the record and are no longer stored.`) : null,
+      file?.formats ? notice("warn", `${many(file.formats, "failed request")} asked for a file format. Their images get the format of the backend instead.`) : null,
       checking ? h("p", { class: "muted" }, "Checking…") : null,
       error ? notice("bad", count ? "Nothing was submitted. Correct these errors in the file, and choose it again." : error.message) : null,
       count ? faults(error.errors) : null,

@@ -1,7 +1,7 @@
 // One job: its image, request, timeline and deliveries.
 import { fill, h, sentence } from "./dom.js";
 import { get, remove } from "./api.js";
-import { badge, bytes, duration, moment, money, shortId } from "./format.js";
+import { bytes, duration, moment, money, shortId } from "./format.js";
 import { head } from "./shell.js";
 import { attempt, code, dialog, notice } from "./dialogs.js";
 import { star } from "./favourite.js";
@@ -10,6 +10,7 @@ import { imageAt, missing } from "./image.js";
 import { preview } from "./preview.js";
 import { deliveryList } from "./page_deliveries.js";
 import { progressView } from "./progress.js";
+import { isCanceled, jobBadge } from "./page_jobs.js";
 
 const step = (kind, title, at, note) => h("li", { class: kind }, h("b", {}, title),
   at ? h("div", {}, h("time", { datetime: at, title: at }, moment(at))) : null, note ? h("div", { class: "small muted" }, note) : null);
@@ -22,7 +23,7 @@ function timeline(job) {
       : job.status === "queued" ? step("busy", "Queued") : null,
     job.status === "processing" ? step("busy", "Processing…") : null,
     job.status === "done" ? step("good", "Done", finished, `generated in ${duration(started, finished)}, ${money(job.price)} charged`) : null,
-    job.status === "failed" ? step("bad", "Failed", finished, `${money(job.price)} released, nothing charged`) : null);
+    job.status === "failed" ? step(isCanceled(job) ? "" : "bad", isCanceled(job) ? "Canceled" : "Failed", finished, `${money(job.price)} released, nothing charged`) : null);
 }
 
 export const pairs = (...entries) => h("dl", { class: "pairs" },
@@ -78,7 +79,7 @@ export async function job(main, context) {
       get(`${context.base}/jobs/${id}`, context.signal), get(`${context.base}/deliveries?job_id=${id}`, context.signal)]);
     await ready(sent.data);
     const cancel = () => attempt(() => remove(`${context.base}/jobs/${id}`), "Canceled. The price was released.", reload);
-    fill(main, head(h("span", { class: "row wraps" }, "Job", badge(found.status)), h("code", { class: "wrap" }, found.job_id),
+    fill(main, head(h("span", { class: "row wraps" }, "Job", jobBadge(found)), h("code", { class: "wrap" }, found.job_id),
       found.image_deleted ? null : star(found, context, reload),
       found.status === "queued" && context.canChange ? h("button", { class: "button danger", type: "button", onclick: cancel }, "Cancel") : null,
       context.canChange ? h("a", { class: "button", href: `#/playground?again=${id}` }, "Run again") : null),

@@ -15,7 +15,7 @@ export const chargedPrice = (job) => (job.status === "failed" ? null : job.price
 export const jobPrice = (job, digits) => (job.status === "failed" ? h("span", { class: "muted", title: `${money(job.price)} released` }, "not charged") : money(job.price, digits));
 
 /** As the API names this reason. */
-const isCanceled = (job) => job.error === "canceled";
+export const isCanceled = (job) => job.error === "canceled";
 export const jobBadge = (job) => badge(isCanceled(job) ? "canceled" : job.status);
 
 /** The reason of a failed job in a list. */

@@ -90,14 +90,16 @@ def _entry(request: Mapping[str, object]) -> dict[str, object]:
 def _creation(path: str, body: object, idempotency_key: str | None) -> Call:
     try:
         # JSON has no NaN; Python would write it nevertheless, and the service would reject the whole body.
-        text = json.dumps(body, allow_nan=False, default=_plain)
+        # Short, because the service limits the bytes of a body.
+        text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_plain)
+        content = text.encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise ArgumentError(f"the request cannot be written as JSON: {error}") from None
     return Call(
         method="POST",
         path=path,
         query=() if idempotency_key is not None else (("dry_run", "true"),),
-        body=text.encode(),
+        body=content,
         headers={"Content-Type": "application/json"},
         idempotency_key=idempotency_key,
     )

@@ -101,7 +101,8 @@ impl Requests {
     pub fn locate(&self, error: anyhow::Error) -> anyhow::Error {
         match error.downcast_ref::<ErrorResponse>() {
             Some(response) => {
-                anyhow!(response.text(&|field, message| self.describe(field, message)))
+                let describe = |field: &str, message: &str| self.describe(field, message);
+                anyhow!(response.text_with_lines(&describe, &|field| Some(self.find(field)?.0)))
             }
             None => error,
         }

@@ -10,6 +10,7 @@ use crate::compat::openai::options::{Options, RawOptions};
 use crate::compat::refusal::Refusal;
 use crate::compat::scanner::MAX_DEPTH;
 use std::collections::HashMap;
+use tintype_api::fields::has_unlisted;
 use tintype_storage::domain::file_batch::LineFault;
 use tintype_storage::domain::json::Json;
 
@@ -43,6 +44,7 @@ pub fn read(content: &[u8], caller: &Payer, settings: &Settings) -> InputResult 
         names: HashMap::new(),
         faults: Vec::new(),
         fault_bytes: 0,
+        unlisted: 0,
     };
     let max = settings.config.batches.max_requests;
     let mut count = 0;
@@ -65,7 +67,7 @@ pub fn read(content: &[u8], caller: &Payer, settings: &Settings) -> InputResult 
             entries: file.entries,
             as_urls: file.as_urls.unwrap_or(false),
         }),
-        false => Err(file.faults),
+        false => Err(file.into_faults()),
     }
 }
 
@@ -79,6 +81,8 @@ struct File<'a> {
     names: HashMap<String, u32>,
     faults: Vec<LineFault>,
     fault_bytes: usize,
+    /// Errors beyond the limit.
+    unlisted: usize,
 }
 
 impl File<'_> {
@@ -130,7 +134,19 @@ impl File<'_> {
         self.fault_bytes += fault.message.len() + fault.code.len() + param;
         if self.faults.is_empty() || self.fault_bytes <= MAX_FAULT_BYTES {
             self.faults.push(fault);
+        } else {
+            self.unlisted += 1;
         }
+    }
+
+    /// The last fault counts those that are not listed.
+    fn into_faults(mut self) -> Vec<LineFault> {
+        if self.unlisted > 0 {
+            let message = format!("The file {}.", has_unlisted(self.unlisted));
+            self.faults
+                .push(Fault::new("more_errors", message).on(None));
+        }
+        self.faults
     }
 }
 

@@ -196,7 +196,7 @@ pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
         .text("Responds at once. With `wait` or `Prefer: wait=N` it responds when the batch has ended, at the latest after that many seconds.")
         .long_poll("Seconds to wait for the end of the batch.")
         .response(shown)
-        .refuses([Code::ValidationFailed, Code::StorageUnavailable])
+        .refuses([Code::ValidationFailed])
 }
 
 /// `GET /batches/{batch_id}/results`
@@ -248,7 +248,7 @@ pub fn cancel(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("cancelBatch", "Batches", "Cancel a batch")
         .text("Its queued jobs fail with the error `canceled`, and their prices are released. Started jobs continue. `409` if all jobs have ended.")
         .response(response)
-        .refuses([Code::Conflict, Code::StorageUnavailable])
+        .refuses([Code::Conflict])
 }
 
 /// `GET /accounts/{account_id}/batches`

@@ -103,13 +103,16 @@ impl Decisions<'_> {
         Ok(canceled)
     }
 
-    /// Turns the start of a queued job of a canceled batch into its cancellation.
+    /// Turns the start of a queued job of a canceled batch, and its end at a restart, into its cancellation.
     pub(super) fn event_for(&mut self, job: &Job, event: JobEvent) -> Result<JobEvent, StoreError> {
-        let begins = matches!(
+        let leaves_queue = matches!(
             (&job.state, &event),
-            (JobState::Queued, JobEvent::Begin { .. })
+            (
+                JobState::Queued,
+                JobEvent::Begin { .. } | JobEvent::Abandon | JobEvent::Expire
+            )
         );
-        let Some(member) = job.member().filter(|_| begins) else {
+        let Some(member) = job.member().filter(|_| leaves_queue) else {
             return Ok(event);
         };
         let progress = self.batch_progress(member.batch)?;
