@@ -3,7 +3,8 @@
 use crate::support::http::all_at_once;
 use crate::support::process::{Process, ProcessExit};
 use crate::support::{Answer, fox};
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::net::TcpListener;
 
 /// Starts the program with these settings, makes a few calls, and returns the log and the accepted job.
 fn logged(settings: &[(&str, &str)], environment: &[(&str, &str)]) -> (String, Answer) {
@@ -80,6 +81,7 @@ fn each_call_is_logged_with_caller_request_and_duration() {
         (&line("the-third")["account"], &line("the-third")["status"]),
         (&account.into(), &200.into())
     );
+    assert_eq!(line("the-third")["route"], "/{version}/models");
     let fourth = line("the-fourth");
     assert_eq!(
         (&fourth["status"], fourth.get("account")),
@@ -125,6 +127,41 @@ fn a_failed_call_is_logged_with_its_account_by_default() {
     );
     assert_eq!(line["route"], "/api/v1/nb/text-generations");
     assert_eq!(line["account"].as_str().map(str::len), Some(36), "{line}");
+}
+
+#[test]
+fn a_timeout_that_the_caller_chose_is_no_warning() {
+    // Accepts connections and never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", silent.local_addr().unwrap());
+    let dir = tempfile::tempdir().unwrap();
+    let settings = [
+        ("LOG__FORMAT", "json"),
+        ("LOG__FILTER", "info"),
+        ("SERVER__SHUTDOWN_GRACE_SECONDS", "0"),
+        ("COMPAT__TIMEOUT_SECONDS", "1"),
+        ("BACKENDS__SLOW__KIND", "openai"),
+        ("BACKENDS__SLOW__BASE_URL", &url),
+        ("TIERS__FAST__BACKENDS", "[{ name = \"slow\" }]"),
+    ];
+    let process = Process::start(dir.path(), &settings);
+    let key = process.first_key.clone().unwrap();
+    let body = json!({"contents": [{"parts": [{"text": "a red fox"}]}]});
+    let call = process.call("POST", "/v1beta/models/fast:generateContent");
+    let call = call.bearer(&key).json(&body);
+    for (id, timeout) in [("chosen", "0.1"), ("configured", "9")] {
+        let call = call.clone().header("X-Request-Id", id);
+        call.header("X-Server-Timeout", timeout).expect(504);
+    }
+    let ProcessExit { log, .. } = process.terminate();
+    let level = |id: &str| {
+        let mut lines = log.lines().filter(|it| it.contains("\"answered\""));
+        let line = lines.find(|it| it.contains(&format!("\"{id}\"")));
+        let line: Value = serde_json::from_str(line.unwrap_or_else(|| panic!("{log}"))).unwrap();
+        line["level"].clone()
+    };
+    assert_eq!(level("chosen"), "INFO", "{log}");
+    assert_eq!(level("configured"), "WARN", "{log}");
 }
 
 #[test]
