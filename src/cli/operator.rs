@@ -103,6 +103,10 @@ impl Operator {
         self.send(Method::PATCH, path, Some(body), None).await
     }
 
+    pub async fn put(&self, path: &str) -> anyhow::Result<Value> {
+        self.send(Method::PUT, path, None, None).await
+    }
+
     pub async fn delete(&self, path: &str) -> anyhow::Result<Value> {
         self.send(Method::DELETE, path, None, None).await
     }

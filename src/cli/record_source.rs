@@ -31,6 +31,22 @@ pub struct Records {
     pub source: Option<Source>,
 }
 
+impl Records {
+    /// Records the time of the stored backup in the database or the running server. A stopped data directory stays as it is.
+    ///
+    /// # Errors
+    /// The database or the server is unreachable, or refuses.
+    pub async fn record_backup(&self, config: &Config) -> anyhow::Result<()> {
+        match &self.source {
+            Some(Source::Server(operator)) => {
+                operator.put(&format!("/backups/{}", self.taken_at)).await?;
+                Ok(())
+            }
+            _ => Ok(engine::record_backup(config, self.taken_at).await?),
+        }
+    }
+}
+
 pub enum Source {
     /// A database, or a data directory on which no server runs. While the directory is open, no server can start.
     Store(OpenStore),
@@ -80,13 +96,14 @@ pub fn require_store(config: &Config) -> anyhow::Result<()> {
 }
 
 /// Reads the records of the configured data directory or database. A server that runs on the data directory exports them itself.
-/// Spools the export to an unnamed file in `temp_dir`.
+/// Spools the export to an unnamed file in `temp_dir`. A backup reports itself once it is stored: see [`Records::record_backup`].
 ///
 /// # Errors
 /// The records cannot be read, or `--server` names a server that does not run on them.
 pub async fn from_data_dir(
     config: &Config,
     access: &Access,
+    is_backup: bool,
     temp_dir: &Path,
     say: &dyn Fn(String),
 ) -> anyhow::Result<Records> {
@@ -116,7 +133,7 @@ pub async fn from_data_dir(
             let operator = access.operator()?;
             let records = async {
                 require_holder(config, &operator).await?;
-                request(&operator, spool).await
+                request(&operator, !is_backup, spool).await
             };
             let records = records.await;
             let mut records = records.map_err(|error| name_exporter(error, data_dir))?;
@@ -176,10 +193,15 @@ pub async fn from_service(
     temp_dir: &Path,
     say: &dyn Fn(String),
 ) -> anyhow::Result<Records> {
-    request(operator, Spool::new(temp_dir, say)?).await
+    request(operator, true, Spool::new(temp_dir, say)?).await
 }
 
-async fn request(operator: &Operator, mut spool: Spool<'_>) -> anyhow::Result<Records> {
+/// If `is_recorded`, the server records the export as a backup.
+async fn request(
+    operator: &Operator,
+    is_recorded: bool,
+    mut spool: Spool<'_>,
+) -> anyhow::Result<Records> {
     let taken_at = Timestamp::now();
     // The client describes an error of its callback as one of the connection.
     let mut fault = None;
@@ -188,7 +210,8 @@ async fn request(operator: &Operator, mut spool: Spool<'_>) -> anyhow::Result<Re
             .add(chunk)
             .or_else(|it| bail!(fault.insert(it).to_string()))
     };
-    let streamed = operator.stream("/export", add).await;
+    let path = format!("/export?recorded={is_recorded}");
+    let streamed = operator.stream(&path, add).await;
     fault.map_or(Ok(()), Err)?;
     streamed?;
     spool.finish(taken_at, true)
@@ -283,7 +306,7 @@ mod tests {
         engine.close();
         drop((store, engine));
         let access = Access::default();
-        let records = from_data_dir(&config, &access, directory.path(), &|_| {});
+        let records = from_data_dir(&config, &access, true, directory.path(), &|_| {});
         let kept_since = records.await.unwrap().images_kept_since;
         assert_eq!(kept_since, recent);
         assert_eq!(verify::kept_since(&config, kept_since), recent);
@@ -296,7 +319,7 @@ mod tests {
         config.storage.data_dir = directory.path().to_owned();
         engine::open_engine_exclusively(&config).unwrap().close();
         let access = Access::default();
-        let records = from_data_dir(&config, &access, directory.path(), &|_| {});
+        let records = from_data_dir(&config, &access, true, directory.path(), &|_| {});
         let records = records.await.unwrap();
         assert!(!records.running);
         let opened = engine::open_engine_exclusively(&config);

@@ -1,6 +1,7 @@
 //! The deadline of a request.
 
 use crate::application::settings::Settings;
+use crate::observability::request_log;
 use actix_web::HttpRequest;
 use actix_web::http::header::HeaderMap;
 use std::time::Duration;
@@ -18,8 +19,11 @@ const MARGIN_DIVISOR: u32 = 10;
 /// The deadline of a request that starts now: the configured timeout, or the caller's if that is shorter.
 pub fn of_request(request: &HttpRequest, settings: &Settings) -> Instant {
     let limit = settings.config.compat.timeout();
-    let requested = seconds(request.headers(), HEADER);
-    Instant::now() + requested.map_or(limit, |it| it.min(limit))
+    let now = Instant::now();
+    match seconds(request.headers(), HEADER) {
+        Some(requested) if requested < limit => callers(request, now + requested),
+        _ => now + limit,
+    }
 }
 
 /// The deadline of a request that has arrived and whose response is not a stream: `deadline`, or the caller's read timeout if that ends
@@ -27,7 +31,16 @@ pub fn of_request(request: &HttpRequest, settings: &Settings) -> Instant {
 pub fn before_read_timeout(request: &HttpRequest, deadline: Instant) -> Instant {
     let now = Instant::now();
     let left = deadline.saturating_duration_since(now);
-    now + left.min(max_wait(request.headers()))
+    match max_wait(request.headers()) {
+        wait if wait < left => callers(request, now + wait),
+        _ => now + left,
+    }
+}
+
+/// A deadline that the caller has chosen. When it passes, the service is not at fault.
+fn callers(request: &HttpRequest, deadline: Instant) -> Instant {
+    request_log::record_callers_deadline(request, deadline);
+    deadline
 }
 
 /// How long the response may take.

@@ -75,6 +75,7 @@ pub fn router() -> ApiRouter {
             .patch(service::change_pause, operator_service::change_pause),
         at("/audit").get(audit::list, operator_service::audit),
         at("/export").get(service::export, operator_service::export),
+        at("/backups/{taken_at}").put(service::record_backup, operator_service::set_backup),
         at("/openapi.json").get(openapi::operator, of_service::operator),
     ];
     ApiRouter::new("/admin/v1", paths.into())

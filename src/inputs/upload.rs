@@ -5,6 +5,7 @@
 //! deadline, a fault in another image and a panic all end the same way.
 
 use super::memory_budget::{PART_BYTES, Reservation};
+use crate::objects::FAULT_TARGET;
 use bytes::{Bytes, BytesMut};
 use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt, PutPayload, path::Path};
 use std::sync::Arc;
@@ -214,7 +215,7 @@ impl Object {
         if let Some(mut parts) = self.parts.take()
             && let Err(error) = parts.abort().await
         {
-            tracing::warn!(object = %self.path, %error, "could not abort an upload");
+            tracing::warn!(target: FAULT_TARGET, object = %self.path, %error, "could not abort an upload");
         }
         if self.maybe_visible {
             remove(self.store.as_ref(), &self.path).await;
@@ -226,7 +227,9 @@ impl Object {
 pub(super) async fn remove(store: &dyn ObjectStore, path: &Path) {
     match store.delete(path).await {
         Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
-        Err(error) => tracing::warn!(object = %path, %error, "could not delete an object"),
+        Err(error) => {
+            tracing::warn!(target: FAULT_TARGET, object = %path, %error, "could not delete an object")
+        }
     }
 }
 

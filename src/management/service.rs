@@ -3,6 +3,7 @@
 use crate::api::requests::read;
 use crate::api::stats;
 use crate::application::core::Core;
+use crate::application::error::Error;
 use crate::application::jobs::export;
 use crate::application::nodes;
 use crate::application::operations::backends;
@@ -12,6 +13,7 @@ use crate::application::settings::Settings;
 use crate::web::access::OperatorCall;
 use crate::web::body;
 use crate::web::problem::HttpResult;
+use crate::web::query;
 use actix_web::http::Method;
 use actix_web::http::header::CONTENT_TYPE;
 use actix_web::web::{Data, Path, Payload};
@@ -20,6 +22,7 @@ use futures_util::stream;
 use tintype_api::{BackendTest, Nodes, Switches};
 use tintype_storage::domain::node::NodeProcess;
 use tintype_storage::domain::pause::UnnamedPauses;
+use tintype_storage::domain::time::Timestamp;
 
 /// `GET /pause`
 pub async fn show_pause(_: OperatorCall, core: Data<Core>) -> HttpResult {
@@ -77,8 +80,14 @@ pub async fn stats(_: OperatorCall, core: Data<Core>) -> HttpResult {
 }
 
 /// `GET /export`
-pub async fn export(OperatorCall(caller): OperatorCall, jobs: Data<JobService>) -> HttpResult {
-    let receiver = export::start(&jobs, &caller)?;
+pub async fn export(
+    OperatorCall(caller): OperatorCall,
+    request: HttpRequest,
+    jobs: Data<JobService>,
+) -> HttpResult {
+    let flag = |name: &str, value: &str| query::one_of(name, value, ["true", "false"].into_iter());
+    let is_recorded = query::parsed(&request, "recorded", flag)?.unwrap_or(true);
+    let receiver = export::start(&jobs, &caller, is_recorded)?;
     let blocks = stream::unfold(receiver, |mut receiver| async {
         let block = receiver.recv().await?;
         Some((Ok::<_, actix_web::Error>(block), receiver))
@@ -86,4 +95,20 @@ pub async fn export(OperatorCall(caller): OperatorCall, jobs: Data<JobService>) 
     Ok(HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "application/x-ndjson"))
         .streaming(blocks))
+}
+
+/// `PUT /backups/{taken_at}`
+pub async fn record_backup(
+    OperatorCall(caller): OperatorCall,
+    path: Path<String>,
+    core: Data<Core>,
+) -> HttpResult {
+    let taken_at = Timestamp::parse(&path);
+    let taken_at = taken_at.ok_or_else(|| {
+        Error::not_found(
+            "the time of a backup is an RFC 3339 date and time, such as 2030-01-31T12:00:00Z",
+        )
+    })?;
+    export::record_backup(&core, &caller, taken_at).await?;
+    Ok(HttpResponse::NoContent().finish())
 }

@@ -3,8 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The log target for object store errors in calls. The log limits its rate.
-pub const FAULT_TARGET: &str = "tintype::object_store";
+pub use tintype_actors::ports::OBJECT_STORE_TARGET as FAULT_TARGET;
 
 /// An error of the object store, of its configuration or of the signing key.
 ///

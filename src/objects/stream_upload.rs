@@ -1,6 +1,6 @@
 //! Writes an object of unknown length in bounded memory.
 
-use super::{ObjectError, ObjectStorage, key};
+use super::{FAULT_TARGET, ObjectError, ObjectStorage, key};
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt as _};
 use object_store::{PutMultipartOptions, WriteMultipart};
@@ -98,6 +98,6 @@ async fn abort(upload: Option<WriteMultipart>, key: &str) {
     if let Some(upload) = upload
         && let Err(error) = upload.abort().await
     {
-        tracing::warn!(key, %error, "could not abort an upload");
+        tracing::warn!(target: FAULT_TARGET, key, %error, "could not abort an upload");
     }
 }

@@ -262,7 +262,7 @@ fn database_options(config: &Config, url: &DatabaseUrl, fail_stop: FailStop) -> 
     }
 }
 
-/// Records the time of a backup of a database, as a service does for an export. Nodes may use the database meanwhile.
+/// Records the time of a backup of a database, as a service does when a backup is reported. Nodes may use the database meanwhile.
 ///
 /// # Errors
 /// The database is unreachable, or its role may not write.

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Upper bounds in microseconds, from a tenth of a millisecond to seconds: disk access, responses.
 pub const SHORT_DURATIONS: &[u64] = &[
     100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
-    1_000_000, 2_500_000, 5_000_000, 10_000_000, 60_000_000,
+    1_000_000, 2_500_000, 5_000_000, 10_000_000, 30_000_000, 60_000_000,
 ];
 
 /// Upper bounds in microseconds, from a twentieth of a second to hours: image generation, queueing.

@@ -95,6 +95,32 @@ fn the_last_export_is_reported_once_it_is_complete() {
 }
 
 #[test]
+fn a_backup_counts_when_its_caller_reports_it() {
+    let server = Server::start();
+    let exported_at = || server.admin("GET", "/stats").expect(200).json()["last_export_at"].clone();
+    server.admin("GET", "/export?recorded=false").expect(200);
+    // The next export begins after the first has ended.
+    until("the export has ended", || {
+        server.admin("GET", "/export?recorded=false").send().status == 200
+    });
+    assert!(exported_at().is_null());
+    let report = |at: &str| server.admin("PUT", &format!("/backups/{at}")).expect(204);
+    let earlier = "2020-01-01T00:00:00.000Z";
+    report(earlier);
+    assert_eq!(exported_at(), earlier);
+    report("2999-01-01T00:00:00Z");
+    assert_eq!(exported_at(), START);
+    report(earlier);
+    assert_eq!(exported_at(), START);
+    server
+        .admin("PUT", "/backups/today")
+        .refused(404, "not_found");
+    server
+        .admin("GET", "/export?recorded=no")
+        .refused(422, "validation_failed");
+}
+
+#[test]
 fn throughput_counts_jobs_when_they_end_regardless_of_their_wait() {
     let server = Server::with(Options::new().one_node(OneNode::Figures));
     let ada = server.customer("10");

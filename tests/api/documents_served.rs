@@ -92,6 +92,7 @@ fn run_tour(
             delivery["delivery_id"].as_str().unwrap().to_owned(),
         ),
         ("file", "none.png".to_owned()),
+        ("taken_at", "2026-11-18T02:00:04.012Z".to_owned()),
     ]);
     let mut tour = Tour {
         server: &server,

@@ -79,6 +79,11 @@ fn each_failed_try_is_logged_with_its_job_its_backend_and_its_cause() {
             Reply::json(&text),
             Reply::json(&blocked),
             Reply::typed("400 Bad Request", "text/html", "<h1>nginx</h1>"),
+            Reply::typed(
+                "404 Not Found",
+                "text/plain",
+                "bad input 'a red fox in the snow'",
+            ),
             gemini_image(&small),
         ],
     );
@@ -104,6 +109,11 @@ fn each_failed_try_is_logged_with_its_job_its_backend_and_its_cause() {
         (
             "broken",
             "it answered 400 Bad Request with a web page; does a proxy answer instead of the backend",
+            "broken",
+        ),
+        (
+            "broken",
+            "it answered 404 Not Found, saying \"bad input '[removed]'\"",
             "broken",
         ),
         ("timed_out", "no answer within 1 s", "timed_out"),

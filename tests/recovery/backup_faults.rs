@@ -109,6 +109,30 @@ fn a_backup_into_the_data_directory_is_refused() {
 }
 
 #[test]
+fn a_running_service_counts_a_backup_once_it_is_stored() {
+    let place = small();
+    let service = place.serve();
+    let server = format!("http://{}", service.address());
+    let last = || {
+        let stats = place.run(&["stats", "--json", "--server", &server]);
+        let stats: Value = serde_json::from_str(&stats.out).expect("JSON");
+        stats["last_export_at"].clone()
+    };
+    let backup = || place.run(&["backup", "backups", "--server", &server]);
+    let ahead = place.path("backups/backups/29990101T000000000Z-00000000");
+    fs::create_dir_all(&ahead).expect("a directory");
+    fs::write(ahead.join("manifest.json"), "{}").expect("a manifest");
+    backup().assert_fault(&["later than this one"]);
+    assert_eq!(last(), Value::Null);
+    fs::remove_dir_all(&ahead).expect("removed");
+    let stored = backup();
+    assert_eq!(stored.code, Some(0), "{stored:?}");
+    assert!(!stored.err.contains("could not be recorded"), "{stored:?}");
+    assert!(last().is_string());
+    service.stop();
+}
+
+#[test]
 fn a_backup_from_the_future_is_not_taken_for_the_newest() {
     let place = backed_up();
     let ahead = "29990101T000000000Z-00000000";

@@ -1,6 +1,6 @@
 //! The dashboard and the alerts under `deploy/` use only existing metrics and possible label values.
 
-use crate::support::Server;
+use crate::support::{Options, Server};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -120,6 +120,42 @@ fn each_alert_has_a_test_in_which_it_fires() {
                 .contains("exp_labels")
         });
         assert!(fires, "{name}");
+    }
+}
+
+/// Otherwise a test of a quantile would say nothing about the quantile of the exported buckets.
+#[test]
+fn the_tests_of_the_alerts_use_exported_buckets() {
+    let server = Server::with(Options::new().on_disk());
+    let figures = server.figures();
+    let tests = file("prometheus/alerts_test.yml");
+    let mut buckets = 0;
+    for (name, label, value) in asked(&tests).iter().filter(|it| it.1 == "le") {
+        assert!(figures.has(name, label, value), "{name} has no {value}");
+        buckets += 1;
+    }
+    assert!(buckets > 4, "{buckets}");
+}
+
+/// A query is compared without blanks, comment signs and the variables of the dashboard.
+#[test]
+fn each_tested_query_is_that_of_a_panel_or_of_the_autoscaler() {
+    let plain = |text: &str| {
+        let text = text.replace("{job=~\"$job\",instance=~\"$instance\"}", "");
+        text.replace(|it: char| it.is_whitespace() || it == '#', "")
+    };
+    let dashboard: Value = serde_json::from_str(&file("grafana/dashboard.json")).unwrap();
+    let mut used: Vec<String> = queries(&dashboard).iter().map(|it| plain(it)).collect();
+    used.push(plain(&file("kubernetes/autoscaler.yaml")));
+    let tests = file("prometheus/alerts_test.yml");
+    let tested = tests
+        .lines()
+        .filter_map(|it| it.trim().strip_prefix("- expr: "));
+    let tested: Vec<&str> = tested.filter(|it| !it.starts_with('*')).collect();
+    assert_eq!(tested.len(), 2, "{tested:?}");
+    for query in tested {
+        let query = plain(query.trim_start_matches("&wait "));
+        assert!(used.iter().any(|it| it.contains(&query)), "{query}");
     }
 }
 

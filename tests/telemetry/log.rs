@@ -1,9 +1,12 @@
 //! The request log: one line per call, in two formats, at configurable levels.
 
+use crate::collector::Collector;
 use crate::support::http::all_at_once;
+use crate::support::poll::{until, until_some};
 use crate::support::process::{Process, ProcessExit};
 use crate::support::{Answer, fox};
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::net::TcpListener;
 
 /// Starts the program with these settings, makes a few calls, and returns the log and the accepted job.
 fn logged(settings: &[(&str, &str)], environment: &[(&str, &str)]) -> (String, Answer) {
@@ -80,6 +83,7 @@ fn each_call_is_logged_with_caller_request_and_duration() {
         (&line("the-third")["account"], &line("the-third")["status"]),
         (&account.into(), &200.into())
     );
+    assert_eq!(line("the-third")["route"], "/{version}/models");
     let fourth = line("the-fourth");
     assert_eq!(
         (&fourth["status"], fourth.get("account")),
@@ -128,6 +132,41 @@ fn a_failed_call_is_logged_with_its_account_by_default() {
 }
 
 #[test]
+fn a_timeout_that_the_caller_chose_is_no_warning() {
+    // Accepts connections and never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", silent.local_addr().unwrap());
+    let dir = tempfile::tempdir().unwrap();
+    let settings = [
+        ("LOG__FORMAT", "json"),
+        ("LOG__FILTER", "info"),
+        ("SERVER__SHUTDOWN_GRACE_SECONDS", "0"),
+        ("COMPAT__TIMEOUT_SECONDS", "1"),
+        ("BACKENDS__SLOW__KIND", "openai"),
+        ("BACKENDS__SLOW__BASE_URL", &url),
+        ("TIERS__FAST__BACKENDS", "[{ name = \"slow\" }]"),
+    ];
+    let process = Process::start(dir.path(), &settings);
+    let key = process.first_key.clone().unwrap();
+    let body = json!({"contents": [{"parts": [{"text": "a red fox"}]}]});
+    let call = process.call("POST", "/v1beta/models/fast:generateContent");
+    let call = call.bearer(&key).json(&body);
+    for (id, timeout) in [("chosen", "0.1"), ("configured", "9")] {
+        let call = call.clone().header("X-Request-Id", id);
+        call.header("X-Server-Timeout", timeout).expect(504);
+    }
+    let ProcessExit { log, .. } = process.terminate();
+    let level = |id: &str| {
+        let mut lines = log.lines().filter(|it| it.contains("\"answered\""));
+        let line = lines.find(|it| it.contains(&format!("\"{id}\"")));
+        let line: Value = serde_json::from_str(line.unwrap_or_else(|| panic!("{log}"))).unwrap();
+        line["level"].clone()
+    };
+    assert_eq!(level("chosen"), "INFO", "{log}");
+    assert_eq!(level("configured"), "WARN", "{log}");
+}
+
+#[test]
 fn an_object_store_that_fails_every_call_does_not_fill_the_log() {
     let dir = tempfile::tempdir().unwrap();
     let process = Process::start(dir.path(), &[]);
@@ -144,6 +183,53 @@ fn an_object_store_that_fails_every_call_does_not_fill_the_log() {
     let ProcessExit { log, .. } = process.terminate();
     let lines = log.matches("could not store the text of a request").count();
     assert!((1..200).contains(&lines), "{lines} lines");
+}
+
+#[test]
+fn a_delivery_that_the_object_store_delays_is_logged_as_its_error() {
+    let token = "a-token-of-the-operator-with-32-characters";
+    let receiver = Collector::start();
+    let dir = tempfile::tempdir().unwrap();
+    let settings = [
+        ("LOG__FORMAT", "json"),
+        ("ADMIN__TOKEN", token),
+        ("EGRESS__ALLOW", "[\"127.0.0.0/8\"]"),
+    ];
+    let process = Process::start(dir.path(), &settings);
+    let key = process.first_key.clone().unwrap();
+    let admin = |method: &str, path: &str| {
+        let target = format!("/admin/v1{path}");
+        process.call(method, &target).bearer(token)
+    };
+    let accounts = admin("GET", "/accounts").expect(200).json();
+    let account = accounts["data"][0]["account_id"].as_str().unwrap();
+    let webhook = json!({"url": receiver.url("/hook")});
+    let webhooks = format!("/accounts/{account}/webhooks");
+    admin("POST", &webhooks).json(&webhook).expect(201);
+    // Too long for the record, so its event reads it from the object store.
+    let mut body = fox();
+    body["prompt"] = "x".repeat(20_000).into();
+    let call = process.call("POST", "/api/v1/nb/text-generations");
+    call.bearer(&key).json(&body).expect(202);
+    let delivery = until_some("the event is delivered", || {
+        let deliveries = admin("GET", "/deliveries").expect(200).json();
+        let delivery = &deliveries["data"][0];
+        (delivery["status"] == "delivered").then(|| delivery["delivery_id"].clone())
+    });
+    let objects = dir.path().join("data/objects");
+    std::fs::remove_dir_all(&objects).unwrap();
+    std::fs::write(&objects, "in the way").unwrap();
+    let again = format!("/deliveries/{}/redeliver", delivery.as_str().unwrap());
+    admin("POST", &again).expect(202);
+    until("the attempt is delayed", || {
+        let metrics = process.call("GET", "/metrics").expect(200).text();
+        metrics.contains("tintype_webhook_attempts_not_sent_total 1\n")
+    });
+    let ProcessExit { log, .. } = process.terminate();
+    let mut lines = log.lines().filter(|it| it.contains("retrying later"));
+    let line: Value = serde_json::from_str(lines.next().unwrap()).unwrap();
+    assert_eq!(line["target"], "tintype::object_store", "{line}");
+    assert_eq!(line["delivery"], delivery, "{line}");
 }
 
 #[test]

@@ -265,6 +265,7 @@ fn the_tries_and_the_breaker_of_a_backend_are_reported() {
     assert_eq!(of("tintype_backend_retries_total"), 0.0);
     assert_eq!(of("tintype_backend_places"), 64.0);
     assert_eq!(of("tintype_backend_runs"), 0.0);
+    assert_eq!(of("tintype_backend_shared"), 0.0);
     let breaker = |state| {
         let labels = [("backend", "builtin"), ("state", state)];
         figures.of("tintype_backend_breaker_state", &labels)

@@ -14,7 +14,7 @@ use super::receiver::{self, FindResult};
 use super::receiver_health::{AttemptEnd, ReceiverHealth};
 use super::scheduler::{DeliveryScheduler, ScheduledDelivery};
 use super::{failed_event, restart};
-use crate::ports::AttemptOutcome;
+use crate::ports::{AttemptOutcome, OBJECT_STORE_TARGET};
 use actix::{
     Actor, ActorFutureExt as _, Addr, AsyncContext, Context, Handler, Message, SpawnHandle,
     WrapFuture as _,
@@ -263,7 +263,7 @@ impl DeliveryActor {
 
     /// Retries later a delivery that the service itself failed to send. Its record does not change.
     fn postpone(&mut self, id: DeliveryId, reason: &str) {
-        tracing::error!(delivery = %id, reason, "could not send a delivery; retrying later");
+        tracing::error!(target: OBJECT_STORE_TARGET, delivery = %id, reason, "could not send a delivery; retrying later");
         // A delivery whose commit is in flight is scheduled again after the commit.
         if self.changes.is_committing(id) {
             return;

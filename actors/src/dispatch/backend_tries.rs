@@ -3,6 +3,7 @@
 use super::backoff;
 use super::context::DispatchContext;
 use super::failures::FailedTry;
+use super::prompt_redaction::redact_prompt;
 use super::run_deadline::RunDeadline;
 use super::run_log::RunLog;
 use crate::backends::{Backend, BackendError, BackendLease, BreakerEvent, Failure, Route};
@@ -71,6 +72,9 @@ impl Tries<'_> {
             backend.generator.generate(self.task.clone()),
         );
         let (generated, cause) = with_cause(deadline.work(generated)).await;
+        // The log, the statistics and the operator's event hold no prompt, which the backend's own message may repeat.
+        let redact = |cause: String| redact_prompt(&cause, &self.task.prompt);
+        let cause = cause.map(redact);
         let Some(generated) = generated else {
             let error = deadline.exceeded();
             tracing::warn!(%job, backend = backend.name, %error, "the run used up its time");
@@ -87,7 +91,7 @@ impl Tries<'_> {
                 return Some(Ok(image));
             }
             Ok(Err(error)) => {
-                let cause = cause.unwrap_or_else(|| error.to_string());
+                let cause = cause.unwrap_or_else(|| redact(error.to_string()));
                 (error, cause)
             }
             Err(_) => timed_out(backend.timeout, cause),

@@ -7,7 +7,7 @@
 
 use super::context::DispatchContext;
 use super::failover::first_lease;
-use super::run::run;
+use super::run::{log_failure, run};
 use crate::account::AccountCommand;
 use crate::backends::BackendLease;
 use crate::queue::{QueuedJob, Turn};
@@ -20,7 +20,7 @@ use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_storage::domain::job::{Job, JobEvent, TransitionError};
+use tintype_storage::domain::job::{Job, JobEvent, JobState, TransitionError};
 use tintype_storage::store::EventError;
 use tokio::time::sleep;
 
@@ -201,7 +201,12 @@ async fn begin(job: QueuedJob, lease: Option<BackendLease>, context: &DispatchCo
     let id = job.job;
     let begun = account.call(|reply| AccountCommand::Begin { job: id, reply });
     match begun.await {
-        Ok(Ok(job)) if job.state.is_terminal() => Start::Nothing(Some(Box::new(job))),
+        Ok(Ok(job)) if job.state.is_terminal() => {
+            if let JobState::Failed { kind, .. } = &job.state {
+                log_failure(&job, *kind);
+            }
+            Start::Nothing(Some(Box::new(job)))
+        }
         Ok(Ok(job)) => Start::Run(Box::new(job), lease),
         // Canceled while it waited for its turn, or ended by this actor before its restart.
         Ok(Err(EventError::Transition(_) | EventError::NotFound)) => Start::Nothing(None),

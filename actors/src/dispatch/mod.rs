@@ -12,6 +12,7 @@ mod failures;
 mod input_fetch;
 mod job;
 mod progress;
+mod prompt_redaction;
 mod run;
 mod run_deadline;
 mod run_log;

@@ -43,6 +43,7 @@ pub async fn run(
         }
         Some(Err(_)) => {
             tracing::error!(job = %job.id, "a run panicked");
+            log_failure(&job, FailureKind::Broken);
             let error = "the image generator failed unexpectedly; try again, or change the request";
             failed_run(error.into(), FailureKind::Broken)
         }
@@ -61,7 +62,7 @@ async fn cut_off(context: &DispatchContext, log: &RunLog) {
 }
 
 /// The lines of the tries have the causes. Without the job's error, which may contain the caller's text.
-fn log_failure(job: &Job, kind: FailureKind) {
+pub fn log_failure(job: &Job, kind: FailureKind) {
     let (id, account, model, outcome) = (job.id, job.account, job.tier.as_str(), kind.as_str());
     match kind {
         FailureKind::Refused | FailureKind::Blocked => {

@@ -5,6 +5,9 @@ use super::generator::GeneratedImage;
 use futures_util::future::LocalBoxFuture;
 use tintype_storage::domain::job::{Job, PromptText, ResultImage};
 
+/// The log target for errors of the object store that calls or deliveries repeat. The log limits its rate.
+pub const OBJECT_STORE_TARGET: &str = "tintype::object_store";
+
 /// The objects of a job: its image, its prompt if that is too large for a record, and its input images.
 pub trait JobObjects: Send + Sync {
     /// Checks an image, crops it to the job's aspect ratio if it has another, and stores it durably as the result of the job.

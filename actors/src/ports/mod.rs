@@ -17,7 +17,7 @@ pub(crate) use failure::BreakerEffect;
 pub use failure::{GenerateError, PortFuture};
 pub use generator::{GeneratedImage, GenerationTask, Generator};
 pub use input_fetcher::{FetchedInputs, InputFetcher};
-pub use job_objects::JobObjects;
+pub use job_objects::{JobObjects, OBJECT_STORE_TARGET};
 pub use observer::{Observer, RunEnd, RunReport, TryReport};
 pub use outcome::{JobOutcome, TryOutcome};
 pub use progress::{Preview, Progress};

@@ -38,7 +38,7 @@ pub struct Stats {
     /// The number of pending deliveries. Counting stops at 10,000.
     #[schemars(with = "Count")]
     pub webhooks_pending: usize,
-    /// When the running service last exported all records, for example for `tintype backup`. `null`: never.
+    /// When the last backup that was stored, or the last other export, read the records of the running service. `null`: never.
     pub last_export_at: Option<Moment>,
 }
 

@@ -5,7 +5,7 @@ use crate::application::core::commit::{Change, detached};
 use crate::application::error::{Error, object_store_fault};
 use crate::application::services::JobService;
 use crate::application::submission::generation_request::Parts;
-use crate::objects::{ObjectError, upload_key};
+use crate::objects::{FAULT_TARGET, ObjectError, upload_key};
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use std::sync::Arc;
@@ -183,7 +183,7 @@ pub async fn delete(jobs: &Arc<JobService>, file: UploadedFile) -> Result<(), Er
 async fn remove_content(jobs: &JobService, file: &UploadedFile) {
     let key = upload_key(file);
     if let Err(error) = jobs.objects.delete(&key).await {
-        tracing::warn!(key, %error, "could not delete an uploaded file");
+        tracing::warn!(target: FAULT_TARGET, key, %error, "could not delete an uploaded file");
     }
 }
 

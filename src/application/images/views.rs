@@ -4,7 +4,7 @@ use crate::application::core::commit::detached;
 use crate::application::error::{self, Error, image_fault};
 use crate::application::services::JobService;
 use crate::image_decoding::VIEW_DECODING;
-use crate::objects::{ObjectError, media_type, view_key};
+use crate::objects::{FAULT_TARGET, ObjectError, media_type, view_key};
 use bytes::Bytes;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -147,7 +147,7 @@ pub async fn create(
         Ok(match stored {
             Ok(()) => CreatedView::Stored(key),
             Err(error) => {
-                tracing::warn!(%key, %error, "could not store a scaled-down view");
+                tracing::warn!(target: FAULT_TARGET, %key, %error, "could not store a scaled-down view");
                 CreatedView::Unstored(bytes)
             }
         })

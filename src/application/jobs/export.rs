@@ -1,6 +1,7 @@
 //! Exports a point-in-time snapshot of all records while the service runs.
 
 use crate::application::caller::Caller;
+use crate::application::core::Core;
 use crate::application::error::{Error, ErrorKind};
 use crate::application::services::JobService;
 use bytes::Bytes;
@@ -28,11 +29,15 @@ enum AbortReason {
     CallerGone,
 }
 
-/// Starts an export. The receiver yields blocks of JSON lines, in order.
+/// Starts an export. The receiver yields blocks of JSON lines, in order. If `is_recorded`, a complete export counts as a backup.
 ///
 /// # Errors
 /// `Forbidden`; `Conflict` while another export is running
-pub fn start(jobs: &JobService, caller: &Caller) -> Result<mpsc::Receiver<Bytes>, Error> {
+pub fn start(
+    jobs: &JobService,
+    caller: &Caller,
+    is_recorded: bool,
+) -> Result<mpsc::Receiver<Bytes>, Error> {
     let core = &jobs.core;
     caller.operate()?;
     jobs.result_store.keep_inputs();
@@ -48,12 +53,24 @@ pub fn start(jobs: &JobService, caller: &Caller) -> Result<mpsc::Receiver<Bytes>
         match write(snapshot, send) {
             Ok(records) => {
                 tracing::info!(records, "export finished");
-                record_export(&store, now);
+                if is_recorded {
+                    record_export(&store, now);
+                }
             }
             Err(error) => tracing::warn!(%error, "export aborted"),
         }
     });
     Ok(receiver)
+}
+
+/// Records the time of a backup that its caller has stored. A time in the future would hide that later backups are missing.
+///
+/// # Errors
+/// `Forbidden`; a failing store
+pub async fn record_backup(core: &Core, caller: &Caller, taken_at: Timestamp) -> Result<(), Error> {
+    caller.operate()?;
+    let mark = LAST_EXPORT.raise(&core.store, taken_at.min(core.now()));
+    Ok(core.commit(mark.await?).await?)
 }
 
 /// A failure only loses the time of the last export.

@@ -4,7 +4,7 @@ use super::generation_request::Input;
 use crate::application::error::{Error, FieldFault, object_store_fault};
 use crate::application::services::GenerationService;
 use crate::inputs::{self, IngestError, InputFaults, StoredUpload};
-use crate::objects::ObjectError;
+use crate::objects::{FAULT_TARGET, ObjectError};
 use crate::request_text;
 use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::ids::AccountId;
@@ -190,7 +190,7 @@ impl Objects {
         }
         for key in &self.texts {
             if let Err(error) = generations.objects.delete(key).await {
-                tracing::warn!(%key, %error, "could not delete an object of a refused call");
+                tracing::warn!(target: FAULT_TARGET, %key, %error, "could not delete an object of a refused call");
             }
         }
     }

@@ -282,7 +282,6 @@ impl Upstream {
 
     /// Notes a fault as the cause of the try, which logs it if it fails, and returns it.
     pub fn noted(&self, fault: Fault) -> Fault {
-        tracing::debug!(backend = self.name(), "{fault}");
         set_cause(fault.to_string());
         fault
     }

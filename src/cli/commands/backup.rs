@@ -5,7 +5,7 @@ use crate::backup::{Contents, KEY_FILES, Manifest, Repository, SECRETS_KEY, crea
 use crate::cli::operator_access::Access;
 use crate::cli::output::{Column, exit_code, list_table, note, print, print_as, print_json};
 use crate::cli::{progress, record_source};
-use crate::server::{engine, object_store, records_owner};
+use crate::server::{object_store, records_owner};
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use futures_util::FutureExt as _;
@@ -73,7 +73,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let repository = Repository::open(&place)?;
         let temp_dir = repository.temp_dir();
         let records =
-            record_source::from_data_dir(&config, &arguments.access, &temp_dir, &say).await?;
+            record_source::from_data_dir(&config, &arguments.access, true, &temp_dir, &say).await?;
         let objects = match arguments.without_images {
             true => None,
             false => Some(object_store::open_unsigned(&config)?),
@@ -104,13 +104,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             say: &say,
         };
         let manifest = create(&contents, &repository).await?;
-        let noted = engine::record_backup(&config, records.taken_at).await;
+        let noted = records.record_backup(&config).await;
         anyhow::Ok((manifest, noted))
     })?;
     progress.finish_and_clear();
     if let Err(error) = noted {
         note(&format!(
-            "the metrics and `tintype stats` do not show this backup, because its time could not be recorded: {error}"
+            "the metrics and `tintype stats` do not show this backup, because its time could not be recorded: {error:#}"
         ));
     }
     match arguments.json {

@@ -42,7 +42,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 .await;
         }
         let config = arguments.access.config()?;
-        record_source::from_data_dir(&config, &arguments.access, &temp_dir, &say).await
+        record_source::from_data_dir(&config, &arguments.access, false, &temp_dir, &say).await
     })?;
     // Only a backup reads more than the records.
     drop(records.source);

@@ -83,6 +83,13 @@ pub fn collect(out: &mut Exposition, system: &System) {
     for backend in &health {
         family.value(&[("backend", &backend.name)], backend.slots);
     }
+    let mut family = out.gauge(
+        "tintype_backend_shared",
+        "1 if all nodes share the places of the backend; 0 if each node has as many.",
+    );
+    for backend in &health {
+        family.flag(&[("backend", &backend.name)], backend.is_shared);
+    }
     let mut family = out.gauge("tintype_backend_runs", "Runs on the backend.");
     for backend in &health {
         family.value(&[("backend", &backend.name)], backend.running);

@@ -14,7 +14,7 @@ mod traces;
 mod webhooks;
 
 pub use exposition::CONTENT_TYPE;
-pub use requests::{Requests, WorkerMetrics};
+pub use requests::{Requests, WorkerMetrics, route_label};
 
 use crate::observability::traces::Exporter;
 use exposition::Exposition;

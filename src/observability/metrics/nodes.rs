@@ -60,6 +60,11 @@ fn gauges(out: &mut Exposition, context: Option<&NodeContext>) {
         "1 while this node may start runs: it has joined, is not leaving, and the database confirms its heartbeats.",
     )
     .flag(&[], state == NodeState::Trusted);
+    out.gauge(
+        "tintype_node_leaving",
+        "1 while this node leaves: it takes no more jobs and is about to end.",
+    )
+    .flag(&[], state == NodeState::Leaving);
     let ages = living.iter().map(|it| it.since.elapsed());
     out.gauge(
         "tintype_node_oldest_beat_age_seconds",

@@ -153,7 +153,7 @@ impl WorkerCounts {
         }
         let counts = Arc::new(Counts::default());
         add(&counts);
-        let listed = (label(route), METHODS[at], Arc::clone(&counts));
+        let listed = (route_label(route), METHODS[at], Arc::clone(&counts));
         self.shared.lock().counts.push(listed);
         let mut known = self.known.borrow_mut();
         known.entry(route.to_owned()).or_default()[at] = Some(counts);
@@ -202,7 +202,7 @@ fn method_index(method: &Method) -> usize {
 }
 
 /// Removes the regular expressions of parameters: `/{version:v1|v1beta}/models` becomes `/{version}/models`.
-fn label(pattern: &str) -> String {
+pub fn route_label(pattern: &str) -> String {
     let mut label = String::with_capacity(pattern.len());
     let (mut depth, mut in_expression) = (0, false);
     for character in pattern.chars() {
@@ -328,7 +328,7 @@ mod tests {
             ("/v1/images{rest:(/.*)?}", "/v1/images{rest}"),
             ("/a:b/{c:[0-9]{2}}/d", "/a:b/{c}/d"),
         ] {
-            assert_eq!(label(pattern), expected);
+            assert_eq!(route_label(pattern), expected);
         }
     }
 }

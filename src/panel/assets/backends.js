@@ -54,7 +54,7 @@ export function backends(list, tests, reload) {
   };
   return h("ul", { class: "stack lines" }, list.map((it) => h("li", {},
     h("div", { class: "row wraps spread" }, h("b", { class: "wrap" }, it.name),
-      h("span", { class: "row wraps" }, h("span", { class: "small muted nowrap" }, `${it.running} of ${it.places} busy`),
+      h("span", { class: "row wraps" }, h("span", { class: "small muted nowrap" }, it.shared ? `${it.running} busy here, ${it.places} for all nodes` : `${it.running} of ${it.places} busy`),
         h("span", { title: MEANING[it.health] }, badge(it.health)),
         tests ? h("button", { class: "button slim", type: "button", "aria-label": `Test ${it.name}`, onclick: ({ currentTarget: button }) => { button.disabled = true; test(it.name).finally(() => { button.disabled = false; }); } }, "Test") : null)),
     h("div", { class: "small muted" }, lines(it), lastHour(it.last_hour)),

@@ -5,8 +5,10 @@ use crate::generators::{Act, ScriptedGenerator};
 use crate::ports::{Observer, RunReport};
 use crate::world::{A, Plan, World, quick, run, settle, until};
 use actix::{ActorContext, Addr, Context, Handler, Message, WeakAddr};
+use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -16,6 +18,10 @@ use tintype_storage::domain::job::{Job, JobState};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 use tokio::time::Instant;
+use tracing::field::Field;
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::set_default;
+use tracing::{Dispatch, Event, Metadata, Subscriber};
 
 thread_local! {
     static ACTORS: RefCell<HashMap<JobId, WeakAddr<JobActor>>> = RefCell::default();
@@ -169,6 +175,64 @@ fn an_actor_that_stops_during_the_last_run_fails_the_job() {
             world.idle().await;
             assert_eq!(world.money(A), ["100.00", "0.00"]);
             check_slot(&world, &generator).await;
+        });
+    }
+}
+
+/// Collects the messages and jobs of the log lines of this thread.
+#[derive(Clone, Default)]
+struct LogLines(Arc<Mutex<Vec<String>>>);
+
+impl Subscriber for LogLines {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut line = String::new();
+        event.record(&mut |field: &Field, value: &dyn Debug| {
+            line += &format!("{}={value:?} ", field.name());
+        });
+        self.0.lock().push(line);
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+#[test]
+fn the_log_names_each_failed_job_once() {
+    for act in [Act::Hang, Act::Panic] {
+        let lines = LogLines::default();
+        // If it is the only one, a line that another thread reaches first stays disabled.
+        let _other = Dispatch::new(lines.clone());
+        let _guard = set_default(lines.clone());
+        run(async {
+            let generator = ScriptedGenerator::new([act.clone()], Act::Image);
+            let mut plan = Plan::with(generator.clone(), 1);
+            plan.max_runs = 1;
+            let world = plan.start();
+            let job = world.accept(A, Tier::Fast, "a fox").await;
+            if let Act::Hang = act {
+                until("it runs", || generator.running() == 1).await;
+                inject(Fault::Stop, job);
+            }
+            let error = world.failure(job).await;
+            world.idle().await;
+            let lines = lines.0.lock();
+            let failed = lines.iter().filter(|it| it.contains("the job failed"));
+            let failed: Vec<_> = failed.collect();
+            assert_eq!(failed.len(), 1, "{error}: {lines:?}");
+            assert!(failed[0].contains(&job.to_string()), "{failed:?}");
         });
     }
 }

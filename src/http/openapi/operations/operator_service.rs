@@ -156,6 +156,16 @@ pub fn export(_: &mut DocumentBuilder<'_>) -> Operation {
     );
     Operation::new("exportRecords", "Service", "Export all records")
         .text("For `tintype backup` and `tintype export`, while the service runs. The first line names the format; the last one has the number of records and their SHA-256, and is missing if the response was cut off. One export at a time: `409` while another is running.")
+        .query("recorded", "`false` if the caller reports the backup itself, with `PUT /backups/{taken_at}`, once it is stored.", json!({"type": "boolean", "default": true}))
         .response(lines)
-        .refuses([Code::Conflict])
+        .refuses([Code::Conflict, Code::ValidationFailed])
+}
+
+/// `PUT /backups/{taken_at}`
+pub fn set_backup(_: &mut DocumentBuilder<'_>) -> Operation {
+    Operation::new("setBackup", "Service", "Report a backup")
+        .text("Reports a stored backup. `last_export_at` of the statistics becomes `taken_at`, if that is later than before.")
+        .path("taken_at", "The time at which the backup read the records.", date_time())
+        .response(ResponseDoc::new(204, "The time is recorded."))
+        .refuses([Code::NotFound])
 }
