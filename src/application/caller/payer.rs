@@ -57,6 +57,12 @@ impl Payer {
         }
     }
 
+    /// # Errors
+    /// `ModelNotAllowed`
+    pub fn check_scopes(&self, tiers: &[Tier]) -> Result<(), Error> {
+        tiers.iter().try_for_each(|tier| self.check_scope(*tier))
+    }
+
     /// Refuses a call that exceeds the rate limit of the key or the account. Authentication counted the call; the refusal comes here, at
     /// its step in the published order of checks.
     ///

@@ -6,7 +6,6 @@ use super::balance_check;
 use super::batch_request::{self, BatchEntry, BatchRequest};
 use super::generation_request::{Shape, square_or_first};
 use super::input_ingestion::Objects;
-use super::load_shedding;
 use crate::application::caller::payer::Payer;
 use crate::application::core::audit_context::{AuditContext, Subject, creation_entry};
 use crate::application::core::commit::detached;
@@ -28,7 +27,7 @@ use tintype_storage::domain::file_batch::FileBatchTerms;
 use tintype_storage::domain::ids::BatchId;
 use tintype_storage::domain::job::{Callback, PromptText};
 use tintype_storage::domain::json::Json;
-use tintype_storage::domain::tier::{Mode, Tier};
+use tintype_storage::domain::tier::Mode;
 use tintype_storage::store::{
     AcceptedBatch, IdempotencyUse, IdempotentCall, NewBatch, NewBatchJob,
 };
@@ -36,22 +35,6 @@ use tokio::sync::{mpsc, oneshot};
 
 /// Requests whose texts are stored in parallel.
 const STORED_IN_PARALLEL: usize = 32;
-
-/// Sheds load before the body is read.
-///
-/// # Errors
-/// `Overloaded`
-pub async fn begin(generations: &GenerationService, caller: &Payer) -> Result<(), Error> {
-    load_shedding::check(generations, caller.account()).await
-}
-
-/// Refuses a key that does not allow one of the models.
-///
-/// # Errors
-/// `ModelNotAllowed`
-pub fn check_scope(caller: &Payer, models: &[Tier]) -> Result<(), Error> {
-    models.iter().try_for_each(|tier| caller.check_scope(*tier))
-}
 
 /// Submits a batch, or returns the batch of the first call with this idempotency key.
 ///
