@@ -3,9 +3,8 @@
 use crate::api::generation::Endpoint;
 use crate::application::caller::payer::Payer;
 use crate::application::services::GenerationService;
-use crate::application::submission::submit_generation::{
-    begin, estimate_generation, submit_generation,
-};
+use crate::application::submission::load_shedding;
+use crate::application::submission::submit_generation::{estimate_generation, submit_generation};
 use crate::web::auth::CachedPrincipal;
 use crate::web::body;
 use crate::web::dry_run;
@@ -55,7 +54,7 @@ async fn submit(
 ) -> HttpResult {
     caller.check_scope(endpoint.tier)?;
     let body = body::read_json(request, payload, &generations.settings).await?;
-    begin(generations, caller, endpoint.tier).await?;
+    load_shedding::check(generations, caller.account()).await?;
     let is_dry_run = dry_run::is_requested(request.query_string());
     let (is_dry_run, faults) = match is_dry_run {
         Ok(is_dry_run) => (is_dry_run, Vec::new()),

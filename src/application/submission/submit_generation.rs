@@ -1,7 +1,7 @@
 //! Submits a generation as a job, for every interface. The published order of checks:
 //!
-//! 1. the interface authenticates the caller (401); [`begin`] checks the key's scope (403) and sheds load (503) before the body is
-//!    parsed, because shedding must be cheap;
+//! 1. the interface authenticates the caller (401), checks the key's scope (403) and sheds load (503) before the body is parsed,
+//!    because shedding must be cheap;
 //! 2. the interface parses the body (422);
 //! 3. an idempotency key that was used before (the first job, or 422);
 //! 4. pauses and the full queue (503), rate limits and live jobs of the key and the account (429), `callback_url` (422);
@@ -13,7 +13,6 @@ use super::admission::{Admission, AdmissionRequest, await_decision};
 use super::balance_check;
 use super::generation_request::{GenerationRequest, Input, Shape, square_or_first};
 use super::input_ingestion::Objects;
-use super::load_shedding;
 use crate::application::caller::payer::Payer;
 use crate::application::core::audit_context::{AuditContext, Subject, creation_entry};
 use crate::application::core::commit::detached;
@@ -33,23 +32,10 @@ use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::audit_log::{Action, ToAuditEntry};
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Callback, PromptText};
-use tintype_storage::domain::tier::{Mode, Tier};
+use tintype_storage::domain::tier::Mode;
 use tintype_storage::store::{AcceptedJob, IdempotencyUse, IdempotentCall, NewJob};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
-
-/// Refuses a key that does not allow the model, and sheds load.
-///
-/// # Errors
-/// `ModelNotAllowed`, `Overloaded`
-pub async fn begin(
-    generations: &GenerationService,
-    caller: &Payer,
-    tier: Tier,
-) -> Result<(), Error> {
-    caller.check_scope(tier)?;
-    load_shedding::check(generations, caller.account()).await
-}
 
 /// Submits a request as a job, or returns the job of the first call with this idempotency key.
 ///
