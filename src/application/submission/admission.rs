@@ -36,7 +36,7 @@ impl Admission {
         request: &AdmissionRequest<'_>,
     ) -> Result<Self, Error> {
         let core = &generations.core;
-        let read = caller.before_jobs.as_deref();
+        let read = caller.before_jobs(core.now());
         // The account's decision checks the pause and the live jobs again. Only the callback check must come after them.
         let leaves_to_decision = caller.is_cached && request.callback_url.is_none();
         if !leaves_to_decision {
