@@ -11,7 +11,7 @@ use tintype_storage::domain::caller::{CallerRefusal, ShownKey};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::store::{BeforeJobs, Store, StoreError};
+use tintype_storage::store::BeforeJobs;
 
 /// A body that arrives at once is checked earlier, and jobs rarely end earlier.
 const MAX_AGE_OF_BEFORE_JOBS: Duration = Duration::from_secs(1);
@@ -25,7 +25,8 @@ pub struct Payer {
     pub counted: RateStates,
     /// See [`Self::before_jobs`].
     pub before_jobs: Option<Arc<BeforeJobs>>,
-    /// The key comes from the cache, and another node may have changed it. Only a decision that reads it again may accept a job.
+    /// The key comes from the cache, and another node may have changed it. Such a call may do nothing before its decision, which reads
+    /// the key again.
     pub is_cached: bool,
     /// Set for a person and for the operator.
     pub audit: Option<AuditContext>,
@@ -36,19 +37,6 @@ pub struct Payer {
 impl Payer {
     pub fn account(&self) -> AccountId {
         self.key.account
-    }
-
-    /// The key for a check before the decision. Reads a cached key again, because a refusal by its old limits would be wrong.
-    ///
-    /// # Errors
-    /// The store fails.
-    pub async fn current_key(&self, store: &Store) -> Result<Arc<ApiKey>, StoreError> {
-        let stored = match self.is_cached {
-            true => store.key(self.key.id).await?,
-            false => None,
-        };
-        // The decision refuses a key that was deleted.
-        Ok(stored.map_or_else(|| Arc::clone(&self.key), |(_, key)| Arc::new(key)))
     }
 
     /// The records that were read together with the key, unless they are too old to refuse a call: its body may have arrived slowly.

@@ -37,8 +37,8 @@ impl Admission {
     ) -> Result<Self, Error> {
         let core = &generations.core;
         let read = caller.before_jobs(core.now());
-        // The account's decision checks the pause and the live jobs again. Only the callback check must come after them.
-        let leaves_to_decision = caller.is_cached && request.callback_url.is_none();
+        // A cached key comes only with a call that does nothing before its decision, which checks the pause and the live jobs again.
+        let leaves_to_decision = caller.is_cached;
         if !leaves_to_decision {
             let pause = pause::for_call(core, caller).await?;
             availability::check_pause(&pause, &request.models)?;
@@ -48,8 +48,9 @@ impl Admission {
         let account = core.account_actor(caller.account(), error::account_is_gone);
         let account = account.await?;
         if !leaves_to_decision {
-            let key = caller.current_key(&core.store).await?;
-            let checked = account.check_live_jobs(&key, request.jobs, read).await;
+            let checked = account
+                .check_live_jobs(&caller.key, request.jobs, read)
+                .await;
             checked.map_err(|refusal| job_refusal::error(core, refusal))?;
         }
         let callback = callback_of(core, caller, request.callback_url).await?;

@@ -248,9 +248,8 @@ impl Submission {
             let limits = &self.generations.limits;
             limits.admit_inputs(&self.caller.key, are_fetched)?;
         }
-        let core = &self.generations.core;
-        let key = self.caller.current_key(&core.store).await?;
-        balance_check::check(core, &key, self.request.offer.price()).await
+        let (core, key) = (&self.generations.core, &self.caller.key);
+        balance_check::check(core, key, self.request.offer.price()).await
     }
 
     async fn accept(mut self) -> Result<AcceptedJob, Error> {
