@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 /// Larger texts are stored outside the record. With a callback of 2,048 four-byte characters and 14 input images, a record stays
 /// below the engine's limit of 16 KiB.
-const MAX_INLINE_BYTES: usize = 5 * 1024;
+pub const MAX_INLINE_BYTES: usize = 5 * 1024;
 
 /// Is the text too large for the record?
 pub fn is_too_large(text: &PromptText) -> bool {

@@ -11,28 +11,6 @@ use tintype_storage::store::{
 };
 use uuid::Uuid;
 
-/// The first use of the key of a submission, which counts as a replay. Without `is_needed` this does not read the store: the account's
-/// decision finds a used key too.
-///
-/// # Errors
-/// `IdempotencyKeyReused` if the first use was another request
-pub async fn replay(
-    core: &Core,
-    call: IdempotentCall,
-    caller: &Payer,
-    used: Option<&IdempotencyUse>,
-    is_needed: bool,
-) -> Result<Option<Uuid>, Error> {
-    let Some(used) = used.filter(|_| is_needed) else {
-        return Ok(None);
-    };
-    let first = first_use(core, call, caller.account(), used).await?;
-    if first.is_some() {
-        core.system.stats().jobs.count_replay();
-    }
-    Ok(first)
-}
-
 /// Checks the key of a dry run, which uses it for nothing.
 ///
 /// # Errors

@@ -338,7 +338,7 @@ mod tests {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let access = Access::with_server(&url);
         let refusal = async |config: &Config| {
-            let records = from_data_dir(config, &access, directory.path(), &|_| {});
+            let records = from_data_dir(config, &access, false, directory.path(), &|_| {});
             format!("{:#}", records.await.err().unwrap())
         };
         // The directory is locked, by this process.

@@ -3,10 +3,10 @@
 use super::refusal::Refusal;
 use super::state::CompatState;
 use crate::application::caller::payer::Payer;
+use crate::application::error::Error;
 use crate::application::operations::pause;
 use crate::application::settings::Settings;
-use crate::application::submission::availability;
-use crate::application::submission::balance_check;
+use crate::application::submission::admission::{check_funds, check_queue};
 use actix_web::web::Data;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
@@ -25,15 +25,27 @@ pub async fn check(
     attempt: Option<u32>,
     tiers: &[Tier],
 ) -> Result<(), Refusal> {
-    if may_be_replay(state, &caller.key, idempotency_key, attempt).await? {
+    let may_be_replay = || may_be_replay(state, &caller.key, idempotency_key, attempt);
+    if may_be_replay().await? {
         return Ok(());
     }
+    let Err(refusal) = check_new(state, caller, tiers).await else {
+        return Ok(());
+    };
+    // The first call may have been accepted meanwhile.
+    match may_be_replay().await? {
+        true => Ok(()),
+        false => Err(refusal.into()),
+    }
+}
+
+async fn check_new(state: &CompatState, caller: &Payer, tiers: &[Tier]) -> Result<(), Error> {
     let pause = pause::for_call(&state.core, caller).await?;
     let mut first_error = None;
     let mut available = Vec::new();
     for tier in tiers {
-        let outcome = availability::check_pause(&pause, &[*tier]);
-        match outcome.and_then(|()| availability::check_queue(&state.core, &state.settings, 1)) {
+        let outcome = pause.admit(*tier).map_err(Error::from);
+        match outcome.and_then(|()| check_queue(&state.core, &state.settings, 1)) {
             Ok(()) => available.push(*tier),
             Err(error) => {
                 first_error.get_or_insert(error);
@@ -41,11 +53,11 @@ pub async fn check(
         }
     }
     if let (true, Some(error)) = (available.is_empty(), first_error) {
-        return Err(error.into());
+        return Err(error);
     }
     caller.check_rate()?;
     if let Some(price) = cheapest(&state.settings, &available) {
-        balance_check::check(&state.core, &caller.key, price).await?;
+        check_funds(&state.core, &caller.key, price).await?;
     }
     Ok(())
 }

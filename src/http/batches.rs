@@ -7,12 +7,12 @@ use crate::application::caller::Caller;
 use crate::application::core::Core;
 use crate::application::jobs::batches::{self, BatchWithProgress};
 use crate::application::services::{AccountService, GenerationService, JobService};
-use crate::application::submission::submit_batch;
+use crate::application::submission::load_shedding;
 use crate::web::auth::Principal;
 use crate::web::body::{self, BodyFault, MediaType};
 use crate::web::paging;
-use crate::web::problem::{FieldFault, HttpResult, Problem};
-use crate::web::{batch_call, batch_lines, cancel_after, no_store};
+use crate::web::problem::{HttpResult, Problem};
+use crate::web::{batch_call, batch_lines, no_store};
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::batch::BatchStatus;
 
@@ -25,11 +25,8 @@ pub async fn create(
     jobs: web::Data<JobService>,
 ) -> HttpResult {
     let caller = &principal.caller;
-    submit_batch::begin(&generations, caller).await?;
-    if request.headers().contains_key(cancel_after::HEADER) {
-        let message = "is for single generation calls; cancel a batch with DELETE";
-        return Err(FieldFault::new(cancel_after::HEADER, message).into());
-    }
+    let account = caller.account();
+    load_shedding::check(&generations, account).await?;
     let form = match body::media_type(&request)? {
         Some(MediaType::Json) => Form::Json,
         Some(MediaType::Lines) => Form::Lines,
@@ -38,7 +35,6 @@ pub async fn create(
             return Err(BodyFault::Unsupported(expected).into());
         }
     };
-    let account = caller.account();
     let body = batch_call::receive(&request, payload, &generations, account, 0).await?;
     let parsed = batch_call::parse(&generations, account, body, move |_| Ok(form)).await?;
     batch_call::submit(&jobs, &generations, caller, &request, parsed).await

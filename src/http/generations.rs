@@ -3,16 +3,16 @@
 use crate::api::generation::Endpoint;
 use crate::application::caller::payer::Payer;
 use crate::application::services::GenerationService;
-use crate::application::submission::submit_generation::{
-    begin, estimate_generation, submit_generation,
-};
+use crate::application::submission::load_shedding;
+use crate::application::submission::submit_generation::{estimate_generation, submit_generation};
+use crate::request_text;
 use crate::web::auth::CachedPrincipal;
 use crate::web::body;
 use crate::web::dry_run;
 use crate::web::generation_call::{accepted_response, read};
 use crate::web::idempotency_key;
 use crate::web::no_store;
-use crate::web::problem::HttpResult;
+use crate::web::problem::{HttpResult, Problem};
 use actix_web::{HttpRequest, ResponseError as _, web};
 use tintype_storage::domain::tier::Mode;
 
@@ -31,15 +31,15 @@ pub async fn create(
         || !matches!(dry_run::is_requested(request.query_string()), Ok(false))
         || cached.check_scope(endpoint.tier).is_err()
         || cached.check_rate().is_err();
-    if needs_current_key {
-        let caller = principal.reauthenticate(&request).await?;
-        return submit(endpoint, &caller, &request, payload, &generations).await;
-    }
-    let response = submit(endpoint, cached, &request, payload, &generations).await;
-    if response
-        .as_ref()
-        .is_err_and(|it| it.status_code().is_client_error())
-    {
+    let current = match needs_current_key {
+        true => Some(principal.reauthenticate(&request).await?),
+        false => None,
+    };
+    let caller = current.as_ref().unwrap_or(cached);
+    let call = (&principal, caller, &request);
+    let response = submit(endpoint, call, payload, &generations).await;
+    let is_refused = |it: &Problem| it.status_code().is_client_error();
+    if caller.is_cached && response.as_ref().is_err_and(is_refused) {
         // An invalid key takes precedence over other errors.
         principal.reauthenticate(&request).await?;
     }
@@ -48,32 +48,39 @@ pub async fn create(
 
 async fn submit(
     endpoint: Endpoint,
-    caller: &Payer,
-    request: &HttpRequest,
+    (principal, caller, request): (&CachedPrincipal, &Payer, &HttpRequest),
     payload: web::Payload,
     generations: &web::Data<GenerationService>,
 ) -> HttpResult {
     caller.check_scope(endpoint.tier)?;
     let body = body::read_json(request, payload, &generations.settings).await?;
-    begin(generations, caller, endpoint.tier).await?;
+    load_shedding::check(generations, caller.account()).await?;
     let is_dry_run = dry_run::is_requested(request.query_string());
     let (is_dry_run, faults) = match is_dry_run {
         Ok(is_dry_run) => (is_dry_run, Vec::new()),
         Err(faults) => (false, faults),
     };
-    let headers = request.headers();
-    let request = read(
-        headers,
+    let generation = read(
+        request.headers(),
         &body,
         endpoint,
         Vec::new(),
         faults,
         &generations.settings,
     )?;
+    // A callback, and a text that is stored as an object, are checked before the decision. No text is larger than its body.
+    let needs_current_key =
+        generation.callback_url.is_some() || body.len() > request_text::MAX_INLINE_BYTES;
+    let current = match caller.is_cached && needs_current_key {
+        true => Some(principal.reauthenticate(request).await?),
+        false => None,
+    };
+    let caller = current.as_ref().unwrap_or(caller);
+    caller.check_scope(endpoint.tier)?;
     if is_dry_run {
-        let estimate = estimate_generation(generations, caller, request).await?;
+        let estimate = estimate_generation(generations, caller, generation).await?;
         return Ok(no_store::json(estimate));
     }
-    let job = submit_generation(generations, caller, request).await?;
+    let job = submit_generation(generations, caller, generation).await?;
     Ok(accepted_response(&generations.settings, job))
 }

@@ -2,8 +2,8 @@
 
 use crate::application::core::Core;
 use crate::application::operations::pause;
+use crate::application::operations::queue::has_room;
 use crate::application::settings::Settings;
-use crate::application::submission::availability::has_room;
 use crate::application::submission::queue_estimate::wait_now;
 use crate::web::assets::Assets;
 use crate::web::no_store;

@@ -9,7 +9,7 @@ use crate::application::core::Core;
 use crate::application::error::{Error, ErrorKind};
 use crate::application::jobs::batches::{self, BatchWithProgress};
 use crate::application::services::{AccountService, GenerationService, JobService};
-use crate::application::submission::submit_batch;
+use crate::application::submission::load_shedding;
 use crate::objects::FAULT_TARGET;
 use crate::request_text::{self, RequestTextError};
 use crate::web::access::{OfAccount, path_segment};
@@ -103,7 +103,7 @@ pub async fn create(
     check_active(&of.account)?;
     let payer = payer::of(&accounts, &of).await?;
     let submitted = async {
-        submit_batch::begin(&generations, &payer).await?;
+        load_shedding::check(&generations, payer.account()).await?;
         let is_table = request.content_type().eq_ignore_ascii_case("text/csv");
         let extra = match is_table {
             true => MAX_BODY_BYTES as u64,

@@ -9,7 +9,8 @@ use crate::application::error::{Error, object_store_fault};
 use crate::application::operations::pause;
 use crate::application::services::{AccountService, GenerationService};
 use crate::application::settings::Settings;
-use crate::application::submission::submit_generation::{begin, submit_generation};
+use crate::application::submission::load_shedding;
+use crate::application::submission::submit_generation::submit_generation;
 use crate::inputs::{self, StagedUpload, StoredUpload, UploadFault};
 use crate::web::access::{OfAccount, path_segment};
 use crate::web::generation_call::{accepted_response, read};
@@ -70,7 +71,8 @@ pub async fn create(
     };
     let payer = payer::of(&accounts, &of).await?;
     let submitted = async {
-        begin(&generations, &payer, tier).await?;
+        payer.check_scope(tier)?;
+        load_shedding::check(&generations, payer.account()).await?;
         let request = read(
             request.headers(),
             &body,

@@ -2,7 +2,7 @@
 
 use super::body;
 use super::problem::{FieldFault, HttpResult, Problem};
-use super::{dry_run, idempotency_key, no_store};
+use super::{cancel_after, dry_run, idempotency_key, no_store};
 use crate::api::batch::{self, Bounds, ParsedBatch};
 use crate::api::batch_form::Form;
 use crate::application::blocking::blocking;
@@ -10,7 +10,7 @@ use crate::application::caller::payer::Payer;
 use crate::application::error::{self, Error};
 use crate::application::services::{GenerationService, JobService};
 use crate::application::submission::batch_request::BatchRequest;
-use crate::application::submission::submit_batch::{self, estimate_batch, submit_batch};
+use crate::application::submission::submit_batch::{estimate_batch, submit_batch};
 use crate::inputs::Reservation;
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpRequest, web};
@@ -112,10 +112,8 @@ pub async fn submit(
     request: &HttpRequest,
     parsed: ParsedBatch,
 ) -> HttpResult {
-    submit_batch::check_scope(caller, &parsed.models)?;
-    let is_dry_run = dry_run::is_requested(request.query_string());
-    let key = idempotency_key::key(request.headers());
-    let (batch, is_dry_run) = combine(parsed.request, key, is_dry_run)?;
+    caller.check_scopes(&parsed.models)?;
+    let (batch, is_dry_run) = combine(parsed.request, request)?;
     if is_dry_run {
         let estimate = estimate_batch(generations, caller, batch).await?;
         return Ok(no_store::json(estimate));
@@ -146,17 +144,25 @@ pub async fn submit(
 /// Combines body, headers and query into a request, or lists the faults of all three.
 fn combine(
     batch: Result<BatchRequest, Vec<FieldFault>>,
-    key: Result<Option<String>, FieldFault>,
-    is_dry_run: Result<bool, Vec<FieldFault>>,
+    request: &HttpRequest,
 ) -> Result<(BatchRequest, bool), Problem> {
-    match (batch, key, is_dry_run) {
-        (Ok(mut batch), Ok(key), Ok(is_dry_run)) => {
+    let key = idempotency_key::key(request.headers());
+    let cancel_after = match request.headers().contains_key(cancel_after::HEADER) {
+        true => {
+            let message = "is for single generation calls; cancel a batch with DELETE";
+            Err(FieldFault::new(cancel_after::HEADER, message))
+        }
+        false => Ok(()),
+    };
+    let is_dry_run = dry_run::is_requested(request.query_string());
+    match (batch, key, cancel_after, is_dry_run) {
+        (Ok(mut batch), Ok(key), Ok(()), Ok(is_dry_run)) => {
             batch.idempotency_key = key;
             Ok((batch, is_dry_run))
         }
-        (batch, key, is_dry_run) => {
+        (batch, key, cancel_after, is_dry_run) => {
             let faults = batch.err().unwrap_or_default().into_iter();
-            let faults = faults.chain(key.err());
+            let faults = faults.chain(key.err()).chain(cancel_after.err());
             let faults = faults.chain(is_dry_run.err().unwrap_or_default());
             Err(Problem::validation(faults.collect()))
         }

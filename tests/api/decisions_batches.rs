@@ -108,7 +108,7 @@ fn every_fault_is_reported_with_the_index_of_its_request() {
     body["callback_url"] = json!(7);
     body["extra"] = json!(1);
     let call = server.batch_call(&customer, &body).idempotent("two words");
-    call.invalid(&[
+    call.header("Cancel-After", "30s").invalid(&[
         "requests[1].prompt",
         "requests[1].aspect_ratio",
         "requests[1].resolution",
@@ -136,6 +136,7 @@ fn every_fault_is_reported_with_the_index_of_its_request() {
         "callback_url",
         "extra",
         "Idempotency-Key",
+        "Cancel-After",
     ]);
     assert_untouched(&server, &customer);
 }
@@ -260,7 +261,8 @@ fn other_types_and_encodings_are_415() {
         "application/x-ndjson; charset=latin1",
     ] {
         let call = server.native(&customer, "POST", "/batches");
-        call.bytes(media, text.as_bytes())
+        call.header("Cancel-After", "30s")
+            .bytes(media, text.as_bytes())
             .refused(415, "unsupported_media_type");
     }
     let call = server.native(&customer, "POST", "/batches").text(&text);

@@ -1,5 +1,6 @@
 //! Decisions 1, "Order of checks": for each pair of neighbours, a request that fails both gets the earlier error.
 
+use crate::support::batches::{batch_of, entry, entry_with};
 use crate::support::{Customer, OneNode, Origin, Server, fox, fox_with, options::Options, origin};
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -201,6 +202,44 @@ fn funds_before_ingestion() {
     assert_eq!(trap.accepted(), 0);
 }
 
+/// A server at which a key may make two calls with input images at once.
+fn server_with_fetch_burst() -> Server {
+    let options = Options::new().allow_loopback().one_node(OneNode::Rates);
+    let options = options.set("limits.fetches_per_second", 1);
+    Server::with(options.set("limits.fetch_burst", 2))
+}
+
+#[test]
+fn replay_before_the_rate_of_calls_with_inputs() {
+    let image = crate::support::sample_images::png(2, 2);
+    let origin = Origin::start([("/a.png", origin::bytes(image))]);
+    let server = server_with_fetch_burst();
+    let customer = server.customer("1.00");
+    let body = fox_with(json!({"input_images_urls": [origin.url("/a.png")]}));
+    let call = server.generation(&customer, IMAGE, &body).idempotent("k");
+    let job = call.expect(202).job_id();
+    for _ in 0..3 {
+        assert_eq!(call.expect(202).job_id(), job);
+    }
+    // The replays have not counted.
+    server.generation(&customer, IMAGE, &body).expect(202);
+    server
+        .generation(&customer, IMAGE, &body)
+        .refused(429, "rate_limited");
+    server.assert_settled();
+}
+
+#[test]
+fn the_rate_of_calls_with_inputs_before_funds() {
+    let server = server_with_fetch_burst();
+    let poor = server.customer("0.00");
+    let call = server.generation(&poor, IMAGE, &body_with_unfetchable_image());
+    for _ in 0..2 {
+        call.refused(402, "insufficient_balance");
+    }
+    call.refused(429, "rate_limited");
+}
+
 #[test]
 fn ingestion_before_the_reservation_that_decides() {
     let (arrived, has_arrived) = mpsc::channel();
@@ -238,5 +277,39 @@ fn ingestion_before_the_reservation_that_decides() {
     server.admin("POST", &path).json(&deposit).expect(201);
     go_on.send(()).unwrap();
     call.expect(202);
+    server.assert_settled();
+}
+
+/// As for single calls. The models are in the body, so its type and size come before the scope.
+#[test]
+fn a_batch_that_fails_two_checks_gets_the_earlier_error() {
+    let options = Options::new().one_node(OneNode::LiveJobsInAll);
+    let options = options.set("jobs.max_live_per_account", 1);
+    let server = Server::with(options.set("jobs.max_live", 2));
+    let batch = |customer: &Customer, body: &Value| server.batch_call(customer, body);
+    let scoped = server.customer_with("0.00", json!({"models": ["fast"]}));
+    let faulty = batch_of(&[entry_with(json!({"model": "pro", "prompt": ""}))]);
+    let untyped = server.native(&scoped, "POST", "/batches");
+    untyped
+        .bytes("text/plain", faulty.to_string().as_bytes())
+        .refused(415, "unsupported_media_type");
+    batch(&scoped, &faulty).refused(403, "model_not_allowed");
+    let customer = server.customer("0.039");
+    server.generator.hold();
+    let first = batch(&customer, &batch_of(&[entry()])).idempotent("k");
+    let accepted = first.expect(202).json();
+    batch(&customer, &batch_of(&[entry_with(json!({"prompt": ""}))]))
+        .idempotent("k")
+        .invalid(&["requests[0].prompt"]);
+    server.pause(&["fast"]);
+    assert_eq!(first.expect(202).json()["batch_id"], accepted["batch_id"]);
+    batch(&customer, &batch_of(&vec![entry(); 9])).refused(503, "paused");
+    server.pause(&[]);
+    batch(&customer, &batch_of(&vec![entry(); 2])).refused(503, "overloaded");
+    let mut named = batch_of(&[entry()]);
+    named["callback_url"] = json!("https://example.com/hook");
+    batch(&customer, &named).refused(429, "rate_limited");
+    batch(&server.customer("0.00"), &named).invalid(&["callback_url"]);
+    server.generator.release_all();
     server.assert_settled();
 }

@@ -1,9 +1,11 @@
 //! Hostile idempotency, 48 to 56.
 
 use crate::support::http::all_at_once;
-use crate::support::{Behaviour, Options, Server, fox, fox_with};
+use crate::support::late_commits::LateCommits;
+use crate::support::{Behaviour, Options, Server, fox, fox_with, until};
 use serde_json::json;
 use std::collections::HashSet;
+use std::thread;
 use std::time::Duration;
 
 const PATH: &str = "/text-generations";
@@ -44,6 +46,28 @@ fn hostile_48_concurrent_calls_with_one_key_and_a_large_prompt_create_one_job() 
     server.generator.release_all();
     assert_eq!(server.assert_settled().ended_jobs, 1);
     assert_eq!(server.generator.orders()[0].prompt.len(), 32_768);
+}
+
+/// The first call is accepted after the second one has looked for its key, and uses up the balance before the second one is checked
+/// against it. A text of this size is checked before it is stored.
+#[test]
+fn hostile_48_a_call_is_not_refused_by_the_reservation_of_the_first_call_with_its_key() {
+    let records = LateCommits::in_memory();
+    let server = Server::with(Options::new().behind(&records));
+    let customer = server.customer("0.134");
+    let body = fox_with(json!({"prompt": "x".repeat(6_000)}));
+    let call = server.generation(&customer, PATH, &body).idempotent("k");
+    records.gate.hold();
+    let first = thread::spawn({
+        let call = call.clone();
+        move || call.expect(202).job_id()
+    });
+    until("the first call is decided", || records.gate.held() > 0);
+    records.release_before_read_of(&customer.account);
+    let second = call.expect(202);
+    assert_eq!(second.header("idempotent-replayed"), Some("true"));
+    assert_eq!(second.job_id(), first.join().unwrap());
+    assert_eq!(server.assert_settled().ended_jobs, 1);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 use tintype::application::operations::pause;
 use tintype::server::bootstrap;
+use tintype_storage::domain::ids::KeyId;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::engine::{Engine, Holds, Read, TransactionNumbers, commit_and_wait};
 use tintype_storage::store::tables::PAUSE;
@@ -102,6 +103,40 @@ fn raised_limits_of_a_key_apply_to_all_creations_at_the_other_node_at_once() {
     create(called.clone()).refused(429, "rate_limited");
     change(json!({"max_concurrent": 3}));
     create(called).expect(202);
+}
+
+#[test]
+fn a_body_that_arrives_late_is_checked_against_the_live_jobs_and_pauses_of_its_end() {
+    let [one, other] = start();
+    let customer = one.customer_with("9.00", json!({"max_concurrent": 1}));
+    other.native(&customer, "GET", "/models").expect(200);
+    for node in [&one, &other] {
+        node.generator.hold();
+    }
+    let job = one.generation(&customer, FAST, &fox()).expect(202).job_id();
+    one.job_once(&customer, &job, "processing");
+    one.pause(&["fast"]);
+    // The node reads the key, the pauses and the live jobs before the body.
+    one.clock.advance(Duration::from_millis(1));
+    let began = one.inside().now();
+    let call = other.generation(&customer, FAST, &fox()).idempotent("k");
+    let bytes = call.wire();
+    let (most, rest) = bytes.split_at(bytes.len() - 5);
+    let mut wire = Wire::open(other.address);
+    wire.send(most);
+    let key = KeyId(customer.key_id.parse().expect("an id"));
+    let keys = &other.instance().accounts.auth.api_keys;
+    until("the key is read", || keys.last_use(key) == Some(began));
+    for node in [&one, &other] {
+        node.generator.release_all();
+    }
+    one.job_once(&customer, &job, "done");
+    one.pause(&[]);
+    one.clock.advance(Duration::from_secs(2));
+    wire.send(rest);
+    let answer = wire.answer_to("POST").expect("an answer");
+    assert_eq!(answer.status, 202, "{}", answer.text());
+    other.assert_settled();
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `Idempotency-Key` in the synchronous APIs.
 
 use crate::fixture::{ResponseAssertions, asking, fox, image, with_image};
+use crate::support::late_commits::LateCommits;
 use crate::support::nodes::two_nodes;
 use crate::support::raw::Wire;
 use crate::support::{Behaviour, Options, Server, fox as native_fox, until};
@@ -44,6 +45,39 @@ fn two_concurrent_calls_wait_for_one_job() {
             .count()
     };
     until("no input is left", || inputs() == 0);
+}
+
+/// The first call is accepted after the second one has looked for its key, and uses up the balance.
+#[test]
+fn a_call_is_not_refused_by_the_reservation_of_the_first_call_with_its_key() {
+    let records = LateCommits::in_memory();
+    let server = Server::with(Options::new().behind(&records));
+    let of_openai = json!({"model": "fast", "prompt": "a fox"});
+    for is_gemini in [true, false] {
+        let customer = server.customer("0.039");
+        let call = match is_gemini {
+            true => server.gemini(&customer, "fast", &fox()),
+            false => server.openai(&customer, &of_openai),
+        };
+        let call = call.idempotent("k");
+        records.gate.hold();
+        let first = server.in_background(call.clone());
+        until("the first call is decided", || records.gate.held() > 0);
+        records.release_before_read_of(&customer.account);
+        let second = server.in_background(call);
+        until("the second call waits for a decision or has ended", || {
+            server.inside().system.accounts().in_flight() == 2
+                || records.gate.held() == 0
+                || second.is_finished()
+        });
+        records.gate.open();
+        let [first, second] = [first, second].map(|call| call.join().unwrap());
+        assert_eq!(first.status, 200, "{}", first.text());
+        assert_eq!(second.status, 200, "{}", second.text());
+        assert_eq!(second.header("idempotent-replayed"), Some("true"));
+    }
+    assert_eq!(server.generator.runs(), 2);
+    server.assert_settled();
 }
 
 #[test]

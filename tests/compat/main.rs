@@ -4,6 +4,7 @@
 //! `spec_*` has one test for each row of the specification's tables.
 
 mod auth;
+mod check_order;
 mod deadlines;
 mod disconnects;
 mod failed_batches;

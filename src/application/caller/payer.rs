@@ -5,11 +5,16 @@ use crate::application::core::audit_context::AuditContext;
 use crate::application::error::Error;
 use crate::application::limits::rate_limit::RateStates;
 use std::sync::Arc;
+use std::time::Duration;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::caller::{CallerRefusal, ShownKey};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::tier::Tier;
-use tintype_storage::store::{BeforeJobs, Store, StoreError};
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::store::BeforeJobs;
+
+/// A body that arrives at once is checked earlier, and jobs rarely end earlier.
+const MAX_AGE_OF_BEFORE_JOBS: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug)]
 pub struct Payer {
@@ -18,9 +23,10 @@ pub struct Payer {
     pub shown: Option<ShownKey>,
     /// The rate limits of the key and the account after this call.
     pub counted: RateStates,
-    /// Records that were read together with the key, for the checks of a job submission.
+    /// See [`Self::before_jobs`].
     pub before_jobs: Option<Arc<BeforeJobs>>,
-    /// The key comes from the cache, and another node may have changed it. Only a decision that reads it again may accept a job.
+    /// The key comes from the cache, and another node may have changed it. Such a call may do nothing before its decision, which reads
+    /// the key again.
     pub is_cached: bool,
     /// Set for a person and for the operator.
     pub audit: Option<AuditContext>,
@@ -33,17 +39,11 @@ impl Payer {
         self.key.account
     }
 
-    /// The key for a check before the decision. Reads a cached key again, because a refusal by its old limits would be wrong.
-    ///
-    /// # Errors
-    /// The store fails.
-    pub async fn current_key(&self, store: &Store) -> Result<Arc<ApiKey>, StoreError> {
-        let stored = match self.is_cached {
-            true => store.key(self.key.id).await?,
-            false => None,
-        };
-        // The decision refuses a key that was deleted.
-        Ok(stored.map_or_else(|| Arc::clone(&self.key), |(_, key)| Arc::new(key)))
+    /// The records that were read together with the key, unless they are too old to refuse a call: its body may have arrived slowly.
+    pub fn before_jobs(&self, now: Timestamp) -> Option<&BeforeJobs> {
+        let read = self.before_jobs.as_deref()?;
+        let is_recent = read.at <= now && now <= read.at.plus(MAX_AGE_OF_BEFORE_JOBS);
+        is_recent.then_some(read)
     }
 
     /// Refuses a model that the key is not scoped for.
@@ -55,6 +55,12 @@ impl Payer {
             true => Ok(()),
             false => Err(CallerRefusal::Model(tier).into()),
         }
+    }
+
+    /// # Errors
+    /// `ModelNotAllowed`
+    pub fn check_scopes(&self, tiers: &[Tier]) -> Result<(), Error> {
+        tiers.iter().try_for_each(|tier| self.check_scope(*tier))
     }
 
     /// Refuses a call that exceeds the rate limit of the key or the account. Authentication counted the call; the refusal comes here, at

@@ -121,7 +121,8 @@ impl ApiKeyCache {
             }
             Some(found) if self.is_shared => {
                 let account = found.key.account;
-                let read = store.key_with_account(&hash, account, reading == Reading::BeforeJobs);
+                let before_jobs_at = (reading == Reading::BeforeJobs).then_some(now);
+                let read = store.key_with_account(&hash, account, before_jobs_at);
                 let read = read.await?;
                 // `None`: the key was rotated or deleted. The lookup below decides.
                 if let Some(key) = read.key {

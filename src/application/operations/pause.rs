@@ -41,7 +41,7 @@ pub async fn current(core: &Core) -> Result<Pause, StoreError> {
 /// # Errors
 /// The store fails.
 pub async fn for_call(core: &Core, caller: &Payer) -> Result<Pause, StoreError> {
-    match &caller.before_jobs {
+    match caller.before_jobs(core.now()) {
         Some(read) => Ok(read.pause.clone()),
         None => current(core).await,
     }

@@ -5,6 +5,7 @@ use crate::application::core::Core;
 use crate::application::error::{Error, ErrorKind};
 use crate::application::jobs;
 use crate::application::services::JobService;
+use crate::application::settings::Settings;
 use futures_util::future::join_all;
 use std::sync::Arc;
 use tintype_actors::system::NextJob;
@@ -17,6 +18,11 @@ use tintype_storage::store::StoreError;
 const MAX_CANCELED: usize = 500;
 /// Jobs canceled in parallel, so that they share commits.
 const STEP: usize = 100;
+
+/// Has the queue of the service room for this many jobs?
+pub fn has_room(core: &Core, settings: &Settings, jobs: usize) -> bool {
+    (core.system.live_jobs() + jobs) as u64 <= settings.config.jobs.max_live
+}
 
 /// `None` matches every job.
 #[derive(Clone, Copy)]

@@ -1,8 +1,6 @@
 //! The acceptance of jobs and batches.
 
 pub(crate) mod admission;
-pub(crate) mod availability;
-pub(crate) mod balance_check;
 pub(crate) mod batch_request;
 pub(crate) mod generation_request;
 pub(crate) mod input_ingestion;

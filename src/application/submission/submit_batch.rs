@@ -1,16 +1,14 @@
 //! Submits a batch, whole or not at all. The order of checks is that of [`super::submit_generation`]. Input images are fetched later,
 //! when their job starts.
 
-use super::admission::{Admission, AdmissionRequest, await_decision};
-use super::balance_check;
+use super::admission::{Admission, AdmissionRequest, BeforeDecision};
 use super::batch_request::{self, BatchEntry, BatchRequest};
 use super::generation_request::{Shape, square_or_first};
 use super::input_ingestion::Objects;
-use super::load_shedding;
 use crate::application::caller::payer::Payer;
 use crate::application::core::audit_context::{AuditContext, Subject, creation_entry};
 use crate::application::core::commit::detached;
-use crate::application::error::{self, Error};
+use crate::application::error::Error;
 use crate::application::idempotency;
 use crate::application::services::GenerationService;
 use crate::inputs::Reservation;
@@ -19,39 +17,23 @@ use futures_util::future::join_all;
 use serde_json::json;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use tintype_actors::account::{AccountHandle, CallerConnection, Reply};
+use tintype_actors::account::{AccountHandle, CallerConnection};
 use tintype_api::BatchEstimate;
 use tintype_storage::domain::amount::{Amount, AmountError};
 use tintype_storage::domain::aspect_ratio::AspectChoice;
 use tintype_storage::domain::audit_log::{Action, ToAuditEntry};
 use tintype_storage::domain::file_batch::FileBatchTerms;
 use tintype_storage::domain::ids::BatchId;
-use tintype_storage::domain::job::{Callback, PromptText};
+use tintype_storage::domain::job::PromptText;
 use tintype_storage::domain::json::Json;
-use tintype_storage::domain::tier::{Mode, Tier};
+use tintype_storage::domain::tier::Mode;
 use tintype_storage::store::{
     AcceptedBatch, IdempotencyUse, IdempotentCall, NewBatch, NewBatchJob,
 };
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 /// Requests whose texts are stored in parallel.
 const STORED_IN_PARALLEL: usize = 32;
-
-/// Sheds load before the body is read.
-///
-/// # Errors
-/// `Overloaded`
-pub async fn begin(generations: &GenerationService, caller: &Payer) -> Result<(), Error> {
-    load_shedding::check(generations, caller.account()).await
-}
-
-/// Refuses a key that does not allow one of the models.
-///
-/// # Errors
-/// `ModelNotAllowed`
-pub fn check_scope(caller: &Payer, models: &[Tier]) -> Result<(), Error> {
-    models.iter().try_for_each(|tier| caller.check_scope(*tier))
-}
 
 /// Submits a batch, or returns the batch of the first call with this idempotency key.
 ///
@@ -69,7 +51,6 @@ pub async fn submit_batch(
     if !submission.needs_objects {
         return submission.accept().await;
     }
-    submission.check_balance().await?;
     let (connection, _waits) = mpsc::channel(1);
     submission.connection = Some(connection);
     // Detached: a caller that disconnects must leave no objects behind.
@@ -85,27 +66,40 @@ pub async fn estimate_batch(
     caller: &Payer,
     request: BatchRequest,
 ) -> Result<BatchEstimate, Error> {
+    let core = &generations.core;
     let used = request.idempotency();
-    let request = BatchRequest {
-        idempotency_key: None,
-        ..request
-    };
-    let prepared = Submission::prepare(generations, caller, request).await;
-    // First, as for the real call.
-    let call = IdempotentCall::Batch;
-    idempotency::check(&generations.core, call, caller, used.as_ref()).await?;
-    let submission = match prepared? {
-        ControlFlow::Continue(submission) => submission,
-        ControlFlow::Break(_) => return Err(error::internal()),
-    };
-    submission.check_balance().await?;
-    let account = generations.core.store.account(caller.account()).await?;
+    idempotency::check(core, IdempotentCall::Batch, caller, used.as_ref()).await?;
+    let price = price_of(generations, &request)?;
+    let admission = admission_request(&request, None, price, true);
+    Admission::check(generations, caller, &admission).await?;
+    let account = core.store.account(caller.account()).await?;
     let available = account.map(|it| it.balances.available());
     Ok(BatchEstimate {
-        price: submission.price.into(),
-        requests: submission.entries.len(),
+        price: price.into(),
+        requests: request.entries.len(),
         available: available.unwrap_or_default().into(),
     })
+}
+
+/// `stores_text`: does the call store a text, or is it checked as if it did?
+fn admission_request<'a>(
+    request: &'a BatchRequest,
+    used: Option<&'a IdempotencyUse>,
+    price: Amount,
+    stores_text: bool,
+) -> AdmissionRequest<'a> {
+    AdmissionRequest {
+        call: IdempotentCall::Batch,
+        used,
+        models: request.models(),
+        jobs: request.entries.len(),
+        price,
+        callback_url: request.callback_url.as_deref(),
+        before_decision: match stores_text {
+            true => BeforeDecision::StoresText,
+            false => BeforeDecision::Nothing,
+        },
+    }
 }
 
 /// A batch that has passed the cheap checks.
@@ -116,8 +110,7 @@ struct Submission {
     price: Amount,
     text: PromptText,
     used: Option<IdempotencyUse>,
-    account: AccountHandle,
-    callback: Option<Callback>,
+    admission: Admission,
     file: Option<FileBatchTerms>,
     /// Whether some texts are too large for their records.
     needs_objects: bool,
@@ -134,50 +127,35 @@ impl Submission {
         caller: &Payer,
         mut request: BatchRequest,
     ) -> Result<ControlFlow<AcceptedBatch, Self>, Error> {
-        let price = request.price(generations.settings.config.batches.price_factor);
-        let price = price.map_err(price_overflow)?;
+        let price = price_of(generations, &request)?;
         let used = request.idempotency();
-        let admission_request = AdmissionRequest {
-            models: request.models(),
-            jobs: request.entries.len(),
-            callback_url: request.callback_url.as_deref(),
-        };
-        let admitted = Admission::check(generations, caller, &admission_request).await;
         let text = PromptText {
             prompt: String::new(),
             metadata: request.metadata.take().as_ref().map(Json::to_compact),
         };
-        let entries = request.entries;
-        let needs_objects = request_text::is_too_large(&text) || entries.iter().any(is_too_large);
-        // As for a single job.
-        let is_needed = admitted.is_err() || needs_objects;
-        let (core, call) = (&generations.core, IdempotentCall::Batch);
-        let first = idempotency::replay(core, call, caller, used.as_ref(), is_needed).await?;
-        if let Some(first) = first {
-            return Ok(ControlFlow::Break(AcceptedBatch {
-                batch: BatchId(first),
-                replayed: true,
-            }));
-        }
-        let Admission { account, callback } = admitted?;
-        Ok(ControlFlow::Continue(Self {
-            generations: Arc::clone(generations),
-            caller: caller.clone(),
-            entries,
-            price,
-            text,
-            used,
-            account,
-            callback,
-            file: request.file,
-            needs_objects,
-            connection: None,
-            _memory: request.memory,
-        }))
-    }
-
-    async fn check_balance(&self) -> Result<(), Error> {
-        balance_check::check(&self.generations.core, &self.caller.key, self.price).await
+        let needs_objects =
+            request_text::is_too_large(&text) || request.entries.iter().any(is_too_large);
+        let admission = admission_request(&request, used.as_ref(), price, needs_objects);
+        let admission = Admission::of(generations, caller, &admission).await?;
+        let replayed = |first| AcceptedBatch {
+            batch: BatchId(first),
+            replayed: true,
+        };
+        Ok(admission
+            .map_break(replayed)
+            .map_continue(|admission| Self {
+                generations: Arc::clone(generations),
+                caller: caller.clone(),
+                entries: request.entries,
+                price,
+                text,
+                used,
+                admission,
+                file: request.file,
+                needs_objects,
+                connection: None,
+                _memory: request.memory,
+            }))
     }
 
     async fn accept(mut self) -> Result<AcceptedBatch, Error> {
@@ -199,16 +177,11 @@ impl Submission {
         let _permit = permits
             .acquire_to_write(account, &self.generations.core.store)
             .await;
-        if let Some(person) = &self.caller.person {
-            person.check(&self.generations.core).await?;
-        }
-        let (reply, decision) = oneshot::channel();
-        let reply = Reply::from(reply).while_connected(self.connection.take());
-        let _counted = self
-            .account
-            .accept_batch(batch, to_entry, reply)
-            .map_err(|_| error::busy())?;
-        await_decision(&self.generations.core, decision).await
+        let (core, connection) = (&self.generations.core, self.connection.take());
+        let send = |account: &AccountHandle, reply| account.accept_batch(batch, to_entry, reply);
+        self.admission
+            .reserve(core, &self.caller, connection, send)
+            .await
     }
 
     /// Builds the batch record and takes the entries.
@@ -243,7 +216,7 @@ impl Submission {
             requests,
             price: self.price,
             text: objects.store_prompt(&self.generations, text).await?,
-            callback: self.callback.take(),
+            callback: self.admission.callback.take(),
             idempotency: self.used.take(),
             file: self.file.take(),
         })
@@ -259,6 +232,11 @@ impl Submission {
         });
         creation_entry(entry, facts)
     }
+}
+
+fn price_of(generations: &GenerationService, request: &BatchRequest) -> Result<Amount, Error> {
+    let price = request.price(generations.settings.config.batches.price_factor);
+    price.map_err(price_overflow)
 }
 
 fn price_overflow(error: AmountError) -> Error {

@@ -1,23 +1,23 @@
 //! Submits a generation as a job, for every interface. The published order of checks:
 //!
-//! 1. the interface authenticates the caller (401); [`begin`] checks the key's scope (403) and sheds load (503) before the body is
-//!    parsed, because shedding must be cheap;
+//! 1. the interface authenticates the caller (401), checks the key's scope (403) and sheds load (503) before the body is parsed,
+//!    because shedding must be cheap;
 //! 2. the interface parses the body (422);
 //! 3. an idempotency key that was used before (the first job, or 422);
 //! 4. pauses and the full queue (503), rate limits and live jobs of the key and the account (429), `callback_url` (422);
 //! 5. the rate of calls with input images (429), balance and spend limits (402), before the service fetches or stores anything;
 //! 6. the input images (422, 502, 503);
 //! 7. the account's decision, which checks key, account, pauses and money again and reserves the price.
+//!
+//! [`Admission`] has steps 3 to 5. A call that neither fetches nor stores anything leaves steps 3 and 5 to the decision.
 
-use super::admission::{Admission, AdmissionRequest, await_decision};
-use super::balance_check;
+use super::admission::{Admission, AdmissionRequest, BeforeDecision};
 use super::generation_request::{GenerationRequest, Input, Shape, square_or_first};
 use super::input_ingestion::Objects;
-use super::load_shedding;
 use crate::application::caller::payer::Payer;
 use crate::application::core::audit_context::{AuditContext, Subject, creation_entry};
 use crate::application::core::commit::detached;
-use crate::application::error::{self, Error, ErrorKind};
+use crate::application::error::{Error, ErrorKind};
 use crate::application::idempotency;
 use crate::application::services::GenerationService;
 use crate::request_text;
@@ -26,30 +26,17 @@ use std::convert::Infallible;
 use std::future;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use tintype_actors::account::{AccountHandle, CallerConnection, Reply};
+use tintype_actors::account::{AccountHandle, CallerConnection};
 use tintype_api::Estimate;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::audit_log::{Action, ToAuditEntry};
 use tintype_storage::domain::ids::JobId;
-use tintype_storage::domain::job::{Callback, PromptText};
-use tintype_storage::domain::tier::{Mode, Tier};
+use tintype_storage::domain::job::PromptText;
+use tintype_storage::domain::tier::Mode;
 use tintype_storage::store::{AcceptedJob, IdempotencyUse, IdempotentCall, NewJob};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
-
-/// Refuses a key that does not allow the model, and sheds load.
-///
-/// # Errors
-/// `ModelNotAllowed`, `Overloaded`
-pub async fn begin(
-    generations: &GenerationService,
-    caller: &Payer,
-    tier: Tier,
-) -> Result<(), Error> {
-    caller.check_scope(tier)?;
-    load_shedding::check(generations, caller.account()).await
-}
 
 /// Submits a request as a job, or returns the job of the first call with this idempotency key.
 ///
@@ -67,7 +54,6 @@ pub async fn submit_generation(
     if !submission.needs_objects() {
         return submission.accept().await;
     }
-    submission.check_costs().await?;
     let _waits = submission.watch(None);
     // Detached: a caller that disconnects must leave no objects behind.
     detached(submission.accept()).await
@@ -89,14 +75,11 @@ pub async fn submit_and_watch<T: 'static>(
         ControlFlow::Break(job) => return Ok(then(job)),
         ControlFlow::Continue(submission) => submission,
     };
-    if submission.needs_objects() {
-        submission.check_costs().await?;
-    }
     let _waits = submission.watch(Some(until));
     detached(async move { submission.accept().await.map(then) }).await
 }
 
-/// Checks whether the caller may submit `count` such images, before the first submission.
+/// Checks whether the caller may submit `count` such images, before the first submission. `request` is the first one.
 ///
 /// # Errors
 /// The first check that fails.
@@ -106,14 +89,15 @@ pub async fn check_images(
     request: &GenerationRequest,
     count: usize,
 ) -> Result<(), Error> {
-    let admission_request = AdmissionRequest {
+    let (used, price) = (request.idempotency(), request.offer.price());
+    let admission = AdmissionRequest {
         jobs: count,
-        ..admission_request(request)
+        price: (0..count).fold(Amount::ZERO, |total, _| total.plus(price).unwrap_or(total)),
+        ..admission_request(request, used.as_ref(), true)
     };
-    Admission::check(generations, caller, &admission_request).await?;
-    let price = request.offer.price();
-    let total = (0..count).fold(Amount::ZERO, |total, _| total.plus(price).unwrap_or(total));
-    balance_check::check(&generations.core, &caller.key, total).await
+    Admission::of(generations, caller, &admission)
+        .await
+        .map(drop)
 }
 
 /// Runs every check of a submission, fetches its inputs and stores nothing. Neither uses nor replays an idempotency key.
@@ -123,22 +107,23 @@ pub async fn check_images(
 pub async fn estimate_generation(
     generations: &Arc<GenerationService>,
     caller: &Payer,
-    request: GenerationRequest,
+    mut request: GenerationRequest,
 ) -> Result<Estimate, Error> {
     let used = request.idempotency();
-    let request = GenerationRequest {
-        idempotency_key: None,
-        ..request
-    };
-    let prepared = Submission::prepare(generations, caller, request).await;
-    // First, as for the real call.
     let call = IdempotentCall::Generation;
     idempotency::check(&generations.core, call, caller, used.as_ref()).await?;
-    let mut submission = match prepared? {
-        ControlFlow::Continue(submission) => submission,
-        ControlFlow::Break(_) => return Err(error::internal()),
+    let text = request.take_text();
+    let admission = admission_request(&request, None, true);
+    let admission = Admission::check(generations, caller, &admission).await?;
+    let mut submission = Submission {
+        generations: Arc::clone(generations),
+        caller: caller.clone(),
+        request,
+        text,
+        used: None,
+        admission,
+        waiting_caller: None,
     };
-    submission.check_costs().await?;
     let _waits = submission.watch(None);
     detached(submission.estimate()).await
 }
@@ -188,11 +173,27 @@ fn caller_gone() -> Error {
     Error::new(ErrorKind::Canceled, "the caller disconnected")
 }
 
-fn admission_request(request: &GenerationRequest) -> AdmissionRequest<'_> {
+/// `stores_text`: does the call store its text, or is it checked as if it did?
+fn admission_request<'a>(
+    request: &'a GenerationRequest,
+    used: Option<&'a IdempotencyUse>,
+    stores_text: bool,
+) -> AdmissionRequest<'a> {
+    let mut inputs = request.inputs.iter();
     AdmissionRequest {
+        call: IdempotentCall::Generation,
+        used,
         models: vec![request.offer.tier()],
         jobs: 1,
+        price: request.offer.price(),
         callback_url: request.callback_url.as_deref(),
+        before_decision: match (request.inputs.is_empty(), stores_text) {
+            (false, _) => BeforeDecision::Inputs {
+                are_fetched: inputs.any(|it| matches!(it, Input::Url { .. })),
+            },
+            (true, true) => BeforeDecision::StoresText,
+            (true, false) => BeforeDecision::Nothing,
+        },
     }
 }
 
@@ -204,8 +205,7 @@ struct Submission {
     request: GenerationRequest,
     text: PromptText,
     used: Option<IdempotencyUse>,
-    account: AccountHandle,
-    callback: Option<Callback>,
+    admission: Admission,
     waiting_caller: Option<WaitingCaller>,
 }
 
@@ -218,29 +218,24 @@ impl Submission {
     ) -> Result<ControlFlow<AcceptedJob, Self>, Error> {
         let used = request.idempotency();
         let text = request.take_text();
-        let needs_objects = !request.inputs.is_empty() || request_text::is_too_large(&text);
-        let admitted = Admission::check(generations, caller, &admission_request(&request)).await;
-        // Otherwise the call reaches the account's decision before it fetches or stores objects.
-        let is_needed = admitted.is_err() || needs_objects;
-        let (core, call) = (&generations.core, IdempotentCall::Generation);
-        let first = idempotency::replay(core, call, caller, used.as_ref(), is_needed).await?;
-        if let Some(first) = first {
-            return Ok(ControlFlow::Break(AcceptedJob {
-                job: JobId(first),
-                replayed: true,
-            }));
-        }
-        let Admission { account, callback } = admitted?;
-        Ok(ControlFlow::Continue(Self {
-            generations: Arc::clone(generations),
-            caller: caller.clone(),
-            request,
-            text,
-            used,
-            account,
-            callback,
-            waiting_caller: None,
-        }))
+        let stores_text = request_text::is_too_large(&text);
+        let admission = admission_request(&request, used.as_ref(), stores_text);
+        let admission = Admission::of(generations, caller, &admission).await?;
+        let replayed = |first| AcceptedJob {
+            job: JobId(first),
+            replayed: true,
+        };
+        Ok(admission
+            .map_break(replayed)
+            .map_continue(|admission| Self {
+                generations: Arc::clone(generations),
+                caller: caller.clone(),
+                request,
+                text,
+                used,
+                admission,
+                waiting_caller: None,
+            }))
     }
 
     fn needs_objects(&self) -> bool {
@@ -252,19 +247,6 @@ impl Submission {
         let (connection, waits) = mpsc::channel(1);
         self.waiting_caller = Some(WaitingCaller { until, connection });
         waits
-    }
-
-    /// Step 5 of the published order.
-    async fn check_costs(&self) -> Result<(), Error> {
-        let inputs = &self.request.inputs;
-        if !inputs.is_empty() {
-            let are_fetched = inputs.iter().any(|it| matches!(it, Input::Url { .. }));
-            let limits = &self.generations.limits;
-            limits.admit_inputs(&self.caller.key, are_fetched)?;
-        }
-        let core = &self.generations.core;
-        let key = self.caller.current_key(&core.store).await?;
-        balance_check::check(core, &key, self.request.offer.price()).await
     }
 
     async fn accept(mut self) -> Result<AcceptedJob, Error> {
@@ -299,25 +281,15 @@ impl Submission {
 
     async fn reserve(&mut self, objects: &mut Objects) -> Result<AcceptedJob, Error> {
         let job = self.new_job(objects).await?;
-        if let Some(person) = &self.caller.person {
-            person.check(&self.generations.core).await?;
-        }
         if let Some(waiting_caller) = &self.waiting_caller {
             waiting_caller.check()?;
         }
-        let to_entry = self
-            .caller
-            .audit
-            .as_ref()
-            .map(|audit| self.to_entry(audit, &job));
-        let (reply, decision) = oneshot::channel();
+        let audit = self.caller.audit.as_ref();
+        let to_entry = audit.map(|audit| self.to_entry(audit, &job));
         let connection = self.waiting_caller.as_ref().map(|it| it.connection.clone());
-        let reply = Reply::from(reply).while_connected(connection);
-        let _counted = self
-            .account
-            .accept(job, to_entry, reply)
-            .map_err(|_| error::busy())?;
-        await_decision(&self.generations.core, decision).await
+        let send = |account: &AccountHandle, reply| account.accept(job, to_entry, reply);
+        let (core, caller) = (&self.generations.core, &self.caller);
+        self.admission.reserve(core, caller, connection, send).await
     }
 
     async fn estimate(mut self) -> Result<Estimate, Error> {
@@ -362,7 +334,7 @@ impl Submission {
             ratio,
             resolution: offer.resolution(),
             prompt,
-            callback: self.callback.take(),
+            callback: self.admission.callback.take(),
             origin: self.request.origin.clone(),
             inputs,
             price: offer.price(),

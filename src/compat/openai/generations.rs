@@ -136,7 +136,7 @@ async fn submit_new(
     rest: Vec<GenerationRequest>,
     waiters: &mut Vec<JobWaiter>,
 ) -> Result<(), Refusal> {
-    if let Some(one) = rest.first() {
+    if let [one, _, ..] = &rest[..] {
         check_images(&call.state.generations, call.caller, one, rest.len()).await?;
     }
     for request in rest {

@@ -29,6 +29,7 @@ pub struct KeyName {
 /// Records read with the key of a call that submits jobs, if several nodes share the store. The decision reads them again.
 #[derive(Debug)]
 pub struct BeforeJobs {
+    pub at: Timestamp,
     /// The account with the sums over its live jobs; `None` if no node has decided about it.
     pub load: Option<(Account, AccountLoad)>,
     pub pause: Pause,
@@ -40,15 +41,15 @@ impl Store {
         API_KEYS.get(self, hash).await
     }
 
-    /// Reads the key and the account that is expected to own it in one go.
+    /// Reads the key and the account that is expected to own it in one go, with [`BeforeJobs`] if it has a time.
     pub async fn key_with_account(
         &self,
         hash: &KeyHash,
         account: AccountId,
-        asks_for_jobs: bool,
+        before_jobs_at: Option<Timestamp>,
     ) -> Result<KeyWithAccount, StoreError> {
         let mut keys = vec![API_KEYS.key(hash), ACCOUNTS.key(&account)];
-        if asks_for_jobs {
+        if before_jobs_at.is_some() {
             keys.extend([ACCOUNT_LOADS.key(&account), PAUSE.key(&())]);
         }
         let mut found = self.engine().get_many(&keys).await?.into_iter();
@@ -57,7 +58,8 @@ impl Store {
         let account = next().map(|it| ACCOUNTS.decode(&it)).transpose()?;
         let load = next().map(|it| ACCOUNT_LOADS.decode(&it)).transpose()?;
         let pause = next().map(|it| PAUSE.decode(&it)).transpose()?;
-        let before_jobs = asks_for_jobs.then(|| BeforeJobs {
+        let before_jobs = before_jobs_at.map(|at| BeforeJobs {
+            at,
             load: account.clone().zip(load),
             pause: pause.unwrap_or_default(),
         });

@@ -7,6 +7,7 @@ pub mod customer;
 pub mod database;
 pub mod generator;
 pub mod http;
+pub mod late_commits;
 pub mod nodes;
 pub mod options;
 pub mod origin;
