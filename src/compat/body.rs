@@ -75,7 +75,7 @@ pub async fn receive(
     let read = async {
         check_headers(request)?;
         let limits = state.generations.input_limits(account);
-        read(&mut payload, &state.generations, &limits, images, timeouts).await
+        read(&mut payload, &state.generations, &limits, images, &timeouts).await
     };
     let outcome = timeouts.with_deadline(read).await;
     if outcome.is_err() {
@@ -89,7 +89,7 @@ async fn read(
     generations: &GenerationService,
     limits: &InputLimits,
     images: ImageHandling,
-    timeouts: BodyTimeouts,
+    timeouts: &BodyTimeouts,
 ) -> Result<ReceivedBody, Refusal> {
     let mut scanner = Scanner::new(generations.settings.config.server.max_body_bytes);
     let mut collector = ImageCollector {
@@ -129,7 +129,7 @@ fn scan_refusal(fault: ScanFault) -> Refusal {
 struct ImageCollector<'a> {
     generations: &'a GenerationService,
     limits: &'a InputLimits,
-    timeouts: BodyTimeouts,
+    timeouts: &'a BodyTimeouts,
     prefix: Path,
     stores_images: bool,
     current: Current,

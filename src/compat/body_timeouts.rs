@@ -3,14 +3,19 @@
 use super::refusal::{Kind, Refusal};
 use crate::application::settings::Settings;
 use crate::objects::FAULT_TARGET;
+use std::cell::Cell;
 use std::future::Future;
+use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 
-#[derive(Clone, Copy, Debug)]
+/// Clones share the body.
+#[derive(Clone, Debug)]
 pub struct BodyTimeouts {
     step: Duration,
     deadline: Instant,
+    /// A read step timed out.
+    is_silent: Rc<Cell<bool>>,
 }
 
 impl BodyTimeouts {
@@ -18,6 +23,7 @@ impl BodyTimeouts {
         Self {
             step: settings.config.server.body_timeout(),
             deadline,
+            is_silent: Rc::default(),
         }
     }
 
@@ -27,6 +33,7 @@ impl BodyTimeouts {
     /// No data arrived within the step timeout.
     pub async fn read_step<T>(&self, next: impl Future<Output = T>) -> Result<T, Refusal> {
         timeout(self.step, next).await.map_err(|_| {
+            self.is_silent.set(true);
             let seconds = self.step.as_secs();
             Refusal::body(format!(
                 "the request body is incomplete: no data for {seconds} s"
@@ -61,21 +68,29 @@ impl BodyTimeouts {
             .map_err(deadline_exceeded)?
     }
 
-    /// The deadline for draining a refused body.
+    /// The deadline for draining a refused body. It has passed if the caller is silent or the request exceeds its deadline, because then
+    /// the refusal is due.
     pub fn drain_deadline(&self) -> Instant {
-        Instant::now() + self.step
+        let now = Instant::now();
+        match self.is_silent.get() {
+            true => now,
+            false => self.deadline.min(now + self.step),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compat::drain::drain;
+    use futures_util::stream;
     use std::future::pending;
 
     fn timeouts(deadline: u64) -> BodyTimeouts {
         BodyTimeouts {
             step: Duration::from_secs(30),
             deadline: Instant::now() + Duration::from_secs(deadline),
+            is_silent: Rc::default(),
         }
     }
 
@@ -104,9 +119,34 @@ mod tests {
             Ok(())
         };
         let long = timeouts(280);
-        assert_eq!(long.with_deadline(slow(long, 10)).await, Ok(()));
+        assert_eq!(long.with_deadline(slow(long.clone(), 10)).await, Ok(()));
         let short = timeouts(100);
-        let refusal = short.with_deadline(slow(short, 10)).await.unwrap_err();
+        let refusal = short
+            .with_deadline(slow(short.clone(), 10))
+            .await
+            .unwrap_err();
         assert_eq!(refusal.kind, Kind::Deadline);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_for_slowness_is_sent_at_once_and_others_after_a_step_or_at_the_deadline() {
+        let drain_seconds = async |timeouts: &BodyTimeouts| {
+            let begun = Instant::now();
+            drain(&mut stream::pending(), timeouts.drain_deadline()).await;
+            begun.elapsed().as_secs()
+        };
+        let invalid = timeouts(50);
+        assert_eq!(drain_seconds(&invalid).await, 30);
+        assert_eq!(drain_seconds(&invalid).await, 20);
+        let silent = timeouts(280);
+        silent.read_step(pending::<()>()).await.unwrap_err();
+        assert_eq!(drain_seconds(&silent).await, 0);
+        let late = timeouts(20);
+        let read = late.read_step(pending::<()>());
+        assert_eq!(
+            late.with_deadline(read).await.unwrap_err().kind,
+            Kind::Deadline
+        );
+        assert_eq!(drain_seconds(&late).await, 0);
     }
 }

@@ -8,7 +8,7 @@ use crate::application::submission::queue_estimate::wait_now;
 use crate::web::assets::Assets;
 use crate::web::no_store;
 use crate::web::problem::HttpResult;
-use actix_web::http::header;
+use actix_web::http::header::{self, Header as _};
 use actix_web::{HttpRequest, web};
 use tintype_api::{ModelStatus, ServiceStatus};
 use tintype_storage::domain::pause::Pause;
@@ -48,10 +48,11 @@ pub async fn asset(request: HttpRequest) -> HttpResult {
 
 /// Does the caller prefer a page? Browsers name HTML first.
 fn wants_page(request: &HttpRequest) -> bool {
-    let accept = request.headers().get(header::ACCEPT);
-    let accept = accept.and_then(|it| it.to_str().ok()).unwrap_or_default();
-    let position = |kind: &str| accept.find(kind).unwrap_or(usize::MAX);
-    position("text/html") < position("application/json")
+    let accept = header::Accept::parse(request).map(|it| it.ranked());
+    let ranked = accept.unwrap_or_default();
+    let position = |kind: &str| ranked.iter().position(|it| it.essence_str() == kind);
+    let rank = |kind| position(kind).or(position("*/*")).unwrap_or(usize::MAX);
+    rank("text/html") < rank("application/json")
 }
 
 fn status(core: &Core, pause: &Pause, has_room: bool) -> ServiceStatus {
@@ -104,6 +105,9 @@ mod tests {
             ("text/html,application/xhtml+xml,*/*;q=0.8", true),
             ("application/json, text/html", false),
             ("application/json", false),
+            ("text/html;q=0.1, application/json", false),
+            ("application/json;q=0.5, Text/HTML;q=0.6", true),
+            ("text/html;q=0.9, */*", false),
             ("*/*", false),
             ("", false),
         ] {

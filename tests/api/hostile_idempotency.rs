@@ -1,8 +1,9 @@
 //! Hostile idempotency, 48 to 56.
 
-use crate::support::http::all_at_once;
+use crate::support::batches::{batch_of, entry, entry_with};
+use crate::support::http::{Request, all_at_once};
 use crate::support::late_commits::LateCommits;
-use crate::support::{Behaviour, Options, Server, fox, fox_with, until};
+use crate::support::{Behaviour, Options, Server, fox, fox_with, merge, until};
 use serde_json::json;
 use std::collections::HashSet;
 use std::thread;
@@ -86,6 +87,48 @@ fn hostile_49_concurrent_calls_with_one_key_and_different_bodies_create_one_job(
         answer.assert_problem(422, "idempotency_key_reused");
     }
     assert_eq!(server.assert_settled().ended_jobs, 1);
+}
+
+#[test]
+fn hostile_49_integers_of_metadata_differ_in_any_digit() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let with_order = |order: u64| json!({"metadata": {"orders": [{"id": order}]}});
+    let single = |query: &str, order| {
+        let path = format!("{PATH}{query}");
+        server.generation(&customer, &path, &fox_with(with_order(order)))
+    };
+    let of_request = |query: &str, order| {
+        let call = server.native(&customer, "POST", &format!("/batches{query}"));
+        call.json(&batch_of(&[entry_with(with_order(order))]))
+    };
+    let of_batch = |query: &str, order| {
+        let mut body = batch_of(&[entry()]);
+        merge(&mut body, with_order(order));
+        let call = server.native(&customer, "POST", &format!("/batches{query}"));
+        call.json(&body)
+    };
+    let check = |key: &str, call: &dyn Fn(&str, u64) -> Request| {
+        // Each pair is one double.
+        for (order, other) in [
+            (1_311_768_467_463_790_320, 1_311_768_467_463_790_321),
+            (9_007_199_254_740_992, 9_007_199_254_740_993),
+        ] {
+            let key = format!("{key}-{order}");
+            call("", order).idempotent(&key).expect(202);
+            let again = call("", order).idempotent(&key).expect(202);
+            assert_eq!(again.header("idempotent-replayed"), Some("true"), "{key}");
+            call("?dry_run=true", order).idempotent(&key).expect(200);
+            for query in ["", "?dry_run=true"] {
+                let call = call(query, other).idempotent(&key);
+                call.refused(422, "idempotency_key_reused");
+            }
+        }
+    };
+    check("single", &single);
+    check("request", &of_request);
+    check("batch", &of_batch);
+    assert_eq!(server.assert_settled().ended_jobs, 6);
 }
 
 #[test]

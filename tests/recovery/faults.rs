@@ -146,7 +146,8 @@ fn check_end(fault: InjectedFault<'_>, code: Option<i32>, log: &str) {
         .collect();
     match code {
         Some(0) => {}
-        Some(1) => {
+        // The rest of a short read or write follows.
+        Some(1) if fault.name != "short" => {
             assert_eq!(said.len(), 1, "{fault:?}: {log}");
             let advised = said[0].contains("; ");
             assert!(
@@ -214,14 +215,17 @@ fn spread(name: &'static str, below: &'static str, lasting: bool) {
     let all = calls(&place).len();
     assert!(all > 2, "{name} applies to {all} calls");
     let tried = tried().min(all);
+    let mut reached = 0;
     for step in 0..tried {
         let at = 1 + step * all / tried;
         let outcome = run(&peer, fault(at));
+        reached += usize::from(outcome.is_some());
         println!(
             "{}",
             outcome.unwrap_or_else(|| format!("{name} at {at}: not reached"))
         );
     }
+    assert!(reached > 0, "no run reached its fault");
 }
 
 #[test]
@@ -317,7 +321,7 @@ fn hostile_077_a_hanging_sync_of_an_image_fails_only_its_job() {
     let peer = Peer::start();
     let mut place = place(&peer);
     let key = prepared(&place);
-    place.set("JOBS__TIMEOUT_SECONDS", "3");
+    place.set("JOBS__TIMEOUT_SECONDS", "10");
     let hang = InjectedFault {
         name: "hang",
         below: "objects",
@@ -333,7 +337,7 @@ fn hostile_077_a_hanging_sync_of_an_image_fails_only_its_job() {
     let mut ended = jobs.map(|it| client.job_when_ended(&it));
     ended.sort_by_key(|it| it["status"] == "done");
     let [failed, done] = ended;
-    assert_eq!(failed["error"], "no image was made within 3 s", "{failed}");
+    assert_eq!(failed["error"], "no image was made within 10 s", "{failed}");
     assert_eq!(done["status"], "done", "{done}");
     assert_eq!(client.money().1, before.1, "nothing stays held");
     service.terminate();

@@ -1,6 +1,6 @@
 //! A parsed and validated batch.
 
-use super::generation_request::{GenerationRequest, Input, Parts, Shape, canonical_metadata};
+use super::generation_request::{GenerationRequest, Input, Parts, Shape};
 use crate::inputs::Reservation;
 use rust_decimal::Decimal;
 use tintype_storage::domain::amount::{Amount, AmountError};
@@ -96,7 +96,7 @@ impl BatchRequest {
             parts.add(entry.fingerprint.0);
         }
         parts.add(self.callback_url.as_deref().unwrap_or_default());
-        parts.add(canonical_metadata(self.metadata.as_ref()));
+        parts.add_metadata(self.metadata.as_ref());
         if let Some(file) = &self.file {
             // The same requests in another file count as the same batch.
             parts.add("file");

@@ -99,7 +99,7 @@ impl GenerationRequest {
         parts.add(self.urls().count().to_string());
         self.urls().for_each(|url| parts.add(url));
         parts.add(self.callback_url.as_deref().unwrap_or_default());
-        parts.add(canonical_metadata(self.metadata.as_ref()));
+        parts.add_metadata(self.metadata.as_ref());
         self.add_options(&mut parts);
         let named = parts.finish();
         let mut stored = self.stored_uploads().peekable();
@@ -177,16 +177,35 @@ impl Parts {
         self.0.update(part);
     }
 
+    /// RFC 8785, so that clients may spell members and numbers in another way when they repeat a request. RFC 8785 rounds integers to
+    /// doubles, so the exact text follows if it differs. Otherwise nothing follows: recorded fingerprints have no such part.
+    pub(crate) fn add_metadata(&mut self, metadata: Option<&Json>) {
+        let Some(metadata) = metadata else {
+            return self.add("");
+        };
+        self.add(canonical(metadata, Encoding::Utf8));
+        if has_rounded_integer(metadata) {
+            self.add("integers");
+            self.add(canonical(metadata, Encoding::Ascii));
+        }
+    }
+
     pub(crate) fn finish(self) -> Fingerprint {
         Fingerprint(self.0.finalize().into())
     }
 }
 
-/// Metadata for a fingerprint: RFC 8785, so that clients may spell members and numbers in another way when they repeat a request.
-pub fn canonical_metadata(metadata: Option<&Json>) -> String {
-    metadata
-        .map(|it| canonical(it, Encoding::Utf8))
-        .unwrap_or_default()
+/// Does RFC 8785 write an integer with other digits than the caller?
+fn has_rounded_integer(value: &Json) -> bool {
+    match value {
+        Json::Number(text) => {
+            let is_integer = !text.contains(['.', 'e', 'E']);
+            is_integer && canonical(value, Encoding::Ascii) != canonical(value, Encoding::Utf8)
+        }
+        Json::Array(items) => items.iter().any(has_rounded_integer),
+        Json::Object(members) => members.iter().any(|(_, it)| has_rounded_integer(it)),
+        Json::Null | Json::Bool(_) | Json::String(_) => false,
+    }
 }
 
 #[cfg(test)]
@@ -232,13 +251,17 @@ mod tests {
         }]
     }
 
+    fn with_metadata(text: &str) -> GenerationRequest {
+        GenerationRequest {
+            metadata: Some(Json::parse(text, 32).unwrap()),
+            ..request()
+        }
+    }
+
     #[test]
     fn hostile_49_any_other_value_is_another_request() {
         let first = request().fingerprint();
-        let in_other_words = GenerationRequest {
-            metadata: Some(Json::parse(r#"{ "b":2.0, "\u0061":10e-1 }"#, 32).unwrap()),
-            ..request()
-        };
+        let in_other_words = with_metadata(r#"{ "b":2.0, "\u0061":10e-1 }"#);
         assert_eq!(in_other_words.fingerprint(), first);
         let others = [
             GenerationRequest {
@@ -278,6 +301,10 @@ mod tests {
                 has_mask: true,
                 ..request()
             },
+            with_metadata(r#"{"a":9007199254740992}"#),
+            with_metadata(r#"{"a":9007199254740993}"#),
+            with_metadata(r#"{"a":[{"b":1311768467463790320}]}"#),
+            with_metadata(r#"{"a":[{"b":1311768467463790321}]}"#),
             in_format(OutputFormat::Png),
             in_format(OutputFormat::Jpeg { quality: 100 }),
             in_format(OutputFormat::Jpeg { quality: 80 }),
@@ -315,6 +342,11 @@ mod tests {
             ..request()
         };
         let jpeg = in_format(OutputFormat::Jpeg { quality: 80 });
+        let numbers = with_metadata(r#"{"a":-0,"b":9007199254740992,"c":1e-7,"d":1.5e300}"#);
+        assert_eq!(
+            hex(&numbers),
+            "bf72ae3125dde2c8eec3cd0a384b0b4a5bbd5b9941ab63c259d7c0005e45be25"
+        );
         assert_eq!(
             hex(&jpeg),
             "581c75689b9533fad25dac300474537073f2001408ded4eedc2b01740b2047a2"

@@ -163,8 +163,7 @@ impl WaitingCaller {
 }
 
 fn deadline_exceeded() -> Error {
-    let detail =
-        "the input images did not arrive in time; no job was created and nothing was charged";
+    let detail = "the job was not accepted in time; nothing was charged";
     Error::new(ErrorKind::DeadlineExceeded, detail)
 }
 

@@ -69,7 +69,7 @@ impl CountedBody {
         mut self,
         read: impl Future<Output = Result<T, Refusal>>,
     ) -> Result<T, Refusal> {
-        let timeouts = self.timeouts;
+        let timeouts = self.timeouts.clone();
         let outcome = timeouts.with_deadline(read).await;
         if outcome.is_err() {
             self.is_read.set(false);

@@ -71,10 +71,16 @@ impl Timestamp {
             .unwrap_or(DateTime::UNIX_EPOCH)
     }
 
-    /// Reads an RFC 3339 date-time of any offset; fractions of a millisecond are dropped.
+    /// Reads an RFC 3339 date-time of any offset; fractions of a millisecond are dropped. A leap second becomes the second after it.
     pub fn parse(text: &str) -> Option<Self> {
-        let moment = DateTime::parse_from_rfc3339(text).ok()?.timestamp_millis();
-        (0..=LAST).contains(&moment).then_some(Self(moment))
+        let moment = DateTime::parse_from_rfc3339(text).ok()?;
+        let millis = moment.timestamp_millis();
+        let next = Utc.timestamp_millis_opt(millis).single()?;
+        // The library accepts second 60 of every minute. Only the last minute of a UTC month can have it.
+        let is_leap_second = moment.nanosecond() >= 1_000_000_000;
+        let begins_month = next.day() == 1 && next.num_seconds_from_midnight() == 0;
+        let is_valid = (0..=LAST).contains(&millis) && (!is_leap_second || begins_month);
+        is_valid.then_some(Self(millis))
     }
 }
 
@@ -172,5 +178,26 @@ mod tests {
             Some(Timestamp(1_795_000_000_001))
         );
         assert_eq!(Timestamp::parse("2026-11-18"), None);
+    }
+
+    #[test]
+    fn a_leap_second_is_read_only_at_the_end_of_a_month() {
+        let next = Timestamp::parse("2017-01-01T00:00:00.500Z");
+        for leap_second in [
+            "2016-12-31T23:59:60.5Z",
+            "2016-12-31T15:59:60.5-08:00",
+            "2017-01-01T05:29:60.5+05:30",
+        ] {
+            assert_eq!(Timestamp::parse(leap_second), next, "{leap_second}");
+        }
+        for invalid in [
+            "2030-01-01T12:00:60Z",
+            "2016-12-31T22:59:60Z",
+            "2016-12-30T23:59:60Z",
+            "2016-12-31T23:59:60+01:00",
+            "2016-12-31T23:59:61Z",
+        ] {
+            assert_eq!(Timestamp::parse(invalid), None, "{invalid}");
+        }
     }
 }

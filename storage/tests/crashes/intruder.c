@@ -14,8 +14,8 @@
  *   EIO          the call fails                                 every call
  *   ENOSPC       the call fails                                 writes; creating or extending files and names
  *   EMFILE       the call fails                                 opening
- *   EINTR        the call fails                                 reads, writes and syncs
- *   short        half of the data is read or written            reads and writes
+ *   EINTR        the call fails                                 reads of data, writes and syncs
+ *   short        half of the data is read or written            reads of data, and writes
  *   hang         the call never returns                         syncs and writes; creating, moving or removing names
  *
  * Reads are reads of data and of directories. Parts of sled's log that the process has read or written are in the system's cache:
@@ -248,10 +248,9 @@ DIR *opendir(const char *path) {
 struct dirent64 *readdir64(DIR *directory) {
     NEXT(readdir64);
     char path[4096];
-    if (!name_of(dirfd(directory), path, sizeof path)) return next(directory);
-    int mine = turn(READS, "readdir", path);
     /* This is no system call, so it is neither interrupted nor short. */
-    return mine && deed->error == EIO ? NULL : next(directory);
+    if (!name_of(dirfd(directory), path, sizeof path) || deed->error != EIO) return next(directory);
+    return turn(READS, "readdir", path) ? NULL : next(directory);
 }
 
 #define TRUNCATE(name, offset) \

@@ -32,8 +32,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Figures {
     /// Calls at which the fault was injected.
     pub calls: u64,
-    /// Children that ended early.
-    pub ended: u64,
+    /// The call at which each child ended that ended early.
+    pub ended_at: Vec<String>,
     /// Children that the fault did not affect.
     pub came_through: u64,
     /// Refused restarts, before anything was answered; for cold starts, after severe loss.
@@ -148,7 +148,7 @@ impl Matrix {
                         let (figures, faults) = &mut *outcome.lock().expect("figures");
                         match ran {
                             Ok(None) => {}
-                            Ok(Some(of_run)) => figures.add(&of_run),
+                            Ok(Some(of_run)) => figures.add(of_run),
                             Err(fault) => {
                                 let fault = format!("{deed} at call {at}: {fault}");
                                 println!("{fault}");
@@ -215,7 +215,10 @@ impl Matrix {
             .map_err(describe)?;
         Ok(Some(Figures {
             calls: 1,
-            ended: u64::from(!said.through),
+            ended_at: match said.through {
+                true => Vec::new(),
+                false => vec![call.trim_end_matches(" DEED").to_owned()],
+            },
             came_through: u64::from(said.through),
             not_opened: u64::from(!opened),
         }))
@@ -369,9 +372,9 @@ fn run(mut command: Command, place: &Path) -> Result<(ChildOutput, Option<i32>),
 }
 
 impl Figures {
-    fn add(&mut self, other: &Self) {
+    fn add(&mut self, other: Self) {
         self.calls += other.calls;
-        self.ended += other.ended;
+        self.ended_at.extend(other.ended_at);
         self.came_through += other.came_through;
         self.not_opened += other.not_opened;
     }
