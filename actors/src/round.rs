@@ -9,11 +9,11 @@ use tokio::sync::oneshot;
 pub trait Decision: Send + 'static {
     type Outcome: Send + 'static;
 
-    /// See [`Round::holds`].
-    fn holds(&self) -> Vec<Key>;
+    /// See [`Round::locked_keys`].
+    fn locked_keys(&self) -> Vec<Key>;
 
-    /// See [`Round::needs`].
-    fn needs(&self) -> Vec<ReadRequest>;
+    /// See [`Round::initial_reads`].
+    fn initial_reads(&self) -> Vec<ReadRequest>;
 
     /// See [`Round::decide`].
     ///
@@ -77,12 +77,12 @@ where
     D: Decision,
     E: FnOnce(Result<D::Outcome, StoreError>) + Send,
 {
-    fn holds(&self) -> Vec<Key> {
-        self.decision.holds()
+    fn locked_keys(&self) -> Vec<Key> {
+        self.decision.locked_keys()
     }
 
-    fn needs(&self) -> Vec<ReadRequest> {
-        self.decision.needs()
+    fn initial_reads(&self) -> Vec<ReadRequest> {
+        self.decision.initial_reads()
     }
 
     fn decide(&mut self, reads: &ReadResults) -> RoundStep {

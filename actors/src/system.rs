@@ -5,7 +5,7 @@ use crate::backends::{BackendError, BackendHealth, BackendPool};
 use crate::clock::Jitter;
 use crate::delivery::{DeliveryActor, DeliveryContext, DeliveryDepths};
 use crate::dispatch::{
-    CutOff, DispatchContext, Dispatcher, FailedTry, FailureBoard, ProgressBoard,
+    CutOff, DispatchContext, Dispatcher, FailedTry, RecentFailures, RunProgress,
 };
 use crate::dispatch::{abandoned_jobs, expiry};
 use crate::job_changes::{JobChanges, JobWatch};
@@ -121,7 +121,7 @@ impl System {
         &self.dispatch.accounts
     }
 
-    /// `None` on a single node.
+    /// `None` for a single process, which has its queue in memory.
     pub fn node(&self) -> Option<&NodeContext> {
         self.dispatch.process.node.as_deref()
     }
@@ -165,7 +165,7 @@ impl System {
     /// Changes the paused models for the decisions of all accounts, from the commit on that `submit` submits. Call
     /// [`AccountContext::publish_pause`] once the commit is durable.
     pub fn change_pause(&self, pause: Pause, submit: impl FnOnce()) {
-        let mut current = self.accounts().context().deciding_pause.write();
+        let mut current = self.accounts().context().submitted_pause.write();
         submit();
         *current = pause;
     }
@@ -387,7 +387,7 @@ fn account_context(
     Arc::new(AccountContext {
         process: Arc::clone(process),
         limits: jobs.limits,
-        deciding_pause: RwLock::new(process.durable_pause.read().clone()),
+        submitted_pause: RwLock::new(process.durable_pause.read().clone()),
         max_runs: jobs.max_runs,
         live_jobs: AtomicUsize::default(),
         queues: Arc::clone(&waiting_jobs.own),
@@ -415,8 +415,8 @@ fn dispatch_context(
         accounts: Arc::clone(accounts),
         job_objects: jobs.job_objects,
         input_fetcher: jobs.input_fetcher,
-        progress: ProgressBoard::default(),
-        failures: FailureBoard::default(),
+        progress: RunProgress::default(),
+        failures: RecentFailures::default(),
         jitter,
         cut_off: CutOff::default(),
     })

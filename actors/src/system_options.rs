@@ -20,7 +20,7 @@ pub struct SystemOptions {
 
 pub struct JobOptions {
     pub limits: Limits,
-    /// Most runs of a job.
+    /// Maximum number of runs of a job.
     pub max_runs: u32,
     /// The longest time of one run over all tries and backends, not counting waits for slots.
     pub run_timeout: Duration,

@@ -31,7 +31,7 @@ impl Generator for ReportsDamagedInputs {
         .boxed_local()
     }
 
-    fn holds(&self, task: GenerationTask) -> LocalBoxFuture<'static, bool> {
-        self.inner.holds(task)
+    fn has_earlier_work(&self, task: GenerationTask) -> LocalBoxFuture<'static, bool> {
+        self.inner.has_earlier_work(task)
     }
 }

@@ -109,7 +109,7 @@ async fn cancel_unless_ended(
 ) -> Result<Option<CancelOutcome>, StoreError> {
     let core = &jobs.core;
     let Disconnect { account, job } = disconnected;
-    let Some(handle) = core.system.accounts().get(account).await? else {
+    let Some(handle) = core.system.accounts().get_or_start(account).await? else {
         return Ok(None);
     };
     Ok(match handle.abandon(job).await {

@@ -11,13 +11,15 @@ use super::node::{Item, Tree};
 use super::reader::Field;
 use super::secret::Secret;
 use super::section::settings;
-use super::values::{accept_if, boolean, free_name, integer, number, or_empty, path, text, word};
+use super::values::{
+    accept_if, boolean, free_name, integer, number, or_empty, path, text, variant,
+};
 
 /// The backend that always exists. Tiers use it until the operator names another.
 pub const BUILTIN_BACKEND: &str = "builtin";
 
 /// The largest 1K size: SDXL models are trained for it.
-const MAX_PIXELS: u64 = 1_179_648;
+const DEFAULT_MAX_PIXELS: u64 = 1_179_648;
 
 const MAX_NEGATIVE_PROMPT_BYTES: usize = 8_192;
 /// Of a value in `override_settings`.
@@ -126,10 +128,10 @@ impl Backend {
 settings! {
     pub struct OpenAiDialect {
         pub response_format: ResponseFormat =
-            text(word("one of: auto, b64_json, none")), ResponseFormat::Auto;
+            text(variant("one of: auto, b64_json, none")), ResponseFormat::Auto;
         pub image_field: ImageField =
-            text(word("one of: auto, image, image[], file")), ImageField::Auto;
-        pub mask: MaskFormat = text(word("one of: auto, alpha, luma, none")), MaskFormat::Auto;
+            text(variant("one of: auto, image, image[], file")), ImageField::Auto;
+        pub mask: MaskFormat = text(variant("one of: auto, alpha, luma, none")), MaskFormat::Auto;
         /// `low`, `medium`, `high`, or another value that the server knows. `None`: not sent.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub quality: Option<String> = text(or_empty(free_name)), None;
@@ -198,7 +200,7 @@ settings! {
         /// How much of an input image the model changes, from 0 (nothing) to 1 (everything).
         pub denoising_strength: f64 = number(0.0..=1.0), 0.75;
         /// Pixels that the model generates at most. Larger images are upscaled.
-        pub max_pixels: u64 = max_pixels, MAX_PIXELS;
+        pub max_pixels: u64 = max_pixels, DEFAULT_MAX_PIXELS;
         /// The server's name of the upscaler. `None`: Tintype upscales.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub upscaler: Option<String> = text(or_empty(free_name)), None;
@@ -278,7 +280,7 @@ settings! {
         #[serde(skip_serializing_if = "Option::is_none")]
         pub workflow_image: Option<PathBuf> = text(or_empty(path)), None;
         /// Pixels that a workflow generates at most. Larger images are upscaled.
-        pub max_pixels: u64 = max_pixels, MAX_PIXELS;
+        pub max_pixels: u64 = max_pixels, DEFAULT_MAX_PIXELS;
     }
 }
 

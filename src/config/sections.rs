@@ -25,7 +25,7 @@ use super::secret::Secret;
 use super::section::section;
 use super::values::{
     WEBHOOK_SECRET, accept_if, directory, integer, list, number, or_empty, path, random_text,
-    redacted, text, webhook_secret, word,
+    redacted, text, variant, webhook_secret,
 };
 
 section! {
@@ -438,7 +438,7 @@ section! {
     pub struct Log {
         /// A valid `tracing_subscriber::EnvFilter`.
         pub filter: String = text(log_filter),
-        pub format: LogFormat = text(word("\"text\" or \"json\"")),
+        pub format: LogFormat = text(variant("\"text\" or \"json\"")),
     }
 }
 

@@ -150,7 +150,7 @@ pub(super) fn random_text(text: &str) -> Result<Secret, String> {
 }
 
 /// A variant of an enum, by its serialized name.
-pub(super) fn word<T: DeserializeOwned>(expected: &str) -> impl Fn(&str) -> Result<T, String> {
+pub(super) fn variant<T: DeserializeOwned>(expected: &str) -> impl Fn(&str) -> Result<T, String> {
     move |text| {
         let text: StrDeserializer<'_, serde::de::value::Error> = text.into_deserializer();
         T::deserialize(text).map_err(|_| expected.to_owned())

@@ -37,7 +37,7 @@ impl Config {
         })
     }
 
-    /// Each tier in which the built-in generator stands in for another backend.
+    /// Each model in which the built-in generator stands in for another backend.
     fn demo_fallback_warnings(&self) -> impl Iterator<Item = String> {
         let is_builtin = |entry: &TierBackend| self.is_builtin(entry);
         let tiers = self.tiers.iter().into_iter();
@@ -53,7 +53,7 @@ impl Config {
         });
         mixed.map(|(name, _)| {
             format!(
-                "when the other backends of the model {name} fail, the built-in generator, which is no AI model, draws its images, \
+                "when the other backends of the model `{name}` fail, the built-in generator, which is no AI model, draws its images, \
                  and callers are charged for them: remove it from `backends` in [tiers.{name}]"
             )
         })
@@ -72,7 +72,7 @@ impl Config {
         })
     }
 
-    /// If the first backends of the tier hang, the run times out before it tries the last one.
+    /// If the first backends of the model hang, the run times out before it tries the last one.
     fn run_timeout_warning(&self, name: &str, tier: &Tier) -> Option<String> {
         let entries = tier.backends.iter();
         let all = entries.filter_map(|it| self.backends.get(&it.name));
@@ -80,7 +80,7 @@ impl Config {
         let bound = self.jobs.timeout();
         (needed > bound).then(|| {
             format!(
-                "the attempts of the tier {name} may take {} s (`timeout_seconds` times `retries` + 1, over its backends), but \
+                "the attempts of the model `{name}` may take {} s (`timeout_seconds` times `retries` + 1, over its backends), but \
                  `[jobs] timeout_seconds` ends a run after {} s: if its first backends hang, the last ones are never tried",
                 needed.as_secs(),
                 bound.as_secs()

@@ -8,7 +8,7 @@ use crate::application::accounts::ledger;
 use crate::application::core::Core;
 use crate::application::jobs::batches::page_of;
 use crate::application::services::{AccountService, JobService};
-use crate::web::access::{OfAccount, OfOperator, OperatorCall};
+use crate::web::access::{OfAccount, OperatorCall, OperatorOnly};
 use crate::web::idempotency_key::{self, creation_response};
 use crate::web::paging::{self, listing};
 use crate::web::problem::HttpResult;
@@ -48,7 +48,7 @@ pub async fn show(of: OfAccount, core: Data<Core>) -> HttpResult {
 
 /// `PATCH /accounts/{account_id}`
 pub async fn change(
-    OfOperator { caller, named: of }: OfOperator<OfAccount>,
+    OperatorOnly { caller, named: of }: OperatorOnly<OfAccount>,
     request: HttpRequest,
     payload: Payload,
     accounts: Data<AccountService>,
@@ -67,7 +67,7 @@ pub async fn transactions(of: OfAccount, request: HttpRequest, core: Data<Core>)
 
 /// `POST /accounts/{account_id}/deposits`
 pub async fn deposit(
-    OfOperator { caller, named: of }: OfOperator<OfAccount>,
+    OperatorOnly { caller, named: of }: OperatorOnly<OfAccount>,
     request: HttpRequest,
     payload: Payload,
     accounts: Data<AccountService>,

@@ -5,7 +5,7 @@ use crate::api::responses;
 use crate::application::core::Core;
 use crate::application::people;
 use crate::application::settings::Settings;
-use crate::web::access::{OfAccount, OfOperator, OfPerson};
+use crate::web::access::{OfAccount, OfPerson, OperatorOnly};
 use crate::web::body;
 use crate::web::paging::{self, listing};
 use crate::web::problem::HttpResult;
@@ -72,10 +72,10 @@ pub async fn invite_again(
 
 /// `PATCH /accounts/{account_id}/people/{person_id}`
 pub async fn change(
-    OfOperator {
+    OperatorOnly {
         caller,
         named: OfPerson { person, .. },
-    }: OfOperator<OfPerson>,
+    }: OperatorOnly<OfPerson>,
     request: HttpRequest,
     payload: Payload,
     core: Data<Core>,
@@ -96,10 +96,10 @@ pub async fn remove(OfPerson { caller, person }: OfPerson, core: Data<Core>) -> 
 
 /// `DELETE /accounts/{account_id}/people/{person_id}/sessions`: ends all sessions of a person, who can sign in again.
 pub async fn sign_out(
-    OfOperator {
+    OperatorOnly {
         caller,
         named: OfPerson { person, .. },
-    }: OfOperator<OfPerson>,
+    }: OperatorOnly<OfPerson>,
     core: Data<Core>,
 ) -> HttpResult {
     people::sign_out(&core, &caller, person.account, person.id).await?;

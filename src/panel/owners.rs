@@ -4,7 +4,7 @@ use crate::application::accounts;
 use crate::application::core::Core;
 use crate::application::jobs;
 use crate::application::jobs::batches;
-use crate::web::access::{OfKey, OfOperator, OperatorCall};
+use crate::web::access::{OfKey, OperatorCall, OperatorOnly};
 use crate::web::problem::HttpResult;
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
@@ -41,6 +41,9 @@ pub async fn of_batch(_: OperatorCall, path: Path<String>, core: Data<Core>) -> 
 }
 
 /// `GET /keys/{key_id}/account`.
-pub async fn of_key(OfOperator { named, .. }: OfOperator<OfKey>, core: Data<Core>) -> HttpResult {
+pub async fn of_key(
+    OperatorOnly { named, .. }: OperatorOnly<OfKey>,
+    core: Data<Core>,
+) -> HttpResult {
     respond(&core, named.key.account).await
 }

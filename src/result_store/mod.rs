@@ -201,7 +201,7 @@ async fn put(
                 "the finished image could not be stored; try again".into(),
             ));
         }
-        sleep(backoff::wait(tries, None, rand::random())).await;
+        sleep(backoff::delay(tries, None, rand::random())).await;
     }
 }
 

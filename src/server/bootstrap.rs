@@ -6,16 +6,14 @@ use crate::application::accounts::api_keys;
 use crate::application::core::Core;
 use crate::application::error::Error;
 use crate::application::services::AccountService;
-use crate::config::FirstRun;
 use tintype_storage::domain::account::{Account, NewAccount};
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
-use tintype_storage::domain::ledger::Balances;
 use tintype_storage::store::tables::FIRST_KEY;
 use tintype_storage::store::{Mark, StoreError};
 
 /// The name of the first account.
-pub const ACCOUNT: &str = "default";
+const ACCOUNT: &str = "default";
 
 /// The name of the key that the `generate` command creates for itself and removes at its end.
 pub const TEMPORARY_KEY: &str = "generate";
@@ -28,11 +26,10 @@ pub async fn ensure_account(accounts: &AccountService) -> Result<Account, Error>
     if let Some(account) = oldest(core).await? {
         return Ok(account);
     }
-    let balance = opening_balance(&accounts.settings.config.first_run);
-    let is_sound = Balances::default().deposit(balance).is_ok();
     let first = NewAccount {
         name: ACCOUNT.into(),
-        balance: is_sound.then_some(balance),
+        // The configuration has checked the amount.
+        balance: Amount::new(accounts.settings.config.first_run.balance).ok(),
         ..NewAccount::default()
     };
     let guard = core.locks.operator.lock().await?;
@@ -56,9 +53,9 @@ pub async fn issue_first_key(accounts: &AccountService) -> Result<Option<String>
     if FIRST_KEY.get(&core.store, &()).await?.is_some() {
         return Ok(None);
     }
-    let first = vec![FIRST_KEY.put(&(), &Mark)];
-    if has_keys(core).await? {
-        core.commit(first).await?;
+    let mark_issued = vec![FIRST_KEY.put(&(), &Mark)];
+    if has_permanent_keys(core).await? {
+        core.commit(mark_issued).await?;
         return Ok(None);
     }
     let shape = |key| ApiKey {
@@ -70,19 +67,20 @@ pub async fn issue_first_key(accounts: &AccountService) -> Result<Option<String>
         return Ok(None);
     }
     let author = Caller::service();
-    let (text, _) = api_keys::issue(core, guard, &author, account.id, shape, |_| first).await?;
+    let (text, _) =
+        api_keys::issue(core, guard, &author, account.id, shape, |_| mark_issued).await?;
     Ok(Some(text))
 }
 
 /// Ignores the key of a killed `generate`: its text is lost.
-async fn has_keys(core: &Core) -> Result<bool, StoreError> {
+async fn has_permanent_keys(core: &Core) -> Result<bool, StoreError> {
     let mut after = None;
     loop {
         let page = core.store.accounts(PAGE, after).await?;
         for account in &page.items {
             let keys = core.store.keys_of(account.id, PAGE, None).await?.items;
             let is_temporary = |key: &ApiKey| key.name == TEMPORARY_KEY && key.expires_at.is_some();
-            if !keys.iter().all(is_temporary) {
+            if keys.iter().any(|key| !is_temporary(key)) {
                 return Ok(true);
             }
         }
@@ -91,8 +89,4 @@ async fn has_keys(core: &Core) -> Result<bool, StoreError> {
             None => return Ok(false),
         }
     }
-}
-
-fn opening_balance(config: &FirstRun) -> Amount {
-    Amount::new(config.balance).unwrap_or_default()
 }

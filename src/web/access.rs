@@ -33,12 +33,12 @@ pub struct OperatorCall(pub Caller);
 
 /// The record that the path names, for the operator alone. Authenticates before the lookup: two separate extractors would run
 /// concurrently, and the first fault would win.
-pub struct OfOperator<T> {
+pub struct OperatorOnly<T> {
     pub caller: Caller,
     pub named: T,
 }
 
-impl<T: FromRequest<Error = Problem> + 'static> FromRequest for OfOperator<T> {
+impl<T: FromRequest<Error = Problem> + 'static> FromRequest for OperatorOnly<T> {
     type Error = Problem;
     type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
 

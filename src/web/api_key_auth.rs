@@ -12,7 +12,7 @@ use actix_web::HttpRequest;
 use actix_web::http::Method;
 use ipnet::IpNet;
 use std::net::IpAddr;
-use tintype_storage::domain::caller::{CallerRefusal, ShownKey};
+use tintype_storage::domain::caller::{CallerRefusal, PresentedKey};
 use tintype_storage::store::StoreError;
 
 /// Why a call was not authenticated.
@@ -88,7 +88,7 @@ struct AuthenticatedKey {
 
 impl AuthenticatedKey {
     fn payer(self, counted: RateStates) -> Payer {
-        let shown = ShownKey {
+        let shown = PresentedKey {
             hash: self.found.hash,
             address: self.address.map(Into::into),
             rate_limit: self.found.key.rate_limit,

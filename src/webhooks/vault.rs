@@ -195,11 +195,11 @@ struct StoreFirstKey(SealedSecret);
 impl Decision for StoreFirstKey {
     type Outcome = SealedSecret;
 
-    fn holds(&self) -> Vec<Key> {
+    fn locked_keys(&self) -> Vec<Key> {
         vec![VAULT_KEY.key(&())]
     }
 
-    fn needs(&self) -> Vec<ReadRequest> {
+    fn initial_reads(&self) -> Vec<ReadRequest> {
         vec![ReadRequest::Get(VAULT_KEY.key(&()))]
     }
 

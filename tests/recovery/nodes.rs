@@ -146,7 +146,12 @@ impl Node {
             origin,
             ..fox(ACCOUNT, Tier::Fast, "0.5")
         };
-        let account = self.system.accounts().get(ACCOUNT).await.expect("readable");
+        let account = self
+            .system
+            .accounts()
+            .get_or_start(ACCOUNT)
+            .await
+            .expect("readable");
         let (reply, answer) = oneshot::channel();
         let _guard = account.expect("an account").accept(job, None, reply);
         answer.await.expect("an answer").expect("accepted").job

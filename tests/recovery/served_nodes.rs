@@ -115,12 +115,12 @@ impl NodeFault {
         Self::SlowNetwork,
     ];
 
-    /// The fault of a round; `TINTYPE_BLOW` selects a single one.
+    /// The fault of a round; `TINTYPE_NODE_FAULT` selects a single one.
     fn of(round: usize) -> Self {
-        let only = std::env::var("TINTYPE_BLOW").ok();
+        let only = std::env::var("TINTYPE_NODE_FAULT").ok();
         let wanted = only.map(|name| {
             let named = Self::ALL.into_iter().find(|it| format!("{it:?}") == name);
-            named.unwrap_or_else(|| panic!("TINTYPE_BLOW is one of {:?}", Self::ALL))
+            named.unwrap_or_else(|| panic!("TINTYPE_NODE_FAULT is one of {:?}", Self::ALL))
         });
         wanted.unwrap_or(Self::ALL[round % Self::ALL.len()])
     }
@@ -199,7 +199,7 @@ fn faults_under_load_lose_no_job_no_cent_and_no_webhook() {
         return;
     };
     let (database, bucket, peer) = (server.database(), Bucket::start(), Peer::start());
-    let rounds = number("TINTYPE_BLOWS").map_or(FAULTS, |it| it as usize);
+    let rounds = number("TINTYPE_NODE_FAULTS").map_or(FAULTS, |it| it as usize);
     let memory = Mutex::new(Memory::default());
     let proxies = [(); NODES].map(|()| Proxy::start(database.port()));
     let url = database.url();

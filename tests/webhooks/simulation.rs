@@ -346,7 +346,13 @@ impl Simulation {
     pub async fn accept(&self) -> JobId {
         let (reply, answer) = oneshot::channel();
         let job = new_job();
-        let actor = self.system.accounts().get(ACCOUNT).await.unwrap().unwrap();
+        let actor = self
+            .system
+            .accounts()
+            .get_or_start(ACCOUNT)
+            .await
+            .unwrap()
+            .unwrap();
         let _counted = actor.accept(job, None, reply).expect("room for it");
         answer.await.unwrap().unwrap().job
     }
@@ -355,7 +361,13 @@ impl Simulation {
     pub async fn cancel(&self, job: JobId) {
         let (reply, answer) = oneshot::channel();
         let event = JobEvent::Cancel;
-        let actor = self.system.accounts().get(ACCOUNT).await.unwrap().unwrap();
+        let actor = self
+            .system
+            .accounts()
+            .get_or_start(ACCOUNT)
+            .await
+            .unwrap()
+            .unwrap();
         let command = AccountCommand::Apply {
             job,
             event,

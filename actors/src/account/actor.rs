@@ -30,8 +30,8 @@ impl AccountActor {
             if commands.is_empty() {
                 return;
             }
-            // Held until the commit is submitted; see `AccountContext::deciding_pause`.
-            let pause = context.deciding_pause.read();
+            // Held until the commit is submitted; see `AccountContext::submitted_pause`.
+            let pause = context.submitted_pause.read();
             let round = AccountRound {
                 shared: Arc::clone(&self.shared),
                 wake: address.clone().recipient(),
@@ -44,7 +44,7 @@ impl AccountActor {
         }
         // Dropping a command fails its caller. The next caller wakes the actor again, and is refused too.
         while !inbox.take(usize::MAX).is_empty() {
-            inbox.commit_ended(Vec::new());
+            inbox.end_commit(Vec::new());
         }
     }
 }

@@ -21,7 +21,7 @@ pub type CallerConnection = mpsc::Sender<Infallible>;
 /// Sends the outcome of a command to its caller. It is dropped without an outcome when the account is overloaded or the process stops.
 pub struct Reply<T, E> {
     sender: oneshot::Sender<Result<T, E>>,
-    /// The caller's, if a detached task waits for the outcome.
+    /// The caller's connection, if a detached task waits for the outcome.
     connection: Option<CallerConnection>,
     /// Sent once it is durable.
     pub(super) outcome: Option<Result<T, E>>,
@@ -38,8 +38,9 @@ impl<T, E> From<oneshot::Sender<Result<T, E>>> for Reply<T, E> {
 }
 
 impl<T, E> Reply<T, E> {
-    /// For a task that runs to its end even if its caller disconnects.
-    pub fn while_connected(self, connection: Option<CallerConnection>) -> Self {
+    /// Ties the reply to its caller's connection. A detached task keeps the receiver open after the caller has disconnected, so the
+    /// receiver alone does not show that.
+    pub fn with_connection(self, connection: Option<CallerConnection>) -> Self {
         Self { connection, ..self }
     }
 
@@ -56,8 +57,12 @@ impl<T, E> Reply<T, E> {
 }
 
 impl<T, E: CommandError> Reply<T, E> {
-    /// Keeps an outcome until it is durable. A store error is returned instead: it fails the round, not the command.
-    pub(super) fn decide(&mut self, outcome: Result<T, E>) -> Result<&Result<T, E>, StoreError> {
+    /// Stores the outcome, which is sent once it is durable. Returns a store error instead, because a store error fails the round, not the
+    /// command.
+    pub(super) fn set_outcome(
+        &mut self,
+        outcome: Result<T, E>,
+    ) -> Result<&Result<T, E>, StoreError> {
         match outcome.as_ref().err().and_then(E::store_error) {
             Some(error) => Err(error.clone()),
             None => Ok(self.outcome.insert(outcome)),
@@ -192,8 +197,8 @@ mod tests {
     fn an_outcome_that_did_not_commit_is_forgotten_once_the_caller_has_gone() {
         let (sender, mut outcome) = oneshot::channel::<Result<(), StoreError>>();
         let (connection, caller) = mpsc::channel(1);
-        let mut reply = Reply::from(sender).while_connected(Some(connection));
-        assert!(reply.decide(Ok(())).is_ok());
+        let mut reply = Reply::from(sender).with_connection(Some(connection));
+        assert!(reply.set_outcome(Ok(())).is_ok());
         assert!(!reply.refuse_if_abandoned());
         drop(caller);
         assert!(reply.refuse_if_abandoned());

@@ -14,15 +14,15 @@ use tintype_storage::store::Limits;
 pub struct AccountContext {
     pub process: Arc<ProcessContext>,
     pub limits: Limits,
-    /// The paused models, in the order of commits. A change is submitted under the lock that a decision holds until its own commit
-    /// is submitted, so no job is accepted after a pause that its decision did not see.
-    pub deciding_pause: RwLock<Pause>,
-    /// Most runs of a job.
+    /// The paused models as of the last submitted commit. A decision holds the read lock until its commit is submitted, and a pause is
+    /// submitted under the write lock. So no job is accepted after a pause that its decision did not see.
+    pub submitted_pause: RwLock<Pause>,
+    /// Maximum number of runs of a job.
     pub max_runs: u32,
     /// Jobs of all accounts that are not terminal.
     pub live_jobs: AtomicUsize,
     pub queues: Arc<JobQueues>,
-    /// `None` on a single node.
+    /// `None` for a single process, which has its queue in memory.
     pub shared_queue: Option<Arc<SharedQueue>>,
     pub expiries: Expiries,
     pub deliveries: Recipient<DeliveryCommand>,

@@ -34,7 +34,7 @@ impl Effects {
         if let Some(queue) = &context.shared_queue {
             queue.apply(self.queue_changes, context.queues.turns());
         }
-        let was_empty = match &context.process.node {
+        let must_wake_dispatcher = match &context.process.node {
             None => {
                 if !self.expiring.is_empty() {
                     context.expiries.add_all(self.expiring);
@@ -56,7 +56,7 @@ impl Effects {
         for job in self.changed {
             context.job_changes.notify(job);
         }
-        if was_empty {
+        if must_wake_dispatcher {
             context.queues.wake();
         }
         if !self.deliveries.is_empty() {

@@ -32,10 +32,10 @@ enum Stage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PutOutcome {
     /// Nothing: the actor will take the item.
-    Noticed,
+    Queued,
     Wake,
     /// Refuse the caller: the inbox is full or closed and has dropped the item.
-    Full,
+    Refused,
 }
 
 impl<T> Inbox<T> {
@@ -52,7 +52,7 @@ impl<T> Inbox<T> {
     pub fn put(&self, item: T, is_refusable: bool) -> PutOutcome {
         let mut state = self.state.lock();
         if state.closed || is_refusable && state.queue.len() >= self.capacity {
-            return PutOutcome::Full;
+            return PutOutcome::Refused;
         }
         state.queue.push_back(item);
         match state.stage {
@@ -60,7 +60,7 @@ impl<T> Inbox<T> {
                 state.stage = Stage::Awake;
                 PutOutcome::Wake
             }
-            Stage::Awake | Stage::Committing => PutOutcome::Noticed,
+            Stage::Awake | Stage::Committing => PutOutcome::Queued,
         }
     }
 
@@ -71,7 +71,7 @@ impl<T> Inbox<T> {
         state.queue.clear();
     }
 
-    /// Takes up to `limit` items, which are in flight until [`Inbox::commit_ended`]. Returns none while others are in flight. If the
+    /// Takes up to `limit` items, which are in flight until [`Inbox::end_commit`]. Returns none while others are in flight. If the
     /// inbox is empty, the next sender must wake the actor.
     pub fn take(&self, limit: usize) -> Vec<T> {
         let mut state = self.state.lock();
@@ -86,8 +86,8 @@ impl<T> Inbox<T> {
         state.queue.drain(..count).collect()
     }
 
-    /// Ends the flight of the taken items. Puts `undecided` back in front of the others. Returns true if the caller must wake the actor.
-    pub fn commit_ended(&self, undecided: Vec<T>) -> bool {
+    /// Ends the commit of the taken items. Puts `undecided` back in front of the others. Returns true if the caller must wake the actor.
+    pub fn end_commit(&self, undecided: Vec<T>) -> bool {
         let mut state = self.state.lock();
         for item in undecided.into_iter().rev() {
             state.queue.push_front(item);
@@ -106,29 +106,29 @@ mod tests {
     fn only_the_first_item_of_a_sleeping_actor_wakes() {
         let inbox = Inbox::new(3);
         let put = |item| inbox.put(item, true);
-        assert_eq!([put(1), put(2)], [PutOutcome::Wake, PutOutcome::Noticed]);
+        assert_eq!([put(1), put(2)], [PutOutcome::Wake, PutOutcome::Queued]);
         assert_eq!(inbox.take(9), [1, 2]);
         assert_eq!(
             put(3),
-            PutOutcome::Noticed,
+            PutOutcome::Queued,
             "the end of the commit wakes the actor"
         );
-        assert!(inbox.commit_ended(Vec::new()));
+        assert!(inbox.end_commit(Vec::new()));
         assert_eq!(inbox.take(9), [3]);
-        assert!(!inbox.commit_ended(Vec::new()));
+        assert!(!inbox.end_commit(Vec::new()));
         assert_eq!(put(4), PutOutcome::Wake, "the actor is asleep");
     }
 
     #[test]
     fn nothing_is_taken_while_a_commit_is_in_flight() {
         let inbox = Inbox::new(9);
-        (1..=4).for_each(|item| assert_ne!(inbox.put(item, true), PutOutcome::Full));
+        (1..=4).for_each(|item| assert_ne!(inbox.put(item, true), PutOutcome::Refused));
         assert_eq!(inbox.take(3), [1, 2, 3]);
         assert!(inbox.take(3).is_empty());
-        assert!(inbox.commit_ended(vec![2, 3]), "undecided items wait");
+        assert!(inbox.end_commit(vec![2, 3]), "undecided items wait");
         assert_eq!(
             inbox.put(5, true),
-            PutOutcome::Noticed,
+            PutOutcome::Queued,
             "the actor is awake already"
         );
         assert_eq!(inbox.take(9), [2, 3, 4, 5], "in the order of arrival");
@@ -140,7 +140,7 @@ mod tests {
         let puts = [(1, true), (2, true), (3, false)].map(|(item, is)| inbox.put(item, is));
         assert_eq!(
             puts,
-            [PutOutcome::Wake, PutOutcome::Full, PutOutcome::Noticed]
+            [PutOutcome::Wake, PutOutcome::Refused, PutOutcome::Queued]
         );
         assert_eq!(inbox.take(9), [1, 3]);
     }
@@ -152,7 +152,7 @@ mod tests {
         inbox.put(std::sync::Arc::clone(&item), true);
         inbox.close();
         assert_eq!(std::sync::Arc::strong_count(&item), 1);
-        assert_eq!(inbox.put(item, false), PutOutcome::Full);
+        assert_eq!(inbox.put(item, false), PutOutcome::Refused);
     }
 
     #[test]
@@ -174,7 +174,7 @@ mod tests {
             let (ended, committer) = (wake.clone(), &inbox);
             scope.spawn(move || {
                 for () in commits {
-                    if committer.commit_ended(Vec::new()) {
+                    if committer.end_commit(Vec::new()) {
                         ended.send(()).unwrap();
                     }
                 }

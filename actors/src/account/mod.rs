@@ -2,8 +2,8 @@
 
 mod actor;
 mod command;
+mod command_decider;
 mod context;
-mod deciding;
 mod effects;
 mod in_flight;
 mod inbox;

@@ -26,7 +26,7 @@ use tintype_storage::store::{
 };
 use tokio::sync::oneshot;
 
-/// Most commands that wait for a round to end; further calls are refused as overload.
+/// Maximum number of commands that wait for a round to end. Further calls are refused as overload.
 const MAX_WAITING: usize = 4_096;
 
 /// The actor of an account.
@@ -135,12 +135,12 @@ impl AccountHandle {
     pub fn send(&self, command: AccountCommand) -> Result<(), Overloaded> {
         let is_refusable = command.is_refusable();
         match self.shared.inbox.put(command, is_refusable) {
-            PutOutcome::Noticed => Ok(()),
+            PutOutcome::Queued => Ok(()),
             PutOutcome::Wake => {
                 self.address.do_send(Wake);
                 Ok(())
             }
-            PutOutcome::Full => Err(Overloaded),
+            PutOutcome::Refused => Err(Overloaded),
         }
     }
 
@@ -159,14 +159,14 @@ impl AccountHandle {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub async fn held_of(&self, key: KeyId) -> Result<Amount, StoreError> {
+    pub async fn reserved_of(&self, key: KeyId) -> Result<Amount, StoreError> {
         let AccountSharedState { id, context, .. } = &*self.shared;
         match &context.process.node {
-            None => Ok(self.shared.state.lock().held_of(key)),
+            None => Ok(self.shared.state.lock().reserved_of(key)),
             // The memory of one of several nodes is too old.
             Some(_) => {
                 let load = context.process.store.account_load(*id).await?;
-                Ok(load.map_or(Amount::ZERO, |(_, load)| load.held_of(key)))
+                Ok(load.map_or(Amount::ZERO, |(_, load)| load.reserved_of(key)))
             }
         }
     }
@@ -239,7 +239,7 @@ impl AccountRegistry {
     }
 
     /// Creations of one account in flight.
-    pub fn in_flight_of(&self, account: AccountId) -> usize {
+    pub fn creations_in_flight_of(&self, account: AccountId) -> usize {
         let running = self.running.read();
         running.get(&account).map_or(0, |it| it.in_flight.count())
     }
@@ -256,8 +256,8 @@ impl AccountRegistry {
         &self.context.process.fail_stop
     }
 
-    /// The actor of an account; `None` if the account does not exist. Reads the store if the actor does not run.
-    pub async fn get(&self, id: AccountId) -> Result<Option<AccountHandle>, StoreError> {
+    /// Returns the actor of an account, and starts it if it does not run; `None` if the account does not exist.
+    pub async fn get_or_start(&self, id: AccountId) -> Result<Option<AccountHandle>, StoreError> {
         if let Some(handle) = self.running.read().get(&id) {
             return Ok(Some(handle.clone()));
         }
@@ -266,12 +266,12 @@ impl AccountRegistry {
             return Ok(None);
         };
         let state = match self.context.process.node {
-            // Not stale if the actor still does not run after the read, because only its rounds change the account.
+            // Current if no actor has started since the read, because only an actor's rounds change the account.
             None => AccountState::load(store, account).await?,
             // Each round reads the account, because other nodes may change it.
             Some(_) => AccountState::without_jobs(account),
         };
-        // Without a read under the lock: it would block all threads for as long as a database does not answer.
+        // The store was read without the lock: a read under it would block all threads while the database does not answer.
         Ok(Some(match self.running.write().entry(id) {
             Entry::Occupied(running) => running.get().clone(),
             Entry::Vacant(vacant) => vacant.insert(self.start(state)?).clone(),

@@ -1,8 +1,8 @@
 //! One round of an account: decides a batch of commands, and announces the decisions once they are durable.
 
 use super::command::AccountCommand;
+use super::command_decider::CommandDecider;
 use super::context::AccountContext;
-use super::deciding::Deciding;
 use super::effects::Effects;
 use super::shared_state::AccountSharedState;
 use crate::queue::Removal;
@@ -34,11 +34,11 @@ pub struct AccountRound {
 }
 
 impl Round for AccountRound {
-    fn holds(&self) -> Vec<Key> {
+    fn locked_keys(&self) -> Vec<Key> {
         vec![AccountState::lock_of(self.shared.id)]
     }
 
-    fn needs(&self) -> Vec<ReadRequest> {
+    fn initial_reads(&self) -> Vec<ReadRequest> {
         let mut needs = needs(&self.shared.state.lock(), &self.commands);
         if self.shared.context.process.node.is_some() {
             needs.extend(AccountState::shared_state_reads(self.shared.id));
@@ -80,7 +80,7 @@ impl Round for AccountRound {
             }
         }
         // Also after a failure, so that commands that arrived meanwhile are refused at once.
-        if self.shared.inbox.commit_ended(undecided) {
+        if self.shared.inbox.end_commit(undecided) {
             self.wake.do_send(Wake);
         }
     }
@@ -134,24 +134,26 @@ fn needs(state: &AccountState, commands: &[AccountCommand]) -> Vec<ReadRequest> 
     let mut needs = Vec::new();
     for command in commands {
         match command {
-            AccountCommand::Accept { job, .. } => state.needs_to_accept(job, &mut needs),
+            AccountCommand::Accept { job, .. } => state.add_reads_to_accept(job, &mut needs),
             AccountCommand::AcceptBatch { batch, .. } => {
-                state.needs_to_accept_batch(batch, &mut needs);
+                state.add_reads_to_accept_batch(batch, &mut needs);
             }
             AccountCommand::CancelBatch { batch, .. } => {
-                state.needs_to_cancel_batch(*batch, &mut needs);
+                state.add_reads_to_cancel_batch(*batch, &mut needs);
             }
             AccountCommand::Begin { job, .. } => {
                 let event = JobEvent::Begin { max_runs: 0 };
-                state.needs_to_apply(*job, &event, &mut needs);
+                state.add_reads_to_apply(*job, &event, &mut needs);
             }
             AccountCommand::Apply { job, event, .. } => {
-                state.needs_to_apply(*job, event, &mut needs);
+                state.add_reads_to_apply(*job, event, &mut needs);
             }
             AccountCommand::Expire { job, .. } => {
-                state.needs_to_apply(*job, &JobEvent::Expire, &mut needs);
+                state.add_reads_to_apply(*job, &JobEvent::Expire, &mut needs);
             }
-            AccountCommand::Deposit { deposit, .. } => state.needs_to_deposit(deposit, &mut needs),
+            AccountCommand::Deposit { deposit, .. } => {
+                state.add_reads_to_deposit(deposit, &mut needs)
+            }
             AccountCommand::Change { .. } | AccountCommand::ChangeKey(_) => {}
         }
     }
@@ -167,7 +169,7 @@ fn decide(
     context: &AccountContext,
 ) -> Result<RoundStep, StoreError> {
     let now = context.process.now();
-    let mut deciding = Deciding {
+    let mut decider = CommandDecider {
         decisions,
         effects,
         context,
@@ -175,20 +177,20 @@ fn decide(
     };
     let mut unread = Vec::new();
     for command in commands {
-        if deciding.decisions.is_full() {
+        if decider.decisions.is_full() {
             break;
         }
         if !command.refuse_if_abandoned() {
-            let outcome = deciding.decide(command);
+            let outcome = decider.decide(command);
             // The loop goes on with the other commands, so that one read gets all unread records.
-            unread.extend(deciding.decisions.unread());
+            unread.extend(decider.decisions.unread());
             if unread.is_empty() {
                 outcome?;
             }
         }
-        deciding.effects.decided += 1;
+        decider.effects.decided += 1;
     }
-    let Deciding { mut decisions, .. } = deciding;
+    let CommandDecider { mut decisions, .. } = decider;
     if !unread.is_empty() {
         return Ok(RoundStep::Read(unread));
     }

@@ -98,7 +98,7 @@ impl DeliveryActor {
         let now = self.context.process.now();
         let set_back = self.last_now.millis() - now.millis();
         if set_back > CLOCK_JITTER {
-            self.scheduler.set_back(set_back);
+            self.scheduler.shift_earlier(set_back);
         }
         self.last_now = now;
         self.scheduler.clamp_to(self.horizon(now));

@@ -27,26 +27,27 @@ pub enum Change {
     },
 }
 
-type CommitListener = dyn Fn(DeliveryId, Option<Delivery>) + Send + Sync;
+type ChangeListener = dyn Fn(DeliveryId, Option<Delivery>) + Send + Sync;
 
 /// Decides changes and commits them.
 pub struct Changes {
     context: Arc<DeliveryContext>,
     /// Deliveries with a change in flight, each with the changes that wait for its end.
     committing: HashMap<DeliveryId, VecDeque<Change>>,
-    /// Called for each durable commit, on the engine's thread.
-    on_commit: Arc<CommitListener>,
+    /// Called on the engine's thread when a change has ended, with the delivery as it is now; `None` if nothing has to be scheduled: it
+    /// was deleted, or the change no longer applied.
+    on_change_ended: Arc<ChangeListener>,
 }
 
 impl Changes {
     pub fn new(
         context: Arc<DeliveryContext>,
-        on_commit: impl Fn(DeliveryId, Option<Delivery>) + Send + Sync + 'static,
+        on_change_ended: impl Fn(DeliveryId, Option<Delivery>) + Send + Sync + 'static,
     ) -> Self {
         Self {
             context,
             committing: HashMap::new(),
-            on_commit: Arc::new(on_commit),
+            on_change_ended: Arc::new(on_change_ended),
         }
     }
 
@@ -96,17 +97,17 @@ impl Changes {
             (writes, Some((before, after, event)))
         };
         let observer = self.context.process.observer.clone();
-        self.decide(account, id, decide, move |outcome, on_commit| {
+        self.decide(account, id, decide, move |outcome, on_change_ended| {
             let Ok(recorded) = outcome else { return };
             let Some((before, after, event)) = recorded else {
-                return on_commit(id, None);
+                return on_change_ended(id, None);
             };
             if let Some(observer) = observer {
                 observer.attempt_ended(&before, &attempt);
             }
-            on_commit(id, Some(after));
+            on_change_ended(id, Some(after));
             if let Some(event) = event {
-                on_commit(event.id, Some(event));
+                on_change_ended(event.id, Some(event));
             }
         });
     }
@@ -126,9 +127,9 @@ impl Changes {
                 .change_delivery(Some(&before), &failed);
             (writes, Some(failed))
         };
-        self.decide(account, id, decide, move |outcome, on_commit| {
+        self.decide(account, id, decide, move |outcome, on_change_ended| {
             if let Ok(failed) = outcome {
-                on_commit(id, failed);
+                on_change_ended(id, failed);
             }
         });
     }
@@ -171,18 +172,18 @@ impl Changes {
             }
             (writes, Some(after))
         };
-        self.decide(account, id, decide, move |outcome, on_commit| {
-            let is_durable = outcome.is_ok();
-            let after = outcome.as_ref().ok().cloned().flatten();
-            let result = match outcome {
-                Ok(after) => after.ok_or(DeliveryError::NotFound),
-                Err(error) => Err(DeliveryError::Store(error)),
-            };
-            drop(reply.send(result));
-            if is_durable {
-                on_commit(id, after);
-            }
-        });
+        self.decide(
+            account,
+            id,
+            decide,
+            move |outcome, on_change_ended| match outcome {
+                Ok(after) => {
+                    drop(reply.send(after.clone().ok_or(DeliveryError::NotFound)));
+                    on_change_ended(id, after);
+                }
+                Err(error) => drop(reply.send(Err(DeliveryError::Store(error)))),
+            },
+        );
         Ok(true)
     }
 
@@ -195,15 +196,17 @@ impl Changes {
     ) {
         let id = delivery.id;
         self.committing.entry(id).or_default();
-        let on_commit = Arc::clone(&self.on_commit);
-        self.context.process.store.commit(writes, move |outcome| {
-            let is_durable = outcome.is_ok();
-            let result = outcome.map(|()| delivery.clone());
-            drop(reply.send(result.map_err(|it| DeliveryError::Store(it.into()))));
-            if is_durable {
-                on_commit(id, Some(delivery));
-            }
-        });
+        let on_change_ended = Arc::clone(&self.on_change_ended);
+        self.context
+            .process
+            .store
+            .commit(writes, move |outcome| match outcome {
+                Ok(()) => {
+                    drop(reply.send(Ok(delivery.clone())));
+                    on_change_ended(id, Some(delivery));
+                }
+                Err(error) => drop(reply.send(Err(DeliveryError::Store(error.into())))),
+            });
     }
 
     /// Deletes deliveries, or none of them if one has changed since it was read. Replies with the next cursor.
@@ -223,9 +226,9 @@ impl Changes {
             let writes = is_unchanged.then(|| writes.clone());
             (writes.unwrap_or_default(), ())
         };
-        self.decide_all(of, decide, move |outcome, on_commit| {
+        self.decide_all(of, decide, move |outcome, on_change_ended| {
             if outcome.is_ok() {
-                ids.into_iter().for_each(|id| on_commit(id, None));
+                ids.into_iter().for_each(|id| on_change_ended(id, None));
             }
             drop(reply.send(outcome.map(|()| cursor)));
         });
@@ -236,7 +239,7 @@ impl Changes {
         account: AccountId,
         id: DeliveryId,
         decide: impl Fn(Option<Delivery>) -> (Writes, T) + Send + 'static,
-        then: impl FnOnce(Result<T, StoreError>, &CommitListener) + Send + 'static,
+        then: impl FnOnce(Result<T, StoreError>, &ChangeListener) + Send + 'static,
     ) {
         let decide = move |mut found: Vec<Option<Delivery>>| decide(found.pop().flatten());
         self.decide_all(vec![(account, id)], decide, then);
@@ -246,18 +249,18 @@ impl Changes {
         &mut self,
         of: Vec<(AccountId, DeliveryId)>,
         decide: impl Fn(Vec<Option<Delivery>>) -> (Writes, T) + Send + 'static,
-        then: impl FnOnce(Result<T, StoreError>, &CommitListener) + Send + 'static,
+        then: impl FnOnce(Result<T, StoreError>, &ChangeListener) + Send + 'static,
     ) {
         for (_, id) in &of {
             self.committing.entry(*id).or_default();
         }
-        let on_commit = Arc::clone(&self.on_commit);
+        let on_change_ended = Arc::clone(&self.on_change_ended);
         let fail_stop = self.context.process.fail_stop.clone();
         let end = move |outcome: Result<T, StoreError>| {
             if let Err(error) = &outcome {
                 fail_stop.trip(error.to_string());
             }
-            then(outcome, &*on_commit);
+            then(outcome, &*on_change_ended);
         };
         let store = &self.context.process.store;
         decide_then(store, DeliveryRound { of, decide }, end);
@@ -279,11 +282,11 @@ where
 {
     type Outcome = T;
 
-    fn holds(&self) -> Vec<Key> {
+    fn locked_keys(&self) -> Vec<Key> {
         self.of.iter().map(|key| DELIVERIES.key(key)).collect()
     }
 
-    fn needs(&self) -> Vec<ReadRequest> {
+    fn initial_reads(&self) -> Vec<ReadRequest> {
         self.of.iter().map(|key| DELIVERIES.request(key)).collect()
     }
 

@@ -42,7 +42,8 @@ fn describe(attempt: &Attempt) -> String {
     }
 }
 
-/// The scheme, host and port of a URL. Its path and query often contain a secret of the receiver.
+/// The scheme, host and port of a URL. Path and query often contain a secret of the receiver; the configuration rejects URLs with a user
+/// name or password.
 fn origin(url: &str) -> &str {
     let host = url.find("://").map_or(0, |at| at + 3);
     let end = url[host..].find(['/', '?', '#', '\\']);

@@ -14,7 +14,7 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::store::DueDelivery;
 
-/// Most attempts in flight.
+/// Maximum number of attempts in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct DeliveryLimits {
     /// To all receivers. Failing and slow receivers get at most half of these slots; together with unknown ones at most three quarters.
@@ -24,7 +24,7 @@ pub struct DeliveryLimits {
     pub per_receiver: usize,
 }
 
-/// Most remembered receivers with nothing due, each of about 200 bytes. Beyond this the receiver with the longest idle time is
+/// Maximum number of remembered receivers with nothing due, each of about 200 bytes. Beyond this the receiver with the longest idle time is
 /// forgotten.
 const MAX_IDLE: usize = 50_000;
 
@@ -108,7 +108,7 @@ impl DeliveryScheduler {
         self.scheduled.first_key_value().map(|((due, _), _)| *due)
     }
 
-    /// Moves deliveries that are scheduled after `horizon` forward to it.
+    /// Reschedules deliveries that are scheduled after `horizon` to `horizon`.
     pub fn clamp_to(&mut self, horizon: Timestamp) {
         while let Some(entry) = self.scheduled.last_entry() {
             if entry.key().0 <= horizon {
@@ -119,8 +119,8 @@ impl DeliveryScheduler {
         }
     }
 
-    /// Moves all deliveries forward by `millis`, because the clock was set back by as much.
-    pub fn set_back(&mut self, millis: i64) {
+    /// Schedules all deliveries `millis` earlier, because the clock was set back by that time.
+    pub fn shift_earlier(&mut self, millis: i64) {
         for ((due, _), scheduled) in std::mem::take(&mut self.scheduled) {
             let due = Timestamp::from_millis(due.millis().saturating_sub(millis));
             self.schedule(due, scheduled);

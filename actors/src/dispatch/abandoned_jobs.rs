@@ -13,7 +13,7 @@ pub async fn cancel(
     dispatch: &DispatchContext,
 ) {
     let cancel = async |(account, job)| {
-        let Ok(Some(handle)) = dispatch.accounts.get(account).await else {
+        let Ok(Some(handle)) = dispatch.accounts.get_or_start(account).await else {
             return;
         };
         if let Ok(Ok(job)) = handle.abandon(job).await {

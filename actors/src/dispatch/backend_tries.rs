@@ -45,9 +45,9 @@ impl Tries<'_> {
                 None => return Err(deadline.exceeded()),
             };
             let jitter = (self.context.jitter)();
-            let wait = backoff::wait(repeats + 1, error.retry_after(), jitter);
+            let wait = backoff::delay(repeats + 1, error.retry_after(), jitter);
             let is_up = self.context.pool.admits(self.route, Instant::now());
-            let leaves = (!is_up || wait > backoff::LONGEST) && self.is_another_up();
+            let leaves = (!is_up || wait > backoff::MAX_DELAY) && self.is_another_up();
             let retries = error.is_retryable() && repeats < self.backend().retries && !leaves;
             if !retries || !deadline.wait(wait).await {
                 return Err(error);
@@ -205,7 +205,7 @@ impl Tries<'_> {
     }
 }
 
-/// The caller pays for a resolution. The operator must know if a backend generates less than half of its pixels.
+/// Callers pay by resolution, so this warns the operator if a backend generates less than half of the requested pixels.
 fn warn_if_small(job: &Job, backend: Option<&str>, image: &ResultImage, wanted: (u32, u32)) {
     let area = |(width, height): (u32, u32)| u64::from(width) * u64::from(height);
     if area((image.width, image.height)) < area(wanted) / 2 {
@@ -215,7 +215,7 @@ fn warn_if_small(job: &Job, backend: Option<&str>, image: &ResultImage, wanted: 
     }
 }
 
-/// The error of a try without an image, and its cause, with an earlier fault of the try.
+/// The error of a try that timed out, and its cause for the log. `fault` is an earlier fault of the same try.
 fn timed_out(after: Duration, fault: Option<String>) -> (GenerateError, String) {
     let seconds = after.as_secs();
     let error = format!("the image generator gave no answer within {seconds} s");

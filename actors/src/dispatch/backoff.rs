@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-const FIRST: Duration = Duration::from_millis(500);
+const INITIAL_DELAY: Duration = Duration::from_millis(500);
 /// The longest wait unless a backend asks for more.
-pub const LONGEST: Duration = Duration::from_secs(30);
+pub const MAX_DELAY: Duration = Duration::from_secs(30);
 
 /// The wait before repeat `number`, counted from 1. It doubles from half a second to half a minute.
 ///
 /// `jitter`, between 0 and 1, places the wait between half and the whole of the doubled time, so that jobs that failed together do not
 /// repeat together. The wait is never shorter than `retry_after`.
-pub fn wait(number: u32, retry_after: Option<Duration>, jitter: f64) -> Duration {
-    let doubled = FIRST
+pub fn delay(number: u32, retry_after: Option<Duration>, jitter: f64) -> Duration {
+    let doubled = INITIAL_DELAY
         .saturating_mul(2u32.saturating_pow(number.saturating_sub(1)))
-        .min(LONGEST);
+        .min(MAX_DELAY);
     let spread = doubled.mul_f64(0.5 + 0.5 * jitter.clamp(0.0, 1.0));
     retry_after.map_or(spread, |asked| asked.max(spread))
 }
@@ -25,7 +25,7 @@ mod tests {
     #[test]
     fn doubles_with_jitter_and_respects_retry_after() {
         let millis = |number, after: Option<u64>, jitter| {
-            wait(number, after.map(Duration::from_secs), jitter).as_millis()
+            delay(number, after.map(Duration::from_secs), jitter).as_millis()
         };
         assert_eq!(
             [

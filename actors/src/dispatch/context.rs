@@ -1,8 +1,8 @@
 //! The dependencies that the dispatcher and all job actors share.
 
 use super::cut_off::CutOff;
-use super::failures::FailureBoard;
-use super::progress::ProgressBoard;
+use super::failures::RecentFailures;
+use super::progress::RunProgress;
 use crate::account::{AccountHandle, AccountRegistry};
 use crate::backends::BackendPool;
 use crate::clock::Jitter;
@@ -23,8 +23,8 @@ pub struct DispatchContext {
     pub accounts: Arc<AccountRegistry>,
     pub job_objects: Arc<dyn JobObjects>,
     pub input_fetcher: Arc<dyn InputFetcher>,
-    pub progress: ProgressBoard,
-    pub failures: FailureBoard,
+    pub progress: RunProgress,
+    pub failures: RecentFailures,
     pub jitter: Jitter,
     pub cut_off: CutOff,
 }
@@ -32,7 +32,7 @@ pub struct DispatchContext {
 impl DispatchContext {
     /// The actor of a job's account. A failed read stops the service.
     pub async fn account(&self, id: AccountId) -> Option<AccountHandle> {
-        match self.accounts.get(id).await {
+        match self.accounts.get_or_start(id).await {
             Ok(handle) => handle,
             Err(error) => {
                 self.process.fail_stop.trip(error.to_string());

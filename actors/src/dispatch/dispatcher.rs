@@ -30,8 +30,8 @@ pub struct Dispatcher {
     /// The tiers in the order of their turns.
     turns: Vec<Tier>,
     /// When the next breaker admits a probe, and the timer for it.
-    alarm: Option<(Instant, SpawnHandle)>,
-    stopping: bool,
+    probe_timer: Option<(Instant, SpawnHandle)>,
+    is_stopping: bool,
 }
 
 /// The receiver of a lease.
@@ -48,8 +48,8 @@ impl Dispatcher {
             selections: Tier::ALL.map(selection),
             context,
             turns: Tier::ALL.to_vec(),
-            alarm: None,
-            stopping: false,
+            probe_timer: None,
+            is_stopping: false,
         }
     }
 
@@ -70,7 +70,7 @@ impl Dispatcher {
                 }
             }
         }
-        self.set_alarm(now, ctx);
+        self.set_probe_timer(now, ctx);
         if let Some(node) = &self.context.accounts.context().process.node {
             // A slot may be free for a job of the shared queue.
             node.take.notify_one();
@@ -84,7 +84,7 @@ impl Dispatcher {
             context,
             selections,
             turns,
-            stopping,
+            is_stopping,
             ..
         } = self;
         let pause = context.process.durable_pause.read();
@@ -98,30 +98,32 @@ impl Dispatcher {
             }
             let waiting = failover.len();
             drop(failover);
-            let is_startable = !*stopping && !pause.covers(*tier) && context.queues.has_next(*tier);
-            let lease = (is_startable && selection.accepts_more(waiting))
-                .then(|| selection.for_start(pool, now));
-            Some((at, Grant::Start(lease??)))
+            let is_startable =
+                !*is_stopping && !pause.covers(*tier) && context.queues.has_next(*tier);
+            if !is_startable || !selection.accepts_more(waiting) {
+                return None;
+            }
+            Some((at, Grant::Start(selection.for_start(pool, now)?)))
         })
     }
 
     /// Dispatches again when a breaker admits a probe, if any run waits.
-    fn set_alarm(&mut self, now: Instant, ctx: &mut Context<Self>) {
+    fn set_probe_timer(&mut self, now: Instant, ctx: &mut Context<Self>) {
         let DispatchContext { queues, pool, .. } = &*self.context;
         let waits = |tier| queues.has_next(tier) || !pool.failover_queue(tier).lock().is_empty();
         let next = match Tier::ALL.into_iter().any(waits) {
             true => pool.next_probe(now),
             false => None,
         };
-        if self.alarm.map(|(until, _)| until) == next {
+        if self.probe_timer.map(|(until, _)| until) == next {
             return;
         }
-        if let Some((_, timer)) = self.alarm.take() {
+        if let Some((_, timer)) = self.probe_timer.take() {
             ctx.cancel_future(timer);
         }
-        self.alarm = next.map(|until| {
+        self.probe_timer = next.map(|until| {
             let timer = ctx.run_later(until - now, |dispatcher, ctx| {
-                dispatcher.alarm = None;
+                dispatcher.probe_timer = None;
                 dispatcher.dispatch(ctx);
             });
             (until, timer)
@@ -151,6 +153,6 @@ impl Handler<DispatcherCommand> for Dispatcher {
     type Result = ();
 
     fn handle(&mut self, DispatcherCommand::Stop: DispatcherCommand, _: &mut Self::Context) {
-        self.stopping = true;
+        self.is_stopping = true;
     }
 }

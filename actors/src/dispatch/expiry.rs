@@ -10,7 +10,7 @@ use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
 
 /// Expiries that are decided concurrently.
-pub const BATCH: usize = 256;
+pub const MAX_CONCURRENT_EXPIRIES: usize = 256;
 /// While an expiry is recorded, the clock is read this often, because it may be set.
 const CLOCK_POLL: Duration = Duration::from_secs(1);
 
@@ -19,7 +19,7 @@ pub async fn run(dispatch: Arc<DispatchContext>) {
     let context = dispatch.accounts.context();
     loop {
         let now = context.process.now();
-        let due = context.expiries.take_due(now, BATCH);
+        let due = context.expiries.take_due(now, MAX_CONCURRENT_EXPIRIES);
         if !due.is_empty() {
             join_all(due.into_iter().map(|it| expire_or_retry(it, &dispatch))).await;
             continue;

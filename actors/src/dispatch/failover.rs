@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 /// The time in which a backend must answer whether it holds earlier work. A backend that loads a model is slow to answer, and without
 /// its answer another backend would repeat the work.
-const HOLDER_TIMEOUT: Duration = Duration::from_secs(60);
+const EARLIER_WORK_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Generates and stores the image of a job.
 pub async fn generate(
@@ -36,12 +36,12 @@ pub async fn generate(
     let mut passed_on: Option<GenerateError> = None;
     if is_resumed
         && routes.len() > 1
-        && let Some(holder) = find_holder(&task, routes, context).await
-        && holder != lease.route
+        && let Some(route_with_work) = find_route_with_earlier_work(&task, routes, context).await
+        && route_with_work != lease.route
     {
         // Dropped before the other lease is awaited: no run holds one slot and waits for another.
         drop(lease);
-        untried.sort_by_key(|at| *at != holder);
+        untried.sort_by_key(|at| *at != route_with_work);
         lease = next_lease(context, job.account, job.tier, &untried).await;
     }
     loop {
@@ -109,15 +109,15 @@ pub async fn first_lease(
 }
 
 /// The route whose backend holds the work of an earlier run.
-async fn find_holder(
+async fn find_route_with_earlier_work(
     task: &GenerationTask,
     routes: &[Route],
     context: &DispatchContext,
 ) -> Option<usize> {
     for (at, route) in routes.iter().enumerate() {
         let generator = &context.pool.backend(route).generator;
-        let holds = generator.holds(task_on(task, route));
-        if timeout(HOLDER_TIMEOUT, holds).await == Ok(true) {
+        let holds = generator.has_earlier_work(task_on(task, route));
+        if timeout(EARLIER_WORK_TIMEOUT, holds).await == Ok(true) {
             return Some(at);
         }
     }

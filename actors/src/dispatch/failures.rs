@@ -16,9 +16,9 @@ pub struct FailedTry {
 }
 
 #[derive(Debug, Default)]
-pub struct FailureBoard(Mutex<VecDeque<(JobId, Vec<FailedTry>)>>);
+pub struct RecentFailures(Mutex<VecDeque<(JobId, Vec<FailedTry>)>>);
 
-impl FailureBoard {
+impl RecentFailures {
     /// Remembers the failed tries of a job. Beyond 1,000 jobs it drops the oldest one.
     pub fn remember(&self, job: JobId, tries: Vec<FailedTry>) {
         if tries.is_empty() {
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn the_newest_failed_jobs_are_remembered() {
-        let board = FailureBoard::default();
+        let board = RecentFailures::default();
         let job = |at: usize| JobId(Uuid::from_u128(at as u128));
         let tries = |at: usize| {
             vec![FailedTry {

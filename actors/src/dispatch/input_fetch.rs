@@ -19,14 +19,17 @@ pub async fn with_inputs(
     if job.input_urls().is_none() {
         return Ok(lease);
     }
-    // As many as fill the slots afterwards. Counted before the slot is free for the next job of the account.
-    let most = context.pool.slots(job.tier);
-    let _fetch = context.queues.begin_fetch(job.tier, job.account, most);
+    // At most as many jobs fetch at once as the model has slots. The fetch is counted before the slot is free for the account's next job.
+    let max_fetches = context.pool.slots(job.tier);
+    let _fetch = context
+        .queues
+        .begin_fetch(job.tier, job.account, max_fetches);
     drop(lease);
     let FetchedInputs { inputs, ratio } = fetch(job, context).await?;
     let recorded = record(job, JobEvent::InputsFetched { inputs, ratio }, context).await;
-    let error = || "the input images could not be recorded; try again".to_owned();
-    *job = recorded.ok_or_else(|| GenerateError::Storage(error()))?;
+    *job = recorded.ok_or_else(|| {
+        GenerateError::Storage("the input images could not be recorded; try again".to_owned())
+    })?;
     Ok(first_lease(context, job.account, job.tier).await)
 }
 
@@ -41,11 +44,11 @@ async fn fetch(job: &Job, context: &DispatchContext) -> Result<FetchedInputs, Ge
             Err(error) => error,
         };
         repeats += 1;
-        let wait = backoff::wait(repeats, error.retry_after(), (context.jitter)());
+        let wait = backoff::delay(repeats, error.retry_after(), (context.jitter)());
         if !error.is_retryable() || !deadline.wait(wait).await {
             return Err(error);
         }
-        tracing::info!(job = %job.id, %error, "the input images are fetched again");
+        tracing::info!(job = %job.id, %error, "could not fetch the input images; retrying");
     }
 }
 

@@ -21,5 +21,5 @@ pub(crate) use context::DispatchContext;
 pub(crate) use cut_off::CutOff;
 pub(crate) use dispatcher::{Dispatcher, DispatcherCommand};
 pub use failures::FailedTry;
-pub(crate) use failures::FailureBoard;
-pub(crate) use progress::ProgressBoard;
+pub(crate) use failures::RecentFailures;
+pub(crate) use progress::RunProgress;

@@ -6,14 +6,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tintype_storage::domain::ids::JobId;
 
-/// Most jobs whose previews are watched at a time. Bounds the memory of previews.
+/// Maximum number of jobs whose previews are watched at a time. Bounds the memory of previews.
 const MAX_WATCHED: usize = 32;
 
 /// One entry per run.
 #[derive(Clone, Debug, Default)]
-pub struct ProgressBoard(Arc<Mutex<HashMap<JobId, Progress>>>);
+pub struct RunProgress(Arc<Mutex<HashMap<JobId, Progress>>>);
 
-impl ProgressBoard {
+impl RunProgress {
     /// Adds the entry of a run. Dropping the returned value removes it.
     pub fn enter(&self, job: JobId) -> ProgressEntry {
         let progress = Progress::default();
@@ -35,7 +35,7 @@ impl ProgressBoard {
         let board = self.0.lock();
         let progress = board.get(&job)?;
         let others = board.iter().filter(|(id, _)| **id != job);
-        let watched = others.filter(|(_, it)| it.drop_unwatched()).count();
+        let watched = others.filter(|(_, it)| it.is_watched_or_clear()).count();
         if watched >= MAX_WATCHED {
             return None;
         }
@@ -46,7 +46,7 @@ impl ProgressBoard {
 /// The entry of one run.
 #[derive(Debug)]
 pub struct ProgressEntry {
-    board: ProgressBoard,
+    board: RunProgress,
     job: JobId,
     progress: Progress,
 }
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn progress_is_reported_only_while_the_run_lasts() {
-        let board = ProgressBoard::default();
+        let board = RunProgress::default();
         let job = JobId(Uuid::nil());
         let entry = board.enter(job);
         let progress = entry.progress();
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn the_number_of_watched_previews_is_limited() {
-        let board = ProgressBoard::default();
+        let board = RunProgress::default();
         let jobs = (0..=MAX_WATCHED as u128).map(|id| JobId(Uuid::from_u128(id)));
         let runs: Vec<_> = jobs.map(|job| (job, board.enter(job))).collect();
         let preview = Preview {

@@ -57,11 +57,11 @@ struct AdoptJobs;
 impl Decision for AdoptJobs {
     type Outcome = ();
 
-    fn holds(&self) -> Vec<Key> {
+    fn locked_keys(&self) -> Vec<Key> {
         vec![ADOPTION.key(&())]
     }
 
-    fn needs(&self) -> Vec<ReadRequest> {
+    fn initial_reads(&self) -> Vec<ReadRequest> {
         vec![ADOPTION.request(&())]
     }
 
@@ -106,7 +106,7 @@ impl Decision for AdoptJobs {
                 None => None,
             };
             let is_canceled = progress.is_some_and(|it| it.canceled_at.is_some());
-            writes.push(queue(job, load, is_canceled));
+            writes.push(queue_or_expire(job, load, is_canceled));
         }
         let loads = loads.iter();
         writes.extend(loads.map(|(account, load)| ACCOUNT_LOADS.put(account, load)));
@@ -124,8 +124,9 @@ fn batch_of(job: &Job) -> Option<(AccountId, BatchId)> {
     Some((job.account, job.member()?.batch))
 }
 
-/// The write that makes a live job go on. `is_canceled` tells whether its batch is.
-fn queue(job: &Job, load: &mut AccountLoad, is_canceled: bool) -> Write {
+/// Queues a live job. A queued job whose batch is canceled, or whose synchronous caller was connected to the ended process, expires at
+/// once instead.
+fn queue_or_expire(job: &Job, load: &mut AccountLoad, is_canceled: bool) -> Write {
     let is_abandoned = is_canceled || job.origin == Origin::Synchronous;
     let class = match &job.state {
         JobState::Queued if is_abandoned => {
@@ -168,12 +169,12 @@ impl AdoptDeliveries {
 impl Decision for AdoptDeliveries {
     type Outcome = ();
 
-    fn holds(&self) -> Vec<Key> {
+    fn locked_keys(&self) -> Vec<Key> {
         let deliveries = self.entries().map(|(_, delivery)| delivery);
         [ADOPTION.key(&())].into_iter().chain(deliveries).collect()
     }
 
-    fn needs(&self) -> Vec<ReadRequest> {
+    fn initial_reads(&self) -> Vec<ReadRequest> {
         let entries = self.entries().flat_map(|(due, delivery)| [due, delivery]);
         let needs = entries.chain([ADOPTION.key(&())]).map(ReadRequest::Get);
         needs.chain([first_due()]).collect()

@@ -19,7 +19,7 @@ pub async fn poll(dispatch: Arc<DispatchContext>) {
     let mut known = HashSet::new();
     loop {
         sleep(POLL).await;
-        let abandoned = match abandoned_jobs(&process.store).await {
+        let abandoned = match find_abandoned_jobs(&process.store).await {
             Ok(abandoned) => abandoned,
             Err(error) => return process.fail_stop.trip(error.to_string()),
         };
@@ -30,19 +30,18 @@ pub async fn poll(dispatch: Arc<DispatchContext>) {
     }
 }
 
-async fn abandoned_jobs(store: &Store) -> Result<HashSet<(AccountId, JobId)>, StoreError> {
+async fn find_abandoned_jobs(store: &Store) -> Result<HashSet<(AccountId, JobId)>, StoreError> {
     let callers = WAITING_CALLERS.all(store).await?;
     if callers.is_empty() {
         return Ok(HashSet::new());
     }
     // The nodes are read after the callers, so that the node of each caller is on record unless it has died or left.
-    let nodes = NODES
-        .all(store)
-        .await?
-        .into_iter()
-        .filter(|(_, node)| !node.has_ended);
-    let nodes: HashSet<NodeId> = nodes.map(|(id, _)| id).collect();
-    let lost = callers.into_iter();
-    let lost = lost.filter(|(_, caller): &(JobId, WaitingCaller)| !nodes.contains(&caller.node));
-    Ok(lost.map(|(job, caller)| (caller.account, job)).collect())
+    let nodes = NODES.all(store).await?.into_iter();
+    let alive: HashSet<NodeId> = nodes
+        .filter(|(_, node)| !node.has_ended)
+        .map(|(id, _)| id)
+        .collect();
+    let callers = callers.into_iter();
+    let lost = callers.filter(|(_, it): &(JobId, WaitingCaller)| !alive.contains(&it.node));
+    Ok(lost.map(|(job, it)| (it.account, job)).collect())
 }

@@ -2,7 +2,7 @@
 //! nothing.
 
 use crate::dispatch::DispatchContext;
-use crate::dispatch::expiry::{BATCH, expire};
+use crate::dispatch::expiry::{MAX_CONCURRENT_EXPIRIES, expire};
 use crate::queue::Expiry;
 use futures_util::future::join_all;
 use std::sync::Arc;
@@ -27,9 +27,11 @@ async fn expire_due(dispatch: &DispatchContext) -> Result<(), StoreError> {
     // The next page is behind this one even if jobs stay in it, because their account has too many commands.
     let mut last = None;
     loop {
-        let due = process.store.expiries_until(last, process.now(), BATCH);
+        let due = process
+            .store
+            .expiries_until(last, process.now(), MAX_CONCURRENT_EXPIRIES);
         let due = due.await?;
-        let is_last = due.len() < BATCH;
+        let is_last = due.len() < MAX_CONCURRENT_EXPIRIES;
         last = due.last().map(|(due, job, _)| (*due, *job));
         let expire = |(due, job, account)| expire(Expiry { due, job, account }, dispatch);
         join_all(due.into_iter().map(expire)).await;

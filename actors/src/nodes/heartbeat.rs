@@ -33,11 +33,11 @@ impl Decision for Join {
     /// All recorded nodes, with this one.
     type Outcome = Vec<(NodeId, Node)>;
 
-    fn holds(&self) -> Vec<Key> {
+    fn locked_keys(&self) -> Vec<Key> {
         vec![NODES.key(&self.node)]
     }
 
-    fn needs(&self) -> Vec<ReadRequest> {
+    fn initial_reads(&self) -> Vec<ReadRequest> {
         vec![NODES.request_all()]
     }
 
@@ -53,11 +53,11 @@ impl Decision for Join {
 impl Decision for Heartbeat {
     type Outcome = HeartbeatOutcome;
 
-    fn holds(&self) -> Vec<Key> {
+    fn locked_keys(&self) -> Vec<Key> {
         vec![NODES.key(&self.node)]
     }
 
-    fn needs(&self) -> Vec<ReadRequest> {
+    fn initial_reads(&self) -> Vec<ReadRequest> {
         vec![NODES.request(&self.node), NODES.request_all()]
     }
 

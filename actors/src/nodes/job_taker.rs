@@ -26,7 +26,7 @@ const POLL: Duration = Duration::from_millis(250);
 /// An acceptance that read the served turns before a take and commits after it gets a place below them. Only a full scan, from the
 /// first place on, finds that place.
 const FULL_SCAN_INTERVAL: Duration = Duration::from_secs(1);
-/// Most jobs per round.
+/// Maximum number of jobs per round.
 const MAX_JOBS: usize = 64;
 /// Queue entries of held accounts that a take reads besides the jobs that it may take.
 const MAX_HELD: usize = 1_000;
@@ -96,7 +96,7 @@ impl JobTaker {
             // Jobs of all tiers may wait for the same slots.
             let own_slots = own_slots.saturating_sub(waiting.iter().sum());
             let demands = SlotDemands(pool.release_spare_slots(tier, waiting, now));
-            if own_slots == 0 && !demands.are_worth_a_round(takes_jobs) {
+            if own_slots == 0 && !demands.may_change_slots(takes_jobs) {
                 return Ok(());
             }
             let scans_all = full_scans.are_due(now);
@@ -187,19 +187,19 @@ struct TakeOutcome {
 impl Decision for Take {
     type Outcome = TakeOutcome;
 
-    fn holds(&self) -> Vec<Key> {
+    fn locked_keys(&self) -> Vec<Key> {
         let mut holds = vec![SERVED_TURNS.key(&self.tier)];
-        holds.extend(self.demands.holds());
+        holds.extend(self.demands.locked_keys());
         holds
     }
 
-    fn needs(&self) -> Vec<ReadRequest> {
+    fn initial_reads(&self) -> Vec<ReadRequest> {
         let mut needs = vec![
             SERVED_TURNS.request(&self.tier),
             NODES.request(&self.node),
             PAUSE.request(&()),
         ];
-        needs.extend(self.demands.needs());
+        needs.extend(self.demands.initial_reads());
         needs
     }
 

@@ -56,7 +56,7 @@ impl Decision for TakeLock {
     /// Holds the record of the node too, because a leaving node checks its locks while it holds that record. It does not check the
     /// lock of maintenance, which every node asks for once a second: a node that has stopped in the middle of that must not delay the
     /// heartbeats of the others, which hold the records of their nodes.
-    fn holds(&self) -> Vec<Key> {
+    fn locked_keys(&self) -> Vec<Key> {
         let lock = LOCKS.key(&self.name);
         match self.name {
             LockName::Maintenance => vec![lock],
@@ -64,7 +64,7 @@ impl Decision for TakeLock {
         }
     }
 
-    fn needs(&self) -> Vec<ReadRequest> {
+    fn initial_reads(&self) -> Vec<ReadRequest> {
         vec![LOCKS.request(&self.name), NODES.request(&self.node)]
     }
 
@@ -120,8 +120,12 @@ mod tests {
             is_leaving: false,
             running: 0,
         };
-        let taken = |name| TakeLock { node, name }.holds();
-        let is_shared = |name| taken(name).iter().any(|it| heartbeat.holds().contains(it));
+        let taken = |name| TakeLock { node, name }.locked_keys();
+        let is_shared = |name| {
+            taken(name)
+                .iter()
+                .any(|it| heartbeat.locked_keys().contains(it))
+        };
         assert!(!is_shared(LockName::Maintenance));
         assert!(is_shared(LockName::Operator), "a node may leave meanwhile");
     }

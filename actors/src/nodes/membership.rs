@@ -23,8 +23,8 @@ const LOCK_POLL: Duration = Duration::from_millis(20);
 /// After an outage of the database, a living node sends a heartbeat within this time: its engine pauses for up to a third of
 /// a second before it reconnects, and again if a commit was interrupted. The rest is for the connections.
 const RECONNECT_TIME: Duration = Duration::from_millis(2_500);
-/// The same if the outage was a loss of packets: TCP doubles the pauses between its retransmissions, so the next one may come as late
-/// after the loss as the loss has lasted.
+/// Maximum reconnect time if packets were lost: TCP doubles the pauses between its retransmissions, so the next one may come as late
+/// after the outage as the outage lasted.
 const MAX_RECONNECT_TIME: Duration = Duration::from_secs(10);
 /// How many outages in a row give a silent node the time to reconnect.
 const MAX_SKIPS: u32 = 3;
@@ -44,8 +44,8 @@ struct OtherNodes {
 /// The heartbeat counter of another node.
 struct LastBeat {
     beat: u64,
-    /// When the counter last changed, by this node's clock. Later, perhaps in the future, if this node has not seen the time since
-    /// then: see [`skip_unseen_time`].
+    /// When the counter last changed, by this node's clock. [`skip_unseen_time`] moves it later by the time that this node did not
+    /// observe, so it may be in the future.
     since: Instant,
     /// How often time was skipped since the counter last changed.
     skips: u32,
@@ -62,10 +62,10 @@ impl LastBeat {
 }
 
 #[derive(Clone, Default)]
-struct Suspects {
+struct TakeoverCandidates {
     /// Nodes whose heartbeats have stopped, with their last counters.
     silent: Vec<(NodeId, u64)>,
-    /// Nodes that were declared dead by a node that may have died itself.
+    /// Nodes that are already declared dead. The node that declared them may have died before it requeued their jobs.
     dead: Vec<NodeId>,
 }
 
@@ -92,7 +92,7 @@ impl Membership {
         self.node.set_nodes(others.seen_nodes(nodes, sent));
         self.node.confirm(sent);
         self.node.take.notify_one();
-        let (reported, suspects) = watch::channel(Suspects::default());
+        let (reported, suspects) = watch::channel(TakeoverCandidates::default());
         // Concurrently: a takeover may wait for a record that a late node holds, and this node must send heartbeats meanwhile.
         tokio::select! {
             ended = self.send_heartbeats(others, reported) => ended,
@@ -104,7 +104,7 @@ impl Membership {
     async fn send_heartbeats(
         &self,
         mut others: OtherNodes,
-        suspects: watch::Sender<Suspects>,
+        suspects: watch::Sender<TakeoverCandidates>,
     ) -> Result<(), StoreError> {
         let own = self.node.id;
         loop {
@@ -126,16 +126,19 @@ impl Membership {
             let dead = nodes.iter().filter(|(_, node)| node.has_ended);
             let dead = dead.map(|(id, _)| *id).collect();
             let silent = others.observe(&nodes, own, self.node.dead_after);
-            suspects.send_replace(Suspects { silent, dead });
+            suspects.send_replace(TakeoverCandidates { silent, dead });
             self.node.set_nodes(others.seen_nodes(nodes, sent));
             // Looks for jobs that another node has queued.
             self.node.take.notify_one();
         }
     }
 
-    async fn take_over(&self, mut suspects: watch::Receiver<Suspects>) -> Result<(), StoreError> {
+    async fn take_over(
+        &self,
+        mut suspects: watch::Receiver<TakeoverCandidates>,
+    ) -> Result<(), StoreError> {
         while suspects.changed().await.is_ok() {
-            let Suspects { silent, dead } = suspects.borrow_and_update().clone();
+            let TakeoverCandidates { silent, dead } = suspects.borrow_and_update().clone();
             for (id, beat) in silent {
                 self.declare_dead(id, beat).await?;
             }
@@ -197,14 +200,14 @@ async fn requeue_jobs(
     let mut total = 0;
     loop {
         match decide(store, Requeue { node, departure }).await? {
-            RequeueOutcome::Some(jobs) => total += jobs,
+            RequeueOutcome::Partial(jobs) => total += jobs,
             // The call in flight that holds the lock releases it soon.
-            RequeueOutcome::Locked(jobs) => {
+            RequeueOutcome::CompleteButLocked(jobs) => {
                 total += jobs;
                 sleep(LOCK_POLL).await;
             }
-            RequeueOutcome::All(jobs) => return Ok(Some(total + jobs)),
-            RequeueOutcome::None => return Ok(None),
+            RequeueOutcome::Complete(jobs) => return Ok(Some(total + jobs)),
+            RequeueOutcome::NotRequeued => return Ok(None),
         }
     }
 }
@@ -262,7 +265,7 @@ impl OtherNodes {
 /// Outages may follow each other, so a silent node gets that time up to [`MAX_SKIPS`] times. Of each further gap, half of `dead_after`
 /// counts: otherwise a database that is slow all the time would keep a dead node on record for ever.
 ///
-/// Returns from when a heartbeat that is new now counts: it may be from before the gap.
+/// Returns the time from which a heartbeat that this observation sees first counts. The heartbeat may have been sent before the gap.
 fn skip_unseen_time(
     last_beats: &mut HashMap<NodeId, LastBeat>,
     gap: Duration,

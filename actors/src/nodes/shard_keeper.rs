@@ -113,13 +113,13 @@ struct Move {
 impl Decision for Move {
     type Outcome = ();
 
-    fn holds(&self) -> Vec<Key> {
+    fn locked_keys(&self) -> Vec<Key> {
         let shards = self.take.iter().chain(&self.release);
         shards.map(|it| SHARD_HOLDERS.key(it)).collect()
     }
 
-    fn needs(&self) -> Vec<ReadRequest> {
-        let holders = self.holds().into_iter().map(ReadRequest::Get);
+    fn initial_reads(&self) -> Vec<ReadRequest> {
+        let holders = self.locked_keys().into_iter().map(ReadRequest::Get);
         holders.chain([NODES.request_all()]).collect()
     }
 

@@ -13,7 +13,7 @@ use tintype_storage::store::{StoreError, Writes};
 pub struct SlotDemands(pub Vec<SlotDemand>);
 
 /// The slots that a round gives to the node.
-pub struct GrantedSlots<'a> {
+pub struct SlotAllocation<'a> {
     demands: &'a [SlotDemand],
     node: NodeId,
     before: SharedSlots,
@@ -24,18 +24,18 @@ pub struct GrantedSlots<'a> {
 
 impl SlotDemands {
     /// Could a round change anything?
-    pub fn are_worth_a_round(&self, takes_jobs: bool) -> bool {
+    pub fn may_change_slots(&self, takes_jobs: bool) -> bool {
         self.0.iter().any(|it| {
             let may_take = takes_jobs && it.may_begin && it.keeps < it.slots;
             it.has_released || it.needs > 0 || may_take
         })
     }
 
-    pub fn holds(&self) -> Option<Key> {
+    pub fn locked_keys(&self) -> Option<Key> {
         (!self.0.is_empty()).then(|| SHARED_SLOTS.key(&()))
     }
 
-    pub fn needs(&self) -> Vec<ReadRequest> {
+    pub fn initial_reads(&self) -> Vec<ReadRequest> {
         match self.0.is_empty() {
             true => Vec::new(),
             false => vec![SHARED_SLOTS.request(&()), NODES.request_all()],
@@ -50,8 +50,8 @@ impl SlotDemands {
         &self,
         node: NodeId,
         reads: &ReadResults,
-    ) -> Result<GrantedSlots<'_>, StoreError> {
-        let mut slots = GrantedSlots {
+    ) -> Result<SlotAllocation<'_>, StoreError> {
+        let mut slots = SlotAllocation {
             demands: &self.0,
             node,
             before: SharedSlots::default(),
@@ -80,7 +80,7 @@ impl SlotDemands {
     }
 }
 
-impl GrantedSlots<'_> {
+impl SlotAllocation<'_> {
     /// The number of jobs that can begin in free slots.
     pub fn free(&self) -> usize {
         let grants = self.demands.iter().zip(&self.grants);

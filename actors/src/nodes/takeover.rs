@@ -27,11 +27,11 @@ impl Decision for DeclareDead {
     /// Is the node dead?
     type Outcome = bool;
 
-    fn holds(&self) -> Vec<Key> {
+    fn locked_keys(&self) -> Vec<Key> {
         vec![NODES.key(&self.dead)]
     }
 
-    fn needs(&self) -> Vec<ReadRequest> {
+    fn initial_reads(&self) -> Vec<ReadRequest> {
         vec![NODES.request(&self.dead), NODES.request(&self.by)]
     }
 
@@ -76,23 +76,23 @@ pub enum Departure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequeueOutcome {
     /// The node may have more jobs.
-    Some(usize),
+    Partial(usize),
     /// The node has no more jobs. Its record is deleted, unless the node still answers calls.
-    All(usize),
+    Complete(usize),
     /// The node has no more jobs. It holds a lock, so its record stays.
-    Locked(usize),
+    CompleteButLocked(usize),
     /// The node has no record, or is alive.
-    None,
+    NotRequeued,
 }
 
 impl Decision for Requeue {
     type Outcome = RequeueOutcome;
 
-    fn holds(&self) -> Vec<Key> {
+    fn locked_keys(&self) -> Vec<Key> {
         vec![NODES.key(&self.node)]
     }
 
-    fn needs(&self) -> Vec<ReadRequest> {
+    fn initial_reads(&self) -> Vec<ReadRequest> {
         let mut needs = vec![NODES.request(&self.node), self.taken_request()];
         if self.departure == Departure::Leaving {
             needs.push(LOCKS.request_all());
@@ -103,7 +103,7 @@ impl Decision for Requeue {
     fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<RequeueOutcome>, StoreError> {
         let found = NODES.of_reads(reads, &self.node)?;
         if found.is_none_or(|it| it.has_ended != (self.departure == Departure::Dead)) {
-            return Ok(DecisionStep::unchanged(RequeueOutcome::None));
+            return Ok(DecisionStep::unchanged(RequeueOutcome::NotRequeued));
         }
         let taken = TAKEN_JOBS.entries_of_reads(reads, &self.taken_request())?;
         let mut writes = Writes::new();
@@ -119,15 +119,15 @@ impl Decision for Requeue {
         }
         let count = taken.len();
         let outcome = match self.departure {
-            _ if count == STEP => RequeueOutcome::Some(count),
+            _ if count == STEP => RequeueOutcome::Partial(count),
             // Without the record another node would take the lock over before the work under it is committed.
             Departure::Leaving if locks::has_any(reads, self.node)? => {
-                RequeueOutcome::Locked(count)
+                RequeueOutcome::CompleteButLocked(count)
             }
-            Departure::Stopping => RequeueOutcome::All(count),
+            Departure::Stopping => RequeueOutcome::Complete(count),
             Departure::Dead | Departure::Leaving => {
                 writes.push(NODES.delete(&self.node));
-                RequeueOutcome::All(count)
+                RequeueOutcome::Complete(count)
             }
         };
         Ok(DecisionStep::Write(writes, outcome))

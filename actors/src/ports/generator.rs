@@ -64,7 +64,7 @@ pub trait Generator: Send + Sync {
 
     /// Does the backend hold work for this task from an earlier run, finished or not? A resumed run of a tier with several backends
     /// asks this, and goes on with the backend that holds the work. Most backends hold none.
-    fn holds(&self, _task: GenerationTask) -> LocalBoxFuture<'static, bool> {
+    fn has_earlier_work(&self, _task: GenerationTask) -> LocalBoxFuture<'static, bool> {
         std::future::ready(false).boxed_local()
     }
 }

@@ -94,7 +94,7 @@ impl Progress {
     }
 
     /// Drops a preview that no page shows any more. Returns true if the run is watched.
-    pub fn drop_unwatched(&self) -> bool {
+    pub fn is_watched_or_clear(&self) -> bool {
         let mut watched = self.0.preview.lock();
         let is_watched = watched.is_watched();
         if !is_watched {
@@ -144,9 +144,9 @@ mod tests {
         progress.show(preview(1));
         progress.show(preview(MAX_PREVIEW_BYTES + 1));
         assert_eq!(progress.watch(), Some(preview(1)));
-        assert!(progress.drop_unwatched());
+        assert!(progress.is_watched_or_clear());
         progress.0.preview.lock().until = Some(Instant::now());
-        assert!(!progress.is_watched() && !progress.drop_unwatched());
+        assert!(!progress.is_watched() && !progress.is_watched_or_clear());
         assert_eq!(progress.watch(), None, "it was dropped");
         progress.show(preview(2));
         progress.reset();

@@ -13,7 +13,7 @@ use tintype_storage::store::{Store, StoreError};
 pub struct WaitingJobs {
     /// The jobs of this process.
     pub(crate) own: Arc<JobQueues>,
-    /// The jobs of all nodes; `None` on a single node.
+    /// The jobs of all nodes; `None` for a single process, which has its queue in memory.
     pub(crate) shared: Option<Arc<SharedQueue>>,
 }
 

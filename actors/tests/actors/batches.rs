@@ -54,7 +54,7 @@ fn send(world: &World, account: AccountId, prompts: &[&str]) -> Answer<AcceptedB
     let handle = world
         .system
         .accounts()
-        .get(account)
+        .get_or_start(account)
         .wait()
         .expect("readable");
     let _ = handle.expect("it").accept_batch(batch, None, reply);
@@ -73,7 +73,12 @@ fn cancel(world: &World, batch: BatchId) -> Answer<BatchProgress, BatchError> {
         to_entry: None,
         reply: reply.into(),
     };
-    let handle = world.system.accounts().get(A).wait().expect("readable");
+    let handle = world
+        .system
+        .accounts()
+        .get_or_start(A)
+        .wait()
+        .expect("readable");
     let _ = handle.expect("it").send(command);
     answer
 }

@@ -61,7 +61,7 @@ fn send_detached(
 ) -> (mpsc::Receiver<Infallible>, Answer<AcceptedJob, AcceptError>) {
     let (reply, answer) = oneshot::channel();
     let (connection, caller) = mpsc::channel(1);
-    let reply = Reply::from(reply).while_connected(Some(connection));
+    let reply = Reply::from(reply).with_connection(Some(connection));
     let job = new_job(A, Tier::Fast, prompt, None);
     let _ = world.handle(A).accept(job, None, reply);
     (caller, answer)

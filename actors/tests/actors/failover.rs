@@ -150,7 +150,7 @@ fn after_a_restart_a_run_resumes_on_the_backend_that_has_its_work() {
         until("it runs", || second.running() == 1).await;
         let image = tintype_storage::testing::memory::MemoryEngine::from_image(engine.image());
         let holding = quick();
-        holding.holds_after(Duration::from_secs(45));
+        holding.has_earlier_work_after(Duration::from_secs(45));
         let mut plan = Plan::over(std::sync::Arc::new(image), first.clone(), 1);
         plan.backends.push((holding.clone(), 1));
         plan.route = vec![0, 1];

@@ -102,7 +102,7 @@ impl ScriptedGenerator {
     }
 
     /// Makes [`Generator::holds`] return true after this time.
-    pub fn holds_after(&self, time: Duration) {
+    pub fn has_earlier_work_after(&self, time: Duration) {
         self.state.lock().holds_after = Some(time);
     }
 
@@ -190,7 +190,7 @@ impl Generator for ScriptedGenerator {
         .boxed_local()
     }
 
-    fn holds(&self, _: GenerationTask) -> LocalBoxFuture<'static, bool> {
+    fn has_earlier_work(&self, _: GenerationTask) -> LocalBoxFuture<'static, bool> {
         let after = self.state.lock().holds_after;
         async move {
             if let Some(time) = after {

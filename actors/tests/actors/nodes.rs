@@ -165,10 +165,10 @@ fn an_account_that_cannot_be_read_blocks_no_thread() {
         world.done(world.accept(B, Tier::Fast, "a fox").await).await;
         engine.is_silent.send_replace(true);
         let accounts = world.system.accounts();
-        let reads = [(); 2].map(|()| Box::pin(accounts.get(A)));
+        let reads = [(); 2].map(|()| Box::pin(accounts.get_or_start(A)));
         let mut both = join_all(reads);
         assert!((&mut both).now_or_never().is_none());
-        let other = accounts.get(B).now_or_never();
+        let other = accounts.get_or_start(B).now_or_never();
         assert!(other.is_some_and(|it| it.is_ok()), "an account that runs");
         engine.is_silent.send_replace(false);
         let found = both.await;

@@ -329,7 +329,7 @@ impl World {
     }
 
     pub fn handle(&self, account: AccountId) -> AccountHandle {
-        let handle = self.system.accounts().get(account).wait();
+        let handle = self.system.accounts().get_or_start(account).wait();
         handle.expect("readable").expect("an account")
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tintype_actors::account::{AccountCommand, InFlightGuard, Overloaded};
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::batch_member::InputUrls;
-use tintype_storage::domain::caller::ShownKey;
+use tintype_storage::domain::caller::PresentedKey;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{
     Callback, Job, JobEvent, JobState, Origin, PromptRef, PromptText,
@@ -78,7 +78,7 @@ fn idempotency(number: usize, request: &Request) -> Option<IdempotencyUse> {
 }
 
 /// Every second image of the batch has an input image.
-fn new_batch(number: usize, request: &Request, size: u32, shown: ShownKey) -> NewBatch {
+fn new_batch(number: usize, request: &Request, size: u32, shown: PresentedKey) -> NewBatch {
     let one = |index: u32| NewBatchJob {
         tier: request.tier,
         prompt: prompt(number, request),
@@ -104,7 +104,7 @@ fn new_batch(number: usize, request: &Request, size: u32, shown: ShownKey) -> Ne
     }
 }
 
-fn new_job(number: usize, request: &Request, shown: ShownKey) -> NewJob {
+fn new_job(number: usize, request: &Request, shown: PresentedKey) -> NewJob {
     NewJob {
         shown: Some(shown),
         tier: request.tier,
@@ -136,7 +136,12 @@ pub async fn send(process: Process, number: usize) {
         .lock()
         .issue(number, limits, &shown.hash.0, world.now());
     world.trace(format!("request {number} is sent"));
-    let handle = match process.system.accounts().get(request.account).await {
+    let handle = match process
+        .system
+        .accounts()
+        .get_or_start(request.account)
+        .await
+    {
         Ok(Some(handle)) => handle,
         other => {
             let other = other.map(|it| it.is_some());
@@ -240,7 +245,7 @@ pub async fn cancel(process: Process) {
         return;
     };
     world.model.lock().cancel_asked(job);
-    let Ok(Some(handle)) = process.system.accounts().get(account).await else {
+    let Ok(Some(handle)) = process.system.accounts().get_or_start(account).await else {
         return;
     };
     let (reply, answer) = oneshot::channel();
@@ -274,7 +279,7 @@ pub async fn cancel_batch(process: Process) {
     let Some((batch, account)) = world.rng.pick(&open) else {
         return;
     };
-    let Ok(Some(handle)) = process.system.accounts().get(account).await else {
+    let Ok(Some(handle)) = process.system.accounts().get_or_start(account).await else {
         return;
     };
     world.model.lock().cancel_batch_asked(batch);

@@ -143,7 +143,7 @@ impl Generator for SimulatedBackend {
         .boxed_local()
     }
 
-    fn holds(&self, task: GenerationTask) -> LocalBoxFuture<'static, bool> {
+    fn has_earlier_work(&self, task: GenerationTask) -> LocalBoxFuture<'static, bool> {
         let held = self.keeps_work && self.world.kept_work(task.job).is_some();
         let wait = match self.world.is_calm() {
             true => Duration::ZERO,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tintype_actors::account::{self, AccountCommand};
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::audit_log::Action;
-use tintype_storage::domain::caller::ShownKey;
+use tintype_storage::domain::caller::PresentedKey;
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::domain::time::Timestamp;
@@ -73,7 +73,7 @@ pub fn first(rng: &Rng, account: AccountId, id: KeyId) -> (KeyState, ApiKey) {
 }
 
 /// Authenticates a caller with one of its key's texts. Returns the limits that apply if the text is valid.
-pub fn authenticate(process: &Process, key: KeyId) -> Option<(Limits, ShownKey)> {
+pub fn authenticate(process: &Process, key: KeyId) -> Option<(Limits, PresentedKey)> {
     let (world, rng) = (&process.world, &process.world.rng);
     let now = world.now();
     let mut model = world.model.lock();
@@ -104,7 +104,7 @@ pub fn authenticate(process: &Process, key: KeyId) -> Option<(Limits, ShownKey)>
     if found.is_none() {
         model.count("calls turned away");
     }
-    let shown = ShownKey {
+    let shown = PresentedKey {
         hash: KeyHash(text),
         address: None,
         rate_limit: found?.rate_limit,
@@ -164,7 +164,12 @@ pub async fn change(process: Process) {
     };
     writes.push(audit(&process, action, id.0));
     world.model.lock().key_states.ask(id, change);
-    let Ok(Some(account)) = process.system.accounts().get(after.1.account).await else {
+    let Ok(Some(account)) = process
+        .system
+        .accounts()
+        .get_or_start(after.1.account)
+        .await
+    else {
         return world.fault(format!("the account of key {id} is not found"));
     };
     let (reply, answer) = oneshot::channel();

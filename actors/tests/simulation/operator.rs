@@ -53,7 +53,7 @@ pub async fn deposit(process: Process) {
     world.model.lock().deposit_issued(number);
     let mut fingerprint = [1; 32];
     fingerprint[..8].copy_from_slice(&(number as u64).to_be_bytes());
-    let Ok(Some(handle)) = process.system.accounts().get(asked.account).await else {
+    let Ok(Some(handle)) = process.system.accounts().get_or_start(asked.account).await else {
         return;
     };
     let (reply, answer) = oneshot::channel();
@@ -211,7 +211,7 @@ pub async fn limit(process: Process) {
         return;
     };
     let limits = keys::of_account(rng);
-    let Ok(Some(handle)) = process.system.accounts().get(account).await else {
+    let Ok(Some(handle)) = process.system.accounts().get_or_start(account).await else {
         return;
     };
     world.model.lock().ceiling_asked(account, limits);

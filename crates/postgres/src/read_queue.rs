@@ -8,7 +8,7 @@ use tintype_storage::engine::{
 };
 use tokio::sync::{Notify, oneshot};
 
-/// The most reads per round trip.
+/// Maximum number of reads per round trip.
 const MAX_READS: usize = 256;
 
 pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;

@@ -31,7 +31,7 @@ struct OpenRound<'a> {
 impl<'a> OpenRound<'a> {
     fn new(held: &'a mut HeldRound) -> Self {
         Self {
-            requests: held.round.needs(),
+            requests: held.round.initial_reads(),
             held,
             reads: ReadResults::default(),
             must_wait: false,

@@ -13,11 +13,11 @@ use tintype_storage::engine::{Commit, EngineError, Key, Round};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-/// The most rounds per transaction.
+/// Maximum number of rounds per transaction.
 const MAX_ROUNDS: usize = 128;
 /// The same for rounds that wait for locks of other processes: meanwhile they keep the locks they have.
 const MAX_WAITING_ROUNDS: usize = 16;
-/// The most commits per transaction.
+/// Maximum number of commits per transaction.
 const MAX_COMMITS: usize = 1_024;
 /// A transaction of this size takes no further commit.
 const MAX_BYTES: usize = 1 << 20;
@@ -105,7 +105,7 @@ impl WriteQueue {
     }
 
     pub fn add_round(&self, round: Box<dyn Round>) {
-        let keys = round.holds();
+        let keys = round.locked_keys();
         let mut state = self.state.lock();
         if let Some(error) = state.closing.clone() {
             drop(state);
@@ -310,11 +310,11 @@ mod tests {
     struct KeyRound(&'static [&'static str]);
 
     impl Round for KeyRound {
-        fn holds(&self) -> Vec<Key> {
+        fn locked_keys(&self) -> Vec<Key> {
             self.0.iter().map(|key| key.as_bytes().to_vec()).collect()
         }
 
-        fn needs(&self) -> Vec<ReadRequest> {
+        fn initial_reads(&self) -> Vec<ReadRequest> {
             Vec::new()
         }
 

@@ -7,7 +7,7 @@ use crate::application::limits::rate_limit::RateStates;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::api_key::ApiKey;
-use tintype_storage::domain::caller::{CallerRefusal, ShownKey};
+use tintype_storage::domain::caller::{CallerRefusal, PresentedKey};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
@@ -20,7 +20,7 @@ const MAX_AGE_OF_BEFORE_JOBS: Duration = Duration::from_secs(1);
 pub struct Payer {
     pub key: Arc<ApiKey>,
     /// The presented key text; `None` for a person or the operator, who use a key of the account without its text.
-    pub shown: Option<ShownKey>,
+    pub shown: Option<PresentedKey>,
     /// The rate limits of the key and the account after this call.
     pub counted: RateStates,
     /// See [`Self::before_jobs`].

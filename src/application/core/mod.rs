@@ -100,7 +100,11 @@ impl Core {
         id: AccountId,
         otherwise: fn() -> Error,
     ) -> Result<AccountHandle, Error> {
-        self.system.accounts().get(id).await?.ok_or_else(otherwise)
+        self.system
+            .accounts()
+            .get_or_start(id)
+            .await?
+            .ok_or_else(otherwise)
     }
 
     /// Commits, and returns once the writes are durable and memory is updated. Both happen even if the caller disconnects.
@@ -125,7 +129,7 @@ impl Core {
         change: Change,
     ) -> Result<(), StoreError> {
         // The account cannot be read, so it accepts no jobs and the change needs no order.
-        let Ok(Some(account)) = self.system.accounts().get(before.account).await else {
+        let Ok(Some(account)) = self.system.accounts().get_or_start(before.account).await else {
             return Ok(self.commit(change).await?);
         };
         let (writes, finish) = change.into_parts();

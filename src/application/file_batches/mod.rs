@@ -149,7 +149,7 @@ pub async fn record_failed(
     faults: Vec<LineFault>,
     idempotency_key: Option<String>,
 ) -> Result<FileBatchStatus, Error> {
-    check_room(core, caller.account(), &faults).await?;
+    refuse_after_failed_batches(core, caller.account(), &faults).await?;
     let now = core.now();
     let used = idempotency_key.map(|name| IdempotencyUse {
         name,
@@ -178,7 +178,11 @@ pub async fn record_failed(
 }
 
 /// Refuses a further failed batch after [`MAX_FAILED`] in a row. Concurrent calls may add a few more.
-async fn check_room(core: &Core, account: AccountId, faults: &[LineFault]) -> Result<(), Error> {
+async fn refuse_after_failed_batches(
+    core: &Core,
+    account: AccountId,
+    faults: &[LineFault],
+) -> Result<(), Error> {
     let newest = FILE_BATCHES.page(&core.store, &account, MAX_FAILED, None);
     let newest = newest.await?;
     let mut failed = newest.items.iter();
@@ -197,7 +201,7 @@ async fn check_room(core: &Core, account: AccountId, faults: &[LineFault]) -> Re
     )))
 }
 
-/// SHA-256 of a call whose file has no valid requests: equals that of no other batch.
+/// The fingerprint of a call whose file is invalid. It differs from the fingerprint of every valid batch.
 fn fingerprint_of_invalid(terms: &FileBatchTerms) -> Fingerprint {
     let mut parts = Parts::default();
     parts.add("invalid file");
@@ -211,7 +215,7 @@ fn fingerprint_of_invalid(terms: &FileBatchTerms) -> Fingerprint {
 ///
 /// # Errors
 /// `IdempotencyKeyReused` if the first call had another file, other metadata or another lifetime of the results
-pub async fn find_by_key(
+pub async fn find_by_idempotency_key(
     core: &Core,
     caller: &Payer,
     name: &str,

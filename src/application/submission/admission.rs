@@ -128,7 +128,7 @@ impl Admission {
             person.check(core).await?;
         }
         let (reply, decision) = oneshot::channel();
-        let reply = Reply::from(reply).while_connected(connection);
+        let reply = Reply::from(reply).with_connection(connection);
         let _counted = send(&self.account, reply).map_err(|_| error::busy())?;
         match DeferredWake::new(decision).await {
             Ok(outcome) => outcome.map_err(|refusal| job_refusal::error(core, refusal)),
@@ -204,7 +204,7 @@ pub async fn check_funds(core: &Core, key: &ApiKey, price: Amount) -> Result<(),
     }
     let spent = core.store.key_spending(key.id).await?;
     let actor = core.account_actor(key.account, error::account_is_gone);
-    let held = actor.await?.held_of(key.id).await?;
+    let held = actor.await?.reserved_of(key.id).await?;
     let within_limits = limits.check(&spent, held, price, core.now());
     within_limits.map_err(|limit| refused(AcceptError::KeyLimit(limit)))
 }

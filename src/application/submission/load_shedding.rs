@@ -39,7 +39,7 @@ fn refusal(generations: &GenerationService, account: AccountId) -> Option<Error>
     if all >= max {
         return Some(error::overloaded());
     }
-    (accounts.in_flight_of(account) >= max_per_account).then(error::busy)
+    (accounts.creations_in_flight_of(account) >= max_per_account).then(error::busy)
 }
 
 /// Delays a refusal, unless too many already wait.

@@ -107,9 +107,9 @@ impl Generator for ComfyUi {
         async move { inner.run(task).await }.boxed_local()
     }
 
-    fn holds(&self, task: GenerationTask) -> LocalBoxFuture<'static, bool> {
+    fn has_earlier_work(&self, task: GenerationTask) -> LocalBoxFuture<'static, bool> {
         let inner = Arc::clone(&self.inner);
-        async move { inner.holds(&task).await }.boxed_local()
+        async move { inner.has_earlier_work(&task).await }.boxed_local()
     }
 }
 
@@ -175,7 +175,7 @@ impl Inner {
     }
 
     /// Does the server have a live or finished prompt of the task?
-    async fn holds(&self, task: &GenerationTask) -> bool {
+    async fn has_earlier_work(&self, task: &GenerationTask) -> bool {
         for attempt in 0..MAX_PROMPTS {
             let id = prompt_id::prompt_id(self.server.upstream().name(), task, attempt).to_string();
             let mut found = self.server.find(&id).await;

@@ -20,7 +20,7 @@ pub struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
     /// Backup repository: a directory, or s3://bucket/prefix, gs://bucket/prefix, az://container/prefix.
-    #[arg(value_name = "PLACE", required = true)]
+    #[arg(value_name = "LOCATION", required = true)]
     place: Option<String>,
     /// Omit the images, for example because their bucket is backed up separately.
     #[arg(long = "without-pictures")]
@@ -225,7 +225,7 @@ const COLUMNS: [Column<Manifest>; 7] = [
 #[derive(Args)]
 struct List {
     /// Backup repository: a directory or the URL of a bucket, as for `tintype backup`.
-    #[arg(value_name = "PLACE")]
+    #[arg(value_name = "LOCATION")]
     place: String,
     /// Print the manifests as JSON.
     #[arg(long)]
@@ -257,7 +257,7 @@ fn run_list(arguments: &List) -> anyhow::Result<ExitCode> {
 #[derive(Args)]
 struct Prune {
     /// Backup repository: a directory or the URL of a bucket, as for `tintype backup`.
-    #[arg(value_name = "PLACE")]
+    #[arg(value_name = "LOCATION")]
     place: String,
     /// Number of newest backups to keep.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]

@@ -35,11 +35,11 @@ const DATABASE_SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 pub struct Arguments {
     /// Target of the records: postgres://USER@HOST/DATABASE without records, or an empty directory. Set the password of the database
     /// in PGPASSWORD.
-    #[arg(long, value_name = "PLACE")]
+    #[arg(long, value_name = "DESTINATION")]
     to: String,
     /// Target of the images: s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, or local for the new data directory
     /// [default: images in a bucket stay there].
-    #[arg(long, value_name = "PLACE")]
+    #[arg(long, value_name = "DESTINATION")]
     objects: Option<String>,
     /// Move even if the ledger is inconsistent or images are missing.
     #[arg(long)]

@@ -18,7 +18,7 @@ use tintype_storage::store::Store;
 #[derive(Args)]
 pub struct Arguments {
     /// Backup repository: a directory or the URL of a bucket, as for `tintype backup`.
-    #[arg(value_name = "PLACE")]
+    #[arg(value_name = "LOCATION")]
     place: String,
     /// Id of the backup [default: the latest complete backup].
     #[arg(long, value_name = "ID")]

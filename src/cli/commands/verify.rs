@@ -31,7 +31,7 @@ const NO_TEMP_DIR: &str = "cannot use the directory for temporary files; set TMP
 #[derive(Args)]
 pub struct Arguments {
     /// Verify a backup in this repository instead: its checksums, and everything that a restore checks.
-    #[arg(long, value_name = "PLACE", conflicts_with = "data_dir")]
+    #[arg(long, value_name = "LOCATION", conflicts_with = "data_dir")]
     backup: Option<String>,
     /// Id of the backup [default: the latest complete backup].
     #[arg(long, value_name = "ID", requires = "backup")]

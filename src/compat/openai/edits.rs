@@ -48,7 +48,7 @@ async fn edit(
         deadline,
     };
     let received = receive(&call, request, payload).await;
-    let received = calls.record_refusal(attempt, (key, None), received, core.now());
+    let received = calls.record_if_refused(attempt, (key, None), received, core.now());
     let (form, idempotency_key) = received?;
     // Not noted: a retry of an invalid request is refused too.
     let edit = Edit::of_form(form, idempotency_key, &caller, &state.settings)?;
@@ -57,7 +57,7 @@ async fn edit(
         call.deadline = deadline::before_read_timeout(request, deadline);
     }
     let outcome = respond(&call, request, edit).await;
-    calls.record_refusal(attempt, (key, content), outcome, core.now())
+    calls.record_if_refused(attempt, (key, content), outcome, core.now())
 }
 
 /// Returns the form and the idempotency key.

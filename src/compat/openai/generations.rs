@@ -40,7 +40,7 @@ async fn generate(
     let (key, attempt) = (caller.key.id, sdk_attempt::number_of(request));
     let (calls, core) = (&state.recent_calls, &state.core);
     let received = receive(request, payload, state, &caller).await;
-    let received = calls.record_refusal(attempt, (key, None), received, core.now());
+    let received = calls.record_if_refused(attempt, (key, None), received, core.now());
     let (body, idempotency_key) = received?;
     // Not noted: a retry of an invalid request is refused too.
     let options = RawOptions::of_json(&body)?.read(&caller, &state.settings)?;
@@ -55,7 +55,7 @@ async fn generate(
         },
     };
     let outcome = respond(&call, request, options, idempotency_key.as_deref()).await;
-    calls.record_refusal(attempt, (key, content), outcome, core.now())
+    calls.record_if_refused(attempt, (key, content), outcome, core.now())
 }
 
 /// Returns the body and the idempotency key.

@@ -1,5 +1,5 @@
-//! Calls of the last moments that a repeated call may mean: it then gets what the earlier call created, instead of paying for a second
-//! image or storing a second file. A call with an `Idempotency-Key` does not need this.
+//! Recent calls that a new call may repeat, because SDKs retry without an `Idempotency-Key`. A repeated call gets what the earlier call
+//! created, and does not pay for a second image or store a second file.
 //!
 //! - The caller of a *waiting* call is connected, as far as the server knows. A proxy may hide that it has disconnected, so that an SDK
 //!   repeats the call.
@@ -40,8 +40,7 @@ impl OwnedByKey for RequestIdentity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EarlierCall<T> {
     pub created: T,
-    /// Its caller disconnected before the job ended, or may have, so that the job is canceled if it has not started and no caller
-    /// watches it.
+    /// Its caller has disconnected, or may have. The job is then canceled if it has not started and no caller watches it.
     pub is_abandoned: bool,
 }
 
@@ -115,7 +114,7 @@ impl<T: Copy + PartialEq> RecentCalls<T> {
 
     /// Returns the outcome of a call. Records that a first attempt was refused, so that its retry is not taken for a retry of an
     /// earlier call that was answered.
-    pub fn record_refusal<R, E>(
+    pub fn record_if_refused<R, E>(
         &self,
         attempt: u32,
         (key, content): (KeyId, Option<Fingerprint>),
@@ -135,8 +134,8 @@ impl<T: Copy + PartialEq> RecentCalls<T> {
     }
 
     /// Removes and returns the call that this one repeats: the newest detached one, or, if an SDK numbers its attempts, the oldest
-    /// waiting or else the newest answered earlier attempt. An attempt before the last refusal of the same request is left: this
-    /// attempt may be a retry of the refused call.
+    /// waiting or else the newest answered earlier attempt. Ignores attempts before the last refusal of the same request:
+    /// this attempt may be a retry of the refused call.
     pub fn take(
         &self,
         request: RequestIdentity,
@@ -272,7 +271,7 @@ mod tests {
         calls.answer(request(1), 0, 1, at(0));
         let note = |attempt, outcome: Result<(), ()>| {
             let call = (request(1).key, Some(request(1).fingerprint));
-            calls.record_refusal(attempt, call, outcome, at(1))
+            calls.record_if_refused(attempt, call, outcome, at(1))
         };
         assert_eq!(note(0, Ok(())), Ok(()));
         assert_eq!(note(1, Err(())), Err(()));

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::fmt;
 use std::str::FromStr;
 
-/// The most digits after the point.
+/// Maximum number of digits after the point.
 pub const SCALE: u32 = 6;
 /// Exclusive limit of an amount in millionths. The sum of two amounts cannot overflow.
 const LIMIT: u128 = 1_000_000_000_000_000 * MILLION;

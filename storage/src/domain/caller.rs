@@ -7,7 +7,7 @@ use ipnet::IpNet;
 
 /// How the caller presented the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShownKey {
+pub struct PresentedKey {
     /// SHA-256 of the presented text.
     pub hash: KeyHash,
     /// The client's address as a range of one; `None` if unknown.
@@ -37,12 +37,12 @@ pub enum CallerRefusal {
 pub fn check_caller(
     current: &KeyHash,
     key: &ApiKey,
-    shown: Option<&ShownKey>,
+    shown: Option<&PresentedKey>,
     tier: Tier,
     account_is_active: bool,
     now: Timestamp,
 ) -> Result<(), CallerRefusal> {
-    let opens = |shown: &ShownKey| {
+    let opens = |shown: &PresentedKey| {
         let mut retired = key.retired.iter();
         shown.hash == *current || retired.any(|it| it.hash == shown.hash && now < it.until)
     };
@@ -102,8 +102,8 @@ mod tests {
         }
     }
 
-    fn shown(hash: KeyHash, address: Option<&str>) -> ShownKey {
-        ShownKey {
+    fn shown(hash: KeyHash, address: Option<&str>) -> PresentedKey {
+        PresentedKey {
             hash,
             address: address.map(|it| it.parse().unwrap()),
             rate_limit: None,
@@ -113,10 +113,10 @@ mod tests {
     #[test]
     fn each_term_of_a_key_is_checked_and_the_first_refusal_is_returned() {
         let good = shown(CURRENT, Some("10.0.0.1/32"));
-        let check = |key: &ApiKey, shown: Option<&ShownKey>, tier, active, now| {
+        let check = |key: &ApiKey, shown: Option<&PresentedKey>, tier, active, now| {
             check_caller(&CURRENT, key, shown, tier, active, at(now))
         };
-        let fast = |shown: &ShownKey, now| check(&key(), Some(shown), Tier::Fast, true, now);
+        let fast = |shown: &PresentedKey, now| check(&key(), Some(shown), Tier::Fast, true, now);
         assert_eq!(fast(&good, 999), Ok(()));
         assert_eq!(fast(&good, 1_000), Err(KeyRefusal::Expired.into()));
         let retired = shown(RETIRED, Some("10.0.0.1/32"));

@@ -117,7 +117,7 @@ impl AccountLoad {
     }
 
     /// The reserved prices of one key's live jobs.
-    pub fn held_of(&self, key: KeyId) -> Amount {
+    pub fn reserved_of(&self, key: KeyId) -> Amount {
         self.of_key(key).map_or(Amount::ZERO, |it| it.held)
     }
 

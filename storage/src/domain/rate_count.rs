@@ -33,6 +33,6 @@ pub struct RateCounts {
 }
 
 impl RateCounts {
-    /// The most counts in one record.
+    /// Maximum number of counts in one record.
     pub const MAX: usize = 256;
 }

@@ -36,7 +36,7 @@ thread_local! {
 impl Holds {
     /// Runs a round on this thread, or, if another round holds one of its keys, on the thread that ends that round.
     pub fn run(self: &Arc<Self>, engine: Arc<dyn Engine>, round: Box<dyn Round>) {
-        let keys = round.holds();
+        let keys = round.locked_keys();
         let waiting = Waiting {
             keys,
             round,
@@ -152,7 +152,7 @@ impl Drop for Release {
 
 fn decide(engine: &dyn Engine, round: &mut dyn Round) -> Result<Writes, EngineError> {
     let mut reads = ReadResults::default();
-    let mut requests = round.needs();
+    let mut requests = round.initial_reads();
     loop {
         reads.read(engine, requests)?;
         match round.decide(&reads) {

@@ -8,10 +8,10 @@ use std::collections::HashMap;
 pub trait Round: Send {
     /// The keys that the round locks: from its reads to the end of its commit, no other round with one of these keys commits.
     /// The keys need not exist.
-    fn holds(&self) -> Vec<Key>;
+    fn locked_keys(&self) -> Vec<Key>;
 
     /// The reads that are known in advance. They run before the first call of [`Round::decide`].
-    fn needs(&self) -> Vec<ReadRequest>;
+    fn initial_reads(&self) -> Vec<ReadRequest>;
 
     /// Decides from the reads alone. The engine calls it again with more reads after [`RoundStep::Read`], and from the start with
     /// new reads if another process won the commit. Only the last call counts: the method may change only the round itself,

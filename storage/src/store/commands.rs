@@ -7,7 +7,7 @@ use crate::domain::amount::Amount;
 use crate::domain::api_key::RateLimit;
 use crate::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use crate::domain::batch_member::InputUrls;
-use crate::domain::caller::{CallerRefusal, ShownKey};
+use crate::domain::caller::{CallerRefusal, PresentedKey};
 use crate::domain::file_batch::FileBatchTerms;
 use crate::domain::ids::{BatchId, JobId, KeyId};
 use crate::domain::job::{Callback, InputImage, Origin, PromptRef, TransitionError};
@@ -72,7 +72,7 @@ pub struct NewJob {
     /// The decision checks the key's current record.
     pub key: KeyId,
     /// `None` for calls from the panel, where a person submits.
-    pub shown: Option<ShownKey>,
+    pub shown: Option<PresentedKey>,
     /// The account's rate limit when the call was counted.
     pub account_rate_limit: Option<RateLimit>,
     pub tier: Tier,
@@ -104,7 +104,7 @@ pub struct NewBatch {
     /// The decision checks the key's current record.
     pub key: KeyId,
     /// `None` for calls from the panel, where a person submits.
-    pub shown: Option<ShownKey>,
+    pub shown: Option<PresentedKey>,
     /// The account's rate limit when the call was counted.
     pub account_rate_limit: Option<RateLimit>,
     /// At least one.

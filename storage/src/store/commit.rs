@@ -45,12 +45,12 @@ struct WatchedRound {
 }
 
 impl Round for WatchedRound {
-    fn holds(&self) -> Vec<Key> {
-        self.round.holds()
+    fn locked_keys(&self) -> Vec<Key> {
+        self.round.locked_keys()
     }
 
-    fn needs(&self) -> Vec<ReadRequest> {
-        self.round.needs()
+    fn initial_reads(&self) -> Vec<ReadRequest> {
+        self.round.initial_reads()
     }
 
     fn decide(&mut self, reads: &ReadResults) -> RoundStep {

@@ -24,7 +24,7 @@ pub struct JobWindow {
     pub since: Option<Timestamp>,
     /// Exclusive. Newer jobs are not read.
     pub below: Option<JobId>,
-    /// The most jobs to examine, over all accounts.
+    /// Maximum number of jobs to examine, over all accounts.
     pub max_scanned: usize,
 }
 

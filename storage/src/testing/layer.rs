@@ -110,12 +110,12 @@ impl<L: Layer> Engine for L {
 pub struct DecidedTwice(pub Box<dyn Round>);
 
 impl Round for DecidedTwice {
-    fn holds(&self) -> Vec<Key> {
-        self.0.holds()
+    fn locked_keys(&self) -> Vec<Key> {
+        self.0.locked_keys()
     }
 
-    fn needs(&self) -> Vec<ReadRequest> {
-        self.0.needs()
+    fn initial_reads(&self) -> Vec<ReadRequest> {
+        self.0.initial_reads()
     }
 
     fn decide(&mut self, reads: &ReadResults) -> RoundStep {

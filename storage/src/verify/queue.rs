@@ -10,18 +10,18 @@ use crate::store::tables::{ACCOUNT_LOADS, ADOPTION, LIVE_JOBS, QUEUE, TAKEN_JOBS
 use crate::store::{All, Store, StoreError};
 use std::collections::HashMap;
 
-/// A single process keeps its queue in memory.
+/// Skips the store of a single process, which has its queue in memory.
 pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreError> {
     if ADOPTION.get(store, &()).wait()? != Some(Adoption::Done) {
         return Ok(());
     }
-    let mut places: HashMap<JobId, u32> = HashMap::new();
+    let mut positions: HashMap<JobId, u32> = HashMap::new();
     let mut count = |job| {
-        *places.entry(job).or_default() += 1;
+        *positions.entry(job).or_default() += 1;
         Ok(())
     };
     QUEUE
-        .each(store, &All, |place, _| count(place.job))
+        .each(store, &All, |position, _| count(position.job))
         .wait()?;
     TAKEN_JOBS
         .each(store, &All, |(_, job), _| count(job))
@@ -30,12 +30,12 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
     LIVE_JOBS
         .each(store, &All, |(_, id), job| {
             loads.entry(job.account).or_default().add(&job);
-            let places = places.get(&id).copied().unwrap_or_default();
+            let positions = positions.get(&id).copied().unwrap_or_default();
             // The caller of a synchronous job may have left: the job fails soon and never starts.
             let may_be_left = job.state == JobState::Queued && job.origin == Origin::Synchronous;
-            if places > 1 || places == 0 && !may_be_left {
+            if positions > 1 || positions == 0 && !may_be_left {
                 report.fault(format!(
-                    "job {id} is {} and has {places} places in the queue and at nodes",
+                    "job {id} is {} and is recorded {positions} times in the queue and at nodes",
                     job.state.as_str()
                 ));
             }
@@ -45,8 +45,9 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
     let mut compare = |account: AccountId, recorded: &AccountLoad, counted: &AccountLoad| {
         if (recorded.live_jobs, &recorded.keys) != (counted.live_jobs, &counted.keys) {
             report.fault(format!(
-                "account {account}: its {} live jobs and their holds differ from the recorded sums of {}",
-                counted.live_jobs, recorded.live_jobs
+                "account {account}: the recorded sums of its live jobs do not match: {} jobs recorded, {} counted; the sums of its keys may \
+                 differ",
+                recorded.live_jobs, counted.live_jobs
             ));
         }
     };

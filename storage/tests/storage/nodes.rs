@@ -99,7 +99,7 @@ fn each_live_job_has_exactly_one_entry_in_the_queue_or_at_a_node() {
     let fault = |places: u32| {
         let job = shared.job;
         vec![format!(
-            "job {job} is queued and has {places} places in the queue and at nodes"
+            "job {job} is queued and is recorded {places} times in the queue and at nodes"
         )]
     };
     let taken = TakenJob {
@@ -139,7 +139,7 @@ fn only_a_queued_job_whose_caller_waits_may_have_no_place() {
     };
     shared.write(vec![LIVE_JOBS.put(&(ACCOUNT, shared.job), &processing)]);
     shared.finds(&[format!(
-        "job {} is processing and has 0 places in the queue and at nodes",
+        "job {} is processing and is recorded 0 times in the queue and at nodes",
         shared.job
     )]);
 }
@@ -149,7 +149,8 @@ fn the_sums_of_an_account_count_its_live_jobs() {
     let shared = SharedStore::new();
     let fault = |recorded: u64| {
         vec![format!(
-            "account {ACCOUNT}: its 1 live jobs and their holds differ from the recorded sums of {recorded}"
+            "account {ACCOUNT}: the recorded sums of its live jobs do not match: {recorded} jobs recorded, 1 counted; the sums of its keys may \
+             differ"
         )]
     };
     shared.write(vec![ACCOUNT_LOADS.delete(&ACCOUNT)]);

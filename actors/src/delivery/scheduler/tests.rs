@@ -195,7 +195,7 @@ fn the_schedule_moves_with_a_clock_that_is_set_back() {
     for (moment, number) in [(5, 1), (900, 2), (901, 3)] {
         scheduler.schedule(at(moment), scheduled(1, number));
     }
-    scheduler.set_back(899);
+    scheduler.shift_earlier(899);
     scheduler.advance(at(0));
     assert_eq!(taken(&mut scheduler), [scheduled(1, 1)]);
     scheduler.advance(at(1));

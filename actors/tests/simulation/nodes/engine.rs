@@ -251,12 +251,12 @@ struct NotesFence {
 }
 
 impl Round for NotesFence {
-    fn holds(&self) -> Vec<Key> {
-        self.round.holds()
+    fn locked_keys(&self) -> Vec<Key> {
+        self.round.locked_keys()
     }
 
-    fn needs(&self) -> Vec<ReadRequest> {
-        self.round.needs()
+    fn initial_reads(&self) -> Vec<ReadRequest> {
+        self.round.initial_reads()
     }
 
     fn decide(&mut self, reads: &ReadResults) -> RoundStep {

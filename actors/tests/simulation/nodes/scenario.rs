@@ -217,7 +217,7 @@ impl World {
 
     pub fn account_at(&self, at: usize, account: AccountId) -> AccountHandle {
         let accounts = self.nodes[at].system.accounts();
-        let handle = accounts.get(account).wait().expect("readable");
+        let handle = accounts.get_or_start(account).wait().expect("readable");
         handle.expect("an account")
     }
 

@@ -39,11 +39,11 @@ struct Increment {
 const KEY: &[u8] = b"a number";
 
 impl Round for Increment {
-    fn holds(&self) -> Vec<Key> {
+    fn locked_keys(&self) -> Vec<Key> {
         vec![KEY.to_vec()]
     }
 
-    fn needs(&self) -> Vec<ReadRequest> {
+    fn initial_reads(&self) -> Vec<ReadRequest> {
         vec![ReadRequest::Get(KEY.to_vec())]
     }
 
@@ -66,11 +66,11 @@ struct Look {
 }
 
 impl Round for Look {
-    fn holds(&self) -> Vec<Key> {
+    fn locked_keys(&self) -> Vec<Key> {
         vec![KEY.to_vec()]
     }
 
-    fn needs(&self) -> Vec<ReadRequest> {
+    fn initial_reads(&self) -> Vec<ReadRequest> {
         Vec::new()
     }
 
@@ -99,11 +99,11 @@ struct Decide {
 }
 
 impl Round for Decide {
-    fn holds(&self) -> Vec<Key> {
+    fn locked_keys(&self) -> Vec<Key> {
         vec![KEY.to_vec()]
     }
 
-    fn needs(&self) -> Vec<ReadRequest> {
+    fn initial_reads(&self) -> Vec<ReadRequest> {
         Vec::new()
     }
 
@@ -125,11 +125,11 @@ struct IncrementBehindLock {
 }
 
 impl Round for IncrementBehindLock {
-    fn holds(&self) -> Vec<Key> {
+    fn locked_keys(&self) -> Vec<Key> {
         vec![b"a lock".to_vec()]
     }
 
-    fn needs(&self) -> Vec<ReadRequest> {
+    fn initial_reads(&self) -> Vec<ReadRequest> {
         vec![ReadRequest::Get(KEY.to_vec())]
     }
 

@@ -21,11 +21,11 @@ struct Increment {
 }
 
 impl Round for Increment {
-    fn holds(&self) -> Vec<Key> {
+    fn locked_keys(&self) -> Vec<Key> {
         vec![self.key.clone()]
     }
 
-    fn needs(&self) -> Vec<ReadRequest> {
+    fn initial_reads(&self) -> Vec<ReadRequest> {
         vec![ReadRequest::Get(self.key.clone())]
     }
 

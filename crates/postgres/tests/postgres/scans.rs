@@ -16,11 +16,11 @@ struct Scans {
 }
 
 impl Round for Scans {
-    fn holds(&self) -> Vec<Key> {
+    fn locked_keys(&self) -> Vec<Key> {
         vec![b"account".to_vec()]
     }
 
-    fn needs(&self) -> Vec<ReadRequest> {
+    fn initial_reads(&self) -> Vec<ReadRequest> {
         self.requests.clone()
     }
 

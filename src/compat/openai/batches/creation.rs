@@ -165,7 +165,7 @@ impl Call {
             return Ok(None);
         };
         let terms = &self.batch_body.terms;
-        file_batches::find_by_key(&self.state.core, &self.caller, key, terms).await
+        file_batches::find_by_idempotency_key(&self.state.core, &self.caller, key, terms).await
     }
 
     async fn find_earlier_attempt(&self) -> Result<Option<FileBatchStatus>, Error> {

@@ -73,7 +73,7 @@ async fn store_file(
     let (key, attempt) = (caller.key.id, sdk_attempt::number_of(request));
     let upload = receive(request, payload, state, &caller).await;
     let calls = &state.recent_uploads;
-    let upload = calls.record_refusal(attempt, (key, None), upload, state.core.now())?;
+    let upload = calls.record_if_refused(attempt, (key, None), upload, state.core.now())?;
     // Detached, because a client that disconnects repeats its request, which then waits until this one has stored the file.
     detached(store_once(state.clone(), caller, upload, attempt)).await
 }
@@ -107,7 +107,7 @@ async fn store_once(
     // A retry waits for this, even if the client has disconnected.
     let calls = &state.recent_uploads;
     let call = (identity.key, Some(identity.fingerprint));
-    calls.record_refusal(attempt, call, stored, state.core.now())
+    calls.record_if_refused(attempt, call, stored, state.core.now())
 }
 
 async fn find_or_store(

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::thread::ThreadId;
 use std::time::Instant;
 
-/// The most commits per sync.
+/// Maximum number of commits per sync.
 const MAX_COMMITS: usize = 1_024;
 /// A group of this size takes no further commit: writing it takes about as long as the sync.
 const MAX_BYTES: usize = 1 << 20;
@@ -48,7 +48,7 @@ impl Committer {
         let (sender, receiver) = crossbeam_channel::unbounded();
         let counters = Arc::new(EngineCounters::default());
         let ended = Arc::new(Latch::default());
-        let on_hang = when_it_hangs(
+        let on_hang = on_hang(
             Arc::clone(&failure),
             Arc::clone(&ended),
             Receiver::clone(&receiver),
@@ -120,11 +120,7 @@ fn refuse_all(receiver: &Receiver<Commit>, error: &EngineError) {
 
 /// Runs on the watchdog's thread. The committer may never return, so the commits queued behind the hanging ones are refused
 /// here.
-fn when_it_hangs(
-    failure: Arc<Failure>,
-    ended: Arc<Latch>,
-    receiver: Receiver<Commit>,
-) -> OnFailure {
+fn on_hang(failure: Arc<Failure>, ended: Arc<Latch>, receiver: Receiver<Commit>) -> OnFailure {
     Arc::new(move |error| {
         failure.report(error);
         ended.open();

@@ -16,7 +16,7 @@ use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// The most bytes of old values.
+/// Maximum bytes of old values.
 const MAX_KEPT_BYTES: usize = 128 << 20;
 /// The approximate overhead of an entry.
 const ENTRY_BYTES: usize = 64;

@@ -6,7 +6,7 @@ use super::Decisions;
 use super::state::{KeyState, KeyTerms};
 use crate::domain::amount::Amount;
 use crate::domain::api_key::{ApiKey, KeyHash, RateLimit};
-use crate::domain::caller::{CallerRefusal, ShownKey, check_caller, is_stricter};
+use crate::domain::caller::{CallerRefusal, PresentedKey, check_caller, is_stricter};
 use crate::domain::ids::KeyId;
 use crate::domain::ledger::Balances;
 use crate::domain::spending::Spending;
@@ -27,7 +27,7 @@ pub const MAX_KEYS_WITH_LIVE_JOBS: usize = 500;
 pub(super) struct AdmissionRequest<'a> {
     pub key: KeyId,
     /// `None` for calls from the panel.
-    pub shown: Option<&'a ShownKey>,
+    pub shown: Option<&'a PresentedKey>,
     /// The account's rate limit when the call was counted.
     pub account_rate_limit: Option<RateLimit>,
     pub models: &'a [Tier],

@@ -1,7 +1,7 @@
 //! The reads that a command's decision always needs. [`Decisions::unread`](super::Decisions::unread) reports further ones.
 
 use super::AccountState;
-use crate::domain::caller::ShownKey;
+use crate::domain::caller::PresentedKey;
 use crate::domain::ids::{BatchId, JobId, KeyId};
 use crate::domain::job::JobEvent;
 use crate::engine::ReadRequest;
@@ -13,25 +13,25 @@ use crate::store::webhooks::webhooks_of;
 
 impl AccountState {
     /// For [`Decisions::accept`](super::Decisions::accept).
-    pub fn needs_to_accept(&self, new: &NewJob, needs: &mut Vec<ReadRequest>) {
-        self.needs_of_key(new.key, new.shown.as_ref(), needs);
-        self.needs_of_turn(new.tier, needs);
-        self.needs_of_use(IdempotentCall::Generation, new.idempotency.as_ref(), needs);
+    pub fn add_reads_to_accept(&self, new: &NewJob, needs: &mut Vec<ReadRequest>) {
+        self.add_reads_of_key(new.key, new.shown.as_ref(), needs);
+        self.add_reads_of_turn(new.tier, needs);
+        self.add_reads_of_use(IdempotentCall::Generation, new.idempotency.as_ref(), needs);
     }
 
     /// For [`Decisions::accept_batch`](super::Decisions::accept_batch).
-    pub fn needs_to_accept_batch(&self, new: &NewBatch, needs: &mut Vec<ReadRequest>) {
-        self.needs_of_key(new.key, new.shown.as_ref(), needs);
-        self.needs_of_use(IdempotentCall::Batch, new.idempotency.as_ref(), needs);
+    pub fn add_reads_to_accept_batch(&self, new: &NewBatch, needs: &mut Vec<ReadRequest>) {
+        self.add_reads_of_key(new.key, new.shown.as_ref(), needs);
+        self.add_reads_of_use(IdempotentCall::Batch, new.idempotency.as_ref(), needs);
     }
 
     /// For [`Decisions::cancel_batch`](super::Decisions::cancel_batch).
-    pub fn needs_to_cancel_batch(&self, batch: BatchId, needs: &mut Vec<ReadRequest>) {
+    pub fn add_reads_to_cancel_batch(&self, batch: BatchId, needs: &mut Vec<ReadRequest>) {
         needs.push(BATCH_PROGRESS.request(&(self.account.id, batch)));
     }
 
     /// For [`Decisions::apply`](super::Decisions::apply).
-    pub fn needs_to_apply(&self, job: JobId, event: &JobEvent, needs: &mut Vec<ReadRequest>) {
+    pub fn add_reads_to_apply(&self, job: JobId, event: &JobEvent, needs: &mut Vec<ReadRequest>) {
         needs.push(LIVE_JOBS.request(&(self.account.id, job)));
         match event {
             JobEvent::Finish { .. }
@@ -46,11 +46,16 @@ impl AccountState {
     }
 
     /// For [`Decisions::deposit`](super::Decisions::deposit).
-    pub fn needs_to_deposit(&self, deposit: &Deposit, needs: &mut Vec<ReadRequest>) {
-        self.needs_of_use(IdempotentCall::Deposit, deposit.idempotency.as_ref(), needs);
+    pub fn add_reads_to_deposit(&self, deposit: &Deposit, needs: &mut Vec<ReadRequest>) {
+        self.add_reads_of_use(IdempotentCall::Deposit, deposit.idempotency.as_ref(), needs);
     }
 
-    fn needs_of_key(&self, key: KeyId, shown: Option<&ShownKey>, needs: &mut Vec<ReadRequest>) {
+    fn add_reads_of_key(
+        &self,
+        key: KeyId,
+        shown: Option<&PresentedKey>,
+        needs: &mut Vec<ReadRequest>,
+    ) {
         let cached = self.keys.get(&key).and_then(|it| it.terms.as_ref());
         // A node's cached key only hints at the key's hash: another node may have changed the key.
         if cached.is_none() || self.sharing.is_some() {
@@ -61,7 +66,7 @@ impl AccountState {
         }
     }
 
-    fn needs_of_use(
+    fn add_reads_of_use(
         &self,
         call: IdempotentCall,
         used: Option<&IdempotencyUse>,

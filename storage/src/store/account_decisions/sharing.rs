@@ -105,7 +105,7 @@ impl AccountState {
     }
 
     /// The reads for accepting a job of this tier.
-    pub(super) fn needs_of_turn(&self, tier: Tier, needs: &mut Vec<ReadRequest>) {
+    pub(super) fn add_reads_of_turn(&self, tier: Tier, needs: &mut Vec<ReadRequest>) {
         if self.sharing.is_some() {
             needs.push(SERVED_TURNS.request(&tier));
         }

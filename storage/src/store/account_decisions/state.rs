@@ -152,7 +152,7 @@ impl AccountState {
     }
 
     /// The reserved prices of one key's live jobs.
-    pub fn held_of(&self, key: KeyId) -> Amount {
+    pub fn reserved_of(&self, key: KeyId) -> Amount {
         self.keys.get(&key).map_or(Amount::ZERO, |it| it.held)
     }
 

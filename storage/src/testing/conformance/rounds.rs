@@ -20,11 +20,11 @@ struct Step {
 }
 
 impl Round for Step {
-    fn holds(&self) -> Vec<Key> {
+    fn locked_keys(&self) -> Vec<Key> {
         self.holds.clone()
     }
 
-    fn needs(&self) -> Vec<ReadRequest> {
+    fn initial_reads(&self) -> Vec<ReadRequest> {
         self.needs.clone()
     }
 

@@ -3,12 +3,13 @@
 //! sled writes a leaf of more than 128 KiB to a separate file that it never syncs. A leaf has up to 20 entries, so no entry may
 //! be larger than a twentieth of that.
 
-use super::super::super::EngineError;
 use super::{AFTER_BLOCKS, BlockTree};
+use crate::engine::EngineError;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// The most bytes of an entry in sled: of a key with its value, or with a piece.
+/// Maximum bytes of a key with its value, or with a piece. The number of a value's pieces follows from it, so it is part of the stored
+/// format. The key of a piece adds 13 bytes; 20 such entries stay below 128 KiB.
 pub const MAX_ENTRY_BYTES: usize = 5_632;
 /// The prefix of pieces in sled.
 const PIECES: u8 = AFTER_BLOCKS;

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 
 /// A block of more bytes is cut. Larger ones hardly save processor time, but a change of one record writes them whole.
 const BLOCK_BYTES: usize = 2_048;
-/// The most bytes of changes in one merge, so that the caller can sync in time.
+/// Maximum bytes of changes in one merge, so that the caller can sync in time.
 const MERGE_BYTES: usize = 16 * 1024;
 
 /// What a merge did, in bytes of keys and values.

@@ -16,14 +16,14 @@ use tintype_storage::store::{
 };
 use uuid::Uuid;
 
-pub struct Deciding<'a, 'd> {
+pub struct CommandDecider<'a, 'd> {
     pub decisions: Decisions<'d>,
     pub effects: &'a mut Effects,
     pub context: &'a AccountContext,
     pub now: Timestamp,
 }
 
-impl Deciding<'_, '_> {
+impl CommandDecider<'_, '_> {
     pub fn decide(&mut self, command: &mut AccountCommand) -> Result<(), StoreError> {
         match command {
             AccountCommand::Accept {
@@ -44,7 +44,7 @@ impl Deciding<'_, '_> {
                 reply,
             } => {
                 let outcome = self.decisions.cancel_batch(*batch, self.now);
-                let is_canceled = reply.decide(outcome)?.is_ok();
+                let is_canceled = reply.set_outcome(outcome)?.is_ok();
                 if let Some(to_entry) = to_entry.as_ref().filter(|_| is_canceled) {
                     self.decisions.record(&to_entry(batch));
                 }
@@ -71,7 +71,7 @@ impl Deciding<'_, '_> {
             AccountCommand::Expire { job, due, reply } => {
                 let entry = TransactionId(self.next_id());
                 let outcome = self.decisions.expire(*job, *due, entry, self.now);
-                self.changed(*job, reply.decide(outcome)?, false);
+                self.collect_effects(*job, reply.set_outcome(outcome)?, false);
             }
             AccountCommand::Deposit {
                 deposit,
@@ -87,7 +87,7 @@ impl Deciding<'_, '_> {
                 if let (Some(changed), Some(to_entry)) = (changed, to_entry) {
                     self.decisions.record(&to_entry(&changed));
                 }
-                reply.decide(Ok(self.decisions.account().clone()))?;
+                reply.set_outcome(Ok(self.decisions.account().clone()))?;
             }
             AccountCommand::ChangeKey(change) => {
                 let KeyChange {
@@ -99,7 +99,7 @@ impl Deciding<'_, '_> {
                 } = &mut **change;
                 self.decisions
                     .change_key(*key, after.clone(), writes.clone());
-                reply.decide(Ok(()))?;
+                reply.set_outcome(Ok(()))?;
             }
         }
         Ok(())
@@ -116,7 +116,7 @@ impl Deciding<'_, '_> {
         reply: &mut Reply<AcceptedJob, AcceptError>,
     ) -> Result<(), StoreError> {
         let id = JobId(self.next_id());
-        match reply.decide(self.decisions.accept(id, job, self.now))? {
+        match reply.set_outcome(self.decisions.accept(id, job, self.now))? {
             Ok(AcceptedJob { replayed: true, .. }) => self.effects.counts.count_replay(),
             Ok(_) => {
                 self.queue(id, job.tier, job.mode, Lane::Single);
@@ -145,7 +145,7 @@ impl Deciding<'_, '_> {
         let jobs = batch.requests.iter().map(|_| JobId(self.next_id()));
         let jobs: Vec<JobId> = jobs.collect();
         let outcome = self.decisions.accept_batch(id, &jobs, batch, self.now);
-        match reply.decide(outcome)? {
+        match reply.set_outcome(outcome)? {
             Ok(AcceptedBatch { replayed: true, .. }) => self.effects.counts.count_replay(),
             Ok(_) => {
                 for (job, request) in jobs.iter().zip(&batch.requests) {
@@ -177,7 +177,7 @@ impl Deciding<'_, '_> {
         reply: &mut Reply<LedgerEntry, DepositError>,
     ) -> Result<(), StoreError> {
         let id = TransactionId(self.next_id());
-        let outcome = reply.decide(self.decisions.deposit(id, deposit, self.now))?;
+        let outcome = reply.set_outcome(self.decisions.deposit(id, deposit, self.now))?;
         // A replayed deposit has the id of the first one.
         if let (Ok(entry), Some(to_entry)) = (outcome, to_entry)
             && entry.id == id
@@ -195,13 +195,13 @@ impl Deciding<'_, '_> {
     ) -> Result<(), StoreError> {
         let begins = matches!(event, JobEvent::Begin { .. });
         let entry = TransactionId(self.next_id());
-        let outcome = reply.decide(self.decisions.apply(id, event, entry, self.now))?;
-        self.changed(id, outcome, begins);
+        let outcome = reply.set_outcome(self.decisions.apply(id, event, entry, self.now))?;
+        self.collect_effects(id, outcome, begins);
         Ok(())
     }
 
     /// Collects the effects of an event that changed a job.
-    fn changed(&mut self, id: JobId, outcome: &Result<Job, EventError>, begins: bool) {
+    fn collect_effects(&mut self, id: JobId, outcome: &Result<Job, EventError>, begins: bool) {
         let Ok(job) = outcome else {
             return;
         };
