@@ -6,7 +6,7 @@ use super::refusal::{Kind, Refusal};
 use crate::application::services::AccountService;
 use crate::compat::state::CompatState;
 use crate::config::{Tier as TierConfig, Tiers};
-use crate::web::rate_headers;
+use crate::web::auth::rate_headers;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use tintype_storage::domain::tier::Tier;

@@ -1,6 +1,7 @@
 //! The head of a response with images.
 
-use crate::web::{idempotency_key, streaming};
+use crate::web::streaming;
+use crate::web::submissions::idempotency_key;
 use actix_web::http::header;
 use actix_web::{HttpResponse, HttpResponseBuilder};
 

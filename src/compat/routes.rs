@@ -7,7 +7,7 @@ use super::models;
 use super::openai;
 use super::openai::unknown_paths::guarded;
 use super::stray_sdk;
-use crate::web::catch_panic::GuardedResource;
+use crate::web::problem::catch_panic::GuardedResource;
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 
 pub fn configure(service: &mut web::ServiceConfig) {

@@ -9,8 +9,8 @@ use super::openapi::operations::{
 use super::openapi::{self, RequiredAuth};
 use crate::application::caller::Caller;
 use crate::management::{accounts, audit, deliveries, jobs, keys, people, service, webhooks};
-use crate::web::access::Authenticator;
 use crate::web::auth::Operator;
+use crate::web::auth::access::Authenticator;
 use actix_web::FromRequest as _;
 
 pub fn router() -> ApiRouter {

@@ -3,7 +3,7 @@
 
 use super::openapi::{DocumentBuilder, Operation, RequiredAuth};
 use crate::web::auth::{Operator, Principal};
-use crate::web::catch_panic::GuardedResource;
+use crate::web::problem::catch_panic::GuardedResource;
 use crate::web::problem::{HttpResult, Problem};
 use actix_web::dev::HttpServiceFactory;
 use actix_web::http::Method;

@@ -10,9 +10,11 @@ use crate::application::services::{AccountService, GenerationService, JobService
 use crate::application::submission::load_shedding;
 use crate::web::auth::Principal;
 use crate::web::body::{self, BodyFault, MediaType};
-use crate::web::paging;
+use crate::web::no_store;
 use crate::web::problem::{HttpResult, Problem};
-use crate::web::{batch_call, batch_lines, no_store};
+use crate::web::queries::paging;
+use crate::web::submissions::batch_call;
+use crate::web::submissions::batch_lines;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::batch::BatchStatus;
 

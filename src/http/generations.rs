@@ -8,11 +8,11 @@ use crate::application::submission::submit_generation::{estimate_generation, sub
 use crate::request_text;
 use crate::web::auth::CachedPrincipal;
 use crate::web::body;
-use crate::web::dry_run;
-use crate::web::generation_call::{accepted_response, read};
-use crate::web::idempotency_key;
 use crate::web::no_store;
 use crate::web::problem::{HttpResult, Problem};
+use crate::web::submissions::dry_run;
+use crate::web::submissions::generation_call::{accepted_response, read};
+use crate::web::submissions::idempotency_key;
 use actix_web::{HttpRequest, ResponseError as _, web};
 use tintype_storage::domain::tier::Mode;
 

@@ -1,7 +1,7 @@
 //! Long polling: `?wait=SECONDS`, or `Prefer: wait=N` (RFC 7240, section 4.3).
 
 use crate::web::problem::Problem;
-use crate::web::query;
+use crate::web::queries::query;
 use actix_web::HttpRequest;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use std::time::Duration;

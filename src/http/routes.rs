@@ -12,7 +12,7 @@ use super::{
 };
 use crate::api::generation::Endpoint;
 use crate::web::auth::{Operator, Principal};
-use crate::web::file_download;
+use crate::web::images::file_download;
 use crate::web::no_store;
 use crate::web::problem::{Code, HttpResult, Problem};
 use crate::web::read_only::read_only;

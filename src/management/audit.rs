@@ -2,10 +2,10 @@
 
 use crate::application::core::Core;
 use crate::application::operations::audit_list::{self, AuditFilter, is_named};
-use crate::web::access::OperatorCall;
-use crate::web::paging::{self, Window, listing};
+use crate::web::auth::access::OperatorCall;
 use crate::web::problem::{FieldFault, HttpResult, Problem};
-use crate::web::query;
+use crate::web::queries::paging::{self, Window, listing};
+use crate::web::queries::query;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::person::PersonId;

@@ -4,9 +4,10 @@ use crate::api::{requests, responses};
 use crate::application::core::Core;
 use crate::application::settings::Settings;
 use crate::application::webhooks::deliveries;
-use crate::web::access::{OfAccount, OfDelivery, OfWebhook, OperatorCall};
+use crate::web::auth::access::{OfAccount, OfDelivery, OfWebhook, OperatorCall};
+use crate::web::body;
 use crate::web::problem::HttpResult;
-use crate::web::{body, delivery_list};
+use crate::web::queries::delivery_list;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 

@@ -4,7 +4,7 @@ use super::zip_archive::ZipArchive;
 use crate::api::file_names::FileNames;
 use crate::application::services::JobService;
 use crate::objects::{FAULT_TARGET, ObjectError};
-use crate::web::batch_lines::Jobs;
+use crate::web::submissions::batch_lines::Jobs;
 use actix_web::HttpResponse;
 use actix_web::rt;
 use actix_web::web::Data;

@@ -12,11 +12,11 @@ use crate::application::services::{AccountService, GenerationService, JobService
 use crate::application::submission::load_shedding;
 use crate::objects::FAULT_TARGET;
 use crate::request_text::{self, RequestTextError};
-use crate::web::access::{OfAccount, path_segment};
-use crate::web::batch_call::{self, MAX_BODY_BYTES, ReservedBody};
-use crate::web::batch_lines;
-use crate::web::paging::{self, Listing};
+use crate::web::auth::access::{OfAccount, path_segment};
 use crate::web::problem::{FieldFault, HttpResult, Problem};
+use crate::web::queries::paging::{self, Listing};
+use crate::web::submissions::batch_call::{self, MAX_BODY_BYTES, ReservedBody};
+use crate::web::submissions::batch_lines;
 use actix_web::http::header;
 use actix_web::web::Data;
 use actix_web::{HttpMessage as _, HttpRequest, HttpResponse, web};

@@ -5,7 +5,7 @@ use super::{Panel, hourly};
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
 use crate::web::problem::Problem;
-use crate::web::query;
+use crate::web::queries::query;
 use actix_web::HttpRequest;
 use actix_web::web::Data;
 use serde_json::{Value, json};

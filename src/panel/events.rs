@@ -7,7 +7,7 @@ use super::guard::{SignedIn, User};
 use crate::application::core::Core;
 use crate::application::people::sessions;
 use crate::application::services::AccountService;
-use crate::web::access::{OfAccount, OperatorCall};
+use crate::web::auth::access::{OfAccount, OperatorCall};
 use crate::web::problem::HttpResult;
 use crate::web::streaming;
 use actix_web::{HttpResponse, web};

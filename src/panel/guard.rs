@@ -1,6 +1,6 @@
 //! Authenticates visitors and rejects cross-site changes.
 //!
-//! The application authorises: every handler that touches an account takes one of the extractors of [`crate::web::access`].
+//! The application authorises: every handler that touches an account takes one of the extractors of [`crate::web::auth::access`].
 
 use super::cookie;
 use crate::application::caller::Caller;
@@ -8,8 +8,8 @@ use crate::application::credentials::tokens;
 use crate::application::people::sessions;
 use crate::application::services::AccountService;
 use crate::application::settings::Settings;
-use crate::web::access::{Authenticator, is_change};
-use crate::web::audit_context;
+use crate::web::auth::access::{Authenticator, is_change};
+use crate::web::auth::audit_context;
 use crate::web::auth::{impl_from_request, service};
 use crate::web::problem::{Code, Problem};
 use actix_web::body::MessageBody;

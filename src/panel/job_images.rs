@@ -2,8 +2,8 @@
 
 use crate::application::core::Core;
 use crate::application::services::JobService;
-use crate::web::access::OfJob;
-use crate::web::job_image;
+use crate::web::auth::access::OfJob;
+use crate::web::images::job_image;
 use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, HttpResponse, web};
 

@@ -3,7 +3,7 @@
 use super::{Panel, charts};
 use crate::api::responses;
 use crate::application::services::AccountService;
-use crate::web::access::OfKey;
+use crate::web::auth::access::OfKey;
 use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::json;

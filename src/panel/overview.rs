@@ -8,7 +8,7 @@ use crate::application::blocking::blocking;
 use crate::application::core::Core;
 use crate::application::operations::pause;
 use crate::application::settings::Settings;
-use crate::web::access::OfAccount;
+use crate::web::auth::access::OfAccount;
 use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};

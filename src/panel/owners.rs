@@ -4,7 +4,7 @@ use crate::application::accounts;
 use crate::application::core::Core;
 use crate::application::jobs;
 use crate::application::jobs::batches;
-use crate::web::access::{OfKey, OperatorCall, OperatorOnly};
+use crate::web::auth::access::{OfKey, OperatorCall, OperatorOnly};
 use crate::web::problem::HttpResult;
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};

@@ -3,7 +3,7 @@
 use crate::application::accounts::panel_key;
 use crate::application::caller::payer::Payer;
 use crate::application::services::AccountService;
-use crate::web::access::OfAccount;
+use crate::web::auth::access::OfAccount;
 use crate::web::problem::{Code, Problem};
 
 /// The account's panel key.

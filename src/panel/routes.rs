@@ -6,8 +6,8 @@ use super::{
     playground, queue, service_usage, sessions, settings, stats, usage, webhook_views,
 };
 use crate::management::{self, accounts, deliveries, keys, people, webhooks};
-use crate::web::catch_panic::GuardedResource;
 use crate::web::no_store;
+use crate::web::problem::catch_panic::GuardedResource;
 use crate::web::problem::{Code, HttpResult, Problem};
 use actix_web::http::header;
 use actix_web::middleware::from_fn;

@@ -13,7 +13,7 @@ use crate::application::core::Core;
 use crate::application::core::commit::detached;
 use crate::application::settings::Settings;
 use crate::csv_text::quote;
-use crate::web::access::OperatorCall;
+use crate::web::auth::access::OperatorCall;
 use crate::web::problem::HttpResult;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};

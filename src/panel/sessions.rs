@@ -8,7 +8,7 @@ use crate::application::people::sessions::{self, NewSession, User};
 use crate::application::people::sign_in;
 use crate::application::services::AccountService;
 use crate::application::settings::Settings;
-use crate::web::audit_context;
+use crate::web::auth::audit_context;
 use crate::web::problem::{Code, HttpResult, Problem};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};

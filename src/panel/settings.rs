@@ -1,7 +1,7 @@
 //! The effective settings, for the operator.
 
 use crate::application::settings::Settings;
-use crate::web::access::OperatorCall;
+use crate::web::auth::access::OperatorCall;
 use crate::web::problem::HttpResult;
 use actix_web::HttpResponse;
 use actix_web::web::Data;

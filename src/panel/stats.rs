@@ -7,7 +7,7 @@ use crate::application::core::commit::detached;
 use crate::application::operations::disk_space;
 use crate::application::settings::Settings;
 use crate::cost_cache::CostCache;
-use crate::web::access::OperatorCall;
+use crate::web::auth::access::OperatorCall;
 use crate::web::problem::{HttpResult, Problem};
 use actix_web::HttpResponse;
 use actix_web::web::Data;

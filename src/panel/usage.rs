@@ -7,7 +7,7 @@ use super::names::Names;
 use super::usage_sums::{CSV_HEAD, Sums, csv_lines};
 use crate::application::blocking::blocking;
 use crate::application::services::AccountService;
-use crate::web::access::OfAccount;
+use crate::web::auth::access::OfAccount;
 use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};

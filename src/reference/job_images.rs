@@ -2,9 +2,9 @@
 
 use crate::application::jobs;
 use crate::application::services::JobService;
-use crate::web::access::path_segment;
+use crate::web::auth::access::path_segment;
 use crate::web::auth::{Operator, Principal};
-use crate::web::job_image;
+use crate::web::images::job_image;
 use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, web};
 

@@ -6,7 +6,7 @@
 mod job_images;
 
 use crate::web::assets::Assets;
-use crate::web::catch_panic::GuardedResource;
+use crate::web::problem::catch_panic::GuardedResource;
 use crate::web::problem::{HttpResult, Problem};
 use crate::web::read_only::read_only;
 use actix_web::{HttpRequest, web};

@@ -6,8 +6,8 @@ use crate::application::error;
 use crate::compat::{self, Dialect};
 use crate::observability::metrics::WorkerMetrics;
 use crate::observability::request_log;
+use crate::web::auth::rate_headers;
 use crate::web::problem::Problem;
-use crate::web::rate_headers;
 use crate::web::request_id::RequestId;
 use crate::web::unread_body::{self, Unread};
 use actix_web::body::{BoxBody, MessageBody};
@@ -181,7 +181,7 @@ fn with_headers(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::web::catch_panic::CatchPanic;
+    use crate::web::problem::catch_panic::CatchPanic;
     use crate::web::request_id::REQUEST_ID;
     use actix_web::App;
     use actix_web::middleware::from_fn;

@@ -1,8 +1,8 @@
 //! Serves the pages embedded in the binary, under a content security policy that blocks all other hosts.
 
-use super::access::path_segment;
-use super::entity_tag;
-use super::problem::{Code, HttpResult, Problem};
+use crate::web::auth::access::path_segment;
+use crate::web::images::entity_tag;
+use crate::web::problem::{Code, HttpResult, Problem};
 use actix_web::HttpRequest;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use std::sync::OnceLock;

@@ -1,6 +1,6 @@
 //! Reads headers that may be given only once.
 
-use super::problem::FieldFault;
+use crate::web::problem::FieldFault;
 use actix_web::http::header::{HeaderMap, HeaderValue};
 
 /// The value of a header; `None` without it.

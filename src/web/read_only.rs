@@ -1,6 +1,6 @@
 //! Paths that support only GET and HEAD.
 
-use super::problem::{HttpResult, Problem};
+use crate::web::problem::{HttpResult, Problem};
 use actix_web::{FromRequest, Handler, Resource, Responder, web};
 
 /// Routes GET and HEAD to the handler, and refuses all other methods.

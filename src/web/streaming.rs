@@ -1,6 +1,6 @@
 //! Streamed bodies.
 
-use super::problem::Problem;
+use crate::web::problem::Problem;
 use actix_web::http::Method;
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use bytes::Bytes;

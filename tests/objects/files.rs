@@ -6,7 +6,7 @@ use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use bytes::Bytes;
 use chrono::Utc;
 use tintype::objects::{FileSigningKey, ObjectStorage};
-use tintype::web::file_download;
+use tintype::web::images::file_download;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

@@ -25,7 +25,7 @@ use crate::application::caller::payer::Payer;
 use crate::application::submission::load_shedding;
 use crate::compat::state::CompatState;
 use crate::observability::request_log;
-use crate::web::idempotency_key;
+use crate::web::submissions::idempotency_key;
 use actix_web::{HttpRequest, HttpResponse, web};
 use response::ResponseContext;
 use serde_json::json;

@@ -19,7 +19,7 @@ use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
 use crate::compat::submission::Call;
 use crate::observability::request_log;
-use crate::web::idempotency_key;
+use crate::web::submissions::idempotency_key;
 use actix_web::{HttpRequest, HttpResponse, web};
 
 pub async fn create(

@@ -17,7 +17,7 @@ use crate::compat::state::CompatState;
 use crate::compat::submission::Call;
 use crate::observability::request_log;
 use crate::web::body;
-use crate::web::idempotency_key;
+use crate::web::submissions::idempotency_key;
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 

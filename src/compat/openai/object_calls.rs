@@ -5,7 +5,8 @@ use crate::compat::auth;
 use crate::compat::dialect::Dialect;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
-use crate::web::{idempotency_key, no_store};
+use crate::web::no_store;
+use crate::web::submissions::idempotency_key;
 use actix_web::{HttpRequest, HttpResponse};
 use serde_json::Value;
 

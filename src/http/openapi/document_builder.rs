@@ -2,7 +2,7 @@
 
 use super::operation::ResponseDoc;
 use crate::config::Config;
-use crate::web::paging::Listing;
+use crate::web::queries::paging::Listing;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};

@@ -2,8 +2,8 @@
 
 use super::headers::{Header, component_reference};
 use super::required_auth::RequiredAuth;
-use crate::web::idempotency_key;
 use crate::web::problem::Code;
+use crate::web::submissions::idempotency_key;
 use serde_json::{Map, Value, json};
 use tintype_api::schema::words;
 

@@ -5,7 +5,7 @@
 
 use crate::application::settings::Settings;
 use crate::web::auth::Operator;
-use crate::web::entity_tag;
+use crate::web::images::entity_tag;
 use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;

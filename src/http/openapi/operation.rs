@@ -3,8 +3,8 @@
 use super::error_responses;
 use super::headers::Header;
 use super::required_auth::RequiredAuth;
-use crate::web::idempotency_key;
 use crate::web::problem::Code;
+use crate::web::submissions::idempotency_key;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! The introductions of the documents and of their tags.
 
 use crate::application::settings::Settings;
-use crate::web::batch_call::MAX_BODY_BYTES;
+use crate::web::submissions::batch_call::MAX_BODY_BYTES;
 use serde_json::{Value, json};
 use tintype_storage::domain::counted::counted;
 

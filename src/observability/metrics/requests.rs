@@ -224,7 +224,7 @@ pub fn route_label(pattern: &str) -> String {
 mod tests {
     use super::*;
     use crate::server::middleware;
-    use crate::web::catch_panic::CatchPanic;
+    use crate::web::problem::catch_panic::CatchPanic;
     use actix_web::middleware::from_fn;
     use actix_web::test::{TestRequest, call_service, init_service};
     use actix_web::{App, HttpResponse, web};

@@ -60,7 +60,7 @@ fn key_headers(rate: RateState) -> [String; 2] {
 
 fn headers(counted: &RateStates) -> [String; 2] {
     let mut headers = HeaderMap::new();
-    crate::web::rate_headers::write(counted, &mut headers);
+    crate::web::auth::rate_headers::write(counted, &mut headers);
     ["ratelimit-policy", "ratelimit"]
         .map(|name| headers.get(name).unwrap().to_str().unwrap().to_owned())
 }

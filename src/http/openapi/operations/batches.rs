@@ -5,8 +5,8 @@ use crate::api::generation::Endpoint;
 use crate::http::openapi::{
     DocumentBuilder, Header, Operation, ResponseDoc, bodies, named_examples,
 };
-use crate::web::batch_call::MAX_BODY_BYTES;
 use crate::web::problem::Code;
+use crate::web::submissions::batch_call::MAX_BODY_BYTES;
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 use tintype_api::schema::{or_null, with_description, words};

@@ -2,8 +2,8 @@
 
 use crate::api::generation::Endpoint;
 use crate::http::openapi::{DocumentBuilder, Header, Operation, bodies};
-use crate::web::cancel_after;
 use crate::web::problem::Code;
+use crate::web::submissions::cancel_after;
 use serde_json::{Value, json};
 use tintype_api::schema::EXAMPLE_ID as JOB;
 use tintype_api::{CreatedJob, Estimate};

@@ -1,7 +1,7 @@
 //! `?dry_run=true` on the generation calls: runs every check and creates nothing.
 
-use super::query::MAX_FAULTS;
 use crate::application::error::FieldFault;
+use crate::web::queries::query::MAX_FAULTS;
 use tintype_api::fields::shown;
 
 const PARAMETER: &str = "dry_run";

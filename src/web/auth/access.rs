@@ -1,9 +1,6 @@
 //! Extractors of management calls: the caller and the record that the path names. The operator interface and the panel share them and
 //! differ only in the [`Authenticator`].
 
-use super::auth::{impl_from_request, service};
-use super::problem::{Code, Problem};
-use super::query;
 use crate::application::accounts;
 use crate::application::accounts::api_keys;
 use crate::application::caller::Caller;
@@ -12,6 +9,9 @@ use crate::application::jobs;
 use crate::application::people;
 use crate::application::webhooks;
 use crate::application::webhooks::deliveries;
+use crate::web::auth::{impl_from_request, service};
+use crate::web::problem::{Code, Problem};
+use crate::web::queries::query;
 use actix_web::dev::Payload;
 use actix_web::http::Method;
 use actix_web::{FromRequest, HttpRequest};

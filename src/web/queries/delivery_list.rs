@@ -1,11 +1,11 @@
 //! Filtered lists of deliveries, for the operator and for one account.
 
 use super::paging::{self, Window, listing_async};
-use super::problem::{FieldFault, HttpResult, Problem};
 use super::query;
 use crate::api::responses;
 use crate::application::core::Core;
 use crate::application::paging::filter_page;
+use crate::web::problem::{FieldFault, HttpResult, Problem};
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryStatus};
 use tintype_storage::domain::ids::{AccountId, JobId};

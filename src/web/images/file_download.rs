@@ -6,10 +6,11 @@
 //! lead to the cloud, and this route responds with 404.
 
 use super::entity_tag::is_not_modified;
-use super::problem::{Code, HttpResult, Problem};
-use super::{file_chunks, image_headers};
+use super::file_chunks;
+use super::image_headers;
 use crate::application::error::{image_fault, object_store_fault};
 use crate::objects::{Grant, ObjectError, ObjectStorage, is_result};
+use crate::web::problem::{Code, HttpResult, Problem};
 use actix_web::body::SizedStream;
 use actix_web::http::header::{
     self, EntityTag, Header as _, HeaderName, HeaderValue, IfRange, Range as RangeHeader,

@@ -1,12 +1,17 @@
 //! Extractors that authenticate a client by its API key, or the operator by the token.
 
-use super::api_key_auth;
-use super::audit_context;
-use super::bearer::{self, NoBearer};
-use super::problem::{Code, Problem};
+pub(crate) mod access;
+pub(crate) mod api_key_auth;
+pub(crate) mod audit_context;
+pub(crate) mod bearer;
+pub(crate) mod client_address;
+pub(crate) mod rate_headers;
+
+use self::bearer::NoBearer;
 use crate::application::caller::payer::Payer;
 use crate::application::core::audit_context::AuditContext;
 use crate::application::people::sign_in;
+use crate::web::problem::{Code, Problem};
 use actix_web::{HttpRequest, web};
 use tintype_storage::domain::audit_log::Actor;
 

@@ -1,6 +1,6 @@
 //! Parses `Authorization: Bearer`.
 
-use super::headers::single;
+use crate::web::headers::single;
 use actix_web::http::header::{self, HeaderMap};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

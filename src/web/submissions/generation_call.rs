@@ -1,12 +1,14 @@
 //! Shared by all native generation calls: reads the request and writes the response.
 
-use super::problem::{FieldFault, Problem};
-use super::{cancel_after, idempotency_key, no_store};
+use super::cancel_after;
+use super::idempotency_key;
 use crate::api::generation::{self, Endpoint};
 use crate::application::settings::Settings;
 use crate::application::submission::generation_request::{GenerationRequest, Input};
 use crate::inputs::StoredUpload;
 use crate::observability::request_log;
+use crate::web::no_store;
+use crate::web::problem::{FieldFault, Problem};
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderMap};

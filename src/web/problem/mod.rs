@@ -1,14 +1,18 @@
 //! The errors of the native and the operator interface: rendered as RFC 9457 problem details.
 
-use super::no_store;
+pub(crate) mod catch_panic;
+pub(crate) mod codes;
+pub(crate) mod error_conversion;
+
 use crate::application::error::Error;
+use crate::web::no_store;
 use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::{HttpResponse, ResponseError};
 use serde_json::Value;
 
-pub use super::problem_codes::Code;
+pub use self::codes::Code;
 pub use crate::application::error::FieldFault;
 
 /// What a handler returns.

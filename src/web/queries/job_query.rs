@@ -1,9 +1,9 @@
 //! Parses the filters of a list of jobs.
 
 use super::paging::{self, Window};
-use super::problem::{FieldFault, Problem};
 use super::query;
 use crate::application::jobs::filter::JobFilter;
+use crate::web::problem::{FieldFault, Problem};
 use actix_web::HttpRequest;
 use std::time::Duration;
 use tintype_storage::domain::job::JobStatus;

@@ -1,9 +1,9 @@
 //! Parses the filters of a ledger.
 
 use super::paging::{self, Window};
-use super::problem::{FieldFault, Problem};
 use super::query;
 use crate::application::accounts::ledger::LedgerFilter;
+use crate::web::problem::{FieldFault, Problem};
 use actix_web::HttpRequest;
 use tintype_storage::domain::ledger::EntryKind;
 

@@ -1,8 +1,8 @@
 //! Shared by all calls that submit a batch: reads the body and writes the response.
 
-use super::body;
-use super::problem::{FieldFault, HttpResult, Problem};
-use super::{cancel_after, dry_run, idempotency_key, no_store};
+use super::cancel_after;
+use super::dry_run;
+use super::idempotency_key;
 use crate::api::batch::{self, Bounds, ParsedBatch};
 use crate::api::batch_form::Form;
 use crate::application::blocking::blocking;
@@ -12,6 +12,9 @@ use crate::application::services::{GenerationService, JobService};
 use crate::application::submission::batch_request::BatchRequest;
 use crate::application::submission::submit_batch::{estimate_batch, submit_batch};
 use crate::inputs::Reservation;
+use crate::web::body;
+use crate::web::no_store;
+use crate::web::problem::{FieldFault, HttpResult, Problem};
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpRequest, web};
 use bytes::Bytes;

@@ -3,10 +3,10 @@
 
 use super::image_headers;
 use super::image_view::{self, ViewQuery};
-use super::problem::{Code, HttpResult, Problem};
 use crate::application::error::image_fault;
 use crate::application::images::views::{self, CreatedView};
 use crate::application::services::JobService;
+use crate::web::problem::{Code, HttpResult, Problem};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::TryStreamExt as _;

@@ -1,9 +1,9 @@
 //! Converts errors of the layers below into problems.
 
-use super::body::BodyFault;
-use super::problem::{Code, Problem};
 use crate::application::error::{Error, ErrorKind, FieldFault};
 use crate::objects::UrlFault;
+use crate::web::body::BodyFault;
+use crate::web::problem::{Code, Problem};
 
 impl From<ErrorKind> for Code {
     fn from(kind: ErrorKind) -> Self {

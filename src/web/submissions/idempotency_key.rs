@@ -1,7 +1,7 @@
 //! The `Idempotency-Key` header, and responses to replayed calls.
 
-use super::headers::single;
-use super::problem::FieldFault;
+use crate::web::headers::single;
+use crate::web::problem::FieldFault;
 use actix_web::http::header::HeaderMap;
 use actix_web::{HttpResponse, HttpResponseBuilder};
 

@@ -3,8 +3,8 @@
 //! The outermost middleware also catches panics, but it no longer has the request, so its log line and metric would lack the route and the
 //! account.
 
-use super::problem::Problem;
 use crate::application::error;
+use crate::web::problem::Problem;
 use actix_web::dev::{AppService, HttpServiceFactory};
 use actix_web::http::Method;
 use actix_web::{FromRequest, Handler, Resource, Responder, web};

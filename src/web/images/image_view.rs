@@ -1,8 +1,9 @@
 //! `?width=` and `?format=` of an image: requests a scaled-down view instead of the original.
 
-use super::problem::{FieldFault, Problem};
-use super::{entity_tag, image_headers};
+use super::entity_tag;
+use super::image_headers;
 use crate::application::images::views::{View, ViewFormat, WIDTHS};
+use crate::web::problem::{FieldFault, Problem};
 use actix_web::{HttpRequest, HttpResponse};
 use bytes::Bytes;
 

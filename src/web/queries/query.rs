@@ -1,7 +1,7 @@
 //! Parses query parameters.
 
-use super::problem::FieldFault;
 use crate::application::paging::TimeRange;
+use crate::web::problem::FieldFault;
 use actix_web::HttpRequest;
 use std::borrow::Cow;
 use std::str::FromStr;

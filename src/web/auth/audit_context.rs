@@ -1,10 +1,10 @@
 //! The actor and the origin of a request, for the audit log.
 
 use super::client_address::client_address;
-use super::request_id::RequestId;
 use crate::application::core::audit_context::AuditContext;
 use crate::application::core::call_origin::CallOrigin;
 use crate::application::services::AccountService;
+use crate::web::request_id::RequestId;
 use actix_web::{HttpMessage as _, HttpRequest};
 use tintype_storage::domain::audit_log::Actor;
 

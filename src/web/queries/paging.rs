@@ -1,8 +1,8 @@
 //! Paginated lists with `limit` and `cursor`.
 
-use super::problem::{FieldFault, Problem};
 use super::query::MAX_FAULTS;
 pub use crate::application::paging::Window;
+use crate::web::problem::{FieldFault, Problem};
 use actix_web::HttpRequest;
 use futures_util::future::try_join_all;
 use std::collections::HashSet;

@@ -1,10 +1,11 @@
 //! Streams JSON Lines about the requests of a batch, in their order.
 
-use super::problem::Problem;
-use super::{no_store, streaming};
 use crate::application::error::Error;
 use crate::application::jobs::image_url;
 use crate::application::services::JobService;
+use crate::web::no_store;
+use crate::web::problem::Problem;
+use crate::web::streaming;
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use futures_util::stream;

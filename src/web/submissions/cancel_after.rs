@@ -1,7 +1,7 @@
 //! The `Cancel-After` header: how long a job may stay queued.
 
-use super::headers::single;
-use super::problem::FieldFault;
+use crate::web::headers::single;
+use crate::web::problem::FieldFault;
 use actix_web::http::header::HeaderMap;
 use std::time::Duration;
 
