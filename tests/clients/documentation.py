@@ -21,7 +21,7 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ["README.md", "clients/python/README.md", "clients/typescript/README.md", "docs/clients.md"]
-TABLE = "src/web/snapshots/tintype__web__problem__tests__the_table_of_codes.snap"
+TABLE = "src/web/problem/snapshots/tintype__web__problem__tests__the_table_of_codes.snap"
 SECRET = "TINTYPE_WEBHOOK_SECRET"
 # The last line of a program whose account has too little money.
 POOR = "time to pay in"
