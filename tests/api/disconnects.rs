@@ -178,6 +178,11 @@ fn a_creation_whose_caller_disconnects_before_its_decision_creates_nothing() {
         wire.finish();
         assert!(wire.is_closed(), "the call was answered");
     }
+    // The server closes a connection before it drops its call.
+    until("only the first call and this one are left", || {
+        let metrics = server.get("/metrics").expect(200).text();
+        metrics.contains("tintype_http_requests_in_flight 2\n")
+    });
     world.gate.open();
     let created = first.answer_to("POST").expect("an answer");
     assert_eq!(created.status, 202);

@@ -199,8 +199,9 @@ impl Parts {
 fn has_rounded_integer(value: &Json) -> bool {
     match value {
         Json::Number(text) => {
-            let is_integer = !text.contains(['.', 'e', 'E']);
-            is_integer && canonical(value, Encoding::Ascii) != canonical(value, Encoding::Utf8)
+            // Doubles contain all integers of 15 digits.
+            let may_be_rounded = text.len() > 15 && !text.contains(['.', 'e', 'E']);
+            may_be_rounded && canonical(value, Encoding::Ascii) != canonical(value, Encoding::Utf8)
         }
         Json::Array(items) => items.iter().any(has_rounded_integer),
         Json::Object(members) => members.iter().any(|(_, it)| has_rounded_integer(it)),
