@@ -44,12 +44,12 @@ pub struct Rotation {
 }
 
 body!(Rotation {
-    /// For how many hours the old key text remains valid. 0 revokes all earlier texts immediately.
+    /// For how many hours the old key remains valid. 0 revokes all earlier keys immediately.
     overlap_hours: Optional<OverlapHours>,
 });
 
 impl Rotation {
-    /// How long the old text remains valid.
+    /// How long the old key remains valid.
     pub fn overlap(&self) -> Duration {
         Duration::from_secs(self.overlap_hours.unwrap_or(OverlapHours::DEFAULT) * 3_600)
     }
@@ -84,11 +84,11 @@ pub struct ApiKey {
     pub key_id: Id,
     /// The account of the key.
     pub account_id: Id,
-    /// The key's text. Shown only once, when the key is created or rotated.
+    /// The API key itself. Shown only once, when it is created or rotated.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "KeyText")]
     pub api_key: Option<KeyText>,
-    /// The first characters of the key's text, such as `tt_2Wa7`.
+    /// The first characters of the API key, such as `tt_2Wa7`.
     pub prefix: String,
     /// Did the service create the key for the panel's playground, whose images are charged to it?
     pub system: bool,
@@ -121,7 +121,7 @@ pub struct ApiKey {
     pub max_concurrent: Option<u32>,
     /// When the key was last used. `null`: never.
     pub last_used_at: Option<Moment>,
-    /// Until when an earlier text of the key remains valid. `null`: no earlier text is valid.
+    /// Until when a rotated-out key remains valid. `null`: none does.
     pub previous_valid_until: Option<Moment>,
     /// When the key was created.
     pub created_at: Moment,

@@ -114,7 +114,7 @@ pub fn rotate(builder: &mut DocumentBuilder<'_>) -> Operation {
         json!({"previous_valid_until": "2026-11-21T20:10:58.145Z"}),
     );
     Operation::new("rotateKey", "Keys", "Rotate a key")
-        .text("Issues a new text. Limits and spending stay the same. At most 8 earlier texts are valid at the same time.")
+        .text("Issues a new API key. Limits and spending stay the same. At most 8 rotated-out keys are valid at the same time.")
         .optional_body(Rotation::schema(&[]), &[("Revoke a leaked key", json!({"overlap_hours": 0}))])
         .response(builder.response::<ApiKey>(200, "The key with its new text.", rotated))
         .refuses([Code::Conflict])
