@@ -70,7 +70,12 @@ fn a_deleted_image_is_gone_with_its_views_and_the_charge_stays() {
 
 #[test]
 fn a_repeated_deletion_does_not_hold_the_lock_of_favourites_while_it_deletes_objects() {
-    let server = Server::with(Options::new().one_node(OneNode::Alone));
+    let options = Options::new().one_node(OneNode::Alone);
+    // The lock of nodes is a record, which no poll takes at once.
+    if options.is_on_postgres() {
+        return;
+    }
+    let server = Server::with(options);
     let customer = server.customer("1.00");
     let job = done(&server, &customer);
     record_deletion(&server, &customer, &job, server.inside().now());

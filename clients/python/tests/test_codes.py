@@ -10,7 +10,7 @@ from tintype import ApiError
 from tintype.errors import BY_CODE
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-TABLE = REPOSITORY / "src/web/snapshots/tintype__web__problem__tests__the_table_of_codes.snap"
+TABLE = REPOSITORY / "src/web/problem/snapshots/tintype__web__problem__tests__the_table_of_codes.snap"
 
 
 def rows() -> list[tuple[int, str]]:

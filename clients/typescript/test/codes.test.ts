@@ -7,7 +7,7 @@ import { ERROR_CODES } from "../src/index.js";
 import { repository } from "./repository.js";
 
 test("every code of the service is known with its status, and no other is", () => {
-  const table = readFileSync(repository("src/web/snapshots/tintype__web__problem__tests__the_table_of_codes.snap"), "utf8");
+  const table = readFileSync(repository("src/web/problem/snapshots/tintype__web__problem__tests__the_table_of_codes.snap"), "utf8");
   const rows = (table.split("---\n")[2] ?? "").split("\n").filter((line) => line !== "");
   const told = rows.map((line): [string, number] => [line.split(" ")[1] ?? "", Number(line.split(" ")[0])]);
   assert.ok(told.length > 20);

@@ -354,7 +354,7 @@ fn a_tier_whose_attempts_may_outlast_a_run_is_warned_about() {
     assert_eq!(given(1_800).config().warnings(), [""; 0]);
     let warnings = given(1_799).config().warnings();
     assert_eq!(warnings.len(), 1);
-    for word in ["tier pro", "1800 s", "1799 s"] {
+    for word in ["model `pro`", "1800 s", "1799 s"] {
         assert!(warnings[0].contains(word), "{warnings:?}");
     }
 }
