@@ -130,8 +130,6 @@ fn queue_or_expire(job: &Job, load: &mut AccountLoad, is_canceled: bool) -> Writ
     let is_abandoned = is_canceled || job.origin == Origin::Synchronous;
     let class = match &job.state {
         JobState::Queued if is_abandoned => {
-            // Its caller's connection, or the cancellation of its batch, ended with its process. The job fails at once, as an expired
-            // one.
             return EXPIRIES.put(&(Timestamp::EPOCH, job.id), &job.account);
         }
         JobState::Queued => QueueClass::of_new(job),
