@@ -244,7 +244,7 @@ impl JobWaiter {
     /// Stops being found as a waiting call. Returns false if a retry has taken over the job.
     fn leave(&mut self) -> bool {
         let number = self.waiting.take();
-        number.is_none_or(|number| self.state.recent_calls.leave(number))
+        number.is_none_or(|number| self.state.recent_calls.remove_waiting(number))
     }
 }
 
@@ -258,7 +258,7 @@ pub fn mark_answered(mut waiters: Vec<JobWaiter>) -> impl FnOnce() {
                 (waiter.leave(), waiter.request, waiter.attempt)
             {
                 let calls = &waiter.state.recent_calls;
-                calls.answer(request, attempt, waiter.job, waiter.state.core.now());
+                calls.record_answered(request, attempt, waiter.job, waiter.state.core.now());
             }
         }
     }

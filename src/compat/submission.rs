@@ -133,7 +133,7 @@ impl Drop for RefusalOnDrop {
         if let Some(RequestIdentity { key, fingerprint }) = self.request {
             let now = self.state.core.now();
             let calls = &self.state.recent_calls;
-            calls.refuse(key, Some(fingerprint), now);
+            calls.record_refused(key, Some(fingerprint), now);
         }
     }
 }

@@ -62,7 +62,7 @@ pub async fn change(
     Ok(HttpResponse::Ok().json(responses::api_key(&accounts, key, None).await?))
 }
 
-/// `POST /keys/{key_id}/rotate`: issues a new text for the key. The old text stays valid for some hours.
+/// `POST /keys/{key_id}/rotate`: issues a new value for the key. The old value stays valid for some hours.
 pub async fn rotate(
     of: OfKey,
     request: HttpRequest,

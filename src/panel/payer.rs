@@ -1,4 +1,4 @@
-//! The payer of panel requests: a key of the account whose text is never shown.
+//! The payer of panel requests: a key of the account whose value is never shown.
 
 use crate::application::accounts::panel_key;
 use crate::application::caller::payer::Payer;

@@ -365,7 +365,7 @@ fn a_playground_generation_is_checked_like_a_native_call() {
     assert!(refused.text().contains("deactivate it"));
     let rotate = format!("{path}/rotate");
     let refused = server.admin("POST", &rotate).refused(409, "conflict");
-    assert!(refused.text().contains("its text is never shown"));
+    assert!(refused.text().contains("its value is never shown"));
     let restrict = |restriction: Value| {
         let call = server.admin("PATCH", &path).json(&restriction);
         call.expect(200);

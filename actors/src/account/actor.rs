@@ -1,7 +1,6 @@
 //! The account actor: takes the commands in its inbox and starts a round for them. Commands that arrive meanwhile form the next round.
 
-use super::effects::Effects;
-use super::round::{AccountRound, Wake};
+use super::round::{AccountRound, DecidedRound, Wake};
 use super::shared_state::AccountSharedState;
 use crate::process_context::ProcessContext;
 use actix::{Actor, Addr, AsyncContext, Context, Handler};
@@ -37,8 +36,7 @@ impl AccountActor {
                 wake: address.clone().recipient(),
                 pause: pause.clone(),
                 commands,
-                effects: Effects::default(),
-                read: None,
+                decided: DecidedRound::default(),
             };
             context.process.store.decide(Box::new(round));
         }

@@ -1,8 +1,8 @@
-//! Decides the commands of a round, each on the outcome of those before it, and collects their effects.
+//! Decides the commands of a round, each on the outcome of those before it, and collects what to announce.
 
 use super::AccountContext;
+use super::announcements::Announcements;
 use super::command::{AccountCommand, KeyChange, Reply};
-use super::effects::Effects;
 use crate::queue::{Expiry, Lane, QueuedJob};
 use tintype_storage::domain::audit_log::ToAuditEntry;
 use tintype_storage::domain::ids::{BatchId, JobId, TransactionId};
@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 pub struct CommandDecider<'a, 'd> {
     pub decisions: Decisions<'d>,
-    pub effects: &'a mut Effects,
+    pub announcements: &'a mut Announcements,
     pub context: &'a AccountContext,
     pub now: Timestamp,
 }
@@ -44,9 +44,8 @@ impl CommandDecider<'_, '_> {
                 reply,
             } => {
                 let outcome = self.decisions.cancel_batch(*batch, self.now);
-                let is_canceled = reply.set_outcome(outcome)?.is_ok();
-                if let Some(to_entry) = to_entry.as_ref().filter(|_| is_canceled) {
-                    self.decisions.record(&to_entry(batch));
+                if reply.set_outcome(outcome)?.is_ok() {
+                    self.record(to_entry.as_ref(), batch);
                 }
             }
             AccountCommand::Begin { job, reply } => {
@@ -64,14 +63,14 @@ impl CommandDecider<'_, '_> {
                 reply,
             } => {
                 self.apply(*job, event.clone(), reply)?;
-                if let (Some(Ok(job)), Some(to_entry)) = (&reply.outcome, to_entry) {
-                    self.decisions.record(&to_entry(job));
+                if let Some(Ok(job)) = &reply.outcome {
+                    self.record(to_entry.as_ref(), job);
                 }
             }
             AccountCommand::Expire { job, due, reply } => {
                 let entry = TransactionId(self.next_id());
                 let outcome = self.decisions.expire(*job, *due, entry, self.now);
-                self.collect_effects(*job, reply.set_outcome(outcome)?, false);
+                self.announce_change(*job, reply.set_outcome(outcome)?, false);
             }
             AccountCommand::Deposit {
                 deposit,
@@ -83,9 +82,8 @@ impl CommandDecider<'_, '_> {
                 to_entry,
                 reply,
             } => {
-                let changed = self.decisions.change(change.clone())?;
-                if let (Some(changed), Some(to_entry)) = (changed, to_entry) {
-                    self.decisions.record(&to_entry(&changed));
+                if let Some(changed) = self.decisions.change(change.clone())? {
+                    self.record(to_entry.as_ref(), &changed);
                 }
                 reply.set_outcome(Ok(self.decisions.account().clone()))?;
             }
@@ -105,6 +103,13 @@ impl CommandDecider<'_, '_> {
         Ok(())
     }
 
+    /// Adds the audit entry of a change that an operator or a person made.
+    fn record<T>(&mut self, to_entry: Option<&ToAuditEntry<T>>, changed: &T) {
+        if let Some(to_entry) = to_entry {
+            self.decisions.record(&to_entry(changed));
+        }
+    }
+
     fn next_id(&self) -> Uuid {
         self.context.process.ids.next(self.now)
     }
@@ -117,7 +122,7 @@ impl CommandDecider<'_, '_> {
     ) -> Result<(), StoreError> {
         let id = JobId(self.next_id());
         match reply.set_outcome(self.decisions.accept(id, job, self.now))? {
-            Ok(AcceptedJob { replayed: true, .. }) => self.effects.counts.count_replay(),
+            Ok(AcceptedJob { replayed: true, .. }) => self.announcements.counts.count_replay(),
             Ok(_) => {
                 self.queue(id, job.tier, job.mode, Lane::Single);
                 let expiry = job.cancel_after.map(|after| Expiry {
@@ -125,10 +130,8 @@ impl CommandDecider<'_, '_> {
                     job: id,
                     account: self.decisions.account().id,
                 });
-                self.effects.expiring.extend(expiry);
-                if let Some(to_entry) = to_entry {
-                    self.decisions.record(&to_entry(&id));
-                }
+                self.announcements.expiring.extend(expiry);
+                self.record(to_entry, &id);
             }
             Err(_) => {}
         }
@@ -146,14 +149,12 @@ impl CommandDecider<'_, '_> {
         let jobs: Vec<JobId> = jobs.collect();
         let outcome = self.decisions.accept_batch(id, &jobs, batch, self.now);
         match reply.set_outcome(outcome)? {
-            Ok(AcceptedBatch { replayed: true, .. }) => self.effects.counts.count_replay(),
+            Ok(AcceptedBatch { replayed: true, .. }) => self.announcements.counts.count_replay(),
             Ok(_) => {
                 for (job, request) in jobs.iter().zip(&batch.requests) {
                     self.queue(*job, request.tier, request.mode, Lane::Batch);
                 }
-                if let Some(to_entry) = to_entry {
-                    self.decisions.record(&to_entry(&id));
-                }
+                self.record(to_entry, &id);
             }
             Err(_) => {}
         }
@@ -161,8 +162,8 @@ impl CommandDecider<'_, '_> {
     }
 
     fn queue(&mut self, job: JobId, tier: Tier, mode: Mode, lane: Lane) {
-        self.effects.counts.accepted(tier, mode);
-        self.effects.queued.push(QueuedJob {
+        self.announcements.counts.accepted(tier, mode);
+        self.announcements.queued.push(QueuedJob {
             job,
             account: self.decisions.account().id,
             tier,
@@ -179,10 +180,10 @@ impl CommandDecider<'_, '_> {
         let id = TransactionId(self.next_id());
         let outcome = reply.set_outcome(self.decisions.deposit(id, deposit, self.now))?;
         // A replayed deposit has the id of the first one.
-        if let (Ok(entry), Some(to_entry)) = (outcome, to_entry)
+        if let Ok(entry) = outcome
             && entry.id == id
         {
-            self.decisions.record(&to_entry(entry));
+            self.record(to_entry, entry);
         }
         Ok(())
     }
@@ -196,18 +197,20 @@ impl CommandDecider<'_, '_> {
         let begins = matches!(event, JobEvent::Begin { .. });
         let entry = TransactionId(self.next_id());
         let outcome = reply.set_outcome(self.decisions.apply(id, event, entry, self.now))?;
-        self.collect_effects(id, outcome, begins);
+        self.announce_change(id, outcome, begins);
         Ok(())
     }
 
-    /// Collects the effects of an event that changed a job.
-    fn collect_effects(&mut self, id: JobId, outcome: &Result<Job, EventError>, begins: bool) {
+    /// Collects what to announce of an event that changed a job.
+    fn announce_change(&mut self, id: JobId, outcome: &Result<Job, EventError>, begins: bool) {
         let Ok(job) = outcome else {
             return;
         };
-        self.effects.changed.push(id);
-        self.effects.counts.changed(job, begins, self.now);
+        self.announcements.changed.push(id);
+        self.announcements.counts.changed(job, begins, self.now);
         let is_observed = self.context.process.observer.is_some() && job.state.is_terminal();
-        self.effects.ended.extend(is_observed.then(|| job.clone()));
+        self.announcements
+            .ended
+            .extend(is_observed.then(|| job.clone()));
     }
 }

@@ -1,10 +1,10 @@
 //! The account actors, one per account in use. An account's actor alone decides about the account's jobs and money.
 
 mod actor;
+mod announcements;
 mod command;
 mod command_decider;
 mod context;
-mod effects;
 mod in_flight;
 mod inbox;
 mod registry;

@@ -1,9 +1,9 @@
 //! One round of an account: decides a batch of commands, and announces the decisions once they are durable.
 
+use super::announcements::Announcements;
 use super::command::AccountCommand;
 use super::command_decider::CommandDecider;
 use super::context::AccountContext;
-use super::effects::Effects;
 use super::shared_state::AccountSharedState;
 use crate::queue::Removal;
 use actix::{Message, Recipient};
@@ -13,7 +13,9 @@ use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::job::JobEvent;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::engine::{EngineError, Key, ReadRequest, ReadResults, Round, RoundStep};
-use tintype_storage::store::{AccountState, Decisions, RoundOutcome, StoreError, Writes};
+use tintype_storage::store::{
+    AccountState, Decisions, RoundOutcome, StateChange, StoreError, Writes,
+};
 
 /// The inbox may have commands, or a round has ended or failed.
 #[derive(Message)]
@@ -27,10 +29,19 @@ pub struct AccountRound {
     /// The paused models at the start of the round.
     pub pause: Pause,
     pub commands: Vec<AccountCommand>,
-    /// The effects of the last call of `decide`.
-    pub effects: Effects,
-    /// The account as that call read it, if several nodes share the store.
-    pub read: Option<AccountState>,
+    /// The result of the last call of `decide`.
+    pub decided: DecidedRound,
+}
+
+#[derive(Default)]
+pub struct DecidedRound {
+    /// The number of decided commands, from the first one on. The others go to the next round.
+    commands: usize,
+    change: Option<StateChange>,
+    error: Option<StoreError>,
+    /// The account as the round read it, if several nodes share the store.
+    read: Option<AccountState>,
+    announcements: Announcements,
 }
 
 impl Round for AccountRound {
@@ -47,13 +58,13 @@ impl Round for AccountRound {
     }
 
     fn decide(&mut self, reads: &ReadResults) -> RoundStep {
-        self.effects = Effects::default();
+        self.decided = DecidedRound::default();
         let step = match self.shared.context.process.node.clone() {
             None => self.decide_on_memory(reads),
             Some(node) => self.decide_on_store(node.id, reads),
         };
         step.unwrap_or_else(|error| {
-            self.effects.error = Some(error);
+            self.decided.error = Some(error);
             RoundStep::Write(Writes::new())
         })
     }
@@ -61,15 +72,22 @@ impl Round for AccountRound {
     /// Runs on the engine's thread, because another thread would add to the callers' latency.
     fn done(mut self: Box<Self>, outcome: Result<(), EngineError>) {
         let context = &self.shared.context;
-        let undecided = self.commands.split_off(self.effects.decided);
-        match (outcome, self.effects.error.take()) {
+        let undecided = self.commands.split_off(self.decided.commands);
+        let DecidedRound {
+            change,
+            error,
+            read,
+            announcements,
+            ..
+        } = self.decided;
+        match (outcome, error) {
             (Ok(()), None) => {
-                match (self.effects.change.take(), self.read.take()) {
+                match (change, read) {
                     (Some(change), None) => self.shared.apply(change),
                     (Some(change), Some(read)) => self.shared.apply_to(read, change),
                     (None, _) => {}
                 }
-                self.effects.announce(self.commands, context);
+                announcements.publish(self.commands, context);
             }
             (Ok(()), Some(error)) => context.process.fail_stop.trip(error.to_string()),
             (Err(error), _) => {
@@ -93,7 +111,7 @@ impl AccountRound {
         let state = self.shared.state.lock();
         let decisions = state.decisions(reads, context.limits).under(&self.pause);
         decide(
-            &mut self.effects,
+            &mut self.decided,
             &mut self.commands,
             decisions,
             reads,
@@ -118,13 +136,13 @@ impl AccountRound {
         let decisions = read.state.decisions(reads, context.limits);
         let decisions = decisions.under(&read.pause);
         let step = decide(
-            &mut self.effects,
+            &mut self.decided,
             &mut self.commands,
             decisions,
             reads,
             context,
         )?;
-        self.read = Some(read.state);
+        self.decided.read = Some(read.state);
         Ok(step)
     }
 }
@@ -162,7 +180,7 @@ fn needs(state: &AccountState, commands: &[AccountCommand]) -> Vec<ReadRequest> 
 
 /// Decides commands until the round is full. An error is a store error and ends the process.
 fn decide(
-    effects: &mut Effects,
+    decided: &mut DecidedRound,
     commands: &mut [AccountCommand],
     decisions: Decisions<'_>,
     reads: &ReadResults,
@@ -171,7 +189,7 @@ fn decide(
     let now = context.process.now();
     let mut decider = CommandDecider {
         decisions,
-        effects,
+        announcements: &mut decided.announcements,
         context,
         now,
     };
@@ -188,7 +206,7 @@ fn decide(
                 outcome?;
             }
         }
-        decider.effects.decided += 1;
+        decided.commands += 1;
     }
     let CommandDecider { mut decisions, .. } = decider;
     if !unread.is_empty() {
@@ -205,11 +223,11 @@ fn decide(
     } = decisions.finish()?;
     if let Some(queue) = &context.shared_queue {
         match queue.remove_ended(&left_queue, reads, &mut writes)? {
-            Removal::Changes(changes) => effects.queue_changes = changes,
+            Removal::Changes(changes) => decided.announcements.queue_changes = changes,
             Removal::Unread(requests) => return Ok(RoundStep::Read(requests)),
         }
     }
-    effects.deliveries = deliveries;
-    effects.change = Some(change);
+    decided.announcements.deliveries = deliveries;
+    decided.change = Some(change);
     Ok(RoundStep::Write(writes))
 }

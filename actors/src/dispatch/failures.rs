@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn the_newest_failed_jobs_are_remembered() {
-        let board = RecentFailures::default();
+        let failures = RecentFailures::default();
         let job = |at: usize| JobId(Uuid::from_u128(at as u128));
         let tries = |at: usize| {
             vec![FailedTry {
@@ -58,11 +58,11 @@ mod tests {
                 },
             }]
         };
-        (0..=MAX_JOBS).for_each(|at| board.remember(job(at), tries(at)));
-        board.remember(job(MAX_JOBS + 1), Vec::new());
-        assert_eq!(board.of(job(0)), []);
-        assert_eq!(board.of(job(1)), tries(1));
-        assert_eq!(board.of(job(MAX_JOBS)), tries(MAX_JOBS));
-        assert_eq!(board.of(job(MAX_JOBS + 1)), [], "no backend was tried");
+        (0..=MAX_JOBS).for_each(|at| failures.remember(job(at), tries(at)));
+        failures.remember(job(MAX_JOBS + 1), Vec::new());
+        assert_eq!(failures.of(job(0)), []);
+        assert_eq!(failures.of(job(1)), tries(1));
+        assert_eq!(failures.of(job(MAX_JOBS)), tries(MAX_JOBS));
+        assert_eq!(failures.of(job(MAX_JOBS + 1)), [], "no backend was tried");
     }
 }

@@ -19,7 +19,7 @@ impl RunProgress {
         let progress = Progress::default();
         self.0.lock().insert(job, progress.clone());
         ProgressEntry {
-            board: self.clone(),
+            runs: self.clone(),
             job,
             progress,
         }
@@ -32,9 +32,9 @@ impl RunProgress {
 
     /// The newest preview of a job's image. Also requests the next one. `None` if there is no preview, or too many other jobs are watched.
     pub fn preview(&self, job: JobId) -> Option<Preview> {
-        let board = self.0.lock();
-        let progress = board.get(&job)?;
-        let others = board.iter().filter(|(id, _)| **id != job);
+        let runs = self.0.lock();
+        let progress = runs.get(&job)?;
+        let others = runs.iter().filter(|(id, _)| **id != job);
         let watched = others.filter(|(_, it)| it.is_watched_or_clear()).count();
         if watched >= MAX_WATCHED {
             return None;
@@ -46,7 +46,7 @@ impl RunProgress {
 /// The entry of one run.
 #[derive(Debug)]
 pub struct ProgressEntry {
-    board: RunProgress,
+    runs: RunProgress,
     job: JobId,
     progress: Progress,
 }
@@ -59,7 +59,7 @@ impl ProgressEntry {
 
 impl Drop for ProgressEntry {
     fn drop(&mut self) {
-        self.board.0.lock().remove(&self.job);
+        self.runs.0.lock().remove(&self.job);
     }
 }
 
@@ -70,37 +70,37 @@ mod tests {
 
     #[test]
     fn progress_is_reported_only_while_the_run_lasts() {
-        let board = RunProgress::default();
+        let runs = RunProgress::default();
         let job = JobId(Uuid::nil());
-        let entry = board.enter(job);
+        let entry = runs.enter(job);
         let progress = entry.progress();
-        assert_eq!(board.of(job), None, "nothing was reported yet");
+        assert_eq!(runs.of(job), None, "nothing was reported yet");
         progress.report(0.25);
-        assert_eq!(board.of(job), Some(0.25));
+        assert_eq!(runs.of(job), Some(0.25));
         progress.reset();
-        assert_eq!(board.of(job), None);
+        assert_eq!(runs.of(job), None);
         progress.report(0.5);
         drop(entry);
-        assert_eq!(board.of(job), None, "the run has ended");
+        assert_eq!(runs.of(job), None, "the run has ended");
         progress.report(0.75);
-        assert_eq!(board.of(job), None, "a late report adds no entry");
-        assert!(board.0.lock().is_empty());
+        assert_eq!(runs.of(job), None, "a late report adds no entry");
+        assert!(runs.0.lock().is_empty());
     }
 
     #[test]
     fn the_number_of_watched_previews_is_limited() {
-        let board = RunProgress::default();
+        let all = RunProgress::default();
         let jobs = (0..=MAX_WATCHED as u128).map(|id| JobId(Uuid::from_u128(id)));
-        let runs: Vec<_> = jobs.map(|job| (job, board.enter(job))).collect();
+        let runs: Vec<_> = jobs.map(|job| (job, all.enter(job))).collect();
         let preview = Preview {
             bytes: vec![1].into(),
             media_type: "image/png",
         };
         for (job, entry) in &runs {
-            assert_eq!(board.preview(*job), None);
+            assert_eq!(all.preview(*job), None);
             entry.progress().show(preview.clone());
         }
-        let seen = |at: usize| board.preview(runs[at].0);
+        let seen = |at: usize| all.preview(runs[at].0);
         assert_eq!(seen(0), Some(preview.clone()));
         assert_eq!(seen(MAX_WATCHED), None, "one too many");
     }

@@ -92,11 +92,11 @@ impl Membership {
         self.node.set_nodes(others.seen_nodes(nodes, sent));
         self.node.confirm(sent);
         self.node.take.notify_one();
-        let (reported, suspects) = watch::channel(TakeoverCandidates::default());
+        let (reported, candidates) = watch::channel(TakeoverCandidates::default());
         // Concurrently: a takeover may wait for a record that a late node holds, and this node must send heartbeats meanwhile.
         tokio::select! {
             ended = self.send_heartbeats(others, reported) => ended,
-            ended = self.take_over(suspects) => ended,
+            ended = self.take_over(candidates) => ended,
         }
     }
 
@@ -104,7 +104,7 @@ impl Membership {
     async fn send_heartbeats(
         &self,
         mut others: OtherNodes,
-        suspects: watch::Sender<TakeoverCandidates>,
+        candidates: watch::Sender<TakeoverCandidates>,
     ) -> Result<(), StoreError> {
         let own = self.node.id;
         loop {
@@ -126,7 +126,7 @@ impl Membership {
             let dead = nodes.iter().filter(|(_, node)| node.has_ended);
             let dead = dead.map(|(id, _)| *id).collect();
             let silent = others.observe(&nodes, own, self.node.dead_after);
-            suspects.send_replace(TakeoverCandidates { silent, dead });
+            candidates.send_replace(TakeoverCandidates { silent, dead });
             self.node.set_nodes(others.seen_nodes(nodes, sent));
             // Looks for jobs that another node has queued.
             self.node.take.notify_one();
@@ -135,10 +135,10 @@ impl Membership {
 
     async fn take_over(
         &self,
-        mut suspects: watch::Receiver<TakeoverCandidates>,
+        mut candidates: watch::Receiver<TakeoverCandidates>,
     ) -> Result<(), StoreError> {
-        while suspects.changed().await.is_ok() {
-            let TakeoverCandidates { silent, dead } = suspects.borrow_and_update().clone();
+        while candidates.changed().await.is_ok() {
+            let TakeoverCandidates { silent, dead } = candidates.borrow_and_update().clone();
             for (id, beat) in silent {
                 self.declare_dead(id, beat).await?;
             }

@@ -128,7 +128,7 @@ pub struct ApiKey {
 }
 
 impl ApiKey {
-    /// `text` is the text of a new key. `system`: the service created the key for the playground.
+    /// `text` is the value of a new key. `system`: the service created the key for the playground.
     pub fn new(
         key: api_key::ApiKey,
         system: bool,

@@ -269,7 +269,7 @@ impl Kind for MaxConcurrent {
     }
 }
 
-/// For how many hours the old text of a rotated key remains valid.
+/// For how many hours the old value of a rotated key remains valid.
 pub struct OverlapHours;
 
 impl OverlapHours {

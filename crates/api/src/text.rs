@@ -82,7 +82,7 @@ texts!(
     Url => json!({"type": "string", "format": "uri"}),
     /// A path on this server.
     UrlPath => json!({"type": "string", "format": "uri-reference"}),
-    /// The text of an API key.
+    /// The value of an API key.
     KeyText => json!({"type": "string", "pattern": "^tt_[0-9A-Za-z]{49}$"}),
     /// The text of a webhook's secret.
     SecretText => json!({"type": "string", "pattern": "^whsec_[0-9A-Za-z+/]+=*$"}),

@@ -19,7 +19,7 @@ use tintype_storage::store::{Write, Writes};
 
 /// Per account.
 pub const MAX_KEYS: usize = 100;
-/// Retired texts of one key that may be valid at the same time.
+/// Retired values of one key that may be valid at the same time.
 const MAX_RETIRED: usize = 8;
 
 /// The same text for an unknown id and for a malformed id.
@@ -27,7 +27,7 @@ pub fn no_key() -> Error {
     Error::not_found("there is no such key")
 }
 
-/// Finds a key that is visible to the caller, with the hash of its text.
+/// Finds a key that is visible to the caller, with the hash of its value.
 ///
 /// # Errors
 /// `NotFound`
@@ -37,7 +37,7 @@ pub async fn find(core: &Core, caller: &Caller, id: KeyId) -> Result<(KeyHash, A
     seen.ok_or_else(no_key)
 }
 
-/// Issues a key with all rights, narrowed by `shape`. `also` adds writes to the same commit. Returns the text of the key, which is
+/// Issues a key with all rights, narrowed by `shape`. `also` adds writes to the same commit. Returns the value of the key, which is
 /// stored nowhere.
 pub async fn issue(
     core: &Core,
@@ -112,10 +112,10 @@ pub async fn change(
     Ok(key)
 }
 
-/// Gives a key a new text and returns it; the text is stored nowhere. The old text stays valid for `overlap`.
+/// Gives a key a new value and returns it; the value is stored nowhere. The old value stays valid for `overlap`.
 ///
 /// # Errors
-/// `Conflict` for the key of the panel's playground, whose text Tintype never shows
+/// `Conflict` for the key of the panel's playground, whose value Tintype never shows
 pub async fn rotate(
     accounts: &AccountService,
     caller: &Caller,
@@ -128,7 +128,7 @@ pub async fn rotate(
     let context = caller.change(core, before.account).await?;
     if is_of_panel(core, &before).await? {
         return Err(Error::conflict(format!(
-            "the key `{}` belongs to the panel, whose playground charges it, and its text is never shown; issue another key for a program",
+            "the key `{}` belongs to the panel, whose playground charges it, and its value is never shown; issue another key for a program",
             before.name
         )));
     }
@@ -142,7 +142,7 @@ pub async fn rotate(
     };
     if key.retired.len() > MAX_RETIRED {
         return Err(Error::conflict(format!(
-            "{MAX_RETIRED} earlier texts of this key are still valid; wait until one expires, or rotate with overlap_hours 0, which revokes them all"
+            "{MAX_RETIRED} earlier values of this key are still valid; wait until one expires, or rotate with overlap_hours 0, which revokes them all"
         )));
     }
     let new = api_key::hash(&text);

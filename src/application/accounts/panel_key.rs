@@ -1,4 +1,4 @@
-//! The API key to which the panel's playground charges images. Its text is discarded when it is issued. It does not count towards the
+//! The API key to which the panel's playground charges images. Its value is discarded when it is issued. It does not count towards the
 //! limit of keys of its account.
 
 use super::api_keys;

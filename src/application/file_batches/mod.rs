@@ -32,7 +32,7 @@ const MAX_FAILED: usize = 200;
 pub const RETRY_WINDOW: Duration = Duration::from_secs(15 * 60);
 
 pub struct FileBatchStatus {
-    pub of_file: FileBatch,
+    pub file_batch: FileBatch,
     /// `None` if the file was invalid.
     pub accepted: Option<(Batch, BatchProgress)>,
 }
@@ -71,7 +71,7 @@ impl FileBatchStatus {
         settings: &Settings,
     ) -> Option<ResultsFile> {
         let (batch, progress) = self.accepted.as_ref()?;
-        let Validation::Accepted { deleted } = self.of_file.outcome else {
+        let Validation::Accepted { deleted } = self.file_batch.outcome else {
             return None;
         };
         let (lines, is_deleted) = match kind {
@@ -80,7 +80,7 @@ impl FileBatchStatus {
         };
         let created_at = progress.ended_at?;
         let retention = settings.config.results.retention();
-        let expires_at = self.of_file.results_expire_at(created_at, retention);
+        let expires_at = self.file_batch.results_expire_at(created_at, retention);
         let is_expired = expires_at.is_some_and(|at| at <= core.now());
         if lines == 0 || is_deleted || is_expired {
             return None;
@@ -88,7 +88,7 @@ impl FileBatchStatus {
         Some(ResultsFile {
             kind,
             batch: batch.clone(),
-            as_urls: self.of_file.terms.as_urls,
+            as_urls: self.file_batch.terms.as_urls,
             created_at,
             expires_at,
         })
@@ -105,7 +105,7 @@ pub async fn find(
     id: BatchId,
 ) -> Result<Option<FileBatchStatus>, Error> {
     match FILE_BATCHES.get(&core.store, &(account, id)).await? {
-        Some(of_file) => Ok(Some(status(core, of_file).await?)),
+        Some(file_batch) => Ok(Some(status(core, file_batch).await?)),
         None => Ok(None),
     }
 }
@@ -114,12 +114,15 @@ pub async fn find(
 ///
 /// # Errors
 /// The store fails.
-pub async fn status(core: &Core, of_file: FileBatch) -> Result<FileBatchStatus, Error> {
-    let accepted = match of_file.outcome {
-        Validation::Accepted { .. } => core.store.batch(of_file.account, of_file.id).await?,
+pub async fn status(core: &Core, file_batch: FileBatch) -> Result<FileBatchStatus, Error> {
+    let accepted = match file_batch.outcome {
+        Validation::Accepted { .. } => core.store.batch(file_batch.account, file_batch.id).await?,
         Validation::Failed(_) => None,
     };
-    Ok(FileBatchStatus { of_file, accepted })
+    Ok(FileBatchStatus {
+        file_batch,
+        accepted,
+    })
 }
 
 /// Submits the requests of a file as a batch, or finds the batch of the first call with this idempotency key. The flag is true for a
@@ -155,7 +158,7 @@ pub async fn record_failed(
         name,
         fingerprint: fingerprint_of_invalid(&terms),
     });
-    let of_file = FileBatch {
+    let file_batch = FileBatch {
         id: BatchId(core.new_id(now)),
         account: caller.account(),
         key: caller.key.id,
@@ -163,16 +166,16 @@ pub async fn record_failed(
         created_at: now,
         outcome: Validation::Failed(faults),
     };
-    let mut writes = vec![FILE_BATCHES.put(&(of_file.account, of_file.id), &of_file)];
+    let mut writes = vec![FILE_BATCHES.put(&(file_batch.account, file_batch.id), &file_batch)];
     if let Some(used) = &used {
-        let (call, made) = ((IdempotentCall::Batch, of_file.account), of_file.id.0);
+        let (call, made) = ((IdempotentCall::Batch, file_batch.account), file_batch.id.0);
         writes.extend(idempotency::record_use(
             core, settings, call, used, made, now,
         ));
     }
     core.commit(writes).await?;
     Ok(FileBatchStatus {
-        of_file,
+        file_batch,
         accepted: None,
     })
 }
@@ -227,7 +230,7 @@ pub async fn find_by_idempotency_key(
         return Ok(None);
     };
     match find(core, account, BatchId(first.made)).await? {
-        Some(batch) if is_same_request(&batch.of_file.terms, terms) => {
+        Some(batch) if is_same_request(&batch.file_batch.terms, terms) => {
             core.system.stats().jobs.count_replay();
             Ok(Some(batch))
         }
@@ -255,12 +258,12 @@ pub async fn find_earlier_attempt(
         let page = FILE_BATCHES
             .page(&core.store, &account, STEP, after)
             .await?;
-        for of_file in page.items {
-            if !is_recent(&of_file) {
+        for file_batch in page.items {
+            if !is_recent(&file_batch) {
                 return Ok(None);
             }
-            if of_file.key == caller.key.id && is_same_request(&of_file.terms, terms) {
-                return Ok(Some(status(core, of_file).await?));
+            if file_batch.key == caller.key.id && is_same_request(&file_batch.terms, terms) {
+                return Ok(Some(status(core, file_batch).await?));
             }
         }
         if page.next.is_none() {
@@ -306,17 +309,17 @@ pub async fn delete_results(core: &Arc<Core>, file: ResultsFile) -> Result<(), E
         // Held by the sweeps that delete old batches: the change must not restore a deleted record.
         let guard = core.locks.favourites.lock().await?;
         let (account, id) = (file.batch.account, file.batch.id);
-        let of_file = FILE_BATCHES.get(&core.store, &(account, id)).await?;
-        let Some(mut of_file) = of_file else {
+        let file_batch = FILE_BATCHES.get(&core.store, &(account, id)).await?;
+        let Some(mut file_batch) = file_batch else {
             return Ok(());
         };
-        if let Validation::Accepted { deleted } = &mut of_file.outcome {
+        if let Validation::Accepted { deleted } = &mut file_batch.outcome {
             match file.kind {
                 ResultsKind::Output => deleted.output = true,
                 ResultsKind::Errors => deleted.errors = true,
             }
         }
-        let writes = vec![FILE_BATCHES.put(&(account, id), &of_file)];
+        let writes = vec![FILE_BATCHES.put(&(account, id), &file_batch)];
         Ok(core.commit(Change::under_lock(guard, writes)).await?)
     })
     .await

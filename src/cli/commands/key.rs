@@ -12,9 +12,9 @@ use tintype_api::ApiKey;
 use tintype_api::text::Money;
 use tintype_storage::domain::time::Timestamp;
 
-/// The server shows the text of a key only once.
+/// The server shows the value of a key only once.
 const LOST_TEXT: &str =
-    "the text of the new key is lost; get another one with `tintype key rotate`";
+    "the value of the new key is lost; get another one with `tintype key rotate`";
 
 const COLUMNS: [Column<ApiKey>; 10] = [
     ("KEY", |it| it.key_id.to_string()),

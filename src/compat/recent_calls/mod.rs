@@ -89,7 +89,7 @@ impl<T: Copy + PartialEq> RecentCalls<T> {
     }
 
     /// Removes a waiting call. Returns false if a retry has taken it over.
-    pub fn leave(&self, number: u64) -> bool {
+    pub fn remove_waiting(&self, number: u64) -> bool {
         self.waiting.lock().remove(&number).is_some()
     }
 
@@ -103,12 +103,12 @@ impl<T: Copy + PartialEq> RecentCalls<T> {
             .take(now, |call| call.value.created == created);
     }
 
-    pub fn answer(&self, request: RequestIdentity, attempt: u32, id: T, now: Timestamp) {
+    pub fn record_answered(&self, request: RequestIdentity, attempt: u32, id: T, now: Timestamp) {
         self.answered.push(request, Created { id, attempt }, now);
     }
 
     /// Records the refusal of a first attempt. `content` is `None` if the call was refused before its content was known.
-    pub fn refuse(&self, key: KeyId, content: Option<Fingerprint>, now: Timestamp) {
+    pub fn record_refused(&self, key: KeyId, content: Option<Fingerprint>, now: Timestamp) {
         self.refused.add((key, content), now);
     }
 
@@ -122,7 +122,7 @@ impl<T: Copy + PartialEq> RecentCalls<T> {
         now: Timestamp,
     ) -> Result<R, E> {
         if outcome.is_err() && attempt == 0 {
-            self.refuse(key, content, now);
+            self.record_refused(key, content, now);
         }
         outcome
     }
@@ -220,8 +220,8 @@ mod tests {
     #[test]
     fn a_retry_takes_the_newest_earlier_attempt_once() {
         let calls = calls();
-        calls.answer(request(1), 0, 1, at(0));
-        calls.answer(request(1), 0, 2, at(1));
+        calls.record_answered(request(1), 0, 1, at(0));
+        calls.record_answered(request(1), 0, 2, at(1));
         assert_eq!(
             calls.take(request(1), Some(0), at(2)),
             None,
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(calls.take(request(1), Some(1), at(2)), answered(2));
         assert_eq!(calls.take(request(1), Some(2), at(2)), answered(1));
         assert_eq!(calls.take(request(1), Some(2), at(2)), None);
-        calls.answer(request(1), 1, 1, at(3));
+        calls.record_answered(request(1), 1, 1, at(3));
         assert_eq!(
             calls.take(request(1), Some(1), at(4)),
             None,
@@ -248,14 +248,14 @@ mod tests {
     fn a_retry_of_a_refused_call_is_a_separate_call() {
         let calls_of = |content| {
             let calls = calls();
-            calls.answer(request(1), 0, 1, at(0));
-            calls.refuse(request(1).key, content, at(1));
+            calls.record_answered(request(1), 0, 1, at(0));
+            calls.record_refused(request(1).key, content, at(1));
             calls
         };
         for content in [None, Some(request(1).fingerprint)] {
             let calls = calls_of(content);
             assert_eq!(calls.take(request(1), Some(1), at(2)), None);
-            calls.answer(request(1), 1, 2, at(3));
+            calls.record_answered(request(1), 1, 2, at(3));
             assert_eq!(calls.take(request(1), Some(2), at(4)), answered(2));
         }
         let of_another_request = calls_of(Some(request(2).fingerprint));
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn the_refusals_of_first_attempts_are_recorded() {
         let calls = calls();
-        calls.answer(request(1), 0, 1, at(0));
+        calls.record_answered(request(1), 0, 1, at(0));
         let note = |attempt, outcome: Result<(), ()>| {
             let call = (request(1).key, Some(request(1).fingerprint));
             calls.record_if_refused(attempt, call, outcome, at(1))
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn earlier_attempts_of_a_key_are_known() {
         let calls = calls();
-        calls.answer(request(1), 1, 1, at(0));
+        calls.record_answered(request(1), 1, 1, at(0));
         let has = |attempt, now| calls.has_earlier(request(9).key, Some(attempt), now);
         assert!(has(2, at(119)) && !has(1, at(119)) && !has(2, at(120)));
         assert!(!calls.has_earlier(KeyId(Uuid::from_u128(2)), Some(2), at(1)));
@@ -293,13 +293,13 @@ mod tests {
     #[test]
     fn many_refusals_of_a_key_leave_those_of_other_keys() {
         let calls = calls();
-        calls.answer(request(1), 0, 1, at(0));
-        calls.refuse(request(1).key, None, at(1));
+        calls.record_answered(request(1), 0, 1, at(0));
+        calls.record_refused(request(1).key, None, at(1));
         for number in 0..2_000_u32 {
             let mut content = [0; 32];
             content[..4].copy_from_slice(&number.to_le_bytes());
             let content = Some(Fingerprint(content));
-            calls.refuse(KeyId(Uuid::from_u128(2)), content, at(1));
+            calls.record_refused(KeyId(Uuid::from_u128(2)), content, at(1));
         }
         assert_eq!(calls.take(request(1), Some(1), at(2)), None);
     }
@@ -316,11 +316,11 @@ mod tests {
         let retry = calls.begin(request(1), 1, 1, at(1));
         assert_eq!(take(1, 1), waiting(2));
         assert_eq!(take(1, 1), None, "the same attempt");
-        assert!(!calls.leave(first) && !calls.leave(second));
+        assert!(!calls.remove_waiting(first) && !calls.remove_waiting(second));
         let has = |key, attempt| calls.has_earlier(key, Some(attempt), at(1_000));
         assert!(has(request(1).key, 2) && !has(request(1).key, 1));
         assert!(!has(KeyId(Uuid::from_u128(2)), 2));
-        assert!(calls.leave(retry));
+        assert!(calls.remove_waiting(retry));
         assert_eq!(take(1, 2), None);
     }
 
@@ -328,10 +328,10 @@ mod tests {
     fn a_retry_of_a_refused_call_leaves_the_waiting_calls_before_the_refusal() {
         let calls = calls();
         calls.begin(request(1), 0, 1, at(0));
-        calls.refuse(request(1).key, None, at(0));
+        calls.record_refused(request(1).key, None, at(0));
         assert_eq!(calls.take(request(1), Some(1), at(2)), None);
         calls.begin(request(1), 0, 2, at(2));
-        calls.refuse(request(1).key, None, at(1));
+        calls.record_refused(request(1).key, None, at(1));
         assert_eq!(calls.take(request(1), Some(1), at(2)), waiting(2));
     }
 
@@ -339,7 +339,7 @@ mod tests {
     fn a_detached_call_comes_first_then_the_oldest_waiting_then_the_newest_answered_one() {
         let calls = calls();
         for number in 1..=2 {
-            calls.answer(request(1), 0, number, at(0));
+            calls.record_answered(request(1), 0, number, at(0));
             calls.begin(request(1), 0, number + 2, at(0));
             let detached = earlier(number + 4, number == 1).unwrap();
             calls.detach(request(1), detached, at(0));
@@ -362,13 +362,13 @@ mod tests {
     #[test]
     fn a_call_without_a_numbered_attempt_repeats_only_detached_ones() {
         let calls = calls();
-        calls.answer(request(1), 0, 1, at(0));
+        calls.record_answered(request(1), 0, 1, at(0));
         calls.begin(request(1), 0, 2, at(0));
         let has = || calls.has_earlier(request(1).key, None, at(1));
         assert!(!has());
         let detached = earlier(3, true).unwrap();
         calls.detach(request(1), detached, at(0));
-        calls.refuse(request(1).key, None, at(1));
+        calls.record_refused(request(1).key, None, at(1));
         assert!(has());
         assert_eq!(calls.take(request(1), None, at(1)), Some(detached));
         assert_eq!(calls.take(request(1), None, at(1)), None);

@@ -37,7 +37,7 @@ pub const OPERATORS: &[(&str, &str)] = &[
     ),
     (
         "Keys",
-        "API keys of clients. The text of a key is returned once, when it is created or rotated.",
+        "API keys of clients. A key's value is returned once, when the key is created or rotated.",
     ),
     (
         "People",

@@ -1,4 +1,4 @@
-//! API keys: their text, their stored hash and their restrictions.
+//! API keys: their values, their stored hashes and their restrictions.
 
 use super::amount::Amount;
 use super::ids::{AccountId, KeyId};
@@ -16,7 +16,7 @@ const CHECK: usize = 6;
 /// Characters of the body that are stored as text: 24 of 256 bits, too few to guess the rest.
 const SHOWN: usize = 4;
 
-/// SHA-256 of a key's text. The text itself is not stored.
+/// SHA-256 of a key's value. The value itself is not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct KeyHash(pub [u8; 32]);
 
@@ -40,16 +40,16 @@ pub struct ApiKey {
     pub rate_limit: Option<RateLimit>,
     /// Empty allows every address.
     pub allowed_ips: Vec<IpNet>,
-    /// Earlier texts that are still valid.
+    /// Earlier values that are still valid.
     pub retired: Vec<RetiredHash>,
     pub created_at: Timestamp,
-    /// The first characters of the text, for people.
+    /// The first characters of the value, for people.
     pub text_prefix: String,
     /// Limits the key's jobs that are not terminal.
     pub max_concurrent: Option<u32>,
 }
 
-/// A text that was valid before a rotation.
+/// A value that was valid before a rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetiredHash {
     pub hash: KeyHash,
@@ -132,8 +132,8 @@ impl ApiKey {
         }
     }
 
-    /// Replaces the key's text `old`. Returns the rotated key and the hashes that are no longer valid. The old text stays valid
-    /// until `until`; with `None` every earlier text ends at once.
+    /// Replaces the key's value `old`. Returns the rotated key and the hashes that are no longer valid. The old value stays valid
+    /// until `until`; with `None` every earlier value ends at once.
     pub fn rotate(
         &self,
         old: KeyHash,
@@ -152,7 +152,7 @@ impl ApiKey {
         (rotated, ended.into_iter().map(|it| it.hash).collect())
     }
 
-    /// The time until which an earlier text is valid; `None` if none is valid at `now`.
+    /// The time until which an earlier value is valid; `None` if none is valid at `now`.
     pub fn overlap_ends(&self, now: Timestamp) -> Option<Timestamp> {
         let ends = self.retired.iter().map(|it| it.until);
         ends.filter(|until| now < *until).max()

@@ -200,7 +200,7 @@ impl Decisions<'_> {
         now: Timestamp,
     ) -> Result<Job, EventError> {
         let job = self.known_job(id)?.ok_or(EventError::NotFound)?;
-        let event = self.event_for(&job, event)?;
+        let event = self.cancel_if_batch_is_canceled(&job, event)?;
         let step = transition(&job, event, now)?;
         let in_batch = self.batch_step(&job, &step, now);
         let balances = self.next.account.balances;

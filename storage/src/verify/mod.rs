@@ -245,7 +245,7 @@ fn verify_api_keys(
     let visit = |_, key: ApiKey| {
         for retired in &key.retired {
             if RETIRED_API_KEYS.get(store, &retired.hash).wait()? != Some(key.id) {
-                report.fault(format!("an earlier text of key {} is not found", key.id));
+                report.fault(format!("an earlier value of key {} is not found", key.id));
             }
         }
         if !accounts.contains(&key.account) {

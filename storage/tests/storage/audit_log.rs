@@ -161,6 +161,6 @@ fn an_earlier_key_text_that_is_not_indexed_is_reported() {
     write(&till, till.store.put_key(&KeyHash([2; 32]), &key_with_old));
     assert_eq!(
         till.faults(),
-        [format!("an earlier text of key {} is not found", key(1))]
+        [format!("an earlier value of key {} is not found", key(1))]
     );
 }

@@ -12,25 +12,25 @@ use tintype_storage::domain::file_batch::{LineFault, Validation};
 use tintype_storage::domain::time::Timestamp;
 
 pub fn json(batch: &FileBatchStatus, core: &Core, settings: &Settings) -> Value {
-    let of_file = &batch.of_file;
+    let file_batch = &batch.file_batch;
     let progress = batch.accepted.as_ref().map(|(_, progress)| progress);
     let results = |kind| {
         let file = batch.results_of(kind, core, settings)?;
         Some(WireFileId::Results(kind, file.batch.id).to_string())
     };
-    let created = of_file.created_at.seconds();
+    let created = file_batch.created_at.seconds();
     let ended = progress.and_then(|it| it.ended_at);
     let canceled = progress.and_then(|it| it.canceled_at);
     let seconds = |at: Option<Timestamp>| at.map(Timestamp::seconds);
     let if_canceled = |is: bool| seconds(ended.filter(|_| canceled.is_some() == is));
-    let metadata = of_file.terms.metadata.clone();
+    let metadata = file_batch.terms.metadata.clone();
     let metadata = metadata.and_then(|text| RawValue::from_string(text).ok());
     json!({
-        "id": object_ids::batch_id(of_file.id),
+        "id": object_ids::batch_id(file_batch.id),
         "object": "batch",
         "endpoint": ENDPOINT,
-        "errors": errors(&of_file.outcome),
-        "input_file_id": WireFileId::Uploaded(of_file.terms.input).to_string(),
+        "errors": errors(&file_batch.outcome),
+        "input_file_id": WireFileId::Uploaded(file_batch.terms.input).to_string(),
         "completion_window": COMPLETION_WINDOW,
         "status": status(progress),
         "output_file_id": results(ResultsKind::Output),

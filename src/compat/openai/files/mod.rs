@@ -128,7 +128,7 @@ async fn find_or_store(
         Some(file) => file,
         None => uploaded_files::add(&state.jobs, account, upload.file).await?,
     };
-    calls.answer(identity, attempt, file.id, core.now());
+    calls.record_answered(identity, attempt, file.id, core.now());
     Ok((file, replayed))
 }
 

@@ -116,6 +116,6 @@ pub fn rotate(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("rotateKey", "Keys", "Rotate a key")
         .text("Issues a new API key. Limits and spending stay the same. At most 8 rotated-out keys are valid at the same time.")
         .optional_body(Rotation::schema(&[]), &[("Revoke a leaked key", json!({"overlap_hours": 0}))])
-        .response(builder.response::<ApiKey>(200, "The key with its new text.", rotated))
+        .response(builder.response::<ApiKey>(200, "The key with its new value.", rotated))
         .refuses([Code::Conflict])
 }

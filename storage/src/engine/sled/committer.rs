@@ -37,7 +37,7 @@ pub struct Committer {
 impl Committer {
     /// Starts the thread and its watchdog.
     pub fn start(
-        journal: Wal,
+        wal: Wal,
         memtable: Arc<Memtable>,
         snapshots: Arc<Snapshots>,
         backlog: Arc<Backlog>,
@@ -54,7 +54,7 @@ impl Committer {
             Receiver::clone(&receiver),
         );
         let writer = Writer {
-            journal,
+            wal,
             sync,
             memtable,
             snapshots,
@@ -133,7 +133,7 @@ fn panicked() -> EngineError {
 }
 
 struct Writer {
-    journal: Wal,
+    wal: Wal,
     sync: SyncStep,
     memtable: Arc<Memtable>,
     snapshots: Arc<Snapshots>,
@@ -177,14 +177,14 @@ impl Writer {
             return Ok(());
         }
         for commit in commits.iter() {
-            self.journal.gather(&commit.writes);
+            self.wal.gather(&commit.writes);
         }
         let group = self
-            .journal
+            .wal
             .write()
             .map_err(|error| io_failed("the journal", &error))?;
         let began = Instant::now();
-        (self.sync)(self.journal.file()).map_err(|error| io_failed("fdatasync", &error))?;
+        (self.sync)(self.wal.file()).map_err(|error| io_failed("fdatasync", &error))?;
         self.counters
             .add_sync(began.elapsed(), commits.len(), bytes);
         let keys = commits.iter().flat_map(|commit| &commit.writes);
@@ -194,7 +194,7 @@ impl Writer {
         let changes = commits
             .iter_mut()
             .flat_map(|commit| std::mem::take(&mut commit.writes));
-        self.memtable.show(group, changes);
+        self.memtable.apply(group, changes);
         drop(kept);
         self.backlog.add(bytes);
         Ok(())

@@ -30,7 +30,7 @@ struct Layers {
 
 impl Memtable {
     /// Makes the changes of a durable group visible.
-    pub fn show(&self, group: GroupNumber, changes: impl Iterator<Item = Write>) {
+    pub fn apply(&self, group: GroupNumber, changes: impl Iterator<Item = Write>) {
         let mut layers = self.layers.write();
         layers.recent.extend(changes);
         layers.last = group;
@@ -180,9 +180,9 @@ mod tests {
         ) {
             let below = visible([&sled, &Changes::new(), &Changes::new()]);
             let memtable = Memtable::default();
-            memtable.show(1, applying.clone().into_iter());
+            memtable.apply(1, applying.clone().into_iter());
             memtable.begin_flush();
-            memtable.show(2, recent.clone().into_iter());
+            memtable.apply(2, recent.clone().into_iter());
             let all = visible([&sled, &applying, &recent]);
             let range = KeyRange { from, to };
             let bounds = (range.from.clone(), range.to.clone());
@@ -211,11 +211,11 @@ mod tests {
     #[test]
     fn changes_stay_visible_during_a_flush() {
         let memtable = Memtable::default();
-        memtable.show(7, [(b"a".to_vec(), Some(vec![1]))].into_iter());
+        memtable.apply(7, [(b"a".to_vec(), Some(vec![1]))].into_iter());
         let (changes, last) = memtable.begin_flush();
         assert_eq!((changes.len(), last), (1, 7));
         assert_eq!(memtable.get(b"a"), Some(Some(vec![1])));
-        memtable.show(8, [(b"a".to_vec(), None)].into_iter());
+        memtable.apply(8, [(b"a".to_vec(), None)].into_iter());
         assert_eq!(memtable.get(b"a"), Some(None));
         memtable.flushed();
         assert_eq!(memtable.get(b"a"), Some(None));

@@ -128,7 +128,7 @@ impl SledEngine {
     ) -> Result<Self, EngineError> {
         let OpenedStore {
             sled,
-            journal,
+            wal,
             segments,
         } = {
             let (directory, options) = (directory.to_owned(), options.clone());
@@ -152,7 +152,7 @@ impl SledEngine {
             options.commit_timeout,
         )?;
         let committer = Committer::start(
-            journal,
+            wal,
             Arc::clone(&memtable),
             Arc::clone(&snapshots),
             Arc::clone(&backlog),

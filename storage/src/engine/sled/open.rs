@@ -30,7 +30,7 @@ const REPLAY_BYTES: usize = 8 << 20;
 /// A directory that is locked until sled is dropped.
 pub struct OpenedStore {
     pub sled: SledTree,
-    pub journal: Wal,
+    pub wal: Wal,
     /// The complete files; the current one is not among them.
     pub segments: Segments,
 }
@@ -121,7 +121,7 @@ impl Opening<'_> {
         let segments = Segments::new(self.options.wal);
         let Replay { next, stale } = self.catch_up(&sled, &segments)?;
         self.steps.begin();
-        let journal = Wal::begin(&self.journal, self.options.wal, next, segments.clone())
+        let wal = Wal::begin(&self.journal, self.options.wal, next, segments.clone())
             .map_err(journal_failed)?;
         for path in stale {
             fs::remove_file(path).map_err(journal_failed)?;
@@ -129,7 +129,7 @@ impl Opening<'_> {
         segments.release(next - 1).map_err(journal_failed)?;
         Ok(OpenedStore {
             sled,
-            journal,
+            wal,
             segments,
         })
     }

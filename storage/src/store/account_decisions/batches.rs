@@ -44,7 +44,7 @@ impl Decisions<'_> {
             jobs: new.requests.len(),
             price: new.price,
         };
-        let terms = self.check_key(&admission, now)?;
+        let key = self.check_key(&admission, now)?;
         if let Some(first) = self.first_use(call, new.idempotency.as_ref(), now)? {
             let batch = first.ok_or(AcceptError::KeyReused)?;
             return Ok(AcceptedBatch {
@@ -53,7 +53,7 @@ impl Decisions<'_> {
             });
         }
         let served = self.served_turns(admission.models)?;
-        let balances = self.admit(&admission, &terms.1, now)?;
+        let balances = self.admit(&admission, &key.1, now)?;
         let (Some(first), Some(last)) = (jobs.first(), jobs.last()) else {
             return Err(self.inconsistent("a batch has no requests").into());
         };
@@ -76,9 +76,9 @@ impl Decisions<'_> {
         self.record_id(id.0);
         self.records.put(BATCHES.put(&(batch.account, id), &batch));
         if let Some(terms) = &new.file {
-            let of_file = file_batch_of(&batch, terms.clone());
+            let file_batch = file_batch_of(&batch, terms.clone());
             let key = (batch.account, id);
-            self.records.put(FILE_BATCHES.put(&key, &of_file));
+            self.records.put(FILE_BATCHES.put(&key, &file_batch));
         }
         let progress = BatchProgress::of_new(batch.total);
         self.next.progress.insert(id, progress);
@@ -104,7 +104,11 @@ impl Decisions<'_> {
     }
 
     /// Turns the start of a queued job of a canceled batch, and its end at a restart, into its cancellation.
-    pub(super) fn event_for(&mut self, job: &Job, event: JobEvent) -> Result<JobEvent, StoreError> {
+    pub(super) fn cancel_if_batch_is_canceled(
+        &mut self,
+        job: &Job,
+        event: JobEvent,
+    ) -> Result<JobEvent, StoreError> {
         let leaves_queue = matches!(
             (&job.state, &event),
             (

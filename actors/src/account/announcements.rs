@@ -1,4 +1,4 @@
-//! The effects of the decided commands, beside their writes and replies.
+//! What a round announces once it is durable, beside the replies to its callers.
 
 use super::AccountContext;
 use super::command::AccountCommand;
@@ -8,14 +8,9 @@ use crate::stats::DecidedCounts;
 use tintype_storage::domain::delivery::Delivery;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::Job;
-use tintype_storage::store::{StateChange, StoreError};
 
 #[derive(Default)]
-pub struct Effects {
-    /// The number of decided commands, from the first one on. The others go to the next round.
-    pub decided: usize,
-    pub change: Option<StateChange>,
-    pub error: Option<StoreError>,
+pub struct Announcements {
     pub queued: Vec<QueuedJob>,
     pub expiring: Vec<Expiry>,
     pub changed: Vec<JobId>,
@@ -27,9 +22,9 @@ pub struct Effects {
     pub counts: DecidedCounts,
 }
 
-impl Effects {
-    /// Announces the round, which is durable now.
-    pub fn announce(self, commands: Vec<AccountCommand>, context: &AccountContext) {
+impl Announcements {
+    /// Replies to the callers and tells everything else that waits for these changes.
+    pub fn publish(self, commands: Vec<AccountCommand>, context: &AccountContext) {
         // Queues and counts first: a caller that reads them as soon as it has its reply finds its job there.
         if let Some(queue) = &context.shared_queue {
             queue.apply(self.queue_changes, context.queues.turns());
