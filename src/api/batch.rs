@@ -278,7 +278,7 @@ fn known_of(tier: &Tier) -> Vec<&'static str> {
         tier: *tier,
         mode: Mode::ImageToImage,
     };
-    known_fields(&generation::useful_fields(endpoint))
+    known_fields(generation::useful_fields(endpoint))
 }
 
 /// All fields of a request of a batch.
@@ -287,12 +287,9 @@ pub(super) fn fields_of_request() -> Vec<&'static str> {
 }
 
 /// The fields of a request of a batch, from those of a generation call.
-fn known_fields(of_call: &[&'static str]) -> Vec<&'static str> {
-    let of_call = of_call.iter().copied();
-    [CUSTOM_ID, MODEL]
-        .into_iter()
-        .chain(of_call.filter(|name| *name != "callback_url"))
-        .collect()
+fn known_fields(of_call: impl IntoIterator<Item = &'static str>) -> Vec<&'static str> {
+    let of_call = of_call.into_iter().filter(|name| *name != "callback_url");
+    [CUSTOM_ID, MODEL].into_iter().chain(of_call).collect()
 }
 
 fn custom_id(fields: &mut Fields<'_>) -> Option<String> {

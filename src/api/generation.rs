@@ -5,6 +5,7 @@ use crate::inputs;
 use tintype_api::fields::{FieldFault, Fields, kind};
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::catalog::{Catalog, Offer};
+use tintype_storage::domain::image_options::ImageOptions;
 use tintype_storage::domain::job::Origin;
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::json_length::compact_length;
@@ -20,34 +21,26 @@ pub struct Endpoint {
     pub mode: Mode,
 }
 
-const TEXT_FIELDS: &[&str] = &[
+const FIELDS: [&str; 6] = [
     "prompt",
     "aspect_ratio",
     "resolution",
-    "callback_url",
-    "metadata",
-];
-const IMAGE_FIELDS: &[&str] = &[
-    "prompt",
-    "aspect_ratio",
-    "resolution",
-    "input_images_urls",
+    inputs::FIELD,
     "callback_url",
     "metadata",
 ];
 
-pub fn fields(mode: Mode) -> &'static [&'static str] {
-    match mode {
-        Mode::TextToImage => TEXT_FIELDS,
-        Mode::ImageToImage => IMAGE_FIELDS,
-    }
+pub fn fields(mode: Mode) -> impl Iterator<Item = &'static str> {
+    let all = FIELDS.into_iter();
+    all.filter(move |name| mode == Mode::ImageToImage || *name != inputs::FIELD)
 }
 
 /// The fields to suggest in errors. Omits `resolution` on the fast model, where it may only be `null`.
 pub fn useful_fields(endpoint: Endpoint) -> Vec<&'static str> {
-    let mut fields = fields(endpoint.mode).to_vec();
-    fields.retain(|name| *name != "resolution" || endpoint.tier != Tier::Fast);
+    let fields = fields(endpoint.mode);
     fields
+        .filter(|name| *name != "resolution" || endpoint.tier != Tier::Fast)
+        .collect()
 }
 
 /// Parses a body, or lists all of its faults. `uploads` is the number of input images that arrived beside the body.
@@ -95,8 +88,7 @@ pub fn parse_fields(
             callback_url,
             metadata,
             origin: Origin::Native,
-            output: None,
-            has_mask: false,
+            options: ImageOptions::default(),
             images: 1,
             cancel_after: None,
             idempotency_key: None,

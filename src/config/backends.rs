@@ -17,7 +17,22 @@ use super::values::{accept_if, boolean, free_name, integer, or_empty, redacted, 
 
 const MAX_BACKENDS: usize = 64;
 const MAX_HEADERS: usize = 32;
-const KINDS: [&str; 5] = ["procedural", "gemini", "openai", "sdapi", "comfyui"];
+const KINDS: [(&str, Kind); 5] = [
+    ("procedural", Kind::Procedural),
+    ("gemini", Kind::Gemini),
+    ("openai", Kind::OpenAi),
+    ("sdapi", Kind::SdApi),
+    ("comfyui", Kind::ComfyUi),
+];
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Procedural,
+    Gemini,
+    OpenAi,
+    SdApi,
+    ComfyUi,
+}
 
 /// Keys that only some kinds have.
 const KIND_SPECIFIC_KEYS: [&[&str]; 3] = [
@@ -66,22 +81,21 @@ pub(super) fn read(mut all: Section<'_>) -> BTreeMap<String, Backend> {
 }
 
 fn one(name: &str, mut s: Section<'_>) -> Option<Backend> {
+    let names = KINDS.map(|(name, _)| name);
+    let listed = names.join(", ");
     let Some(kind) = s.field("kind") else {
-        s.fault(
-            "kind",
-            format!("missing, expected one of: {}", KINDS.join(", ")),
-        );
+        s.fault("kind", format!("missing, expected one of: {listed}"));
         return None;
     };
     let known = |word: &str| {
-        let position = KINDS.iter().position(|kind| *kind == word);
-        position.map(|at| KINDS[at]).ok_or_else(|| {
+        let found = KINDS.into_iter().find(|(name, _)| *name == word);
+        found.ok_or_else(|| {
             let hint =
-                nearest(word, KINDS).map_or(String::new(), |m| format!(" (did you mean `{m}`?)"));
-            format!("one of: {}{hint}", KINDS.join(", "))
+                nearest(word, names).map_or(String::new(), |m| format!(" (did you mean `{m}`?)"));
+            format!("one of: {listed}{hint}")
         })
     };
-    let word = text(known)(&kind)?;
+    let (word, of_kind) = text(known)(&kind)?;
     if name == BUILTIN_BACKEND && word != "procedural" {
         kind.fault(format!(
             "the backend `{BUILTIN_BACKEND}` is always procedural; give this one another name"
@@ -89,11 +103,11 @@ fn one(name: &str, mut s: Section<'_>) -> Option<Backend> {
         return None;
     }
     // A local server with one GPU generates one image at a time. Hosted services accept many requests.
-    let (concurrency, timeout) = match word {
-        "procedural" => (2, 0),
-        "gemini" => (16, 120),
-        "openai" => (4, 300),
-        _ => (1, 300),
+    let (concurrency, timeout) = match of_kind {
+        Kind::Procedural => (2, 0),
+        Kind::Gemini => (16, 120),
+        Kind::OpenAi => (4, 300),
+        Kind::SdApi | Kind::ComfyUi => (1, 300),
     };
     let concurrency = s
         .optional("concurrency", integer(1..=4096))
@@ -101,26 +115,26 @@ fn one(name: &str, mut s: Section<'_>) -> Option<Backend> {
     // Such a server runs on one machine, whichever node sends the request.
     let shared = s
         .optional("shared", boolean)
-        .unwrap_or(matches!(word, "sdapi" | "comfyui"));
-    let kind = match word {
-        "gemini" => BackendKind::Gemini {
+        .unwrap_or(matches!(of_kind, Kind::SdApi | Kind::ComfyUi));
+    let kind = match of_kind {
+        Kind::Gemini => BackendKind::Gemini {
             remote: remote(&mut s, timeout, true),
             model: name_of(&mut s, "model"),
         },
-        "openai" => BackendKind::OpenAi {
+        Kind::OpenAi => BackendKind::OpenAi {
             remote: remote(&mut s, timeout, true),
             model: name_of(&mut s, "model"),
             dialect: OpenAiDialect::read(&mut s),
         },
-        "sdapi" => BackendKind::SdApi {
+        Kind::SdApi => BackendKind::SdApi {
             remote: remote(&mut s, timeout, true),
             settings: SdApiSettings::read(&mut s),
         },
-        "comfyui" => BackendKind::ComfyUi {
+        Kind::ComfyUi => BackendKind::ComfyUi {
             remote: remote(&mut s, timeout, false),
             settings: ComfyUiSettings::read(&mut s),
         },
-        _ => BackendKind::Procedural,
+        Kind::Procedural => BackendKind::Procedural,
     };
     s.finish_kind(word);
     Some(Backend {

@@ -219,7 +219,7 @@ fn headers(
 async fn payload(sender: &Sender, delivery: &Delivery) -> Result<Json, Fault> {
     let job = JobId(delivery.subject);
     match delivery.kind {
-        DeliveryKind::Event => event(sender, delivery.account, job).await,
+        DeliveryKind::Event => job_ended(sender, delivery.account, job).await,
         DeliveryKind::Test => Ok(payload::test(job)),
         DeliveryKind::Operator => operator_event(sender, delivery.id).await,
         DeliveryKind::Batch => {
@@ -245,12 +245,12 @@ async fn batch_ended(sender: &Sender, account: AccountId, id: BatchId) -> Result
 }
 
 /// Builds the payload of an ended job, with a fresh download URL.
-async fn event(sender: &Sender, account: AccountId, id: JobId) -> Result<Json, Fault> {
+async fn job_ended(sender: &Sender, account: AccountId, id: JobId) -> Result<Json, Fault> {
     let read = sender.store.job(account, id).await.map_err(own)?;
     let gone = || Fault::Delivery("the job of this delivery is no longer on record".into());
     let job = read.ok_or_else(gone)?;
     let metadata = metadata(sender, &job.prompt).await?;
-    let ending = |ending| Ok(payload::event(job.id, ending, metadata.as_ref()));
+    let ending = |ending| Ok(payload::job_ended(job.id, ending, metadata.as_ref()));
     match &job.state {
         JobState::Done { image, .. } => {
             let at = (sender.clock)().to_datetime();

@@ -17,8 +17,8 @@ pub struct JobStats {
     pub replayed: AtomicU64,
     /// Runs that began after an interrupted one, by tier.
     pub begun_again: [AtomicU64; 3],
-    /// By tier, and in the order of [`JobOutcome::ALL`].
-    pub ended: [[AtomicU64; JobOutcome::ALL.len()]; 3],
+    /// By tier, and by [`JobOutcome::index`].
+    pub ended: [[AtomicU64; JobOutcome::COUNT]; 3],
     /// From acceptance to the first run, by tier, in microseconds.
     pub waits: [Histogram; 3],
     /// From acceptance to the end, by tier, in microseconds.

@@ -14,7 +14,7 @@ use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{self, DeliveryKind, FailReason};
 use tintype_storage::domain::job;
 use tintype_storage::domain::ledger::EntryKind;
-use tintype_storage::domain::operator_event::EventSubject;
+use tintype_storage::domain::operator_event::EventType;
 use tintype_storage::domain::person::Role;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 
@@ -118,7 +118,7 @@ word_types!(
     /// A kind of delivery.
     DeliveryKindWord => DeliveryKind::names(),
     /// A type of operator event.
-    OperatorEventWord => EventSubject::WORDS,
+    OperatorEventWord => EventType::names(),
     /// Why a delivery failed.
     DeliveryReason => FailReason::names(),
     /// The API that created a job.

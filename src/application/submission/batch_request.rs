@@ -6,9 +6,9 @@ use rust_decimal::Decimal;
 use tintype_storage::domain::amount::{Amount, AmountError};
 use tintype_storage::domain::catalog::Offer;
 use tintype_storage::domain::file_batch::FileBatchTerms;
+use tintype_storage::domain::image_options::ImageOptions;
 use tintype_storage::domain::job::PromptText;
 use tintype_storage::domain::json::Json;
-use tintype_storage::domain::output_format::OutputFormat;
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::store::IdempotencyUse;
@@ -37,7 +37,7 @@ pub struct BatchEntry {
     pub mode: Mode,
     pub text: PromptText,
     pub urls: Vec<String>,
-    pub output: Option<OutputFormat>,
+    pub options: ImageOptions,
     fingerprint: Fingerprint,
 }
 
@@ -55,7 +55,7 @@ impl BatchEntry {
             shape: request.shape,
             mode: request.mode(),
             text: request.take_text(),
-            output: request.output,
+            options: request.options,
             urls: request.inputs.into_iter().filter_map(url).collect(),
         }
     }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::canonical::{Encoding, canonical};
 use tintype_storage::domain::catalog::Offer;
+use tintype_storage::domain::image_options::ImageOptions;
 use tintype_storage::domain::job::{Origin, PromptText};
 use tintype_storage::domain::json::Json;
-use tintype_storage::domain::output_format::OutputFormat;
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::Mode;
 use tintype_storage::store::IdempotencyUse;
@@ -21,15 +21,12 @@ pub struct GenerationRequest {
     pub prompt: String,
     /// Empty for text-to-image.
     pub inputs: Vec<Input>,
-    /// The last input image is a mask.
-    pub has_mask: bool,
     /// The registered webhook that receives the job's event.
     pub callback_url: Option<String>,
     /// The caller's object, echoed in responses.
     pub metadata: Option<Json>,
     pub origin: Origin,
-    /// `None`: the file as the backend returns it.
-    pub output: Option<OutputFormat>,
+    pub options: ImageOptions,
     /// Images of the call. Each image is a separate request.
     pub images: usize,
     /// The job fails if it is still queued after this time.
@@ -136,10 +133,12 @@ impl GenerationRequest {
 
     /// Adds nothing for a request without these options, so that its fingerprint is the one from before such requests.
     fn add_options(&self, parts: &mut Parts) {
-        if let Some(output) = self.output {
+        // Names every option: two requests that differ in one of them are two requests.
+        let ImageOptions { output, has_mask } = self.options;
+        if let Some(output) = output {
             parts.add(format!("output {output}"));
         }
-        if self.has_mask {
+        if has_mask {
             parts.add("mask");
         }
     }
@@ -214,6 +213,7 @@ mod tests {
     use super::*;
     use crate::catalog::catalog;
     use crate::config::{Config, Sources};
+    use tintype_storage::domain::output_format::OutputFormat;
     use tintype_storage::domain::tier::{Resolution, Tier};
 
     fn offer(tier: Tier, resolution: Resolution) -> Offer {
@@ -227,11 +227,10 @@ mod tests {
             shape: Shape::Fixed(AspectRatio::SQUARE),
             prompt: "a fox".into(),
             inputs: Vec::new(),
-            has_mask: false,
             callback_url: None,
             metadata: Some(Json::parse(r#"{"a":1,"b":2}"#, 32).unwrap()),
             origin: Origin::Native,
-            output: None,
+            options: ImageOptions::default(),
             images: 1,
             cancel_after: None,
             idempotency_key: None,
@@ -240,7 +239,10 @@ mod tests {
 
     fn in_format(output: OutputFormat) -> GenerationRequest {
         GenerationRequest {
-            output: Some(output),
+            options: ImageOptions {
+                output: Some(output),
+                has_mask: false,
+            },
             ..request()
         }
     }
@@ -299,7 +301,10 @@ mod tests {
             },
             GenerationRequest {
                 inputs: url("http://a/"),
-                has_mask: true,
+                options: ImageOptions {
+                    output: None,
+                    has_mask: true,
+                },
                 ..request()
             },
             with_metadata(r#"{"a":9007199254740992}"#),

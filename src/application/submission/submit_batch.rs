@@ -290,7 +290,7 @@ async fn store_job(
         resolution: entry.offer.resolution(),
         prompt,
         price: price.map_err(price_overflow)?,
-        output: entry.output,
+        options: entry.options,
         input_urls,
     })
 }

@@ -337,8 +337,7 @@ impl Submission {
             origin: self.request.origin.clone(),
             inputs,
             price: offer.price(),
-            output: self.request.output,
-            has_mask: self.request.has_mask,
+            options: self.request.options,
             cancel_after: self.request.cancel_after,
             idempotency: self.used.take(),
         })

@@ -49,8 +49,8 @@ use workflow::{Graph, Workflow};
 
 /// Prompts of one job, over all its runs and tries.
 const MAX_PROMPTS: u32 = 64;
-/// Before `holds` retries a failed lookup.
-const HOLDS_RETRY_DELAY: Duration = Duration::from_secs(2);
+/// Before `has_earlier_work` retries a failed lookup.
+const LOOKUP_RETRY_DELAY: Duration = Duration::from_secs(2);
 
 #[derive(Clone)]
 pub struct ComfyUi {
@@ -181,7 +181,7 @@ impl Inner {
             let mut found = self.server.find(&id).await;
             if found.is_err() {
                 // A server that is restarting too refuses connections at first.
-                sleep(HOLDS_RETRY_DELAY).await;
+                sleep(LOOKUP_RETRY_DELAY).await;
                 found = self.server.find(&id).await;
             }
             match found {

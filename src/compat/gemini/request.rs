@@ -8,6 +8,7 @@ use crate::application::submission::generation_request::{GenerationRequest, Inpu
 use crate::compat::body::{BodyImage, ReceivedBody};
 use crate::compat::refusal::Refusal;
 use crate::compat::scanner::MAX_DEPTH;
+use tintype_storage::domain::image_options::ImageOptions;
 use tintype_storage::domain::job::Origin;
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::tier::Tier;
@@ -66,8 +67,7 @@ pub fn generation_request(
         callback_url: None,
         metadata: None,
         origin: Origin::Synchronous,
-        output: None,
-        has_mask: false,
+        options: ImageOptions::default(),
         images: 1,
         cancel_after: None,
         idempotency_key,

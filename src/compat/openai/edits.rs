@@ -115,10 +115,8 @@ impl Edit {
             mask::check(&mask, form.images.first(), options.offer.tier(), settings)?;
             form.images.push(Input::Stored(mask));
         }
-        let request = GenerationRequest {
-            has_mask,
-            ..options.request(form.images, idempotency_key)
-        };
+        let mut request = options.request(form.images, idempotency_key);
+        request.options.has_mask = has_mask;
         Ok(Self {
             options,
             inputs,

@@ -11,6 +11,7 @@ use crate::compat::submission;
 use std::collections::BTreeMap;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::catalog::Offer;
+use tintype_storage::domain::image_options::ImageOptions;
 use tintype_storage::domain::job::Origin;
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::output_format::OutputFormat;
@@ -79,8 +80,10 @@ impl Options {
             callback_url: None,
             metadata: None,
             origin: Origin::Synchronous,
-            output: self.output,
-            has_mask: false,
+            options: ImageOptions {
+                output: self.output,
+                has_mask: false,
+            },
             images: self.count,
             cancel_after: None,
             idempotency_key,

@@ -52,11 +52,8 @@ pub fn generation(endpoint: Endpoint, builder: &DocumentBuilder<'_>) -> Value {
         }),
         _ => Value::Null,
     };
-    let fields = generation::fields(mode).iter();
-    object(
-        fields.map(|name| (*name, schema(*name))).collect(),
-        required,
-    )
+    let fields = generation::fields(mode);
+    object(fields.map(|name| (name, schema(name))).collect(), required)
 }
 
 fn aspect_ratio(endpoint: Endpoint, builder: &DocumentBuilder<'_>) -> Value {

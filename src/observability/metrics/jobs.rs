@@ -80,7 +80,7 @@ fn life(out: &mut Exposition, sources: &Sources<'_>) {
         "Ended jobs by outcome: done, or the cause of the failure.",
     );
     for tier in Tier::ALL {
-        for ending in JobOutcome::ALL {
+        for ending in JobOutcome::all() {
             let labels = [("tier", tier.as_str()), ("outcome", ending.as_str())];
             family.value(&labels, read(&stats.ended[tier.index()][ending.index()]));
         }

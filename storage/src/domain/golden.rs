@@ -49,14 +49,14 @@ fn vector(number: usize, case: &Case, encoding: Encoding) -> Value {
         .as_ref()
         .map(|it| Json::parse(it, MAX_METADATA_DEPTH).unwrap());
     let payload = match case.kind {
-        Kind::Done => payload::event(
+        Kind::Done => payload::job_ended(
             job,
             Ending::Done {
                 image_url: IMAGE_URL,
             },
             metadata.as_ref(),
         ),
-        Kind::Failed => payload::event(job, Ending::Failed { error: ERROR }, metadata.as_ref()),
+        Kind::Failed => payload::job_ended(job, Ending::Failed { error: ERROR }, metadata.as_ref()),
         Kind::Test => payload::test(job),
     };
     let body = canonical(&payload, encoding);

@@ -4,6 +4,7 @@ use super::account::Account;
 use super::amount::Amount;
 use super::delivery::{Attempt, Delivery, DeliveryId, DeliveryKind};
 use super::ids::{AccountId, NodeId, SERVICE};
+use super::named_enum::named_enum;
 use super::time::Timestamp;
 use super::webhook::{SealedSecret, Webhook, WebhookId};
 use serde::{Deserialize, Serialize};
@@ -75,27 +76,33 @@ pub enum EventSubject {
     },
 }
 
+named_enum!(
+    /// An [`EventSubject`] without its data.
+    EventType {
+        LowBalance = "account.low_balance",
+        BackendDown = "backend.down",
+        BackendUp = "backend.up",
+        DeliveryFailed = "delivery.failed",
+        DiskLow = "disk.low",
+        Test = "test",
+    }
+);
+
 impl EventSubject {
-    /// All names on the wire.
-    pub const WORDS: [&'static str; 6] = [
-        "account.low_balance",
-        "backend.down",
-        "backend.up",
-        "delivery.failed",
-        "disk.low",
-        "test",
-    ];
+    pub fn event_type(&self) -> EventType {
+        match self {
+            Self::Test => EventType::Test,
+            Self::LowBalance { .. } => EventType::LowBalance,
+            Self::BackendDown { .. } => EventType::BackendDown,
+            Self::BackendUp { .. } => EventType::BackendUp,
+            Self::DeliveryFailed { .. } => EventType::DeliveryFailed,
+            Self::DiskLow { .. } => EventType::DiskLow,
+        }
+    }
 
     /// The name on the wire.
     pub fn as_str(&self) -> &'static str {
-        match self {
-            Self::Test => "test",
-            Self::LowBalance { .. } => "account.low_balance",
-            Self::BackendDown { .. } => "backend.down",
-            Self::BackendUp { .. } => "backend.up",
-            Self::DeliveryFailed { .. } => "delivery.failed",
-            Self::DiskLow { .. } => "disk.low",
-        }
+        self.event_type().as_str()
     }
 
     /// The event, if any, of a round of account decisions.

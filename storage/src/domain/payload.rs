@@ -21,7 +21,7 @@ pub enum Ending<'a> {
 }
 
 /// The payload of a job's event. `metadata` is the caller's object, unchanged.
-pub fn event(job: JobId, ending: Ending<'_>, metadata: Option<&Json>) -> Json {
+pub fn job_ended(job: JobId, ending: Ending<'_>, metadata: Option<&Json>) -> Json {
     let metadata = metadata.map_or(Json::Null, without_private);
     match ending {
         Ending::Done { image_url } => {
@@ -199,13 +199,13 @@ mod tests {
     fn every_field_is_present_and_null_if_it_has_no_value() {
         let url = "https://x/files/a.png?expires=1&signature=2";
         assert_eq!(
-            written(&event(JOB, Ending::Done { image_url: url }, None)),
+            written(&job_ended(JOB, Ending::Done { image_url: url }, None)),
             format!(
                 r#"{{"error":null,{ID},"metadata":null,"result":{{"image_url":"{url}"}},"status":"done"}}"#
             )
         );
         assert_eq!(
-            written(&event(JOB, Ending::Failed { error: "no" }, None)),
+            written(&job_ended(JOB, Ending::Failed { error: "no" }, None)),
             format!(r#"{{"error":"no",{ID},"metadata":null,"result":null,"status":"failed"}}"#)
         );
         assert_eq!(
@@ -264,7 +264,7 @@ mod tests {
             ("{}", "{}"),
         ] {
             let metadata = Json::parse(given, 32).unwrap();
-            let payload = event(JOB, Ending::Failed { error: "" }, Some(&metadata));
+            let payload = job_ended(JOB, Ending::Failed { error: "" }, Some(&metadata));
             assert!(
                 written(&payload).contains(&format!(r#""metadata":{sent},"#)),
                 "{given}"

@@ -32,7 +32,6 @@ use crate::domain::audit_log::AuditEntry;
 use crate::domain::daily_usage::DailyUsage;
 use crate::domain::delivery::Delivery;
 use crate::domain::ids::{JobId, KeyId, TransactionId};
-use crate::domain::image_options::ImageOptions;
 use crate::domain::job::{Job, JobEvent, JobState, MoneyStep, Origin, Step, transition};
 use crate::domain::ledger::{Balances, EntryKind, LedgerEntry};
 use crate::domain::pause::Pause;
@@ -155,11 +154,7 @@ impl Decisions<'_> {
             price: new.price,
             created_at: now,
             state: JobState::Queued,
-            options: ImageOptions {
-                output: new.output,
-                has_mask: new.has_mask,
-            }
-            .recorded(),
+            options: new.options.recorded(),
         };
         self.next.account.balances = balances;
         if let Some(after) = new.cancel_after {

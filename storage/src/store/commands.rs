@@ -10,9 +10,9 @@ use crate::domain::batch_member::InputUrls;
 use crate::domain::caller::{CallerRefusal, PresentedKey};
 use crate::domain::file_batch::FileBatchTerms;
 use crate::domain::ids::{BatchId, JobId, KeyId};
+use crate::domain::image_options::ImageOptions;
 use crate::domain::job::{Callback, InputImage, Origin, PromptRef, TransitionError};
 use crate::domain::ledger::LedgerError;
-use crate::domain::output_format::OutputFormat;
 use crate::domain::pause::ActivePause;
 use crate::domain::request::Fingerprint;
 use crate::domain::spending::LimitReached;
@@ -89,10 +89,7 @@ pub struct NewJob {
     /// The object store holds these images already.
     pub inputs: Vec<InputImage>,
     pub price: Amount,
-    /// The file format that the caller asks for.
-    pub output: Option<OutputFormat>,
-    /// The last input image is a mask.
-    pub has_mask: bool,
+    pub options: ImageOptions,
     /// The job fails if it is still queued after this time.
     pub cancel_after: Option<Duration>,
     pub idempotency: Option<IdempotencyUse>,
@@ -133,8 +130,7 @@ pub struct NewBatchJob {
     pub resolution: Resolution,
     pub prompt: PromptRef,
     pub price: Amount,
-    /// The file format that the caller asks for.
-    pub output: Option<OutputFormat>,
+    pub options: ImageOptions,
     /// The job's run fetches these images.
     pub input_urls: InputUrls,
 }

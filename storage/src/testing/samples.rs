@@ -4,6 +4,7 @@ use crate::domain::amount::Amount;
 use crate::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use crate::domain::batch_member::InputUrls;
 use crate::domain::ids::{AccountId, JobId, KeyId};
+use crate::domain::image_options::ImageOptions;
 use crate::domain::job::{Job, JobState, Origin, PromptRef, PromptText};
 use crate::domain::tier::{Mode, Resolution, Tier};
 use crate::domain::time::Timestamp;
@@ -33,8 +34,7 @@ pub fn new_job(key: KeyId, price: Amount) -> NewJob {
         origin: Origin::Native,
         inputs: Vec::new(),
         price,
-        output: None,
-        has_mask: false,
+        options: ImageOptions::default(),
         cancel_after: None,
         idempotency: None,
     }
@@ -51,7 +51,7 @@ pub fn batch_request(price: Amount) -> NewBatchJob {
         resolution: Resolution::K1,
         prompt: prompt("a fox"),
         price,
-        output: None,
+        options: ImageOptions::default(),
         input_urls: InputUrls::Inline(Vec::new()),
     }
 }

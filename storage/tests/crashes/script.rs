@@ -142,7 +142,7 @@ impl ScenarioPlayer<'_> {
             resolution: job.resolution,
             prompt: job.prompt,
             price: job.price,
-            output: job.output,
+            options: job.options,
             input_urls: InputUrls::Inline(vec!["https://images.example/1".into()]),
         });
         let new = NewBatch {

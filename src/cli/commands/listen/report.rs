@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tintype_api::BatchCounts;
-use tintype_storage::domain::operator_event::EventSubject;
+use tintype_storage::domain::operator_event::EventType;
 use tintype_storage::domain::time::Timestamp;
 
 /// The server does not reveal this secret.
@@ -66,7 +66,7 @@ impl Report<'_> {
         let size = format!("{} bytes", body.len());
         let payload: Option<Payload<'_>> = serde_json::from_slice(body).ok();
         let event: Option<OperatorEvent<'_>> = serde_json::from_slice(body).ok();
-        let event = event.filter(|it| EventSubject::WORDS.contains(&it.word.as_str()));
+        let event = event.filter(|it| it.word.parse::<EventType>().is_ok());
         let mut lines = vec![("delivery", signed.webhook_id), ("sent at", sent)];
         let excerpt;
         let counts = payload.as_ref().and_then(|it| it.counts.as_ref());

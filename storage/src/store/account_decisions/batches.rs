@@ -8,7 +8,6 @@ use crate::domain::batch_member::BatchMember;
 use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use crate::domain::file_batch::{DeletedResults, FileBatch, FileBatchTerms, Validation};
 use crate::domain::ids::{BatchId, JobId};
-use crate::domain::image_options::ImageOptions;
 use crate::domain::job::{Job, JobEvent, JobState, Origin, Step};
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
@@ -226,11 +225,7 @@ fn job_of(batch: &Batch, id: JobId, index: u32, request: &NewBatchJob) -> Job {
         price: request.price,
         created_at: batch.created_at,
         state: JobState::Queued,
-        options: ImageOptions {
-            output: request.output,
-            has_mask: false,
-        }
-        .recorded(),
+        options: request.options.recorded(),
     }
 }
 
