@@ -98,9 +98,24 @@ pub async fn asset(request: HttpRequest) -> HttpResult {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tintype_storage::domain::audit_log::Action;
 
     #[test]
     fn assets_are_complete_and_refer_to_no_other_host() {
         ASSETS.assert_self_contained();
+    }
+
+    #[test]
+    fn the_audit_log_has_words_and_a_filter_for_each_action() {
+        let page = include_str!("assets/page_audit.js");
+        // The page derives the words of a pause from its switches.
+        let described = Action::names().filter(|it| *it != Action::PauseChange.as_str());
+        for action in described {
+            assert!(page.contains(&format!("\"{action}\": [")), "{action}");
+        }
+        for action in Action::names() {
+            let kind = action.split('.').next().unwrap();
+            assert!(page.contains(&format!("[\"{kind}\", ")), "{kind}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Decisions 12: a batch sends one webhook, when its last job is terminal.
 
-use crate::checks::assert_signed;
+use crate::checks::{assert_documented, assert_signed};
 use crate::helpers::server;
 use crate::receiver::Receiver;
 use crate::support::batches::{batch_of, entry, entry_with};
@@ -45,6 +45,7 @@ fn once_the_last_job_is_terminal_one_signed_delivery_is_sent() {
         "metadata": {"catalogue": "autumn", "deep": {"_kept": 2}},
     });
     assert_eq!(received[0].json(), expected);
+    assert_documented(server.address, "batchEnded", &expected);
     // `callback_url` selects the webhook, as for a job.
     body["callback_url"] = json!(receiver.url("/named"));
     let second = server.batch_call(&customer, &body).expect(202).json();

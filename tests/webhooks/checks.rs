@@ -1,11 +1,13 @@
 //! A receiver's checks, written from the specification and from Standard Webhooks 1.0.0, without product code.
 
 use crate::receiver::ReceivedRequest;
+use crate::support::contract::{Contract, validator};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::Value;
 use sha2::Sha256;
+use std::net::SocketAddr;
 
 fn mac(key: &[u8], message: &[u8]) -> Vec<u8> {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).unwrap();
@@ -72,5 +74,21 @@ pub fn assert_signed(delivery: &ReceivedRequest, secret: &str) {
     assert_eq!(
         delivery.header("webhook-signature"),
         standard_signature(secret, delivery)
+    );
+}
+
+/// Checks a body against the published document of the service.
+pub fn assert_documented(server: SocketAddr, event: &str, body: &Value) {
+    let contract = Contract::of(server).unwrap();
+    let [document, _] = contract.documents();
+    let described = &document["webhooks"][event]["post"]["requestBody"];
+    let schema = &described["content"]["application/json"]["schema"];
+    let faults: Vec<String> = validator(document, schema)
+        .iter_errors(body)
+        .map(|it| it.to_string())
+        .collect();
+    assert!(
+        !schema.is_null() && faults.is_empty(),
+        "{event}: {faults:?}"
     );
 }

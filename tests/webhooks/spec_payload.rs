@@ -1,5 +1,6 @@
 //! Specification, "Payload".
 
+use crate::checks::assert_documented;
 use crate::helpers::{millis, server};
 use crate::receiver::Receiver;
 use crate::support::sample_images::tiny_png;
@@ -26,6 +27,7 @@ fn the_payload_has_exactly_the_specified_fields() {
         let (_, payload) = payload(&server, &receiver, json!({}));
         let names: Vec<&String> = payload.as_object().unwrap().keys().collect();
         assert_eq!(names, ["error", "job_id", "metadata", "result", "status"]);
+        assert_documented(server.address, "jobEnded", &payload);
     }
 }
 

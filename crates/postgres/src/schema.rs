@@ -58,15 +58,22 @@ impl Relation {
 
     /// The table of the keys that begin with `kind`.
     fn of_kind(kind: u8) -> Self {
-        match kind {
+        Self::of_known_kind(kind).unwrap_or(Self::Rest)
+    }
+
+    /// `None`: no record has such a key.
+    fn of_known_kind(kind: u8) -> Option<Self> {
+        Some(match kind {
             0 | b'D' | b'K' | b'N' | b'T' | b'X' | b'a' | b'd' | b'g' | b'm' | b's' | b'u' => {
                 Self::Account
             }
             b'Q' | b'R' | b'j' | b'l' | b'q' | b'x' => Self::Live,
             b'i' => Self::Recent,
             b'A' | b'E' | b'V' | b'b' | b'e' | b'n' | b't' | b'v' => Self::Past,
-            _ => Self::Rest,
-        }
+            b'B' | b'C' | b'F' | b'G' | b'H' | b'I' | b'P' | b'S' | b'W' | b'c' | b'f' | b'h'
+            | b'k' | b'o' | b'p' | b'r' | b'w' | b'y' | b'z' => Self::Rest,
+            _ => return None,
+        })
     }
 
     fn storage_parameters(self) -> &'static str {
@@ -157,6 +164,15 @@ pub fn just_above(key: &[u8]) -> Key {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tintype_storage::store::tables::prefixes;
+
+    #[test]
+    fn each_table_of_records_has_a_place() {
+        for prefix in prefixes() {
+            let place = Relation::of_known_kind(prefix[0]);
+            assert!(place.is_some(), "{}", prefix.escape_ascii());
+        }
+    }
 
     #[test]
     fn a_range_of_one_kind_is_one_part() {

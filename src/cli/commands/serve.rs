@@ -52,6 +52,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 /// all jobs, or a call to a broken disk. The exit of the process ends that work.
 fn run_to_exit(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
     let system = System::new();
+    // Otherwise the thread that ends last drops the last handle while its thread-local values are destroyed. That wakes the system,
+    // which panics without those values, and the process aborts after an orderly stop.
+    std::mem::forget(System::current());
     let outcome = system.block_on(work);
     if outcome.is_ok() {
         std::mem::forget(system);
@@ -250,10 +253,12 @@ Then poll its status_url with the same Authorization header until the status is 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use actix::Arbiter;
     use actix_web::rt::{spawn, task::spawn_blocking};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc;
+    use std::thread;
 
     #[test]
     fn an_orderly_stop_does_not_wait_for_blocking_work() {
@@ -277,5 +282,38 @@ mod tests {
         });
         assert!(outcome.is_ok());
         assert!(!has_ended.load(Ordering::SeqCst));
+    }
+
+    /// A panic while the thread ends aborts the process.
+    #[test]
+    fn a_thread_may_end_after_the_main_thread() {
+        let (hold, held) = mpsc::channel::<()>();
+        let main = thread::spawn(move || {
+            let mut last = None;
+            let outcome = run_to_exit(async {
+                let arbiter = Arbiter::new();
+                let (begun, begins) = tokio::sync::oneshot::channel::<()>();
+                let (task, task_dropped) = tokio::sync::oneshot::channel::<()>();
+                arbiter.spawn(async move {
+                    // The thread waits for its blocking work.
+                    spawn_blocking(move || held.recv());
+                    let _ = begun.send(());
+                    std::future::pending::<()>().await;
+                    drop(task);
+                });
+                begins.await?;
+                arbiter.stop();
+                // The thread drops its tasks after it has told the system of its end, which the system reads now.
+                let _ = task_dropped.await;
+                spawn(async {}).await?;
+                last = Some(arbiter);
+                Ok(ExitCode::SUCCESS)
+            });
+            assert!(outcome.is_ok());
+            last.unwrap()
+        });
+        let last = main.join().unwrap();
+        drop(hold);
+        last.join().unwrap();
     }
 }

@@ -145,6 +145,7 @@ impl RawOptions {
     }
 
     fn get(&self, name: &str) -> Option<&str> {
+        debug_assert!(KNOWN_OPTIONS.contains(&name), "`{name}` is never set");
         self.0.get(name).map(String::as_str)
     }
 

@@ -421,6 +421,9 @@ pub trait AnyTable: Sync {
 
     fn is_exported(&self) -> bool;
 
+    /// The bytes with which its keys begin.
+    fn prefix(&self) -> &'static [u8];
+
     /// Does this key belong to the table?
     fn holds(&self, key: &[u8]) -> bool;
 
@@ -450,6 +453,10 @@ impl<K: TableKey, R: Record> AnyTable for Table<K, R> {
 
     fn is_exported(&self) -> bool {
         self.is_exported
+    }
+
+    fn prefix(&self) -> &'static [u8] {
+        self.prefix
     }
 
     fn holds(&self, key: &[u8]) -> bool {

@@ -149,6 +149,11 @@ tables! {
     VAULT_KEY: () => SealedSecret = b"svault key" "vault_key";
 }
 
+/// The prefixes of the keys of all tables.
+pub fn prefixes() -> impl Iterator<Item = &'static [u8]> {
+    ALL.iter().map(|table| table.prefix())
+}
+
 /// The table of a stored key.
 pub fn table_of(key: &[u8]) -> Option<&'static dyn AnyTable> {
     ALL.iter().find(|table| table.holds(key)).copied()
@@ -156,7 +161,16 @@ pub fn table_of(key: &[u8]) -> Option<&'static dyn AnyTable> {
 
 #[cfg(test)]
 mod tests {
-    use super::ALL;
+    use super::{ALL, prefixes};
+
+    #[test]
+    fn no_key_belongs_to_two_tables() {
+        for (at, one) in prefixes().enumerate() {
+            let others = prefixes().enumerate().filter(|(other, _)| *other != at);
+            let holder = others.map(|it| it.1).find(|it| one.starts_with(it));
+            assert_eq!(holder, None, "{}", one.escape_ascii());
+        }
+    }
 
     #[test]
     fn the_documentation_names_each_exported_kind() {
