@@ -42,7 +42,7 @@ impl Round for Increment {
     }
 }
 
-fn increment(engine: &Arc<PostgresEngine>, key: &str) -> Receiver<Outcome> {
+pub fn increment(engine: &Arc<PostgresEngine>, key: &str) -> Receiver<Outcome> {
     let (done, outcome) = channel();
     let key = key.as_bytes().to_vec();
     Arc::clone(engine).round(Box::new(Increment { key, done }));
