@@ -117,6 +117,33 @@ fn a_commit_whose_response_is_lost_is_applied_exactly_once() {
 }
 
 #[test]
+fn a_commit_whose_transaction_did_not_begin_is_still_one_transaction() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let database = server.database();
+    let proxy = Proxy::start(database.port());
+    let engine = open(PostgresOptions {
+        // A node sends no heartbeats that would begin transactions.
+        node: Some(
+            "00000000-0000-0000-0000-000000000001"
+                .parse()
+                .expect("an id"),
+        ),
+        ..options(&proxy.url(&database.url()))
+    });
+    proxy.fail_begin();
+    commit_and_wait(&*engine, vec![put("a1", "1"), put("j1", "1")]).expect("a commit");
+    assert!(!proxy.fails_begin(), "the BEGIN failed");
+    for key in ["a1", "j1"] {
+        assert_eq!(get(&*engine, key).as_deref(), Some("1"));
+    }
+    let writers = "SELECT xmin::text FROM tintype.account WHERE key = 'a1' \
+         UNION SELECT xmin::text FROM tintype.live WHERE key = 'j1'";
+    assert_eq!(server.query(&database.name, writers).len(), 1);
+}
+
+#[test]
 fn a_commit_waits_for_a_row_locked_by_another_session() {
     let Some(server) = Server::start() else {
         return;
