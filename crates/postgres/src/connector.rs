@@ -160,3 +160,36 @@ fn advice(error: &Error, url: &DatabaseUrl) -> String {
         _ => text,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::server;
+    use tokio_postgres::Row;
+
+    #[test]
+    fn the_server_soon_notices_that_a_node_has_vanished() {
+        let Some(server) = server() else { return };
+        let url = DatabaseUrl::parse(&server.url("postgres", "postgres")).expect("a URL");
+        let connector = Connector::new(url, Purpose::Serve).expect("a connector");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        runtime.block_on(async {
+            let session = connector.connect().await.expect("a connection");
+            for (setting, expected) in [
+                ("tcp_keepalives_idle", "10"),
+                ("tcp_keepalives_interval", "5"),
+                ("tcp_keepalives_count", "3"),
+                ("tcp_user_timeout", "25000"),
+            ] {
+                let row = session.row(&format!("SHOW {setting}"), &[]).await;
+                let value = row
+                    .expect("an answer")
+                    .map(|it: Row| it.get::<_, String>(0));
+                assert_eq!(value.as_deref(), Some(expected), "{setting}");
+            }
+        });
+    }
+}
