@@ -91,6 +91,7 @@ impl Writer {
                         Outcome::Committed => return Ok(decisions),
                         Outcome::RolledBack => fault,
                         Outcome::Fenced => return Err(self.fenced()),
+                        Outcome::Lost => return Err(mark::lost_transactions()),
                     }
                 }
             };

@@ -144,6 +144,38 @@ fn a_commit_whose_transaction_did_not_begin_is_still_one_transaction() {
 }
 
 #[test]
+fn an_engine_whose_confirmed_transactions_are_gone_stops() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let database = server.database();
+    let (failed, failures) = channel();
+    let engine = open(PostgresOptions {
+        // One writer.
+        connections: 3,
+        on_failure: Arc::new(move |error| {
+            failed.send(error.to_string()).expect("the test listens")
+        }),
+        ..options(&database.url())
+    });
+    for value in ["1", "2"] {
+        commit_and_wait(&*engine, vec![put("a1", value)]).expect("a commit");
+    }
+    // As after a failover to a standby that has only the first one.
+    let lose = "UPDATE tintype.account SET value = '\\x0000000000000001' WHERE substring(key FROM 2 FOR 5) = 'mark '; \
+         UPDATE tintype.account SET value = '1' WHERE key = 'a1'";
+    server.execute(&database.name, lose);
+    let refused = commit_and_wait(&*engine, vec![put("a1", "3")]);
+    assert!(refused.is_err(), "{refused:?}");
+    let failure = failures.recv().expect("a failure");
+    let expected = "the database has lost committed transactions";
+    assert!(failure.contains(expected), "{failure}");
+    drop(engine);
+    let engine = open(options(&database.url()));
+    assert_eq!(get(&*engine, "a1").as_deref(), Some("1"));
+}
+
+#[test]
 fn a_commit_waits_for_a_row_locked_by_another_session() {
     let Some(server) = Server::start() else {
         return;
