@@ -7,11 +7,16 @@ use crate::tls;
 use crate::url::DatabaseUrl;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use tintype_storage::engine::EngineError;
+use tokio::time::timeout;
 use tokio_postgres::config::TargetSessionAttrs;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Config, Error};
 use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// One of several hosts that accepts a connection and is not ready for statements after this time is skipped.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Clone)]
 pub struct Connector {
@@ -46,17 +51,32 @@ impl Connector {
         })
     }
 
-    /// Connects without preparing statements.
+    /// Connects without preparing statements. Among several hosts, one that hangs after it has accepted the connection must not
+    /// keep the others from being tried. While all of them hang, it tries them again until its caller gives up.
     pub async fn connect(&self) -> Result<Session, Error> {
         let (first, count) = (self.first_host.load(Ordering::Relaxed), self.hosts.len());
-        let mut outcome = self.connect_to(first).await;
-        for other in (1..count).map(|it| (first + it) % count) {
-            if outcome.is_ok() {
-                break;
-            }
-            outcome = self.connect_to(other).await;
+        if count == 1 {
+            return self.connect_to(first).await;
         }
-        outcome
+        loop {
+            let mut failure = None;
+            for host in (0..count).map(|it| (first + it) % count) {
+                match timeout(self.limit_of(host), self.connect_to(host)).await {
+                    Ok(Ok(session)) => return Ok(session),
+                    Ok(Err(error)) => failure = Some(error),
+                    Err(_) => tracing::debug!(host, "a database host does not answer"),
+                }
+            }
+            if let Some(error) = failure {
+                return Err(error);
+            }
+        }
+    }
+
+    /// The driver's own timeout ends when the host accepts the connection.
+    fn limit_of(&self, host: usize) -> Duration {
+        let accepts = self.hosts[host].get_connect_timeout();
+        accepts.copied().unwrap_or_default() + HANDSHAKE_TIMEOUT
     }
 
     async fn connect_to(&self, host: usize) -> Result<Session, Error> {
@@ -138,5 +158,38 @@ fn advice(error: &Error, url: &DatabaseUrl) -> String {
              SELECT, INSERT, UPDATE and DELETE on the tables"
         ),
         _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::server;
+    use tokio_postgres::Row;
+
+    #[test]
+    fn the_server_soon_notices_that_a_node_has_vanished() {
+        let Some(server) = server() else { return };
+        let url = DatabaseUrl::parse(&server.url("postgres", "postgres")).expect("a URL");
+        let connector = Connector::new(url, Purpose::Serve).expect("a connector");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        runtime.block_on(async {
+            let session = connector.connect().await.expect("a connection");
+            for (setting, expected) in [
+                ("tcp_keepalives_idle", "10"),
+                ("tcp_keepalives_interval", "5"),
+                ("tcp_keepalives_count", "3"),
+                ("tcp_user_timeout", "25000"),
+            ] {
+                let row = session.row(&format!("SHOW {setting}"), &[]).await;
+                let value = row
+                    .expect("an answer")
+                    .map(|it: Row| it.get::<_, String>(0));
+                assert_eq!(value.as_deref(), Some(expected), "{setting}");
+            }
+        });
     }
 }

@@ -5,7 +5,7 @@ use crate::connector::Connector;
 use crate::fault::Fault;
 use crate::outages::Outages;
 use crate::session::{READ_WRITE, Session, bytes};
-use tintype_storage::engine::Key;
+use tintype_storage::engine::{EngineError, Key};
 use tokio_postgres::{Error, Row};
 
 /// The key prefix of all marks.
@@ -62,6 +62,17 @@ pub enum Outcome {
     RolledBack,
     /// Another process deleted the mark: this process must not write any more.
     Fenced,
+    /// The database is older than a transaction that it has confirmed. What this process has told others may not be in it.
+    Lost,
+}
+
+/// The failure of a process whose committed transactions are gone. After a restart, the records of the database are what counts.
+pub fn lost_transactions() -> EngineError {
+    EngineError::Failed(
+        "the database has lost committed transactions: a standby that lagged was promoted, it crashed with \
+         `synchronous_commit = off`, or an older state was restored; restart Tintype, which then continues with what is left"
+            .into(),
+    )
 }
 
 impl Mark {
@@ -94,17 +105,28 @@ impl Mark {
         // Waits for the end of the lost transaction if the database still runs it.
         let found = session.value(&self.key, "FOR UPDATE").await?;
         let found = found.and_then(|it| it.try_into().ok());
-        let Some(found) = found.map(u64::from_be_bytes) else {
-            return Ok(Outcome::Fenced);
-        };
-        let (number, outcome) = match found == self.number + 1 {
-            true => (found, Outcome::Committed),
-            false => (self.skip_next(&session, found).await?, Outcome::RolledBack),
+        let found = found.map(u64::from_be_bytes);
+        let outcome = self.outcome(found);
+        let number = match (&outcome, found) {
+            (Outcome::Committed, Some(found)) => found,
+            (Outcome::RolledBack, Some(found)) => self.skip_next(&session, found).await?,
+            _ => return Ok(outcome),
         };
         // A database that recovers from a crash shows commits that no synchronous standby has. This commit waits for the standby.
         outages.commit_response(session.commit()).await?;
         self.number = number;
         Ok(outcome)
+    }
+
+    /// What the mark in the database says. Only a confirmed commit sets [`Mark::number`], so a lost response never looks like
+    /// [`Outcome::Lost`].
+    fn outcome(&self, found: Option<u64>) -> Outcome {
+        match found {
+            None => Outcome::Fenced,
+            Some(found) if found < self.number => Outcome::Lost,
+            Some(found) if found == self.number + 1 => Outcome::Committed,
+            Some(_) => Outcome::RolledBack,
+        }
     }
 
     /// Moves the mark past the number of the lost transaction. If the response to the commit is lost as well, the next attempt
@@ -117,5 +139,23 @@ impl Mark {
             .change(update, &[bytes(&self.key), bytes(&next_value.as_slice())])
             .await?;
         Ok(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mark_shows_the_outcome_of_the_next_transaction() {
+        let mark = Mark {
+            number: 5,
+            ..Mark::new(b"process", 0)
+        };
+        assert_eq!(mark.outcome(None), Outcome::Fenced);
+        assert_eq!(mark.outcome(Some(4)), Outcome::Lost);
+        assert_eq!(mark.outcome(Some(5)), Outcome::RolledBack);
+        assert_eq!(mark.outcome(Some(6)), Outcome::Committed);
+        assert_eq!(mark.outcome(Some(7)), Outcome::RolledBack, "skipped before");
     }
 }

@@ -80,7 +80,7 @@ async fn read_all(
 
 /// Takes a number as the newest transaction. A snapshot alone would not show a transaction that is newer than all that have ended.
 async fn transactions(session: &Session) -> Result<Option<TransactionNumbers>, Error> {
-    let look = "SELECT txid_current(), txid_snapshot_xmin(txid_current_snapshot())";
+    let look = "SELECT pg_catalog.txid_current(), pg_catalog.txid_snapshot_xmin(pg_catalog.txid_current_snapshot())";
     let row = match session.row(look, &[]).await {
         Err(error) if error.code() == Some(&SqlState::UNDEFINED_FUNCTION) => None,
         row => row?,

@@ -10,8 +10,9 @@ use tokio_postgres::{Client, Error, Row};
 pub const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The plan of a statement is made once, possibly on empty tables, so a plan chosen by table size would stay wrong. A paused
-/// transaction must release its rows, and lock waits must end.
-const SETTINGS: [&str; 10] = [
+/// transaction must release its rows, and lock waits must end. Other roles may create functions in `public`.
+const SETTINGS: [&str; 11] = [
+    "search_path = pg_catalog",
     "plan_cache_mode = force_generic_plan",
     "enable_seqscan = off",
     "enable_bitmapscan = off",

@@ -66,9 +66,9 @@ async fn check_server(
     is_written: bool,
 ) -> Result<(), EngineError> {
     let settings = format!(
-        "SELECT current_setting('server_version_num')::int4, current_setting('server_version'), \
-         pg_is_in_recovery(), current_setting('synchronous_commit'), current_setting('fsync'), \
-         current_setting('{DIRECT}', true) IS NULL"
+        "SELECT pg_catalog.current_setting('server_version_num')::int4, pg_catalog.current_setting('server_version'), \
+         pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('synchronous_commit'), \
+         pg_catalog.current_setting('fsync'), pg_catalog.current_setting('{DIRECT}', true) IS NULL"
     );
     let read = async {
         let row = session.client.query_typed_one(&settings, &[]).await?;
@@ -105,7 +105,8 @@ async fn check_server(
 
 async fn missing_tables(session: &Session) -> Result<bool, Error> {
     let tables: Vec<&str> = Relation::ALL.map(|relation| relation.name()).to_vec();
-    let count = "SELECT count(*) FROM unnest($1::text[]) AS name WHERE to_regclass(name) IS NULL";
+    let count = "SELECT pg_catalog.count(*) FROM pg_catalog.unnest($1::text[]) AS name \
+         WHERE pg_catalog.to_regclass(name) IS NULL";
     let row = session.row(count, &[(&tables, Type::TEXT_ARRAY)]).await?;
     let missing = row.map(|it| it.try_get::<_, i64>(0)).transpose()?;
     Ok(missing != Some(0))
@@ -137,8 +138,9 @@ async fn check_rights(
         true => &["SELECT", "INSERT", "UPDATE", "DELETE"],
         false => &["SELECT"],
     };
-    let missing = "SELECT concat_ws(' on ', p, t) FROM unnest($1::text[]) AS t, unnest($2::text[]) AS p \
-         WHERE NOT has_table_privilege(t, p) LIMIT 1";
+    let missing = "SELECT pg_catalog.concat_ws(' on ', p, t) \
+         FROM pg_catalog.unnest($1::text[]) AS t, pg_catalog.unnest($2::text[]) AS p \
+         WHERE NOT pg_catalog.has_table_privilege(t, p) LIMIT 1";
     let parameters = [
         (&tables as _, Type::TEXT_ARRAY),
         (&rights as _, Type::TEXT_ARRAY),

@@ -59,6 +59,9 @@ impl Statement {
         of_relations.chain([Self::MoveMark, Self::DemandMark, Self::Time])
     }
 
+    /// Functions are named with their schema, and so are operators whose operands need a conversion: a function or an operator in
+    /// another schema that fits better is preferred, and would run with this role's rights. PostgreSQL itself takes `extract`,
+    /// `substring ... FROM` and an `unnest` of several arrays, which accepts no schema, from `pg_catalog`.
     fn text(self) -> String {
         match self {
             Self::Get(it) => {
@@ -78,7 +81,7 @@ impl Statement {
                 order = order(direction)
             ),
             Self::Count(it) => format!(
-                "SELECT count(*) FROM {} WHERE key >= $1 AND key < $2",
+                "SELECT pg_catalog.count(*) FROM {} WHERE key >= $1 AND key < $2",
                 it.name()
             ),
             Self::Lock(it) => format!(
@@ -87,7 +90,7 @@ impl Statement {
             ),
             Self::LockFree(it) => format!("{} SKIP LOCKED", Self::Lock(it).text()),
             Self::Reserve(it) => format!(
-                "INSERT INTO {} (key, value) SELECT key, '' FROM unnest($1::bytea[]) AS absent (key) \
+                "INSERT INTO {} (key, value) SELECT key, '' FROM pg_catalog.unnest($1::bytea[]) AS absent (key) \
                  ON CONFLICT (key) DO NOTHING RETURNING key",
                 it.name()
             ),
@@ -103,7 +106,9 @@ impl Statement {
             Self::DemandMark => {
                 "INSERT INTO tintype.account (key, value) SELECT $1, NULL WHERE NOT EXISTS (SELECT 1 FROM tintype.account WHERE key = $1 AND value = $2)".into()
             }
-            Self::Time => "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint".into(),
+            Self::Time => {
+                "SELECT (extract(epoch FROM pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000)::bigint".into()
+            }
         }
     }
 

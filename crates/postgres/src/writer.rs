@@ -91,6 +91,7 @@ impl Writer {
                         Outcome::Committed => return Ok(decisions),
                         Outcome::RolledBack => fault,
                         Outcome::Fenced => return Err(self.fenced()),
+                        Outcome::Lost => return Err(mark::lost_transactions()),
                     }
                 }
             };
@@ -150,17 +151,19 @@ impl Writer {
                 empty.insert(prepared.await.map_err(Interruption::Before)?)
             }
         };
-        let is_begun = !group.rounds.is_empty();
-        let (decisions, reserved) = match is_begun {
-            true => decide_all(session, outages, group, again)
+        let begun = match group.rounds.is_empty() {
+            // Awaited: without an open transaction, each of the statements in `send` would commit alone.
+            true => outages
+                .response(session.session.begin(READ_WRITE))
                 .await
-                .map_err(Interruption::Before)?,
-            false => Default::default(),
+                .map(|()| Default::default()),
+            false => decide_all(session, outages, group, again).await,
         };
+        let (decisions, reserved) = begun.map_err(Interruption::Before)?;
         let writes = merge_writes(&group.commits, &decisions, &reserved);
         let began = Instant::now();
         let fenced: Vec<NodeId> = fenced(group, &decisions).collect();
-        let sent = send(session, &self.mark, &writes, &fenced, is_begun);
+        let sent = send(session, &self.mark, &writes, &fenced);
         let sent = match fenced.is_empty() {
             true => outages.commit_response(sent).await,
             // It may wait for a transaction of the fenced node.
@@ -203,28 +206,18 @@ fn merge_writes<'a>(
     removed.chain(writes).collect()
 }
 
-/// Writes and commits in one round trip. `is_begun`: the transaction is open already.
+/// Writes and commits the open transaction in one round trip.
 async fn send(
     prepared: &PreparedSession,
     mark: &Mark,
     writes: &MergedWrites<'_>,
     fenced: &[NodeId],
-    is_begun: bool,
 ) -> Result<(), Error> {
     let session = &prepared.session;
     let commit = session.commit();
     if writes.is_empty() {
-        return match is_begun {
-            true => commit.await,
-            false => Ok(()),
-        };
+        return commit.await;
     }
-    let begin = async {
-        match is_begun {
-            true => Ok(()),
-            false => session.begin(READ_WRITE).await,
-        }
-    };
     let (old, new) = (mark::value(mark.number), mark::value(mark.number + 1));
     let (key, old, new) = (&mark.key, old.as_slice(), new.as_slice());
     let moved: [&(dyn ToSql + Sync); 3] = [key, &old, &new];
@@ -248,10 +241,9 @@ async fn send(
     let deletes = deletes.iter().map(|(relation, keys)| async move {
         prepared.rows(Statement::Delete(*relation), &[keys]).await
     });
-    // The driver sends them in this order. After a failed statement all later ones fail, including the commit.
+    // The driver sends them in this order. After a failed statement all later ones fail, and the commit rolls back.
     tokio::try_join!(
         biased;
-        begin,
         move_mark,
         demand_mark,
         try_join_all(fences),

@@ -2,9 +2,13 @@
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::io::{Read as _, Write as _};
+use std::mem;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// The begin of a writing transaction.
+const BEGIN: &[u8] = b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
 /// What happens to the next commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +40,8 @@ struct State {
     /// For the next commits, in reverse order.
     faults: Vec<CommitFault>,
     holds_commit: bool,
+    /// The next BEGIN of a writing transaction fails.
+    fails_begin: bool,
     /// Nothing passes, and no connection is accepted.
     is_severed: bool,
     /// The server's responses do not pass.
@@ -94,6 +100,16 @@ impl Proxy {
     /// Faults that have not been applied yet.
     pub fn faults_left(&self) -> usize {
         self.shared.state.lock().faults.len()
+    }
+
+    /// The server answers the next BEGIN of a writing transaction with an error.
+    pub fn fail_begin(&self) {
+        self.shared.change(|state| state.fails_begin = true);
+    }
+
+    /// Has the BEGIN of [`Proxy::fail_begin`] not come yet?
+    pub fn fails_begin(&self) -> bool {
+        self.shared.state.lock().fails_begin
     }
 
     /// Is a commit held back?
@@ -180,7 +196,13 @@ fn close(ends: [TcpStream; 2]) {
 fn forward(mut client: TcpStream, mut server: TcpStream, is_deaf: &Mutex<bool>, shared: &Shared) {
     let mut buffer = [0; 65_536];
     while let Ok(count @ 1..) = client.read(&mut buffer) {
-        let bytes = &buffer[..count];
+        let bytes = &mut buffer[..count];
+        let begin = bytes.windows(BEGIN.len()).position(|it| it == BEGIN);
+        if let Some(at) = begin
+            && mem::take(&mut shared.state.lock().fails_begin)
+        {
+            bytes[at] = b'?';
+        }
         let is_commit = bytes.windows(7).any(|it| it == b"COMMIT\0");
         let fault = match is_commit {
             true => shared.state.lock().faults.pop(),

@@ -43,6 +43,24 @@ fn reads_of_a_service_wait_for_the_primary_while_the_standby_can_be_read() {
     });
 }
 
+#[test]
+fn a_host_that_accepts_a_connection_and_hangs_does_not_hide_the_other() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let database = server.database();
+    // As the system does for a server whose processes are stopped.
+    let hung = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!(
+        "postgres://postgres@127.0.0.1:{},127.0.0.1:{}/{}?sslmode=disable",
+        hung.local_addr().expect("an address").port(),
+        server.port(),
+        database.name
+    );
+    let engine = Arc::new(PostgresEngine::open(options(&url)).expect("an engine"));
+    commit_and_wait(&*engine, vec![put("a", "1")]).expect("a commit");
+}
+
 /// A host whose machine is gone: Linux drops further connections to a listener whose queue is full. Returns the queued connection
 /// as well.
 fn silent_host() -> (TcpListener, TcpStream) {

@@ -3,6 +3,7 @@
 mod claims;
 mod conformance;
 mod failover;
+mod hostile_schema;
 mod nodes;
 mod outages;
 mod pooler;

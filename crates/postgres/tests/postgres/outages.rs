@@ -42,7 +42,7 @@ impl Round for Increment {
     }
 }
 
-fn increment(engine: &Arc<PostgresEngine>, key: &str) -> Receiver<Outcome> {
+pub fn increment(engine: &Arc<PostgresEngine>, key: &str) -> Receiver<Outcome> {
     let (done, outcome) = channel();
     let key = key.as_bytes().to_vec();
     Arc::clone(engine).round(Box::new(Increment { key, done }));
@@ -114,6 +114,65 @@ fn a_commit_whose_response_is_lost_is_applied_exactly_once() {
         assert_eq!(get(&*engine, "a1"), Some(expected.to_string()), "{fault:?}");
         assert_eq!(proxy.faults_left(), 0, "the cut was made");
     }
+}
+
+#[test]
+fn a_commit_whose_transaction_did_not_begin_is_still_one_transaction() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let database = server.database();
+    let proxy = Proxy::start(database.port());
+    let engine = open(PostgresOptions {
+        // A node sends no heartbeats that would begin transactions.
+        node: Some(
+            "00000000-0000-0000-0000-000000000001"
+                .parse()
+                .expect("an id"),
+        ),
+        ..options(&proxy.url(&database.url()))
+    });
+    proxy.fail_begin();
+    commit_and_wait(&*engine, vec![put("a1", "1"), put("j1", "1")]).expect("a commit");
+    assert!(!proxy.fails_begin(), "the BEGIN failed");
+    for key in ["a1", "j1"] {
+        assert_eq!(get(&*engine, key).as_deref(), Some("1"));
+    }
+    let writers = "SELECT xmin::text FROM tintype.account WHERE key = 'a1' \
+         UNION SELECT xmin::text FROM tintype.live WHERE key = 'j1'";
+    assert_eq!(server.query(&database.name, writers).len(), 1);
+}
+
+#[test]
+fn an_engine_whose_confirmed_transactions_are_gone_stops() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let database = server.database();
+    let (failed, failures) = channel();
+    let engine = open(PostgresOptions {
+        // One writer.
+        connections: 3,
+        on_failure: Arc::new(move |error| {
+            failed.send(error.to_string()).expect("the test listens")
+        }),
+        ..options(&database.url())
+    });
+    for value in ["1", "2"] {
+        commit_and_wait(&*engine, vec![put("a1", value)]).expect("a commit");
+    }
+    // As after a failover to a standby that has only the first one.
+    let lose = "UPDATE tintype.account SET value = '\\x0000000000000001' WHERE substring(key FROM 2 FOR 5) = 'mark '; \
+         UPDATE tintype.account SET value = '1' WHERE key = 'a1'";
+    server.execute(&database.name, lose);
+    let refused = commit_and_wait(&*engine, vec![put("a1", "3")]);
+    assert!(refused.is_err(), "{refused:?}");
+    let failure = failures.recv().expect("a failure");
+    let expected = "the database has lost committed transactions";
+    assert!(failure.contains(expected), "{failure}");
+    drop(engine);
+    let engine = open(options(&database.url()));
+    assert_eq!(get(&*engine, "a1").as_deref(), Some("1"));
 }
 
 #[test]
