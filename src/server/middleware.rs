@@ -7,6 +7,7 @@ use crate::compat::{self, Dialect};
 use crate::observability::metrics::WorkerMetrics;
 use crate::observability::request_log;
 use crate::web::auth::rate_headers;
+use crate::web::framing::Framing;
 use crate::web::problem::Problem;
 use crate::web::request_id::RequestId;
 use crate::web::unread_body::{self, Unread};
@@ -59,11 +60,13 @@ async fn handle<B: MessageBody + 'static>(
     id: &RequestId,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let dialect = compat::dialect_of(request.path());
+    let framing = Framing::of(request.head());
     let unread = unread_body::keep(&mut request);
     let rendered = |problem| RenderedProblem {
         problem,
         id: id.clone(),
         dialect,
+        framing,
         unread: unread.clone(),
     };
     let core = request.app_data::<web::Data<Core>>();
@@ -111,6 +114,7 @@ async fn handle<B: MessageBody + 'static>(
         let (request, sent) = response.into_parts();
         response = ServiceResponse::new(request, unread.until_sent(sent));
     }
+    framing.apply(response.response_mut());
     Ok(with_headers(response, id))
 }
 
@@ -136,6 +140,7 @@ struct RenderedProblem {
     id: RequestId,
     /// `None`: the native interface.
     dialect: Option<Dialect>,
+    framing: Framing,
     unread: Option<Unread>,
 }
 
@@ -161,6 +166,7 @@ impl ResponseError for RenderedProblem {
     fn error_response(&self) -> HttpResponse<BoxBody> {
         let mut response = render(&self.problem, self.dialect, self.id.as_str());
         self.id.write(response.headers_mut());
+        self.framing.apply(&mut response);
         match self.unread.clone() {
             Some(unread) => unread.until_sent(response),
             None => response,
