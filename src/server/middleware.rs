@@ -21,9 +21,6 @@ use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::time::Instant;
 
-/// Handlers below these paths need the request id for the audit log.
-const AUDITED: [&str; 2] = ["/admin/", "/panel/"];
-
 pub async fn wrap<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
@@ -59,7 +56,10 @@ async fn handle<B: MessageBody + 'static>(
     next: Next<B>,
     id: &RequestId,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let dialect = compat::dialect_of(request.path());
+    // The path that the router matches: it decodes escapes.
+    let path = request.match_info().as_str();
+    let dialect = compat::dialect_of(path);
+    let aborts = database_outage::aborts(path);
     let framing = Framing::of(request.head());
     let unread = unread_body::keep(&mut request);
     let rendered = |problem| RenderedProblem {
@@ -70,20 +70,14 @@ async fn handle<B: MessageBody + 'static>(
         unread: unread.clone(),
     };
     let core = request.app_data::<web::Data<Core>>();
-    if let Some(refusal) =
-        core.and_then(|core| early_refusal(core, request.method(), request.path()))
-    {
+    let path = request.match_info().as_str();
+    if let Some(refusal) = core.and_then(|core| early_refusal(core, request.method(), path)) {
         let response = rendered(refusal).error_response();
         return Ok(with_headers(request.into_response(response), id));
     }
-    let aborts = database_outage::aborts(request.path());
     let outage = database_outage::wait_until_abort(core.filter(|_| aborts).cloned());
-    if AUDITED
-        .iter()
-        .any(|prefix| request.path().starts_with(prefix))
-    {
-        request.extensions_mut().insert(id.clone());
-    }
+    // For the audit log.
+    request.extensions_mut().insert(id.clone());
     // Nothing here may hold a second handle on the request: the router needs exclusive access.
     let outcome = tokio::select! {
         biased;
@@ -222,11 +216,13 @@ mod tests {
             .wrap(from_fn(wrap))
             .route("/v1/images/edits", web::post().to(CatchPanic(panicking)));
         let app = init_service(app).await;
-        let call = TestRequest::post().uri("/v1/images/edits").to_request();
-        let response = call_service(&app, call).await;
-        assert_eq!(response.status(), 500);
-        assert!(response.headers().contains_key(REQUEST_ID));
-        let body: serde_json::Value = read_body_json(response).await;
-        assert!(body["error"]["message"].is_string(), "{body}");
+        for path in ["/v1/images/edits", "/%761/images/edits"] {
+            let call = TestRequest::post().uri(path).to_request();
+            let response = call_service(&app, call).await;
+            assert_eq!(response.status(), 500);
+            assert!(response.headers().contains_key(REQUEST_ID));
+            let body: serde_json::Value = read_body_json(response).await;
+            assert!(body["error"]["message"].is_string(), "{body}");
+        }
     }
 }
