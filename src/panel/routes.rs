@@ -9,20 +9,22 @@ use crate::management::{self, accounts, deliveries, keys, people, webhooks};
 use crate::web::no_store;
 use crate::web::problem::catch_panic::GuardedResource;
 use crate::web::problem::{Code, HttpResult, Problem};
+use crate::web::read_only::read_only;
 use actix_web::http::header;
 use actix_web::middleware::from_fn;
 use actix_web::{HttpResponse, web};
 
 pub fn configure(service: &mut web::ServiceConfig) {
     service
-        .service(
-            web::resource("/")
-                .route(web::get().to(to_panel))
-                .route(web::head().to(to_panel))
-                .default_service(web::to(unknown)),
-        )
-        .service(GuardedResource(web::resource(["/panel", "/panel/"])).get(pages::page))
-        .service(GuardedResource(web::resource("/panel/assets/{name}")).get(pages::asset))
+        .service(read_only(web::resource("/"), to_panel))
+        .service(read_only(
+            web::resource(["/panel", "/panel/"]),
+            pages::page,
+        ))
+        .service(read_only(
+            web::resource("/panel/assets/{name}"),
+            pages::asset,
+        ))
         .service(
             web::scope("/panel/api")
                 .app_data(AUTHENTICATOR)
@@ -46,7 +48,7 @@ async fn to_panel() -> HttpResponse {
 }
 
 fn at(path: &str) -> GuardedResource {
-    GuardedResource::new(web::resource(path), wrong_method)
+    GuardedResource::of(web::resource(path))
 }
 
 /// Sign-in, sessions and invitations.
@@ -189,9 +191,4 @@ fn of_webhooks(api: &mut web::ServiceConfig) {
 async fn unknown() -> HttpResult {
     let detail = "there is nothing at this path of the panel";
     Err(Problem::new(Code::NotFound, detail))
-}
-
-async fn wrong_method() -> HttpResult {
-    let detail = "the panel has no such call";
-    Err(Problem::new(Code::MethodNotAllowed, detail))
 }
