@@ -41,7 +41,9 @@ assets!(
 
 pub fn configure(service: &mut web::ServiceConfig) {
     service
-        .service(read_only(web::resource(["/docs", "/docs/"]), page))
+        .service(read_only(web::resource("/docs"), page))
+        // The page names its assets relative to `/docs`.
+        .service(web::redirect("/docs/", "../docs"))
         .service(read_only(web::resource("/docs/assets/{name}"), asset))
         .service(
             GuardedResource::of(web::resource("/docs/clients/jobs/{job_id}/picture"))

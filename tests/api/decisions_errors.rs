@@ -162,6 +162,18 @@ fn the_root_path_redirects_to_the_panel() {
         assert_eq!(answer.header("location"), Some("/panel"));
     }
     server.get("/panel").expect(200);
+    for page in ["/panel", "/docs"] {
+        let answer = server.get(&format!("{page}/")).expect(307);
+        assert_eq!(
+            answer.header("location"),
+            Some(format!("..{page}").as_str())
+        );
+    }
+    // A proxy removes the prefix from paths.
+    let url = "https://pictures.example/a/b/";
+    let server = Server::with(Options::new().set("server.public_url", url));
+    let answer = server.get("/").expect(303);
+    assert_eq!(answer.header("location"), Some("/a/b/panel"));
 }
 
 #[test]
