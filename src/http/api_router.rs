@@ -3,12 +3,12 @@
 
 use super::openapi::{DocumentBuilder, Operation, RequiredAuth};
 use crate::web::auth::{Operator, Principal};
+use crate::web::problem::HttpResult;
 use crate::web::problem::catch_panic::GuardedResource;
-use crate::web::problem::{HttpResult, Problem};
 use actix_web::dev::HttpServiceFactory;
 use actix_web::http::Method;
 use actix_web::{FromRequest, Handler, Responder, Scope, web};
-use std::future::{Ready, ready};
+use std::future::ready;
 
 /// One method of a path, for the documents.
 pub struct Call {
@@ -29,7 +29,6 @@ pub struct ApiPath {
     auth: RequiredAuth,
     documented_path: String,
     resource: GuardedResource,
-    methods: Vec<Method>,
     calls: Vec<Call>,
 }
 
@@ -56,8 +55,7 @@ impl ApiPath {
         Self {
             auth,
             documented_path: path.to_owned(),
-            resource: GuardedResource(web::resource(path)),
-            methods: Vec::new(),
+            resource: GuardedResource::of(web::resource(path)),
             calls: Vec::new(),
         }
     }
@@ -102,32 +100,20 @@ impl ApiPath {
         F: Handler<Args, Output: Responder + 'static>,
         Args: FromRequest + 'static,
     {
-        self.methods.push(method.clone());
         self.resource = self.resource.on(method, handler);
         self
     }
 
-    fn allow(&self) -> String {
-        let mut words: Vec<&str> = self.methods.iter().map(Method::as_str).collect();
-        words.sort_unstable();
-        words.join(", ")
-    }
-
     /// The resource to register. Authenticates before it reports a wrong method.
     fn resource(self) -> impl HttpServiceFactory {
-        let allow = self.allow();
-        let refuse = move || method_not_allowed(&allow);
-        let fallback = match self.auth {
-            RequiredAuth::None => web::to(refuse),
-            RequiredAuth::ApiKey => web::to(move |_: Principal| refuse()),
-            RequiredAuth::AdminToken => web::to(move |_: Operator| refuse()),
-        };
-        self.resource.0.default_service(fallback)
+        let refusal = self.resource.refusal();
+        let refuse = move || ready(HttpResult::Err(refusal.clone()));
+        match self.auth {
+            RequiredAuth::None => self.resource,
+            RequiredAuth::ApiKey => self.resource.with_fallback(move |_: Principal| refuse()),
+            RequiredAuth::AdminToken => self.resource.with_fallback(move |_: Operator| refuse()),
+        }
     }
-}
-
-fn method_not_allowed(allow: &str) -> Ready<HttpResult> {
-    ready(Err(Problem::method_not_allowed(allow)))
 }
 
 impl ApiRouter {

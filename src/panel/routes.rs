@@ -5,24 +5,26 @@ use super::{
     account_list, audit, batches, events, job_images, jobs, key, ledger, overview, owners, pages,
     playground, queue, service_usage, sessions, settings, stats, usage, webhook_views,
 };
+use crate::application::settings::Settings;
 use crate::management::{self, accounts, deliveries, keys, people, webhooks};
 use crate::web::no_store;
 use crate::web::problem::catch_panic::GuardedResource;
 use crate::web::problem::{Code, HttpResult, Problem};
-use actix_web::http::header;
+use crate::web::read_only::read_only;
+use actix_web::http::{Uri, header};
 use actix_web::middleware::from_fn;
 use actix_web::{HttpResponse, web};
 
 pub fn configure(service: &mut web::ServiceConfig) {
     service
-        .service(
-            web::resource("/")
-                .route(web::get().to(to_panel))
-                .route(web::head().to(to_panel))
-                .default_service(web::to(unknown)),
-        )
-        .service(GuardedResource(web::resource(["/panel", "/panel/"])).get(pages::page))
-        .service(GuardedResource(web::resource("/panel/assets/{name}")).get(pages::asset))
+        .service(read_only(web::resource("/"), to_panel))
+        .service(read_only(web::resource("/panel"), pages::page))
+        // The page names its assets relative to `/panel`.
+        .service(web::redirect("/panel/", "../panel"))
+        .service(read_only(
+            web::resource("/panel/assets/{name}"),
+            pages::asset,
+        ))
         .service(
             web::scope("/panel/api")
                 .app_data(AUTHENTICATOR)
@@ -39,14 +41,17 @@ pub fn configure(service: &mut web::ServiceConfig) {
         );
 }
 
-async fn to_panel() -> HttpResponse {
+/// A browser need not have requested the root with a slash behind the prefix of a proxy, so a relative URL could be wrong.
+async fn to_panel(settings: web::Data<Settings>) -> HttpResponse {
+    let public: Uri = settings.public_url.parse().unwrap_or_default();
+    let panel = format!("{}/panel", public.path().trim_end_matches('/'));
     HttpResponse::SeeOther()
-        .insert_header((header::LOCATION, "/panel"))
+        .insert_header((header::LOCATION, panel))
         .finish()
 }
 
 fn at(path: &str) -> GuardedResource {
-    GuardedResource::new(web::resource(path), wrong_method)
+    GuardedResource::of(web::resource(path))
 }
 
 /// Sign-in, sessions and invitations.
@@ -189,9 +194,4 @@ fn of_webhooks(api: &mut web::ServiceConfig) {
 async fn unknown() -> HttpResult {
     let detail = "there is nothing at this path of the panel";
     Err(Problem::new(Code::NotFound, detail))
-}
-
-async fn wrong_method() -> HttpResult {
-    let detail = "the panel has no such call";
-    Err(Problem::new(Code::MethodNotAllowed, detail))
 }

@@ -6,8 +6,8 @@
 mod job_images;
 
 use crate::web::assets::Assets;
+use crate::web::problem::HttpResult;
 use crate::web::problem::catch_panic::GuardedResource;
-use crate::web::problem::{HttpResult, Problem};
 use crate::web::read_only::read_only;
 use actix_web::{HttpRequest, web};
 
@@ -41,21 +41,17 @@ assets!(
 
 pub fn configure(service: &mut web::ServiceConfig) {
     service
-        .service(read_only(web::resource(["/docs", "/docs/"]), page))
+        .service(read_only(web::resource("/docs"), page))
+        // The page names its assets relative to `/docs`.
+        .service(web::redirect("/docs/", "../docs"))
         .service(read_only(web::resource("/docs/assets/{name}"), asset))
         .service(
-            GuardedResource::new(
-                web::resource("/docs/clients/jobs/{job_id}/picture"),
-                wrong_image_method,
-            )
-            .get(job_images::of_client),
+            GuardedResource::of(web::resource("/docs/clients/jobs/{job_id}/picture"))
+                .get(job_images::of_client),
         )
         .service(
-            GuardedResource::new(
-                web::resource("/docs/operator/jobs/{job_id}/picture"),
-                wrong_image_method,
-            )
-            .get(job_images::of_any_account),
+            GuardedResource::of(web::resource("/docs/operator/jobs/{job_id}/picture"))
+                .get(job_images::of_any_account),
         );
 }
 
@@ -65,10 +61,6 @@ async fn page(request: HttpRequest) -> HttpResult {
 
 async fn asset(request: HttpRequest) -> HttpResult {
     ASSETS.respond_to_path(&request)
-}
-
-async fn wrong_image_method() -> HttpResult {
-    Err(Problem::method_not_allowed("GET"))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use crate::compat::{self, Dialect};
 use crate::observability::metrics::WorkerMetrics;
 use crate::observability::request_log;
 use crate::web::auth::rate_headers;
+use crate::web::framing::Framing;
 use crate::web::problem::Problem;
 use crate::web::request_id::RequestId;
 use crate::web::unread_body::{self, Unread};
@@ -19,9 +20,6 @@ use futures_util::FutureExt as _;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::time::Instant;
-
-/// Handlers below these paths need the request id for the audit log.
-const AUDITED: [&str; 2] = ["/admin/", "/panel/"];
 
 pub async fn wrap<B: MessageBody + 'static>(
     request: ServiceRequest,
@@ -58,29 +56,28 @@ async fn handle<B: MessageBody + 'static>(
     next: Next<B>,
     id: &RequestId,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let dialect = compat::dialect_of(request.path());
+    // The path that the router matches: it decodes escapes.
+    let path = request.match_info().as_str();
+    let dialect = compat::dialect_of(path);
+    let aborts = database_outage::aborts(path);
+    let framing = Framing::of(request.head());
     let unread = unread_body::keep(&mut request);
     let rendered = |problem| RenderedProblem {
         problem,
         id: id.clone(),
         dialect,
+        framing,
         unread: unread.clone(),
     };
     let core = request.app_data::<web::Data<Core>>();
-    if let Some(refusal) =
-        core.and_then(|core| early_refusal(core, request.method(), request.path()))
-    {
+    let path = request.match_info().as_str();
+    if let Some(refusal) = core.and_then(|core| early_refusal(core, request.method(), path)) {
         let response = rendered(refusal).error_response();
         return Ok(with_headers(request.into_response(response), id));
     }
-    let aborts = database_outage::aborts(request.path());
     let outage = database_outage::wait_until_abort(core.filter(|_| aborts).cloned());
-    if AUDITED
-        .iter()
-        .any(|prefix| request.path().starts_with(prefix))
-    {
-        request.extensions_mut().insert(id.clone());
-    }
+    // For the audit log.
+    request.extensions_mut().insert(id.clone());
     // Nothing here may hold a second handle on the request: the router needs exclusive access.
     let outcome = tokio::select! {
         biased;
@@ -111,6 +108,7 @@ async fn handle<B: MessageBody + 'static>(
         let (request, sent) = response.into_parts();
         response = ServiceResponse::new(request, unread.until_sent(sent));
     }
+    framing.apply(response.response_mut());
     Ok(with_headers(response, id))
 }
 
@@ -136,6 +134,7 @@ struct RenderedProblem {
     id: RequestId,
     /// `None`: the native interface.
     dialect: Option<Dialect>,
+    framing: Framing,
     unread: Option<Unread>,
 }
 
@@ -161,6 +160,7 @@ impl ResponseError for RenderedProblem {
     fn error_response(&self) -> HttpResponse<BoxBody> {
         let mut response = render(&self.problem, self.dialect, self.id.as_str());
         self.id.write(response.headers_mut());
+        self.framing.apply(&mut response);
         match self.unread.clone() {
             Some(unread) => unread.until_sent(response),
             None => response,
@@ -216,11 +216,13 @@ mod tests {
             .wrap(from_fn(wrap))
             .route("/v1/images/edits", web::post().to(CatchPanic(panicking)));
         let app = init_service(app).await;
-        let call = TestRequest::post().uri("/v1/images/edits").to_request();
-        let response = call_service(&app, call).await;
-        assert_eq!(response.status(), 500);
-        assert!(response.headers().contains_key(REQUEST_ID));
-        let body: serde_json::Value = read_body_json(response).await;
-        assert!(body["error"]["message"].is_string(), "{body}");
+        for path in ["/v1/images/edits", "/%761/images/edits"] {
+            let call = TestRequest::post().uri(path).to_request();
+            let response = call_service(&app, call).await;
+            assert_eq!(response.status(), 500);
+            assert!(response.headers().contains_key(REQUEST_ID));
+            let body: serde_json::Value = read_body_json(response).await;
+            assert!(body["error"]["message"].is_string(), "{body}");
+        }
     }
 }

@@ -110,6 +110,20 @@ impl Assets {
                 let known = known.iter().any(|it| around.contains(it));
                 assert!(known, "{name} names {around}");
             }
+            // A proxy may serve the pages under a prefix.
+            for rooted in [
+                "=\"/",
+                "url(\"/",
+                "url(/",
+                "\"/panel",
+                "`/panel",
+                "\"/docs",
+                "`/docs",
+                "\"/status",
+                "`/status",
+            ] {
+                assert!(!text.contains(rooted), "{name} has {rooted}");
+            }
             if name.ends_with(".html") {
                 assert!(!text.contains("<style") && !text.contains(" style="));
             }

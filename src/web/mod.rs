@@ -3,6 +3,7 @@
 pub(crate) mod assets;
 pub(crate) mod auth;
 pub(crate) mod body;
+pub(crate) mod framing;
 pub(crate) mod headers;
 pub mod images;
 pub(crate) mod no_store;

@@ -1,5 +1,6 @@
 //! The audit log: every change over the operator interface, with actor, action, time, and the state before and after.
 
+use crate::support::options::ADMIN_TOKEN;
 use crate::support::{Options, Server, audited, clock};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -40,6 +41,14 @@ fn an_entry_contains_actor_action_time_and_request_id() {
         "after": {"name": "studio", "balance": "25.00"}, "request_id": "of-the-operator", "address": "127.0.0.1"
     });
     assert_eq!(line, expected);
+    // The router decodes escapes.
+    server
+        .post("/%61dmin/v1/accounts")
+        .bearer(ADMIN_TOKEN)
+        .header("X-Request-Id", "of-an-escaped-path")
+        .json(&body)
+        .expect(201);
+    assert_eq!(newest(&server)["request_id"], "of-an-escaped-path");
 }
 
 #[test]

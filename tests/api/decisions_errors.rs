@@ -162,7 +162,18 @@ fn the_root_path_redirects_to_the_panel() {
         assert_eq!(answer.header("location"), Some("/panel"));
     }
     server.get("/panel").expect(200);
-    server.post("/").json(&fox()).refused(404, "not_found");
+    for page in ["/panel", "/docs"] {
+        let answer = server.get(&format!("{page}/")).expect(307);
+        assert_eq!(
+            answer.header("location"),
+            Some(format!("..{page}").as_str())
+        );
+    }
+    // A proxy removes the prefix from paths.
+    let url = "https://pictures.example/a/b/";
+    let server = Server::with(Options::new().set("server.public_url", url));
+    let answer = server.get("/").expect(303);
+    assert_eq!(answer.header("location"), Some("/a/b/panel"));
 }
 
 #[test]
@@ -207,6 +218,10 @@ fn a_wrong_method_is_401_without_and_405_with_credentials() {
     routes.extend([
         ("/readyz", "GET, HEAD"),
         ("/files/results/x.png", "GET, HEAD"),
+        ("/", "GET, HEAD"),
+        ("/panel", "GET, HEAD"),
+        ("/panel/assets/app.js", "GET, HEAD"),
+        ("/docs", "GET, HEAD"),
     ]);
     for (path, allow) in routes {
         let path = path
@@ -247,6 +262,12 @@ fn head_is_get_without_the_body() {
         let head = server.native(&customer, "HEAD", &path).expect(200);
         assert_eq!(head.header("content-length"), got.header("content-length"));
         assert_eq!(head.header("content-type"), got.header("content-type"));
+        assert!(head.body.is_empty());
+    }
+    for path in ["/panel", "/panel/assets/app.js"] {
+        let got = server.get(path).expect(200);
+        let head = server.call("HEAD", path).expect(200);
+        assert_eq!(head.header("content-length"), got.header("content-length"));
         assert!(head.body.is_empty());
     }
     let refused = server.call("HEAD", "/api/v1/balance").expect(401);

@@ -249,12 +249,21 @@ fn hostile_15_a_client_that_continues_to_send_after_413_is_disconnected() {
 #[test]
 fn hostile_16_other_protocols_on_the_plain_port() {
     let server = Server::start();
-    let upgrade = b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\
+    let upgrade = "GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\
                     HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n\r\n";
-    let mut wire = Wire::open(server.address);
-    wire.send(upgrade);
-    // The server ignores an upgrade offer.
-    assert_eq!(wire.answer_to("GET").unwrap().status, 200);
+    // The server ignores an upgrade offer. A caller that keeps its connections learns not to send another request on this one.
+    for (offer, status) in [
+        (upgrade.to_string(), 200),
+        (upgrade.replace("healthz", "nothing"), 404),
+    ] {
+        let mut wire = Wire::open(server.address);
+        wire.send(offer.as_bytes());
+        let answer = wire.answer_to("GET").unwrap();
+        assert_eq!(answer.status, status);
+        assert_eq!(answer.header("connection"), Some("close"));
+        wire.send(server.get("/healthz").wire().as_slice());
+        assert!(wire.is_closed());
+    }
     let hello = b"\x16\x03\x01\x00\xc4\x01\x00\x00\xc0\x03\x03random random random random random";
     for bytes in [
         &b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0"[..],
@@ -272,6 +281,51 @@ fn hostile_16_other_protocols_on_the_plain_port() {
         );
     }
     server.assert_well();
+}
+
+/// HTTP/1.0 has no chunks: the end of the connection ends a body of unknown length.
+#[test]
+fn streams_to_http_1_0_callers_are_not_chunked() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let job = server.create(&customer);
+    server.job_once(&customer, &job, "done");
+    let calls = [
+        server.native(&customer, "GET", &format!("/jobs/{job}/events")),
+        server.native(&customer, "HEAD", &format!("/jobs/{job}/events")),
+        server.operators_browser().call(
+            &server,
+            "GET",
+            &format!("/accounts/{}/usage.csv", customer.account),
+        ),
+    ];
+    for call in calls {
+        let text = String::from_utf8(call.wire()).unwrap();
+        let mut wire = Wire::open(server.address);
+        wire.send(text.replace("HTTP/1.1", "HTTP/1.0").as_bytes());
+        let answer = wire.answer_to(call.method()).unwrap();
+        assert_eq!(answer.status, 200);
+        assert_eq!(
+            answer.header("transfer-encoding"),
+            None,
+            "{}",
+            call.target()
+        );
+        assert_eq!(answer.body.is_empty(), call.method() == "HEAD");
+        assert!(wire.is_closed());
+        // The connection stays open only for a body of known length.
+        let text = text.replace("HTTP/1.1\r\n", "HTTP/1.0\r\nConnection: keep-alive\r\n");
+        let mut wire = Wire::open(server.address);
+        wire.send(text.as_bytes());
+        let answer = wire.answer_to(call.method()).unwrap();
+        assert_eq!(answer.header("connection"), None);
+        assert!(wire.is_closed());
+    }
+    let mut wire = Wire::open(server.address);
+    for _ in 0..2 {
+        wire.send(b"GET /healthz HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+        assert_eq!(wire.answer_to("GET").unwrap().status, 200);
+    }
 }
 
 #[test]

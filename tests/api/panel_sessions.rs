@@ -190,9 +190,24 @@ fn another_operator_token_ends_the_sessions_of_the_earlier_one() {
 }
 
 #[test]
+fn a_call_with_another_method_is_405_and_names_the_methods() {
+    let server = Server::start();
+    for (path, allow) in [
+        ("/session", "DELETE, GET, POST"),
+        ("/session/operator", "POST"),
+        ("/accounts/x/keys", "GET, POST"),
+    ] {
+        for method in ["HEAD", "PUT", "OPTIONS"] {
+            let answer = server.panel(method, path).expect(405);
+            assert_eq!(answer.header("allow"), Some(allow), "{method} {path}");
+        }
+    }
+}
+
+#[test]
 fn the_pages_have_a_strict_content_security_policy() {
     let server = Server::start();
-    for path in ["/panel", "/panel/", "/panel/assets/app.js"] {
+    for path in ["/panel", "/panel/assets/app.js"] {
         let answer = server.get(path).send();
         let policy = answer.header("content-security-policy").unwrap();
         assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self';"));

@@ -30,6 +30,7 @@ mod nodes;
 mod outage;
 mod pages;
 mod playground;
+mod prefix;
 mod queue;
 mod receiver;
 mod reference;

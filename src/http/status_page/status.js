@@ -1,5 +1,5 @@
 // Shows the status of the service and refreshes it every ten seconds.
-import { fill, h } from "./dom.js";
+import { ROOT, fill, h } from "./dom.js";
 
 const REFRESH_MILLIS = 10_000;
 const LEADS = {
@@ -13,7 +13,7 @@ const place = document.getElementById("status");
 
 async function load() {
   try {
-    const answer = await fetch("/status", { headers: { accept: "application/json" }, cache: "no-store" });
+    const answer = await fetch(`${ROOT}/status`, { headers: { accept: "application/json" }, cache: "no-store" });
     if (!answer.ok) throw new Error(`status ${answer.status}`);
     show(await answer.json());
   } catch {

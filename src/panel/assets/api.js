@@ -1,5 +1,8 @@
 // Calls of the panel API.
-import { sentence } from "./dom.js";
+import { ROOT, sentence } from "./dom.js";
+
+/** The URL path of a call of the panel API. */
+export const callPath = (path) => `${ROOT}/panel/api${path}`;
 
 /** Paths where 401 does not mean that the session has ended. */
 const SIGN_IN_PATHS = ["/session", "/session/operator", "/invitation", "/invitation/accept"];
@@ -38,7 +41,7 @@ function noAnswerDetail(method, headers) {
 async function exchange(method, path, options) {
   const headers = { "X-Tintype-Panel": "1", Accept: "application/json" };
   try {
-    const answer = await fetch(`/panel/api${path}`, {
+    const answer = await fetch(callPath(path), {
       method, credentials: "same-origin", cache: "no-store", redirect: "error", ...options,
       headers: { ...headers, ...options?.headers },
     });

@@ -1,6 +1,9 @@
 // Builds pages from data. Text is always inserted as text nodes; no markup is parsed.
 import { restoreFocus, restoreScroll, saveFocus, saveScroll } from "./focus.js";
 
+/** The path of this server: empty, or the prefix under which a proxy serves it. Assets are two folders below. */
+export const ROOT = new URL("../..", import.meta.url).pathname.slice(0, -1);
+
 /** Creates an element. Properties that begin with "on" are listeners; `null` and `false` are skipped. */
 export function h(tag, props = {}, ...children) {
   const element = document.createElement(tag);

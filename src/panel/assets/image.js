@@ -1,9 +1,10 @@
 // Images of jobs.
+import { callPath } from "./api.js";
 import { fill, h } from "./dom.js";
 import { icon } from "./icons.js";
 
 /** The URL of a job's image: a thumbnail of this width, or the original. `base` is the path of the account. */
-export const imageAt = (base, id, width) => `/panel/api${base}/jobs/${id}/picture${width ? `?width=${width}` : ""}`;
+export const imageAt = (base, id, width) => callPath(`${base}/jobs/${id}/picture${width ? `?width=${width}` : ""}`);
 
 /** A thumbnail, or an icon if the image was deleted. */
 export function image(job, base, width, props) {

@@ -1,5 +1,5 @@
 // The stream of change events that makes a page reload its data.
-import { get } from "./api.js";
+import { callPath, get } from "./api.js";
 
 /** A shorter interruption is not shown. */
 const GRACE = 3_000;
@@ -25,7 +25,7 @@ export function listen(path, reload, live, signal) {
 
   function open() {
     close();
-    source = new EventSource(`/panel/api${path}`);
+    source = new EventSource(callPath(path));
     source.addEventListener("changed", reload);
     // Changes from before the stream opened had no event.
     source.addEventListener("ready", () => { pause = FIRST_PAUSE; endGrace(); live(true); reload(); });

@@ -1,6 +1,6 @@
 // One batch: progress, jobs, downloads and delivery.
 import { field, fill, h } from "./dom.js";
-import { get, query, remove } from "./api.js";
+import { callPath, get, query, remove } from "./api.js";
 import { duration, grouped, moment, money } from "./format.js";
 import { head } from "./shell.js";
 import { code, dialog } from "./dialogs.js";
@@ -49,7 +49,7 @@ export async function batch(main, context) {
 
   function actions(found) {
     const { counts, status } = found;
-    const own = `/panel/api${path}`;
+    const own = callPath(path);
     return [
       counts.done ? h("a", { class: "button", href: `${own}/pictures`, download: true }, "Download images") : null,
       h("a", { class: "button", href: `${own}/results`, download: true }, "Download results"),
@@ -65,7 +65,7 @@ export async function batch(main, context) {
     const showFailed = () => { state.value = "failed"; choose("failed"); state.focus(); };
     return h("div", { class: "row wraps" },
       h("button", { class: "button slim", type: "button", onclick: showFailed }, canceled ? `Show the ${failed} that are not done` : `Show why ${failed} failed`),
-      h("a", { class: "button slim", href: `/panel/api${path}/failed`, download: true }, canceled ? "Download these requests" : "Download failed requests"));
+      h("a", { class: "button slim", href: callPath(`${path}/failed`), download: true }, canceled ? "Download these requests" : "Download failed requests"));
   }
 
   async function draw() {

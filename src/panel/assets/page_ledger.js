@@ -1,6 +1,6 @@
 // The ledger: deposits, adjustments and charges.
 import { field, fill, h } from "./dom.js";
-import { get, query } from "./api.js";
+import { callPath, get, query } from "./api.js";
 import { grouped, keyName, moment, money, shortId, unit } from "./format.js";
 import { head } from "./shell.js";
 import { days, filterBar, filtersOf, keepFilters, noneOf, select } from "./filters.js";
@@ -31,7 +31,7 @@ export async function ledger(main, context) {
   const filters = filtersOf(context.search, ["kind", "from", "to"]);
   const list = listing({ path: () => `${context.base}/transactions${query(filters)}`, context, show: (rows) => table(columns, rows, `Ledger, amounts in ${unit()}`, (it) => it.transaction_id),
     none: noneOf("ledger", () => filters, "entries", empty("No entries yet", "Deposits and charges appear here.")) });
-  const link = () => file.setAttribute("href", `/panel/api${context.base}/ledger.csv${query(filters)}`);
+  const link = () => file.setAttribute("href", callPath(`${context.base}/ledger.csv${query(filters)}`));
   const change = (name, value) => { filters[name] = value; keepFilters("ledger", filters); link(); list.restart(); };
   const balance = async () => {
     const account = await get(context.base, context.signal);

@@ -1,6 +1,6 @@
 // Usage by day, key and model of one account, or for the operator of all accounts.
 import { fill, h } from "./dom.js";
-import { get, query } from "./api.js";
+import { callPath, get, query } from "./api.js";
 import { count, figureNumber, grouped, keyName, unit } from "./format.js";
 import { finished, spans, spentByModel } from "./charts.js";
 import { head } from "./shell.js";
@@ -33,7 +33,7 @@ async function page(main, context, { path, title, text, sheets }) {
     const { total, days, models } = usage;
     const ended = total.done + total.failed;
     return fill(main,
-      head(title, text, h("a", { class: "button", download: true, href: `/panel/api${path}/usage.csv${range}` }, "Download CSV")),
+      head(title, text, h("a", { class: "button", download: true, href: callPath(`${path}/usage.csv${range}`) }, "Download CSV")),
       h("div", { class: "stack" },
         h("div", { class: "row end" }, spans(null, span, (chosen) => { span = chosen; reload(); })),
         h("div", { class: "cards" },

@@ -1,4 +1,5 @@
 // The preview of a running job, if its backend sends one.
+import { callPath } from "./api.js";
 import { h } from "./dom.js";
 
 /** Milliseconds between two requests. */
@@ -42,6 +43,6 @@ export function preview(job, base) {
   if (held) return held;
   const node = h("img", { class: "preview", hidden: true, alt: "Preview of the unfinished image" });
   shown.set(id, node);
-  poll(id, node, `/panel/api${base}/jobs/${id}/preview`);
+  poll(id, node, callPath(`${base}/jobs/${id}/preview`));
   return node;
 }

@@ -1,5 +1,5 @@
 // The frame around every page: navigation, account, sign-out.
-import { fill, h } from "./dom.js";
+import { ROOT, fill, h } from "./dom.js";
 import { icon, mark } from "./icons.js";
 import { attempt } from "./dialogs.js";
 import { remove } from "./api.js";
@@ -100,7 +100,7 @@ export function frame(app, session, account, current, line, note) {
       h("div", { class: "foot" },
         h("a", { class: "who small", href: "#/profile", title: operator ? null : session.email }, operator ? "Operator" : session.email),
         h("div", { class: "row" },
-          h("a", { class: "who small", href: "/docs" }, "API reference"),
+          h("a", { class: "who small", href: `${ROOT}/docs` }, "API reference"),
           h("span", { class: "row tight" }, densitySwitch(), themeSwitch(),
             h("button", { class: "icon", type: "button", title: "Sign out", "aria-label": "Sign out", onclick: () => attempt(signOut) }, icon("out"))))) ),
     main);

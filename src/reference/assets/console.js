@@ -1,6 +1,6 @@
 // The console of a call: a form, the call as code, and the response.
 import { bodyExamples, follow, json } from "./document.js";
-import { fill, h } from "./dom.js";
+import { ROOT, fill, h } from "./dom.js";
 import { sendAndShow } from "./response.js";
 import { block, pretty } from "./json.js";
 import { languages, sample } from "./samples.js";
@@ -61,7 +61,7 @@ export function console(document, call, auth) {
   const named = auth.name === "operator" ? "$TINTYPE_ADMIN_TOKEN" : "$TINTYPE_KEY";
   const draw = () => {
     const it = request(call, form, named);
-    fill(shown, block(sample(chosen, { ...it, url: `${location.origin}${it.target}` }), { plain: true, title: "" }));
+    fill(shown, block(sample(chosen, { ...it, url: `${location.origin}${ROOT}${it.target}` }), { plain: true, title: "" }));
     shown.querySelector("figcaption span").replaceWith(tabs());
   };
   const tabs = () => h("span", { class: "tabs", role: "group", "aria-label": "Language" }, languages.map((language) =>

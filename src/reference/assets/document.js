@@ -1,10 +1,11 @@
 // Loads the OpenAPI document once, resolves references, and groups the calls.
+import { ROOT } from "./dom.js";
 
 const METHODS = ["get", "post", "put", "patch", "delete"];
 
 export const INTERFACES = {
-  clients: { title: "Clients", place: "/api/v1/openapi.json", secret: "API key", hint: "tt_…" },
-  operator: { title: "Operator", place: "/admin/v1/openapi.json", secret: "Operator token", hint: "the file admin-token" },
+  clients: { title: "Clients", place: `${ROOT}/api/v1/openapi.json`, secret: "API key", hint: "tt_…" },
+  operator: { title: "Operator", place: `${ROOT}/admin/v1/openapi.json`, secret: "Operator token", hint: "the file admin-token" },
 };
 
 /** Resolves a reference. Returns other values unchanged. */

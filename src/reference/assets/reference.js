@@ -1,6 +1,6 @@
 // The page: navigation, calls, and the key or token.
 import { INTERFACES, groups, load } from "./document.js";
-import { fill, h, s, sentence } from "./dom.js";
+import { ROOT, fill, h, s, sentence } from "./dom.js";
 import { article, method } from "./operation.js";
 import { inline, prose } from "./prose.js";
 
@@ -38,7 +38,7 @@ function themeSwitch() {
   return button;
 }
 
-const brand = () => h("a", { class: "brand", href: "/docs" }, h("img", { src: "/docs/assets/icon.svg", alt: "", width: 28, height: 28 }), "Tintype");
+const brand = () => h("a", { class: "brand", href: `${ROOT}/docs` }, h("img", { src: `${ROOT}/docs/assets/icon.svg`, alt: "", width: 28, height: 28 }), "Tintype");
 
 function secretField(name) {
   const { secret, hint } = INTERFACES[name];
@@ -68,7 +68,7 @@ function frame(name, side, content) {
   const box = h("div", { class: "frame", onkeydown: (event) => { if (event.key === "Escape") box.classList.remove("open"); } },
     h("header", { class: "bar" }, menu, brand(), themeSwitch()),
     h("button", { class: "scrim", type: "button", tabindex: "-1", "aria-label": "Close the menu", onclick: () => box.classList.remove("open") }),
-    h("aside", { class: "side" }, h("div", { class: "side-head" }, brand(), themeSwitch()), choice, side, h("p", { class: "small" }, h("a", { href: "/panel" }, "Open the panel"))),
+    h("aside", { class: "side" }, h("div", { class: "side-head" }, brand(), themeSwitch()), choice, side, h("p", { class: "small" }, h("a", { href: `${ROOT}/panel` }, "Open the panel"))),
     h("main", { id: "main", tabindex: "-1" }, content));
   fill(app, box);
 }

@@ -1,5 +1,5 @@
 // Shows a response: status, time, headers and body. Streams appear as they arrive, images as images.
-import { fill, h } from "./dom.js";
+import { ROOT, fill, h } from "./dom.js";
 import { block, pretty } from "./json.js";
 
 /** Sends a request and shows the response in `place`. */
@@ -9,7 +9,7 @@ export async function sendAndShow(place, request, auth) {
   const began = performance.now();
   let response;
   try {
-    response = await fetch(request.target, { method: request.method, headers: request.headers, body: request.body, signal: stop.signal, cache: "no-store" });
+    response = await fetch(`${ROOT}${request.target}`, { method: request.method, headers: request.headers, body: request.body, signal: stop.signal, cache: "no-store" });
   } catch (error) {
     fill(place, h("p", { class: "said bad" }, error.name === "AbortError" ? "Stopped." : `No response: ${error.message}`));
     return;
@@ -72,7 +72,7 @@ async function nextStep(shown, response, read, auth) {
 /** Shows the image of a job. It comes from this server, because the page may show no images of another one, such as a bucket. */
 async function showImage(shown, job, auth) {
   const headers = { Authorization: `Bearer ${auth.secret()}` };
-  const response = await fetch(`/docs/${auth.name}/jobs/${encodeURIComponent(job.job_id)}/picture`, { headers, cache: "no-store" });
+  const response = await fetch(`${ROOT}/docs/${auth.name}/jobs/${encodeURIComponent(job.job_id)}/picture`, { headers, cache: "no-store" });
   if (!response.ok) {
     shown.append(h("p", { class: "small" }, h("a", { href: job.result.image_url, target: "_blank", rel: "noreferrer" }, "Open the image")));
     return;

@@ -4,12 +4,13 @@
 //! account.
 
 use crate::application::error;
-use crate::web::problem::Problem;
+use crate::web::problem::{HttpResult, Problem};
 use actix_web::dev::{AppService, HttpServiceFactory};
 use actix_web::http::Method;
-use actix_web::{FromRequest, Handler, Resource, Responder, web};
+use actix_web::{FromRequest, Handler, Resource, Responder, Route, web};
 use futures_util::FutureExt as _;
 use futures_util::future::{CatchUnwind, Map};
+use std::future::ready;
 use std::panic::AssertUnwindSafe;
 use std::thread;
 
@@ -36,7 +37,12 @@ where
 }
 
 /// A path whose handlers turn panics into 500 responses.
-pub struct GuardedResource(pub Resource);
+pub struct GuardedResource {
+    path: Resource,
+    methods: Vec<Method>,
+    /// Responds to all other methods; without it they get 405 with `Allow`.
+    fallback: Option<Route>,
+}
 
 macro_rules! methods {
     ($($name:ident: $method:ident),+ $(,)?) => {$(
@@ -51,22 +57,49 @@ macro_rules! methods {
 }
 
 impl GuardedResource {
+    /// Refuses all other methods.
+    pub fn of(path: Resource) -> Self {
+        Self {
+            path,
+            methods: Vec::new(),
+            fallback: None,
+        }
+    }
+
     /// `fallback` responds to all other methods.
     pub fn new<F, Args>(path: Resource, fallback: F) -> Self
     where
         F: Handler<Args, Output: Responder + 'static>,
         Args: FromRequest + 'static,
     {
-        Self(path.default_service(web::to(fallback)))
+        Self::of(path).with_fallback(fallback)
     }
 
-    pub fn on<F, Args>(self, method: Method, handler: F) -> Self
+    pub fn with_fallback<F, Args>(mut self, fallback: F) -> Self
     where
         F: Handler<Args, Output: Responder + 'static>,
         Args: FromRequest + 'static,
     {
-        let route = web::method(method).to(CatchPanic(handler));
-        Self(self.0.route(route))
+        self.fallback = Some(web::to(fallback));
+        self
+    }
+
+    pub fn on<F, Args>(mut self, method: Method, handler: F) -> Self
+    where
+        F: Handler<Args, Output: Responder + 'static>,
+        Args: FromRequest + 'static,
+    {
+        let route = web::method(method.clone()).to(CatchPanic(handler));
+        self.path = self.path.route(route);
+        self.methods.push(method);
+        self
+    }
+
+    /// Creates the refusal of a method without a handler.
+    pub fn refusal(&self) -> Problem {
+        let mut words: Vec<&str> = self.methods.iter().map(Method::as_str).collect();
+        words.sort_unstable();
+        Problem::method_not_allowed(&words.join(", "))
     }
 
     methods!(get: GET, head: HEAD, post: POST, put: PUT, patch: PATCH, delete: DELETE);
@@ -74,7 +107,10 @@ impl GuardedResource {
 
 impl HttpServiceFactory for GuardedResource {
     fn register(self, config: &mut AppService) {
-        self.0.register(config);
+        let refusal = self.refusal();
+        let refuse = move || ready(HttpResult::Err(refusal.clone()));
+        let fallback = self.fallback.unwrap_or_else(|| web::to(refuse));
+        self.path.default_service(fallback).register(config);
     }
 }
 
