@@ -301,6 +301,11 @@ fn the_ledger_is_filtered_by_kind_and_moment_in_the_list_and_in_the_file() {
         [4, 1, 2]
     );
     assert_eq!(file(&format!("from={morning}&kind=adjustment")), 1);
+    let path = format!("/accounts/{}/ledger.csv", desk.customer.account);
+    let file = desk.browser.call(&desk.server, "GET", &path).expect(200);
+    for (line, last) in file.text().split("\r\n").zip(["currency", "\"USD\""]) {
+        assert_eq!(line.rsplit(',').next(), Some(last), "{line}");
+    }
     // The operator interface has the same filters.
     let path = format!(
         "/accounts/{}/transactions?kind=charge",

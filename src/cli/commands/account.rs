@@ -281,7 +281,7 @@ async fn print_csv(
     path: &str,
     filters: &[(&str, String)],
 ) -> anyhow::Result<()> {
-    print(LEDGER_HEAD)?;
+    print(&format!("{LEDGER_HEAD}\r\n"))?;
     let mut cursor = None;
     loop {
         let page = PageOptions {
@@ -290,7 +290,7 @@ async fn print_csv(
         };
         let found = operator.list(path, filters, page).await?;
         for value in found.data {
-            print(&ledger_line(&read(value)?))?;
+            print(&(ledger_line(&read(value)?) + "\r\n"))?;
         }
         cursor = found.next_cursor;
         if cursor.is_none() {
