@@ -6,3 +6,4 @@ pub(crate) mod job_query;
 pub(crate) mod ledger_query;
 pub(crate) mod paging;
 pub(crate) mod query;
+pub(crate) mod usage_query;
