@@ -3,14 +3,14 @@
 use tintype_api::Transaction;
 
 pub const LEDGER_HEAD: &str =
-    "created_at,kind,amount,balance_after,job_id,reference,transaction_id\r\n";
+    "created_at,kind,amount,balance_after,job_id,reference,transaction_id";
 
 /// With these, a spreadsheet begins a formula; the wide forms in East Asian editions.
 const FORMULA_STARTS: [char; 11] = [
     '=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
 ];
 
-/// The line of a ledger entry, with its line end.
+/// The line of a ledger entry, without its line end.
 pub fn ledger_line(it: &Transaction) -> String {
     let fields: [&str; 7] = [
         &it.created_at,
@@ -21,7 +21,7 @@ pub fn ledger_line(it: &Transaction) -> String {
         &quote(it.reference.as_deref().unwrap_or_default()),
         &it.transaction_id,
     ];
-    fields.join(",") + "\r\n"
+    fields.join(",")
 }
 
 /// Quotes a field of free text. Prefixes an apostrophe if a spreadsheet would take the text for a formula.

@@ -82,9 +82,19 @@ impl AccountScope {
 
 /// Parses an RFC 3339 time, or a date, which means its beginning in UTC.
 pub fn parse_time(text: &str) -> Result<Timestamp, String> {
-    let beginning = || Timestamp::parse(&format!("{text}T00:00:00Z"));
-    Timestamp::parse(text).or_else(beginning).ok_or_else(|| {
-        "expected a date such as 2026-11-20 (00:00 UTC), or a time such as 2026-11-20T08:00:00Z (RFC 3339)".to_owned()
+    parse_time_or_date(text, "00:00:00Z")
+}
+
+/// Parses the end of a range: an RFC 3339 time, or a date, which means its last millisecond in UTC.
+pub fn parse_end(text: &str) -> Result<Timestamp, String> {
+    parse_time_or_date(text, "23:59:59.999Z")
+}
+
+/// `time` completes a date.
+fn parse_time_or_date(text: &str, time: &str) -> Result<Timestamp, String> {
+    let of_date = || Timestamp::parse(&format!("{text}T{time}"));
+    Timestamp::parse(text).or_else(of_date).ok_or_else(|| {
+        format!("expected a date such as 2026-11-20 ({time}), or a time such as 2026-11-20T08:00:00Z (RFC 3339)")
     })
 }
 
@@ -117,6 +127,14 @@ mod tests {
             parse_time("2026-11-20T01:00:00+01:00").unwrap().to_string(),
             "2026-11-20T00:00:00.000Z"
         );
+        assert_eq!(
+            parse_end("2026-11-20").unwrap().to_string(),
+            "2026-11-20T23:59:59.999Z"
+        );
+        assert_eq!(
+            parse_end("2026-11-20T00:00:00Z").unwrap().to_string(),
+            "2026-11-20T00:00:00.000Z"
+        );
         for bad in [
             "",
             "yesterday",
@@ -125,6 +143,7 @@ mod tests {
             "2026-11-20T00:00:00",
         ] {
             assert!(parse_time(bad).is_err(), "{bad}");
+            assert!(parse_end(bad).is_err(), "{bad}");
         }
     }
 }

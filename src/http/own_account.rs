@@ -1,6 +1,7 @@
-//! The account of the caller: its balance, its ledger, the models it may use, and the key of the call.
+//! The account of the caller: its balance, its ledger, its usage, the models it may use, and the key of the call.
 
 use crate::api::responses::models_on_sale;
+use crate::application::accounts::{ledger, usage};
 use crate::application::core::Core;
 use crate::application::error;
 use crate::application::operations::pause;
@@ -9,10 +10,11 @@ use crate::application::settings::Settings;
 use crate::web::auth::Principal;
 use crate::web::no_store;
 use crate::web::problem::HttpResult;
-use crate::web::queries::paging::{self, Listing, listing};
+use crate::web::queries::ledger_query;
+use crate::web::queries::paging::{Listing, listing};
+use crate::web::queries::usage_query::{self, UsageQuery};
 use actix_web::{HttpRequest, web};
 use tintype_api::{Balance, OwnKey, Transaction};
-use tintype_storage::store::tables::LEDGER;
 
 /// `GET /balance`: all amounts are from the same point in time.
 pub async fn balance(principal: Principal, core: web::Data<Core>) -> HttpResult {
@@ -28,11 +30,28 @@ pub async fn transactions(
     request: HttpRequest,
     core: web::Data<Core>,
 ) -> HttpResult {
-    let window = paging::window(&request)?;
+    let (window, filter) = ledger_query::of(&request)?;
+    principal.admit()?;
+    let page = ledger::page(&core, principal.caller.account(), window, filter).await?;
+    Ok(no_store::json(listing(page, Transaction::from)))
+}
+
+/// `GET /usage`: oldest first.
+pub async fn daily_usage(
+    principal: Principal,
+    request: HttpRequest,
+    core: web::Data<Core>,
+) -> HttpResult {
+    let UsageQuery {
+        filter,
+        limit,
+        after,
+    } = usage_query::of(&request, core.now().day())?;
     principal.admit()?;
     let account = principal.caller.account();
-    let page = LEDGER.page(&core.store, &account, window.limit, window.after);
-    Ok(no_store::json(listing(page.await?, Transaction::from)))
+    let (data, last) = usage::page(&core, account, filter, limit, after).await?;
+    let next_cursor = last.map(|it| usage_query::cursor(&it));
+    Ok(no_store::json(Listing { data, next_cursor }))
 }
 
 /// `GET /models`: the models with their sizes and prices, always a single page.

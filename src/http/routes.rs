@@ -74,6 +74,7 @@ pub fn native() -> ApiRouter {
         at("/batches/{batch_id}/results").get(batches::results, of_batches::results),
         at("/balance").get(own_account::balance, of_own_account::balance),
         at("/transactions").get(own_account::transactions, of_own_account::transactions),
+        at("/usage").get(own_account::daily_usage, of_own_account::daily_usage),
         at("/models").get(own_account::models, of_own_account::models),
         at("/key").get(own_account::key, of_own_account::key),
         ApiPath::new(RequiredAuth::None, "/openapi.json").get(openapi::native, of_service::native),

@@ -4,12 +4,14 @@ use super::chart_view::{Chart, figures};
 use super::{Panel, hourly};
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
-use crate::web::problem::Problem;
+use crate::web::problem::{FieldFault, Problem};
+use crate::web::queries::day_range::DayRange;
 use crate::web::queries::query;
 use actix_web::HttpRequest;
 use actix_web::web::Data;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use tintype_storage::domain::daily_usage::UsageTotals;
 use tintype_storage::domain::ids::{AccountId, KeyId};
@@ -17,7 +19,7 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
 
-/// Default number of days, today included.
+/// Default number of days of a chart, today included.
 const DAYS: i64 = 14;
 const MAX_DAYS: i64 = 92;
 
@@ -29,14 +31,31 @@ pub enum Span {
 }
 
 /// Reads `?days=`.
-pub fn days_param(request: &HttpRequest, default: i64) -> Result<i64, Problem> {
-    let days = |name: &str, text: &str| query::number(name, text, 1, MAX_DAYS);
-    Ok(query::parsed(request, "days", days)?.unwrap_or(default))
+fn days_param(request: &HttpRequest) -> Result<Option<i64>, FieldFault> {
+    query::parsed(request, "days", |name, text| {
+        query::number(name, text, 1, MAX_DAYS)
+    })
+}
+
+/// Reads `?days=`, counted back from today, or `?from=` and `?to=`. `today` and the result count from 1970.
+pub fn days_of(request: &HttpRequest, today: i64) -> Result<RangeInclusive<i64>, Problem> {
+    let mut range = DayRange::default();
+    for name in DayRange::NAMES {
+        query::parsed(request, name, |name, text| range.take(name, text))?;
+    }
+    match days_param(request)? {
+        Some(days) if range.is_empty() => Ok(today - days + 1..=today),
+        Some(_) => {
+            let message = "must not be given with `from` or `to`";
+            Err(FieldFault::new("days", message).into())
+        }
+        None => Ok(range.days(today)?),
+    }
 }
 
 /// Reads `?days=` as a span; one day is shown per hour.
 pub fn span_param(request: &HttpRequest) -> Result<Span, Problem> {
-    Ok(match days_param(request, DAYS)? {
+    Ok(match days_param(request)?.unwrap_or(DAYS) {
         1 => Span::Hours,
         days => Span::Days(days),
     })
@@ -74,7 +93,7 @@ fn days(
     let first = today - count + 1;
     let mut days: BTreeMap<i64, UsageTotals> = BTreeMap::new();
     core.store
-        .each_daily_usage_since(account, first, |position, usage| {
+        .each_daily_usage(account, first..=today, |position, usage| {
             if key.is_none_or(|it| it == position.key) {
                 days.entry(position.day).or_default().add(usage.totals());
             }

@@ -121,7 +121,7 @@ fn sum_up(core: &Core, subject: Subject) -> Result<(Chart, usize), StoreError> {
 fn ended_since(core: &Core, (account, key): Subject, day: i64) -> Result<u64, StoreError> {
     let mut ended = 0;
     core.store
-        .each_daily_usage_since(account, day, |position, usage| {
+        .each_daily_usage(account, day..=i64::MAX, |position, usage| {
             if key.is_none_or(|it| it == position.key) {
                 let totals = usage.totals();
                 ended += totals.done + totals.failed;

@@ -5,7 +5,7 @@ use super::names::Names;
 use crate::application::accounts::ledger::{self, LedgerFilter};
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
-use crate::csv_text::{LEDGER_HEAD, ledger_line};
+use crate::csv_text::{LEDGER_HEAD, ledger_line, quote};
 use crate::web::auth::access::OfAccount;
 use crate::web::problem::HttpResult;
 use crate::web::queries::ledger_query;
@@ -68,17 +68,18 @@ fn charged_job(
     }))
 }
 
-/// `GET /ledger.csv`, with the filters of the list.
+/// `GET /ledger.csv`, with the filters of the list. The lines are those of the command line, with the currency.
 pub async fn csv(of: OfAccount, request: HttpRequest, core: web::Data<Core>) -> HttpResult {
     let account = of.account.id;
     let (_, filter) = ledger_query::of(&request)?;
+    let head = format!("{LEDGER_HEAD},currency\r\n");
     let reader = Reader {
         core,
         account,
         filter,
         after: None,
     };
-    csv_file::respond(&format!("ledger-{account}.csv"), LEDGER_HEAD, reader).await
+    csv_file::respond(&format!("ledger-{account}.csv"), &head, reader).await
 }
 
 struct Reader {
@@ -97,7 +98,8 @@ impl CsvSource for Reader {
             self.filter
                 .read(&self.core.store, self.account, PAGE, self.after)?;
         let wanted = items.into_iter().filter(|it| self.filter.matches(it));
-        let text = wanted.map(|it| ledger_line(&it.into())).collect();
+        let end = format!(",{}\r\n", quote(&self.core.currency));
+        let text = wanted.map(|it| ledger_line(&it.into()) + &end).collect();
         let rest = next.map(|last| Self {
             after: Some(last),
             ..self

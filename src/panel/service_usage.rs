@@ -6,7 +6,6 @@ use super::charts;
 use super::csv_file::{self, CsvSource};
 use super::names::Names;
 use super::stats::StatsCache;
-use super::usage::DAYS;
 use super::usage_sums::{CSV_HEAD, Sums, csv_lines};
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
@@ -20,7 +19,8 @@ use actix_web::{HttpRequest, HttpResponse};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use tintype_storage::domain::daily_usage::UsageTotals;
 use tintype_storage::engine::Wait as _;
@@ -31,13 +31,20 @@ const ACCOUNTS: usize = 100;
 /// Accounts that the file reads at a time.
 const PAGE: usize = 50;
 
-/// By number of days.
+/// Ranges of days that are cached.
+const MAX_CACHED: usize = 32;
+
+/// By range of days.
 #[derive(Default)]
-pub struct UsageCache(Mutex<BTreeMap<i64, Arc<StatsCache>>>);
+pub struct UsageCache(Mutex<HashMap<RangeInclusive<i64>, Arc<StatsCache>>>);
 
 impl UsageCache {
-    fn of(&self, days: i64) -> Arc<StatsCache> {
-        Arc::clone(self.0.lock().entry(days).or_default())
+    fn of(&self, days: &RangeInclusive<i64>) -> Arc<StatsCache> {
+        let mut cached = self.0.lock();
+        if cached.len() >= MAX_CACHED && !cached.contains_key(days) {
+            cached.clear();
+        }
+        Arc::clone(cached.entry(days.clone()).or_default())
     }
 }
 
@@ -48,8 +55,8 @@ pub async fn show(
     core: Data<Core>,
     panel: Data<Panel>,
 ) -> HttpResult {
-    let days = charts::days_param(&request, DAYS)?;
-    let cache = panel.usage.of(days);
+    let days = charts::days_of(&request, core.now().day())?;
+    let cache = panel.usage.of(&days);
     let usage = detached(async move {
         let read = async || Ok(blocking(move || view(&core, days)).await?);
         cache.get(read).await
@@ -57,15 +64,14 @@ pub async fn show(
     Ok(HttpResponse::Ok().json(usage.await?))
 }
 
-fn view(core: &Core, days: i64) -> Result<Value, StoreError> {
-    let first = core.now().day() - days + 1;
+fn view(core: &Core, days: RangeInclusive<i64>) -> Result<Value, StoreError> {
     let mut sums = Sums::default();
     let mut accounts = Vec::new();
     let read = core.store.each_account(|account| {
         let mut total = UsageTotals::default();
         let read = core
             .store
-            .each_daily_usage_since(account.id, first, |position, usage| {
+            .each_daily_usage(account.id, days.clone(), |position, usage| {
                 sums.add(position.day, &usage);
                 total.add(usage.totals());
                 Ok(())
@@ -84,7 +90,7 @@ fn view(core: &Core, days: i64) -> Result<Value, StoreError> {
         line["account_name"] = json!(name);
         line
     });
-    let mut view = sums.view(first, days);
+    let mut view = sums.view(days);
     view["accounts"] = json!(lines.collect::<Vec<_>>());
     view["account_count"] = json!(accounts.len());
     Ok(view)
@@ -97,9 +103,8 @@ pub async fn csv(
     core: Data<Core>,
     settings: Data<Settings>,
 ) -> HttpResult {
-    let days = charts::days_param(&request, DAYS)?;
     let reader = Reader {
-        first: core.now().day() - days + 1,
+        days: charts::days_of(&request, core.now().day())?,
         core,
         settings,
         after: None,
@@ -111,8 +116,7 @@ pub async fn csv(
 struct Reader {
     core: Data<Core>,
     settings: Data<Settings>,
-    /// The first day, in days since 1970.
-    first: i64,
+    days: RangeInclusive<i64>,
     /// The last account that was read.
     after: Option<[u8; 16]>,
 }
@@ -130,7 +134,7 @@ impl CsvSource for Reader {
                 &self.core,
                 &self.settings,
                 account.id,
-                self.first,
+                self.days.clone(),
                 &prefix,
                 &mut names,
             )?;

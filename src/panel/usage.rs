@@ -12,13 +12,11 @@ use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use tintype_storage::domain::daily_usage::UsageTotals;
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
-
-/// Default number of days, today included.
-pub const DAYS: i64 = 30;
 
 /// `GET /accounts/{account_id}/usage`.
 pub async fn show(
@@ -26,7 +24,7 @@ pub async fn show(
     request: HttpRequest,
     accounts: web::Data<AccountService>,
 ) -> HttpResult {
-    let days = charts::days_param(&request, DAYS)?;
+    let days = charts::days_of(&request, accounts.core.now().day())?;
     // There may be many records.
     let usage = blocking(move || view(&accounts, of.account.id, days)).await?;
     Ok(HttpResponse::Ok().json(usage))
@@ -40,22 +38,25 @@ pub async fn csv(
 ) -> HttpResult {
     let account = of.account.id;
     let file = UsageFile {
+        days: charts::days_of(&request, accounts.core.now().day())?,
         accounts,
         account,
-        days: charts::days_param(&request, DAYS)?,
     };
     csv_file::respond(&format!("usage-{account}.csv"), CSV_HEAD, file).await
 }
 
-fn view(accounts: &AccountService, account: AccountId, days: i64) -> Result<Value, StoreError> {
+fn view(
+    accounts: &AccountService,
+    account: AccountId,
+    days: RangeInclusive<i64>,
+) -> Result<Value, StoreError> {
     let core = &accounts.core;
-    let first = core.now().day() - days + 1;
     let mut names = Names::default();
     let mut sums = Sums::default();
     let mut keys: BTreeMap<KeyId, UsageTotals> = BTreeMap::new();
     let read = core
         .store
-        .each_daily_usage_since(account, first, |position, usage| {
+        .each_daily_usage(account, days.clone(), |position, usage| {
             sums.add(position.day, &usage);
             keys.entry(position.key).or_default().add(usage.totals());
             Ok(())
@@ -72,7 +73,7 @@ fn view(accounts: &AccountService, account: AccountId, days: i64) -> Result<Valu
         line["key_name"] = json!(name.map(|it| it.name));
         by_key.push(line);
     }
-    let mut view = sums.view(first, days);
+    let mut view = sums.view(days);
     view["keys"] = json!(by_key);
     Ok(view)
 }
@@ -80,7 +81,7 @@ fn view(accounts: &AccountService, account: AccountId, days: i64) -> Result<Valu
 struct UsageFile {
     accounts: web::Data<AccountService>,
     account: AccountId,
-    days: i64,
+    days: RangeInclusive<i64>,
 }
 
 impl CsvSource for UsageFile {
@@ -88,9 +89,8 @@ impl CsvSource for UsageFile {
 
     fn read(self) -> Result<(String, Option<Self>), StoreError> {
         let AccountService { core, settings, .. } = &**self.accounts;
-        let first = core.now().day() - self.days + 1;
         let mut names = Names::default();
-        let lines = csv_lines(core, settings, self.account, first, "", &mut names)?;
+        let lines = csv_lines(core, settings, self.account, self.days, "", &mut names)?;
         Ok((lines, None))
     }
 }

@@ -7,6 +7,7 @@ use crate::application::settings::Settings;
 use crate::csv_text::quote;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use tintype_storage::domain::daily_usage::{DailyUsage, ModelUsage, UsageTotals};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::tier::{Resolution, Tier};
@@ -38,8 +39,8 @@ impl Sums {
         }
     }
 
-    /// The sums of `days` days from `first`.
-    pub fn view(&self, first: i64, days: i64) -> Value {
+    /// The sums, with a line for each of the days. All that was added must be of these days.
+    pub fn view(&self, days: RangeInclusive<i64>) -> Value {
         let day = |day: i64| {
             let mut view = figures(&self.days.get(&day).copied().unwrap_or_default());
             view["day"] = json!(Timestamp::of_day(day).date());
@@ -59,25 +60,25 @@ impl Sums {
         });
         json!({
             "total": figures(&self.total),
-            "days": (first..first + days).map(day).collect::<Vec<_>>(),
+            "days": days.map(day).collect::<Vec<_>>(),
             "models": models.collect::<Vec<_>>(),
         })
     }
 }
 
-/// The lines of an account from day `first`, each with `prefix`. Blocks on reads of the store.
+/// The lines of an account on some days, each with `prefix`. Blocks on reads of the store.
 pub fn csv_lines(
     core: &Core,
     settings: &Settings,
     account: AccountId,
-    first: i64,
+    days: RangeInclusive<i64>,
     prefix: &str,
     names: &mut Names,
 ) -> Result<String, StoreError> {
     let mut text = String::new();
     let read = core
         .store
-        .each_daily_usage_since(account, first, |position, usage| {
+        .each_daily_usage(account, days, |position, usage| {
             let name = names.key(core, position.key)?;
             let name = name.map(|it| it.name).unwrap_or_default();
             for ModelUsage {

@@ -2,6 +2,9 @@
 
 use crate::support::{Customer, Server, fox, options::Options};
 use serde_json::{Value, json};
+use std::time::Duration;
+
+const DAY: Duration = Duration::from_secs(86_400);
 
 fn read(server: &Server, customer: &Customer, path: &str) -> Value {
     let answer = server.native(customer, "GET", path).expect(200);
@@ -62,6 +65,106 @@ fn transactions_are_the_accounts_ledger_newest_first() {
 }
 
 #[test]
+fn transactions_are_filtered_by_kind_and_time() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    server.clock.advance(DAY);
+    let job = server.create(&customer);
+    server.job_once(&customer, &job, "done");
+    let kinds = |query: &str| -> Vec<Value> {
+        let found = read(&server, &customer, &format!("/transactions?{query}"));
+        let entries = found["data"].as_array().unwrap().iter();
+        entries.map(|it| it["kind"].clone()).collect()
+    };
+    assert_eq!(kinds("kind=deposit"), ["deposit"]);
+    assert_eq!(kinds("from=2026-11-19T00:00:00Z"), ["charge"]);
+    assert_eq!(kinds("to=2026-11-18T23:59:59.999Z"), ["deposit"]);
+    assert_eq!(kinds("from=2026-11-18T00:00:00Z"), ["charge", "deposit"]);
+}
+
+#[test]
+fn usage_has_each_day_key_and_model_of_the_account() {
+    let server = Server::start();
+    let (customer, stranger) = (server.customer("10.00"), server.customer("10.00"));
+    let make = |customer: &Customer, path: &str| {
+        let job = server.generate(customer, path, &fox()).job_id();
+        server.job_once(customer, &job, "done");
+    };
+    make(&customer, "/text-generations");
+    make(&customer, "/nb/text-generations");
+    make(&stranger, "/nb/text-generations");
+    server.clock.advance(DAY);
+    let other = server.another_key(&customer.account, json!({"name": "shop"}));
+    make(&customer, "/nb/text-generations");
+    make(&other, "/nb/text-generations");
+    make(&other, "/nb/text-generations");
+    let path = format!("/keys/{}", other.key_id);
+    server.admin("DELETE", &path).expect(204);
+    let lines = |query: &str| {
+        let found = read(&server, &customer, &format!("/usage?{query}"));
+        (
+            found["data"].as_array().unwrap().clone(),
+            found["next_cursor"].clone(),
+        )
+    };
+    let (all, next) = lines("");
+    assert!(next.is_null());
+    let line = |it: &Value| {
+        json!([
+            it["day"],
+            it["key_id"],
+            it["model"],
+            it["images"],
+            it["charged"]
+        ])
+    };
+    let shown: Vec<Value> = all.iter().map(line).collect();
+    let (own, shop) = (&customer.key_id, &other.key_id);
+    let expected = json!([
+        ["2026-11-18", own, "fast", 1, "0.039"],
+        ["2026-11-18", own, "pro", 1, "0.134"],
+        ["2026-11-19", own, "fast", 1, "0.039"],
+        ["2026-11-19", shop, "fast", 2, "0.078"],
+    ]);
+    assert_eq!(json!(shown), expected);
+    let last = json!({
+        "day": "2026-11-19", "key_id": shop, "key_name": "shop", "model": "fast", "resolution": "1K",
+        "images": 2, "failed": 0, "charged": "0.078",
+    });
+    assert_eq!(all[3], last);
+    assert_eq!(lines(&format!("key={shop}")).0, all[3..]);
+    assert_eq!(
+        lines(&format!("key={}", stranger.key_id)).0,
+        [json!(null); 0]
+    );
+    assert_eq!(lines("to=2026-11-18").0, all[..2]);
+    assert_eq!(lines("from=2026-11-19&to=2026-11-19").0, all[2..]);
+    assert_eq!(lines("from=2026-11-20&to=2026-11-30").0, [json!(null); 0]);
+    for limit in [1, 3] {
+        let (mut found, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let (page, next) = lines(&format!("limit={limit}{cursor}"));
+            assert!(page.len() <= limit);
+            found.extend(page);
+            let Some(next) = next.as_str() else { break };
+            cursor = format!("&cursor={next}");
+        }
+        assert_eq!(found, all, "limit {limit}");
+    }
+    for (query, field) in [
+        ("from=2026-11-18T00:00:00Z", "from"),
+        ("from=2026-11-20", "from"),
+        ("from=2025-11-18", "from"),
+        ("key=shop", "key"),
+        ("cursor=01a1fa952c1f7c3a9d5e3f6b8a4c2d10", "cursor"),
+        ("days=30", "days"),
+    ] {
+        let path = format!("/usage?{query}");
+        server.native(&customer, "GET", &path).invalid(&[field]);
+    }
+}
+
+#[test]
 fn a_bad_cursor_or_limit_is_422() {
     let server = Server::start();
     let customer = server.customer("1.00");
@@ -71,7 +174,8 @@ fn a_bad_cursor_or_limit_is_422() {
         ("limit=x", "limit"),
         ("limit=1&limit=2", "limit"),
         ("cursor=x", "cursor"),
-        ("kind=charge", "kind"),
+        ("kind=gift", "kind"),
+        ("from=2026-11-18", "from"),
     ] {
         server
             .native(&customer, "GET", &format!("/transactions?{query}"))
@@ -144,7 +248,7 @@ fn the_effective_rate_limit_of_a_key_is_shown() {
 fn each_read_requires_a_key_and_rejects_other_methods() {
     let server = Server::start();
     let customer = server.customer("1.00");
-    for path in ["/transactions", "/models", "/key"] {
+    for path in ["/transactions", "/usage", "/models", "/key"] {
         server
             .get(&format!("/api/v1{path}"))
             .refused(401, "unauthorized");

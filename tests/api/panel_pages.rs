@@ -196,6 +196,56 @@ fn the_operator_sees_the_usage_of_all_accounts_and_downloads_it() {
 }
 
 #[test]
+fn usage_of_any_month_is_reported_and_downloaded() {
+    let mut desk = Desk::new(Options::new());
+    desk.make(json!({}));
+    desk.server.clock.advance(DAY * 13);
+    desk.sign_in();
+    desk.make(json!({}));
+    desk.server.clock.advance(DAY * 400);
+    desk.sign_in();
+    assert_eq!(desk.get("/usage?days=92")["total"]["done"], 0);
+    let november = "from=2026-11-01&to=2026-11-30";
+    let own = format!("/accounts/{}", desk.customer.account);
+    for base in [own.as_str(), ""] {
+        let call = |path: String| desk.browser.call(&desk.server, "GET", &path);
+        let usage = |query: &str| call(format!("{base}/usage?{query}")).expect(200).json();
+        let month = usage(november);
+        let total = json!({"done": 1, "failed": 0, "spent": "0.039"});
+        assert_eq!(month["total"], total);
+        let days = month["days"].as_array().unwrap();
+        assert_eq!((days.len(), &days[17]["done"]), (30, &json!(1)));
+        assert_eq!(usage("to=2026-12-17")["total"]["done"], 2);
+        assert_eq!(usage("from=2027-12-31")["total"]["done"], 0);
+        let file = call(format!("{base}/usage.csv?{november}"));
+        assert_eq!(file.expect(200).text().lines().count(), 2);
+        for (query, field) in [
+            ("from=2026-11-01&to=2027-11-02", "from"),
+            ("from=2026-11-02&to=2026-11-01", "from"),
+            ("from=2026-11-31", "from"),
+            ("to=2026-11-30&days=7", "days"),
+            ("days=93", "days"),
+        ] {
+            call(format!("{base}/usage?{query}")).invalid(&[field]);
+        }
+    }
+}
+
+#[test]
+fn usage_after_a_clock_that_was_set_back_is_in_no_total() {
+    let mut desk = Desk::new(Options::new());
+    desk.server.clock.advance(DAY * 2);
+    desk.sign_in();
+    desk.make(json!({}));
+    desk.server.clock.set_back(DAY * 2);
+    desk.sign_in();
+    let usage = desk.get("/usage?days=7");
+    assert_eq!(usage["total"]["done"], 0, "{usage}");
+    let usage = desk.get("/usage?from=2026-11-18&to=2026-11-20");
+    assert_eq!(usage["total"]["done"], 1);
+}
+
+#[test]
 fn the_overview_warns_when_less_is_available_than_the_low_balance() {
     let desk = Desk::new(Options::new());
     let account = format!("/accounts/{}", desk.customer.account);
@@ -301,6 +351,11 @@ fn the_ledger_is_filtered_by_kind_and_moment_in_the_list_and_in_the_file() {
         [4, 1, 2]
     );
     assert_eq!(file(&format!("from={morning}&kind=adjustment")), 1);
+    let path = format!("/accounts/{}/ledger.csv", desk.customer.account);
+    let file = desk.browser.call(&desk.server, "GET", &path).expect(200);
+    for (line, last) in file.text().split("\r\n").zip(["currency", "\"USD\""]) {
+        assert_eq!(line.rsplit(',').next(), Some(last), "{line}");
+    }
     // The operator interface has the same filters.
     let path = format!(
         "/accounts/{}/transactions?kind=charge",

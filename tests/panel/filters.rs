@@ -151,6 +151,14 @@ fn the_ledger_is_filtered_and_its_file_contains_the_shown_entries() {
         assert!(lines[0].starts_with("created_at,kind,amount"), "{lines:?}");
         assert!(lines[1].contains("a slip"), "{lines:?}");
         assert_eq!(lines.len(), 2, "{lines:?}");
+        // The days are those of the usage page, in every time zone.
+        let days = "const set = (name, value) => { const it = document.querySelector(`main input[name=${name}]`); it.value = value;
+                it.dispatchEvent(new Event('change', { bubbles: true })); };
+            set('from', '2026-11-01'); set('to', '2026-11-30');
+            return [...new URLSearchParams(location.hash.split('?')[1]).values()].slice(1);";
+        let moments = ["2026-11-01T00:00:00.000Z", "2026-11-30T23:59:59.999Z"];
+        assert_eq!(browser.run(days, vec![]).await, json!(moments));
+        browser.see("label", "From (UTC)").await;
         browser.leave().await;
         drop(service);
     });

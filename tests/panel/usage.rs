@@ -30,6 +30,46 @@ fn usage_is_shown_by_key_and_model_and_downloaded() {
 }
 
 #[test]
+fn usage_of_chosen_days_is_shown_and_downloaded() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser
+            .go("#/usage?from=2026-02-01&to=2026-02-28", "Usage")
+            .await;
+        browser.see("span", "in 28 days").await;
+        let set = async |name: &str, value: &str| {
+            let script = "const it = document.querySelector(`main input[name=${arguments[0]}]`); it.value = arguments[1];
+                it.dispatchEvent(new Event('change', { bubbles: true }));";
+            browser.run(script, vec![json!(name), json!(value)]).await;
+        };
+        set("to", "2026-01-31").await;
+        browser
+            .see("span", "Must not be before the first day.")
+            .await;
+        set("to", "2027-02-02").await;
+        browser
+            .see("span", "The range may have at most 366 days.")
+            .await;
+        set("to", "2026-02-02").await;
+        browser.see("span", "in 2 days").await;
+        let links = "return [location.hash, document.querySelector('a[download]').getAttribute('href').replace(/.*[/]/, '')];";
+        let range = "from=2026-02-01&to=2026-02-02";
+        let expected = json!([format!("#/usage?{range}"), format!("usage.csv?{range}")]);
+        browser.comes_to(links, expected).await;
+        browser.press("14 days").await;
+        browser.see("span", "in 14 days").await;
+        let empty =
+            "return [...document.querySelectorAll('main input[type=date]')].map((it) => it.value);";
+        browser.comes_to(empty, json!(["", ""])).await;
+        browser
+            .comes_to("return location.hash;", json!("#/usage"))
+            .await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
 fn the_operator_sees_the_usage_of_all_accounts_and_the_total_of_a_day() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;

@@ -25,7 +25,7 @@ def document(service: Service) -> Any:
 @pytest.mark.parametrize(
     ("schema", "name"),
     [
-        *((it, it) for it in ("Balance", "CreatedJob", "Estimate", "Job", "Key", "ListedJob", "Model", "Transaction")),
+        *((it, it) for it in ("Balance", "CreatedJob", "Estimate", "Job", "Key", "ListedJob", "Model", "Transaction", "Usage")),
         *((it, it) for it in ("Batch", "BatchCounts", "BatchEstimate")),
         ("JobResult", "Result"),
         ("Rate", "RateLimit"),

@@ -194,6 +194,18 @@ def test_the_ledger_tells_deposits_and_charges(client: Tintype) -> None:
     assert client.transactions.list(cursor=page.next_cursor).data == (deposit,)
 
 
+def test_the_usage_tells_images_and_charges_of_each_day(client: Tintype) -> None:
+    before = datetime.now(UTC).date()
+    client.generations.create_and_wait(**FOX)
+    (line,) = client.usage(from_day=before)
+    assert before <= line.day <= datetime.now(UTC).date()
+    assert (line.model, line.resolution, line.images, line.failed, line.charged) == ("fast", "1K", 1, 0, Decimal("0.039"))
+    key = client.key()
+    assert (line.key_id, line.key_name) == (key.key_id, key.name)
+    assert list(client.usage(key=key.key_id, to_day=line.day)) == [line]
+    assert list(client.usage(to_day=before - timedelta(days=1))) == []
+
+
 def test_models_and_key_tell_what_is_allowed(variant: Variant, service: Service) -> None:
     rate_limit = {"per_second": 50, "burst": 100}
     limits: dict[str, Any] = {"spend_limit": "5.00", "spend_limit_daily": "1.00", "rate_limit": rate_limit}

@@ -20,6 +20,8 @@ import type {
   Model,
   Page,
   Transaction,
+  Usage,
+  UsageFilter,
   WaitOptions,
   Window,
 } from "./types.js";
@@ -51,6 +53,14 @@ export class Tintype {
   /** The balance of the account. */
   async balance(options: CallOptions = {}): Promise<Balance> {
     return this.transport.fetch<Balance>(calls.get("/balance", options), ["balance", "reserved", "available"]);
+  }
+
+  /** The usage of the account by UTC day, key, model and resolution, oldest first. It fetches pages on demand. */
+  usage(filter: UsageFilter = {}, options: CallOptions = {}): AsyncGenerator<Usage, void, undefined> {
+    return everyPage((cursor) => {
+      const call = calls.get("/usage", options, calls.listed({ ...optional("filters", filter), limit: 100, cursor }));
+      return this.transport.fetch<Page<Usage>>(call, ["data", "next_cursor"]);
+    });
   }
 
   /** The tiers with their ratios, sizes and prices, and whether this key may use them now. */

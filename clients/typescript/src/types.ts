@@ -227,6 +227,25 @@ export interface Transaction {
   readonly created_at: string;
 }
 
+/** Selects usage of UTC days, such as "2026-11-18". Both are included; by default, the range is the last 30 days. `key` is a `key_id`. */
+export interface UsageFilter {
+  readonly from?: string | null | undefined;
+  readonly to?: string | null | undefined;
+  readonly key?: string | null | undefined;
+}
+
+/** The jobs of one key that ended on one UTC day, for one model and resolution. */
+export interface Usage {
+  readonly day: string;
+  readonly key_id: string;
+  readonly key_name: string | null;
+  readonly model: Tier;
+  readonly resolution: Resolution;
+  readonly images: number;
+  readonly failed: number;
+  readonly charged: string;
+}
+
 /** A tier: its parameters, its prices by resolution, and whether this key may use it now. */
 export interface Model {
   readonly id: Tier;

@@ -25,7 +25,7 @@ function words(name: string): string[] {
 test("every field of an answer has its place, and every word", async () => {
   const document: any = await (await fetch(`${service.url}/api/v1/openapi.json`)).json();
   const { schemas } = document.components;
-  const same = ["Balance", "CreatedJob", "Estimate", "Job", "Key", "ListedJob", "Model", "Transaction"];
+  const same = ["Balance", "CreatedJob", "Estimate", "Job", "Key", "ListedJob", "Model", "Transaction", "Usage"];
   for (const [schema, name] of [...same.map((it) => [it, it]), ["Batch", "Batch"], ["BatchCounts", "BatchCounts"], ["BatchEstimate", "BatchEstimate"], ["JobResult", "Result"], ["ListedJobPage", "Page"]] as [string, string][]) {
     // What a created job tells beside the body of its answer is of its headers.
     const told = members(name).filter((it) => it !== "idempotencyKey" && it !== "replayed");
@@ -33,6 +33,8 @@ test("every field of an answer has its place, and every word", async () => {
   }
   const parameters: { name: string; schema: { enum?: string[] } }[] = document.paths["/api/v1/jobs"].get.parameters;
   assert.deepEqual([...members("JobFilter"), ...members("Window")].sort(), parameters.map(({ name }) => name).sort());
+  const ofUsage: { name: string }[] = document.paths["/api/v1/usage"].get.parameters;
+  assert.deepEqual([...members("UsageFilter"), ...members("Window")].sort(), ofUsage.map(({ name }) => name).sort());
   for (const [type, name] of [["Tier", "tier"], ["Mode", "mode"], ["Status", "status"]] as const) {
     assert.deepEqual(words(type), parameters.find((it) => it.name === name)?.schema.enum);
   }

@@ -182,6 +182,21 @@ test("the ledger tells deposits and charges", async () => {
   assert.deepEqual((await client.transactions.list({ cursor: page.next_cursor ?? "" })).data, lines.slice(1));
 });
 
+test("the usage tells the images and charges of each day", async () => {
+  const client = await service.client();
+  const today = (): string => new Date().toISOString().slice(0, 10);
+  const from = today();
+  await client.generations.createAndWait(FOX);
+  const { key_id: key, name } = await client.key();
+  const lines = await all(client.usage({ from }));
+  const told = lines.map(({ key_id, key_name, model, images, failed, charged }) => [key_id, key_name, model, images, failed, charged]);
+  assert.deepEqual(told, [[key, name, "fast", 1, 0, "0.039"]]);
+  const [day = ""] = lines.map((it) => it.day);
+  assert.ok(from <= day && day <= today(), day);
+  assert.deepEqual(await all(client.usage({ key, to: day })), lines);
+  assert.deepEqual(await all(client.usage({ to: "2026-01-31" })), []);
+});
+
 test("models and key tell what is allowed", async () => {
   const rate_limit = { per_second: 50, burst: 100 };
   const client = await service.client({ key: { models: ["fast"], spend_limit: "5.00", spend_limit_daily: "1.00", rate_limit } });

@@ -6,14 +6,17 @@ use crate::field::{
     RateLimit, Reference, Required,
 };
 use crate::schema::{Count, Off};
-use crate::text::{EntryWord, Id, Moment, Money};
+use crate::text::{Day, EntryWord, Id, Moment, Money, ResolutionWord, TierWord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tintype_storage::domain::account::{self, AccountChange};
 use tintype_storage::domain::account_limits::{self, AccountLimitsChange};
 use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::daily_usage::UsageTotals;
+use tintype_storage::domain::ids::KeyId;
 use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::spending::Period;
+use tintype_storage::domain::tier::{Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
 
 /// A request to open an account.
@@ -236,6 +239,51 @@ impl From<LedgerEntry> for Transaction {
             job_id: entry.job.map(Id::from),
             reference: entry.reference,
             created_at: entry.created_at.into(),
+        }
+    }
+}
+
+/// The jobs of one key that ended on one UTC day, for one model and size.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Usage {
+    /// The UTC day on which the jobs ended.
+    pub day: Day,
+    /// The key of the jobs.
+    pub key_id: Id,
+    /// The name of the key, also of a deleted one. `null` if it is not known.
+    pub key_name: Option<String>,
+    /// The model.
+    pub model: TierWord,
+    /// The resolution.
+    pub resolution: ResolutionWord,
+    /// Jobs that generated an image.
+    #[schemars(with = "Count")]
+    pub images: u64,
+    /// Jobs that failed or were canceled, which cost nothing.
+    #[schemars(with = "Count")]
+    pub failed: u64,
+    /// The price of the images.
+    pub charged: Money,
+}
+
+impl Usage {
+    /// `day` counts from 1970.
+    pub fn new(
+        day: i64,
+        (key, key_name): (KeyId, Option<String>),
+        (tier, resolution): (Tier, Resolution),
+        totals: UsageTotals,
+    ) -> Self {
+        Self {
+            day: Timestamp::of_day(day).date().into(),
+            key_id: key.into(),
+            key_name,
+            model: tier.as_str().into(),
+            resolution: resolution.as_str().into(),
+            images: totals.done,
+            failed: totals.failed,
+            charged: totals.spent.into(),
         }
     }
 }

@@ -76,6 +76,8 @@ texts!(
     Id => json!({"type": "string", "format": "uuid", "examples": [EXAMPLE_ID]}),
     /// A date and time.
     Moment => json!({"type": "string", "format": "date-time", "examples": ["2026-11-20T20:10:58.145Z"]}),
+    /// A date.
+    Day => json!({"type": "string", "format": "date", "examples": ["2026-11-20"]}),
     /// An amount of money, positive or negative.
     Money => json!({"type": "string", "pattern": MONEY, "examples": ["12.00"]}),
     /// An absolute URL.

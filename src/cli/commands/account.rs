@@ -1,6 +1,6 @@
 //! `tintype account`: accounts of a running server.
 
-use crate::cli::common::{Common, or_dash, parse_time, rate_text, yes_or_no};
+use crate::cli::common::{Common, or_dash, parse_end, parse_time, rate_text, yes_or_no};
 use crate::cli::limit_options::LimitOptions;
 use crate::cli::operator::{Operator, PageOptions, body, only_set, read};
 use crate::cli::output::{Column, field_lines, note, print};
@@ -75,8 +75,8 @@ pub struct Ledger {
     /// Filter by time: at or after a date (00:00 UTC) or time, such as 2026-11-01 or 2026-11-01T08:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     from: Option<Timestamp>,
-    /// Filter by time: at or before.
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    /// Filter by time: at or before a time, or a date to its end (UTC).
+    #[arg(long, value_name = "TIME", value_parser = parse_end)]
     to: Option<Timestamp>,
     /// Print all entries as CSV, without a limit.
     #[arg(long, conflicts_with_all = ["json", "limit", "cursor"])]
@@ -281,7 +281,7 @@ async fn print_csv(
     path: &str,
     filters: &[(&str, String)],
 ) -> anyhow::Result<()> {
-    print(LEDGER_HEAD)?;
+    print(&format!("{LEDGER_HEAD}\r\n"))?;
     let mut cursor = None;
     loop {
         let page = PageOptions {
@@ -290,7 +290,7 @@ async fn print_csv(
         };
         let found = operator.list(path, filters, page).await?;
         for value in found.data {
-            print(&ledger_line(&read(value)?))?;
+            print(&(ledger_line(&read(value)?) + "\r\n"))?;
         }
         cursor = found.next_cursor;
         if cursor.is_none() {

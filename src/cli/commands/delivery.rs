@@ -1,6 +1,6 @@
 //! `tintype delivery`: webhook deliveries of a running server.
 
-use crate::cli::common::{Common, or_dash, parse_time};
+use crate::cli::common::{Common, or_dash, parse_end, parse_time};
 use crate::cli::operator::{Operator, PageOptions, body, only_set, read};
 use crate::cli::output::{Column, field_lines, print, print_json, table, truncate};
 use clap::builder::PossibleValuesParser;
@@ -81,8 +81,8 @@ pub struct Redeliver {
     /// Filter by creation time: at or after a date (00:00 UTC) or time, such as 2026-11-20 or 2026-11-20T08:00:00Z.
     #[arg(long, value_name = "TIME", requires = "webhook", conflicts_with = "id", value_parser = parse_time)]
     from: Option<Timestamp>,
-    /// Filter by creation time: at or before.
-    #[arg(long, value_name = "TIME", requires = "webhook", conflicts_with = "id", value_parser = parse_time)]
+    /// Filter by creation time: at or before a time, or a date to its end (UTC).
+    #[arg(long, value_name = "TIME", requires = "webhook", conflicts_with = "id", value_parser = parse_end)]
     to: Option<Timestamp>,
     #[command(flatten)]
     common: Common,

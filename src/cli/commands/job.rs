@@ -1,7 +1,7 @@
 //! `tintype job`: jobs of all accounts of a running server.
 
 use crate::cli::batch_id::parse_batch_id;
-use crate::cli::common::{Common, or_dash, parse_time};
+use crate::cli::common::{Common, or_dash, parse_end, parse_time};
 use crate::cli::key_ref::KeyRef;
 use crate::cli::operator::{Operator, PageOptions, only_set};
 use crate::cli::output::{Column, field_lines, truncate};
@@ -65,8 +65,8 @@ pub struct List {
     /// Filter by creation time: at or after a date (00:00 UTC) or time, such as 2026-11-20 or 2026-11-20T08:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     from: Option<Timestamp>,
-    /// Filter by creation time: at or before.
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    /// Filter by creation time: at or before a time, or a date to its end (UTC).
+    #[arg(long, value_name = "TIME", value_parser = parse_end)]
     to: Option<Timestamp>,
     #[command(flatten)]
     page: PageOptions,

@@ -21,7 +21,7 @@ pub const NATIVE: &[(&str, &str)] = &[
     ),
     (
         "Account",
-        "The balance, the transactions and the limits of your key. All amounts are decimal strings.",
+        "The balance, the transactions, the daily usage and the limits of your key. All amounts are decimal strings.",
     ),
     (
         "Files",

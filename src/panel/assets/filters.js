@@ -50,37 +50,44 @@ export const indexNote = ({ index_behind: behind }) => (behind ? notice("info",
   behind.until ? ["The search index contains the jobs up to ", time(behind.until), ". "] : "The search index contains no jobs of this account yet. ",
   "Other jobs are read one by one, so a search may take several steps.") : null);
 
-/** The first and the last moment of a day from a date field, in local time; "" for an empty field. */
-const startOf = (text) => (text ? new Date(`${text}T00:00:00`).toISOString() : "");
-const endOf = (text) => (text ? new Date(`${text}T23:59:59.999`).toISOString() : "");
-
-/** The value of a date field for a time. */
-function dayOf(text) {
+/** The day of a time, for a date field. `offset` is the distance from UTC in minutes. */
+function dayOf(text, offset) {
   const at = new Date(text);
-  return Number.isNaN(at.getTime()) ? "" : new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 10);
+  return Number.isNaN(at.getTime()) ? "" : new Date(at.getTime() - offset(at) * 60_000).toISOString().slice(0, 10);
 }
+
+/** The first and the last moment of the day of a date field, and the day of a moment: in local time, and in UTC. */
+const LOCAL = {
+  start: (day) => new Date(`${day}T00:00:00`).toISOString(), end: (day) => new Date(`${day}T23:59:59.999`).toISOString(),
+  day: (text) => dayOf(text, (at) => at.getTimezoneOffset()), zone: "",
+};
+export const UTC = { start: (day) => `${day}T00:00:00.000Z`, end: (day) => `${day}T23:59:59.999Z`, day: (text) => dayOf(text, () => 0), zone: " (UTC)" };
+/** The days themselves. */
+export const UTC_DAYS = { ...UTC, start: (day) => day, end: (day) => day };
 
 /**
  * The fields of the first and the last day, named `from` and `to`; `change` gets the name of a changed field and its time. A range that
- * ends before it begins is an error at the changed field, and changes nothing.
+ * ends before it begins, or has more days than `most`, is an error at the changed field, and changes nothing.
  */
-export function days([from, to], values, change) {
+export function days([from, to], values, change, of = LOCAL, most = Infinity) {
   const applied = { [from]: values[from], [to]: values[to] };
   function check({ target }) {
-    const wanted = { [from]: startOf(first.value), [to]: endOf(last.value) };
+    const wanted = { [from]: first.value && of.start(first.value), [to]: last.value && of.end(last.value) };
     const isReversed = first.value && last.value && first.value > last.value;
-    const message = target === first ? "Must not be after the last day." : "Must not be before the first day.";
-    showFaults(node, isReversed ? fieldError(target.name, message) : null);
-    if (isReversed) return;
+    const end = last.value ? Date.parse(last.value) : Date.now();
+    const isLong = Math.floor((end - Date.parse(first.value)) / 86_400_000) >= most;
+    const message = isLong ? `The range may have at most ${most} days.` : target === first ? "Must not be after the last day." : "Must not be before the first day.";
+    showFaults(node, isReversed || isLong ? fieldError(target.name, message) : null);
+    if (isReversed || isLong) return;
     for (const name of [from, to]) {
       if (applied[name] === wanted[name]) continue;
       applied[name] = wanted[name];
       change(name, wanted[name]);
     }
   }
-  const date = (name) => h("input", { type: "date", name, value: dayOf(values[name]), onchange: check });
+  const date = (name) => h("input", { type: "date", name, value: of.day(values[name]), onchange: check });
   const [first, last] = [date(from), date(to)];
-  const node = h("div", { class: "days" }, field("From", first), field("To", last));
+  const node = h("div", { class: "days" }, field(`From${of.zone}`, first), field(`To${of.zone}`, last));
   return node;
 }
 

@@ -3,7 +3,7 @@ import { field, fill, h } from "./dom.js";
 import { callPath, get, query } from "./api.js";
 import { grouped, keyName, moment, money, shortId, unit } from "./format.js";
 import { head } from "./shell.js";
-import { days, filterBar, filtersOf, keepFilters, noneOf, select } from "./filters.js";
+import { UTC, days, filterBar, filtersOf, keepFilters, noneOf, select } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
 
 const KINDS = { deposit: "Deposit", charge: "Charge", adjustment: "Adjustment" };
@@ -42,7 +42,7 @@ export async function ledger(main, context) {
     h("div", { class: "stack" }, funds,
       filterBar(() => filters, context.signal,
         field("Kind", select("kind", [["", "All"], ...Object.entries(KINDS)], filters.kind, (event) => change("kind", event.target.value))),
-        days(["from", "to"], filters, change)),
+        days(["from", "to"], filters, change, UTC)),
       list.node));
   await Promise.all([balance(), list.begin()]);
   const reload = context.reloader(balance);

@@ -24,12 +24,21 @@ pub fn window(request: &HttpRequest) -> Result<Window, Problem> {
 pub fn filtered_window(
     request: &HttpRequest,
     names: &[&str],
-    mut take: impl FnMut(&str, &str) -> Result<(), FieldFault>,
+    take: impl FnMut(&str, &str) -> Result<(), FieldFault>,
 ) -> Result<Window, Problem> {
-    let mut window = Window {
-        limit: DEFAULT_LIMIT,
-        after: None,
-    };
+    let id = |cursor: &str| Some(Uuid::try_parse(cursor).ok()?.into_bytes());
+    let (limit, after) = limit_and_cursor(request, names, id, take)?;
+    Ok(Window { limit, after })
+}
+
+/// As [`filtered_window`], for a list whose entries have no id: `cursor` parses its cursors.
+pub fn limit_and_cursor<C>(
+    request: &HttpRequest,
+    names: &[&str],
+    cursor: impl Fn(&str) -> Option<C>,
+    mut take: impl FnMut(&str, &str) -> Result<(), FieldFault>,
+) -> Result<(usize, Option<C>), Problem> {
+    let (mut limit, mut after) = (DEFAULT_LIMIT, None);
     let mut faults = Vec::new();
     let mut seen = HashSet::new();
     for (name, value) in url::form_urlencoded::parse(request.query_string().as_bytes()) {
@@ -49,15 +58,15 @@ pub fn filtered_window(
                 .ok()
                 .filter(|limit| (1..=MAX_LIMIT).contains(limit))
             {
-                Some(limit) => window.limit = limit,
+                Some(number) => limit = number,
                 None => faults.push(FieldFault::new(
                     "limit",
                     format!("must be a number from 1 to {MAX_LIMIT}"),
                 )),
             },
-            "cursor" => match Uuid::try_parse(&value) {
-                Ok(id) => window.after = Some(id.into_bytes()),
-                Err(_) => faults.push(FieldFault::new(
+            "cursor" => match cursor(&value) {
+                Some(last) => after = Some(last),
+                None => faults.push(FieldFault::new(
                     "cursor",
                     "must be a next_cursor of this list",
                 )),
@@ -75,7 +84,7 @@ pub fn filtered_window(
         }
     }
     if faults.is_empty() {
-        Ok(window)
+        Ok((limit, after))
     } else {
         Err(Problem::validation(faults))
     }

@@ -2,6 +2,7 @@
 
 use crate::support::*;
 use std::collections::BTreeMap;
+use std::ops::{ControlFlow, RangeInclusive};
 use tintype_storage::domain::daily_usage::DailyUsage;
 use tintype_storage::domain::ids::KeyId;
 use tintype_storage::domain::job::JobEvent;
@@ -12,13 +13,15 @@ use tintype_storage::engine::commit_and_wait;
 use tintype_storage::store::tables::DAILY_USAGE;
 use tintype_storage::store::{NewJob, Store};
 
+const ALL: RangeInclusive<i64> = 0..=i64::MAX;
+
 /// Day, key, done, failed, spent.
 type UsageRow = (i64, KeyId, u64, u64, String);
 
-fn usage_rows(store: &Store, first: i64) -> Vec<UsageRow> {
+fn usage_rows(store: &Store, days: RangeInclusive<i64>) -> Vec<UsageRow> {
     let mut found = Vec::new();
     store
-        .each_daily_usage_since(ACCOUNT, first, |place, usage| {
+        .each_daily_usage(ACCOUNT, days, |place, usage| {
             let totals = usage.totals();
             let spent = totals.spent.to_string();
             found.push((place.day, place.key, totals.done, totals.failed, spent));
@@ -64,11 +67,12 @@ fn each_ended_job_counts_on_its_day_under_its_key() {
         None => expected.push((3, plain, 0, 1, "0.00".into())),
     }
     expected.sort();
-    let mut found = usage_rows(&till.store, 0);
+    let mut found = usage_rows(&till.store, ALL);
     found.sort();
     assert_eq!(found, expected);
-    assert!(usage_rows(&till.store, 3).iter().all(|it| it.0 == 3));
-    assert_eq!(usage_rows(&till.store, 4), []);
+    assert_eq!(usage_rows(&till.store, 0..=2), expected[..1]);
+    assert_eq!(usage_rows(&till.store, 3..=3).len(), expected.len() - 1);
+    assert_eq!(usage_rows(&till.store, 4..=i64::MAX), []);
     till.check();
 }
 
@@ -83,7 +87,7 @@ fn all_jobs_ended_in_one_round_are_counted_even_if_the_clock_jumps() {
         }
     });
     let mut days: BTreeMap<i64, u64> = BTreeMap::new();
-    for (day, _, done, ..) in usage_rows(&till.store, 0) {
+    for (day, _, done, ..) in usage_rows(&till.store, ALL) {
         *days.entry(day).or_default() += done;
     }
     assert_eq!(days, BTreeMap::from([(2, 3), (3, 3)]));
@@ -150,7 +154,7 @@ fn each_model_and_size_is_counted_by_itself() {
             .expect("ended");
     }
     let mut found = Vec::new();
-    let read = till.store.each_daily_usage_since(ACCOUNT, 0, |_, usage| {
+    let read = till.store.each_daily_usage(ACCOUNT, ALL, |_, usage| {
         found.extend(usage.models);
         Ok(())
     });
@@ -173,5 +177,36 @@ fn each_model_and_size_is_counted_by_itself() {
         (Tier::Pro, Resolution::K4, 2, 0, "0.20".to_owned()),
     ];
     assert_eq!(faults, expected);
+    till.check();
+}
+
+#[test]
+fn a_visit_begins_at_a_day_and_key_and_ends_when_it_breaks() {
+    let mut till = Till::with("10");
+    for day in [2, 3, 4] {
+        till.now = day * DAY_MILLIS;
+        run(&mut till, 1, finish());
+        run(&mut till, 2, finish());
+    }
+    let visited = |from: (i64, KeyId), last: i64, count: usize| {
+        let mut found = Vec::new();
+        let read = till
+            .store
+            .daily_usage_until(ACCOUNT, from, last, |place, _| {
+                found.push((place.day, place.key));
+                match found.len() == count {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                }
+            });
+        read.wait().expect("usage");
+        found
+    };
+    let mut all = visited((0, key(1)), i64::MAX, usize::MAX);
+    assert_eq!(all.len(), 6);
+    assert_eq!(visited(all[1], i64::MAX, 3), all[1..4]);
+    assert_eq!(visited(all[1], 3, 9), all[1..4]);
+    all.sort();
+    assert_eq!(visited((0, key(1)), i64::MAX, usize::MAX), all);
     till.check();
 }

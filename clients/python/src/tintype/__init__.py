@@ -81,6 +81,7 @@ from .types import (
     StatusEvent,
     Tier,
     Transaction,
+    Usage,
 )
 from .webhooks import OperatorEvent, WebhookEvent
 
@@ -155,6 +156,7 @@ __all__ = [
     "UnexpectedAnswerError",
     "UnsupportedMediaTypeError",
     "UrlExpiredError",
+    "Usage",
     "ValidationError",
     "WaitTimeoutError",
     "WebhookEvent",

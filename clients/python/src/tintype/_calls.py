@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Unpack
 from urllib.parse import quote
@@ -168,6 +168,13 @@ def window(limit: int | None, cursor: str | None) -> Query:
     """The parameters that select a page of a list."""
     given = (("limit", None if limit is None else str(limit)), ("cursor", cursor))
     return tuple((name, value) for name, value in given if value is not None)
+
+
+def usage(from_day: date | None, to_day: date | None, key: str | None, cursor: str | None) -> Call:
+    """A page of the usage of some days."""
+    days = (("from", from_day), ("to", to_day))
+    query = tuple((name, day.isoformat()) for name, day in days if day is not None)
+    return get("/usage", query + (() if key is None else (("key", key),)) + window(100, cursor))
 
 
 def filtered(**filters: Unpack[JobFilter]) -> Query:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any, TypeVar
 
@@ -27,6 +27,7 @@ from .types import (
     RateLimit,
     Result,
     Transaction,
+    Usage,
 )
 
 T = TypeVar("T")
@@ -194,6 +195,20 @@ def transaction(value: Json) -> Transaction:
         job_id=value["job_id"],
         reference=value["reference"],
         created_at=_moment(value["created_at"]),
+    )
+
+
+def usage(value: Json) -> Usage:
+    """A line of the usage."""
+    return Usage(
+        day=date.fromisoformat(value["day"]),
+        key_id=value["key_id"],
+        key_name=value["key_name"],
+        model=value["model"],
+        resolution=value["resolution"],
+        images=int(value["images"]),
+        failed=int(value["failed"]),
+        charged=Decimal(value["charged"]),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from datetime import date
 from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
@@ -37,6 +38,7 @@ from .types import (
     Model,
     Page,
     Transaction,
+    Usage,
 )
 
 
@@ -91,6 +93,16 @@ class Tintype:
     def key(self) -> Key:
         """The permissions, limits and spending of this API key."""
         return self._transport.fetch(_calls.get("/key"), _wire.key)
+
+    def usage(
+        self, *, from_day: date | None = None, to_day: date | None = None, key: str | None = None
+    ) -> Generator[Usage, None, None]:
+        """The usage of the account by UTC day, key, model and resolution, oldest first. It fetches pages on demand.
+
+        The range includes both days, and has at most 366 days, by default the last 30. `key` is the `key_id` of a key.
+        """
+        read = _wire.page(_wire.usage)
+        return every_page(lambda cursor: self._transport.fetch(_calls.usage(from_day, to_day, key, cursor), read))
 
     def with_options(self, *, timeout: float | None = None, max_retries: int | None = None) -> Tintype:
         """The same client with other options. It shares the connections, and you need not close it."""

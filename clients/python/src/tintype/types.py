@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Generic, Literal, NotRequired, Protocol, Required, TypeAlias, TypedDict, TypeVar
 from uuid import UUID
@@ -248,6 +248,20 @@ class Transaction:
     job_id: str | None
     reference: str | None
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """The jobs of one key that ended on one UTC day, for one model and resolution."""
+
+    day: date
+    key_id: str
+    key_name: str | None
+    model: Tier
+    resolution: Resolution
+    images: int
+    failed: int
+    charged: Decimal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

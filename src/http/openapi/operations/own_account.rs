@@ -1,9 +1,11 @@
 //! Describes the calls on the account of the caller.
 
 use super::examples::{KEY, charge, last_page, page};
-use crate::http::openapi::{DocumentBuilder, Operation};
+use crate::http::openapi::{DocumentBuilder, Operation, date_time, uuid};
 use serde_json::json;
-use tintype_api::{Balance, Model, OwnKey, Transaction};
+use tintype_api::schema::words;
+use tintype_api::{Balance, Model, OwnKey, Transaction, Usage};
+use tintype_storage::domain::ledger::EntryKind;
 
 /// `GET /balance`
 pub fn balance(builder: &mut DocumentBuilder<'_>) -> Operation {
@@ -18,9 +20,36 @@ pub fn balance(builder: &mut DocumentBuilder<'_>) -> Operation {
 pub fn transactions(builder: &mut DocumentBuilder<'_>) -> Operation {
     let response = builder.page::<Transaction>("A page of the ledger.", page(charge()));
     Operation::new("listTransactions", "Account", "List transactions")
-        .text("Deposits and the price of each image, with the balance after each entry; newest first.")
+        .text("Deposits and the price of each image, with the balance after each entry; newest first. If few entries match a filter, a page may end early and still have a `next_cursor`.")
         .window()
+        .query("kind", "Only entries of this kind.", words(EntryKind::names()))
+        .query("from", "Only from this time on.", date_time())
+        .query("to", "Only up to this time.", date_time())
         .response(response)
+}
+
+/// `GET /usage`
+pub fn daily_usage(builder: &mut DocumentBuilder<'_>) -> Operation {
+    let example = json!({
+        "day": "2026-11-20",
+        "key_id": KEY,
+        "key_name": "website",
+        "model": "pro",
+        "resolution": "2K",
+        "images": 12,
+        "failed": 1,
+        "charged": "1.608",
+    });
+    let next = "2026-11-20.01a1f0c2-9e41-7a02-b6c3-0d9f4e2a7c55.pro.2K";
+    let page = json!({"data": [example], "next_cursor": next});
+    let day = || json!({"type": "string", "format": "date"});
+    Operation::new("listUsage", "Account", "List daily usage")
+        .text("The images and charges of each UTC day, key, model and resolution; oldest first. A job counts on the day on which it ended. The range has at most 366 days.")
+        .window()
+        .query("from", "The first UTC day. Default: 29 days before the last one.", day())
+        .query("to", "The last UTC day, which is included. Default: today.", day())
+        .query("key", "Only jobs of this key.", uuid())
+        .response(builder.page::<Usage>("A page of the usage.", page))
 }
 
 /// `GET /models`
