@@ -325,10 +325,10 @@ pub async fn remove_objects(jobs: &JobService, is_large: bool) {
     remove_orphans(jobs, &orphaned_objects::UPLOADED_FILES).await;
     if is_large {
         remove_orphans(jobs, &orphaned_objects::REQUEST_TEXTS).await;
-        // A single process overwrites its image, and retention removes all images.
-        let keeps_images = jobs.settings.config.results.retention().is_none();
-        if keeps_images && jobs.core.system.node().is_some() {
+        // Retention removes all images.
+        if jobs.settings.config.results.retention().is_none() {
             remove_orphans(jobs, &orphaned_objects::IMAGES).await;
+            remove_orphans(jobs, &orphaned_objects::NEW_IMAGES).await;
         }
     }
 }

@@ -69,6 +69,21 @@ fn a_deleted_image_is_gone_with_its_views_and_the_charge_stays() {
 }
 
 #[test]
+fn a_deletion_removes_images_that_interrupted_runs_have_left() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let [job, other] = [done(&server, &customer), done(&server, &customer)];
+    let key = server.result_key(job["job_id"].as_str().unwrap());
+    for extension in ["jpg", "webp"] {
+        let left = server.objects().join(key.replace("png", extension));
+        std::fs::write(left, "an image").unwrap();
+    }
+    server.native(&customer, "DELETE", &path(&job)).expect(204);
+    let kept = server.result_key(other["job_id"].as_str().unwrap());
+    assert_eq!(server.objects_left(), [kept]);
+}
+
+#[test]
 fn a_repeated_deletion_does_not_hold_the_lock_of_favourites_while_it_deletes_objects() {
     let options = Options::new().one_node(OneNode::Alone);
     // The lock of nodes is a record, which no poll takes at once.
