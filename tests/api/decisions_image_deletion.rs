@@ -198,6 +198,45 @@ fn owners_delete_images_in_the_panel_and_viewers_do_not() {
 }
 
 #[test]
+fn a_browser_shows_no_image_from_its_cache_before_it_has_asked() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let job = done(&server, &customer);
+    let picture = format!(
+        "/accounts/{}/jobs/{}/picture",
+        customer.account,
+        job["job_id"].as_str().unwrap()
+    );
+    let owner = server.person(&customer.account, "owner@a.example", "owner");
+    let viewer = server.person(&customer.account, "viewer@a.example", "viewer");
+    let call = |browser: &Browser, query: &str, tag: &str| {
+        let call = browser.call(&server, "GET", &format!("{picture}{query}"));
+        call.header("If-None-Match", tag).send()
+    };
+    let shown = ["", "?width=256"].map(|query| {
+        let first = call(&viewer, query, "\"another\"");
+        let tag = first.header("etag").unwrap().to_owned();
+        let again = call(&viewer, query, &tag);
+        assert_eq!((first.status, again.status), (200, 304));
+        assert_eq!(again.body, b"");
+        for answer in [&first, &again] {
+            assert_eq!(answer.header("cache-control"), Some("private, no-cache"));
+            assert_eq!(answer.header("etag"), Some(&*tag));
+        }
+        (query, tag)
+    });
+    viewer.call(&server, "DELETE", "/session").expect(204);
+    for (query, tag) in &shown {
+        assert_eq!(call(&viewer, query, tag).status, 401);
+        assert_eq!(call(&owner, query, tag).status, 304);
+    }
+    owner.call(&server, "DELETE", &picture).expect(204);
+    for (query, tag) in &shown {
+        call(&owner, query, tag).assert_problem(410, "gone");
+    }
+}
+
+#[test]
 fn a_deletion_that_was_interrupted_is_shown_as_open_and_completed_by_maintenance() {
     let server = Server::start();
     let customer = server.customer("1.00");
