@@ -28,6 +28,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -148,6 +149,12 @@ impl Config {
         };
         root.finish();
         faults.into_result().map(|()| config)
+    }
+
+    /// After this time, an uploaded file is deleted. Prompts must not outlive the retention of jobs in a file. `None`: never.
+    pub fn file_retention(&self) -> Option<Duration> {
+        let retentions = [self.batches.file_retention(), self.jobs.retention()];
+        retentions.into_iter().flatten().min()
     }
 
     /// The models that only the built-in generator serves, which is not an AI model.

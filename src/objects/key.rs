@@ -5,7 +5,9 @@
 
 use super::ObjectError;
 use object_store::path::Path;
+use tintype_imaging::ImageKind;
 use tintype_storage::domain::file_batch::UploadedFile;
+use tintype_storage::domain::ids::JobId;
 use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
@@ -20,8 +22,16 @@ const REFUSED: &[char] = &[
     '\\', '%', '#', '?', '*', '"', '<', '>', '|', '{', '}', '^', '`', '[', ']', '~',
 ];
 
-/// Results of jobs: `results/<job_id>.<ext>`.
+/// Results of jobs: `results/<job_id>.<ext>`, or of nodes `results/<job_id>.<run>.<ext>`.
 pub const RESULTS: &str = "results";
+
+/// The formats of results.
+const RESULT_KINDS: [ImageKind; 4] = [
+    ImageKind::Png,
+    ImageKind::Jpeg,
+    ImageKind::WebP,
+    ImageKind::Gif,
+];
 
 /// Scaled-down results: `thumbnails/<job_id>-<width>.<ext>`. Regenerated when missing.
 pub const THUMBNAILS: &str = "thumbnails";
@@ -40,6 +50,38 @@ pub const NAMED_PREFIXES: [&str; 4] = [RESULTS, INPUTS, REQUEST_TEXTS, UPLOADS];
 
 pub fn upload_key(file: &UploadedFile) -> String {
     format!("{UPLOADS}/{}/{}.jsonl", file.account, file.id)
+}
+
+/// The key of a result. Nodes give the number of the run.
+pub fn result_key(job: JobId, run: Option<u32>, kind: ImageKind) -> String {
+    let extension = kind.extension();
+    match run {
+        Some(run) => format!("{RESULTS}/{job}.{run}.{extension}"),
+        None => format!("{RESULTS}/{job}.{extension}"),
+    }
+}
+
+/// The job and the run of a key that [`result_key`] returned.
+pub fn read_result_key(key: &str) -> Option<(JobId, Option<u32>)> {
+    let name = key.strip_prefix(RESULTS)?.strip_prefix('/')?;
+    let (job, rest) = name.split_once('.')?;
+    let (run, extension) = match rest.split_once('.') {
+        Some((run, extension)) => (Some(run.parse().ok()?), extension),
+        None => (None, rest),
+    };
+    let is_image = RESULT_KINDS.iter().any(|it| it.extension() == extension);
+    Some((job.parse().ok()?, run)).filter(|_| is_image)
+}
+
+/// The keys of all other results that the runs of this job may have stored: a run that was interrupted may have stored an image of
+/// another format.
+pub fn other_results(key: &str) -> Vec<String> {
+    let Some((job, run)) = read_result_key(key) else {
+        return Vec::new();
+    };
+    let runs = (1..=run.unwrap_or(0)).map(Some).chain([None]);
+    let keys = runs.flat_map(|run| RESULT_KINDS.map(|kind| result_key(job, run, kind)));
+    keys.filter(|it| it != key).collect()
 }
 
 /// The key of a thumbnail of a result.
@@ -201,6 +243,50 @@ mod tests {
         ] {
             assert!(!is_named_key(&rest.replace("ID", id)), "{rest}");
         }
+    }
+
+    #[test]
+    fn the_key_of_a_result_tells_its_job_and_run() {
+        let job = JobId(Uuid::from_u128(7));
+        for kind in RESULT_KINDS {
+            assert!(kind.decodable().is_some());
+            for run in [None, Some(1), Some(12)] {
+                let key = result_key(job, run, kind);
+                assert_eq!(read_result_key(&key), Some((job, run)), "{key}");
+            }
+        }
+        for rest in [
+            "ID",
+            "ID.txt",
+            "ID.png.txt",
+            "ID.x.png",
+            "ID.1.2.png",
+            "a.png",
+        ] {
+            let key = format!("{RESULTS}/{}", rest.replace("ID", &job.to_string()));
+            assert_eq!(read_result_key(&key), None, "{key}");
+        }
+        assert_eq!(read_result_key(&format!("inputs/{job}.png")), None);
+    }
+
+    #[test]
+    fn the_other_results_of_a_job_are_those_of_its_runs_in_all_formats() {
+        let job = JobId(Uuid::from_u128(7));
+        let names = |key: &str| {
+            let keys = other_results(&key.replace("ID", &job.to_string()));
+            let name = |key: String| key.replace(&job.to_string(), "ID");
+            keys.into_iter().map(name).collect::<Vec<_>>().join(" ")
+        };
+        let alone = "results/ID.png results/ID.webp results/ID.gif";
+        assert_eq!(names("results/ID.jpg"), alone);
+        let first = "results/ID.1.png results/ID.1.jpg results/ID.1.webp results/ID.1.gif";
+        let second = "results/ID.2.jpg results/ID.2.webp results/ID.2.gif";
+        let without = "results/ID.png results/ID.jpg results/ID.webp results/ID.gif";
+        assert_eq!(
+            names("results/ID.2.png"),
+            format!("{first} {second} {without}")
+        );
+        assert_eq!(names("results/notes.txt"), "");
     }
 
     #[test]

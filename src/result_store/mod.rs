@@ -4,7 +4,7 @@ mod check;
 mod kept_inputs;
 
 use crate::image_decoding::RESULT_DECODING;
-use crate::objects::{ObjectStorage, RESULTS};
+use crate::objects::{ObjectStorage, result_key};
 use crate::request_text;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -41,13 +41,12 @@ pub enum Writers {
 }
 
 impl Writers {
-    fn key(self, job: &Job, extension: &str) -> String {
-        match (self, &job.state) {
-            (Self::Nodes, JobState::Processing { runs, .. }) => {
-                format!("{RESULTS}/{}.{runs}.{extension}", job.id)
-            }
-            _ => format!("{RESULTS}/{}.{extension}", job.id),
-        }
+    fn key(self, job: &Job, kind: ImageKind) -> String {
+        let run = match (self, &job.state) {
+            (Self::Nodes, JobState::Processing { runs, .. }) => Some(*runs),
+            _ => None,
+        };
+        result_key(job.id, run, kind)
     }
 }
 
@@ -154,7 +153,7 @@ async fn store_image(
             decoding(&job, validate).await?
         }
     };
-    let key = writers.key(&job, probed.kind.extension());
+    let key = writers.key(&job, probed.kind);
     let length = bytes.len() as u64;
     put(&objects, job.id, &key, bytes.into(), probed.kind.mime()).await?;
     Ok(ResultImage {

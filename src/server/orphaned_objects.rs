@@ -2,13 +2,12 @@
 //! and so does an object store that fails to delete. The content of an expired file is one too.
 
 use crate::application::services::JobService;
-use crate::objects::{self, NamedObject, ObjectError, RESULTS, UPLOADS};
+use crate::objects::{self, NamedObject, ObjectError, RESULTS, UPLOADS, read_result_key};
 use futures_util::TryStreamExt as _;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::Job;
-use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{All, Store, StoreError, tables};
 
@@ -22,6 +21,8 @@ pub struct ObjectKind {
     /// For the log.
     pub name: &'static str,
     prefix: &'static str,
+    /// Only objects that became old within this time.
+    span: Option<Duration>,
     /// Objects per step.
     step: usize,
     /// Steps of one sweep. The next sweep does the rest.
@@ -34,6 +35,7 @@ pub struct ObjectKind {
 pub const INPUTS: ObjectKind = ObjectKind {
     name: "input images",
     prefix: objects::INPUTS,
+    span: None,
     step: 1_000,
     max_steps: 10,
     retain_orphans: retain_orphaned_inputs,
@@ -43,6 +45,7 @@ pub const INPUTS: ObjectKind = ObjectKind {
 pub const REQUEST_TEXTS: ObjectKind = ObjectKind {
     name: "request texts",
     prefix: objects::REQUEST_TEXTS,
+    span: None,
     step: LARGE_STEP,
     max_steps: usize::MAX,
     retain_orphans: retain_orphaned_texts,
@@ -52,19 +55,29 @@ pub const REQUEST_TEXTS: ObjectKind = ObjectKind {
 pub const UPLOADED_FILES: ObjectKind = ObjectKind {
     name: "uploads",
     prefix: UPLOADS,
+    span: None,
     step: LARGE_STEP,
     max_steps: usize::MAX,
     retain_orphans: retain_orphaned_uploads,
 };
 
-/// The images of several nodes. A node that dies, or was declared dead, after it has stored the image of its run leaves an image that
-/// the job's record does not name. Sweeps the whole list, as [`REQUEST_TEXTS`].
+/// Images of interrupted runs that the job's record does not name: a process dies, or is declared dead, after it has stored the image of
+/// its run, or the run ends during the write. Sweeps the whole list, as [`REQUEST_TEXTS`].
 pub const IMAGES: ObjectKind = ObjectKind {
     name: "images",
     prefix: RESULTS,
+    span: None,
     step: LARGE_STEP,
     max_steps: usize::MAX,
     retain_orphans: retain_orphaned_images,
+};
+
+/// The only image of a job whose first run failed does not differ from that of a done job, so only the records tell. Reading them for
+/// each image every day would take too long: this sweep covers the images of some days.
+pub const NEW_IMAGES: ObjectKind = ObjectKind {
+    span: Some(Duration::from_secs(3 * 86_400)),
+    retain_orphans: retain_orphaned_new_images,
+    ..IMAGES
 };
 
 /// Why a sweep ended early. The next sweep tries again.
@@ -120,43 +133,53 @@ fn retain_orphaned_uploads(store: &Store, objects: &mut HashSet<String>) -> Resu
         .wait()
 }
 
-/// Keeps the images of ended jobs that name another image or none. Images of live jobs may still be committed, and those of deleted
-/// jobs can still be downloaded.
+/// Considers only jobs with an image of a second or later run, or with several images. So a sweep reads the jobs only if there are such
+/// images, and ignores nearly all others.
 fn retain_orphaned_images(store: &Store, objects: &mut HashSet<String>) -> Result<(), StoreError> {
-    let mut images = images_of_repeated_jobs(objects.drain());
+    let mut images = images_by_job(objects.drain());
+    let is_repeated = |(run, _): &(Option<u32>, String)| run.is_some_and(|it| it > 1);
+    images.retain(|_, of_job| of_job.len() > 1 || of_job.iter().any(is_repeated));
+    add_orphaned_images(store, images, objects)
+}
+
+fn retain_orphaned_new_images(
+    store: &Store,
+    objects: &mut HashSet<String>,
+) -> Result<(), StoreError> {
+    add_orphaned_images(store, images_by_job(objects.drain()), objects)
+}
+
+/// With their runs.
+type ImagesByJob = HashMap<JobId, Vec<(Option<u32>, String)>>;
+
+fn images_by_job(keys: impl Iterator<Item = String>) -> ImagesByJob {
+    let mut images = ImagesByJob::new();
+    for key in keys {
+        if let Some((job, run)) = read_result_key(&key) {
+            images.entry(job).or_default().push((run, key));
+        }
+    }
+    images
+}
+
+/// Adds the images of ended jobs that name another image or none. Images of live jobs may still be committed, and those of deleted
+/// jobs can still be downloaded.
+fn add_orphaned_images(
+    store: &Store,
+    mut images: ImagesByJob,
+    orphans: &mut HashSet<String>,
+) -> Result<(), StoreError> {
     if images.is_empty() {
         return Ok(());
     }
     let add_orphans = |_, job: Job| {
         let named = job.result_image().map(|it| &it.key);
         let of_job = images.remove(&job.id).unwrap_or_default();
-        objects.extend(of_job.into_iter().filter(|it| Some(it) != named));
+        let keys = of_job.into_iter().map(|(_, key)| key);
+        orphans.extend(keys.filter(|it| Some(it) != named));
         Ok(())
     };
     tables::ENDED_JOBS.each(store, &All, add_orphans).wait()
-}
-
-/// The images of jobs with an image of a second or later run, or with several images. So a sweep reads the jobs only if there are such
-/// images, and ignores nearly all others.
-fn images_of_repeated_jobs(keys: impl Iterator<Item = String>) -> HashMap<JobId, Vec<String>> {
-    let mut images: HashMap<JobId, (bool, Vec<String>)> = HashMap::new();
-    for key in keys {
-        if let Some((job, run)) = run_of_image(&key) {
-            let (is_repeated, of_job) = images.entry(job).or_default();
-            *is_repeated |= run > 1 || !of_job.is_empty();
-            of_job.push(key);
-        }
-    }
-    let repeated = images.into_iter().filter(|(_, (is, _))| *is);
-    repeated.map(|(job, (_, keys))| (job, keys)).collect()
-}
-
-/// The job and the run of an image that one of several nodes has stored.
-fn run_of_image(key: &str) -> Option<(JobId, u32)> {
-    let name = key.strip_prefix(RESULTS)?.strip_prefix('/')?;
-    let (job, rest) = name.split_once('.')?;
-    let (run, _extension) = rest.split_once('.')?;
-    Some((job.parse().ok()?, run.parse().ok()?))
 }
 
 /// Removes old objects that no record names. Returns how many.
@@ -165,9 +188,9 @@ fn run_of_image(key: &str) -> Option<(JobId, u32)> {
 /// A store failed.
 pub async fn remove(jobs: &JobService, kind: &ObjectKind) -> Result<usize, SweepError> {
     let age = MIN_AGE + jobs.settings.config.compat.timeout();
-    let millis = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
-    let older_than = Timestamp::from_millis(jobs.core.now().millis().saturating_sub(millis));
-    let older_than = older_than.to_datetime();
+    let now = jobs.core.now();
+    let older_than = now.minus(age).to_datetime();
+    let newer_than = kind.span.map(|it| now.minus(age + it).to_datetime());
     let mut objects = jobs.objects.list(kind.prefix);
     let mut removed = 0;
     for _ in 0..kind.max_steps {
@@ -176,7 +199,8 @@ pub async fn remove(jobs: &JobService, kind: &ObjectKind) -> Result<usize, Sweep
             let Some(object) = objects.try_next().await? else {
                 break;
             };
-            if object.last_modified < older_than {
+            let modified = object.last_modified;
+            if modified < older_than && newer_than.is_none_or(|it| modified >= it) {
                 old.insert(object.location.to_string());
             }
         }
@@ -220,6 +244,7 @@ async fn orphans(
 mod tests {
     use super::*;
     use tintype_storage::domain::job::{FailureKind, JobState, ResultImage};
+    use tintype_storage::domain::time::Timestamp;
     use tintype_storage::engine::commit_and_wait;
     use tintype_storage::store::tables::{ENDED_JOBS, LIVE_JOBS};
     use tintype_storage::testing::samples;
@@ -268,7 +293,8 @@ mod tests {
             runs: 3,
         };
         let ended = [done(1, ".2"), done(2, ".3"), done(3, ".1"), done(4, "")];
-        let ended = ended.into_iter().chain([job(5, failed)]);
+        let of_failed = [5, 8, 9].map(|it| job(it, failed.clone()));
+        let ended = ended.into_iter().chain(of_failed).chain([done(10, "")]);
         let mut writes: Vec<_> = ended
             .map(|it| ENDED_JOBS.put(&(it.account, it.id), &it))
             .collect();
@@ -277,13 +303,23 @@ mod tests {
         commit_and_wait(&**store.engine(), writes).expect("a commit");
 
         let orphaned = [(1, ".1"), (2, ".2"), (2, ".1"), (3, ".2"), (5, ".2")];
-        let orphaned = HashSet::from(orphaned.map(|(job, run)| image(job, run)));
-        let others = [(1, ".2"), (2, ".3"), (3, ".1"), (4, "")];
+        let orphaned = orphaned.map(|(job, run)| image(job, run));
+        // Of a run that failed over to a backend with another format.
+        let converted = image(4, "").replace(".png", ".jpg");
+        let orphaned = HashSet::from_iter(orphaned.into_iter().chain([converted]));
+        // The first runs of failed jobs.
+        let new = [image(8, ".1"), image(9, "")];
+        let others = [(1, ".2"), (2, ".3"), (3, ".1"), (4, ""), (10, "")];
         // Of a live job, and of a job that retention has deleted.
         let others = others.into_iter().chain([(6, ".2"), (7, ".2"), (7, ".1")]);
         let others = others.map(|(job, run)| image(job, run));
-        let mut found: HashSet<String> = others.chain(orphaned.iter().cloned()).collect();
+        let all = others.chain(orphaned.iter().cloned()).chain(new.clone());
+        let all: HashSet<String> = all.collect();
+        let mut found = all.clone();
         retain_orphaned_images(&store, &mut found).expect("readable");
         assert_eq!(found, orphaned);
+        let mut found = all;
+        retain_orphaned_new_images(&store, &mut found).expect("readable");
+        assert_eq!(found, &orphaned | &HashSet::from(new));
     }
 }

@@ -17,6 +17,7 @@ use actix_web::web::Data;
 use chrono::{DateTime, Utc};
 use std::time::{Duration, Instant};
 use tintype_actors::delivery::DeliveryCommand;
+use tintype_storage::domain::file_batch::UploadedFile;
 use tintype_storage::engine::Key;
 use tintype_storage::store::tables::{IDS_AHEAD, UPLOADED_FILES};
 use tintype_storage::store::{StoreError, Writes};
@@ -149,17 +150,22 @@ impl Sweeps {
         sweep(steps, &mut self.idempotency_keys, delete).await;
     }
 
-    /// Removes the records of expired files, and of batches that failed longer ago than the retention of files and to which no
-    /// idempotency key refers. Then the content of such a file is an orphaned object.
+    /// Removes the records of files that have expired or are older than the retention of jobs, and of batches that failed longer ago
+    /// than the retention of files and to which no idempotency key refers. Then the content of such a file is an orphaned object.
     pub async fn delete_old_files(&mut self, core: &Core, settings: &Settings) {
         let (SweepLimits { step, steps }, store) = (self.limits, &core.store);
         let forget_files = async |cursor: &[u8]| {
             let now = core.now();
-            let found = UPLOADED_FILES.delete_where(store, cursor, step, |it| it.is_expired(now));
+            let oldest = settings.config.jobs.retention().map(|age| now.minus(age));
+            // A file may have been uploaded before jobs had a retention.
+            let is_old = |it: &UploadedFile| {
+                it.is_expired(now) || oldest.is_some_and(|oldest| it.created_at < oldest)
+            };
+            let found = UPLOADED_FILES.delete_where(store, cursor, step, is_old);
             commit_step(core, found.await, "expired files").await
         };
         sweep(steps, &mut self.uploaded_files, forget_files).await;
-        let Some(age) = settings.config.batches.file_retention() else {
+        let Some(age) = settings.config.file_retention() else {
             return;
         };
         let older_than = core.now().minus(age);
@@ -325,10 +331,10 @@ pub async fn remove_objects(jobs: &JobService, is_large: bool) {
     remove_orphans(jobs, &orphaned_objects::UPLOADED_FILES).await;
     if is_large {
         remove_orphans(jobs, &orphaned_objects::REQUEST_TEXTS).await;
-        // A single process overwrites its image, and retention removes all images.
-        let keeps_images = jobs.settings.config.results.retention().is_none();
-        if keeps_images && jobs.core.system.node().is_some() {
+        // Retention removes all images.
+        if jobs.settings.config.results.retention().is_none() {
             remove_orphans(jobs, &orphaned_objects::IMAGES).await;
+            remove_orphans(jobs, &orphaned_objects::NEW_IMAGES).await;
         }
     }
 }

@@ -69,6 +69,21 @@ fn a_deleted_image_is_gone_with_its_views_and_the_charge_stays() {
 }
 
 #[test]
+fn a_deletion_removes_images_that_interrupted_runs_have_left() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let [job, other] = [done(&server, &customer), done(&server, &customer)];
+    let key = server.result_key(job["job_id"].as_str().unwrap());
+    for extension in ["jpg", "webp"] {
+        let left = server.objects().join(key.replace("png", extension));
+        std::fs::write(left, "an image").unwrap();
+    }
+    server.native(&customer, "DELETE", &path(&job)).expect(204);
+    let kept = server.result_key(other["job_id"].as_str().unwrap());
+    assert_eq!(server.objects_left(), [kept]);
+}
+
+#[test]
 fn a_repeated_deletion_does_not_hold_the_lock_of_favourites_while_it_deletes_objects() {
     let options = Options::new().one_node(OneNode::Alone);
     // The lock of nodes is a record, which no poll takes at once.
@@ -180,6 +195,45 @@ fn owners_delete_images_in_the_panel_and_viewers_do_not() {
     assert_eq!(marks, (&json!(true), &json!(false)));
     call(&owner, "PUT", "/favourite").assert_problem(410, "gone");
     server.assert_settled();
+}
+
+#[test]
+fn a_browser_shows_no_image_from_its_cache_before_it_has_asked() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let job = done(&server, &customer);
+    let picture = format!(
+        "/accounts/{}/jobs/{}/picture",
+        customer.account,
+        job["job_id"].as_str().unwrap()
+    );
+    let owner = server.person(&customer.account, "owner@a.example", "owner");
+    let viewer = server.person(&customer.account, "viewer@a.example", "viewer");
+    let call = |browser: &Browser, query: &str, tag: &str| {
+        let call = browser.call(&server, "GET", &format!("{picture}{query}"));
+        call.header("If-None-Match", tag).send()
+    };
+    let shown = ["", "?width=256"].map(|query| {
+        let first = call(&viewer, query, "\"another\"");
+        let tag = first.header("etag").unwrap().to_owned();
+        let again = call(&viewer, query, &tag);
+        assert_eq!((first.status, again.status), (200, 304));
+        assert_eq!(again.body, b"");
+        for answer in [&first, &again] {
+            assert_eq!(answer.header("cache-control"), Some("private, no-cache"));
+            assert_eq!(answer.header("etag"), Some(&*tag));
+        }
+        (query, tag)
+    });
+    viewer.call(&server, "DELETE", "/session").expect(204);
+    for (query, tag) in &shown {
+        assert_eq!(call(&viewer, query, tag).status, 401);
+        assert_eq!(call(&owner, query, tag).status, 304);
+    }
+    owner.call(&server, "DELETE", &picture).expect(204);
+    for (query, tag) in &shown {
+        call(&owner, query, tag).assert_problem(410, "gone");
+    }
 }
 
 #[test]

@@ -85,6 +85,25 @@ impl Desk {
         self.server.clock.advance(Duration::from_secs(11));
     }
 
+    /// Begins to build the index while another change holds the lock of old jobs, and that change deletes the oldest job.
+    fn index_while_the_oldest_job_is_deleted(&self) {
+        let oldest = JobId(Uuid::from_u128(self.model.id.0.as_u128() - (1 << 40)));
+        let delete = vec![ENDED_JOBS.delete(&(self.model.account, oldest))];
+        let runtime = actix_web::rt::System::new();
+        runtime.block_on(async {
+            let core = self.server.inside();
+            let guard = core.locks.favourites.lock().await.expect("the lock");
+            let mut indexer = SearchIndexer::default();
+            indexer.begin_round(core).await.unwrap();
+            let deletion = async {
+                commit_and_wait(&**core.store.engine(), delete).unwrap();
+                drop(guard);
+            };
+            let (indexed, ()) = tokio::join!(indexer.turn(core), deletion);
+            indexed.unwrap();
+        });
+    }
+
     /// Builds the index as far as it can.
     fn index(&self) {
         let runtime = actix_web::rt::System::new();
@@ -183,6 +202,15 @@ fn a_search_returns_the_same_jobs_with_and_without_the_index() {
             }
         }
     }
+}
+
+#[test]
+fn a_block_has_no_words_of_jobs_that_were_deleted_while_it_was_built() {
+    // Together with the first job they fill a block.
+    let desk = Desk::with((0..MAX_JOBS - 1).map(|at| format!("picture {at}")));
+    desk.age();
+    desk.index_while_the_oldest_job_is_deleted();
+    assert_eq!(desk.last_indexed(), None);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The sweeps as a whole: each deletes what is older than its retention, and nothing that is younger.
 
 use crate::support::clock::age;
-use crate::support::{Customer, Options, Server, fox, until};
+use crate::support::{Behaviour, Customer, Options, Server, fox, until};
 use std::fs;
 use std::time::Duration;
 use tintype::server::sweeps::{SweepLimits, Sweeps, remove_objects};
@@ -191,7 +191,7 @@ fn a_server_sweeps_unasked() {
     });
 }
 
-/// A single process overwrites its image, so the sweep of orphaned images is for several nodes that keep images for ever.
+/// Retention removes all images, so the sweep of orphaned images is for services that keep images for ever.
 #[test]
 fn a_node_sweeps_the_images_of_runs_that_no_job_names() {
     let options = Options::new()
@@ -208,4 +208,34 @@ fn a_node_sweeps_the_images_of_runs_that_no_job_names() {
     age(&orphan, 30);
     until("the orphan is gone", || !orphan.exists());
     assert_eq!(objects_below(server, "results/"), named);
+}
+
+/// A single process overwrites an image of the same format only.
+#[test]
+fn images_of_interrupted_runs_are_swept_although_images_are_kept_for_ever() {
+    let server = Server::with(Options::new().set("results.retention_days", 0));
+    let customer = server.customer("10.00");
+    let [repeated, young] = [(); 2].map(|()| done_job(&server, &customer));
+    server.generator.behave(Behaviour::Refuse("no"));
+    let failed = server.create(&customer);
+    server.job_once(&customer, &failed, "failed");
+    set_object_times(&server);
+    let mut named = objects_below(&server, "results/");
+    let write = |key: String, days| {
+        let path = server.objects().join(&key);
+        fs::write(&path, "an orphan").unwrap();
+        age(&path, days);
+        key
+    };
+    let in_jpeg = |job| server.result_key(job).replace(".png", ".jpg");
+    write(in_jpeg(&repeated), 30);
+    age(&server.objects().join(server.result_key(&repeated)), 30);
+    write(server.result_key(&failed), 2);
+    named.push(write(in_jpeg(&young), 0));
+    named.sort();
+    sweep(&server);
+    let mut left = objects_below(&server, "results/");
+    left.sort();
+    assert_eq!(left, named);
+    server.assert_settled();
 }

@@ -9,6 +9,8 @@ use std::time::Duration;
 use tintype::server::orphaned_objects;
 use tintype::server::sweeps::{SweepLimits, Sweeps};
 use tintype_storage::domain::ids::AccountId;
+use tintype_storage::engine::{Wait as _, commit_and_wait};
+use tintype_storage::store::tables::UPLOADED_FILES;
 use uuid::Uuid;
 
 const INVALID: &str = "invalid_request_error";
@@ -300,6 +302,37 @@ fn a_file_that_is_deleted_before_it_is_read_is_not_found() {
     let said = answer.assert_openai_error(404, INVALID, None);
     assert!(said.contains("No such File object"), "{said}");
     server.assert_money(&customer, "1.00", "0.00", "1.00");
+}
+
+#[test]
+fn files_do_not_outlive_the_retention_of_jobs() {
+    let options = Options::new()
+        .set("results.retention_days", 7)
+        .set("webhooks.delivery_retention_days", 7)
+        .set("jobs.retention_days", 7)
+        .set("batches.file_retention_days", 0);
+    let server = Server::with(options);
+    let customer = server.customer("1.00");
+    let file = server.upload(&customer, "x");
+    assert_eq!(file["expires_at"], server.clock.seconds() + 7 * 86_400);
+    // As if it had been uploaded before jobs had a retention.
+    let store = &server.inside().store;
+    let account = customer.account.parse().unwrap();
+    let found = UPLOADED_FILES.page(store, &account, 1, None).wait();
+    let mut record = found.unwrap().items.remove(0);
+    record.expires_at = None;
+    let writes = vec![UPLOADED_FILES.put(&(account, record.id), &record)];
+    commit_and_wait(&**store.engine(), writes).unwrap();
+
+    let mut sweeps = Sweeps::new(SweepLimits { step: 1, steps: 9 });
+    let mut sweep_after = |days: u64| {
+        server.clock.advance(Duration::from_secs(days * 86_400));
+        block_on(sweeps.delete_old_files(server.inside(), &server.instance().settings));
+        server.content_call(&customer, &file["id"]).send().status
+    };
+    assert_eq!(sweep_after(7), 200);
+    assert_eq!(sweep_after(1), 404);
+    server.assert_settled();
 }
 
 #[test]

@@ -1,5 +1,5 @@
-"""Checks the files of deploy/ that start several nodes: they parse, they are consistent, and Tintype and HAProxy accept them. Starts
-nothing.
+"""Checks the files of deploy/: those that start several nodes parse, are consistent, and Tintype and HAProxy accept them; no proxy
+logs queries. Starts nothing.
 
 Needs PyYAML and HAProxy; uses kubectl if it is installed.
 """
@@ -85,6 +85,20 @@ def haproxy_accepts_its_configurations():
         assert "status 404 if { path,url_dec /metrics }" in path.read_text(), name
 
 
+def the_proxies_log_no_query():
+    """Queries contain API keys and signatures of download URLs."""
+    nginx = (DEPLOY / "proxy/nginx.conf").read_text()
+    format = re.search(r"^log_format tintype '(.*)';$", nginx, re.MULTILINE)[1]
+    assert not re.search(r"\$(request|request_uri|args|query_string|http_referer)\b", format), format
+    servers = nginx.split("\nserver {")[1:]
+    assert len(servers) == 2, servers
+    for server in servers:
+        assert re.search(r"access_log \S+ tintype;", server) and re.search(r"error_log \S+ crit;", server), server
+    assert "request>uri regexp" in (DEPLOY / "proxy/Caddyfile").read_text()
+    for name in ["haproxy.cfg", "haproxy.nodes.cfg"]:
+        assert not re.search(r"^\s*(log|log-format)\s", (DEPLOY / "proxy" / name).read_text(), re.MULTILINE), name
+
+
 def the_compose_files_leave_the_address_to_the_configuration():
     for name, service in [("compose.yaml", "tintype"), ("compose.nodes.yaml", "node-a")]:
         given = documents(DEPLOY / name)[0]["services"][service]["environment"]
@@ -151,6 +165,7 @@ if __name__ == "__main__":
         the_compose_file_fits_together,
         the_compose_files_leave_the_address_to_the_configuration,
         haproxy_accepts_its_configurations,
+        the_proxies_log_no_query,
         a_stop_is_given_the_time_that_it_takes,
         the_manifests_fit_together,
     ]:

@@ -55,7 +55,7 @@ pub async fn add(
     let jobs = Arc::clone(jobs);
     detached(async move {
         let now = jobs.core.now();
-        let retention = jobs.settings.config.batches.file_retention();
+        let retention = jobs.settings.config.file_retention();
         let lifetime = new.lifetime.into_iter().chain(retention).min();
         let file = UploadedFile {
             id: FileId(jobs.core.new_id(now)),

@@ -7,7 +7,7 @@ use crate::application::core::commit::{Change, detached};
 use crate::application::error::{Error, object_store_fault};
 use crate::application::jobs::no_job;
 use crate::application::services::JobService;
-use crate::objects::ObjectError;
+use crate::objects::{ObjectError, other_results};
 use futures_util::future::try_join_all;
 use serde_json::json;
 use std::sync::Arc;
@@ -59,9 +59,11 @@ pub async fn delete(
     .await
 }
 
-/// The image first: a view that another call creates meanwhile is then deleted by that call.
+/// Also deletes images that interrupted runs of the job have left. The image first: a view that another call creates meanwhile is then
+/// deleted by that call.
 pub async fn delete_objects(jobs: &JobService, image: &str) -> Result<(), ObjectError> {
     jobs.objects.delete(image).await?;
-    let views = views::keys(image).map(async |key| jobs.objects.delete(&key).await);
-    try_join_all(views).await.map(drop)
+    let keys = views::keys(image).chain(other_results(image));
+    let deleted = keys.map(async |key| jobs.objects.delete(&key).await);
+    try_join_all(deleted).await.map(drop)
 }

@@ -1,6 +1,7 @@
 //! Builds the search index in the background. Accepting and ending jobs writes nothing to it.
 
 use crate::application::core::Core;
+use crate::application::core::commit::Change;
 use crate::application::nodes::maintainer::Maintainer;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -132,15 +133,19 @@ impl SearchIndexer {
         if self.seen.get(&account) == Some(&newest) {
             return Ok(false);
         }
-        match core.store.next_search_block(account, settled).await? {
-            Some(write) => {
-                core.commit(vec![write]).await?;
-                Ok(true)
-            }
-            None => {
-                self.seen.insert(account, newest);
-                Ok(false)
-            }
+        let find = async || core.store.next_search_block(account, settled).await;
+        if find().await?.is_none() {
+            self.seen.insert(account, newest);
+            return Ok(false);
         }
+        // Jobs of the block may have been deleted since the read, and the deletion found no block with their words. It holds this lock.
+        let Ok(guard) = core.locks.favourites.lock().await else {
+            return Ok(false);
+        };
+        let Some(write) = find().await? else {
+            return Ok(false);
+        };
+        core.commit(Change::under_lock(guard, vec![write])).await?;
+        Ok(true)
     }
 }

@@ -251,3 +251,20 @@ fn jobs_are_kept_at_least_as_long_as_what_refers_to_them() {
     let forever = TestConfig::file("idempotency.retention_hours = 721").config();
     assert_eq!(forever.jobs.retention(), None);
 }
+
+#[test]
+fn uploaded_files_are_kept_at_most_as_long_as_jobs() {
+    let days = |jobs: u32, files: u32| {
+        let text = format!(
+            "results.retention_days = 7\nwebhooks.delivery_retention_days = 7\n\
+             jobs.retention_days = {jobs}\nbatches.file_retention_days = {files}"
+        );
+        let retention = TestConfig::file(&text).config().file_retention();
+        retention.map(|it| it.as_secs() / 86_400)
+    };
+    assert_eq!(days(0, 0), None);
+    assert_eq!(days(0, 30), Some(30));
+    assert_eq!(days(7, 30), Some(7));
+    assert_eq!(days(7, 0), Some(7));
+    assert_eq!(days(90, 30), Some(30));
+}

@@ -2,6 +2,7 @@
 
 use actix_web::http::header::{self, EntityTag, Header as _, IfNoneMatch};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
+use object_store::ObjectMeta;
 use sha2::{Digest as _, Sha256};
 
 /// The text of a strong tag: a part of the SHA-256 of the content.
@@ -10,6 +11,13 @@ pub fn of<'a>(content: impl IntoIterator<Item = &'a [u8]>) -> String {
         .into_iter()
         .fold(Sha256::new(), Sha256::chain_update);
     hex::encode(&digest.finalize()[..12])
+}
+
+/// A strong validator (RFC 9110, section 8.8.3): write time and size. The store's own ETag would
+/// also reveal the inode.
+pub fn of_object(meta: &ObjectMeta) -> EntityTag {
+    let micros = meta.last_modified.timestamp_micros();
+    EntityTag::new_strong(format!("{micros:x}-{:x}", meta.size))
 }
 
 /// Does the caller have the content with this tag?

@@ -5,7 +5,7 @@
 //! section 14; several ranges get the whole file) and `If-None-Match`. With a cloud store the URLs
 //! lead to the cloud, and this route responds with 404.
 
-use super::entity_tag::is_not_modified;
+use super::entity_tag::{self, is_not_modified};
 use super::file_chunks;
 use super::image_headers;
 use crate::application::error::{image_fault, object_store_fault};
@@ -18,7 +18,7 @@ use actix_web::http::header::{
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpRequest, HttpResponse};
 use chrono::{DateTime, Utc};
-use object_store::{GetResultPayload, ObjectMeta};
+use object_store::GetResultPayload;
 use std::ops::Range;
 
 /// Routed to [`respond`] for GET and HEAD.
@@ -69,7 +69,7 @@ pub async fn send(request: &HttpRequest, objects: &ObjectStorage, grant: Grant) 
         Err(error) => return Err(to_problem(error, &grant.key)),
     };
     let size = object.meta.size;
-    let tag = entity_tag(&object.meta);
+    let tag = entity_tag::of_object(&object.meta);
     let cache = format!("private, max-age={}", grant.remaining_seconds);
     if is_not_modified(request, &tag) {
         return Ok(HttpResponse::NotModified()
@@ -107,13 +107,6 @@ pub async fn send(request: &HttpRequest, objects: &ObjectStorage, grant: Grant) 
         length,
         Box::pin(file_chunks::chunks(file, sent)),
     )))
-}
-
-/// A strong validator (RFC 9110, section 8.8.3): write time and size. The store's own ETag would
-/// also reveal the inode.
-fn entity_tag(meta: &ObjectMeta) -> EntityTag {
-    let micros = meta.last_modified.timestamp_micros();
-    EntityTag::new_strong(format!("{micros:x}-{:x}", meta.size))
 }
 
 /// The requested range; `None` means the whole file: no range, an invalid one, several, or a range

@@ -1,6 +1,7 @@
 //! Sends the image of a job from this host, so that the content security policy of a page can forbid images from other hosts, and the
 //! browser need not reach the bucket.
 
+use super::entity_tag;
 use super::image_headers;
 use super::image_view::{self, ViewQuery};
 use crate::application::error::image_fault;
@@ -12,8 +13,9 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::TryStreamExt as _;
 use tintype_storage::domain::job::Job;
 
-/// An image never changes.
-const CACHE_FOREVER: &str = "private, max-age=31536000, immutable";
+/// The next user of the browser may not see the image, it may be deleted, and a job that runs again after a restore replaces it. So the
+/// browser asks each time, and gets 304 if it has the image.
+const CACHE_CHECKED: &str = "private, no-cache";
 
 /// Responds with the image of a job; with `?width=` or `?format=` converted.
 ///
@@ -36,14 +38,26 @@ pub async fn respond(request: &HttpRequest, jobs: &web::Data<JobService>, job: &
                     bytes,
                     &key,
                     view,
-                    CACHE_FOREVER,
+                    CACHE_CHECKED,
                 ));
             }
         };
     }
+    // A cached image costs no read of the object.
+    if request.headers().contains_key(header::IF_NONE_MATCH) {
+        let found = jobs.objects.head(&key).await.map_err(image_fault)?;
+        let tag = entity_tag::of_object(&found);
+        if entity_tag::is_not_modified(request, &tag) {
+            let mut response = HttpResponse::NotModified();
+            response.insert_header((header::CACHE_CONTROL, CACHE_CHECKED));
+            return Ok(response.insert_header(header::ETag(tag)).finish());
+        }
+    }
     let found = jobs.objects.reader(&key).await.map_err(image_fault)?;
     let mut response = HttpResponse::Ok();
-    response.insert_header((header::CACHE_CONTROL, CACHE_FOREVER));
+    response
+        .insert_header((header::CACHE_CONTROL, CACHE_CHECKED))
+        .insert_header(header::ETag(entity_tag::of_object(&found.meta)));
     image_headers::insert(&mut response, &key);
     Ok(response.streaming(found.into_stream().map_err(std::io::Error::other)))
 }
