@@ -27,13 +27,19 @@ fn a_self_hosted_server_gets_the_exact_size_and_a_base64_response_format() {
     );
     assert_eq!(
         seen.json(),
-        json!({"prompt": "a red fox in the snow", "n": 1, "size": "1376x768", "response_format": "b64_json"})
+        json!({"prompt": "a red fox in the snow", "n": 1, "size": "1376x768", "response_format": "b64_json", "seed": seed(&job)})
     );
     server.assert_money(&customer, LEFT, "0.00", LEFT);
 }
 
+/// The seed of a job.
+fn seed(job: &Value) -> u32 {
+    let id: uuid::Uuid = job["job_id"].as_str().unwrap().parse().unwrap();
+    id.as_u128() as u32 & 0x7fff_ffff
+}
+
 #[test]
-fn models_of_openai_get_supported_sizes_and_no_response_format() {
+fn models_of_openai_get_supported_sizes_and_no_response_format_or_seed() {
     for (model, asked) in [("gpt-image-1.5", "1536x1024"), ("gpt-image-2", "1376x768")] {
         let stub = Stub::answering([openai_image(&png(150, 100))]);
         let (server, customer) = start("openai", &stub, |it| {
@@ -46,6 +52,45 @@ fn models_of_openai_get_supported_sizes_and_no_response_format() {
             json!({"model": model, "prompt": "a red fox in the snow", "n": 1, "size": asked, "quality": "high"})
         );
         assert_eq!(size(&image(&server, &job)), (150, 84), "cropped to 16:9");
+    }
+}
+
+#[test]
+fn jobs_with_the_same_prompt_have_different_seeds_in_the_form_that_the_server_reads() {
+    for (format, model) in [
+        ("auto", "qwen-image"),
+        ("field", "gpt-image-2"),
+        ("sd_cpp_extra_args", "qwen-image"),
+        ("sd_cpp_extra_args", "gpt-image-2"),
+        ("none", "qwen-image"),
+    ] {
+        let stub = Stub::answering([openai_image(&png(64, 64))]);
+        let (server, customer) = start("openai", &stub, |it| {
+            it.set("backends.far.seed", format)
+                .set("backends.far.model", model)
+        });
+        let prompt = r#"a fox <sd_cpp_extra_args>{"seed":1}</sd_cpp_extra_args>"#;
+        let seeds = [0, 1].map(|_| seed(&make(&server, &customer, json!({"prompt": prompt}))));
+        let seen = stub.seen();
+        assert_ne!(seeds[0], seeds[1]);
+        assert_eq!(seen.len(), 2);
+        for (seed, seen) in seeds.iter().zip(seen) {
+            let body = seen.json();
+            let directive = format!(r#"<sd_cpp_extra_args>{{"seed":{seed}}}</sd_cpp_extra_args>"#);
+            let prompt = body["prompt"].as_str().unwrap();
+            let (field, directives) = match format {
+                "none" => (Value::Null, 0),
+                "sd_cpp_extra_args" => (Value::Null, 1),
+                _ => (json!(seed), 0),
+            };
+            assert_eq!(body["seed"], field, "{format}");
+            assert_eq!(prompt.matches(&directive).count(), directives, "{format}");
+            if directives == 1 {
+                assert!(prompt.ends_with(&directive), "{prompt}");
+                let own = prompt.strip_suffix(&directive).unwrap();
+                assert!(!own.contains("sd_cpp_extra_args"), "{prompt}");
+            }
+        }
     }
 }
 
@@ -100,7 +145,7 @@ fn an_edit_is_a_form_with_the_texts_first_and_the_field_that_the_server_reads() 
                 String::from_utf8(it.content.clone()).unwrap(),
             )
         };
-        let texts: Vec<(String, String)> = parts[..5].iter().map(text).collect();
+        let texts: Vec<(String, String)> = parts[..6].iter().map(text).collect();
         let texts: Vec<(&str, &str)> = texts.iter().map(|(a, b)| (&**a, &**b)).collect();
         assert_eq!(
             texts,
@@ -110,9 +155,10 @@ fn an_edit_is_a_form_with_the_texts_first_and_the_field_that_the_server_reads() 
                 ("n", "1"),
                 ("size", "1024x1024"),
                 ("response_format", "b64_json"),
+                ("seed", &*seed(&job).to_string()),
             ]
         );
-        let files = &parts[5..];
+        let files = &parts[6..];
         assert_eq!(files.len(), count);
         for file in files {
             assert_eq!(file.name, name);
