@@ -1,7 +1,8 @@
 //! The OpenAI images API as a backend: requests and answers.
 
 use crate::service::{
-    Field, KEY, LEFT, causes, ended, failure, form, image, make, openai_image, size, start,
+    Field, KEY, LEFT, backend, causes, ended, failure, form, image, make, openai_image, pro, size,
+    start,
 };
 use crate::stub::{Reply, Stub};
 use crate::support::sample_images::{encoded, png};
@@ -53,6 +54,54 @@ fn models_of_openai_get_supported_sizes_and_no_response_format_or_seed() {
         );
         assert_eq!(size(&image(&server, &job)), (150, 84), "cropped to 16:9");
     }
+}
+
+/// Other servers do not get the parameter: an image that has to be opaque becomes so before it is stored.
+#[test]
+fn a_background_is_passed_on_to_models_of_openai_that_have_it() {
+    for (model, background, sent) in [
+        ("gpt-image-1.5", "transparent", Some("transparent")),
+        ("gpt-image-1.5", "opaque", Some("opaque")),
+        ("gpt-image-1.5", "auto", None),
+        ("gpt-image-2", "opaque", Some("opaque")),
+        ("qwen-image", "opaque", None),
+    ] {
+        let stub = Stub::answering([openai_image(&transparent(64, 64))]);
+        let (server, customer) = start("openai", &stub, |it| it.set("backends.far.model", model));
+        let body = json!({"model": "pro", "prompt": "a fox", "background": background});
+        let call = server.post("/v1/images/generations").bearer(&customer.key);
+        let answer = call.json(&body).expect(200).json();
+        let delivered = match background {
+            "opaque" => "opaque",
+            _ => "transparent",
+        };
+        assert_eq!(answer["background"], delivered, "{body}");
+        assert_eq!(stub.only().json()["background"], json!(sent), "{body}");
+    }
+}
+
+#[test]
+fn a_backend_without_transparent_backgrounds_is_passed_over() {
+    let stub = Stub::answering([openai_image(&transparent(64, 64))]);
+    let other = Stub::answering([openai_image(&png(64, 64))]);
+    let (server, customer) = start("openai", &stub, |it| {
+        let it = it.set("backends.far.model", "gpt-image-1.5");
+        pro(backend(it, "other", "openai", &other), &["other", "far"])
+    });
+    let body = json!({"model": "pro", "prompt": "a fox", "background": "transparent"});
+    let call = server.post("/v1/images/generations").bearer(&customer.key);
+    let answer = call.json(&body).expect(200).json();
+    assert_eq!(answer["background"], "transparent");
+    assert_eq!(stub.only().json()["background"], "transparent");
+    assert_eq!(other.seen().len(), 0);
+}
+
+/// A PNG with an alpha channel.
+fn transparent(width: u32, height: u32) -> Vec<u8> {
+    let mut bytes = std::io::Cursor::new(Vec::new());
+    let image = image::DynamicImage::from(image::RgbaImage::new(width, height));
+    image.write_to(&mut bytes, ImageFormat::Png).unwrap();
+    bytes.into_inner()
 }
 
 #[test]

@@ -24,6 +24,8 @@ pub struct Fields {
     #[serde(skip_serializing_if = "Option::is_none")]
     quality: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    background: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     seed: Option<u32>,
@@ -66,6 +68,11 @@ impl Fields {
             n: 1,
             size: format!("{width}x{height}"),
             quality: dialect.quality.clone(),
+            // Other servers may refuse it. An image that has to be opaque is made opaque before it is stored.
+            background: task
+                .background
+                .filter(|_| family != Family::Any)
+                .map(|it| it.to_string()),
             response_format: base64.then_some("b64_json"),
             seed: (seed_format == SeedFormat::Field).then_some(seed),
         }
@@ -94,6 +101,7 @@ impl Fields {
             ("n", Some(self.n.to_string())),
             ("size", Some(self.size)),
             ("quality", self.quality),
+            ("background", self.background),
             ("response_format", self.response_format.map(str::to_owned)),
             ("seed", self.seed.map(|it| it.to_string())),
         ];
