@@ -50,7 +50,8 @@ impl StoredImage {
     }
 }
 
-/// `first` is the begin of a file. It contains what PNG and WebP say about transparency.
+/// `first` is the beginning of a file. PNG and WebP declare transparency there; only a long colour profile moves the list of transparent
+/// colours of a PNG further back.
 fn has_alpha(first: &[u8]) -> bool {
     ImageKind::from_bytes(first).is_some_and(|kind| {
         let mut header = HeaderReader::new(kind);
