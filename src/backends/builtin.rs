@@ -1,5 +1,6 @@
 //! The built-in generator as a backend. It draws on the blocking pool, never on an arbiter.
 
+use super::background::refuse_transparent;
 use super::inputs::read_back;
 use super::upstream::{blocking, decoding};
 use crate::image_decoding::INPUT_DECODING;
@@ -32,6 +33,7 @@ async fn draw(
     objects: ObjectStorage,
     task: GenerationTask,
 ) -> Result<GeneratedImage, GenerateError> {
+    refuse_transparent(&task)?;
     let mut inputs: Vec<Bytes> = Vec::with_capacity(task.inputs.len());
     for input in &task.inputs {
         inputs.push(read_back(&objects, &task, input).await?);

@@ -109,6 +109,17 @@ pub fn takes_mask(backend: &Backend, model: Option<&str>) -> bool {
     }
 }
 
+/// Does the backend generate images with a transparent background, with this model?
+pub fn takes_transparent(backend: &Backend, model: Option<&str>) -> bool {
+    match &backend.kind {
+        BackendKind::OpenAi { .. } => openai::takes_transparent(model),
+        BackendKind::Procedural
+        | BackendKind::Gemini { .. }
+        | BackendKind::SdApi { .. }
+        | BackendKind::ComfyUi { .. } => false,
+    }
+}
+
 /// A message for the operator about resolutions that the tier sells and its model lacks; `None` when the model has all of them or
 /// its limit is unknown.
 pub fn shortfall(backend: &Backend, model: Option<&str>, resolutions: &[String]) -> Option<String> {
@@ -163,6 +174,27 @@ mod tests {
         assert!(!takes("gemini", "", &[]) && !takes("comfyui", "", &[]));
         let backends = Config::load(&Sources::default()).unwrap().backends;
         assert!(takes_mask(&backends["builtin"], None));
+    }
+
+    #[test]
+    fn most_models_of_openai_take_a_transparent_background() {
+        let takes = |kind: &str, model: &str| {
+            let env = [("KIND", kind), ("BASE_URL", "http://127.0.0.1:9/v1")];
+            let name = |key: &str| format!("TINTYPE__BACKENDS__FAR__{key}");
+            let sources = Sources {
+                env: env.map(|(key, value)| (name(key), value.to_owned())).into(),
+                ..Sources::default()
+            };
+            let backends = Config::load(&sources).unwrap().backends;
+            takes_transparent(&backends["far"], Some(model))
+        };
+        for model in ["gpt-image-1", "gpt-image-1.5", "gpt-image-2.5-sunburst"] {
+            assert!(takes("openai", model), "{model}");
+            assert!(!takes("gemini", model) && !takes("comfyui", model));
+        }
+        for model in ["gpt-image-2", "gpt-image-2-2026-04-21", "Qwen/Qwen-Image"] {
+            assert!(!takes("openai", model), "{model}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Generators: one module for each kind of backend.
 
+mod background;
 mod base64;
 pub mod builtin;
 pub mod comfyui;

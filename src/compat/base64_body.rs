@@ -9,29 +9,54 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{Stream, StreamExt as _};
-use object_store::GetResult;
 use std::mem;
+use tintype_imaging::{HeaderReader, ImageKind};
 
 /// A piece of a body. An error aborts the response.
 pub type Piece = Result<Bytes, object_store::Error>;
 
 /// An image in the object store, opened for reading.
-pub struct StoredImage(GetResult);
+pub struct StoredImage {
+    bytes: u64,
+    first: Option<Piece>,
+    rest: BoxStream<'static, Piece>,
+    /// May pixels be transparent?
+    pub has_alpha: bool,
+}
 
 impl StoredImage {
     /// # Errors
     /// The image is no longer stored, or the object store fails.
     pub async fn open(jobs: &JobService, key: &str) -> Result<Self, ObjectError> {
-        jobs.objects.reader(key).await.map(Self)
+        let opened = jobs.objects.reader(key).await?;
+        let bytes = opened.meta.size;
+        let mut rest = opened.into_stream();
+        let first = rest.next().await;
+        let header = first.as_ref().and_then(|it| it.as_ref().ok());
+        Ok(Self {
+            bytes,
+            has_alpha: header.is_some_and(|it| has_alpha(it)),
+            first,
+            rest,
+        })
     }
 
     fn base64_length(&self) -> u64 {
-        self.0.meta.size.div_ceil(3) * 4
+        self.bytes.div_ceil(3) * 4
     }
 
     fn base64_pieces(self) -> BoxStream<'static, Piece> {
-        encode_base64(self.0.into_stream()).boxed()
+        encode_base64(stream::iter(self.first).chain(self.rest).boxed()).boxed()
     }
+}
+
+/// `first` is the beginning of a file. PNG and WebP declare transparency there; only a long colour profile moves the list of transparent
+/// colours of a PNG further back.
+fn has_alpha(first: &[u8]) -> bool {
+    ImageKind::from_bytes(first).is_some_and(|kind| {
+        let mut header = HeaderReader::new(kind);
+        header.push(first).is_ok() && header.has_alpha()
+    })
 }
 
 pub enum Part {

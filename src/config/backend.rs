@@ -132,6 +132,8 @@ settings! {
         pub image_field: ImageField =
             text(variant("one of: auto, image, image[], file")), ImageField::Auto;
         pub mask: MaskFormat = text(variant("one of: auto, alpha, luma, none")), MaskFormat::Auto;
+        pub seed: SeedFormat =
+            text(variant("one of: auto, field, sd_cpp_extra_args, none")), SeedFormat::Auto;
         /// `low`, `medium`, `high`, or another value that the server knows. `None`: not sent.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub quality: Option<String> = text(or_empty(free_name)), None;
@@ -177,6 +179,20 @@ pub enum MaskFormat {
     Alpha,
     /// White where the image may change.
     Luma,
+    /// Not at all.
+    None,
+}
+
+/// How requests contain the seed. Servers with a fixed default seed generate the same image for each job with the same prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SeedFormat {
+    /// `Field` for all models but OpenAI's own, which refuse it.
+    Auto,
+    /// As `seed`.
+    Field,
+    /// In a directive at the end of the prompt, for stable-diffusion.cpp.
+    SdCppExtraArgs,
     /// Not at all.
     None,
 }

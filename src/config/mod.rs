@@ -35,7 +35,7 @@ use serde::Serialize;
 pub use addresses::Listen;
 pub use backend::{
     BUILTIN_BACKEND, Backend, BackendKind, ComfyUiSettings, ImageField, MaskFormat, OpenAiDialect,
-    Remote, ResponseFormat, SdApiSettings,
+    Remote, ResponseFormat, SdApiSettings, SeedFormat,
 };
 pub use error::{ConfigErrors, Fault, Location};
 pub use misspelt_variables::misspelt_variables;

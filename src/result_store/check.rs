@@ -9,6 +9,7 @@ use tintype_imaging::decoding::MAX_PIXELS;
 use tintype_imaging::encoding::{self, PngEffort};
 use tintype_imaging::{DecodePermit, MAX_SIDE, Pixels, Rect, jpeg_segments, metadata, open};
 use tintype_storage::domain::aspect_ratio::AspectRatio;
+use tintype_storage::domain::image_options::{Background, ImageOptions};
 use tintype_storage::domain::output_format::OutputFormat;
 
 /// An image with a shorter side is a marker of some kind.
@@ -20,7 +21,7 @@ const JPEG_QUALITY: u8 = 95;
 /// Validates an image and returns its final form.
 ///
 /// It decodes every pixel, because a truncated image has an intact header. It keeps the bytes and removes only the generation
-/// metadata, unless the image needs cropping, turning or another format.
+/// metadata, unless the image needs cropping, turning, another format, or a white background instead of transparency.
 ///
 /// # Errors
 /// [`GenerateError::Broken`], so that the job fails over to another backend.
@@ -28,8 +29,9 @@ pub fn validate(
     permit: &DecodePermit,
     bytes: Vec<u8>,
     ratio: AspectRatio,
-    output: Option<OutputFormat>,
+    options: ImageOptions,
 ) -> Result<CheckedImage, GenerateError> {
+    let output = options.output;
     let probed = probe(&bytes)?;
     let (width, height) = (probed.width, probed.height);
     let pixels = u64::from(width) * u64::from(height);
@@ -47,7 +49,8 @@ pub fn validate(
     let orientation = opened.orientation;
     let (width, height) = opened.upright_dimensions();
     let part = crop(width, height, ratio);
-    let is_final = output.is_none_or(|output| has_format(output, probed.format));
+    let becomes_opaque = options.background == Some(Background::Opaque) && opened.has_alpha();
+    let is_final = !becomes_opaque && output.is_none_or(|it| has_format(it, probed.format));
     if part.is_none() && orientation == Orientation::NoTransforms && is_final {
         opened.inspect().map_err(broken)?;
         let bytes = match probed.format {
@@ -58,8 +61,11 @@ pub fn validate(
         };
         return Ok(CheckedImage { bytes, probed });
     }
-    let pixels = opened.decode(u32::MAX).map_err(broken)?;
+    let mut pixels = opened.decode(u32::MAX).map_err(broken)?;
     drop(bytes);
+    if becomes_opaque {
+        pixels = pixels.on_white();
+    }
     // An image with an Exif orientation is re-encoded too, because its metadata is removed.
     let part = part.unwrap_or(pixels.whole());
     encode(&pixels, part, probed.format, output, None)
@@ -151,7 +157,7 @@ fn encode(
 mod tests {
     use super::*;
     use crc32fast::hash as crc;
-    use image::{DynamicImage, Rgb, RgbImage};
+    use image::{DynamicImage, Rgb, RgbImage, Rgba, RgbaImage};
     use std::io::Cursor;
     use tintype_imaging::DecodePermits;
     use tintype_procedural::DrawRequest;
@@ -165,8 +171,20 @@ mod tests {
         bytes: Vec<u8>,
         ratio: AspectRatio,
     ) -> Result<Vec<u8>, GenerateError> {
+        let options = ImageOptions {
+            output,
+            ..ImageOptions::default()
+        };
+        validate_with(options, bytes, ratio)
+    }
+
+    fn validate_with(
+        options: ImageOptions,
+        bytes: Vec<u8>,
+        ratio: AspectRatio,
+    ) -> Result<Vec<u8>, GenerateError> {
         let CheckedImage { bytes, probed } =
-            DecodePermits::unshared(|permit| super::validate(permit, bytes, ratio, output))?;
+            DecodePermits::unshared(|permit| super::validate(permit, bytes, ratio, options))?;
         let reported = (probed.format, probed.width, probed.height);
         assert_eq!(reported, size(&bytes), "the properties of the final bytes");
         Ok(bytes)
@@ -276,6 +294,47 @@ mod tests {
                 assert_eq!(size(&cropped), (to, 48, 48));
             }
         }
+    }
+
+    #[test]
+    fn an_opaque_image_is_requested_and_transparency_becomes_white() {
+        let transparent = RgbaImage::from_pixel(64, 64, Rgba([200, 0, 0, 51]));
+        for (format, output) in [
+            (ImageFormat::Png, None),
+            (ImageFormat::WebP, None),
+            (ImageFormat::Png, Some(OutputFormat::Png)),
+            (ImageFormat::Png, Some(OutputFormat::WebP)),
+        ] {
+            let mut bytes = Vec::new();
+            let mut cursor = Cursor::new(&mut bytes);
+            transparent.write_to(&mut cursor, format).unwrap();
+            for background in [None, Some(Background::Transparent)] {
+                let options = ImageOptions {
+                    output,
+                    background,
+                    ..ImageOptions::default()
+                };
+                let kept = validate_with(options, bytes.clone(), ratio("1:1")).unwrap();
+                let kept = image::load_from_memory(&kept).unwrap();
+                assert_eq!(kept.into_rgba8().get_pixel(9, 9).0[3], 51);
+            }
+            let options = ImageOptions {
+                output,
+                background: Some(Background::Opaque),
+                ..ImageOptions::default()
+            };
+            let flat = validate_with(options, bytes.clone(), ratio("1:1")).unwrap();
+            let flat = image::load_from_memory(&flat).unwrap();
+            assert!(!flat.color().has_alpha(), "{format:?} {output:?}");
+            assert_eq!(flat.into_rgb8().get_pixel(9, 9).0, [244, 204, 204]);
+        }
+        let options = ImageOptions {
+            background: Some(Background::Opaque),
+            ..ImageOptions::default()
+        };
+        let opaque = file(64, 64, ImageFormat::Png);
+        let kept = validate_with(options, opaque.clone(), ratio("1:1")).unwrap();
+        assert_eq!(kept, opaque, "not encoded again");
     }
 
     #[test]

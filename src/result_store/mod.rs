@@ -147,9 +147,9 @@ async fn store_image(
     let CheckedImage { bytes, probed } = match image.own {
         true => finish_own(&job, image.bytes).await?,
         false => {
-            let (ratio, output) = (job.ratio, job.options().output);
+            let (ratio, options) = (job.ratio, job.options());
             let validate =
-                move |permit: &DecodePermit| check::validate(permit, image.bytes, ratio, output);
+                move |permit: &DecodePermit| check::validate(permit, image.bytes, ratio, options);
             decoding(&job, validate).await?
         }
     };

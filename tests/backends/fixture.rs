@@ -58,6 +58,7 @@ impl Fixture {
             pixels: (64, 64),
             inputs: Vec::new(),
             has_mask: false,
+            background: None,
             progress: Progress::default(),
             cut_off: self.cut_off.subscribe(),
         }

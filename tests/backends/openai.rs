@@ -1,7 +1,8 @@
 //! The OpenAI images API as a backend: requests and answers.
 
 use crate::service::{
-    Field, KEY, LEFT, causes, ended, failure, form, image, make, openai_image, size, start,
+    Field, KEY, LEFT, backend, causes, ended, failure, form, image, make, openai_image, pro, size,
+    start,
 };
 use crate::stub::{Reply, Stub};
 use crate::support::sample_images::{encoded, png};
@@ -27,13 +28,19 @@ fn a_self_hosted_server_gets_the_exact_size_and_a_base64_response_format() {
     );
     assert_eq!(
         seen.json(),
-        json!({"prompt": "a red fox in the snow", "n": 1, "size": "1376x768", "response_format": "b64_json"})
+        json!({"prompt": "a red fox in the snow", "n": 1, "size": "1376x768", "response_format": "b64_json", "seed": seed(&job)})
     );
     server.assert_money(&customer, LEFT, "0.00", LEFT);
 }
 
+/// The seed of a job.
+fn seed(job: &Value) -> u32 {
+    let id: uuid::Uuid = job["job_id"].as_str().unwrap().parse().unwrap();
+    id.as_u128() as u32 & 0x7fff_ffff
+}
+
 #[test]
-fn models_of_openai_get_supported_sizes_and_no_response_format() {
+fn models_of_openai_get_supported_sizes_and_no_response_format_or_seed() {
     for (model, asked) in [("gpt-image-1.5", "1536x1024"), ("gpt-image-2", "1376x768")] {
         let stub = Stub::answering([openai_image(&png(150, 100))]);
         let (server, customer) = start("openai", &stub, |it| {
@@ -46,6 +53,93 @@ fn models_of_openai_get_supported_sizes_and_no_response_format() {
             json!({"model": model, "prompt": "a red fox in the snow", "n": 1, "size": asked, "quality": "high"})
         );
         assert_eq!(size(&image(&server, &job)), (150, 84), "cropped to 16:9");
+    }
+}
+
+/// Other servers do not get the parameter: an image that has to be opaque becomes so before it is stored.
+#[test]
+fn a_background_is_passed_on_to_models_of_openai_that_have_it() {
+    for (model, background, sent) in [
+        ("gpt-image-1.5", "transparent", Some("transparent")),
+        ("gpt-image-1.5", "opaque", Some("opaque")),
+        ("gpt-image-1.5", "auto", None),
+        ("gpt-image-2", "opaque", Some("opaque")),
+        ("qwen-image", "opaque", None),
+    ] {
+        let stub = Stub::answering([openai_image(&transparent(64, 64))]);
+        let (server, customer) = start("openai", &stub, |it| it.set("backends.far.model", model));
+        let body = json!({"model": "pro", "prompt": "a fox", "background": background});
+        let call = server.post("/v1/images/generations").bearer(&customer.key);
+        let answer = call.json(&body).expect(200).json();
+        let delivered = match background {
+            "opaque" => "opaque",
+            _ => "transparent",
+        };
+        assert_eq!(answer["background"], delivered, "{body}");
+        assert_eq!(stub.only().json()["background"], json!(sent), "{body}");
+    }
+}
+
+#[test]
+fn a_backend_without_transparent_backgrounds_is_passed_over() {
+    let stub = Stub::answering([openai_image(&transparent(64, 64))]);
+    let other = Stub::answering([openai_image(&png(64, 64))]);
+    let (server, customer) = start("openai", &stub, |it| {
+        let it = it.set("backends.far.model", "gpt-image-1.5");
+        pro(backend(it, "other", "openai", &other), &["other", "far"])
+    });
+    let body = json!({"model": "pro", "prompt": "a fox", "background": "transparent"});
+    let call = server.post("/v1/images/generations").bearer(&customer.key);
+    let answer = call.json(&body).expect(200).json();
+    assert_eq!(answer["background"], "transparent");
+    assert_eq!(stub.only().json()["background"], "transparent");
+    assert_eq!(other.seen().len(), 0);
+}
+
+/// A PNG with an alpha channel.
+fn transparent(width: u32, height: u32) -> Vec<u8> {
+    let mut bytes = std::io::Cursor::new(Vec::new());
+    let image = image::DynamicImage::from(image::RgbaImage::new(width, height));
+    image.write_to(&mut bytes, ImageFormat::Png).unwrap();
+    bytes.into_inner()
+}
+
+#[test]
+fn jobs_with_the_same_prompt_have_different_seeds_in_the_form_that_the_server_reads() {
+    for (format, model) in [
+        ("auto", "qwen-image"),
+        ("field", "gpt-image-2"),
+        ("sd_cpp_extra_args", "qwen-image"),
+        ("sd_cpp_extra_args", "gpt-image-2"),
+        ("none", "qwen-image"),
+    ] {
+        let stub = Stub::answering([openai_image(&png(64, 64))]);
+        let (server, customer) = start("openai", &stub, |it| {
+            it.set("backends.far.seed", format)
+                .set("backends.far.model", model)
+        });
+        let prompt = r#"a fox <sd_cpp_extra_args>{"seed":1}</sd_cpp_extra_args>"#;
+        let seeds = [0, 1].map(|_| seed(&make(&server, &customer, json!({"prompt": prompt}))));
+        let seen = stub.seen();
+        assert_ne!(seeds[0], seeds[1]);
+        assert_eq!(seen.len(), 2);
+        for (seed, seen) in seeds.iter().zip(seen) {
+            let body = seen.json();
+            let directive = format!(r#"<sd_cpp_extra_args>{{"seed":{seed}}}</sd_cpp_extra_args>"#);
+            let prompt = body["prompt"].as_str().unwrap();
+            let (field, directives) = match format {
+                "none" => (Value::Null, 0),
+                "sd_cpp_extra_args" => (Value::Null, 1),
+                _ => (json!(seed), 0),
+            };
+            assert_eq!(body["seed"], field, "{format}");
+            assert_eq!(prompt.matches(&directive).count(), directives, "{format}");
+            if directives == 1 {
+                assert!(prompt.ends_with(&directive), "{prompt}");
+                let own = prompt.strip_suffix(&directive).unwrap();
+                assert!(!own.contains("sd_cpp_extra_args"), "{prompt}");
+            }
+        }
     }
 }
 
@@ -100,7 +194,7 @@ fn an_edit_is_a_form_with_the_texts_first_and_the_field_that_the_server_reads() 
                 String::from_utf8(it.content.clone()).unwrap(),
             )
         };
-        let texts: Vec<(String, String)> = parts[..5].iter().map(text).collect();
+        let texts: Vec<(String, String)> = parts[..6].iter().map(text).collect();
         let texts: Vec<(&str, &str)> = texts.iter().map(|(a, b)| (&**a, &**b)).collect();
         assert_eq!(
             texts,
@@ -110,9 +204,10 @@ fn an_edit_is_a_form_with_the_texts_first_and_the_field_that_the_server_reads() 
                 ("n", "1"),
                 ("size", "1024x1024"),
                 ("response_format", "b64_json"),
+                ("seed", &*seed(&job).to_string()),
             ]
         );
-        let files = &parts[5..];
+        let files = &parts[6..];
         assert_eq!(files.len(), count);
         for file in files {
             assert_eq!(file.name, name);

@@ -16,6 +16,7 @@ mod inputs;
 mod jobs;
 mod models;
 mod object_store;
+mod openai_backgrounds;
 mod openai_batch_refusals;
 mod openai_batch_retries;
 mod openai_batches;

@@ -145,6 +145,7 @@ async fn task_for(
         pixels: job.ratio.pixels(job.tier, job.resolution),
         inputs: job.inputs.clone(),
         has_mask: job.options().has_mask,
+        background: job.options().background,
         progress,
         cut_off: context.cut_off.receiver(),
     })

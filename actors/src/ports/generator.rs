@@ -6,6 +6,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
+use tintype_storage::domain::image_options::Background;
 use tintype_storage::domain::job::InputImage;
 use tintype_storage::domain::tier::{Resolution, Tier};
 use tokio::sync::watch;
@@ -30,6 +31,8 @@ pub struct GenerationTask {
     pub inputs: Vec<InputImage>,
     /// Is the last input image a mask? Where it is opaque, the image keeps the pixels of the first input image.
     pub has_mask: bool,
+    /// `None`: the backend's choice.
+    pub background: Option<Background>,
     /// Generators report the progress of the image here. No decision depends on it.
     pub progress: Progress,
     /// Becomes true when the process stops and interrupts its runs. The job runs again after the restart, so a generator that can

@@ -166,6 +166,14 @@ impl OpenedImage<'_> {
         upright(self.dimensions(), self.orientation)
     }
 
+    /// May pixels be transparent?
+    pub fn has_alpha(&self) -> bool {
+        match &self.source {
+            Source::Rows(reader, _) => channels(reader) == 4,
+            Source::Whole(decoder) => decoder.color_type().has_alpha(),
+        }
+    }
+
     /// Decodes the first frame, and shrinks it until neither side is longer than `longest`. Keeps the colour profile if it is one of RGB.
     ///
     /// # Errors

@@ -1,10 +1,10 @@
 //! Encodes pixels with their orientation applied and with their colour profile, row by row if the format allows it.
 
 use super::exif_block;
-use super::pixels::{Image8, Pixels, Rect};
+use super::pixels::{Image8, Pixels, Rect, on_white};
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::webp::WebPEncoder;
-use image::{ExtendedColorType, GenericImageView, ImageEncoder, ImageError, Rgb, Rgba};
+use image::{ExtendedColorType, GenericImageView, ImageEncoder, ImageError, Rgb};
 use png::{BitDepth, ColorType, Compression, Filter, Info};
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -162,19 +162,13 @@ impl GenericImageView for OnWhite<'_> {
     }
 }
 
-fn on_white(Rgba([red, green, blue, alpha]): Rgba<u8>) -> Rgb<u8> {
-    let alpha = u32::from(alpha);
-    let blend = |colour: u8| ((u32::from(colour) * alpha + 255 * (255 - alpha) + 127) / 255) as u8;
-    Rgb([red, green, blue].map(blend))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::decoding::open_any;
     use crate::{DecodePermits, colour_profile};
     use image::metadata::Orientation;
-    use image::{DynamicImage, RgbImage, RgbaImage};
+    use image::{DynamicImage, RgbImage, Rgba, RgbaImage};
     use std::io::Cursor;
 
     #[test]
@@ -235,6 +229,23 @@ mod tests {
             let far = read.iter().zip(wanted).any(|(a, b)| a.abs_diff(b) > 2);
             assert!(!far, "{alpha}: {read:?}");
         }
+    }
+
+    #[test]
+    fn pixels_on_white_are_those_of_a_jpeg() {
+        let image = RgbaImage::from_fn(5, 3, |x, y| Rgba([200, x as u8, 9, y as u8 * 127]));
+        let on_white = OnWhite {
+            pixels: &Pixels::upright(image.clone().into()),
+            part: Pixels::upright(image.clone().into()).whole(),
+        };
+        let wanted = RgbImage::from_fn(5, 3, |x, y| on_white.get_pixel(x, y));
+        let profile = Some(colour_profile::sample(b"RGB ", 300).into());
+        let pixels = Pixels::new(Image8::Rgba(image), Orientation::Rotate90, profile.clone());
+        let flat = pixels.on_white();
+        assert!(!flat.has_alpha());
+        assert_eq!((flat.width(), flat.height()), (3, 5));
+        assert_eq!(flat.profile(), profile.as_deref());
+        assert_eq!(flat.into_stored().into_rgb8(), wanted);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use super::shrink::{Shrink, Shrunk};
 use bytes::Bytes;
 use image::metadata::Orientation;
-use image::{DynamicImage, RgbImage, RgbaImage};
+use image::{DynamicImage, Rgb, RgbImage, Rgba, RgbaImage};
 
 /// A part of an image, in pixels from the top left corner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +117,29 @@ impl Pixels {
         matches!(self.image, Image8::Rgba(_))
     }
 
+    /// Without transparency, on white. Needs no second copy of the pixels.
+    pub fn on_white(self) -> Self {
+        let Image8::Rgba(image) = self.image else {
+            return self;
+        };
+        let (width, height) = image.dimensions();
+        let mut bytes = image.into_raw();
+        let count = bytes.len() / 4;
+        for at in 0..count {
+            let [red, green, blue, alpha] = [0, 1, 2, 3].map(|channel| bytes[at * 4 + channel]);
+            let Rgb(colour) = on_white(Rgba([red, green, blue, alpha]));
+            bytes[at * 3..at * 3 + 3].copy_from_slice(&colour);
+        }
+        bytes.truncate(count * 3);
+        let image = Image8::from_raw(Shrunk {
+            width,
+            height,
+            channels: 3,
+            bytes,
+        });
+        Self::new(image, self.orientation, self.profile)
+    }
+
     pub fn whole(&self) -> Rect {
         Rect {
             x: 0,
@@ -174,6 +197,12 @@ pub fn upright((width, height): (u32, u32), orientation: Orientation) -> (u32, u
         | Orientation::FlipVertical => (width, height),
         _ => (height, width),
     }
+}
+
+pub(crate) fn on_white(Rgba([red, green, blue, alpha]): Rgba<u8>) -> Rgb<u8> {
+    let alpha = u32::from(alpha);
+    let blend = |colour: u8| ((u32::from(colour) * alpha + 255 * (255 - alpha) + 127) / 255) as u8;
+    Rgb([red, green, blue].map(blend))
 }
 
 #[cfg(test)]

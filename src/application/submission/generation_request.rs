@@ -134,12 +134,19 @@ impl GenerationRequest {
     /// Adds nothing for a request without these options, so that its fingerprint is the one from before such requests.
     fn add_options(&self, parts: &mut Parts) {
         // Names every option: two requests that differ in one of them are two requests.
-        let ImageOptions { output, has_mask } = self.options;
+        let ImageOptions {
+            output,
+            has_mask,
+            background,
+        } = self.options;
         if let Some(output) = output {
             parts.add(format!("output {output}"));
         }
         if has_mask {
             parts.add("mask");
+        }
+        if let Some(background) = background {
+            parts.add(format!("background {background}"));
         }
     }
 
@@ -213,6 +220,7 @@ mod tests {
     use super::*;
     use crate::catalog::catalog;
     use crate::config::{Config, Sources};
+    use tintype_storage::domain::image_options::Background;
     use tintype_storage::domain::output_format::OutputFormat;
     use tintype_storage::domain::tier::{Resolution, Tier};
 
@@ -241,7 +249,17 @@ mod tests {
         GenerationRequest {
             options: ImageOptions {
                 output: Some(output),
-                has_mask: false,
+                ..ImageOptions::default()
+            },
+            ..request()
+        }
+    }
+
+    fn with_background(background: Background) -> GenerationRequest {
+        GenerationRequest {
+            options: ImageOptions {
+                background: Some(background),
+                ..ImageOptions::default()
             },
             ..request()
         }
@@ -302,8 +320,8 @@ mod tests {
             GenerationRequest {
                 inputs: url("http://a/"),
                 options: ImageOptions {
-                    output: None,
                     has_mask: true,
+                    ..ImageOptions::default()
                 },
                 ..request()
             },
@@ -315,6 +333,8 @@ mod tests {
             in_format(OutputFormat::Jpeg { quality: 100 }),
             in_format(OutputFormat::Jpeg { quality: 80 }),
             in_format(OutputFormat::WebP),
+            with_background(Background::Opaque),
+            with_background(Background::Transparent),
             GenerationRequest {
                 origin: Origin::Synchronous,
                 ..in_format(OutputFormat::WebP)

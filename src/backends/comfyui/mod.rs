@@ -23,6 +23,7 @@ pub use probe::probe;
 pub use setup_error::ComfyUiSetupError;
 pub use templates::TemplateError;
 
+use super::background::refuse_transparent;
 use super::inputs;
 use super::local::{finish::finish, originals, out_of_memory, size};
 use super::upstream::{Auth, Fault, Upstream, misconfigured, without_refusal};
@@ -124,6 +125,7 @@ struct TrackedPrompt {
 impl Inner {
     async fn run(&self, task: GenerationTask) -> Result<GeneratedImage, GenerateError> {
         inputs::refuse_mask(&task)?;
+        refuse_transparent(&task)?;
         let workflow = self.templates.for_inputs(task.inputs.len())?;
         for attempt in 0..MAX_PROMPTS {
             let id = prompt_id::prompt_id(self.server.upstream().name(), &task, attempt);

@@ -55,6 +55,7 @@ mod tests {
             resolution: Resolution::K1,
             pixels: (64, 64),
             has_mask: false,
+            background: None,
             inputs: Vec::new(),
             progress: Progress::default(),
             cut_off: watch::channel(false).1,

@@ -6,6 +6,7 @@ mod probe;
 mod request;
 mod response;
 
+use super::background::refuse_transparent;
 use super::inputs::{self, Accepts};
 use super::upstream::{
     Auth, Fault, Upstream, UpstreamSetupError, blocking, for_caller, misconfigured,
@@ -66,6 +67,7 @@ impl Gemini {
             return Err(misconfigured());
         };
         inputs::refuse_mask(&task)?;
+        refuse_transparent(&task)?;
         let model = Model::named(id);
         let accepts = Accepts {
             max_count: model.max_inputs,

@@ -24,7 +24,7 @@ const ACCOUNT_ERRORS: [&str; 6] = [
 const MODEL_ERRORS: [&str; 1] = ["model_not_found"];
 
 /// Values of `error.param` for fields that the caller does not control.
-const OPERATOR_FIELDS: [&str; 5] = ["model", "quality", "size", "response_format", "n"];
+const OPERATOR_FIELDS: [&str; 6] = ["model", "quality", "size", "response_format", "n", "seed"];
 
 pub fn to_generate_error(upstream: &Upstream, response: &Response) -> GenerateError {
     by_code(upstream, response).unwrap_or_else(|| upstream.refusal(response, None).into())

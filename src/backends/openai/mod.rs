@@ -6,6 +6,7 @@ mod request;
 mod response;
 mod size;
 
+use super::background::refuse_transparent;
 use super::inputs::{self, Accepts};
 use super::luma_mask;
 use super::upstream::{Auth, Fault, Response, Upstream, UpstreamSetupError, blocking, decoding};
@@ -74,6 +75,9 @@ impl OpenAi {
         if mask_format == MaskFormat::None {
             inputs::refuse_mask(&task)?;
         }
+        if !takes_transparent(task.model.as_deref()) {
+            refuse_transparent(&task)?;
+        }
         let mut inputs = inputs::load(&self.objects, &task, accepts).await?;
         let mask = match (inputs::take_mask(&task, &mut inputs), inputs.first()) {
             (Some(mask), Some(image)) => Some(inputs::fit_mask(task.account, mask, image).await?),
@@ -137,6 +141,13 @@ impl OpenAi {
 /// Does a server of this dialect use the mask of an edit, with this model?
 pub fn takes_mask(model: Option<&str>, dialect: &OpenAiDialect) -> bool {
     mask_format(Family::of(model), dialect) != MaskFormat::None
+}
+
+/// Does OpenAI generate this model's images with a transparent background?
+pub fn takes_transparent(model: Option<&str>) -> bool {
+    let id = model.unwrap_or_default();
+    let refuses = id == "gpt-image-2" || id.starts_with("gpt-image-2-");
+    Family::of(model) != Family::Any && !refuses
 }
 
 /// Never `Auto`. Only OpenAI is known to read masks as callers send them: other servers ignore the mask or read its grey values, which

@@ -4,7 +4,7 @@ use super::super::upstream::{Form, Part};
 use super::super::without_directives;
 use super::size::Family;
 use crate::backends::inputs::file_name;
-use crate::config::{ImageField, OpenAiDialect, ResponseFormat};
+use crate::config::{ImageField, OpenAiDialect, ResponseFormat, SeedFormat};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
@@ -24,7 +24,11 @@ pub struct Fields {
     #[serde(skip_serializing_if = "Option::is_none")]
     quality: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    background: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -36,7 +40,7 @@ struct Generation<'a> {
 }
 
 impl Fields {
-    /// For servers other than OpenAI's, the prompt is stripped of server directives.
+    /// For servers other than OpenAI's, the prompt is stripped of the caller's server directives.
     pub fn of(task: &GenerationTask, family: Family, dialect: &OpenAiDialect) -> Self {
         let (width, height) = family.size(task.ratio, task.pixels);
         let base64 = match dialect.response_format {
@@ -44,16 +48,33 @@ impl Fields {
             ResponseFormat::B64Json => true,
             ResponseFormat::None => false,
         };
+        let seed_format = match dialect.seed {
+            SeedFormat::Auto if family == Family::Any => SeedFormat::Field,
+            SeedFormat::Auto => SeedFormat::None,
+            configured => configured,
+        };
+        let seed = seed(task);
+        let prompt = match (seed_format, family) {
+            (SeedFormat::SdCppExtraArgs, _) => {
+                let prompt = without_directives(&task.prompt);
+                format!(r#"{prompt}<sd_cpp_extra_args>{{"seed":{seed}}}</sd_cpp_extra_args>"#)
+            }
+            (_, Family::Any) => without_directives(&task.prompt),
+            (_, Family::ThreeSizes | Family::Bounded) => task.prompt.clone(),
+        };
         Self {
             model: task.model.clone(),
-            prompt: match family {
-                Family::Any => without_directives(&task.prompt),
-                Family::ThreeSizes | Family::Bounded => task.prompt.clone(),
-            },
+            prompt,
             n: 1,
             size: format!("{width}x{height}"),
             quality: dialect.quality.clone(),
+            // Other servers may refuse it. An image that has to be opaque is made opaque before it is stored.
+            background: task
+                .background
+                .filter(|_| family != Family::Any)
+                .map(|it| it.to_string()),
             response_format: base64.then_some("b64_json"),
+            seed: (seed_format == SeedFormat::Field).then_some(seed),
         }
     }
 
@@ -80,7 +101,9 @@ impl Fields {
             ("n", Some(self.n.to_string())),
             ("size", Some(self.size)),
             ("quality", self.quality),
+            ("background", self.background),
             ("response_format", self.response_format.map(str::to_owned)),
+            ("seed", self.seed.map(|it| it.to_string())),
         ];
         let mut form = Form::new();
         for (name, value) in texts {
@@ -101,6 +124,12 @@ impl Fields {
         }
         form
     }
+}
+
+/// Every run of a job uses the same seed, so that a rerun generates the same image. 31 bits fit the signed integers of all servers.
+fn seed(task: &GenerationTask) -> u32 {
+    // The last bits of an id are random.
+    task.job.0.as_u128() as u32 & 0x7fff_ffff
 }
 
 fn file(input: &FittedImage, number: usize) -> Part {

@@ -2,12 +2,12 @@
 
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 
-/// Limits of the newer models for the long and the short side, in pixels.
+/// The longest side that the newer models accept, in pixels.
 const MAX_LONG_SIDE: f64 = 3_840.0;
-const MAX_SHORT_SIDE: f64 = 2_160.0;
 /// Long side divided by short side.
 const MAX_RATIO: f64 = 3.0;
 const MIN_PIXELS: f64 = 655_360.0;
+const MAX_PIXELS: f64 = 8_294_400.0;
 const STEP: f64 = 16.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ fn clamp_size((width, height): (u32, u32)) -> (u32, u32) {
     let side = (area / ratio).sqrt();
     // Both sides shrink by the same factor, so the ratio stays.
     let scale = (MAX_LONG_SIDE / (side * ratio))
-        .min(MAX_SHORT_SIDE / side)
+        .min((MAX_PIXELS / area).sqrt())
         .min(1.0);
     let (long, short) = (side * ratio * scale, side * scale);
     // At the maximum ratio the short side is rounded up, because rounding down would exceed the ratio.
@@ -76,6 +76,9 @@ fn clamp_size((width, height): (u32, u32)) -> (u32, u32) {
     }
     while long * short < MIN_PIXELS {
         long += STEP;
+    }
+    while long * short > MAX_PIXELS {
+        long -= STEP;
     }
     let (long, short) = (long as u32, short as u32);
     if width >= height {
@@ -133,9 +136,10 @@ mod tests {
                     let (long, short) = (width.max(height), width.min(height));
                     let case = format!("{ratio} {pixels:?} -> {width}x{height}");
                     assert!(width % 16 == 0 && height % 16 == 0, "{case}");
-                    assert!(long <= 3_840 && short <= 2_160 && short > 0, "{case}");
+                    assert!(long <= 3_840 && short > 0, "{case}");
                     assert!(long <= short * 3, "{case}");
-                    assert!(long * short >= 655_360, "{case}");
+                    let area = long * short;
+                    assert!((655_360..=8_294_400).contains(&area), "{case}");
                     assert_eq!(width > height, ratio.value() > 1.0, "{case}");
                 }
             }
@@ -143,6 +147,9 @@ mod tests {
         let size = |w, h| Family::Bounded.size(AspectRatio::SQUARE, (w, h));
         assert_eq!(size(1376, 768), (1376, 768));
         assert_eq!(size(1024, 1024), (1024, 1024));
-        assert_eq!(size(4096, 4096), (2160, 2160));
+        assert_eq!(size(4096, 4096), (2880, 2880));
+        assert_eq!(size(4800, 3584), (3312, 2496));
+        assert_eq!(size(5504, 3072), (3840, 2144));
+        assert_eq!(size(512, 512), (816, 816));
     }
 }

@@ -12,6 +12,7 @@ pub mod response;
 
 pub use probe::probe;
 
+use super::background::refuse_transparent;
 use super::inputs;
 use super::local::{crop::crop, finish::finish, originals, out_of_memory, size};
 use super::luma_mask;
@@ -81,6 +82,7 @@ impl Inner {
         if self.settings.reference_inputs {
             inputs::refuse_mask(&task)?;
         }
+        refuse_transparent(&task)?;
         let count = task.inputs.len().saturating_sub(usize::from(task.has_mask));
         if count > 1 && !self.settings.reference_inputs {
             return Err(GenerateError::NotAsked(format!(

@@ -1,9 +1,9 @@
 //! `mask` of an edit: a PNG that is transparent where the first input image may change.
 
+use super::backend_support::is_supported;
 use crate::application::settings::Settings;
 use crate::application::submission::generation_request::Input;
 use crate::backends::kinds;
-use crate::catalog::tier_config;
 use crate::compat::refusal::Refusal;
 use crate::inputs::StoredUpload;
 use tintype_imaging::ImageKind;
@@ -18,7 +18,7 @@ pub fn check(
     settings: &Settings,
 ) -> Result<(), Refusal> {
     let refused = |message: String| Err(Refusal::field("mask", message));
-    if !is_supported(tier, settings) {
+    if !is_supported(tier, settings, kinds::takes_mask) {
         return refused(format!(
             "is not supported by the {tier} model, none of whose backends takes a mask; describe the change in the prompt"
         ));
@@ -41,15 +41,4 @@ pub fn check(
         ));
     }
     Ok(())
-}
-
-fn is_supported(tier: Tier, settings: &Settings) -> bool {
-    let config = &settings.config;
-    let tier = tier_config(&config.tiers, tier);
-    tier.backends.iter().any(|listed| {
-        config.backends.get(&listed.name).is_some_and(|backend| {
-            let model = kinds::model(backend, listed.model.as_deref(), &tier.compat_models);
-            kinds::takes_mask(backend, model.as_deref())
-        })
-    })
 }

@@ -1,5 +1,7 @@
 //! The OpenAI API: images, files and batches.
 
+mod backend_support;
+mod background;
 pub mod batches;
 mod counted_body;
 pub mod edits;

@@ -1,5 +1,6 @@
 //! Options of image generations and edits, sent as JSON or as form fields.
 
+use super::background;
 use super::size;
 use crate::application::caller::payer::Payer;
 use crate::application::settings::Settings;
@@ -11,7 +12,7 @@ use crate::compat::submission;
 use std::collections::BTreeMap;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::catalog::Offer;
-use tintype_storage::domain::image_options::ImageOptions;
+use tintype_storage::domain::image_options::{Background, ImageOptions};
 use tintype_storage::domain::job::Origin;
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::output_format::OutputFormat;
@@ -59,6 +60,8 @@ pub struct Options {
     pub as_url: bool,
     /// `None`: the file as the backend returns it.
     pub output: Option<OutputFormat>,
+    /// `None`: the backend's choice.
+    pub background: Option<Background>,
     /// Respond with server-sent events.
     pub stream: bool,
     /// The responses repeat it. Images do not depend on it.
@@ -83,6 +86,7 @@ impl Options {
             options: ImageOptions {
                 output: self.output,
                 has_mask: false,
+                background: self.background,
             },
             images: self.count,
             cancel_after: None,
@@ -171,16 +175,12 @@ impl RawOptions {
             .ok_or_else(|| models::unknown_to_openai(model))?;
         submission::check_scope(caller, tier, model)?;
         self.only(
-            "background",
-            &["auto", "opaque"],
-            "background must be `auto` or `opaque`; transparent images are not supported",
-        )?;
-        self.only(
             "response_format",
             &["b64_json", "url"],
             "response_format must be `b64_json` or `url`",
         )?;
         let output = self.output()?;
+        let background = background::read(self.get("background"), output, tier, settings)?;
         let stream = self.stream()?;
         let (ratio, offer) = match self.get("size") {
             None | Some("auto") => (None, settings.catalog.default_offer(tier)),
@@ -207,6 +207,7 @@ impl RawOptions {
             ratio,
             as_url: self.get("response_format") == Some("url"),
             output,
+            background,
             stream,
             quality: self.quality(),
         })

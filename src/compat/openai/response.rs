@@ -1,5 +1,6 @@
 //! Responses of the Images API.
 
+use super::background;
 use super::options::Options;
 use crate::application::core::Core;
 use crate::compat::base64_body::{self, Part, StoredImage};
@@ -33,7 +34,7 @@ pub async fn wait_and_respond(
     for (waiter, outcome) in waiters.into_iter().zip(outcomes) {
         let count = images.pending.len();
         let refusal = match outcome {
-            Ok(WaitOutcome::Image(image)) => images.add(waiter, image, options.as_url).await.err(),
+            Ok(WaitOutcome::Image(image)) => images.add(waiter, image, options).await.err(),
             Ok(WaitOutcome::Blocked(reason)) => Some(Refusal::new(Kind::Blocked, reason)),
             Err(refusal) => {
                 images.record_pending(&waiter);
@@ -74,6 +75,8 @@ pub fn usage_of(options: &Options, inputs: usize, images: usize) -> Value {
 struct ResponseImages {
     images: Vec<ResultImage>,
     entries: Vec<Part>,
+    /// That of the first image, if it is known.
+    background: Option<&'static str>,
     /// The waiters of these images.
     waiters: Vec<JobWaiter>,
     /// Other jobs whose images the caller can get later.
@@ -85,17 +88,20 @@ impl ResponseImages {
         &mut self,
         mut waiter: JobWaiter,
         image: ResultImage,
-        as_url: bool,
+        options: &Options,
     ) -> Result<(), Refusal> {
-        let entry = match image_entry(&mut waiter, &image, as_url).await {
+        let (entry, has_alpha) = match image_entry(&mut waiter, &image, options.as_url).await {
             Ok(entry) => entry,
             Err(refusal) => {
                 self.record_pending(&waiter);
                 return Err(refusal);
             }
         };
-        if !self.images.is_empty() {
-            self.entries.push(Part::Text(",".into()));
+        match self.images.is_empty() {
+            true => {
+                self.background = background::of_image(&image, options.background, has_alpha);
+            }
+            false => self.entries.push(Part::Text(",".into())),
         }
         self.entries.extend(entry);
         self.images.push(image);
@@ -123,16 +129,19 @@ impl ResponseImages {
     }
 }
 
+/// The entry of an image in `data`, and whether its pixels may be transparent: `None` if its file is not read.
 async fn image_entry(
     waiter: &mut JobWaiter,
     image: &ResultImage,
     as_url: bool,
-) -> Result<Vec<Part>, Refusal> {
+) -> Result<(Vec<Part>, Option<bool>), Refusal> {
     if as_url {
         let entry = json!({ "url": waiter.presign(image).await? });
-        return Ok(vec![Part::Text(entry.to_string())]);
+        return Ok((vec![Part::Text(entry.to_string())], None));
     }
-    Ok(base64_entry(waiter.open(image).await?))
+    let stored = waiter.open(image).await?;
+    let has_alpha = stored.has_alpha;
+    Ok((base64_entry(stored), Some(has_alpha)))
 }
 
 /// The entry of an image in `data`, with its content.
@@ -159,8 +168,12 @@ fn head(images: &ResponseImages, options: &Options, inputs: usize, created: i64)
         Some(quality) => format!(r#","quality":"{quality}""#),
         None => String::new(),
     };
+    let background = match images.background {
+        Some(background) => format!(r#""background":"{background}","#),
+        None => String::new(),
+    };
     format!(
-        r#"{{"created":{created},"background":"opaque","output_format":"{format}"{quality},"size":"{size}","usage":{usage}{pending},"data":["#
+        r#"{{"created":{created},{background}"output_format":"{format}"{quality},"size":"{size}","usage":{usage}{pending},"data":["#
     )
 }
 

@@ -1,8 +1,9 @@
 //! Responses with `stream`: server-sent events, as the SDKs read them. There are no partial images.
 
+use super::background;
 use super::options::Options;
 use super::response::{format_of, usage_of};
-use crate::compat::base64_body::Part;
+use crate::compat::base64_body::{Part, StoredImage};
 use crate::compat::dialect::Dialect;
 use crate::compat::job_stream::{self, StreamFormat};
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
@@ -70,7 +71,7 @@ impl StreamFormat for Events {
         };
         let stored = waiter.open(&image).await?;
         Ok(vec![
-            Part::Text(self.head(&image)),
+            Part::Text(self.head(&image, &stored)),
             Part::Image(Box::new(stored)),
             Part::Text("\"}\n\n".into()),
         ])
@@ -86,12 +87,13 @@ impl StreamFormat for Events {
 
 impl Events {
     /// The event up to the image.
-    fn head(&self, image: &ResultImage) -> String {
+    fn head(&self, image: &ResultImage, stored: &StoredImage) -> String {
+        let has_alpha = Some(stored.has_alpha);
         let word = self.completed.as_str();
         let head = json!({
             "type": word,
             "created_at": self.state.core.now().seconds(),
-            "background": "opaque",
+            "background": background::of_image(image, self.options.background, has_alpha),
             "output_format": format_of(image),
             "quality": self.options.quality.unwrap_or("auto"),
             "size": usage::size(image),

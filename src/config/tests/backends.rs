@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::{BackendKind, Config, ImageField, MaskFormat, ResponseFormat};
+use super::super::{BackendKind, Config, ImageField, MaskFormat, ResponseFormat, SeedFormat};
 use super::TestConfig;
 
 const OPENAI: &str = "[backends.gpu]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:8000/v1/'\n";
@@ -121,17 +121,20 @@ fn the_dialect_of_an_openai_server_is_read_and_no_other_kind_has_one() {
             plain.response_format,
             plain.image_field,
             plain.mask,
+            plain.seed,
             plain.quality
         ),
         (
             ResponseFormat::Auto,
             ImageField::Auto,
             MaskFormat::Auto,
+            SeedFormat::Auto,
             None
         )
     );
     let set = "response_format = 'none'\nimage_field = 'image[]'\nmask = 'luma'\nquality = 'high'";
-    let configured = dialect(format!("{file}{set}\n"));
+    let configured = dialect(format!("{file}{set}\nseed = 'sd_cpp_extra_args'\n"));
+    assert_eq!(configured.seed, SeedFormat::SdCppExtraArgs);
     assert_eq!(
         (
             configured.response_format,
@@ -156,6 +159,10 @@ fn the_dialect_of_an_openai_server_is_read_and_no_other_kind_has_one() {
     assert!(
         with("openai", &format!("{base}\nmask = 'red'"))[0]
             .contains("one of: auto, alpha, luma, none")
+    );
+    assert!(
+        with("openai", &format!("{base}\nseed = '42'"))[0]
+            .contains("one of: auto, field, sd_cpp_extra_args, none")
     );
     assert!(
         with("gemini", &format!("{base}\nquality = 'high'"))[0].ends_with("only \"openai\" has it")

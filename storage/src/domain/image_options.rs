@@ -2,6 +2,7 @@
 
 use super::output_format::OutputFormat;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageOptions {
@@ -9,6 +10,28 @@ pub struct ImageOptions {
     pub output: Option<OutputFormat>,
     /// The last input image is a mask. Where it is opaque, the image keeps the pixels of the first input image.
     pub has_mask: bool,
+    /// `None`: as the backend returns it. The last field, and absent from the record of a job without it: such a record has the format
+    /// from before this field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<Background>,
+}
+
+/// The background that a caller asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Background {
+    /// No part of the image is transparent.
+    Opaque,
+    Transparent,
+}
+
+/// Fingerprints contain this text, so it must never change.
+impl fmt::Display for Background {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Opaque => "opaque",
+            Self::Transparent => "transparent",
+        })
+    }
 }
 
 impl ImageOptions {

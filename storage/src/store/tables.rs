@@ -19,6 +19,7 @@ use crate::domain::file_batch::{FileBatch, UploadedFile};
 use crate::domain::ids::{
     AccountId, AuditId, BatchId, FileId, JobId, KeyId, NodeId, TransactionId,
 };
+use crate::domain::image_options::ImageOptions;
 use crate::domain::job::Job;
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::lock::{Lock, LockName};
@@ -44,13 +45,26 @@ macro_rules! tables {
     };
 }
 
-const EARLIER_JOBS: Earlier<Job> = &[(1, codec::without_last_field)];
+const EARLIER_JOBS: Earlier<Job> = &[(1, codec::without_last_field), (2, job_without_background)];
 
-/// A job without options has the format from before that field, so that older nodes and an older program read it.
+fn job_without_background(bytes: &[u8]) -> postcard::Result<(Job, &[u8])> {
+    let (mut job, rest) = codec::without_last_field::<Job>(bytes)?;
+    let (options, rest) = postcard::take_from_bytes::<Option<(_, _)>>(rest)?;
+    job.options = options.map(|(output, has_mask)| ImageOptions {
+        output,
+        has_mask,
+        background: None,
+    });
+    Ok((job, rest))
+}
+
+/// A job without options has the format from before that field, so that older nodes and an older program read it. So has a job whose
+/// options name no background.
 fn job_version(job: &Job) -> u8 {
     match job.options {
         None => 1,
-        Some(_) => 2,
+        Some(options) if options.background.is_none() => 2,
+        Some(_) => 3,
     }
 }
 

@@ -13,7 +13,7 @@ use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
 use tintype_storage::domain::batch_member::{BatchMember, InputUrls};
 use tintype_storage::domain::ids::{AccountId, AuditId, BatchId, JobId, KeyId, TransactionId};
-use tintype_storage::domain::image_options::ImageOptions;
+use tintype_storage::domain::image_options::{Background, ImageOptions};
 use tintype_storage::domain::job::{
     Callback, FailureKind, InputImage, Job, JobState, Origin, PromptRef, PromptText, ResultImage,
 };
@@ -144,8 +144,14 @@ fn image_options() -> impl Strategy<Value = ImageOptions> {
         (0..=100u8).prop_map(|quality| OutputFormat::Jpeg { quality }),
         Just(OutputFormat::WebP),
     ];
-    (option::of(output), any::<bool>())
-        .prop_map(|(output, has_mask)| ImageOptions { output, has_mask })
+    let background = any_of(&[Background::Opaque, Background::Transparent]);
+    (option::of(output), any::<bool>(), option::of(background)).prop_map(
+        |(output, has_mask, background)| ImageOptions {
+            output,
+            has_mask,
+            background,
+        },
+    )
 }
 
 pub fn jobs() -> impl Strategy<Value = Job> {

@@ -13,7 +13,7 @@ use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
 use tintype_storage::domain::batch::BatchProgress;
 use tintype_storage::domain::ids::{AccountId, AuditId, JobId, KeyId, TransactionId};
-use tintype_storage::domain::image_options::ImageOptions;
+use tintype_storage::domain::image_options::{Background, ImageOptions};
 use tintype_storage::domain::job::{
     Callback, FailureKind, InputImage, Job, JobState, Origin, PromptRef, PromptText, ResultImage,
 };
@@ -265,14 +265,43 @@ fn only_a_job_with_options_has_the_second_format() {
             (None, true, &[1, 0, 1]),
         ] {
             let job = Job {
-                options: Some(ImageOptions { output, has_mask }),
+                options: Some(ImageOptions {
+                    output,
+                    has_mask,
+                    background: None,
+                }),
                 ..plain.clone()
             };
             let second = LIVE_JOBS.encode(&job);
             assert_eq!(second, [&[2], &first[1..], stored].concat());
             assert_eq!(LIVE_JOBS.decode(&second).unwrap(), job);
             let line = ENDED_JOBS.to_json(&second).unwrap();
+            assert!(!line.contains("background"), "{line}");
             assert_eq!(ENDED_JOBS.parse_json(&line).unwrap(), second);
+            assert!(LIVE_JOBS.decode(&[&second[..], &[1]].concat()).is_err());
+        }
+    }
+}
+
+#[test]
+fn only_a_job_with_a_background_has_the_third_format() {
+    for plain in some_jobs(FailureKind::Refused) {
+        let first = LIVE_JOBS.encode(&plain);
+        for (background, stored) in [(Background::Opaque, 0), (Background::Transparent, 1)] {
+            let job = Job {
+                options: Some(ImageOptions {
+                    output: Some(OutputFormat::WebP),
+                    has_mask: true,
+                    background: Some(background),
+                }),
+                ..plain.clone()
+            };
+            let third = LIVE_JOBS.encode(&job);
+            let options = [1, 1, 2, 1, 1, stored];
+            assert_eq!(third, [&[3], &first[1..], &options].concat());
+            assert_eq!(LIVE_JOBS.decode(&third).unwrap(), job);
+            let line = ENDED_JOBS.to_json(&third).unwrap();
+            assert_eq!(ENDED_JOBS.parse_json(&line).unwrap(), third);
         }
     }
 }

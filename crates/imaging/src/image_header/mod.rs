@@ -71,7 +71,7 @@ struct Parts {
     has_size: bool,
     /// Is the end of the first image still missing?
     is_incomplete: bool,
-    /// Has a PNG an alpha channel, or a list of transparent colours?
+    /// Has a PNG an alpha channel or a list of transparent colours, or a WebP transparent pixels?
     has_alpha: bool,
 }
 
@@ -151,7 +151,8 @@ impl HeaderReader {
         }
     }
 
-    /// Has the PNG, of which all bytes have been pushed, an alpha channel after decoding? False for every other format.
+    /// Has the PNG or WebP, whose bytes before the pixels have been pushed, an alpha channel after decoding? False for every other
+    /// format.
     pub fn has_alpha(&self) -> bool {
         self.parts.has_alpha
     }

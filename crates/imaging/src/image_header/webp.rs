@@ -13,6 +13,9 @@ const DIMENSIONS: usize = 10;
 const FRAME_HEADER: usize = 16;
 const EXIF: &[u8] = b"Exif\0\0";
 
+/// The bit of the flags of an extended file, and of the fifth byte of a lossless image, that says: some pixels are transparent.
+const ALPHA: u8 = 0x10;
+
 /// Width and height.
 type Sides = (u32, u32);
 
@@ -115,12 +118,15 @@ impl Walker {
         let (head, data) = chunk.split_at_mut(CHUNK_HEAD);
         if head.starts_with(b"VP8X") {
             self.canvas = (u24(&data[4..]) + 1, u24(&data[7..]) + 1);
+            parts.has_alpha = data[0] & ALPHA != 0;
             self.state = State::ChunkHead;
         } else if frame_size(head, data).is_some() {
             if head.starts_with(b"VP8 ") {
                 // The upper two bits of each side request scaling, which no decoder does.
                 data[7] &= 0x3f;
                 data[9] &= 0x3f;
+            } else {
+                parts.has_alpha = data[4] & ALPHA != 0;
             }
             self.state = State::Image;
         } else {

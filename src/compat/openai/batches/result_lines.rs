@@ -8,6 +8,7 @@ use crate::application::services::JobService;
 use crate::compat::base64_body::{Part, StoredImage, pieces, streamed_body};
 use crate::compat::dialect::Dialect;
 use crate::compat::job_waiter::{WaitOutcome, wait_outcome};
+use crate::compat::openai::background;
 use crate::compat::openai::response::{base64_entry, format_of};
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::usage::{self, PromptTokens};
@@ -94,16 +95,23 @@ impl Lines {
     }
 
     async fn success_line(&self, job: &Job, image: &ResultImage) -> Result<Vec<Part>, Error> {
-        let entry = if self.file.as_urls {
+        let (entry, has_alpha) = if self.file.as_urls {
             let url = presign(&self.service, &image.key).await?;
-            vec![Part::Text(json!({ "url": url }).to_string())]
+            let entry = vec![Part::Text(json!({ "url": url }).to_string())];
+            (entry, None)
         } else {
             match self.open(image).await? {
-                Some(image_data) => base64_entry(image_data),
+                Some(stored) => {
+                    let has_alpha = stored.has_alpha;
+                    (base64_entry(stored), Some(has_alpha))
+                }
                 None => return Ok(missing_image_line(job)),
             }
         };
-        let body = self.image_body(job, image).await?;
+        let mut body = self.image_body(job, image).await?;
+        if let Some(word) = background::of_image(image, job.options().background, has_alpha) {
+            body["background"] = word.into();
+        }
         let (before, after) = split(&success(job, body));
         let parts = [Part::Text(before)].into_iter().chain(entry);
         Ok(parts.chain([Part::Text(after)]).collect())
@@ -125,7 +133,6 @@ impl Lines {
     async fn image_body(&self, job: &Job, image: &ResultImage) -> Result<Value, Error> {
         let mut body = json!({
             "created": job.state.finished_at().map(|at| at.seconds()),
-            "background": "opaque",
             "output_format": format_of(image),
             "size": usage::size(image),
             "data": [IMAGE_PLACEHOLDER],
