@@ -62,7 +62,7 @@ impl Decisions<'_> {
         let record = IdempotencyRecord {
             made,
             fingerprint: used.fingerprint,
-            expires_at: now.plus(self.limits.idempotency_retention),
+            expires_at: now.plus(call.retention(self.limits.idempotency_retention)),
         };
         let key = IdempotencyKey {
             account: self.state.account.id,
