@@ -66,7 +66,7 @@ pub fn record_use(
     let record = IdempotencyRecord {
         made,
         fingerprint: used.fingerprint,
-        expires_at: now.plus(settings.config.idempotency.retention()),
+        expires_at: now.plus(call.retention(settings.config.idempotency.retention())),
     };
     core.store.remember_use(call, account, &used.name, &record)
 }

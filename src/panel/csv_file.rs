@@ -41,7 +41,8 @@ pub async fn respond<S: CsvSource>(name: &str, head: &str, source: S) -> HttpRes
             },
         }
     });
-    let first = stream::iter([Ok(Bytes::from(format!("{head}{first}")))]);
+    // Without a byte order mark, Excel does not read UTF-8.
+    let first = stream::iter([Ok(Bytes::from(format!("\u{feff}{head}{first}")))]);
     let disposition = format!("attachment; filename=\"{name}\"");
     let mut response: HttpResponseBuilder = HttpResponse::Ok();
     Ok(response

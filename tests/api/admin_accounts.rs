@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use uuid::Uuid;
 
+const DAY: Duration = Duration::from_secs(86_400);
+
 fn members(value: &Value) -> BTreeSet<&str> {
     value
         .as_object()
@@ -358,6 +360,7 @@ fn an_account_is_opened_once_under_one_idempotency_key() {
     };
     let first = open("25.00").expect(201);
     assert_eq!(first.header("idempotent-replayed"), None);
+    server.clock.advance(399 * DAY);
     let again = open("25.00").expect(201);
     assert_eq!(again.header("idempotent-replayed"), Some("true"));
     assert_eq!(again.json(), first.json());
@@ -379,5 +382,7 @@ fn a_replayed_deposit_is_marked_as_a_replay() {
         call.json(&json!({"amount": "2.00"})).expect(201)
     };
     assert_eq!(deposit().header("idempotent-replayed"), None);
+    server.clock.advance(399 * DAY);
     assert_eq!(deposit().header("idempotent-replayed"), Some("true"));
+    server.assert_money(&customer, "3.00", "0.00", "3.00");
 }

@@ -1,6 +1,6 @@
 //! Beyond the decisions: `[jobs] retention_days` deletes ended jobs and batches. By default they are kept.
 
-use crate::support::batches::entry;
+use crate::support::batches::{batch_of, entry};
 use crate::support::{Customer, Options, Server, fox};
 use std::time::Duration;
 use tintype::server::sweeps::{SweepLimits, Sweeps};
@@ -76,5 +76,31 @@ fn jobs_are_kept_by_default() {
     server.clock.advance(DAY * 4_000);
     sweep(&server);
     assert_eq!(ids(&server, &customer), [job]);
+    server.assert_well();
+}
+
+/// The calls repeat jobs and batches that a shorter retention has deleted.
+#[test]
+fn a_key_that_was_remembered_longer_than_its_job_creates_a_new_one() {
+    let options = Options::new().on_disk();
+    let server = Server::with(options.set("idempotency.retention_hours", 8_760));
+    let customer = server.customer("10.00");
+    let old = done_job(&server, &customer, "a");
+    let batch = |server: &Server| {
+        let call = server.batch_call(&customer, &batch_of(&[entry()]));
+        call.idempotent("a").expect(202)
+    };
+    let old_batch = batch(&server).json();
+    server.batch_ended(&customer, &old_batch);
+    let options = server.stop().set("idempotency.retention_hours", 1);
+    let server = Server::with(options.set("jobs.retention_days", 31));
+    server.clock.advance(DAY * 33);
+    sweep(&server);
+    assert_eq!(ids(&server, &customer), [""; 0]);
+    let again = batch(&server);
+    assert_eq!(again.header("idempotent-replayed"), None);
+    assert_ne!(again.json()["batch_id"], old_batch["batch_id"]);
+    server.batch_ended(&customer, &again.json());
+    assert_ne!(done_job(&server, &customer, "a"), old);
     server.assert_well();
 }

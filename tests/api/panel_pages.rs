@@ -133,6 +133,7 @@ fn usage_is_reported_by_key_model_and_day_and_as_a_file() {
     let text = file.text();
     let lines: Vec<&str> = text.split("\r\n").collect();
     assert_eq!(lines.len(), 5, "{text}");
+    assert!(lines[0].starts_with("\u{feff}day,"), "{text}");
     let last = format!(
         "2026-11-19,{},\"'=night\",fast,1K,1,0,0.039,\"\"\"A\"\",B\"",
         other.key_id
@@ -183,8 +184,7 @@ fn the_operator_sees_the_usage_of_all_accounts_and_downloads_it() {
     let file = operator.call(&desk.server, "GET", "/usage.csv?days=14");
     let text = file.expect(200).text();
     let lines: Vec<&str> = text.trim_end().split("\r\n").collect();
-    let head =
-        "account_id,account_name,day,key_id,key_name,model,resolution,done,failed,spent,currency";
+    let head = "\u{feff}account_id,account_name,day,key_id,key_name,model,resolution,done,failed,spent,currency";
     assert_eq!((lines[0], lines.len()), (head, 3), "{text}");
     assert!(
         lines[1..]

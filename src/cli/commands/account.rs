@@ -106,7 +106,7 @@ pub struct Add {
     /// Warn in the panel when less than this amount is available, such as 5.00 [default: no warning].
     #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true)]
     low_balance: Option<String>,
-    /// Idempotency key: repeating the command with the same key creates one account.
+    /// Idempotency key: repeating the command with the same key creates one account, for 400 days.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
     #[command(flatten)]

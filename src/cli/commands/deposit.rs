@@ -24,7 +24,7 @@ pub struct Add {
     /// Reference shown in the ledger, such as an invoice number.
     #[arg(long, value_name = "TEXT")]
     reference: Option<String>,
-    /// Idempotency key: repeating the command with the same key adds the funds once.
+    /// Idempotency key: repeating the command with the same key adds the funds once, for 400 days.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
     #[command(flatten)]

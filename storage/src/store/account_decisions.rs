@@ -31,7 +31,7 @@ use crate::domain::account::{Account, AccountChange};
 use crate::domain::audit_log::AuditEntry;
 use crate::domain::daily_usage::DailyUsage;
 use crate::domain::delivery::Delivery;
-use crate::domain::ids::{JobId, KeyId, TransactionId};
+use crate::domain::ids::{JobId, KeyId, TransactionId, moment_of};
 use crate::domain::job::{Job, JobEvent, JobState, MoneyStep, Origin, Step, transition};
 use crate::domain::ledger::{Balances, EntryKind, LedgerEntry};
 use crate::domain::pause::Pause;
@@ -213,13 +213,16 @@ impl Decisions<'_> {
                 let (end, spent) = (self.end_of(&step, now), self.spent(job.key));
                 let (end, spent, in_batch) = (end?, spent?, in_batch?);
                 let of_account = self.next.account.spending;
-                let charge = |spent: Spending| spent.charge(job.price, end.at);
+                let ended = end.at;
+                let charge = |spent: Spending| spent.charge(job.price, ended);
                 let spent = self.or_inconsistent(charge(spent))?;
                 let of_account = self.or_inconsistent(of_account.map(charge).transpose())?;
                 self.end(&step.job, balances, end);
                 self.next.account.spending = of_account;
                 self.count_in_batch(in_batch);
-                self.charge(&step.job, spent, entry, now);
+                // The day of the charge in the usage. A time filter of the ledger requires that no entry is later than its id.
+                let at = moment_of(&entry.0).map_or(ended, |of_id| ended.min(of_id));
+                self.charge(&step.job, spent, entry, at);
             }
             MoneyStep::Release => {
                 let balances = self.or_inconsistent(balances.release(job.price))?;
@@ -313,7 +316,7 @@ impl Decisions<'_> {
     }
 
     /// `spent` includes this charge.
-    fn charge(&mut self, job: &Job, spent: Spending, entry: TransactionId, now: Timestamp) {
+    fn charge(&mut self, job: &Job, spent: Spending, entry: TransactionId, at: Timestamp) {
         self.key(job.key).spent = Some(spent);
         self.records.put(API_KEY_SPENDING.put(&job.key, &spent));
         self.add_entry(LedgerEntry {
@@ -323,7 +326,7 @@ impl Decisions<'_> {
             balance_after: self.next.account.balances.balance,
             job: Some(job.id),
             reference: None,
-            created_at: now,
+            created_at: at,
         });
     }
 

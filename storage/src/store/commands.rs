@@ -23,6 +23,7 @@ use std::time::Duration;
 pub struct Limits {
     /// Jobs of one account that are not terminal.
     pub max_live_per_account: usize,
+    /// Of the keys of callers; see [`IdempotentCall::retention`](super::IdempotentCall::retention).
     pub idempotency_retention: Duration,
 }
 

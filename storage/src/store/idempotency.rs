@@ -3,16 +3,16 @@
 
 use super::records::UsesOf;
 use super::table::Scan;
-use super::tables::IDEMPOTENCY;
+use super::tables::{BATCHES, FILE_BATCHES, IDEMPOTENCY};
 use super::{IdempotencyKey, IdempotencyRecord, IdempotentCall, Store, StoreError, Writes};
-use crate::domain::ids::{AccountId, JobId};
+use crate::domain::ids::{AccountId, BatchId, JobId};
 use crate::domain::job::Job;
 use crate::domain::time::Timestamp;
 use crate::engine::{Direction, Key};
 
 impl Store {
     /// The use in force at `now`. An expired use is not in force, nor one whose job frees the key (see
-    /// [`Job::frees_idempotency_key`]).
+    /// [`Job::frees_idempotency_key`]), nor one whose job or batch was deleted: the retention of keys may have been longer once.
     pub async fn idempotency(
         &self,
         call: IdempotentCall,
@@ -26,11 +26,18 @@ impl Store {
         let Some(record) = newest_use(uses, now) else {
             return Ok(None);
         };
-        let job = match call {
-            IdempotentCall::Generation => self.job(account, JobId(record.made)).await?,
-            IdempotentCall::Batch | IdempotentCall::Deposit | IdempotentCall::Opening => None,
+        let is_in_force = match call {
+            IdempotentCall::Generation => {
+                holds_key(self.job(account, JobId(record.made)).await?.as_ref())
+            }
+            IdempotentCall::Batch => {
+                let batch = (account, BatchId(record.made));
+                BATCHES.get(self, &batch).await?.is_some()
+                    || FILE_BATCHES.get(self, &batch).await?.is_some()
+            }
+            IdempotentCall::Deposit | IdempotentCall::Opening => true,
         };
-        Ok(is_in_force(job.as_ref()).then_some(record))
+        Ok(is_in_force.then_some(record))
     }
 
     pub fn remember_use(
@@ -82,7 +89,7 @@ pub(super) fn newest_use(
     uses.into_iter().next().filter(|it| now < it.expires_at)
 }
 
-/// Is the key's use still in force, given its job?
-pub(super) fn is_in_force(job: Option<&Job>) -> bool {
-    !job.is_some_and(Job::frees_idempotency_key)
+/// Does the job of a generation call keep its key in use? A deleted job does not.
+pub(super) fn holds_key(job: Option<&Job>) -> bool {
+    job.is_some_and(|job| !job.frees_idempotency_key())
 }

@@ -8,6 +8,7 @@ use crate::domain::request::Fingerprint;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::WebhookId;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 use uuid::Uuid;
 
 /// The due-index entry of a pending delivery: enough to schedule it without its record.
@@ -81,8 +82,19 @@ pub enum IdempotentCall {
     Opening = b'a',
 }
 
+/// Payment providers redeliver events for days, and operators repeat a call in the next month or year. These keys are few.
+const OPERATOR_RETENTION: Duration = Duration::from_secs(400 * 86_400);
+
 impl IdempotentCall {
     pub(super) const ALL: [Self; 4] = [Self::Generation, Self::Deposit, Self::Batch, Self::Opening];
+
+    /// How long a use is remembered, if `configured` is the retention of the keys of callers.
+    pub fn retention(self, configured: Duration) -> Duration {
+        match self {
+            Self::Generation | Self::Batch => configured,
+            Self::Deposit | Self::Opening => configured.max(OPERATOR_RETENTION),
+        }
+    }
 }
 
 /// The key of a use. It contains the end, so deleting an expired use never hits its successor.

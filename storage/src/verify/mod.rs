@@ -13,7 +13,7 @@ use crate::domain::amount::Amount;
 use crate::domain::api_key::ApiKey;
 use crate::domain::audit_log::AuditEntry;
 use crate::domain::daily_usage::DailyUsage;
-use crate::domain::ids::{AccountId, JobId, KeyId};
+use crate::domain::ids::{AccountId, JobId, KeyId, moment_of};
 use crate::domain::job::{Job, JobState};
 use crate::domain::ledger::{EntryKind, LedgerEntry};
 use crate::domain::spending::Spending;
@@ -324,12 +324,38 @@ fn verify_entry(
             entry.id, entry.balance_after, sums.balance
         ));
     }
+    if moment_of(&entry.id.0).is_some_and(|of_id| of_id < entry.created_at) {
+        report.fault(format!(
+            "account {id}: entry {} of {} is later than its id",
+            entry.id, entry.created_at
+        ));
+    }
+    let has_wrong_sign = match entry.kind {
+        EntryKind::Deposit => entry.amount.is_negative(),
+        EntryKind::Adjustment => !entry.amount.is_negative(),
+        EntryKind::Charge => entry.amount > Amount::ZERO,
+    };
+    if has_wrong_sign {
+        report.fault(format!(
+            "account {id}: entry {} is of kind {}, but its amount is {}",
+            entry.id,
+            entry.kind.as_str(),
+            entry.amount
+        ));
+    }
     if entry.kind == EntryKind::Charge {
         add(report, &mut sums.charged, entry.amount.negated());
         let job = entry.job.and_then(|job| sums.uncharged.remove(&job));
         let forgotten = is_forgotten.then(|| (entry.amount.negated(), entry.created_at));
         let job = job.or(forgotten);
         if let Some((price, ended)) = job {
+            // It may be earlier by any time: earlier versions used the clock, also if that was set back.
+            if entry.created_at > ended {
+                report.fault(format!(
+                    "account {id}: charge {} of {} is later than the end of its job at {ended}",
+                    entry.id, entry.created_at
+                ));
+            }
             sums.spending = sums.spending.charge(price, ended).unwrap_or(sums.spending);
         }
         if job.map(|(price, _)| price) != Some(entry.amount.negated()) {

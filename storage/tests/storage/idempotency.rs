@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{FailureKind, JobEvent, Origin};
+use tintype_storage::domain::time::DAY_MILLIS;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine, commit_and_wait};
@@ -425,6 +426,27 @@ fn a_deposit_with_one_key_is_booked_once_within_and_across_rounds() {
     );
     assert_eq!(till.figures(), ["6.00", "0.00", "6.00"]);
     till.check();
+}
+
+#[test]
+fn a_deposit_is_remembered_for_400_days_or_longer_if_jobs_are() {
+    let days = |days: i64| days * DAY_MILLIS;
+    for (configured, remembered) in [(1, 400), (500, 500)] {
+        let mut till = Till::with("1");
+        till.limits.idempotency_retention = DAY * configured;
+        let once = Deposit {
+            idempotency: named("d", 1),
+            ..deposit(amount("5"))
+        };
+        let first = till.deposit(once.clone()).expect("deposit");
+        till.now += days(remembered) - 1;
+        let again = till.deposit(once.clone()).expect("replay");
+        assert_eq!(again, first);
+        till.now += 1;
+        let second = till.deposit(once).expect("deposit");
+        assert_ne!(second.id, first.id);
+        till.check();
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use tintype_storage::domain::ids::{JobId, KeyId};
 use tintype_storage::domain::job::{JobEvent, JobState, TransitionError};
 use tintype_storage::domain::ledger::LedgerError;
 use tintype_storage::domain::spending::SpendLimits;
+use tintype_storage::domain::time::DAY_MILLIS;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{
     AcceptError, AcceptedJob, Deposit, DepositError, EventError, NewJob, Store,
@@ -286,7 +287,7 @@ fn deposited(
     if allowed {
         model.balance += amount;
         if let Some(name) = name {
-            let record = (meaning, None, now + RETENTION);
+            let record = (meaning, None, now + 400 * DAY_MILLIS);
             model.used.insert((false, name.to_owned()), record);
         }
     }

@@ -5,7 +5,9 @@ use tintype_storage::domain::amount::{Amount, AmountError};
 use tintype_storage::domain::job::JobEvent;
 use tintype_storage::domain::ledger::{EntryKind, LedgerError};
 use tintype_storage::domain::spending::{Period, SpendLimits};
+use tintype_storage::domain::time::DAY_MILLIS;
 use tintype_storage::engine::Wait as _;
+use tintype_storage::store::tables::LEDGER;
 use tintype_storage::store::{AcceptError, DepositError, NewJob};
 
 #[test]
@@ -53,6 +55,29 @@ fn hostile_38_creates_with_eight_keys_of_one_account_spend_exactly_its_funds() {
     assert_eq!(accepted.iter().sum::<usize>(), 100);
     assert!(accepted.iter().all(|count| *count <= 13), "{accepted:?}");
     till.check();
+}
+
+#[test]
+fn a_charge_is_made_when_its_job_ends_though_the_clock_was_set_back() {
+    let midnight = 5 * DAY_MILLIS;
+    // A restart may lose the ids of the day, but an entry is never later than its id.
+    for (id, charged_at) in [(midnight + 7, midnight + 7), (midnight - 5, midnight - 5)] {
+        let mut till = Till::with("1");
+        till.now = midnight - 9;
+        till.continue_after(id_of(till.now).as_u128());
+        let job = till.accept(new_job(amount("0.10"))).expect("accept").job;
+        till.now = midnight + 7;
+        till.apply(job, begin()).expect("begin");
+        till.continue_after(id_of(id).as_u128());
+        till.now = midnight - 5;
+        let done = till.apply(job, finish()).expect("finish");
+        assert_eq!(done.state.finished_at(), Some(at(midnight + 7)));
+        let newest = LEDGER.page(&till.store, &ACCOUNT, 9, None).wait();
+        let entries = newest.expect("ledger").items;
+        let charge = entries.iter().find(|entry| entry.job == Some(job));
+        assert_eq!(charge.expect("a charge").created_at, at(charged_at));
+        till.check();
+    }
 }
 
 #[test]

@@ -9,7 +9,9 @@ use tintype_storage::domain::ids::{BatchId, FileId};
 use tintype_storage::domain::job::JobEvent;
 use tintype_storage::engine::{Engine, EngineError, Holds, Key, Wait as _, commit_and_wait};
 use tintype_storage::store::tables::{BATCH_PROGRESS, BATCHES, FILE_BATCHES, IDS_AHEAD};
-use tintype_storage::store::{IdempotencyRecord, IdempotentCall, Store, StoreError, Writes};
+use tintype_storage::store::{
+    AcceptError, IdempotencyRecord, IdempotentCall, NewBatch, NewJob, Store, StoreError, Writes,
+};
 use tintype_storage::testing::layer::Layer;
 
 /// Commits when a record is read.
@@ -64,11 +66,10 @@ fn a_batch_that_is_deleted_during_a_read_is_not_found() {
 fn a_batch_whose_last_job_ended_after_the_clock_was_set_back_leaves_a_sound_store() {
     let mut till = Till::with("100");
     till.now = on_day(4);
-    let now = u64::try_from(till.now).expect("a time");
-    let id = uuid::Builder::from_unix_timestamp_millis(now, &[0; 10]).into_uuid();
-    till.continue_after(id.as_u128());
+    till.continue_after(id_of(till.now).as_u128());
     let (batch, [first, last]) = accept_batch(&mut till);
     till.now = on_day(10);
+    till.continue_after(id_of(till.now).as_u128());
     complete(&mut till, first);
     till.now = on_day(5);
     till.apply(last, JobEvent::Cancel).expect("cancel");
@@ -83,10 +84,6 @@ fn a_batch_whose_last_job_ended_after_the_clock_was_set_back_leaves_a_sound_stor
 /// After a clock that was far ahead, ids have its time, and records the right one.
 #[test]
 fn jobs_whose_ids_are_ahead_of_the_clock_are_deleted_after_their_retention() {
-    let id_of = |millis: i64| {
-        let millis = u64::try_from(millis).expect("a time");
-        uuid::Builder::from_unix_timestamp_millis(millis, &[0; 10]).into_uuid()
-    };
     let mut till = Till::with("100");
     till.now = on_day(1);
     till.continue_after(id_of(till.now).as_u128());
@@ -120,10 +117,56 @@ fn jobs_whose_ids_are_ahead_of_the_clock_are_deleted_after_their_retention() {
     till.check();
 }
 
+/// The retention of keys was longer when they were used.
+#[test]
+fn the_key_of_a_deleted_job_or_batch_is_free() {
+    let mut till = Till::with("100");
+    till.limits.idempotency_retention = DAY * 30;
+    till.now = on_day(1);
+    let job = NewJob {
+        idempotency: named("k", 1),
+        ..new_job(amount("0.20"))
+    };
+    let batch = NewBatch {
+        idempotency: named("k", 1),
+        ..new_batch(2, "0.10")
+    };
+    let first_job = till.accept(job.clone()).expect("accept").job;
+    let first_batch = till.accept_batch(&batch).expect("accept").batch;
+    let jobs = all_ids(&till);
+    jobs.into_iter().for_each(|job| complete(&mut till, job));
+    let used = |till: &Till, call| {
+        let found = till.store.idempotency(call, ACCOUNT, "k", at(till.now));
+        found.wait().expect("read").map(|it| it.made)
+    };
+    let [generation, of_batch] = [IdempotentCall::Generation, IdempotentCall::Batch];
+    till.now = on_day(3);
+    assert_eq!(used(&till, generation), Some(first_job.0));
+    assert_eq!(used(&till, of_batch), Some(first_batch.0));
+    assert!(forget(&till.store, 3) > 0);
+    assert_eq!(all_ids(&till), []);
+    assert_eq!(used(&till, generation), None);
+    assert_eq!(used(&till, of_batch), None);
+    till.check();
+    // The new use ends before the old one, which must not reappear.
+    till.limits.idempotency_retention = DAY;
+    let job_again = till.accept(job.clone()).expect("accept");
+    let batch_again = till.accept_batch(&batch).expect("accept");
+    assert!(!job_again.replayed && !batch_again.replayed);
+    let replayed = till.accept(job).expect("replay");
+    assert_eq!((replayed.job, replayed.replayed), (job_again.job, true));
+    let replayed = till.accept_batch(&batch).expect("replay");
+    assert_eq!(
+        (replayed.batch, replayed.replayed),
+        (batch_again.batch, true)
+    );
+    till.check();
+}
+
 /// A batch whose file was invalid has no other record.
 #[test]
 fn an_idempotency_key_may_refer_to_a_failed_batch() {
-    let till = Till::with("100");
+    let mut till = Till::with("100");
     let failed = FileBatch {
         id: BatchId(uuid(70)),
         account: ACCOUNT,
@@ -151,6 +194,15 @@ fn an_idempotency_key_may_refer_to_a_failed_batch() {
     let id = (ACCOUNT, failed.id);
     commit(&till.store, vec![FILE_BATCHES.put(&id, &failed)]);
     assert_eq!(till.faults(), [""; 0]);
+    till.now = 8;
+    let other = NewBatch {
+        idempotency: named("k", 2),
+        ..new_batch(1, "0.10")
+    };
+    let refused = till.accept_batch(&other);
+    assert!(matches!(refused, Err(AcceptError::KeyReused)));
+    let found = till.store.idempotency(call, ACCOUNT, "k", at(8)).wait();
+    assert_eq!(found.expect("read"), Some(record));
     let forgotten = || {
         let found = till.store.delete_failed_file_batches(at(99), &[], 9);
         found.wait().expect("read").0

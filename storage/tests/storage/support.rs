@@ -63,6 +63,12 @@ pub fn key(number: u128) -> KeyId {
     KeyId(uuid(number))
 }
 
+/// A version 7 id of this time.
+pub fn id_of(millis: i64) -> Uuid {
+    let millis = u64::try_from(millis).expect("a time");
+    uuid::Builder::from_unix_timestamp_millis(millis, &[0; 10]).into_uuid()
+}
+
 pub const ACCOUNT: AccountId = AccountId(Uuid::from_u128(0xacc));
 
 /// A webhook of that account.

@@ -238,6 +238,44 @@ fn a_ledger_entry_with_a_wrong_balance_is_reported() {
 }
 
 #[test]
+fn an_entry_with_a_wrong_sign_or_time_is_reported() {
+    let sound = Sound::new();
+    sound.entry(|entry| entry.created_at = at(1_000_001));
+    sound.finds(&[
+        "ACCOUNT: charge CHARGE of 1970-01-01T00:16:40.001Z is later than the end of its job at 1970-01-01T00:16:40.000Z",
+    ]);
+    for (kind, sum, name) in [
+        (EntryKind::Deposit, "-1.00", "deposit"),
+        (EntryKind::Adjustment, "1.00", "adjustment"),
+    ] {
+        let id = id_of(1_000_000);
+        let mut till = Till::with("5");
+        till.deposit(deposit(amount(sum))).expect("deposit");
+        let newest = LEDGER.page(&till.store, &ACCOUNT, 1, None).wait();
+        let entry = LedgerEntry {
+            id: TransactionId(id),
+            kind,
+            created_at: at(1_000_001),
+            ..newest.expect("ledger").items.remove(0)
+        };
+        let writes = vec![
+            LEDGER.delete(&(ACCOUNT, TransactionId(uuid(1_001)))),
+            LEDGER.put(&(ACCOUNT, entry.id), &entry),
+        ];
+        commit_and_wait(&**till.store.engine(), writes).expect("commit");
+        assert_eq!(
+            till.faults(),
+            [
+                format!(
+                    "account {ACCOUNT}: entry {id} of 1970-01-01T00:16:40.001Z is later than its id"
+                ),
+                format!("account {ACCOUNT}: entry {id} is of kind {name}, but its amount is {sum}"),
+            ]
+        );
+    }
+}
+
+#[test]
 fn a_charge_of_another_price_is_reported() {
     let sound = Sound::new();
     sound.entry(|entry| {

@@ -66,6 +66,7 @@ impl Model {
                 "{what} {id} was deleted too early, incompletely or twice"
             ));
         }
+        self.names.release(id);
         let mark = day.map(|day| (day + 1) * DAY);
         self.forgotten_jobs.mark = self.forgotten_jobs.mark.max(mark);
     }

@@ -190,7 +190,7 @@ impl Model {
                     account,
                     call: b'd',
                     name: name.clone(),
-                    expires_at: at + self.rules.retention,
+                    expires_at: at + self.rules.retention.max(400 * DAY),
                 };
                 let record = changed.names.remove(&used).flatten();
                 let doubled = self.names.used(&used, line.id.0, at);

@@ -18,7 +18,7 @@ struct Use {
 pub struct Names {
     /// Oldest first.
     uses: BTreeMap<(AccountId, u8, String), Vec<Use>>,
-    /// Jobs whose waiting callers got no image. Their keys are free again.
+    /// Jobs whose waiting callers got no image, and deleted jobs and batches. Their keys are free again.
     released: BTreeSet<Uuid>,
 }
 
@@ -39,9 +39,9 @@ impl Names {
         })
     }
 
-    /// Frees the key of a job that ended without an image.
-    pub fn release(&mut self, job: Uuid) {
-        self.released.insert(job);
+    /// Frees the key of a job that ended without an image, or of a deleted job or batch.
+    pub fn release(&mut self, made: Uuid) {
+        self.released.insert(made);
     }
 
     /// Was the record of a use with this expiry deleted before?

@@ -38,7 +38,7 @@ pub fn open(builder: &mut DocumentBuilder<'_>) -> Operation {
         );
     Operation::new("openAccount", "Accounts", "Open an account")
         .idempotent(
-            "An idempotency key of your choice. Repeated calls with the same key open one account.",
+            "An idempotency key of your choice. Repeated calls with the same key open one account, for 400 days.",
         )
         .body(
             NewAccount::schema(&[]),
@@ -114,7 +114,7 @@ pub fn deposit(builder: &mut DocumentBuilder<'_>) -> Operation {
     );
     Operation::new("addDeposit", "Accounts", "Add funds")
         .idempotent(
-            "An idempotency key of your choice. Repeated calls with the same key book one deposit.",
+            "An idempotency key of your choice. Repeated calls with the same key book one deposit, for 400 days.",
         )
         .body(
             NewDeposit::schema(&[]),

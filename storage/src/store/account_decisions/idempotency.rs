@@ -1,11 +1,11 @@
 //! Idempotency keys: their first use, from a record or from the same round.
 
 use super::Decisions;
-use crate::domain::ids::JobId;
+use crate::domain::ids::{BatchId, JobId};
 use crate::domain::time::Timestamp;
 use crate::store::commands::IdempotencyUse;
-use crate::store::idempotency::{is_in_force, last_use_of, newest_use};
-use crate::store::tables::IDEMPOTENCY;
+use crate::store::idempotency::{holds_key, last_use_of, newest_use};
+use crate::store::tables::{BATCHES, FILE_BATCHES, IDEMPOTENCY};
 use crate::store::{IdempotencyKey, IdempotencyRecord, IdempotentCall, StoreError};
 use uuid::Uuid;
 
@@ -29,11 +29,17 @@ impl Decisions<'_> {
             }
         };
         let Some(first) = first else { return Ok(None) };
-        let job = match call {
-            IdempotentCall::Generation => self.known_job(JobId(first.made))?,
-            IdempotentCall::Batch | IdempotentCall::Deposit | IdempotentCall::Opening => None,
+        let is_in_force = match call {
+            IdempotentCall::Generation => holds_key(self.known_job(JobId(first.made))?.as_ref()),
+            IdempotentCall::Batch => {
+                let batch = (account, BatchId(first.made));
+                // A batch whose file was invalid has no other record.
+                self.records.read(&BATCHES, &batch)?.is_some()
+                    || self.records.read(&FILE_BATCHES, &batch)?.is_some()
+            }
+            IdempotentCall::Deposit | IdempotentCall::Opening => true,
         };
-        if !is_in_force(job.as_ref()) {
+        if !is_in_force {
             // An old entry would hide the next use if that use ends earlier, after a clock set back.
             self.used.remove(&in_batch);
             let key = IdempotencyKey {
@@ -62,7 +68,7 @@ impl Decisions<'_> {
         let record = IdempotencyRecord {
             made,
             fingerprint: used.fingerprint,
-            expires_at: now.plus(self.limits.idempotency_retention),
+            expires_at: now.plus(call.retention(self.limits.idempotency_retention)),
         };
         let key = IdempotencyKey {
             account: self.state.account.id,
