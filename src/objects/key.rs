@@ -6,6 +6,7 @@
 use super::ObjectError;
 use object_store::path::Path;
 use tintype_storage::domain::file_batch::UploadedFile;
+use tintype_storage::domain::ids::JobId;
 use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
@@ -112,6 +113,12 @@ pub fn is_named_key(key: &str) -> bool {
         .split_at_checked(Hyphenated::LENGTH)
         .is_some_and(|(id, rest)| Uuid::try_parse(id).is_ok() && rest.starts_with(['.', '/']));
     NAMED_PREFIXES.contains(&prefix) && begins_with_id
+}
+
+/// The job whose image has this key.
+pub fn job_of_result(key: &str) -> Option<JobId> {
+    let name = key.strip_prefix(RESULTS)?.strip_prefix('/')?;
+    name.split_once('.')?.0.parse().ok()
 }
 
 /// Is it the key of a result? If such an object is missing, retention has deleted it.
