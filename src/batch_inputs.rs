@@ -1,21 +1,25 @@
 //! Fetches the input images of a batch job when the dispatcher starts it, by the rules for the images of a single request.
 
 use crate::config::Inputs;
-use crate::inputs::{self, IngestError, InputLimits, MemoryBudget};
+use crate::inputs::{self, IngestError, InputLimits, MemoryBudget, OwnFiles};
 use crate::objects::ObjectStorage;
 use crate::request_text::{self, RequestTextError};
 use futures_util::FutureExt as _;
+use tintype_actors::clock::Clock;
 use tintype_actors::ports::{FetchedInputs, GenerateError, InputFetcher, PortFuture};
 use tintype_egress::Client;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::catalog::Catalog;
 use tintype_storage::domain::job::Job;
+use tintype_storage::store::Store;
 
 #[derive(Clone)]
 pub struct BatchInputs {
     pub egress: Client,
     pub objects: ObjectStorage,
+    pub records: Store,
+    pub clock: Clock,
     pub catalog: Catalog,
     pub limits: Inputs,
     /// Shared with all requests.
@@ -40,7 +44,14 @@ async fn fetch(fetcher: BatchInputs, job: Job) -> Result<FetchedInputs, Generate
     let limits = InputLimits::new(&fetcher.limits, fetcher.memory.of(job.account, timeout));
     let prefix = inputs::new_prefix();
     let store = fetcher.objects.store();
-    let fetched = inputs::ingest(&fetcher.egress, store, &prefix, &urls, &limits);
+    let own_files = OwnFiles {
+        objects: &fetcher.objects,
+        records: &fetcher.records,
+        account: job.account,
+        now: (fetcher.clock)(),
+    };
+    let egress = &fetcher.egress;
+    let fetched = inputs::ingest(egress, store, &prefix, &urls, &limits, Some(own_files));
     let fetched = fetched.await.map_err(|error| match error {
         IngestError::Invalid(faults) => GenerateError::Refused(faults.text(limits.max_total_bytes)),
         IngestError::MemoryUnavailable(fault) => GenerateError::Storage(fault.to_string()),

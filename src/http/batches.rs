@@ -70,7 +70,9 @@ pub async fn show(
     {
         Some(wait) => {
             let _waiting = accounts.limits.admit_waiting(batch.account)?;
-            batches::wait_until_ended(&jobs.core, &batch, wait.duration()).await?
+            let progress = batches::wait_until_ended(&jobs.core, &batch, wait.duration()).await?;
+            principal.recheck(&request, &accounts).await?;
+            progress
         }
         None => progress,
     };

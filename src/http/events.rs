@@ -6,9 +6,10 @@
 //! it: state changes wake it, and once a second it checks two tables in memory.
 
 use super::jobs;
+use crate::application::caller::payer::Payer;
 use crate::application::services::{AccountService, JobService};
 use crate::application::submission::queue_estimate::waiting;
-use crate::web::auth::Principal;
+use crate::web::auth::{Principal, api_key_auth};
 use crate::web::no_store;
 use crate::web::problem::{HttpResult, Problem};
 use crate::web::streaming;
@@ -68,6 +69,8 @@ pub async fn follow(
         _waiting: accounts.limits.admit_waiting(job.account)?,
         watch: core.system.watch(job.id),
         stopping: core.stopping.subscribe(),
+        accounts,
+        caller: principal.caller,
         jobs,
         account: job.account,
         job: job.id,
@@ -93,6 +96,8 @@ fn last_event_id(request: &HttpRequest) -> Option<u8> {
 
 struct Listener {
     _waiting: Permit<AccountId>,
+    accounts: web::Data<AccountService>,
+    caller: Payer,
     jobs: web::Data<JobService>,
     account: AccountId,
     job: JobId,
@@ -107,13 +112,16 @@ struct Listener {
 }
 
 impl Listener {
-    /// Returns the next text, and the listener unless the job is terminal. `None` ends the stream because the service stops or cannot read
-    /// the job; the client then reconnects.
+    /// Returns the next text, and the listener unless the job is terminal. `None` ends the stream because the service stops, cannot read
+    /// the job, or no longer accepts the key; the client then reconnects.
     async fn next(mut self) -> Option<(String, Option<Self>)> {
         let mut text = self.opening.take().unwrap_or_default().to_owned();
         loop {
             // The watch began before this read, so no later change is missed.
             let job = self.read_job().await?;
+            // Before each text, so at least once per keep-alive.
+            let checked = api_key_auth::recheck(&self.accounts, &self.caller).await;
+            checked.ok()?;
             let number = state_number(&job);
             if number > self.last_sent {
                 // Read before the event reads it: sending a position twice is better than never.

@@ -3,12 +3,11 @@
 use crate::application::images::views::{self, CreatedView};
 use crate::application::jobs;
 use crate::application::services::JobService;
-use crate::objects::RESULTS;
+use crate::objects::job_of_result;
 use crate::web::images::file_download::{self, no_such_file};
 use crate::web::images::image_view::{self, ViewQuery};
 use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, web};
-use tintype_storage::domain::ids::JobId;
 
 /// `GET /files/...`
 pub async fn show(request: HttpRequest, jobs: web::Data<JobService>) -> HttpResult {
@@ -20,7 +19,7 @@ pub async fn show(request: HttpRequest, jobs: web::Data<JobService>) -> HttpResu
     let mut grant = file_download::grant(&request, &rest, &jobs.objects, now)?;
     // Checked after the signature, so that an unsigned URL reveals nothing.
     let view = view?;
-    let id = job_of(&grant.key).ok_or_else(no_such_file)?;
+    let id = job_of_result(&grant.key).ok_or_else(no_such_file)?;
     let created = match views::find(&jobs, &grant.key, view).await? {
         Some(key) => CreatedView::Stored(key),
         None => {
@@ -42,9 +41,4 @@ pub async fn show(request: HttpRequest, jobs: web::Data<JobService>) -> HttpResu
             ))
         }
     }
-}
-
-fn job_of(key: &str) -> Option<JobId> {
-    let name = key.strip_prefix(RESULTS)?.strip_prefix('/')?;
-    name.split_once('.')?.0.parse().ok()
 }

@@ -27,7 +27,9 @@ pub async fn show(
     let job = match wait.filter(|it| !it.duration().is_zero() && !found.state.is_terminal()) {
         Some(wait) => {
             let _waiting = accounts.limits.admit_waiting(found.account)?;
-            jobs::wait_until_terminal(&jobs.core, found, wait.duration()).await?
+            let job = jobs::wait_until_terminal(&jobs.core, found, wait.duration()).await?;
+            principal.recheck(&request, &accounts).await?;
+            job
         }
         None => found,
     };

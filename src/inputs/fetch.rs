@@ -1,4 +1,5 @@
-//! Fetches one input image: follows redirects, checks the response, and streams the body to the object store.
+//! Fetches one input image: follows redirects, checks the response, and streams the body to the object store. An image that the
+//! service itself stores is read from there.
 
 use super::{
     InputImage,
@@ -7,6 +8,7 @@ use super::{
     upload::{StoredObject, Upload},
 };
 use bytes::{Bytes, BytesMut};
+use futures_util::{TryStreamExt as _, stream::BoxStream};
 use tintype_egress::{
     HeaderMap, Method, Response, StatusCode,
     header::{self, HeaderValue},
@@ -24,13 +26,57 @@ pub(super) struct FetchedImage {
     pub stored: StoredObject,
 }
 
+/// Where an image is.
+pub(super) enum Target {
+    Url(Url),
+    /// In the object store, with this key.
+    Own(String),
+}
+
+/// The bytes of an image, as they arrive.
+enum Source {
+    Response(Box<Response>),
+    Stored {
+        chunks: BoxStream<'static, object_store::Result<Bytes>>,
+        bytes: u64,
+    },
+}
+
+impl Source {
+    fn length(&self) -> Option<u64> {
+        match self {
+            Self::Response(response) => response.length(),
+            Self::Stored { bytes, .. } => Some(*bytes),
+        }
+    }
+}
+
 pub(super) async fn fetch(
     ingestion: &Ingestion<'_>,
     index: usize,
-    url: Url,
+    target: Target,
 ) -> Result<FetchedImage, Failure> {
     let permit = ingestion.limits.memory.begin_fetch();
     let _permit = ingestion.during(index, Stage::Waiting, permit).await;
+    let source = match (target, &ingestion.own_files) {
+        (Target::Url(url), _) => request(ingestion, url).await?,
+        (Target::Own(key), Some(own_files)) => {
+            let opened = own_files.open(&key);
+            let opened = ingestion.during(index, Stage::Storing, opened).await?;
+            Source::Stored {
+                bytes: opened.meta.size,
+                chunks: opened.into_stream(),
+            }
+        }
+        (Target::Own(_), None) => return fault("is not a valid download URL"),
+    };
+    if let Some(declared) = source.length() {
+        ingestion.expect(index, declared)?;
+    }
+    store_body(ingestion, index, source).await
+}
+
+async fn request(ingestion: &Ingestion<'_>, url: Url) -> Result<Source, Failure> {
     let response = follow(ingestion, url).await?;
     let encoded = |value: &HeaderValue| {
         let value = value.as_bytes().trim_ascii();
@@ -45,10 +91,7 @@ pub(super) async fn fetch(
     {
         return fault("answered with a compressed body, although the request does not accept one");
     }
-    if let Some(declared) = response.length() {
-        ingestion.expect(index, declared)?;
-    }
-    store_body(ingestion, index, response).await
+    Ok(Source::Response(Box::new(response)))
 }
 
 /// Follows redirects to a `200`. Each target must pass the rules for the first URL, and may not downgrade https to http, because
@@ -116,11 +159,11 @@ fn is_redirect(status: StatusCode) -> bool {
 async fn store_body(
     ingestion: &Ingestion<'_>,
     index: usize,
-    mut response: Response,
+    mut source: Source,
 ) -> Result<FetchedImage, Failure> {
-    let memory = ingestion.limits.memory.reserve(response.length());
+    let memory = ingestion.limits.memory.reserve(source.length());
     let memory = ingestion.during(index, Stage::Waiting, memory).await;
-    let first = sniff(ingestion, index, &mut response).await?;
+    let first = sniff(ingestion, index, &mut source).await?;
     let Some(kind) = ImageKind::from_bytes(&first) else {
         return fault(if first.is_empty() {
             "is empty"
@@ -145,7 +188,7 @@ async fn store_body(
         upload = ingestion
             .during(index, Stage::Storing, upload.write(chunk))
             .await?;
-        next = read(ingestion, index, &mut response).await?;
+        next = read(ingestion, index, &mut source).await?;
     }
     let size = header.finish().map_err(damaged)?;
     let size = size
@@ -167,11 +210,11 @@ async fn store_body(
 async fn sniff(
     ingestion: &Ingestion<'_>,
     index: usize,
-    response: &mut Response,
+    source: &mut Source,
 ) -> Result<BytesMut, Failure> {
     let mut first = BytesMut::new();
     while first.len() < SNIFFED_BYTES
-        && let Some(chunk) = read(ingestion, index, response).await?
+        && let Some(chunk) = read(ingestion, index, source).await?
     {
         first.extend_from_slice(&chunk);
     }
@@ -181,16 +224,22 @@ async fn sniff(
 async fn read(
     ingestion: &Ingestion<'_>,
     index: usize,
-    response: &mut Response,
+    source: &mut Source,
 ) -> Result<Option<Bytes>, Failure> {
-    match response.chunk().await {
-        Ok(Some(chunk)) => {
-            ingestion.record_bytes(index, chunk.len())?;
-            Ok(Some(chunk))
+    let chunk = match source {
+        Source::Response(response) => match response.chunk().await {
+            Ok(chunk) => chunk,
+            Err(_) => return fault("closed the connection before the image was complete"),
+        },
+        Source::Stored { chunks, .. } => {
+            let next = chunks.try_next();
+            ingestion.during(index, Stage::Storing, next).await?
         }
-        Ok(None) => Ok(None),
-        Err(_) => fault("closed the connection before the image was complete"),
+    };
+    if let Some(chunk) = &chunk {
+        ingestion.record_bytes(index, chunk.len())?;
     }
+    Ok(chunk)
 }
 
 fn fault<T>(message: impl Into<String>) -> Result<T, Failure> {

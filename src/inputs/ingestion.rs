@@ -3,13 +3,12 @@
 use super::{
     InputImage,
     fault::{Failure, IngestError, InputFaults, StoreFault},
-    fetch::{FetchedImage, fetch},
+    fetch::{FetchedImage, Target, fetch},
     progress::Ingestion,
 };
 use futures_util::stream::{self, StreamExt};
 use std::collections::BTreeMap;
 use tokio::time::{Instant, timeout_at};
-use url::Url;
 
 /// A request has at most this many entries.
 const MAX_CONCURRENT: usize = 14;
@@ -18,7 +17,7 @@ const MAX_CONCURRENT: usize = 14;
 /// uploads may still be cleaning up.
 pub(super) async fn run(
     ingestion: &Ingestion<'_>,
-    urls: Vec<(usize, Url)>,
+    targets: Vec<(usize, Target)>,
     mut faults: BTreeMap<usize, String>,
 ) -> Result<Vec<InputImage>, IngestError> {
     let deadline = Instant::now() + ingestion.limits.timeout;
@@ -26,8 +25,8 @@ pub(super) async fn run(
     for index in faults.keys() {
         ingestion.end(*index);
     }
-    let fetches = urls.into_iter().map(|(index, url)| async move {
-        let outcome = fetch(ingestion, index, url).await;
+    let fetches = targets.into_iter().map(|(index, target)| async move {
+        let outcome = fetch(ingestion, index, target).await;
         ingestion.end(index);
         (index, outcome)
     });

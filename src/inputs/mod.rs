@@ -7,6 +7,7 @@ mod fault;
 mod fetch;
 mod ingestion;
 mod memory_budget;
+mod own_files;
 mod progress;
 mod staged_upload;
 #[cfg(test)]
@@ -15,6 +16,7 @@ mod upload;
 
 use crate::config;
 use crate::objects::INPUTS;
+use fetch::Target;
 use object_store::{ObjectStore, path::Path};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tintype_egress::{Client, parse_url};
@@ -24,6 +26,7 @@ use uuid::Uuid;
 
 pub use fault::{FIELD, IngestError, InputFaults, StoreFault};
 pub use memory_budget::{AccountMemory, MemoryBudget, MemoryUnavailable, Reservation};
+pub use own_files::OwnFiles;
 pub use staged_upload::{StagedUpload, StoredUpload, UploadFault};
 
 type SharedStore = Arc<dyn ObjectStore>;
@@ -65,7 +68,7 @@ impl InputLimits {
 }
 
 /// Fetches all images of a request concurrently, and stores them as `prefix/0.png`, `prefix/1.jpg` and so on, in the order
-/// of `urls`. Fetches a repeated URL again.
+/// of `urls`. Fetches a repeated URL again. Reads the files of `own_files` from their object store.
 ///
 /// Needs a Tokio runtime. On success the caller owns the stored images. On failure, or when the future is dropped, nothing stays in
 /// the store. `prefix` must belong to this call alone.
@@ -80,17 +83,30 @@ pub async fn ingest(
     prefix: &Path,
     urls: &[String],
     limits: &InputLimits,
+    own_files: Option<OwnFiles<'_>>,
 ) -> Result<Vec<InputImage>, IngestError> {
     let (mut targets, mut faults) = (Vec::with_capacity(urls.len()), BTreeMap::new());
     for (index, text) in urls.iter().enumerate() {
-        match parse_url(text) {
-            Ok(url) if egress.gate().check_host(&url).is_ok() => targets.push((index, url)),
-            Ok(_) => drop(faults.insert(index, "is not at a public address".to_owned())),
-            Err(wrong) => drop(faults.insert(index, wrong.to_string())),
+        let target = parse_url(text).map_err(|wrong| wrong.to_string());
+        let target = target.and_then(|url| match own_files.as_ref().and_then(|it| it.key(&url)) {
+            Some(key) => Ok(Target::Own(key?)),
+            None if egress.gate().check_host(&url).is_ok() => Ok(Target::Url(url)),
+            None => Err("is not at a public address".to_owned()),
+        });
+        match target {
+            Ok(target) => targets.push((index, target)),
+            Err(wrong) => drop(faults.insert(index, wrong)),
         }
     }
     let (alive, mut uploads_ended) = mpsc::channel(1);
-    let ingestion = progress::Ingestion::new(egress, store, prefix, limits, alive, urls.len());
+    let ingestion = progress::Ingestion::new(
+        (egress, own_files),
+        store,
+        prefix,
+        limits,
+        alive,
+        urls.len(),
+    );
     let outcome = ingestion::run(&ingestion, targets, faults).await;
     if outcome.is_err() {
         drop(ingestion);

@@ -1,7 +1,7 @@
 //! State that the fetches of one ingestion share: limits, byte counts, and the stage of each entry.
 
 use super::{
-    InputLimits, SharedStore,
+    InputLimits, OwnFiles, SharedStore,
     fault::{Failure, IngestError, StoreFault},
     memory_budget::MemoryUnavailable,
     upload::Alive,
@@ -31,6 +31,7 @@ struct Progress {
 /// All fetches of an ingestion run on one thread.
 pub(super) struct Ingestion<'a> {
     pub egress: &'a Client,
+    pub own_files: Option<OwnFiles<'a>>,
     pub store: SharedStore,
     pub prefix: &'a Path,
     pub limits: &'a InputLimits,
@@ -40,7 +41,7 @@ pub(super) struct Ingestion<'a> {
 
 impl<'a> Ingestion<'a> {
     pub fn new(
-        egress: &'a Client,
+        (egress, own_files): (&'a Client, Option<OwnFiles<'a>>),
         store: SharedStore,
         prefix: &'a Path,
         limits: &'a InputLimits,
@@ -54,6 +55,7 @@ impl<'a> Ingestion<'a> {
         };
         Self {
             egress,
+            own_files,
             store,
             prefix,
             limits,

@@ -156,6 +156,11 @@ pub fn is_named_key(key: &str) -> bool {
     NAMED_PREFIXES.contains(&prefix) && begins_with_id
 }
 
+/// The job whose image has this key.
+pub fn job_of_result(key: &str) -> Option<JobId> {
+    read_result_key(key).map(|(job, _)| job)
+}
+
 /// Is it the key of a result? If such an object is missing, retention has deleted it.
 pub fn is_result(key: &str) -> bool {
     key.strip_prefix(RESULTS)

@@ -3,11 +3,12 @@
 //!
 //! [`super::signing_key`] defines the signed text. All functions are pure; the time is an argument.
 
-use super::key;
 use super::signing_key::{FileSigningKey, SIGNATURE_BYTES};
+use super::{ObjectStorage, key};
 use chrono::{DateTime, Utc};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use std::borrow::Cow;
+use url::{Position, Url};
 
 /// Escapes everything except the unreserved characters of RFC 3986, section 2.3, and the slash.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
@@ -81,6 +82,26 @@ pub(crate) fn read(
         key: object.into_owned(),
         remaining_seconds: expires - now,
     })
+}
+
+impl ObjectStorage {
+    /// Verifies a URL if it has the form of those that [`Self::presign`] writes for the local store; `None` for any other URL.
+    ///
+    /// # Errors
+    /// As [`read`].
+    pub fn read_own_url(&self, url: &Url, now: DateTime<Utc>) -> Option<Result<Grant, UrlFault>> {
+        if !self.is_local() {
+            return None;
+        }
+        // Parsed as the caller's URL was, so that both have one spelling.
+        let files = Url::parse(&format!("{}/files/", self.inner.public_url)).ok()?;
+        let rest = url[..Position::AfterQuery].strip_prefix(files.as_str())?;
+        let (raw_key, query) = rest.split_once('?').unwrap_or((rest, ""));
+        // A parameter of a view leads to another image.
+        let is_signed = |it: &str| it.starts_with("expires=") || it.starts_with("signature=");
+        let has_form = query.is_empty() || query.split('&').all(is_signed);
+        has_form.then(|| self.read_url(raw_key, query, now))
+    }
 }
 
 /// Decodes the escapes once. Rejects an escaped slash, backslash or NUL even though the signature

@@ -410,6 +410,8 @@ fn job_options(
         input_fetcher: Arc::new(BatchInputs {
             egress: clients.egress.clone(),
             objects: stores.objects.clone(),
+            records: stores.store.clone(),
+            clock: Arc::clone(&stores.clock),
             catalog: catalog(&config.tiers),
             limits: config.inputs.clone(),
             memory: memory.clone(),

@@ -3,7 +3,7 @@
 use crate::support::http::Request;
 use crate::support::raw::Wire;
 use crate::support::{Behaviour, Customer, OneNode, Server, options::Options, until};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn one_at_a_time() -> Options {
     Options::new().slots(1)
@@ -267,6 +267,75 @@ fn a_graceful_shutdown_ends_the_streams() {
     assert_eq!(statuses(&received), ["processing"]);
     generator.release_all();
     stopping.join().unwrap();
+}
+
+#[test]
+fn a_key_that_is_no_longer_accepted_gets_no_further_event() {
+    let server = Server::with(one_at_a_time());
+    server.generator.hold();
+    let [first, second] = std::array::from_fn(|_| server.customer("1.00"));
+    let running = server.create(&first);
+    server.job_once(&first, &running, "processing");
+    let key = |account: &Customer, shape| server.another_key(&account.account, shape);
+    let keys = [
+        ("DELETE", "", json!(null), key(&first, json!({}))),
+        (
+            "PATCH",
+            "",
+            json!({"active": false}),
+            key(&first, json!({})),
+        ),
+        (
+            "PATCH",
+            "",
+            json!({"allowed_ips": ["192.0.2.0/24"]}),
+            key(&first, json!({})),
+        ),
+        (
+            "POST",
+            "/rotate",
+            json!({"overlap_hours": 0}),
+            key(&first, json!({})),
+        ),
+    ];
+    let expiring = key(&first, json!({"expires_at": "2026-11-18T12:00:00Z"}));
+    let listen = |by: &Customer, job: &str| {
+        let mut wire = open_stream(&server, &events(&server, by, job));
+        wait_for(&mut wire, "\"queued\"");
+        wire
+    };
+    let job = server.create(&first);
+    let mut refused: Vec<Wire> = keys.iter().map(|it| listen(&it.3, &job)).collect();
+    refused.push(listen(&expiring, &job));
+    let of_inactive = server.create(&second);
+    refused.push(listen(&second, &of_inactive));
+    let mut accepted = listen(&first, &job);
+    for (method, path, body, key) in &keys {
+        let path = format!("/keys/{}{path}", key.key_id);
+        let call = server.admin(method, &path);
+        let call = if body.is_null() {
+            call
+        } else {
+            call.json(body)
+        };
+        assert!(call.send().status < 300, "{method} {path}");
+    }
+    let path = format!("/accounts/{}", second.account);
+    let inactive = json!({"active": false});
+    server.admin("PATCH", &path).json(&inactive).expect(200);
+    server
+        .clock
+        .advance(std::time::Duration::from_secs(2 * 86_400));
+    server.generator.release_all();
+    for (at, wire) in refused.iter_mut().enumerate() {
+        let received = parse_events(&wire.answer_to("GET").unwrap().text());
+        assert_eq!(statuses(&received), ["queued"], "stream {at}");
+    }
+    let received = parse_events(&accepted.answer_to("GET").unwrap().text());
+    assert_eq!(statuses(&received).last(), Some(&"done"));
+    // A client that reconnects gets the reason.
+    events(&server, &keys[0].3, &job).refused(401, "unauthorized");
+    events(&server, &keys[2].3, &job).refused(403, "address_not_allowed");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Decisions 1, "Beyond the specification": lookups with a long poll.
 
+use crate::support::batches::entry;
 use crate::support::raw::Wire;
 use crate::support::{
     Customer, Server,
@@ -214,6 +215,37 @@ fn a_graceful_shutdown_ends_the_wait() {
     );
     generator.release_all();
     stopping.join().unwrap();
+}
+
+#[test]
+fn a_key_that_is_revoked_during_the_wait_gets_no_answer() {
+    let server = one_at_a_time();
+    let customer = server.customer("1.00");
+    let batch = server.submit(&customer, &[entry()]);
+    let batch = batch["batch_id"].as_str().unwrap();
+    let listed = server.native(&customer, "GET", "/jobs").expect(200).json();
+    let job = listed["data"][0]["job_id"].as_str().unwrap();
+    let limited = json!({"rate_limit": {"per_second": 10, "burst": 10}});
+    let revoked = server.another_key(&customer.account, limited);
+    let paths = [
+        format!("/jobs/{job}?wait=60"),
+        format!("/batches/{batch}?wait=60"),
+    ];
+    let mut wires = paths.map(|path| {
+        let mut wire = Wire::open(server.address);
+        wire.send(&server.native(&revoked, "GET", &path).wire());
+        wire
+    });
+    until_waiting(&server, job, 2);
+    let path = format!("/keys/{}", revoked.key_id);
+    server.admin("DELETE", &path).expect(204);
+    server.generator.release_all();
+    for wire in &mut wires {
+        let answer = wire.answer_to("GET").unwrap();
+        assert_eq!(answer.status, 401);
+        assert_eq!(answer.json()["code"], "unauthorized");
+        assert_eq!(answer.header("ratelimit"), None);
+    }
 }
 
 #[test]

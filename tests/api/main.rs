@@ -70,6 +70,7 @@ mod hostile_wire;
 mod nodes_changes;
 mod nodes_keys;
 mod nodes_slots;
+mod own_files;
 mod panel_audit;
 mod panel_batches;
 mod panel_events;

@@ -9,7 +9,7 @@ mod selection;
 mod weighted_round_robin;
 
 pub(crate) use breaker::{BreakerEvent, Failure};
-pub(crate) use failover_queue::LeaseRequest;
+pub(crate) use failover_queue::{LeaseKind, LeaseRequest};
 pub use health::{BackendError, BackendHealth, Health};
 pub(crate) use lease::BackendLease;
 pub use pool::{Backend, Route, Routes};

@@ -1,7 +1,7 @@
 //! The configured backends, their slots and breakers, and the runs that wait to fail over.
 
 use super::breaker::{Breaker, BreakerEvent, BreakerState};
-use super::failover_queue::{FailoverQueue, LeaseRequest};
+use super::failover_queue::{FailoverQueue, LeaseKind, LeaseRequest};
 use super::health::{BackendError, BackendHealth, Contact, Health};
 use super::lease::BackendLease;
 use crate::ports::Generator;
@@ -216,7 +216,7 @@ impl BackendPool {
             let mut held = pooled.held.as_ref()?.lock();
             let begin = starting.iter().filter(|(_, it)| it.contains(&backend));
             let begin = begin.map(|(tier, _)| queued[tier.index()]);
-            let wanted = begin.sum::<usize>() + self.failing_over_to(backend, at);
+            let wanted = begin.sum::<usize>() + self.waiting_for(backend, at);
             let free = pooled.free.available_permits();
             let spare = pooled.free.forget_permits(free.saturating_sub(wanted));
             *held = held.saturating_sub(spare);
@@ -243,16 +243,19 @@ impl BackendPool {
         }
     }
 
-    /// The number of runs that wait to fail over to a backend.
-    fn failing_over_to(&self, backend: usize, at: Instant) -> usize {
+    /// The number of runs that wait for a lease on a backend.
+    fn waiting_for(&self, backend: usize, at: Instant) -> usize {
         let waiting = |tier: Tier| {
-            let routes = self.routes(tier);
+            let (routes, starting) = (self.routes(tier), self.starting(tier, at));
             let first = |of: &[usize]| {
                 let mut routes = of.iter().filter_map(|it| routes.get(*it));
                 routes.find(|it| self.admits(it, at)).map(|it| it.backend)
             };
             let queue = self.failover_queue(tier).lock();
-            queue.waiting(|routes| first(routes) == Some(backend))
+            queue.waiting(|kind| match kind {
+                LeaseKind::Start(_) => starting.contains(&backend),
+                LeaseKind::Failover(routes) => first(routes) == Some(backend),
+            })
         };
         Tier::ALL.into_iter().map(waiting).sum()
     }
@@ -270,17 +273,17 @@ impl BackendPool {
         ))
     }
 
-    /// Queues a run of an account for a lease on one of these routes.
+    /// Queues a run of an account for a lease.
     pub fn request_lease(
         &self,
         account: AccountId,
         tier: Tier,
-        routes: Vec<usize>,
+        kind: LeaseKind,
     ) -> oneshot::Receiver<BackendLease> {
         let (reply, lease) = oneshot::channel();
         let request = LeaseRequest {
             account,
-            routes,
+            kind,
             reply,
         };
         self.failover_queue(tier).lock().push(request);
@@ -313,7 +316,7 @@ impl BackendPool {
                     continue;
                 };
                 let failover = self.failover_queue(tier).lock();
-                let fails_over = failover.has_other(suspect, |routes| routes.contains(&at));
+                let fails_over = failover.has_other(suspect, at);
                 drop(failover);
                 if fails_over || has_other(tier, suspect) {
                     breaker.record(BreakerEvent::CoolDownEnded, now);
@@ -343,5 +346,54 @@ impl BackendPool {
     /// The state of each backend, in the order of the configuration.
     pub fn health(&self, now: Instant) -> Vec<BackendHealth> {
         self.backends.iter().map(|it| it.health(now)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ports::{GeneratedImage, GenerationTask, PortFuture};
+
+    struct NoGenerator;
+
+    impl Generator for NoGenerator {
+        fn generate(&self, task: GenerationTask) -> PortFuture<GeneratedImage> {
+            panic!("job {} has no backend", task.job);
+        }
+    }
+
+    fn shared(name: &str) -> Backend {
+        Backend {
+            name: name.to_owned(),
+            generator: Arc::new(NoGenerator),
+            slots: 1,
+            is_shared: true,
+            timeout: Duration::from_secs(1),
+            retries: 0,
+        }
+    }
+
+    #[test]
+    fn a_run_that_begins_late_needs_a_slot_of_a_backend_with_a_weight() {
+        let route = |backend, weight| Route {
+            backend,
+            model: None,
+            weight,
+        };
+        let routes = vec![route(0, None), route(1, Some(1))];
+        let routes = Routes([routes, Vec::new(), Vec::new()]);
+        let backends = vec![shared("reserve"), shared("main")];
+        let pool = BackendPool::new(backends, routes, Arc::default(), true);
+        let (tier, now) = (Tier::ALL[0], Instant::now());
+        let needs = || {
+            let demands = pool.release_spare_slots(tier, [0; 3], now);
+            demands.iter().map(|it| it.needs).collect::<Vec<_>>()
+        };
+        let account = AccountId(uuid::Uuid::nil());
+        let start = pool.request_lease(account, tier, LeaseKind::Start(None));
+        assert_eq!(needs(), [0, 1]);
+        drop(start);
+        let _failover = pool.request_lease(account, tier, LeaseKind::Failover(vec![0]));
+        assert_eq!(needs(), [1, 0]);
     }
 }

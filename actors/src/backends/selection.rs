@@ -1,5 +1,6 @@
 //! Selects the backend on which a run begins, and the one to which it fails over.
 
+use super::failover_queue::LeaseKind;
 use super::lease::BackendLease;
 use super::pool::{BackendPool, Route};
 use super::weighted_round_robin::WeightedRoundRobin;
@@ -26,7 +27,7 @@ impl BackendSelection {
         }
     }
 
-    /// May another job begin while `waiting` runs of the tier wait to fail over?
+    /// May another job begin while `waiting` runs of the tier wait for a lease?
     ///
     /// Without this bound, a backend that fails every job at once would turn the whole queue into waiting runs.
     pub fn accepts_more(&self, waiting: usize) -> bool {
@@ -50,8 +51,36 @@ impl BackendSelection {
         pool.lease(self.tier, selected, at)
     }
 
+    /// A lease for a run that waits; `None` while it must wait.
+    pub fn for_waiting(
+        &mut self,
+        pool: &BackendPool,
+        kind: &LeaseKind,
+        at: Instant,
+    ) -> Option<BackendLease> {
+        match kind {
+            LeaseKind::Start(given_up) => self.for_late_start(pool, *given_up, at),
+            LeaseKind::Failover(routes) => self.for_failover(pool, routes, at),
+        }
+    }
+
+    /// [`Self::for_start`] for a run that gave up a lease on a route. The round robin has counted the run there, so the weighted route
+    /// is the first choice; another pick would distort the shares.
+    fn for_late_start(
+        &mut self,
+        pool: &BackendPool,
+        given_up: Option<usize>,
+        at: Instant,
+    ) -> Option<BackendLease> {
+        let routes = pool.routes(self.tier);
+        let is_weighted = |it: &usize| routes.get(*it).is_some_and(|it| it.weight.is_some());
+        let again = given_up.filter(is_weighted);
+        let lease = again.and_then(|route| pool.lease(self.tier, route, at));
+        lease.or_else(|| self.for_start(pool, at))
+    }
+
     /// A lease for a run that fails over to the first of these routes whose breaker admits runs; `None` while that backend is full.
-    pub fn for_failover(
+    fn for_failover(
         &self,
         pool: &BackendPool,
         routes: &[usize],

@@ -2,7 +2,7 @@
 
 use super::context::DispatchContext;
 use super::job::JobActor;
-use crate::backends::{BackendLease, BackendSelection, LeaseRequest};
+use crate::backends::{BackendLease, BackendSelection, LeaseKind, LeaseRequest};
 use actix::{Actor, AsyncContext, Context, Handler, Message, SpawnHandle, StreamHandler};
 use futures_util::stream;
 use std::sync::Arc;
@@ -36,7 +36,8 @@ pub struct Dispatcher {
 
 /// The receiver of a lease.
 enum Grant {
-    Failover(LeaseRequest, BackendLease),
+    /// A run that waits for it.
+    Waiting(LeaseRequest, BackendLease),
     /// The next job of the queue.
     Start(BackendLease),
 }
@@ -62,7 +63,7 @@ impl Dispatcher {
             self.turns.push(tier);
             match grant {
                 // If the run has ended meanwhile, this drops the lease.
-                Grant::Failover(request, lease) => drop(request.reply.send(lease)),
+                Grant::Waiting(request, lease) => drop(request.reply.send(lease)),
                 Grant::Start(lease) => {
                     if let Some(turn) = self.context.queues.pop(tier) {
                         JobActor::start(turn, lease, Arc::clone(&self.context));
@@ -77,8 +78,8 @@ impl Dispatcher {
         }
     }
 
-    /// The first tier in turn that has both a run and a lease for it, as an index into `turns`. Runs that fail over go before jobs
-    /// that begin, and go on during a pause and an orderly stop.
+    /// The first tier in turn that has both a run and a lease for it, as an index into `turns`. Runs that wait for a lease go before
+    /// jobs that begin, and go on during a pause and an orderly stop.
     fn next(&mut self, now: Instant) -> Option<(usize, Grant)> {
         let Self {
             context,
@@ -92,9 +93,9 @@ impl Dispatcher {
         turns.iter().enumerate().find_map(|(at, tier)| {
             let selection = &mut selections[tier.index()];
             let mut failover = pool.failover_queue(*tier).lock();
-            let lease = |routes: &[usize]| selection.for_failover(pool, routes, now);
+            let lease = |kind: &LeaseKind| selection.for_waiting(pool, kind, now);
             if let Some((request, lease)) = failover.next(lease) {
-                return Some((at, Grant::Failover(request, lease)));
+                return Some((at, Grant::Waiting(request, lease)));
             }
             let waiting = failover.len();
             drop(failover);

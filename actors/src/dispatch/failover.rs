@@ -4,7 +4,7 @@ use super::backend_tries::Tries;
 use super::context::DispatchContext;
 use super::run_deadline::RunDeadline;
 use super::run_log::RunLog;
-use crate::backends::{BackendLease, Route};
+use crate::backends::{BackendLease, LeaseKind, Route};
 use crate::ports::{GenerateError, GenerationTask, Progress};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -42,7 +42,8 @@ pub async fn generate(
         // Dropped before the other lease is awaited: no run holds one slot and waits for another.
         drop(lease);
         untried.sort_by_key(|at| *at != route_with_work);
-        lease = next_lease(context, job.account, job.tier, &untried).await;
+        let kind = LeaseKind::Failover(untried.clone());
+        lease = wait_for_lease(context, job.account, job.tier, kind).await;
     }
     loop {
         untried.retain(|at| *at != lease.route);
@@ -79,33 +80,23 @@ pub async fn generate(
         let backend = &context.pool.backend(route).name;
         tracing::info!(job = %job.id, %backend, "the run fails over");
         drop(lease);
-        lease = next_lease(context, job.account, job.tier, &untried).await;
+        let kind = LeaseKind::Failover(untried.clone());
+        lease = wait_for_lease(context, job.account, job.tier, kind).await;
     }
 }
 
-/// Waits for a lease on the first of these routes whose breaker admits it.
-async fn next_lease(
+/// Waits for a lease on one of the tier's backends.
+pub async fn wait_for_lease(
     context: &DispatchContext,
     account: AccountId,
     tier: Tier,
-    routes: &[usize],
+    kind: LeaseKind,
 ) -> BackendLease {
-    let lease = context.pool.request_lease(account, tier, routes.to_vec());
-    match lease.await {
+    match context.pool.request_lease(account, tier, kind).await {
         Ok(lease) => lease,
         // The dispatcher has stopped with the process. The job runs again after the restart.
         Err(_) => std::future::pending().await,
     }
-}
-
-/// Waits for a lease on any of the tier's backends.
-pub async fn first_lease(
-    context: &DispatchContext,
-    account: AccountId,
-    tier: Tier,
-) -> BackendLease {
-    let routes: Vec<usize> = (0..context.pool.routes(tier).len()).collect();
-    next_lease(context, account, tier, &routes).await
 }
 
 /// The route whose backend holds the work of an earlier run.

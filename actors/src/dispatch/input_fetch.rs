@@ -2,9 +2,9 @@
 
 use super::backoff;
 use super::context::DispatchContext;
-use super::failover::first_lease;
+use super::failover::wait_for_lease;
 use super::run_deadline::RunDeadline;
-use crate::backends::BackendLease;
+use crate::backends::{BackendLease, LeaseKind};
 use crate::ports::{FetchedInputs, GenerateError};
 use tintype_storage::domain::job::{Job, JobEvent};
 
@@ -24,13 +24,14 @@ pub async fn with_inputs(
     let _fetch = context
         .queues
         .begin_fetch(job.tier, job.account, max_fetches);
+    let kind = LeaseKind::Start(Some(lease.route));
     drop(lease);
     let FetchedInputs { inputs, ratio } = fetch(job, context).await?;
     let recorded = record(job, JobEvent::InputsFetched { inputs, ratio }, context).await;
     *job = recorded.ok_or_else(|| {
         GenerateError::Storage("the input images could not be recorded; try again".to_owned())
     })?;
-    Ok(first_lease(context, job.account, job.tier).await)
+    Ok(wait_for_lease(context, job.account, job.tier, kind).await)
 }
 
 /// Fetches, and repeats the fetch after failures that may pass, for as long as a run may take.

@@ -6,10 +6,10 @@
 //! once.
 
 use super::context::DispatchContext;
-use super::failover::first_lease;
+use super::failover::wait_for_lease;
 use super::run::{log_failure, run};
 use crate::account::AccountCommand;
-use crate::backends::BackendLease;
+use crate::backends::{BackendLease, LeaseKind};
 use crate::queue::{QueuedJob, Turn};
 use actix::{
     Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Supervised, Supervisor,
@@ -184,7 +184,8 @@ async fn begin(job: QueuedJob, lease: Option<BackendLease>, context: &DispatchCo
         None => {
             // The lease comes before the delay, while the slot that the restart has released is still free.
             let lease = async {
-                let lease = first_lease(context, job.account, job.tier).await;
+                let kind = LeaseKind::Start(None);
+                let lease = wait_for_lease(context, job.account, job.tier, kind).await;
                 sleep(RESTART_DELAY).await;
                 lease
             };

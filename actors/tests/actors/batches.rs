@@ -226,6 +226,53 @@ fn hostile_117_a_batch_with_slow_input_urls_does_not_occupy_the_slots() {
 }
 
 #[test]
+fn jobs_with_input_urls_are_distributed_by_weight_and_keep_the_reserve_free() {
+    run(async {
+        let [reserve, heavy, light] = std::array::from_fn(|_| quick());
+        let mut plan = Plan::with(reserve.clone(), 1);
+        plan.backends
+            .extend([(heavy.clone(), 1), (light.clone(), 1)]);
+        plan.route = vec![0, 1, 2];
+        plan.weights = vec![None, Some(3), Some(1)];
+        let world = plan.start();
+        for _ in 0..8 {
+            submit(&world, A, &["image:https://a/"]).await;
+            world.idle().await;
+        }
+        let seen = [&reserve, &heavy, &light].map(|it| it.seen().len());
+        assert_eq!(seen, [0, 6, 2]);
+        world.check();
+    });
+}
+
+#[test]
+fn a_job_with_input_urls_takes_a_slot_that_became_free_elsewhere() {
+    run(async {
+        let take = |seconds| ScriptedGenerator::always(Act::Take(Duration::from_secs(seconds)));
+        let (long, short) = (take(300), take(1));
+        let mut plan = Plan::with(long.clone(), 1);
+        plan.backends.push((short.clone(), 1));
+        plan.route = vec![0, 1];
+        plan.weights = vec![Some(1), Some(1)];
+        plan.try_timeout = Duration::from_secs(600);
+        let world = plan.start();
+        let batch = submit(&world, A, &["image:slow:a"]).await;
+        until("it fetches", || counts(&world, batch) == [0, 1, 0, 0]).await;
+        for prompt in ["on short", "on long"] {
+            world.accept(B, Tier::Fast, prompt).await;
+        }
+        until("the batch has ended", || {
+            counts(&world, batch) == [0, 0, 1, 0]
+        })
+        .await;
+        assert_eq!(long.prompts(), ["on long"]);
+        assert_eq!(short.prompts(), ["on short", "image:slow:a"]);
+        world.idle().await;
+        world.check();
+    });
+}
+
+#[test]
 fn decisions_12_canceling_a_batch_cancels_its_queued_jobs() {
     run(async {
         let generator = ScriptedGenerator::always(Act::Take(Duration::from_secs(1)));

@@ -1,11 +1,13 @@
 //! Caches recently used API keys, so that authentication costs one hash and one map lookup. Records when each key was last used.
 
+use ipnet::IpNet;
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::api_key::{self, ApiKey, KeyHash, KeyRefusal, RateLimit};
+use tintype_storage::domain::caller::CallerRefusal;
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::{BeforeJobs, Store, StoreError};
@@ -72,6 +74,16 @@ impl FoundKey {
         self.key.admit(self.account_is_active, now)
     }
 
+    /// [`Self::admit`] for a client at this address, a range of one; `None` if unknown.
+    pub fn admit_from(&self, address: Option<IpNet>, now: Timestamp) -> Result<(), CallerRefusal> {
+        self.admit(now)?;
+        let is_allowed =
+            self.key.allowed_ips.is_empty() || address.is_some_and(|it| self.key.admits_from(it));
+        is_allowed
+            .then_some(())
+            .ok_or(CallerRefusal::Address(address))
+    }
+
     /// Records a use without a lock or a write.
     pub fn record_use(&self, now: Timestamp) {
         self.last_use
@@ -107,7 +119,23 @@ impl ApiKeyCache {
         now: Timestamp,
         reading: Reading,
     ) -> Result<Option<FoundKey>, StoreError> {
-        let hash = api_key::hash(text);
+        match api_key::is_well_formed(text) {
+            true => {
+                self.find_by_hash(store, api_key::hash(text), now, reading)
+                    .await
+            }
+            false => Ok(None),
+        }
+    }
+
+    /// [`Self::find`] by the SHA-256 of a text that was well-formed.
+    pub async fn find_by_hash(
+        &self,
+        store: &Store,
+        hash: KeyHash,
+        now: Timestamp,
+        reading: Reading,
+    ) -> Result<Option<FoundKey>, StoreError> {
         let (known, invalidations) = {
             let state = self.state.read();
             (state.keys.get(&hash).cloned(), state.invalidations)
@@ -135,7 +163,6 @@ impl ApiKeyCache {
                 }
             }
             Some(found) => return Ok(found.if_valid(now)),
-            None if !api_key::is_well_formed(text) => return Ok(None),
             None => {}
         }
         let Some((key, until)) = store.key_by_text_hash(&hash, now).await? else {

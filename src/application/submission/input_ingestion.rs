@@ -3,7 +3,7 @@
 use super::generation_request::Input;
 use crate::application::error::{Error, FieldFault, object_store_fault};
 use crate::application::services::GenerationService;
-use crate::inputs::{self, IngestError, InputFaults, StoredUpload};
+use crate::inputs::{self, IngestError, InputFaults, OwnFiles, StoredUpload};
 use crate::objects::{FAULT_TARGET, ObjectError};
 use crate::request_text;
 use tintype_storage::domain::batch_member::InputUrls;
@@ -71,8 +71,15 @@ impl Objects {
         if !urls.is_empty() {
             let prefix = inputs::new_prefix();
             let store = generations.objects.store();
-            let outcome = inputs::ingest(&generations.egress, store, &prefix, &urls, &limits).await;
-            fetched = outcome.map_err(|error| match error {
+            let own_files = OwnFiles {
+                objects: &generations.objects,
+                records: &generations.core.store,
+                account,
+                now: generations.core.now(),
+            };
+            let egress = &generations.egress;
+            let outcome = inputs::ingest(egress, store, &prefix, &urls, &limits, Some(own_files));
+            fetched = outcome.await.map_err(|error| match error {
                 IngestError::Invalid(faults) => to_error(faults, &fields, max_bytes, origin),
                 IngestError::MemoryUnavailable(fault) => fault.into(),
                 IngestError::Store(fault) => {

@@ -1,7 +1,7 @@
 //! Limits of bytes and time, which apply to all entries together and take effect immediately.
 
 use super::{
-    super::{InputLimits, MemoryBudget, ingest},
+    super::{InputLimits, MemoryBudget},
     sample_images::*,
     server::{Act, Server, head, ok},
     support::*,

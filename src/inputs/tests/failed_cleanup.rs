@@ -1,7 +1,7 @@
 //! A caller that disconnects at any point leaves nothing in the store.
 
 use super::{
-    super::{InputLimits, MemoryBudget, ingest},
+    super::{InputLimits, MemoryBudget},
     sample_images::*,
     server::{Act, Server, head, ok},
     stores::{At, Failing},

@@ -1,7 +1,7 @@
 //! The limit of concurrent fetches, and its fair division between accounts.
 
 use super::{
-    super::{InputLimits, MemoryBudget, ingest},
+    super::{InputLimits, MemoryBudget},
     sample_images::png_of,
     server::{Act, Server, ok},
     support::*,

@@ -1,7 +1,6 @@
 //! Redirects: each target must pass the same checks as the first URL.
 
 use super::{
-    super::ingest,
     sample_images::{gif, png},
     server::{Server, ok, redirect},
     support::*,

@@ -65,7 +65,7 @@ async fn bytes_are_stored_unchanged_and_dimensions_follow_the_orientation() {
     let server = Server::start(move |_| ok(&body)).await;
     let store = memory();
     let urls = [server.url("/")];
-    let images = super::super::ingest(&egress(), store.clone(), &prefix(), &urls, &limits())
+    let images = ingest(&egress(), store.clone(), &prefix(), &urls, &limits())
         .await
         .unwrap();
     assert_eq!((images[0].width, images[0].height), (200, 300));

@@ -1,7 +1,7 @@
 //! Failing object stores, and their distinction from failing fetches.
 
 use super::{
-    super::{IngestError, InputLimits, MemoryBudget, StoreFault, discard, ingest},
+    super::{IngestError, InputLimits, MemoryBudget, StoreFault, discard},
     sample_images::*,
     server::{Act, Server, head, ok},
     support::*,

@@ -1,6 +1,6 @@
 //! Shared fixtures of the ingestion tests: an egress client, a store, and checks of its objects.
 
-use super::super::{IngestError, InputImage, InputLimits, MemoryBudget, ingest};
+use super::super::{self as inputs, IngestError, InputImage, InputLimits, MemoryBudget};
 use futures_util::TryStreamExt;
 use object_store::{ObjectStore, memory::InMemory, path::Path};
 use std::{sync::Arc, time::Duration};
@@ -48,6 +48,17 @@ pub(super) async fn keys(store: &Arc<dyn ObjectStore>) -> Vec<String> {
         .unwrap();
     keys.sort();
     keys
+}
+
+/// Ingests without files of the service itself.
+pub(super) async fn ingest(
+    egress: &Client,
+    store: Arc<dyn ObjectStore>,
+    prefix: &Path,
+    urls: &[String],
+    limits: &InputLimits,
+) -> Result<Vec<InputImage>, IngestError> {
+    inputs::ingest(egress, store, prefix, urls, limits, None).await
 }
 
 /// Ingests into a new store; checks that a failure leaves nothing in it.

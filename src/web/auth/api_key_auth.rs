@@ -11,7 +11,6 @@ use crate::observability::request_log;
 use actix_web::HttpRequest;
 use actix_web::http::Method;
 use ipnet::IpNet;
-use std::net::IpAddr;
 use tintype_storage::domain::caller::{CallerRefusal, PresentedKey};
 use tintype_storage::store::StoreError;
 
@@ -81,16 +80,30 @@ pub async fn reauthenticate(
     }
 }
 
+/// Checks the key of a long call again: the operator may have revoked or restricted it since the call began.
+pub async fn recheck(accounts: &AccountService, caller: &Payer) -> Result<(), AuthFailure> {
+    let Some(shown) = &caller.shown else {
+        return Ok(());
+    };
+    let (keys, core) = (&accounts.auth.api_keys, &accounts.core);
+    let now = core.now();
+    let found = keys
+        .find_by_hash(&core.store, shown.hash, now, Reading::Key)
+        .await?;
+    let found = found.ok_or(CallerRefusal::Unknown)?;
+    Ok(found.admit_from(shown.address, now)?)
+}
+
 struct AuthenticatedKey {
     found: FoundKey,
-    address: Option<IpAddr>,
+    address: Option<IpNet>,
 }
 
 impl AuthenticatedKey {
     fn payer(self, counted: RateStates) -> Payer {
         let shown = PresentedKey {
             hash: self.found.hash,
-            address: self.address.map(Into::into),
+            address: self.address,
             rate_limit: self.found.key.rate_limit,
         };
         Payer {
@@ -121,13 +134,8 @@ async fn find(
     let keys = &accounts.auth.api_keys;
     let found = keys.find(&accounts.core.store, text, now, reading).await?;
     let found = found.ok_or(CallerRefusal::Unknown)?;
-    found.admit(now).map_err(CallerRefusal::from)?;
-    let address = client_address(request, accounts);
-    if !found.key.allowed_ips.is_empty()
-        && !address.is_some_and(|it| found.key.admits_from(it.into()))
-    {
-        return Err(CallerRefusal::Address(address.map(IpNet::from)).into());
-    }
+    let address = client_address(request, accounts).map(IpNet::from);
+    found.admit_from(address, now)?;
     found.record_use(now);
     request_log::record_account(request, found.key.account);
     Ok(AuthenticatedKey { found, address })

@@ -11,6 +11,7 @@ use self::bearer::NoBearer;
 use crate::application::caller::payer::Payer;
 use crate::application::core::audit_context::AuditContext;
 use crate::application::people::sign_in;
+use crate::application::services::AccountService;
 use crate::web::problem::{Code, Problem};
 use actix_web::{HttpRequest, web};
 use tintype_storage::domain::audit_log::Actor;
@@ -24,6 +25,20 @@ impl Principal {
     /// Refuses a call over the rate limit. Authentication counted the call; the refusal comes at its step in the order of checks.
     pub fn admit(&self) -> Result<(), Problem> {
         Ok(self.caller.check_rate()?)
+    }
+
+    /// Checks the key again before the response to a call that has waited.
+    ///
+    /// # Errors
+    /// The key is no longer valid.
+    pub async fn recheck(
+        &self,
+        request: &HttpRequest,
+        accounts: &AccountService,
+    ) -> Result<(), Problem> {
+        let checked = api_key_auth::recheck(accounts, &self.caller).await;
+        // A refusal must not reveal the limits of the key.
+        Ok(checked.inspect_err(|_| rate_headers::omit(request))?)
     }
 }
 
