@@ -106,3 +106,37 @@ fn imported_records_do_not_take_over_a_mark_without_the_operator() {
         }
     }
 }
+
+#[test]
+fn a_database_does_not_hide_the_records_of_a_data_directory() {
+    let Some(server) = server() else { return };
+    let (database, bucket) = (server.database(), Bucket::start());
+    let mut place = TestDirectory::new();
+    place.serve().stop();
+    use_bucket(&mut place, &bucket);
+    place.set_variable("TINTYPE_SECRET", SECRET);
+    place.set("STORAGE__URL", &database.url());
+    place.set("STORAGE__OBJECTS", BUCKET);
+    let start = || place.run(&["serve", "--listen", "127.0.0.1:0"]);
+    start().assert_fault(&["tintype move --to", "data/store", "another --data-dir"]);
+    fs::rename(place.data().join("store"), place.path("aside")).expect("moved");
+    place.serve().stop();
+    // Now the database has records.
+    fs::rename(place.path("aside"), place.data().join("store")).expect("moved");
+    place.serve().stop();
+}
+
+#[test]
+fn a_node_without_its_database_warns_that_it_starts_as_a_new_service() {
+    let place = TestDirectory::new();
+    fs::create_dir(place.data()).expect("a directory");
+    fs::write(place.data().join("node-lock"), "").expect("a lock");
+    let warns = || {
+        let mut service = place.serve();
+        service.terminate();
+        assert_eq!(service.code(), Some(0));
+        service.end().contains("`[storage] url` is not set")
+    };
+    assert!(warns());
+    assert!(!warns(), "it has records of its own");
+}
