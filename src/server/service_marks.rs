@@ -84,7 +84,14 @@ pub async fn check(
         return Ok(());
     };
     match judge(config, &own, mark, &tokens) {
-        Err(error @ MarkError::Missing { .. }) if needs_objects(store).await? => Err(error),
+        Err(error @ MarkError::Missing { .. }) => {
+            if needs_objects(store).await? {
+                return Err(error);
+            }
+            // A new service may change its store. The next mark is its first one.
+            let forgotten = vec![OBJECT_STORE_TOKENS.delete(&())];
+            Ok(commit_and_wait(&**store.engine(), forgotten).map_err(StoreError::from)?)
+        }
         Err(error) => {
             tracing::warn!("{error}");
             Ok(())

@@ -33,6 +33,8 @@ fn an_object_store_without_the_objects_on_record_is_rejected() {
     let service = place.serve();
     make(&service.client(&key));
     service.stop();
+    assert!(mark.exists());
+    place.serve().stop();
     fs::remove_dir_all(&objects).expect("removed");
     let name = mark.file_name().expect("a name").to_str().expect("text");
     let words = ["`[storage] objects`", name, "previous value", "aws s3 sync"];
