@@ -5,7 +5,7 @@ use super::engine::{open_engine, store_dir};
 use super::instance_secrets::InstanceSecrets;
 use super::node_process::node_process;
 use super::start_error::StartError;
-use super::{data_dir_lock, database_clock, fd_limits, maintenance, sweeps};
+use super::{data_dir_lock, database_clock, fd_limits, maintenance, service_marks, sweeps};
 use crate::application::core::Core;
 use crate::application::credentials::authentication::Authentication;
 use crate::application::jobs::search_index;
@@ -321,6 +321,7 @@ impl Stores {
         let store = Store::new(engine);
         let secrets = InstanceSecrets::new(config, setup.node.is_some())?;
         let objects = secrets.open_objects(config, &setup.public_url)?;
+        service_marks::check(config, &store, &objects).await?;
         objects.remove_unfinished_uploads("", None).await?;
         let writers = match setup.node {
             Some(_) => Writers::Nodes,

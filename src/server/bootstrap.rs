@@ -10,7 +10,7 @@ use tintype_storage::domain::account::{Account, NewAccount};
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::store::tables::FIRST_KEY;
-use tintype_storage::store::{Mark, StoreError};
+use tintype_storage::store::{Mark, Store, StoreError};
 
 /// The name of the first account.
 const ACCOUNT: &str = "default";
@@ -23,7 +23,7 @@ const PAGE: usize = 100;
 /// Returns the oldest account. Creates one if there is none.
 pub async fn ensure_account(accounts: &AccountService) -> Result<Account, Error> {
     let core = &accounts.core;
-    if let Some(account) = oldest(core).await? {
+    if let Some(account) = oldest(&core.store).await? {
         return Ok(account);
     }
     let first = NewAccount {
@@ -34,14 +34,14 @@ pub async fn ensure_account(accounts: &AccountService) -> Result<Account, Error>
     };
     let guard = core.locks.operator.lock().await?;
     // Two nodes may start at the same time, and the other one may have created it.
-    if let Some(account) = oldest(core).await? {
+    if let Some(account) = oldest(&core.store).await? {
         return Ok(account);
     }
     accounts::create(accounts, guard, &Caller::service(), first, None).await
 }
 
-pub(super) async fn oldest(core: &Core) -> Result<Option<Account>, StoreError> {
-    let page = core.store.accounts(1, None).await?;
+pub(super) async fn oldest(store: &Store) -> Result<Option<Account>, StoreError> {
+    let page = store.accounts(1, None).await?;
     Ok(page.items.into_iter().next())
 }
 

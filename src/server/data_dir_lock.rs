@@ -9,7 +9,7 @@ use std::time::Duration;
 use tintype_storage::engine::EngineError;
 use tokio::time::{Instant, sleep};
 
-const FILE_NAME: &str = "node-lock";
+pub const FILE_NAME: &str = "node-lock";
 /// How long a start waits for a predecessor that exits.
 const TIMEOUT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(50);

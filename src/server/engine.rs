@@ -16,8 +16,8 @@ use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::sled::{LOCK_FILE, SledEngine, SledOptions};
 use tintype_storage::engine::{Direction, Engine, EngineError, KeyRange, commit_and_wait};
-use tintype_storage::store::Mark;
-use tintype_storage::store::tables::{LAST_EXPORT, UNFINISHED};
+use tintype_storage::store::tables::{ACCOUNTS, LAST_EXPORT, UNFINISHED};
+use tintype_storage::store::{All, Mark};
 
 /// The directory of sled's files, below the data directory.
 const STORE: &str = "store";
@@ -41,6 +41,7 @@ pub fn open_engine(
 ) -> Result<Arc<dyn Engine>, EngineError> {
     refuse_unfinished_data_dir(config)?;
     refuse_lost_store(config)?;
+    warn_of_unset_url(config);
     let first = open(config, node, fail_stop.clone(), Some(Duration::ZERO));
     let engine = match first {
         Err(EngineError::Locked(_)) if waits => {
@@ -49,7 +50,7 @@ pub fn open_engine(
         }
         outcome => outcome?,
     };
-    refuse_incomplete_database(config, engine)
+    refuse_unmoved_records(config, refuse_incomplete_database(config, engine)?)
 }
 
 /// Waits until the database accepts connections, if the records are in a database. Dropping the future ends the wait.
@@ -177,6 +178,44 @@ fn refuse_lost_store(config: &Config) -> Result<(), EngineError> {
              backup into an empty directory; to begin anew, move the content of the directory away"
         ),
     })
+}
+
+/// Refuses a database without records if the data directory has some, because the service would start as a new one.
+fn refuse_unmoved_records(
+    config: &Config,
+    engine: Arc<dyn Engine>,
+) -> Result<Arc<dyn Engine>, EngineError> {
+    let store = store_dir(config);
+    let Some(url) = config.storage.url.as_ref().filter(|_| !is_empty(&store)) else {
+        return Ok(engine);
+    };
+    let accounts = engine.scan(&ACCOUNTS.range(&All), Direction::Rising, 1);
+    if !accounts.wait()?.is_empty() {
+        return Ok(engine);
+    }
+    Err(EngineError::Database {
+        url: url.to_string(),
+        reason: format!(
+            "it holds no records, but {} does; unset `url` and move them with `tintype move --to`, or to begin anew, move that directory \
+             away or give another --data-dir",
+            store.display()
+        ),
+    })
+}
+
+/// Warns if a node's data directory is used without its database.
+fn warn_of_unset_url(config: &Config) {
+    let data_dir = &config.storage.data_dir;
+    if config.storage.url.is_none()
+        && is_empty(&store_dir(config))
+        && data_dir.join(data_dir_lock::FILE_NAME).exists()
+    {
+        tracing::warn!(
+            data_dir = %data_dir.display(),
+            "this data directory belongs to a node with its records in a database; the service starts as a new one, because `[storage] url` \
+             is not set"
+        );
+    }
 }
 
 /// Is the directory missing or empty? A new volume has a directory lost+found.

@@ -17,7 +17,7 @@ pub(crate) mod object_store;
 pub mod orphaned_objects;
 pub(crate) mod records_owner;
 mod routes;
-mod service_marks;
+pub(crate) mod service_marks;
 mod shutdown;
 mod start_error;
 pub(crate) mod store_lock;

@@ -1,5 +1,6 @@
 //! The error of a failed start.
 
+use super::service_marks::MarkError;
 use crate::backends::kinds::BackendSetupError;
 use crate::data_dir;
 use crate::objects::ObjectError;
@@ -39,6 +40,8 @@ pub enum StartError {
     Store(#[from] StoreError),
     #[error(transparent)]
     ObjectStorage(#[from] ObjectError),
+    #[error(transparent)]
+    ServiceMark(#[from] MarkError),
     #[error(transparent)]
     Egress(#[from] SetupError),
     #[error(transparent)]

@@ -306,24 +306,13 @@ pub async fn record_ids_ahead(core: &Core) {
     }
 }
 
-/// Removes expired images and orphaned objects, unless another service uses the object store: its favourites look like expired images.
+/// Removes expired images and orphaned objects, unless another service or another copy of the records uses the object store: its
+/// favourites look like expired images.
 /// `is_large`: also the orphans that take long to find.
 pub async fn remove_objects(jobs: &JobService, is_large: bool) {
-    match service_marks::others(jobs).await {
-        Ok(marks) if marks.is_empty() => {}
-        Ok(marks) => {
-            let marks = marks.join(", ");
-            tracing::warn!(
-                marks,
-                "another service has used the object store of this one, so this one removes no expired images and no orphaned objects; \
-                 give each service its own bucket or prefix; if the other service no longer exists, delete these marks from the object store"
-            );
-            return;
-        }
-        Err(error) => {
-            tracing::warn!(%error, "could not remove expired images and orphaned objects");
-            return;
-        }
+    if let Err(error) = service_marks::claim(jobs).await {
+        tracing::warn!(%error, "could not remove expired images and orphaned objects");
+        return;
     }
     remove_old_images(jobs).await;
     remove_old_thumbnails(jobs).await;

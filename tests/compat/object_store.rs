@@ -146,6 +146,52 @@ fn nothing_is_swept_while_another_service_uses_the_store() {
     assert!(sweep().is_empty());
 }
 
+/// The objects of jobs that the copy has accepted look like orphans.
+#[test]
+fn nothing_is_swept_after_another_copy_of_the_records_has_used_the_store() {
+    let server = Server::start();
+    server.customer("1.00");
+    let left = server.objects().join("inputs/left/0.png");
+    let sweep = || {
+        fs::create_dir_all(left.parent().unwrap()).unwrap();
+        fs::write(&left, "old").unwrap();
+        age(&left, 40);
+        let jobs = &server.instance().jobs;
+        block_on(async {
+            remove_objects(jobs, false).await;
+            Ok::<_, ()>(())
+        });
+        server.delete_kept_inputs();
+        !left.exists()
+    };
+    let mark = || {
+        let mut marks = fs::read_dir(server.objects().join("services")).unwrap();
+        marks.next().unwrap().unwrap().path()
+    };
+    assert!(sweep());
+    let first = fs::read_to_string(mark()).unwrap();
+    assert!(sweep());
+    let second = fs::read_to_string(mark()).unwrap();
+    assert_ne!(first, second, "each sweep has its own token");
+    // As after a crash between the writes of record and mark, or a write that arrives late.
+    fs::write(mark(), &first).unwrap();
+    assert!(sweep());
+    let copy = "a Tintype service stores its images here\n01993d3b-0000-7000-8000-000000000000\n";
+    fs::write(mark(), copy).unwrap();
+    for _ in 0..2 {
+        assert!(!sweep());
+        assert_eq!(fs::read_to_string(mark()).unwrap(), copy);
+    }
+    // A store that does not contain the objects on record.
+    let own = mark();
+    fs::remove_file(&own).unwrap();
+    assert!(!sweep());
+    assert!(!own.exists());
+    // The operator replaces the mark by an empty object.
+    fs::write(&own, "").unwrap();
+    assert!(sweep());
+}
+
 /// As after a crash between storing the text of a large request and accepting its job.
 #[test]
 fn request_texts_of_no_job_are_swept_once_they_are_old() {

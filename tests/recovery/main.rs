@@ -30,6 +30,7 @@ mod peer;
 mod postgres;
 mod preload;
 mod served_nodes;
+mod service_marks;
 mod signals;
 mod soak;
 mod start_errors;

@@ -9,7 +9,7 @@ use crate::cli::record_source::{self, Records};
 use crate::cli::settings::Settings;
 use crate::config::Config;
 use crate::server::instance_secrets::InstanceSecrets;
-use crate::server::{engine, object_store};
+use crate::server::{engine, object_store, service_marks};
 use anyhow::{Context as _, bail, ensure};
 use bytes::Bytes;
 use clap::Args;
@@ -161,6 +161,13 @@ async fn move_all(
         // The nodes read the key that encrypts webhook secrets from the database.
         let secrets = InstanceSecrets::new(target, true)?;
         secrets.open_vault(target, &store).await?;
+    }
+    match &objects {
+        _ if images_stay => {
+            service_marks::copy_tokens(&Store::new(Arc::clone(&from)), &store).await?;
+        }
+        Some(objects) => service_marks::reset(&store, objects).await?,
+        None => {}
     }
     from.close();
     drop(store);

@@ -8,7 +8,7 @@ use crate::config::{Config, Listen};
 use crate::objects::ObjectError;
 use crate::observability::log;
 use crate::server::{self, Instance, Setup};
-use crate::server::{bootstrap, fd_limits};
+use crate::server::{bootstrap, fd_limits, service_marks};
 use actix_web::rt::System;
 use anyhow::anyhow;
 use clap::Args;
@@ -123,6 +123,9 @@ async fn listen_until(
 ) -> anyhow::Result<ExitCode> {
     let metrics_at = metrics.as_ref().map(TcpListener::local_addr).transpose()?;
     let bucket_fault = probe_bucket(instance).await;
+    if bucket_fault.is_none() {
+        service_marks::ensure(&instance.accounts, &instance.jobs).await;
+    }
     print_startup_message(&instance.accounts, metrics_at, bucket_fault.as_ref()).await?;
     let metrics_server = match metrics {
         Some(listener) => {

@@ -36,6 +36,7 @@ use crate::domain::spending::Spending;
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::{SealedSecret, Webhook, WebhookId};
+use uuid::Uuid;
 
 macro_rules! tables {
     ($($(#[$doc:meta])* $table:ident: $key:ty => $record:ty = $prefix:literal $name:literal $(.$with:ident($($how:expr)?))*;)+) => {
@@ -154,6 +155,8 @@ tables! {
     UNFINISHED: () => Mark = b"sunfinished" "unfinished" .exported(false);
     /// The time of the last export. A copy of the records has no last export itself.
     LAST_EXPORT: () => Timestamp = b"slast export" "last_export" .exported(false);
+    /// The last tokens in the mark of this service in its object store, the newest last.
+    OBJECT_STORE_TOKENS: () => Vec<Uuid> = b"sobject store tokens" "object_store_tokens" .exported(false);
     /// The last test delivery per webhook.
     TEST_DELIVERIES: WebhookId => Timestamp = b"S" "test_delivery" .exported(false);
     ALARMS: () => Alarms = b"salarms" "alarms";
