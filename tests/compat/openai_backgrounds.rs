@@ -4,30 +4,15 @@ use crate::file_batches::line;
 use crate::fixture::ResponseAssertions;
 use crate::openai_edits;
 use crate::openai_masks::transparent;
-use crate::support::{Behaviour, Server, merge, sample_images};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use crate::output_formats::{fox, image_of, server_with};
+use crate::support::{Server, merge, sample_images};
 use image::DynamicImage;
 use serde_json::{Value, json};
 
-fn fox(extra: Value) -> Value {
-    let mut body = json!({"model": "fast", "prompt": "a red fox"});
-    merge(&mut body, extra);
-    body
-}
-
-/// A server whose generator returns this image as a remote backend does.
-fn server_with(image: Vec<u8>) -> Server {
-    let server = Server::start();
-    server.generator.behave(Behaviour::Send(image));
-    server
-}
-
-/// The image of a response of OpenAI's API.
+/// The decoded image of a response.
 #[track_caller]
-fn image_of(answer: &Value) -> DynamicImage {
-    let text = answer["data"][0]["b64_json"].as_str().expect("an image");
-    image::load_from_memory(&STANDARD.decode(text).expect("base64")).expect("an image")
+fn pixels_of(answer: &Value) -> DynamicImage {
+    image::load_from_memory(&image_of(answer)).expect("an image")
 }
 
 #[test]
@@ -70,7 +55,7 @@ fn a_response_describes_the_background_of_its_image() {
         merge(&mut body, extra);
         let answer = server.openai(&customer, &body).expect(200).json();
         assert_eq!(answer["background"], word, "{body}");
-        let image = image_of(&answer);
+        let image = pixels_of(&answer);
         assert_eq!(image.color().has_alpha(), has_alpha, "{body}");
         if background == "opaque" {
             assert_eq!(image.into_rgb8().get_pixel(9, 9).0, [255; 3]);
@@ -109,7 +94,7 @@ fn edits_and_lines_of_a_batch_have_backgrounds_of_their_own() {
     let call = openai_edits::call(&server, &customer, &body);
     let answer = call.expect(200).json();
     assert_eq!(answer["background"], "opaque");
-    assert!(!image_of(&answer).color().has_alpha());
+    assert!(!pixels_of(&answer).color().has_alpha());
     let words = ["auto", "opaque"];
     let requests = words.map(|it| line(it, fox(json!({"background": it}))));
     let batch = server.submit_file(&customer, &requests);
@@ -118,7 +103,7 @@ fn edits_and_lines_of_a_batch_have_backgrounds_of_their_own() {
     for (result, word) in results.iter().zip(["transparent", "opaque"]) {
         let body = &result["response"]["body"];
         assert_eq!(body["background"], word);
-        assert_eq!(image_of(body).color().has_alpha(), word == "transparent");
+        assert_eq!(pixels_of(body).color().has_alpha(), word == "transparent");
     }
     assert_eq!(results.len(), 2);
     server.assert_settled();

@@ -17,14 +17,14 @@ const FORMATS: [(&str, &str, &str, ImageFormat); 3] = [
     ("webp", "image/webp", ".webp", ImageFormat::WebP),
 ];
 
-fn fox(extra: Value) -> Value {
+pub fn fox(extra: Value) -> Value {
     let mut body = json!({"model": "fast", "prompt": "a red fox"});
     merge(&mut body, extra);
     body
 }
 
 /// A server whose generator returns this image as a remote backend does.
-fn server_with(image: Vec<u8>) -> Server {
+pub fn server_with(image: Vec<u8>) -> Server {
     let server = Server::start();
     server.generator.behave(Behaviour::Send(image));
     server
@@ -32,7 +32,7 @@ fn server_with(image: Vec<u8>) -> Server {
 
 /// The image of a response of OpenAI's API.
 #[track_caller]
-fn image_of(answer: &Value) -> Vec<u8> {
+pub fn image_of(answer: &Value) -> Vec<u8> {
     let text = answer["data"][0]["b64_json"].as_str().expect("an image");
     STANDARD.decode(text).expect("base64")
 }
