@@ -32,6 +32,16 @@ fn send_without_reading(server: &Server, customer: &Customer, method: &str, body
     wire
 }
 
+/// Waits until the server has noticed that the caller of a waiting call has gone.
+fn until_abandoned(server: &Server, customer: &Customer) {
+    let key = KeyId(customer.key_id.parse().unwrap());
+    let (compat, now) = (&server.instance().compat, server.inside().now());
+    until("the server has noticed it", || {
+        // Before the call waits for its job, nothing watches the job either.
+        compat.recent_calls.has_earlier(key, None, now) && server.watchers() == 0
+    });
+}
+
 #[test]
 fn a_disconnect_before_the_job_starts_cancels_it_and_releases_its_price() {
     for (how, method) in [
@@ -102,7 +112,7 @@ fn an_identical_request_gets_the_image_of_the_first() {
     let wire = send_without_reading(&server, &customer, "generateContent", &body);
     server.until_running(1);
     drop(wire);
-    until("it is noticed", || server.watchers() == 0);
+    until_abandoned(&server, &customer);
     let back = server.in_background(server.gemini(&customer, "fast", &body));
     until("it waits again", || server.watchers() == 1);
     server.generator.release_all();
@@ -126,7 +136,7 @@ fn no_other_key_and_no_other_request_gets_it() {
     let wire = send_without_reading(&server, &customer, "generateContent", &fox());
     server.until_running(1);
     drop(wire);
-    until("it is noticed", || server.watchers() == 0);
+    until_abandoned(&server, &customer);
     server.generator.release_all();
     server.until_live(0);
     server.gemini(&other_key, "fast", &fox()).expect(200);
@@ -202,7 +212,7 @@ fn disconnect_from_job(server: &Server, customer: &Customer) -> PathBuf {
     let wire = send_without_reading(server, customer, "generateContent", &fox());
     server.until_running(runs + 1);
     drop(wire);
-    until("it is noticed", || server.watchers() == 0);
+    until_abandoned(server, customer);
     server.generator.release_all();
     server.until_live(0);
     let job = server.generator.orders()[runs].job;
@@ -263,7 +273,7 @@ fn an_identical_request_needs_neither_balance_nor_an_unpaused_server() {
         wire.send(&call.wire());
         server.until_running(count);
         drop(wire);
-        until("it is noticed", || server.watchers() == 0);
+        until_abandoned(&server, &customer);
         server.pause(&["project"]);
         let back = server.in_background(call.clone());
         until("it waits again", || server.watchers() == count);
