@@ -21,6 +21,9 @@ use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::time::Instant;
 
+/// Handlers below these paths need the request id for the audit log.
+const AUDITED: [&str; 2] = ["/admin/", "/panel/"];
+
 pub async fn wrap<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
@@ -60,6 +63,7 @@ async fn handle<B: MessageBody + 'static>(
     let path = request.match_info().as_str();
     let dialect = compat::dialect_of(path);
     let aborts = database_outage::aborts(path);
+    let is_audited = AUDITED.iter().any(|prefix| path.starts_with(prefix));
     let framing = Framing::of(request.head());
     let unread = unread_body::keep(&mut request);
     let rendered = |problem| RenderedProblem {
@@ -76,8 +80,9 @@ async fn handle<B: MessageBody + 'static>(
         return Ok(with_headers(request.into_response(response), id));
     }
     let outage = database_outage::wait_until_abort(core.filter(|_| aborts).cloned());
-    // For the audit log.
-    request.extensions_mut().insert(id.clone());
+    if is_audited {
+        request.extensions_mut().insert(id.clone());
+    }
     // Nothing here may hold a second handle on the request: the router needs exclusive access.
     let outcome = tokio::select! {
         biased;

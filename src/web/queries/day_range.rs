@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use tintype_storage::domain::time::Timestamp;
 
 /// Days of a range without `from`.
-pub const DEFAULT_DAYS: i64 = 30;
+const DEFAULT_DAYS: i64 = 30;
 const MAX_DAYS: i64 = 366;
 
 /// The parameters `from` and `to`, both inclusive, as days since 1970.

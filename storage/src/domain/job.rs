@@ -47,7 +47,7 @@ pub struct Job {
     pub created_at: Timestamp,
     pub state: JobState,
     /// The last field, and absent from the record of a job without it: such a record has the format from before this field. Another
-    /// optional field, here or in the options, needs version 3, which always has this one, and readers of versions 1 and 2.
+    /// optional field, here or in the options, needs version 4, which always has the present ones, and readers of versions 1 to 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub options: Option<ImageOptions>,
 }
