@@ -87,7 +87,7 @@ pub async fn export(
 ) -> HttpResult {
     let flag = |name: &str, value: &str| query::one_of(name, value, ["true", "false"].into_iter());
     let is_recorded = query::parsed(&request, "recorded", flag)?.unwrap_or(true);
-    let receiver = export::start(&jobs, &caller, is_recorded)?;
+    let receiver = export::start(&jobs, &caller, is_recorded).await?;
     let blocks = stream::unfold(receiver, |mut receiver| async {
         let block = receiver.recv().await?;
         Some((Ok::<_, actix_web::Error>(block), receiver))

@@ -12,6 +12,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::person::PersonId;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
 
 /// `GET /audit`.
@@ -20,14 +21,18 @@ pub async fn list(_: OperatorCall, request: HttpRequest, core: web::Data<Core>) 
     let page = audit_list::page(&core, window, filter).await?;
     let listing = blocking(move || {
         let mut names = Names::default();
-        try_listing(page, |entry| with_names(&mut names, &core, entry))
+        try_listing(page, |entry| with_names(&mut names, &core, entry).wait())
     });
     Ok(HttpResponse::Ok().json(listing.await?))
 }
 
 /// Adds the account's name and the email addresses of the person who made the change and of the person whose sessions it ended, unless
 /// they were deleted.
-fn with_names(names: &mut Names, core: &Core, entry: AuditEntry) -> Result<Value, StoreError> {
+async fn with_names(
+    names: &mut Names,
+    core: &Core,
+    entry: AuditEntry,
+) -> Result<Value, StoreError> {
     let account = entry.account;
     let person = entry.actor.person().map(PersonId);
     let subject = entry
@@ -35,12 +40,12 @@ fn with_names(names: &mut Names, core: &Core, entry: AuditEntry) -> Result<Value
         .filter(|_| entry.action == Action::SessionEndAll);
     let mut view = json!(tintype_api::AuditEntry::from(entry));
     if let Some(account) = account {
-        view["account_name"] = json!(names.account(core, account)?);
+        view["account_name"] = json!(names.account(core, account).await?);
         if let Some(person) = person {
-            view["person_email"] = json!(names.person(core, account, person)?);
+            view["person_email"] = json!(names.person(core, account, person).await?);
         }
         if let Some(subject) = subject {
-            view["subject_email"] = json!(names.person(core, account, PersonId(subject))?);
+            view["subject_email"] = json!(names.person(core, account, PersonId(subject)).await?);
         }
     }
     Ok(view)

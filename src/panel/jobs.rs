@@ -73,7 +73,7 @@ pub async fn list_all(_: OperatorCall, request: HttpRequest, jobs: Data<JobServi
     for job in &page.items {
         data.push(JobWithAccount {
             record: responses::listed_job(&jobs, job).await?,
-            account_name: names.account(&jobs.core, job.account)?,
+            account_name: names.account(&jobs.core, job.account).await?,
         });
     }
     Ok(HttpResponse::Ok().json(Listing::of(data, page.next)))

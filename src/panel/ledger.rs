@@ -34,7 +34,7 @@ pub async fn list(of: OfAccount, request: HttpRequest, core: web::Data<Core>) ->
             let job = entry.job;
             let mut view = json!(tintype_api::Transaction::from(entry));
             if let Some(job) = job {
-                view["job"] = charged_job(&mut names, &core, account, job)?;
+                view["job"] = charged_job(&mut names, &core, account, job).wait()?;
             }
             Ok::<_, StoreError>(view)
         })
@@ -43,13 +43,13 @@ pub async fn list(of: OfAccount, request: HttpRequest, core: web::Data<Core>) ->
 }
 
 /// The job of a charge; `null` if the job was deleted.
-fn charged_job(
+async fn charged_job(
     names: &mut Names,
     core: &Core,
     account: AccountId,
     id: JobId,
 ) -> Result<Value, StoreError> {
-    let Some(job) = core.store.job(account, id).wait()? else {
+    let Some(job) = core.store.job(account, id).await? else {
         return Ok(Value::Null);
     };
     let prompt = match &job.prompt {
@@ -57,7 +57,7 @@ fn charged_job(
         // A long prompt is in the object store, which lists do not read.
         PromptRef::Stored(_) => None,
     };
-    let key = names.key(core, job.key)?;
+    let key = names.key(core, job.key).await?;
     Ok(json!({
         "tier": job.tier.as_str(),
         "resolution": job.resolution.as_str(),

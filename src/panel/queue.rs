@@ -50,7 +50,7 @@ pub async fn list(_: OperatorCall, request: HttpRequest, jobs: Data<JobService>)
         let starts_at = estimates.starts_at(job.tier, *position);
         data.push(QueueRow {
             record: responses::listed_job(&jobs, job).await?,
-            account_name: names.account(core, job.account)?,
+            account_name: names.account(core, job.account).await?,
             position: *position,
             starts_at: starts_at.map(|it| it.to_string()),
         });

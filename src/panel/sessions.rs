@@ -15,7 +15,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use tintype_api::Rate;
 use tintype_storage::domain::person::Session;
-use tintype_storage::engine::{Direction, Wait as _};
+use tintype_storage::engine::Direction;
 use tintype_storage::store::All;
 use tintype_storage::store::tables::PEOPLE;
 
@@ -27,11 +27,8 @@ pub async fn sign_in_operator(
 ) -> HttpResult {
     let [token] = form::strings(["token"], &request, payload, &accounts.settings).await?;
     let origin = audit_context::origin(&request, &accounts);
-    signed_in(
-        &accounts.core,
-        &accounts.settings,
-        sign_in::operator(&accounts, &origin, &token).await?,
-    )
+    let session = sign_in::operator(&accounts, &origin, &token).await?;
+    signed_in(&accounts.core, &accounts.settings, session).await
 }
 
 /// `POST /session`: signs in with email address and password.
@@ -44,19 +41,19 @@ pub async fn sign_in(
     let [email, password] = form::strings(names, &request, payload, &accounts.settings).await?;
     let origin = audit_context::origin(&request, &accounts);
     let session = sign_in::person(&accounts, &origin, &email, password).await?;
-    signed_in(&accounts.core, &accounts.settings, session)
+    signed_in(&accounts.core, &accounts.settings, session).await
 }
 
 /// Responds with the session and its cookie.
-pub fn signed_in(core: &Core, settings: &Settings, session: NewSession) -> HttpResult {
+async fn signed_in(core: &Core, settings: &Settings, session: NewSession) -> HttpResult {
     let lifetime = Session::LIFETIME.as_secs();
     let cookie = cookie::write(&settings.public_url, &session.id, lifetime);
     Ok(HttpResponse::Created()
         .insert_header((header::SET_COOKIE, cookie))
-        .json(view(core, settings, &session.user)?))
+        .json(view(core, settings, &session.user).await?))
 }
 
-fn view(core: &Core, settings: &Settings, user: &User) -> Result<Value, Problem> {
+async fn view(core: &Core, settings: &Settings, user: &User) -> Result<Value, Problem> {
     let mut all = json!({
         "currency": settings.config.billing.currency,
         "public_url": settings.public_url,
@@ -69,13 +66,7 @@ fn view(core: &Core, settings: &Settings, user: &User) -> Result<Value, Problem>
     });
     let own = match user {
         User::Operator => {
-            let first = core
-                .store
-                .accounts(1, None)
-                .wait()?
-                .items
-                .into_iter()
-                .next();
+            let first = core.store.accounts(1, None).await?.items.into_iter().next();
             json!({
                 "kind": "operator",
                 "account_id": first.as_ref().map(|it| it.id.to_string()),
@@ -83,7 +74,7 @@ fn view(core: &Core, settings: &Settings, user: &User) -> Result<Value, Problem>
             })
         }
         User::Person(person) => {
-            let account = core.store.account(person.account).wait()?;
+            let account = core.store.account(person.account).await?;
             json!({
                 "kind": "person",
                 "person_id": person.id.to_string(),
@@ -114,7 +105,7 @@ pub async fn show(
     core: web::Data<Core>,
     settings: web::Data<Settings>,
 ) -> HttpResult {
-    Ok(HttpResponse::Ok().json(view(&core, &settings, &visitor.user)?))
+    Ok(HttpResponse::Ok().json(view(&core, &settings, &visitor.user).await?))
 }
 
 /// `DELETE /session`.
@@ -154,7 +145,7 @@ pub async fn change_password(
     let [current, password] = form::strings(names, &request, payload, &accounts.settings).await?;
     let origin = audit_context::origin(&request, &accounts);
     let changed = sign_in::change_password(&accounts, &origin, person, current, password);
-    signed_in(&accounts.core, &accounts.settings, changed.await?)
+    signed_in(&accounts.core, &accounts.settings, changed.await?).await
 }
 
 fn signed_out(settings: &Settings) -> HttpResponse {
@@ -194,5 +185,5 @@ pub async fn accept_invitation(
     let [token, password] = form::strings(names, &request, payload, &accounts.settings).await?;
     let origin = audit_context::origin(&request, &accounts);
     let session = sign_in::accept_invitation(&accounts, &origin, &token, password).await?;
-    signed_in(&accounts.core, &accounts.settings, session)
+    signed_in(&accounts.core, &accounts.settings, session).await
 }

@@ -68,7 +68,7 @@ fn view(
     for (key, usage) in keys {
         let mut line = figures(&usage);
         line["key_id"] = json!(key);
-        let name = names.key(core, key)?;
+        let name = names.key(core, key).wait()?;
         line["key_deleted"] = json!(name.as_ref().is_none_or(|it| it.is_deleted));
         line["key_name"] = json!(name.map(|it| it.name));
         by_key.push(line);

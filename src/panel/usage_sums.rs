@@ -79,7 +79,7 @@ pub fn csv_lines(
     let read = core
         .store
         .each_daily_usage(account, days, |position, usage| {
-            let name = names.key(core, position.key)?;
+            let name = names.key(core, position.key).wait()?;
             let name = name.map(|it| it.name).unwrap_or_default();
             for ModelUsage {
                 tier,

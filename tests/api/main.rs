@@ -69,6 +69,7 @@ mod hostile_ssrf_requests;
 mod hostile_wire;
 mod nodes_changes;
 mod nodes_keys;
+mod nodes_outage;
 mod nodes_slots;
 mod own_files;
 mod panel_audit;

@@ -1,5 +1,6 @@
 //! Rules that the compiler does not check: allowed dependencies, and limits and forbidden contents of files.
 
+mod blocking;
 mod commands;
 mod conformance;
 mod files;

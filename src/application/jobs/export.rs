@@ -1,5 +1,6 @@
 //! Exports a point-in-time snapshot of all records while the service runs.
 
+use crate::application::blocking::blocking;
 use crate::application::caller::Caller;
 use crate::application::core::Core;
 use crate::application::error::{Error, ErrorKind};
@@ -33,7 +34,7 @@ enum AbortReason {
 ///
 /// # Errors
 /// `Forbidden`; `Conflict` while another export is running
-pub fn start(
+pub async fn start(
     jobs: &JobService,
     caller: &Caller,
     is_recorded: bool,
@@ -41,8 +42,9 @@ pub fn start(
     let core = &jobs.core;
     caller.operate()?;
     jobs.result_store.keep_inputs();
-    let snapshot = Arc::clone(core.store.engine()).snapshot();
-    let snapshot = snapshot.map_err(to_error)?;
+    let engine = Arc::clone(core.store.engine());
+    // A database engine waits for the begin of a transaction.
+    let snapshot = blocking(move || engine.snapshot().map_err(to_error)).await?;
     let (sender, receiver) = mpsc::channel(BUFFERED_BLOCKS);
     let stopping = core.stopping.subscribe();
     let runtime = Handle::current();

@@ -19,7 +19,7 @@ impl<T> From<Result<T, EngineError>> for Read<T> {
 }
 
 impl<T> Read<T> {
-    /// Blocks the thread until the result is there.
+    /// Blocks the thread until the result is there; see [`Wait`].
     pub fn wait(self) -> Result<T, EngineError> {
         match self {
             Self::Ready(result) => result.into_inner(),
@@ -39,7 +39,7 @@ impl<T> Future for Read<T> {
     }
 }
 
-/// Runs a future and blocks the thread while it waits. For start-up, tools and tests.
+/// Runs a future and blocks the thread while it waits. For start-up, the blocking pool, tools and tests.
 fn wait<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     if let Poll::Ready(output) = future
@@ -59,7 +59,7 @@ fn wait<F: Future>(future: F) -> F::Output {
 
 /// [`wait`] as a method of every future.
 pub trait Wait: Future + Sized {
-    /// Blocks the thread while the future waits. For start-up, tools and tests.
+    /// Blocks the thread while the future waits. For start-up, the blocking pool, tools and tests.
     fn wait(self) -> Self::Output {
         wait(self)
     }

@@ -167,7 +167,7 @@ impl Options {
         self
     }
 
-    /// Keeps records in an engine that can stall or fail.
+    /// Keeps records in an engine that can stall or fail. With [`Options::shared`], the server is a node on this engine.
     pub fn behind(mut self, engine: &Arc<impl Engine + 'static>) -> Self {
         self.engine = Some(Arc::clone(engine) as Arc<dyn Engine>);
         self

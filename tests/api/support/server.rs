@@ -186,7 +186,7 @@ async fn serve(
     let generator: Arc<dyn Generator> = Arc::new(options.generator.clone());
     let node = NodeId(Uuid::new_v4());
     let shared = match &options.engine {
-        Some(_) => None,
+        Some(engine) => options.shared.is_some().then(|| Arc::clone(engine)),
         None => options.database.engine(node).or_else(|| {
             let shared = options.shared.clone();
             shared.map(|it| it as Arc<dyn Engine>)
