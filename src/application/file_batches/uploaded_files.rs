@@ -65,13 +65,13 @@ pub async fn add(
             created_at: now,
             expires_at: lifetime.map(|lifetime| now.plus(lifetime)),
         };
-        refuse_after_failed_batches(&jobs, &file).await?;
+        check_file_limits(&jobs, &file).await?;
         let key = upload_key(&file);
         let stored = jobs.objects.put(&key, new.content, MEDIA_TYPE).await;
         stored.map_err(unavailable)?;
         let guard = jobs.core.locks.operator.lock().await?;
         // Check again under the lock.
-        if let Err(error) = refuse_after_failed_batches(&jobs, &file).await {
+        if let Err(error) = check_file_limits(&jobs, &file).await {
             drop(guard);
             remove_content(&jobs, &file).await;
             return Err(error);
@@ -84,7 +84,7 @@ pub async fn add(
 }
 
 /// Refuses a file that exceeds the account's limits.
-async fn refuse_after_failed_batches(jobs: &JobService, file: &UploadedFile) -> Result<(), Error> {
+async fn check_file_limits(jobs: &JobService, file: &UploadedFile) -> Result<(), Error> {
     let (limits, store) = (&jobs.settings.config.batches, &jobs.core.store);
     let max_files = limits.max_files_per_account;
     let now = jobs.core.now();

@@ -49,7 +49,7 @@ pub async fn find(
     found.ok_or_else(no_person)
 }
 
-async fn refuse_after_failed_batches(core: &Core, account: AccountId) -> Result<(), Error> {
+async fn check_people_limit(core: &Core, account: AccountId) -> Result<(), Error> {
     let people = PEOPLE.page(&core.store, &account, MAX_PEOPLE, None).await?;
     if people.items.len() < MAX_PEOPLE {
         return Ok(());
@@ -83,7 +83,7 @@ pub async fn invite(
     let guard = core.locks.people.lock().await?;
     let context = caller.change(core, account).await?;
     if !caller.is_operator() {
-        refuse_after_failed_batches(core, account).await?;
+        check_people_limit(core, account).await?;
     }
     if let Some(other) = core.store.person_by_email(&email).await? {
         return Err(Error::conflict(if other.account == account {
