@@ -91,7 +91,7 @@ pub async fn cancel(
 ) -> HttpResult {
     let (batch, _) = find(&principal, &path, &jobs.core).await?;
     principal.admit()?;
-    let caller = Caller::ApiKey(principal.caller);
+    let caller = Caller::ApiKey(principal.caller.account());
     let batch = batches::cancel(&jobs, &caller, batch).await?;
     Ok(respond(&jobs, &batch).await)
 }

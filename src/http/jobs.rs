@@ -54,7 +54,7 @@ pub async fn cancel(
     let id = find(&principal, &path, &jobs.core).await?.id;
     principal.admit()?;
     let account = principal.caller.account();
-    let caller = Caller::ApiKey(principal.caller);
+    let caller = Caller::ApiKey(account);
     let job = jobs::cancel(&jobs, &caller, account, id).await?;
     respond(&jobs, &job).await
 }
@@ -67,7 +67,7 @@ pub async fn delete_image(
 ) -> HttpResult {
     let Job { id, account, .. } = find(&principal, &path, &jobs.core).await?;
     principal.admit()?;
-    let caller = Caller::ApiKey(principal.caller);
+    let caller = Caller::ApiKey(account);
     deletion::delete(&jobs, &caller, account, id).await?;
     Ok(no_store::no_content())
 }

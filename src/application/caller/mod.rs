@@ -3,7 +3,6 @@
 pub mod payer;
 pub mod person_access;
 
-use self::payer::Payer;
 use self::person_access::PersonAccess;
 use crate::application::core::Core;
 use crate::application::core::audit_context::AuditContext;
@@ -15,7 +14,7 @@ use tintype_storage::domain::person::{Person, Role};
 #[derive(Clone, Debug)]
 pub enum Caller {
     /// An API key sees its account and changes only its jobs.
-    ApiKey(Payer),
+    ApiKey(AccountId),
     /// A signed-in person sees their account. Owners may also change it.
     Person { person: Person, audit: AuditContext },
     /// The operator, or the service itself.
@@ -56,7 +55,7 @@ impl Caller {
     /// May the caller see the account and its records? If not, the service answers that they do not exist.
     pub fn sees(&self, account: AccountId) -> bool {
         match self {
-            Self::ApiKey(payer) => payer.account() == account,
+            Self::ApiKey(own) => *own == account,
             Self::Person { person, .. } => person.account == account,
             Self::Operator { within, .. } => within.is_none_or(|it| it == account),
         }

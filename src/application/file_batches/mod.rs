@@ -291,7 +291,7 @@ pub async fn cancel(
     let Some((batch, _)) = batch_status.accepted else {
         return Err(Error::conflict("the batch has already failed"));
     };
-    let caller = Caller::ApiKey(caller.clone());
+    let caller = Caller::ApiKey(caller.account());
     let accepted = batches::cancel(jobs, &caller, batch).await?;
     Ok(FileBatchStatus {
         accepted: Some(accepted),
