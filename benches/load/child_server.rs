@@ -20,13 +20,12 @@ use tintype::server::{self, Instance, Setup};
 use tintype_actors::ports::{GeneratedImage, GenerationTask, Generator, PortFuture};
 use tintype_storage::domain::account::NewAccount;
 use tintype_storage::domain::amount::Amount;
-use tintype_storage::domain::api_key::ApiKey;
+use tintype_storage::domain::api_key::KeyChange;
 use tintype_storage::domain::ids::IdSource;
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::commit_and_wait;
-use tintype_storage::store::Writes;
 
 /// Concurrent jobs at the only backend.
 const SLOTS: usize = 1_024;
@@ -244,8 +243,6 @@ async fn customer(
         let writes = core.store.put_webhook(&webhook);
         commit_and_wait(core.store.engine().as_ref(), writes)?;
     }
-    let guard = core.locks.operator.lock().await?;
-    let none = |_: &ApiKey| Writes::new();
-    let (text, _) = api_keys::issue(core, guard, &author, account.id, |key| key, none).await?;
+    let (text, _) = api_keys::create(core, &author, account.id, KeyChange::default()).await?;
     Ok(text)
 }

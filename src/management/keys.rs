@@ -22,11 +22,8 @@ pub async fn create(
 ) -> HttpResult {
     let body = body::read_json(&request, payload, &accounts.settings).await?;
     let change: KeyChange = read_requiring(&body, &["name"])?;
-    let (account, shape) = (of.account.id, |key| change.apply(key));
-    let core = &accounts.core;
-    let guard = core.locks.operator.lock().await?;
-    let issued = api_keys::issue(core, guard, &of.caller, account, shape, |_| Vec::new());
-    let (text, key) = issued.await?;
+    let created = api_keys::create(&accounts.core, &of.caller, of.account.id, change);
+    let (text, key) = created.await?;
     Ok(HttpResponse::Created().json(responses::api_key(&accounts, key, Some(text)).await?))
 }
 

@@ -8,7 +8,7 @@ use crate::application::error::Error;
 use crate::application::services::AccountService;
 use tintype_storage::domain::account::{Account, NewAccount};
 use tintype_storage::domain::amount::Amount;
-use tintype_storage::domain::api_key::ApiKey;
+use tintype_storage::domain::api_key::{ApiKey, KeyChange};
 use tintype_storage::store::tables::FIRST_KEY;
 use tintype_storage::store::{Mark, Store, StoreError};
 
@@ -58,17 +58,17 @@ pub async fn issue_first_key(accounts: &AccountService) -> Result<Option<String>
         core.commit(mark_issued).await?;
         return Ok(None);
     }
-    let shape = |key| ApiKey {
-        name: "first".into(),
-        ..key
+    let named = KeyChange {
+        name: Some("first".into()),
+        ..KeyChange::default()
     };
     let guard = core.locks.operator.lock().await?;
     if FIRST_KEY.get(&core.store, &()).await?.is_some() {
         return Ok(None);
     }
     let author = Caller::service();
-    let (text, _) =
-        api_keys::issue(core, guard, &author, account.id, shape, |_| mark_issued).await?;
+    let created = api_keys::create_under_lock(core, guard, &author, account.id, named, mark_issued);
+    let (text, _) = created.await?;
     Ok(Some(text))
 }
 

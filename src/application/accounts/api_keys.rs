@@ -37,15 +37,25 @@ pub async fn find(core: &Core, caller: &Caller, id: KeyId) -> Result<(KeyHash, A
     seen.ok_or_else(no_key)
 }
 
-/// Issues a key with all rights, narrowed by `shape`. `also` adds writes to the same commit. Returns the value of the key, which is
-/// stored nowhere.
-pub async fn issue(
+/// Issues a key with all rights, narrowed by `change`. Returns the value of the key, which is stored nowhere.
+pub async fn create(
+    core: &Core,
+    caller: &Caller,
+    account: AccountId,
+    change: KeyChange,
+) -> Result<(String, ApiKey), Error> {
+    let guard = core.locks.operator.lock().await?;
+    create_under_lock(core, guard, caller, account, change, Vec::new()).await
+}
+
+/// As [`create`], under the lock that the caller holds. The commit contains the writes `also`.
+pub async fn create_under_lock(
     core: &Core,
     guard: ChangeGuard,
     caller: &Caller,
     account: AccountId,
-    shape: impl FnOnce(ApiKey) -> ApiKey,
-    also: impl FnOnce(&ApiKey) -> Writes,
+    change: KeyChange,
+    also: Writes,
 ) -> Result<(String, ApiKey), Error> {
     let context = caller.change(core, account).await?;
     let panel = core.store.panel_key(account).await?;
@@ -55,10 +65,12 @@ pub async fn issue(
             format!("the account has {MAX_KEYS} keys, the most it may have; delete one first");
         return Err(Error::field("body", fault));
     }
-    store_new(core, guard, context, account, shape, also).await
+    let shape = |key| change.apply(key);
+    store_new(core, guard, context, account, shape, |_| also).await
 }
 
-/// As [`issue`], without the limit of keys: the panel's key does not count.
+/// Issues a key with all rights, narrowed by `shape`, without the limit of keys: the panel's key does not count. `also` adds writes to
+/// the same commit.
 pub async fn store_new(
     core: &Core,
     guard: ChangeGuard,

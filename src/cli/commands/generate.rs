@@ -34,7 +34,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tintype_api::Job;
 use tintype_imaging::ImageKind;
-use tintype_storage::domain::api_key::ApiKey;
+use tintype_storage::domain::api_key::KeyChange;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::EngineError;
 use uuid::Uuid;
@@ -268,15 +268,12 @@ async fn with_temporary_key(
     let mut stop_signals = StopSignals::install()?;
     let core = &jobs.core;
     let account = bootstrap::ensure_account(accounts).await?;
-    let expires_at = Some(core.now().plus(KEY_LIFETIME));
-    let shape = |key: ApiKey| ApiKey {
-        name: bootstrap::TEMPORARY_KEY.into(),
-        expires_at,
-        ..key
+    let temporary = KeyChange {
+        name: Some(bootstrap::TEMPORARY_KEY.into()),
+        expires_at: Some(Some(core.now().plus(KEY_LIFETIME))),
+        ..KeyChange::default()
     };
-    let (guard, caller) = (core.locks.operator.lock().await?, Caller::service());
-    let (text, key) =
-        api_keys::issue(core, guard, &caller, account.id, shape, |_| Vec::new()).await?;
+    let (text, key) = api_keys::create(core, &Caller::service(), account.id, temporary).await?;
     let client = NativeClient::new(&jobs.settings.public_url, &text)?;
     let mut uploads = Vec::new();
     let work = async {
