@@ -44,12 +44,15 @@ pub struct Core {
 
 /// The locks under which use cases read, decide and write.
 pub struct ChangeLocks {
-    /// Guards changes of keys, webhooks and pause switches.
+    /// Guards changes of keys, webhooks, pause switches and alarms, new accounts, test deliveries, uploaded files and the tokens of the
+    /// object store. These changes of all accounts wait for each other.
     pub operator: ChangeLock,
     /// Guards changes of people and their sessions.
     pub people: ChangeLock,
-    /// Guards new favourites, the removal of images that are not favourites, and the removal of old jobs and batches.
+    /// Guards changes of favourites, the removal of images that are not favourites and of old jobs and batches, new blocks of the search
+    /// index, and the removal of a batch's result files.
     pub favourites: ChangeLock,
+    /// Guards the submission of an uploaded file as a batch.
     pub files: FileLocks,
 }
 

@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LockName {
-    /// Changes of keys, webhooks and pauses.
+    /// Changes of keys, webhooks, pauses and alarms, new accounts, test deliveries, uploads and the tokens of the object store.
     Operator,
     /// Changes of people and their sessions.
     People,
-    /// Creation of favourites, and deletion of images that are not favourites.
+    /// Changes of favourites, deletion of images that are not favourites, of old jobs and batches and of result files, and writes to the
+    /// search index.
     Favourites,
     /// Sweeps of the store, the search index, and checks for operator events.
     Maintenance,
