@@ -5,7 +5,6 @@ use crate::inputs;
 use tintype_api::fields::{FieldFault, Fields, kind};
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::catalog::{Catalog, Offer};
-use tintype_storage::domain::image_options::ImageOptions;
 use tintype_storage::domain::job::Origin;
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::json_length::compact_length;
@@ -81,17 +80,9 @@ pub fn parse_fields(
     // All are `Some`: a missing one is a fault above.
     match (prompt, aspect, offer, inputs) {
         (Some(prompt), Some(shape), Some(offer), Some(inputs)) => Ok(GenerationRequest {
-            offer,
-            shape,
-            prompt,
-            inputs,
             callback_url,
             metadata,
-            origin: Origin::Native,
-            options: ImageOptions::default(),
-            images: 1,
-            cancel_after: None,
-            idempotency_key: None,
+            ..GenerationRequest::new(offer, shape, prompt, inputs, Origin::Native)
         }),
         _ => Err(vec![FieldFault::new("body", "is incomplete")]),
     }

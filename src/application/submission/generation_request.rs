@@ -51,6 +51,29 @@ pub enum Input {
 }
 
 impl GenerationRequest {
+    /// A request for one image without optional fields.
+    pub fn new(
+        offer: Offer,
+        shape: Shape,
+        prompt: String,
+        inputs: Vec<Input>,
+        origin: Origin,
+    ) -> Self {
+        Self {
+            offer,
+            shape,
+            prompt,
+            inputs,
+            callback_url: None,
+            metadata: None,
+            origin,
+            options: ImageOptions::default(),
+            images: 1,
+            cancel_after: None,
+            idempotency_key: None,
+        }
+    }
+
     pub fn mode(&self) -> Mode {
         match self.inputs.is_empty() {
             true => Mode::TextToImage,
@@ -230,18 +253,13 @@ mod tests {
     }
 
     fn request() -> GenerationRequest {
+        let (offer, square) = (
+            offer(Tier::Pro, Resolution::K1),
+            Shape::Fixed(AspectRatio::SQUARE),
+        );
         GenerationRequest {
-            offer: offer(Tier::Pro, Resolution::K1),
-            shape: Shape::Fixed(AspectRatio::SQUARE),
-            prompt: "a fox".into(),
-            inputs: Vec::new(),
-            callback_url: None,
             metadata: Some(Json::parse(r#"{"a":1,"b":2}"#, 32).unwrap()),
-            origin: Origin::Native,
-            options: ImageOptions::default(),
-            images: 1,
-            cancel_after: None,
-            idempotency_key: None,
+            ..GenerationRequest::new(offer, square, "a fox".into(), Vec::new(), Origin::Native)
         }
     }
 

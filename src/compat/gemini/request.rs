@@ -8,7 +8,6 @@ use crate::application::submission::generation_request::{GenerationRequest, Inpu
 use crate::compat::body::{BodyImage, ReceivedBody};
 use crate::compat::refusal::Refusal;
 use crate::compat::scanner::MAX_DEPTH;
-use tintype_storage::domain::image_options::ImageOptions;
 use tintype_storage::domain::job::Origin;
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::tier::Tier;
@@ -58,18 +57,10 @@ pub fn generation_request(
         .into_iter()
         .map(&mut take)
         .collect::<Result<_, _>>()?;
-    let ratio = body.options.ratio;
+    let Options { offer, ratio, .. } = body.options;
+    let shape = ratio.map_or(Shape::OfInputOrSquare, Shape::Fixed);
     Ok(GenerationRequest {
-        offer: body.options.offer,
-        shape: ratio.map_or(Shape::OfInputOrSquare, Shape::Fixed),
-        prompt: body.prompt,
-        inputs,
-        callback_url: None,
-        metadata: None,
-        origin: Origin::Synchronous,
-        options: ImageOptions::default(),
-        images: 1,
-        cancel_after: None,
         idempotency_key,
+        ..GenerationRequest::new(offer, shape, body.prompt, inputs, Origin::Synchronous)
     })
 }

@@ -75,22 +75,17 @@ impl Options {
         inputs: Vec<Input>,
         idempotency_key: Option<String>,
     ) -> GenerationRequest {
+        let shape = self.ratio.map_or(Shape::OfInputOrSquare, Shape::Fixed);
+        let (prompt, origin) = (self.prompt.clone(), Origin::Synchronous);
         GenerationRequest {
-            offer: self.offer,
-            shape: self.ratio.map_or(Shape::OfInputOrSquare, Shape::Fixed),
-            prompt: self.prompt.clone(),
-            inputs,
-            callback_url: None,
-            metadata: None,
-            origin: Origin::Synchronous,
             options: ImageOptions {
                 output: self.output,
                 has_mask: false,
                 background: self.background,
             },
             images: self.count,
-            cancel_after: None,
             idempotency_key,
+            ..GenerationRequest::new(self.offer, shape, prompt, inputs, origin)
         }
     }
 }
