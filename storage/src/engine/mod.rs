@@ -222,8 +222,6 @@ pub enum Direction {
     Falling,
 }
 
-/// Stores keys and values in order.
-///
 /// A look at the transactions of a database. Their numbers rise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransactionNumbers {
@@ -233,6 +231,8 @@ pub struct TransactionNumbers {
     pub newest: i64,
 }
 
+/// Stores keys and values in order.
+///
 /// Reads show only durable data: a commit becomes visible when its `done` is called, not before, so callers may be shown what
 /// was read. Commits become visible in the order of submission. `get` never sees a part of a commit; a concurrent scan may see
 /// some keys of a commit and miss others.
