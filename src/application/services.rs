@@ -4,9 +4,8 @@ use crate::application::core::Core;
 use crate::application::credentials::authentication::Authentication;
 use crate::application::limits::call_limits::CallLimits;
 use crate::application::settings::Settings;
-use crate::inputs::InputLimits;
+use crate::inputs::{InputLimits, JobInputs};
 use crate::objects::ObjectStorage;
-use crate::result_store::ResultStore;
 use crate::webhooks::Vault;
 use std::sync::Arc;
 use tintype_egress::Client;
@@ -38,7 +37,7 @@ pub struct JobService {
     /// The object store of results and input images.
     pub objects: ObjectStorage,
     /// Deletes the input images of ended jobs.
-    pub result_store: ResultStore,
+    pub inputs: JobInputs,
 }
 
 pub struct WebhookService {

@@ -6,6 +6,8 @@
 mod fault;
 mod fetch;
 mod ingestion;
+mod job_inputs;
+mod kept_inputs;
 mod memory_budget;
 mod own_files;
 mod progress;
@@ -25,6 +27,7 @@ use tokio::{sync::mpsc, time::timeout};
 use uuid::Uuid;
 
 pub use fault::{FIELD, IngestError, InputFaults, StoreFault};
+pub use job_inputs::JobInputs;
 pub use memory_budget::{AccountMemory, MemoryBudget, MemoryUnavailable, Reservation};
 pub use own_files::OwnFiles;
 pub use staged_upload::{StagedUpload, StoredUpload, UploadFault};

@@ -24,7 +24,7 @@ use crate::compat::{self, CompatState, DisconnectSender};
 use crate::config::{self, Config};
 use crate::data_dir;
 use crate::http::{Documents, documents};
-use crate::inputs::MemoryBudget;
+use crate::inputs::{JobInputs, MemoryBudget};
 use crate::objects::ObjectStorage;
 use crate::observability::metrics::Metrics;
 use crate::observability::traces::{Exporter, JobTraces, TraceSetupError};
@@ -233,7 +233,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         core: Arc::clone(&core),
         settings: Arc::clone(&settings),
         objects: stores.objects.clone(),
-        result_store: stores.result_store,
+        inputs: stores.job_inputs,
     });
     let webhooks = Data::new(WebhookService {
         core: Arc::clone(&core),
@@ -281,7 +281,8 @@ struct Stores {
     clock: Clock,
     secrets: InstanceSecrets,
     objects: ObjectStorage,
-    result_store: ResultStore,
+    writers: Writers,
+    job_inputs: JobInputs,
     /// The operator's.
     token: config::Secret,
     /// `None` if the engine locks the data directory.
@@ -323,18 +324,18 @@ impl Stores {
         let objects = secrets.open_objects(config, &setup.public_url)?;
         service_marks::check(config, &store, &objects).await?;
         objects.remove_unfinished_uploads("", None).await?;
-        let writers = match setup.node {
-            Some(_) => Writers::Nodes,
-            None => Writers::One,
+        let (writers, job_inputs) = match setup.node {
+            Some(_) => (Writers::Nodes, JobInputs::of_node(objects.clone())),
+            None => (Writers::One, JobInputs::of_process(objects.clone())),
         };
-        let result_store = ResultStore::new(objects.clone(), writers);
         let token = secrets.admin_token(config)?;
         Ok(Self {
             store,
             clock,
             secrets,
             objects,
-            result_store,
+            writers,
+            job_inputs,
             token,
             data_dir_lock,
         })
@@ -398,6 +399,7 @@ fn job_options(
     (backends, routes): (Vec<Backend>, Routes),
     memory: &MemoryBudget,
 ) -> JobOptions {
+    let (objects, inputs) = (stores.objects.clone(), stores.job_inputs.clone());
     JobOptions {
         limits: Limits {
             max_live_per_account: config.jobs.max_live_per_account as usize,
@@ -407,7 +409,7 @@ fn job_options(
         run_timeout: config.jobs.timeout(),
         backends,
         routes,
-        job_objects: Arc::new(stores.result_store.clone()),
+        job_objects: Arc::new(ResultStore::new(objects, stores.writers, inputs)),
         input_fetcher: Arc::new(BatchInputs {
             egress: clients.egress.clone(),
             objects: stores.objects.clone(),

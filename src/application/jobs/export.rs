@@ -40,7 +40,7 @@ pub fn start(
 ) -> Result<mpsc::Receiver<Bytes>, Error> {
     let core = &jobs.core;
     caller.operate()?;
-    jobs.result_store.keep_inputs();
+    jobs.inputs.keep_for_export();
     let snapshot = Arc::clone(core.store.engine()).snapshot();
     let snapshot = snapshot.map_err(to_error)?;
     let (sender, receiver) = mpsc::channel(BUFFERED_BLOCKS);
