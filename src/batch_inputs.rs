@@ -1,29 +1,22 @@
 //! Fetches the input images of a batch job when the dispatcher starts it, by the rules for the images of a single request.
 
-use crate::config::Inputs;
-use crate::inputs::{self, IngestError, InputLimits, MemoryBudget, OwnFiles};
+use crate::inputs::{IngestError, InputImages};
 use crate::objects::ObjectStorage;
 use crate::request_text::{self, RequestTextError};
 use futures_util::FutureExt as _;
-use tintype_actors::clock::Clock;
+use std::sync::Arc;
 use tintype_actors::ports::{FetchedInputs, GenerateError, InputFetcher, PortFuture};
-use tintype_egress::Client;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::catalog::Catalog;
 use tintype_storage::domain::job::Job;
-use tintype_storage::store::Store;
 
 #[derive(Clone)]
 pub struct BatchInputs {
-    pub egress: Client,
+    pub inputs: Arc<InputImages>,
+    /// The object store of URLs that do not fit a record.
     pub objects: ObjectStorage,
-    pub records: Store,
-    pub clock: Clock,
     pub catalog: Catalog,
-    pub limits: Inputs,
-    /// Shared with all requests.
-    pub memory: MemoryBudget,
 }
 
 impl InputFetcher for BatchInputs {
@@ -40,20 +33,12 @@ async fn fetch(fetcher: BatchInputs, job: Job) -> Result<FetchedInputs, Generate
             .await
             .map_err(unreadable)?,
     };
-    let timeout = fetcher.limits.timeout();
-    let limits = InputLimits::new(&fetcher.limits, fetcher.memory.of(job.account, timeout));
-    let prefix = inputs::new_prefix();
-    let store = fetcher.objects.store();
-    let own_files = OwnFiles {
-        objects: &fetcher.objects,
-        records: &fetcher.records,
-        account: job.account,
-        now: (fetcher.clock)(),
-    };
-    let egress = &fetcher.egress;
-    let fetched = inputs::ingest(egress, store, &prefix, &urls, &limits, Some(own_files));
-    let fetched = fetched.await.map_err(|error| match error {
-        IngestError::Invalid(faults) => GenerateError::Refused(faults.text(limits.max_total_bytes)),
+    let inputs = &fetcher.inputs;
+    let fetched = inputs.of(job.account).fetch(&urls, 0).await;
+    let fetched = fetched.map_err(|error| match error {
+        IngestError::Invalid(faults) => {
+            GenerateError::Refused(faults.text(inputs.config.max_total_bytes))
+        }
         IngestError::MemoryUnavailable(fault) => GenerateError::Storage(fault.to_string()),
         IngestError::Store(fault) => {
             tracing::error!(job = %job.id, error = %fault, "input images could not be stored");

@@ -4,13 +4,11 @@ use crate::application::core::Core;
 use crate::application::credentials::authentication::Authentication;
 use crate::application::limits::call_limits::CallLimits;
 use crate::application::settings::Settings;
-use crate::inputs::InputLimits;
+use crate::inputs::{InputImages, JobInputs};
 use crate::objects::ObjectStorage;
-use crate::result_store::ResultStore;
 use crate::webhooks::Vault;
 use std::sync::Arc;
 use tintype_egress::Client;
-use tintype_storage::domain::ids::AccountId;
 
 /// Accounts, their API keys and people: who calls, and how often they may.
 pub struct AccountService {
@@ -25,10 +23,10 @@ pub struct GenerationService {
     pub core: Arc<Core>,
     pub settings: Arc<Settings>,
     pub limits: Arc<CallLimits>,
-    /// Fetches input images.
-    pub egress: Client,
-    /// The object store of input images and long texts.
+    /// The object store of long texts.
     pub objects: ObjectStorage,
+    /// Fetches and stores input images.
+    pub inputs: Arc<InputImages>,
 }
 
 /// Jobs and batches that exist, with their objects.
@@ -38,7 +36,7 @@ pub struct JobService {
     /// The object store of results and input images.
     pub objects: ObjectStorage,
     /// Deletes the input images of ended jobs.
-    pub result_store: ResultStore,
+    pub inputs: JobInputs,
 }
 
 pub struct WebhookService {
@@ -47,14 +45,4 @@ pub struct WebhookService {
     pub vault: Vault,
     /// Checks webhook URLs.
     pub egress: Client,
-}
-
-impl GenerationService {
-    pub fn input_limits(&self, account: AccountId) -> InputLimits {
-        let config = &self.settings.config;
-        let inputs = &config.inputs;
-        // Shorter than the body timeout, so that an upload does not time out while it waits for memory.
-        let memory_timeout = inputs.timeout().min(config.server.body_timeout()) / 2;
-        InputLimits::new(inputs, self.limits.memory.of(account, memory_timeout))
-    }
 }

@@ -6,12 +6,11 @@ use super::refusal::Refusal;
 use super::scanner::{Piece, ScanFault, Scanner};
 use crate::application::services::GenerationService;
 use crate::compat::state::CompatState;
-use crate::inputs::{self, InputLimits, StagedUpload, StoredUpload, UploadFault};
+use crate::inputs::{CallInputs, StagedUpload, StoredUpload, UploadFault};
 use crate::web::body::{check_encoding, declared_length};
 use actix_web::{HttpRequest, web};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use object_store::path::Path;
 use tintype_storage::domain::ids::AccountId;
 use tokio::time::Instant;
 
@@ -74,8 +73,7 @@ pub async fn receive(
     let timeouts = BodyTimeouts::new(&state.settings, deadline);
     let read = async {
         check_headers(request)?;
-        let limits = state.generations.input_limits(account);
-        read(&mut payload, &state.generations, &limits, images, &timeouts).await
+        read(&mut payload, &state.generations, account, images, &timeouts).await
     };
     let outcome = timeouts.with_deadline(read).await;
     if outcome.is_err() {
@@ -87,16 +85,14 @@ pub async fn receive(
 async fn read(
     payload: &mut web::Payload,
     generations: &GenerationService,
-    limits: &InputLimits,
+    account: AccountId,
     images: ImageHandling,
     timeouts: &BodyTimeouts,
 ) -> Result<ReceivedBody, Refusal> {
     let mut scanner = Scanner::new(generations.settings.config.server.max_body_bytes);
     let mut collector = ImageCollector {
-        generations,
-        limits,
+        inputs: generations.inputs.of(account),
         timeouts,
-        prefix: inputs::new_prefix(),
         stores_images: images == ImageHandling::Store,
         current: Current::None,
         images: Vec::new(),
@@ -127,10 +123,8 @@ fn scan_refusal(fault: ScanFault) -> Refusal {
 }
 
 struct ImageCollector<'a> {
-    generations: &'a GenerationService,
-    limits: &'a InputLimits,
+    inputs: CallInputs<'a>,
     timeouts: &'a BodyTimeouts,
-    prefix: Path,
     stores_images: bool,
     current: Current,
     images: Vec<BodyImage>,
@@ -183,19 +177,16 @@ impl ImageCollector<'_> {
     }
 
     fn begin(&mut self) -> Result<(), Refusal> {
-        let number = self.images.len();
         if !self.stores_images {
             self.current = Current::Skipping(BodyImage::Counted);
             return Ok(());
         }
-        if number == MAX_BODY_IMAGES {
+        if self.images.len() == MAX_BODY_IMAGES {
             return Err(Refusal::body(format!(
                 "the request has too many inline images; at most {MAX_BODY_IMAGES} are allowed over all turns"
             )));
         }
-        let stem = inputs::upload_stem(&self.prefix, number);
-        let upload = StagedUpload::begin(self.generations.objects.store(), stem, self.limits);
-        self.current = Current::Uploading(Box::new(upload));
+        self.current = Current::Uploading(Box::new(self.inputs.begin_upload()));
         Ok(())
     }
 }

@@ -7,7 +7,6 @@ use actix_web::web::Data;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use std::sync::Arc;
-use tintype_actors::ports::JobObjects as _;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Job, TransitionError};
 use tintype_storage::store::{EventError, StoreError};
@@ -116,7 +115,7 @@ async fn cancel_unless_ended(
         Ok(Ok(canceled)) => {
             core.system.job_canceled(&canceled);
             // Spawned, so that a hanging object store does not delay the next cancellation.
-            actix_web::rt::spawn(jobs.result_store.delete_inputs(&canceled));
+            actix_web::rt::spawn(jobs.inputs.delete(&canceled));
             tracing::debug!(%job, "canceled because its caller disconnected");
             Some(CancelOutcome::Canceled)
         }

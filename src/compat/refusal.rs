@@ -3,8 +3,7 @@
 use crate::application::error::{
     Error, ErrorKind, FieldFault, IDEMPOTENCY_KEY, object_store_fault,
 };
-use crate::application::submission::input_ingestion::ALL_INPUTS;
-use crate::inputs::UploadFault;
+use crate::inputs::{self, UploadFault};
 use crate::web::body::BodyFault;
 use crate::web::problem::Problem;
 use tintype_storage::domain::json::JsonFault;
@@ -128,8 +127,9 @@ impl From<Error> for Refusal {
         // These APIs report only the first error.
         let first = error.faults.into_iter().next();
         let refusal = match first.filter(|_| error.kind == ErrorKind::Invalid) {
-            Some(fault) if fault.field == ALL_INPUTS => {
-                Self::body(format!("{} {}", fault.field, fault.message))
+            // These APIs have no field for all images.
+            Some(fault) if fault.field == inputs::FIELD => {
+                Self::body(format!("the input images {}", fault.message))
             }
             Some(fault) => fault.into(),
             None => Self {

@@ -6,6 +6,9 @@
 mod fault;
 mod fetch;
 mod ingestion;
+mod input_images;
+mod job_inputs;
+mod kept_inputs;
 mod memory_budget;
 mod own_files;
 mod progress;
@@ -14,19 +17,19 @@ mod staged_upload;
 mod tests;
 mod upload;
 
-use crate::config;
-use crate::objects::INPUTS;
 use fetch::Target;
+use memory_budget::AccountMemory;
 use object_store::{ObjectStore, path::Path};
+use own_files::OwnFiles;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tintype_egress::{Client, parse_url};
 use tintype_storage::domain::job::InputImage;
 use tokio::{sync::mpsc, time::timeout};
-use uuid::Uuid;
 
 pub use fault::{FIELD, IngestError, InputFaults, StoreFault};
-pub use memory_budget::{AccountMemory, MemoryBudget, MemoryUnavailable, Reservation};
-pub use own_files::OwnFiles;
+pub use input_images::{CallInputs, InputImages};
+pub use job_inputs::JobInputs;
+pub use memory_budget::{MemoryBudget, MemoryUnavailable, Reservation};
 pub use staged_upload::{StagedUpload, StoredUpload, UploadFault};
 
 type SharedStore = Arc<dyn ObjectStore>;
@@ -34,19 +37,9 @@ type SharedStore = Arc<dyn ObjectStore>;
 /// A failed ingestion waits this long for its cleanup before it returns; the cleanup continues.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A new prefix for the input images of one request.
-pub fn new_prefix() -> Path {
-    Path::from(format!("{INPUTS}/{}", Uuid::new_v4()))
-}
-
-/// The key, without its extension, of an image that arrives in the body of a request.
-pub fn upload_stem(prefix: &Path, number: usize) -> Path {
-    prefix.clone().join(format!("h{number}"))
-}
-
 /// Limits of one ingestion.
 #[derive(Clone, Debug)]
-pub struct InputLimits {
+struct InputLimits {
     /// For the whole ingestion: DNS lookups, connections, redirects, bodies and the store.
     pub timeout: Duration,
     /// Over all images, declared or received.
@@ -56,28 +49,9 @@ pub struct InputLimits {
     pub memory: AccountMemory,
 }
 
-impl InputLimits {
-    pub fn new(config: &config::Inputs, memory: AccountMemory) -> Self {
-        Self {
-            timeout: config.timeout(),
-            max_total_bytes: config.max_total_bytes,
-            max_pixels: config.max_pixels,
-            memory,
-        }
-    }
-}
-
-/// Fetches all images of a request concurrently, and stores them as `prefix/0.png`, `prefix/1.jpg` and so on, in the order
-/// of `urls`. Fetches a repeated URL again. Reads the files of `own_files` from their object store.
-///
-/// Needs a Tokio runtime. On success the caller owns the stored images. On failure, or when the future is dropped, nothing stays in
-/// the store. `prefix` must belong to this call alone.
-///
-/// # Errors
-/// [`IngestError::Invalid`] with every entry that proves faulty before the deadline. [`IngestError::Store`] when the store fails, or
-/// when no entry is faulty and the store delayed the call past its deadline. [`IngestError::MemoryUnavailable`] when no entry is faulty
-/// and waiting for memory did.
-pub async fn ingest(
+/// Fetches the images and stores them as `prefix/0.png`, `prefix/1.jpg` and so on. See [`CallInputs::fetch`]. `prefix` must belong to
+/// this call alone.
+async fn ingest(
     egress: &Client,
     store: Arc<dyn ObjectStore>,
     prefix: &Path,
@@ -117,7 +91,7 @@ pub async fn ingest(
 }
 
 /// Deletes ingested images that are no longer needed. Logs failures.
-pub async fn discard(store: &dyn ObjectStore, images: &[InputImage]) {
+async fn discard(store: &dyn ObjectStore, images: &[InputImage]) {
     for image in images {
         upload::remove(store, &Path::from(image.key.as_str())).await;
     }

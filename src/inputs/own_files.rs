@@ -11,7 +11,7 @@ use url::Url;
 const DELETED: &str = "could not be read: 410 Gone, the image was deleted";
 
 /// The files behind the download URLs, for one call.
-pub struct OwnFiles<'a> {
+pub(super) struct OwnFiles<'a> {
     pub objects: &'a ObjectStorage,
     pub records: &'a Store,
     /// The account of the call.
@@ -24,13 +24,13 @@ impl OwnFiles<'_> {
     ///
     /// # Errors
     /// Why the URL is not valid, as the fault of an entry.
-    pub(super) fn key(&self, url: &Url) -> Option<Result<String, String>> {
+    pub fn key(&self, url: &Url) -> Option<Result<String, String>> {
         let grant = self.objects.read_own_url(url, self.now.to_datetime())?;
         let describe = |fault: UrlFault| format!("is not a valid download URL: {fault}");
         Some(grant.map(|it| it.key).map_err(describe))
     }
 
-    pub(super) async fn open(&self, key: &str) -> Result<GetResult, Failure> {
+    pub async fn open(&self, key: &str) -> Result<GetResult, Failure> {
         let deleted = || Failure::Entry(DELETED.to_owned());
         // The record comes before the deletion of the object, which may fail and be repeated later.
         if let Some(job) = job_of_result(key) {

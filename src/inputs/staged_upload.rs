@@ -66,7 +66,7 @@ pub struct StoredUpload {
 impl StagedUpload {
     /// Begins an upload. The key is `stem` plus an extension; `stem` must belong to this upload alone. The limits of one image apply.
     /// Needs a Tokio runtime.
-    pub fn begin(store: Arc<dyn ObjectStore>, stem: Path, limits: &InputLimits) -> Self {
+    pub(super) fn begin(store: Arc<dyn ObjectStore>, stem: Path, limits: &InputLimits) -> Self {
         Self {
             store,
             stem,

@@ -11,7 +11,7 @@ use crate::application::services::{AccountService, GenerationService};
 use crate::application::settings::Settings;
 use crate::application::submission::load_shedding;
 use crate::application::submission::submit_generation::submit_generation;
-use crate::inputs::{self, StagedUpload, StoredUpload, UploadFault};
+use crate::inputs::{StagedUpload, StoredUpload, UploadFault};
 use crate::web::auth::access::{OfAccount, path_segment};
 use crate::web::problem::{Code, HttpResult, Problem};
 use crate::web::submissions::generation_call::{accepted_response, read};
@@ -135,9 +135,8 @@ async fn receive(
     account: AccountId,
     timeouts: FormTimeouts,
 ) -> Result<(Vec<u8>, Vec<StoredUpload>), Problem> {
-    let limits = generations.input_limits(account);
+    let mut inputs = generations.inputs.of(account);
     let malformed = |error| Problem::field("body", format!("is not a valid form: {error}"));
-    let prefix = inputs::new_prefix();
     let mut bytes_left = generations.settings.config.inputs.max_total_bytes;
     let (mut body, mut images) = (None, Vec::new());
     let mut fields = Multipart::new(request.headers(), payload);
@@ -149,9 +148,8 @@ async fn receive(
                 body = Some(text(field, max, timeouts).await?);
             }
             "image" if images.len() < MAX_INPUTS => {
-                let stem = inputs::upload_stem(&prefix, images.len());
                 let name = format!("image[{}]", images.len());
-                let upload = StagedUpload::begin(generations.objects.store(), stem, &limits);
+                let upload = inputs.begin_upload();
                 images.push(image(field, upload, &name, &mut bytes_left, timeouts).await?);
             }
             "image" => {

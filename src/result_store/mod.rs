@@ -1,20 +1,16 @@
-//! Stores results: validates each image, stores it durably, and deletes the inputs of the ended job.
+//! The objects of jobs: validates each result and stores it durably, reads prompts, and deletes inputs.
 
 mod check;
-mod kept_inputs;
 
 use crate::image_decoding::RESULT_DECODING;
+use crate::inputs::JobInputs;
 use crate::objects::{ObjectStorage, result_key};
 use crate::request_text;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use image::{ImageFormat, ImageReader};
-use kept_inputs::KeptInputs;
-use std::collections::HashSet;
 use std::io::Cursor;
-use std::sync::Arc;
-use std::time::Instant;
 use tintype_actors::dispatch::backoff;
 use tintype_actors::ports::{GenerateError, GeneratedImage, JobObjects, PortFuture};
 use tintype_imaging::{DecodePermit, ImageKind};
@@ -28,8 +24,8 @@ const PUT_TRIES: u32 = 6;
 #[derive(Clone)]
 pub struct ResultStore {
     objects: ObjectStorage,
-    kept_inputs: Arc<KeptInputs>,
     writers: Writers,
+    inputs: JobInputs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,40 +47,11 @@ impl Writers {
 }
 
 impl ResultStore {
-    pub fn new(objects: ObjectStorage, writers: Writers) -> Self {
+    pub fn new(objects: ObjectStorage, writers: Writers, inputs: JobInputs) -> Self {
         Self {
             objects,
-            kept_inputs: Arc::new(match writers {
-                Writers::One => KeptInputs::default(),
-                Writers::Nodes => KeptInputs::of_node(),
-            }),
             writers,
-        }
-    }
-
-    /// Call it before an export starts: inputs of jobs that end from now on are kept for an hour, so that a backup can copy the inputs
-    /// of all jobs that are live in it.
-    pub fn keep_inputs(&self) {
-        self.kept_inputs.begin(Instant::now());
-    }
-
-    /// Returns the orphaned inputs that may be deleted now. Keeps those that a backup may still copy.
-    pub fn defer_orphans(&self, mut inputs: HashSet<String>, now: Instant) -> Vec<String> {
-        self.kept_inputs.exclude_kept(&mut inputs);
-        // Their jobs may have just ended on another node, which then keeps them.
-        self.kept_inputs.defer(inputs.into_iter().collect(), now)
-    }
-
-    /// Deletes the inputs that were kept long enough.
-    pub async fn delete_kept_inputs(&self, now: Instant) {
-        remove_inputs(&self.objects, self.kept_inputs.due(now)).await;
-    }
-}
-
-async fn remove_inputs(objects: &ObjectStorage, keys: Vec<String>) {
-    for key in keys {
-        if let Err(error) = objects.delete(&key).await {
-            tracing::warn!(%key, %error, "could not delete an input of an ended job");
+            inputs,
         }
     }
 }
@@ -221,10 +188,7 @@ impl JobObjects for ResultStore {
     }
 
     fn delete_inputs(&self, job: &Job) -> LocalBoxFuture<'static, ()> {
-        let objects = self.objects.clone();
-        let keys = job.inputs.iter().map(|input| input.key.clone()).collect();
-        let keys = self.kept_inputs.defer(keys, Instant::now());
-        async move { remove_inputs(&objects, keys).await }.boxed_local()
+        self.inputs.delete(job)
     }
 }
 
@@ -246,32 +210,6 @@ mod tests {
         let objects = ObjectStorage::open("", dir.path(), "http://localhost", key).unwrap();
         fs::write(dir.path().join("objects/results"), "in the way").unwrap();
         (dir, objects)
-    }
-
-    #[tokio::test]
-    async fn a_node_keeps_orphaned_inputs_that_another_node_may_need_for_a_backup() {
-        let directory = tempfile::tempdir().unwrap();
-        let objects = ObjectStorage::open_directory(directory.path()).unwrap();
-        let (key, now) = ("inputs/a/0.png".to_owned(), std::time::Instant::now());
-        let orphans = || HashSet::from([key.clone()]);
-        let alone = ResultStore::new(objects.clone(), Writers::One);
-        assert_eq!(alone.defer_orphans(orphans(), now), [key.as_str()]);
-
-        objects.put(&key, Bytes::new(), "image/png").await.unwrap();
-        let node = ResultStore::new(objects.clone(), Writers::Nodes);
-        let minutes = |count: u64| now + Duration::from_secs(60 * count);
-        for later in [0, 30, 59] {
-            let due = node.defer_orphans(orphans(), minutes(later));
-            assert_eq!(due, [""; 0]);
-            node.delete_kept_inputs(minutes(later)).await;
-            objects.head(&key).await.unwrap();
-        }
-        node.delete_kept_inputs(minutes(60)).await;
-        let found = objects.head(&key).await;
-        assert!(matches!(
-            found,
-            Err(crate::objects::ObjectError::NotFound { .. })
-        ));
     }
 
     #[tokio::test(start_paused = true)]

@@ -24,7 +24,7 @@ use crate::compat::{self, CompatState, DisconnectSender};
 use crate::config::{self, Config};
 use crate::data_dir;
 use crate::http::{Documents, documents};
-use crate::inputs::MemoryBudget;
+use crate::inputs::{InputImages, JobInputs};
 use crate::objects::ObjectStorage;
 use crate::observability::metrics::Metrics;
 use crate::observability::traces::{Exporter, JobTraces, TraceSetupError};
@@ -196,10 +196,16 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     let backends = backends(config, objects, generators, &on_damaged_input)?;
     let process = node_process(config, started);
     let traces = trace_exporter(config)?;
-    let memory = MemoryBudget::new(config.limits.ingest_bytes);
+    let inputs = Arc::new(InputImages::new(
+        config,
+        clients.egress.clone(),
+        stores.objects.clone(),
+        stores.store.clone(),
+        Arc::clone(&stores.clock),
+    ));
     let system = System::start(SystemOptions {
         store: stores.store.clone(),
-        jobs: job_options(config, &stores, &clients, backends, &memory),
+        jobs: job_options(config, &stores, backends, Arc::clone(&inputs)),
         deliveries: delivery_options(config, &stores, &clients, &vault),
         process: process_options(&setup, &stores.clock, &process, traces.clone()),
     })?;
@@ -219,7 +225,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     let clock = Arc::clone(&stores.clock);
     let core = Arc::new(Core::new(system, clock, setup.fail_stop, currency));
     let limits = &settings.config.limits;
-    let limits = CallLimits::new(limits, memory, damaged_inputs, &setup.elapsed);
+    let limits = CallLimits::new(limits, damaged_inputs, &setup.elapsed);
     let is_shared = core.system.node().is_some();
     let auth = Authentication::new(stores.token.expose(), setup.elapsed, is_shared);
     let limits = Arc::new(limits);
@@ -233,19 +239,19 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         core: Arc::clone(&core),
         settings: Arc::clone(&settings),
         objects: stores.objects.clone(),
-        result_store: stores.result_store,
+        inputs: stores.job_inputs,
     });
     let webhooks = Data::new(WebhookService {
         core: Arc::clone(&core),
         vault,
-        egress: clients.egress.clone(),
+        egress: clients.egress,
     });
     let generations = Data::new(GenerationService {
         core: Arc::clone(&core),
         settings: Arc::clone(&settings),
         limits,
-        egress: clients.egress,
         objects: stores.objects,
+        inputs,
     });
     let (disconnects, disconnected) = DisconnectSender::new();
     let compat = CompatState::new(&accounts, &jobs, &generations, disconnects);
@@ -281,7 +287,8 @@ struct Stores {
     clock: Clock,
     secrets: InstanceSecrets,
     objects: ObjectStorage,
-    result_store: ResultStore,
+    writers: Writers,
+    job_inputs: JobInputs,
     /// The operator's.
     token: config::Secret,
     /// `None` if the engine locks the data directory.
@@ -323,18 +330,18 @@ impl Stores {
         let objects = secrets.open_objects(config, &setup.public_url)?;
         service_marks::check(config, &store, &objects).await?;
         objects.remove_unfinished_uploads("", None).await?;
-        let writers = match setup.node {
-            Some(_) => Writers::Nodes,
-            None => Writers::One,
+        let (writers, job_inputs) = match setup.node {
+            Some(_) => (Writers::Nodes, JobInputs::of_node(objects.clone())),
+            None => (Writers::One, JobInputs::of_process(objects.clone())),
         };
-        let result_store = ResultStore::new(objects.clone(), writers);
         let token = secrets.admin_token(config)?;
         Ok(Self {
             store,
             clock,
             secrets,
             objects,
-            result_store,
+            writers,
+            job_inputs,
             token,
             data_dir_lock,
         })
@@ -394,10 +401,10 @@ impl Clients {
 fn job_options(
     config: &Config,
     stores: &Stores,
-    clients: &Clients,
     (backends, routes): (Vec<Backend>, Routes),
-    memory: &MemoryBudget,
+    inputs: Arc<InputImages>,
 ) -> JobOptions {
+    let (objects, job_inputs) = (stores.objects.clone(), stores.job_inputs.clone());
     JobOptions {
         limits: Limits {
             max_live_per_account: config.jobs.max_live_per_account as usize,
@@ -407,16 +414,12 @@ fn job_options(
         run_timeout: config.jobs.timeout(),
         backends,
         routes,
-        job_objects: Arc::new(stores.result_store.clone()),
         input_fetcher: Arc::new(BatchInputs {
-            egress: clients.egress.clone(),
-            objects: stores.objects.clone(),
-            records: stores.store.clone(),
-            clock: Arc::clone(&stores.clock),
+            inputs,
+            objects: objects.clone(),
             catalog: catalog(&config.tiers),
-            limits: config.inputs.clone(),
-            memory: memory.clone(),
         }),
+        job_objects: Arc::new(ResultStore::new(objects, stores.writers, job_inputs)),
     }
 }
 

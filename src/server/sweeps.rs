@@ -58,7 +58,7 @@ pub(super) async fn run(jobs: Data<JobService>, maintainer: Data<Maintainer>, in
         if jobs.core.is_ending() {
             return;
         }
-        jobs.result_store.delete_kept_inputs(Instant::now()).await;
+        jobs.inputs.delete_due(Instant::now()).await;
         if !maintainer.is_this_node() {
             continue;
         }

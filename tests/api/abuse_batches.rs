@@ -21,7 +21,7 @@ fn send_head(server: &Server, customer: &Customer, length: usize) -> Wire {
 fn batch_bodies_of_one_account_use_at_most_half_of_the_memory() {
     let server = Server::with(Options::new().set("limits.ingest_bytes", BUDGET as i64));
     let (greedy, other) = (server.customer("10.00"), server.customer("10.00"));
-    let free = || server.instance().accounts.limits.memory.free();
+    let free = || server.instance().generations.inputs.memory.free();
     assert_eq!(free(), BUDGET);
     let wires: Vec<Wire> = (0..4)
         .map(|_| send_head(&server, &greedy, LONGEST))

@@ -45,7 +45,7 @@ fn dry_runs_with_slow_images_use_half_of_the_budget_until_their_callers_disconne
     ]);
     let server = server_with_budget();
     let (hostile, other) = (server.customer("1.00"), server.customer("1.00"));
-    let free = || server.instance().accounts.limits.memory.free() as i64;
+    let free = || server.instance().generations.inputs.memory.free() as i64;
     let calls = (0..6).map(|_| {
         let mut wire = Wire::open(server.address);
         wire.send(&trial(&server, &hostile, vec![origin.url("/slow"); 14]).wire());
@@ -72,7 +72,7 @@ fn a_fetch_ends_when_its_caller_disconnects_and_creates_no_job() {
         .set("inputs.timeout_seconds", 3_600);
     let server = Server::with(options);
     let customer = server.customer("1.00");
-    let free = || server.instance().accounts.limits.memory.free() as i64;
+    let free = || server.instance().generations.inputs.memory.free() as i64;
     let body = fox_with(json!({"input_images_urls": [origin.url("/slow")]}));
     let mut wire = Wire::open(server.address);
     wire.send(
@@ -95,7 +95,7 @@ fn a_batch_keeps_its_memory_until_it_is_accepted_even_if_its_caller_disconnects(
     let options = Options::new().behind(&gate);
     let server = Server::with(options.set("limits.ingest_bytes", BUDGET));
     let customer = server.customer("1.00");
-    let free = || server.instance().accounts.limits.memory.free() as i64;
+    let free = || server.instance().generations.inputs.memory.free() as i64;
     let long = "x".repeat(30_000);
     let body = batch_of(&[entry_with(json!({"prompt": long}))]);
     gate.hold();
@@ -124,7 +124,7 @@ fn a_call_that_gets_no_memory_in_time_is_overloaded() {
     let customer = server.customer("1.00");
     let answer = trial(&server, &customer, vec![origin.url("/slow"); 2]).refused(503, "overloaded");
     assert_eq!(answer.header("retry-after"), Some("5"));
-    let free = || server.instance().accounts.limits.memory.free() as i64;
+    let free = || server.instance().generations.inputs.memory.free() as i64;
     until("the memory is free", || free() == 16 * MIB);
 }
 

@@ -223,7 +223,7 @@ fn the_error_of_fetched_images_names_the_configured_limit() {
     ]}]});
     let said = refused(&server, &customer, body.to_string().as_bytes());
     assert!(
-        said.contains("must not exceed 2000 bytes over all"),
+        said.contains("the input images must not exceed 2000 bytes over all"),
         "{said}"
     );
     assert_untouched(&server, &customer);

@@ -30,7 +30,7 @@ fn a_retry_of_a_call_that_was_refused_after_its_client_left_makes_a_batch() {
     };
     let first = call("0").expect(200).json();
     server.clock.advance(Duration::from_secs(1));
-    let memory = &server.instance().accounts.limits.memory;
+    let memory = &server.instance().generations.inputs.memory;
     let reserve = |account: u64| {
         let account = AccountId(Uuid::from_u128(u128::from(account)));
         let memory = memory.of(account, Duration::MAX);
@@ -126,7 +126,7 @@ fn the_memory_of_the_requests_is_reserved_until_the_batch_is_accepted() {
     let server = Server::with(Options::new().behind(&gate));
     let customer = server.customer("1.00");
     let file = server.upload(&customer, &lines(&[fox("a")]));
-    let free = || server.instance().accounts.limits.memory.free();
+    let free = || server.instance().generations.inputs.memory.free();
     let all = free();
     gate.hold();
     let held = gate.held();

@@ -282,7 +282,7 @@ fn a_file_that_is_deleted_before_it_is_read_is_not_found() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let file = server.upload(&customer, &lines(&[fox("a")]));
-    let memory = &server.instance().accounts.limits.memory;
+    let memory = &server.instance().generations.inputs.memory;
     let [one, two, other] = [1, 2, 3].map(|it| AccountId(Uuid::from_u128(it)));
     let reserve = |account, bytes| {
         let memory = memory.of(account, Duration::ZERO);
@@ -474,9 +474,9 @@ fn an_interrupted_upload_leaves_no_file() {
     let whole = server.upload_call(&customer, &form).wire();
     let mut wire = Wire::open(server.address);
     wire.send(&whole[..whole.len() / 2]);
-    let accounts = &server.instance().accounts;
-    let ingest_bytes = accounts.settings.config.limits.ingest_bytes;
-    let is_free = || accounts.limits.memory.free() == ingest_bytes;
+    let generations = &server.instance().generations;
+    let ingest_bytes = generations.settings.config.limits.ingest_bytes;
+    let is_free = || generations.inputs.memory.free() == ingest_bytes;
     until("the memory is held", || !is_free());
     wire.reset();
     until("the memory is free", is_free);

@@ -71,7 +71,7 @@ fn large_bodies_without_memory_are_rejected_with_retry_after() {
     let server = Server::with(options.set("inputs.timeout_seconds", 1));
     let customer = server.customer("1.00");
     let large = with_image(&STANDARD.encode(sample_images::heavy_png(2_000_000)));
-    let memory = &server.instance().accounts.limits.memory;
+    let memory = &server.instance().generations.inputs.memory;
     let mut places = Vec::new();
     // One account may not reserve all of the memory.
     for account in [1, 2].map(|it| AccountId(Uuid::from_u128(it))) {

@@ -16,7 +16,6 @@ use crate::application::services::JobService;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_actors::ports::JobObjects as _;
 use tintype_storage::domain::audit_log::{Action, ToAuditEntry};
 use tintype_storage::domain::ids::{AccountId, JobId, moment_of};
 use tintype_storage::domain::job::Job;
@@ -109,7 +108,7 @@ pub async fn end_queued(
     match actor.cancel(id, to_entry).await? {
         Ok(job) => {
             jobs.core.system.job_canceled(&job);
-            jobs.result_store.delete_inputs(&job).await;
+            jobs.inputs.delete(&job).await;
             Ok(job)
         }
         Err(EventError::NotFound) => Err(no_job()),

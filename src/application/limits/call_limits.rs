@@ -1,11 +1,10 @@
-//! Rate limits of callers, and the memory that their calls may hold.
+//! Rate limits of callers, and limits of their calls that wait.
 
 use super::batch_permits::BatchPermits;
 use super::damaged_inputs::DamagedInputs;
 use super::rate_limit::{self, Elapsed, Excess, Limiters, Rates};
 use crate::application::error::{Error, ErrorKind};
 use crate::config::Limits;
-use crate::inputs::MemoryBudget;
 use std::sync::Arc;
 use tintype_fair_semaphore::{FairSemaphore, Permit};
 use tintype_storage::domain::api_key::{ApiKey, RateLimit};
@@ -42,17 +41,10 @@ pub struct CallLimits {
     /// Slots for delayed refusals of creations.
     pub held_refusals: Semaphore,
     pub batches: BatchPermits,
-    /// Memory for input images in transit.
-    pub memory: MemoryBudget,
 }
 
 impl CallLimits {
-    pub fn new(
-        limits: &Limits,
-        memory: MemoryBudget,
-        damaged_inputs: Arc<DamagedInputs>,
-        elapsed: &Elapsed,
-    ) -> Self {
+    pub fn new(limits: &Limits, damaged_inputs: Arc<DamagedInputs>, elapsed: &Elapsed) -> Self {
         let elapsed = || Arc::clone(elapsed);
         Self {
             keys: Rates::new(limits.key_rate(), elapsed()),
@@ -68,7 +60,6 @@ impl CallLimits {
             waiting_calls_per_account: limits.waiting_calls_per_account,
             held_refusals: Semaphore::new(MAX_HELD_REFUSALS),
             batches: BatchPermits::default(),
-            memory,
         }
     }
 
@@ -174,12 +165,7 @@ mod tests {
         let elapsed: Elapsed = Arc::new(|| Duration::ZERO);
         let config = Config::load(&Sources::default()).unwrap();
         let damaged_inputs = Arc::new(DamagedInputs::new(&elapsed));
-        CallLimits::new(
-            &config.limits,
-            MemoryBudget::new(1),
-            damaged_inputs,
-            &elapsed,
-        )
+        CallLimits::new(&config.limits, damaged_inputs, &elapsed)
     }
 
     /// Makes calls of every kind until one is refused. Returns how many are admitted of each kind.

@@ -3,15 +3,12 @@
 use super::generation_request::Input;
 use crate::application::error::{Error, FieldFault, object_store_fault};
 use crate::application::services::GenerationService;
-use crate::inputs::{self, IngestError, InputFaults, OwnFiles, StoredUpload};
+use crate::inputs::{self, IngestError, InputFaults, StoredUpload};
 use crate::objects::{FAULT_TARGET, ObjectError};
 use crate::request_text;
 use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::ids::AccountId;
-use tintype_storage::domain::job::{InputImage, Origin, PromptRef, PromptText};
-
-/// The field name of a total-size error on the synchronous interfaces, which have no field for all images.
-pub const ALL_INPUTS: &str = "the input images";
+use tintype_storage::domain::job::{InputImage, PromptRef, PromptText};
 
 /// The stored objects of a call. [`Self::settle`] keeps or deletes them.
 #[derive(Default)]
@@ -44,50 +41,29 @@ impl Objects {
         generations: &GenerationService,
         account: AccountId,
         inputs: Vec<Input>,
-        origin: Origin,
     ) -> Result<Self, Error> {
-        let mut limits = generations.input_limits(account);
-        let max_bytes = limits.max_total_bytes;
-        let (mut urls, mut fields, mut stored_bytes) = (Vec::new(), Vec::new(), 0);
+        let (mut urls, mut fields, mut uploaded_bytes) = (Vec::new(), Vec::new(), 0);
         for input in &inputs {
             match input {
-                Input::Stored(upload) => stored_bytes += upload.image().bytes,
+                Input::Stored(upload) => uploaded_bytes += upload.image().bytes,
                 Input::Url { url, field } => {
                     urls.push(url.clone());
                     fields.push(field.clone());
                 }
             }
         }
-        if stored_bytes > max_bytes {
-            return Err(to_error(
-                InputFaults::too_large(),
-                &fields,
-                max_bytes,
-                origin,
-            ));
-        }
-        limits.max_total_bytes = max_bytes - stored_bytes;
-        let mut fetched = Vec::new();
-        if !urls.is_empty() {
-            let prefix = inputs::new_prefix();
-            let store = generations.objects.store();
-            let own_files = OwnFiles {
-                objects: &generations.objects,
-                records: &generations.core.store,
-                account,
-                now: generations.core.now(),
-            };
-            let egress = &generations.egress;
-            let outcome = inputs::ingest(egress, store, &prefix, &urls, &limits, Some(own_files));
-            fetched = outcome.await.map_err(|error| match error {
-                IngestError::Invalid(faults) => to_error(faults, &fields, max_bytes, origin),
-                IngestError::MemoryUnavailable(fault) => fault.into(),
-                IngestError::Store(fault) => {
-                    let detail = "the input images could not be stored; try again";
-                    object_store_fault(fault, "could not store input images", detail)
-                }
-            })?;
-        }
+        let images = &generations.inputs;
+        let fetched = images.of(account).fetch(&urls, uploaded_bytes).await;
+        let fetched = fetched.map_err(|error| match error {
+            IngestError::Invalid(faults) => {
+                to_error(faults, &fields, images.config.max_total_bytes)
+            }
+            IngestError::MemoryUnavailable(fault) => fault.into(),
+            IngestError::Store(fault) => {
+                let detail = "the input images could not be stored; try again";
+                object_store_fault(fault, "could not store input images", detail)
+            }
+        })?;
         let mut fetched = fetched.into_iter();
         let inputs = inputs.into_iter().filter_map(|input| match input {
             Input::Stored(upload) => Some(IngestedInput::Stored(upload)),
@@ -192,7 +168,7 @@ impl Objects {
     pub async fn discard(self, generations: &GenerationService) {
         for input in self.inputs {
             if let IngestedInput::Fetched(image) = input {
-                inputs::discard(generations.objects.store().as_ref(), &[image]).await;
+                generations.inputs.discard(&[image]).await;
             }
         }
         for key in &self.texts {
@@ -204,17 +180,11 @@ impl Objects {
 }
 
 /// Maps the faults to the field names of the caller's interface. `max_bytes` is the limit over all inputs, uploads included.
-fn to_error(faults: InputFaults, fields: &[String], max_bytes: u64, origin: Origin) -> Error {
-    let too_large = faults.too_large.then(|| match origin {
-        Origin::Native | Origin::Batch(_) => FieldFault::new(
-            inputs::FIELD,
-            format!("must not exceed {max_bytes} bytes over all images"),
-        ),
-        Origin::Synchronous => FieldFault::new(
-            ALL_INPUTS,
-            format!("must not exceed {max_bytes} bytes over all"),
-        ),
-    });
+fn to_error(faults: InputFaults, fields: &[String], max_bytes: u64) -> Error {
+    let message = format!("must not exceed {max_bytes} bytes over all images");
+    let too_large = faults
+        .too_large
+        .then(|| FieldFault::new(inputs::FIELD, message));
     let entry = |(at, message): (usize, String)| {
         let field = fields.get(at).cloned().unwrap_or_default();
         FieldFault::new(field, message)

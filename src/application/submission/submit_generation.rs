@@ -264,7 +264,7 @@ impl Submission {
         if inputs.is_empty() {
             return Ok(Objects::default());
         }
-        let (account, origin) = (self.caller.account(), self.request.origin.clone());
+        let account = self.caller.account();
         let waiting_caller = &self.waiting_caller;
         let ended = async {
             match waiting_caller {
@@ -273,7 +273,7 @@ impl Submission {
             }
         };
         tokio::select! {
-            objects = Objects::ingest(&self.generations, account, inputs, origin) => objects,
+            objects = Objects::ingest(&self.generations, account, inputs) => objects,
             error = ended => Err(error),
         }
     }

@@ -2,13 +2,12 @@
 
 use super::counted_body::{CountedBody, check_form};
 use super::options::RawOptions;
-use crate::application::services::JobService;
 use crate::application::submission::generation_request::Input;
 use crate::compat::body::{MAX_BODY_BYTES, too_large};
 use crate::compat::body_timeouts::BodyTimeouts;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
-use crate::inputs::{self, InputLimits, StagedUpload, StoredUpload, UploadFault};
+use crate::inputs::{CallInputs, StagedUpload, StoredUpload, UploadFault};
 use actix_multipart::{Field, Multipart};
 use actix_web::{HttpRequest, web};
 use tintype_storage::domain::ids::AccountId;
@@ -42,24 +41,23 @@ pub async fn receive(
         check_form(request, advice)?;
         let reader = FormReader {
             body: body.clone(),
-            limits: state.generations.input_limits(account),
+            inputs: state.generations.inputs.of(account),
             text_bytes_left: state.settings.config.server.max_body_bytes,
         };
-        reader.read(request, &state.jobs).await
+        reader.read(request).await
     };
     body.clone().drain_if_refused(read).await
 }
 
-struct FormReader {
+struct FormReader<'a> {
     body: CountedBody,
-    limits: InputLimits,
+    inputs: CallInputs<'a>,
     /// Remaining bytes for all texts together.
     text_bytes_left: usize,
 }
 
-impl FormReader {
-    async fn read(mut self, request: &HttpRequest, jobs: &JobService) -> Result<Form, Refusal> {
-        let prefix = inputs::new_prefix();
+impl FormReader<'_> {
+    async fn read(mut self, request: &HttpRequest) -> Result<Form, Refusal> {
         let mut form = Form {
             options: RawOptions::default(),
             images: Vec::new(),
@@ -77,8 +75,7 @@ impl FormReader {
                         );
                         return Err(Refusal::field("image", message));
                     }
-                    let stem = inputs::upload_stem(&prefix, number);
-                    let upload = StagedUpload::begin(jobs.objects.store(), stem, &self.limits);
+                    let upload = self.inputs.begin_upload();
                     let name = format!("image[{number}]");
                     let image = self.image(field, upload, &name).await?;
                     form.images.push(Input::Stored(image));
@@ -87,8 +84,7 @@ impl FormReader {
                     if form.mask.is_some() {
                         return Err(Refusal::field("mask", "is given twice; send it once"));
                     }
-                    let stem = inputs::upload_stem(&prefix, MAX_INPUTS);
-                    let upload = StagedUpload::begin(jobs.objects.store(), stem, &self.limits);
+                    let upload = self.inputs.begin_upload();
                     form.mask = Some(self.image(field, upload, "mask").await?);
                 }
                 _ => {

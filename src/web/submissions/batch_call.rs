@@ -49,14 +49,11 @@ pub async fn receive(
     body::check_length(MAX_BODY_BYTES, request.headers())?;
     let declared = body::declared_length(request.headers());
     let length = declared.unwrap_or(u64::MAX).min(MAX_BODY_BYTES as u64);
-    let memory = generations.input_limits(account).memory;
-    let reserved = memory.reserve_whole(length * MEMORY_FACTOR + extra).await;
-    let reserved = reserved.map_err(Error::from)?;
+    let reserved = length * MEMORY_FACTOR + extra;
+    let memory = generations.inputs.reserve(account, reserved).await;
+    let memory = memory.map_err(Error::from)?;
     let bytes = body::read_within(MAX_BODY_BYTES, request, payload, &generations.settings).await?;
-    Ok(ReservedBody {
-        bytes,
-        memory: reserved,
-    })
+    Ok(ReservedBody { bytes, memory })
 }
 
 /// Parses a body, a large one on the blocking pool. `form` tells the form of the body.

@@ -148,8 +148,7 @@ impl Server {
         let later = Instant::now() + Duration::from_secs(3_600);
         let system = actix_web::rt::System::new();
         for node in self.nodes() {
-            let results = &node.instance().jobs.result_store;
-            system.block_on(results.delete_kept_inputs(later));
+            system.block_on(node.instance().jobs.inputs.delete_due(later));
         }
     }
 

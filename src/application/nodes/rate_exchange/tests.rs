@@ -4,7 +4,6 @@ use super::*;
 use crate::application::limits::damaged_inputs::DamagedInputs;
 use crate::application::limits::rate_limit::Elapsed;
 use crate::config::Limits;
-use crate::inputs::MemoryBudget;
 use std::sync::Arc;
 use tintype_storage::domain::api_key::RateLimit;
 use tintype_storage::domain::ids::AccountId;
@@ -36,12 +35,7 @@ impl OneNode {
             ingest_bytes: 1 << 24,
             waiting_calls_per_account: 1,
         };
-        let limits = CallLimits::new(
-            &limits,
-            MemoryBudget::new(limits.ingest_bytes),
-            Arc::new(DamagedInputs::new(&elapsed)),
-            &elapsed,
-        );
+        let limits = CallLimits::new(&limits, Arc::new(DamagedInputs::new(&elapsed)), &elapsed);
         let node = Self {
             store: store.clone(),
             exchange: RateExchange::new(id),

@@ -187,9 +187,9 @@ async fn read_lines(
     caller: &Payer,
     file: &UploadedFile,
 ) -> Result<Option<(input_lines::InputResult, Reservation)>, Refusal> {
-    let memory = state.generations.input_limits(caller.account()).memory;
-    let reserved = memory.reserve_whole(file.bytes * MEMORY_FACTOR).await;
-    let reserved = reserved.map_err(Error::from)?;
+    let inputs = &state.generations.inputs;
+    let reserved = inputs.reserve(caller.account(), file.bytes * MEMORY_FACTOR);
+    let reserved = reserved.await.map_err(Error::from)?;
     let Some(content) = uploaded_files::read(&state.jobs, file).await? else {
         return Ok(None);
     };

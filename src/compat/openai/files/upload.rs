@@ -55,8 +55,8 @@ pub async fn receive(
         if declared > MAX_BODY_BYTES {
             return Err(too_large());
         }
-        let memory = state.generations.input_limits(account).memory;
-        let reservation = memory.reserve_whole(declared * MEMORY_FACTOR).await;
+        let inputs = &state.generations.inputs;
+        let reservation = inputs.reserve(account, declared * MEMORY_FACTOR).await;
         let reservation = reservation.map_err(Error::from)?;
         let mut form = Form {
             body: body.clone(),
