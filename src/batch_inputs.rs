@@ -51,7 +51,8 @@ async fn fetch(fetcher: BatchInputs, job: Job) -> Result<FetchedInputs, Generate
         now: (fetcher.clock)(),
     };
     let egress = &fetcher.egress;
-    let fetched = inputs::ingest(egress, store, &prefix, &urls, &limits, Some(own_files));
+    let own_files = Some(own_files);
+    let fetched = inputs::ingest(egress, store, &prefix, &urls, &limits, own_files, None);
     let fetched = fetched.await.map_err(|error| match error {
         IngestError::Invalid(faults) => GenerateError::Refused(faults.text(limits.max_total_bytes)),
         IngestError::MemoryUnavailable(fault) => GenerateError::Storage(fault.to_string()),

@@ -6,6 +6,7 @@
 mod fault;
 mod fetch;
 mod ingestion;
+pub mod mask;
 mod memory_budget;
 mod own_files;
 mod progress;
@@ -68,7 +69,7 @@ impl InputLimits {
 }
 
 /// Fetches all images of a request concurrently, and stores them as `prefix/0.png`, `prefix/1.jpg` and so on, in the order
-/// of `urls`. Fetches a repeated URL again. Reads the files of `own_files` from their object store.
+/// of `urls`. Fetches a repeated URL again. Reads the files of `own_files` from their object store. `mask` is the index of a mask.
 ///
 /// Needs a Tokio runtime. On success the caller owns the stored images. On failure, or when the future is dropped, nothing stays in
 /// the store. `prefix` must belong to this call alone.
@@ -84,6 +85,7 @@ pub async fn ingest(
     urls: &[String],
     limits: &InputLimits,
     own_files: Option<OwnFiles<'_>>,
+    mask: Option<usize>,
 ) -> Result<Vec<InputImage>, IngestError> {
     let (mut targets, mut faults) = (Vec::with_capacity(urls.len()), BTreeMap::new());
     for (index, text) in urls.iter().enumerate() {
@@ -102,7 +104,7 @@ pub async fn ingest(
     let ingestion = progress::Ingestion::new(
         (egress, own_files),
         store,
-        prefix,
+        (prefix, mask),
         limits,
         alive,
         urls.len(),

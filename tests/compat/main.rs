@@ -25,6 +25,7 @@ mod openai_edits;
 mod openai_errors;
 mod openai_files;
 mod openai_generations;
+mod openai_json_edits;
 mod openai_masks;
 mod openai_streams;
 mod output_formats;

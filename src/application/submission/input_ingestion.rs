@@ -3,7 +3,7 @@
 use super::generation_request::Input;
 use crate::application::error::{Error, FieldFault, object_store_fault};
 use crate::application::services::GenerationService;
-use crate::inputs::{self, IngestError, InputFaults, OwnFiles, StoredUpload};
+use crate::inputs::{self, IngestError, InputFaults, OwnFiles, StoredUpload, mask};
 use crate::objects::{FAULT_TARGET, ObjectError};
 use crate::request_text;
 use tintype_storage::domain::batch_member::InputUrls;
@@ -36,7 +36,8 @@ impl IngestedInput {
 }
 
 impl Objects {
-    /// Fetches and stores the input images. On an error, or if the future is dropped, no object stays in the store.
+    /// Fetches and stores the input images, of which the last may be a mask. On an error, or if the future is dropped, no object stays in
+    /// the store.
     ///
     /// # Errors
     /// All faulty inputs; no memory in time; the object store fails.
@@ -44,6 +45,7 @@ impl Objects {
         generations: &GenerationService,
         account: AccountId,
         inputs: Vec<Input>,
+        has_mask: bool,
         origin: Origin,
     ) -> Result<Self, Error> {
         let mut limits = generations.input_limits(account);
@@ -67,6 +69,8 @@ impl Objects {
             ));
         }
         limits.max_total_bytes = max_bytes - stored_bytes;
+        let mask_is_fetched = has_mask && matches!(inputs.last(), Some(Input::Url { .. }));
+        let mask = mask_is_fetched.then(|| urls.len() - 1);
         let mut fetched = Vec::new();
         if !urls.is_empty() {
             let prefix = inputs::new_prefix();
@@ -78,7 +82,8 @@ impl Objects {
                 now: generations.core.now(),
             };
             let egress = &generations.egress;
-            let outcome = inputs::ingest(egress, store, &prefix, &urls, &limits, Some(own_files));
+            let own_files = Some(own_files);
+            let outcome = inputs::ingest(egress, store, &prefix, &urls, &limits, own_files, mask);
             fetched = outcome.await.map_err(|error| match error {
                 IngestError::Invalid(faults) => to_error(faults, &fields, max_bytes, origin),
                 IngestError::MemoryUnavailable(fault) => fault.into(),
@@ -93,10 +98,18 @@ impl Objects {
             Input::Stored(upload) => Some(IngestedInput::Stored(upload)),
             Input::Url { .. } => fetched.next().map(IngestedInput::Fetched),
         });
-        Ok(Self {
+        let objects = Self {
             inputs: inputs.collect(),
             texts: Vec::new(),
-        })
+        };
+        if has_mask
+            && let [first, .., mask] = &objects.inputs[..]
+            && let Err(message) = mask::check_size(mask.image(), first.image())
+        {
+            objects.discard(generations).await;
+            return Err(Error::field("mask", message));
+        }
+        Ok(objects)
     }
 
     /// Stores a text if it is too large for a record.

@@ -58,7 +58,7 @@ pub(super) async fn ingest(
     urls: &[String],
     limits: &InputLimits,
 ) -> Result<Vec<InputImage>, IngestError> {
-    inputs::ingest(egress, store, prefix, urls, limits, None).await
+    inputs::ingest(egress, store, prefix, urls, limits, None, None).await
 }
 
 /// Ingests into a new store; checks that a failure leaves nothing in it.
