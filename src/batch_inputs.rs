@@ -1,7 +1,7 @@
 //! Fetches the input images of a batch job when the dispatcher starts it, by the rules for the images of a single request.
 
 use crate::config::Inputs;
-use crate::inputs::{self, IngestError, InputLimits, MemoryBudget, OwnFiles};
+use crate::inputs::{self, IngestError, InputLimits, MemoryBudget, OwnFiles, mask};
 use crate::objects::ObjectStorage;
 use crate::request_text::{self, RequestTextError};
 use futures_util::FutureExt as _;
@@ -50,17 +50,27 @@ async fn fetch(fetcher: BatchInputs, job: Job) -> Result<FetchedInputs, Generate
         account: job.account,
         now: (fetcher.clock)(),
     };
-    let egress = &fetcher.egress;
-    let own_files = Some(own_files);
-    let fetched = inputs::ingest(egress, store, &prefix, &urls, &limits, own_files, None);
+    let (egress, images, own_files) = (&fetcher.egress, store.clone(), Some(own_files));
+    let has_mask = job.options().has_mask;
+    let mask = has_mask.then(|| urls.len().saturating_sub(1));
+    let fetched = inputs::ingest(egress, images, &prefix, &urls, &limits, own_files, mask);
     let fetched = fetched.await.map_err(|error| match error {
-        IngestError::Invalid(faults) => GenerateError::Refused(faults.text(limits.max_total_bytes)),
+        IngestError::Invalid(faults) => {
+            GenerateError::Refused(faults.text(limits.max_total_bytes, mask))
+        }
         IngestError::MemoryUnavailable(fault) => GenerateError::Storage(fault.to_string()),
         IngestError::Store(fault) => {
             tracing::error!(job = %job.id, error = %fault, "input images could not be stored");
             GenerateError::Storage("the input images could not be stored; try again".into())
         }
     })?;
+    if has_mask
+        && let [first, .., mask] = &fetched[..]
+        && let Err(message) = mask::check_size(mask, first)
+    {
+        inputs::discard(store.as_ref(), &fetched).await;
+        return Err(GenerateError::Refused(format!("mask {message}")));
+    }
     let first = fetched.first().map(|image| (image.width, image.height));
     Ok(FetchedInputs {
         ratio: fetcher.ratio(&job, first),

@@ -20,6 +20,7 @@ mod openai_backgrounds;
 mod openai_batch_refusals;
 mod openai_batch_retries;
 mod openai_batches;
+mod openai_edit_batches;
 mod openai_edit_calls;
 mod openai_edits;
 mod openai_errors;

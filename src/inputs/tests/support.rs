@@ -89,9 +89,9 @@ pub(super) fn fault_lines(
     limits: &InputLimits,
 ) -> String {
     match outcome {
-        Err(IngestError::Invalid(faults)) => {
-            faults.text(limits.max_total_bytes).replace("; ", "\n")
-        }
+        Err(IngestError::Invalid(faults)) => faults
+            .text(limits.max_total_bytes, None)
+            .replace("; ", "\n"),
         other => panic!("expected faults of the caller's, got {other:?}"),
     }
 }
