@@ -1,6 +1,6 @@
 //! Fetches the input images of a batch job when the dispatcher starts it, by the rules for the images of a single request.
 
-use crate::inputs::{IngestError, InputImages};
+use crate::inputs::{IngestError, InputImages, mask};
 use crate::objects::ObjectStorage;
 use crate::request_text::{self, RequestTextError};
 use futures_util::FutureExt as _;
@@ -34,10 +34,12 @@ async fn fetch(fetcher: BatchInputs, job: Job) -> Result<FetchedInputs, Generate
             .map_err(unreadable)?,
     };
     let inputs = &fetcher.inputs;
-    let fetched = inputs.of(job.account).fetch(&urls, 0).await;
+    let has_mask = job.options().has_mask;
+    let mask = has_mask.then(|| urls.len().saturating_sub(1));
+    let fetched = inputs.of(job.account).fetch(&urls, 0, mask).await;
     let fetched = fetched.map_err(|error| match error {
         IngestError::Invalid(faults) => {
-            GenerateError::Refused(faults.text(inputs.config.max_total_bytes))
+            GenerateError::Refused(faults.text(inputs.config.max_total_bytes, mask))
         }
         IngestError::MemoryUnavailable(fault) => GenerateError::Storage(fault.to_string()),
         IngestError::Store(fault) => {
@@ -45,6 +47,13 @@ async fn fetch(fetcher: BatchInputs, job: Job) -> Result<FetchedInputs, Generate
             GenerateError::Storage("the input images could not be stored; try again".into())
         }
     })?;
+    if has_mask
+        && let [first, .., mask] = &fetched[..]
+        && let Err(message) = mask::check_size(mask, first)
+    {
+        inputs.discard(&fetched).await;
+        return Err(GenerateError::Refused(format!("mask {message}")));
+    }
     let first = fetched.first().map(|image| (image.width, image.height));
     Ok(FetchedInputs {
         ratio: fetcher.ratio(&job, first),

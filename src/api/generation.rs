@@ -239,7 +239,8 @@ fn read_inputs(fields: &mut Fields<'_>, mode: Mode, uploads: usize) -> Option<Ve
     (read.len() == entries.len()).then_some(read)
 }
 
-fn url_fault(url: &str) -> Option<String> {
+/// The fault of the URL of an input image: a sentence without its subject.
+pub fn url_fault(url: &str) -> Option<String> {
     let chars = url.chars().count();
     if chars > MAX_URL_CHARS {
         return Some(format!(

@@ -26,6 +26,9 @@ pub enum Base64Fault {
     },
     #[error("is not base64: remove the prefix `data:...;base64,`")]
     DataUri,
+    /// For a value that must be a data URL.
+    #[error("must be `data:image/png;base64,` or the like, followed by the image in base64")]
+    DataUrl,
     /// Data follows the padding, or its length is wrong.
     #[error("is not base64: its padding is wrong")]
     Padding,

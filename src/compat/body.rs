@@ -3,8 +3,9 @@
 use super::body_timeouts::BodyTimeouts;
 use super::drain::drain;
 use super::refusal::Refusal;
-use super::scanner::{Piece, ScanFault, Scanner};
+use super::scanner::{ImageFields, Piece, ScanFault, Scanner};
 use crate::application::services::GenerationService;
+use crate::application::submission::generation_request::Input;
 use crate::compat::state::CompatState;
 use crate::inputs::{CallInputs, StagedUpload, StoredUpload, UploadFault};
 use crate::web::body::{check_encoding, declared_length};
@@ -16,13 +17,14 @@ use tokio::time::Instant;
 
 /// Maximum bytes of a body (specification, "Limits").
 pub const MAX_BODY_BYTES: u64 = 200_000_000;
-/// Maximum images of a body, over all turns of a conversation. Each is an object in the store.
+/// Maximum images of a body, over all turns of a Gemini conversation. Each is an object in the store.
 pub const MAX_BODY_IMAGES: usize = 64;
 
 /// What to do with the images of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageHandling {
-    Store,
+    Store(ImageFields),
+    /// Of `inlineData`.
     Count,
 }
 
@@ -41,6 +43,25 @@ pub enum BodyImage {
     /// The reason, a sentence without its subject.
     Invalid(String),
     Counted,
+    /// The request has used it.
+    Taken,
+}
+
+impl ReceivedBody {
+    /// Takes an image out of the body. Errors name it as `field`.
+    ///
+    /// # Errors
+    /// The data is not a valid image.
+    pub fn take(&mut self, number: usize, field: String) -> Result<Input, Refusal> {
+        let image = self.images.get_mut(number);
+        match image.map(|it| std::mem::replace(it, BodyImage::Taken)) {
+            Some(BodyImage::Stored(stored)) => Ok(Input::Stored(stored)),
+            Some(BodyImage::Invalid(message)) => Err(Refusal::field(field, message)),
+            Some(BodyImage::Counted | BodyImage::Taken) | None => {
+                Err(Refusal::field(field, "must be base64"))
+            }
+        }
+    }
 }
 
 pub fn too_large() -> Refusal {
@@ -89,11 +110,15 @@ async fn read(
     images: ImageHandling,
     timeouts: &BodyTimeouts,
 ) -> Result<ReceivedBody, Refusal> {
-    let mut scanner = Scanner::new(generations.settings.config.server.max_body_bytes);
+    let fields = match images {
+        ImageHandling::Store(fields) => fields,
+        ImageHandling::Count => ImageFields::InlineData,
+    };
+    let mut scanner = Scanner::new(fields, generations.settings.config.server.max_body_bytes);
     let mut collector = ImageCollector {
         inputs: generations.inputs.of(account),
         timeouts,
-        stores_images: images == ImageHandling::Store,
+        stores_images: images != ImageHandling::Count,
         current: Current::None,
         images: Vec::new(),
     };
@@ -183,7 +208,7 @@ impl ImageCollector<'_> {
         }
         if self.images.len() == MAX_BODY_IMAGES {
             return Err(Refusal::body(format!(
-                "the request has too many inline images; at most {MAX_BODY_IMAGES} are allowed over all turns"
+                "the request has too many inline images; at most {MAX_BODY_IMAGES} are allowed in all"
             )));
         }
         self.current = Current::Uploading(Box::new(self.inputs.begin_upload()));

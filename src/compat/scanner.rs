@@ -1,18 +1,32 @@
 //! Extracts the images from a JSON body while it arrives, so that the remaining text is small enough to parse in memory.
 //!
-//! The scanner decodes the `data` of each `inlineData` piece by piece, and replaces it with the number of the image. It drops thought
-//! signatures, which can be as large and are not used. It copies everything else unchanged. The scanner follows only strings and
-//! brackets; a JSON parser validates the remaining text. If the body is not JSON, the remaining text is not JSON either.
+//! The scanner decodes each image piece by piece, and replaces it with its number: see [`ImageFields`]. It drops thought signatures,
+//! which can be as large and are not used. It copies everything else unchanged. The scanner follows only strings and brackets; a JSON
+//! parser validates the remaining text. If the body is not JSON, the remaining text is not JSON either.
 //!
 //! Streaming JSON crates do not fit: push parsers (`actson`, `json-event-parser`) buffer each string, and `struson` streams strings
 //! but reads from a blocking reader, so each slow caller would hold a thread of the blocking pool, which the object store needs too.
 
+mod url_start;
+
 use super::base64::{Base64Fault, Decoder};
+use url_start::{UrlKind, UrlStart};
+
+pub use url_start::SCHEME as DATA_SCHEME;
 
 /// Maximum nesting depth of a body.
 pub const MAX_DEPTH: usize = 64;
 /// Longest relevant name, with every character escaped.
 const MAX_NAME: usize = 6 * "thought_signature".len();
+
+/// Where a body has its images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImageFields {
+    /// In `data` of each `inlineData`, as base64. The number replaces the string.
+    InlineData,
+    /// In each `image_url` that is a data URL. [`DATA_SCHEME`] and the number replace the URL.
+    DataUrl,
+}
 
 /// A part of an image in the body.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,6 +52,7 @@ pub enum ScanFault {
 enum Name {
     InlineData,
     Data,
+    ImageUrl,
     Signature,
     Other,
 }
@@ -62,6 +77,7 @@ enum State {
     Skipped {
         escaped: bool,
     },
+    UrlStart(Box<UrlStart>),
     Image(Box<Image>),
 }
 
@@ -73,6 +89,7 @@ struct Image {
 }
 
 pub struct Scanner {
+    fields: ImageFields,
     levels: Vec<Level>,
     state: State,
     text: Vec<u8>,
@@ -82,8 +99,9 @@ pub struct Scanner {
 
 impl Scanner {
     /// `max_text` limits the bytes of text besides the images.
-    pub fn new(max_text: usize) -> Self {
+    pub fn new(fields: ImageFields, max_text: usize) -> Self {
         Self {
+            fields,
             levels: Vec::new(),
             state: State::OutsideString,
             text: Vec::new(),
@@ -112,6 +130,12 @@ impl Scanner {
                         self.append_text(b"\"")?;
                     }
                     end.unwrap_or(bytes.len())
+                }
+                State::UrlStart(start) => {
+                    if let Some((kind, string_ends)) = start.push(*first) {
+                        self.end_url_start(kind, string_ends, out)?;
+                    }
+                    1
                 }
                 State::Image(image) => {
                     let (used, ended) = image.push(bytes, out);
@@ -197,17 +221,16 @@ impl Scanner {
                 ..
             })
         );
-        match self.member_name() {
-            Some(Name::Data) if in_inline_data => {
-                self.state = State::Image(Box::new(Image {
-                    decoder: Decoder::default(),
-                    fault: None,
-                    escape: None,
-                }));
-                out.push(Piece::Begin);
+        match (self.fields, self.member_name()) {
+            (ImageFields::InlineData, Some(Name::Data)) if in_inline_data => {
+                self.begin_image(None, out);
                 return Ok(());
             }
-            Some(Name::Signature) => self.state = State::Skipped { escaped: false },
+            (ImageFields::DataUrl, Some(Name::ImageUrl)) => {
+                self.state = State::UrlStart(Box::default());
+                return Ok(());
+            }
+            (_, Some(Name::Signature)) => self.state = State::Skipped { escaped: false },
             _ => {
                 self.state = State::Kept {
                     name: awaits_name.then(Vec::new),
@@ -244,6 +267,43 @@ impl Scanner {
         Ok(used)
     }
 
+    fn end_url_start(
+        &mut self,
+        kind: UrlKind,
+        string_ends: bool,
+        out: &mut Vec<Piece>,
+    ) -> Result<(), ScanFault> {
+        match kind {
+            UrlKind::Data(fault) => {
+                self.begin_image(fault, out);
+                match string_ends {
+                    true => self.end_image(out),
+                    false => Ok(()),
+                }
+            }
+            UrlKind::Other(raw) => {
+                self.state = match string_ends {
+                    true => State::OutsideString,
+                    false => State::Kept {
+                        name: None,
+                        escaped: false,
+                    },
+                };
+                self.append_text(b"\"")?;
+                self.append_text(&raw)
+            }
+        }
+    }
+
+    fn begin_image(&mut self, fault: Option<Base64Fault>, out: &mut Vec<Piece>) {
+        self.state = State::Image(Box::new(Image {
+            decoder: Decoder::default(),
+            fault,
+            escape: None,
+        }));
+        out.push(Piece::Begin);
+    }
+
     fn end_image(&mut self, out: &mut Vec<Piece>) -> Result<(), ScanFault> {
         if let State::Image(mut image) = std::mem::replace(&mut self.state, State::OutsideString) {
             let outcome = image.fault.take().map_or_else(
@@ -252,7 +312,11 @@ impl Scanner {
             );
             out.push(Piece::End(outcome));
         }
-        let number = format!("\"{}\"", self.images);
+        let scheme = match self.fields {
+            ImageFields::InlineData => "",
+            ImageFields::DataUrl => DATA_SCHEME,
+        };
+        let number = format!("\"{scheme}{}\"", self.images);
         self.images += 1;
         self.append_text(number.as_bytes())
     }
@@ -340,6 +404,7 @@ fn parse_name(raw: &[u8]) -> Name {
     match name.as_str() {
         "inlineData" | "inline_data" => Name::InlineData,
         "data" => Name::Data,
+        "image_url" => Name::ImageUrl,
         "thoughtSignature" | "thought_signature" => Name::Signature,
         _ => Name::Other,
     }

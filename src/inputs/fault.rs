@@ -35,13 +35,16 @@ impl InputFaults {
         }
     }
 
-    /// The faults as text, as in the refusal of a single request.
-    pub fn text(&self, max_total_bytes: u64) -> String {
+    /// The faults as text, as in the refusal of a single request. `mask` is the index of a mask.
+    pub fn text(&self, max_total_bytes: u64, mask: Option<usize>) -> String {
         let too_large = self
             .too_large
             .then(|| format!("{FIELD} must not exceed {max_total_bytes} bytes over all images"));
         let entries = self.entries.iter();
-        let entries = entries.map(|(at, message)| format!("{FIELD}[{at}] {message}"));
+        let entries = entries.map(|(at, message)| match mask == Some(*at) {
+            true => format!("mask {message}"),
+            false => format!("{FIELD}[{at}] {message}"),
+        });
         let all: Vec<String> = too_large.into_iter().chain(entries).collect();
         all.join("; ")
     }
@@ -82,7 +85,7 @@ mod tests {
             entries: vec![(2, "is not an image".into()), (0, "answered 404".into())],
         };
         assert_eq!(
-            faults.text(9),
+            faults.text(9, None),
             "input_images_urls must not exceed 9 bytes over all images; \
              input_images_urls[2] is not an image; input_images_urls[0] answered 404"
         );

@@ -4,6 +4,7 @@
 use super::{
     InputImage,
     fault::Failure,
+    mask,
     progress::{Ingestion, Stage},
     upload::{StoredObject, Upload},
 };
@@ -189,6 +190,9 @@ async fn store_body(
             .during(index, Stage::Storing, upload.write(chunk))
             .await?;
         next = read(ingestion, index, &mut source).await?;
+    }
+    if ingestion.mask == Some(index) {
+        mask::check_format(kind, header.has_alpha()).map_err(Failure::Entry)?;
     }
     let size = header.finish().map_err(damaged)?;
     let size = size

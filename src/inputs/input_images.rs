@@ -104,6 +104,7 @@ impl CallInputs<'_> {
 
     /// Fetches all images concurrently, and stores them in the order of `urls`. `uploaded_bytes` counts against the limit over all
     /// images. Fetches a repeated URL again. Reads an image behind a download URL of this service from the object store.
+    /// `mask` is the index of a mask.
     ///
     /// Needs a Tokio runtime. On success the caller owns the stored images. On failure, or when the future is dropped, nothing stays in
     /// the store.
@@ -116,6 +117,7 @@ impl CallInputs<'_> {
         self,
         urls: &[String],
         uploaded_bytes: u64,
+        mask: Option<usize>,
     ) -> Result<Vec<InputImage>, IngestError> {
         let max_total_bytes = self.limits.max_total_bytes.checked_sub(uploaded_bytes);
         let too_large = || IngestError::Invalid(InputFaults::too_large());
@@ -137,6 +139,15 @@ impl CallInputs<'_> {
             now: clock(),
         };
         let store = objects.store();
-        ingest(egress, store, &self.prefix, urls, &limits, Some(own_files)).await
+        ingest(
+            egress,
+            store,
+            &self.prefix,
+            urls,
+            &limits,
+            Some(own_files),
+            mask,
+        )
+        .await
     }
 }

@@ -9,6 +9,7 @@ mod ingestion;
 mod input_images;
 mod job_inputs;
 mod kept_inputs;
+pub mod mask;
 mod memory_budget;
 mod own_files;
 mod progress;
@@ -58,6 +59,7 @@ async fn ingest(
     urls: &[String],
     limits: &InputLimits,
     own_files: Option<OwnFiles<'_>>,
+    mask: Option<usize>,
 ) -> Result<Vec<InputImage>, IngestError> {
     let (mut targets, mut faults) = (Vec::with_capacity(urls.len()), BTreeMap::new());
     for (index, text) in urls.iter().enumerate() {
@@ -76,7 +78,7 @@ async fn ingest(
     let ingestion = progress::Ingestion::new(
         (egress, own_files),
         store,
-        prefix,
+        (prefix, mask),
         limits,
         alive,
         urls.len(),

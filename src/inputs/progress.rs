@@ -34,6 +34,8 @@ pub(super) struct Ingestion<'a> {
     pub own_files: Option<OwnFiles<'a>>,
     pub store: SharedStore,
     pub prefix: &'a Path,
+    /// The index of a mask.
+    pub mask: Option<usize>,
     pub limits: &'a InputLimits,
     pub alive: Alive,
     progress: Vec<Progress>,
@@ -43,7 +45,7 @@ impl<'a> Ingestion<'a> {
     pub fn new(
         (egress, own_files): (&'a Client, Option<OwnFiles<'a>>),
         store: SharedStore,
-        prefix: &'a Path,
+        (prefix, mask): (&'a Path, Option<usize>),
         limits: &'a InputLimits,
         alive: Alive,
         entries: usize,
@@ -58,6 +60,7 @@ impl<'a> Ingestion<'a> {
             own_files,
             store,
             prefix,
+            mask,
             limits,
             alive,
             progress: std::iter::repeat_with(progress).take(entries).collect(),

@@ -214,7 +214,7 @@ fn invalid_bodies_are_rejected() {
         answer.assert_openai_field(field);
     };
     refused(json!({"endpoint": "/v1/responses"}), "endpoint");
-    refused(json!({"endpoint": "/v1/images/edits"}), "endpoint");
+    refused(json!({"endpoint": "/v1/images/variations"}), "endpoint");
     refused(json!({"endpoint": null}), "endpoint");
     refused(json!({"completion_window": "1h"}), "completion_window");
     refused(json!({"input_file_id": 7}), "input_file_id");

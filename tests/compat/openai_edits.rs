@@ -107,9 +107,9 @@ fn invalid_forms_and_images_are_refused_and_leave_nothing() {
             None => answer.assert_openai_error(400, INVALID, None),
         };
     }
-    let json = server.post("/v1/images/edits").bearer(&customer.key);
-    let json = json.text(r#"{"prompt":"x"}"#).send();
-    json.assert_openai_error(400, INVALID, None);
+    let text = server.post("/v1/images/edits").bearer(&customer.key);
+    let text = text.bytes("text/plain", br#"{"prompt":"x"}"#).send();
+    text.assert_openai_error(400, INVALID, None);
     until("nothing is left", || server.objects_left().is_empty());
     assert_eq!(server.generator.runs(), 0);
     server.assert_money(&customer, "1.00", "0.00", "1.00");

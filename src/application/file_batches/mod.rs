@@ -17,7 +17,9 @@ use crate::application::submission::submit_batch::submit_batch;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::batch::{Batch, BatchProgress};
-use tintype_storage::domain::file_batch::{FileBatch, FileBatchTerms, LineFault, Validation};
+use tintype_storage::domain::file_batch::{
+    BatchEndpoint, FileBatch, FileBatchTerms, LineFault, Validation,
+};
 use tintype_storage::domain::ids::{AccountId, BatchId};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::time::Timestamp;
@@ -210,6 +212,10 @@ fn fingerprint_of_invalid(terms: &FileBatchTerms) -> Fingerprint {
     parts.add("invalid file");
     parts.add(terms.input.0.as_bytes());
     parts.add(terms.metadata.as_deref().unwrap_or_default());
+    // Recorded fingerprints have no part for generations.
+    if terms.endpoint == BatchEndpoint::Edits {
+        parts.add("edits");
+    }
     parts.finish()
 }
 
@@ -275,7 +281,7 @@ pub async fn find_earlier_attempt(
 
 /// Do two calls ask for the same batch? The content of a file never changes.
 fn is_same_request(a: &FileBatchTerms, b: &FileBatchTerms) -> bool {
-    let of = |it: &FileBatchTerms| (it.input, it.results_lifetime_seconds);
+    let of = |it: &FileBatchTerms| (it.input, it.results_lifetime_seconds, it.endpoint);
     of(a) == of(b) && a.metadata == b.metadata
 }
 

@@ -3,7 +3,7 @@
 use super::generation_request::Input;
 use crate::application::error::{Error, FieldFault, object_store_fault};
 use crate::application::services::GenerationService;
-use crate::inputs::{self, IngestError, InputFaults, StoredUpload};
+use crate::inputs::{self, IngestError, InputFaults, StoredUpload, mask};
 use crate::objects::{FAULT_TARGET, ObjectError};
 use crate::request_text;
 use tintype_storage::domain::batch_member::InputUrls;
@@ -33,7 +33,8 @@ impl IngestedInput {
 }
 
 impl Objects {
-    /// Fetches and stores the input images. On an error, or if the future is dropped, no object stays in the store.
+    /// Fetches and stores the input images, of which the last may be a mask. On an error, or if the future is dropped, no object stays in
+    /// the store.
     ///
     /// # Errors
     /// All faulty inputs; no memory in time; the object store fails.
@@ -41,6 +42,7 @@ impl Objects {
         generations: &GenerationService,
         account: AccountId,
         inputs: Vec<Input>,
+        has_mask: bool,
     ) -> Result<Self, Error> {
         let (mut urls, mut fields, mut uploaded_bytes) = (Vec::new(), Vec::new(), 0);
         for input in &inputs {
@@ -52,8 +54,10 @@ impl Objects {
                 }
             }
         }
+        let mask_is_fetched = has_mask && matches!(inputs.last(), Some(Input::Url { .. }));
+        let mask = mask_is_fetched.then(|| urls.len() - 1);
         let images = &generations.inputs;
-        let fetched = images.of(account).fetch(&urls, uploaded_bytes).await;
+        let fetched = images.of(account).fetch(&urls, uploaded_bytes, mask).await;
         let fetched = fetched.map_err(|error| match error {
             IngestError::Invalid(faults) => {
                 to_error(faults, &fields, images.config.max_total_bytes)
@@ -69,10 +73,18 @@ impl Objects {
             Input::Stored(upload) => Some(IngestedInput::Stored(upload)),
             Input::Url { .. } => fetched.next().map(IngestedInput::Fetched),
         });
-        Ok(Self {
+        let objects = Self {
             inputs: inputs.collect(),
             texts: Vec::new(),
-        })
+        };
+        if has_mask
+            && let [first, .., mask] = &objects.inputs[..]
+            && let Err(message) = mask::check_size(mask.image(), first.image())
+        {
+            objects.discard(generations).await;
+            return Err(Error::field("mask", message));
+        }
+        Ok(objects)
     }
 
     /// Stores a text if it is too large for a record.

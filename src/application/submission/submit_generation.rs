@@ -265,6 +265,7 @@ impl Submission {
             return Ok(Objects::default());
         }
         let account = self.caller.account();
+        let has_mask = self.request.options.has_mask;
         let waiting_caller = &self.waiting_caller;
         let ended = async {
             match waiting_caller {
@@ -273,7 +274,7 @@ impl Submission {
             }
         };
         tokio::select! {
-            objects = Objects::ingest(&self.generations, account, inputs) => objects,
+            objects = Objects::ingest(&self.generations, account, inputs, has_mask) => objects,
             error = ended => Err(error),
         }
     }

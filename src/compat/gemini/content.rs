@@ -1,9 +1,10 @@
 //! `contents`: the prompt and the input images.
 
 use super::fields::{Field, Object};
+use crate::api::generation::url_fault;
 use crate::compat::refusal::Refusal;
 use tintype_storage::domain::json::Json;
-use tintype_storage::domain::request::{MAX_INPUTS, MAX_URL_CHARS};
+use tintype_storage::domain::request::MAX_INPUTS;
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Content {
@@ -173,17 +174,11 @@ fn parse_file(found: &Field<'_>) -> Result<InputImage, Refusal> {
         .object()?
         .text("fileUri")?
         .ok_or_else(|| Refusal::missing(format!("{}.fileUri", found.path), ""))?;
-    if !uri.starts_with("http://") && !uri.starts_with("https://") {
-        let message = if uri.starts_with("data:") {
-            "must start with http:// or https://; send the data itself as inlineData"
-        } else {
-            "must start with http:// or https://"
-        };
+    if uri.starts_with("data:") {
+        let message = "must start with http:// or https://; send the data itself as inlineData";
         return Err(Refusal::field(field, message));
     }
-    let chars = uri.chars().count();
-    if chars > MAX_URL_CHARS {
-        let message = format!("has {chars} characters; at most {MAX_URL_CHARS} are allowed");
+    if let Some(message) = url_fault(uri) {
         return Err(Refusal::field(field, message));
     }
     Ok(InputImage {

@@ -19,6 +19,7 @@ use super::models;
 use super::preflight;
 use super::refusal::Refusal;
 use super::response_head::response_head;
+use super::scanner::ImageFields;
 use super::submission::{self, Call};
 use super::usage::PromptTokens;
 use crate::application::caller::payer::Payer;
@@ -120,7 +121,7 @@ async fn respond(
     state: &web::Data<CompatState>,
 ) -> Result<HttpResponse, Refusal> {
     let images = match admitted.method {
-        Method::Generate | Method::Stream => ImageHandling::Store,
+        Method::Generate | Method::Stream => ImageHandling::Store(ImageFields::InlineData),
         Method::CountTokens => ImageHandling::Count,
     };
     let account = admitted.caller.account();

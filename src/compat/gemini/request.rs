@@ -5,7 +5,7 @@ use super::fields::Object;
 use super::options::{self, Options};
 use crate::application::settings::Settings;
 use crate::application::submission::generation_request::{GenerationRequest, Input, Shape};
-use crate::compat::body::{BodyImage, ReceivedBody};
+use crate::compat::body::ReceivedBody;
 use crate::compat::refusal::Refusal;
 use crate::compat::scanner::MAX_DEPTH;
 use tintype_storage::domain::job::Origin;
@@ -37,20 +37,15 @@ pub fn parse(text: &str, tier: Tier, settings: &Settings) -> Result<ParsedBody, 
 /// The data of an input image is not a valid image.
 pub fn generation_request(
     body: ParsedBody,
-    received: ReceivedBody,
+    mut received: ReceivedBody,
     idempotency_key: Option<String>,
 ) -> Result<GenerationRequest, Refusal> {
-    let mut images: Vec<Option<BodyImage>> = received.images.into_iter().map(Some).collect();
-    let mut take = |image: InputImage| {
-        let field = image.field;
-        match image.source {
-            Source::Url(url) => Ok(Input::Url { url, field }),
-            Source::Inline(number) => match images.get_mut(number).and_then(Option::take) {
-                Some(BodyImage::Stored(held)) => Ok(Input::Stored(held)),
-                Some(BodyImage::Invalid(message)) => Err(Refusal::field(field, message)),
-                Some(BodyImage::Counted) | None => Err(Refusal::field(field, "must be base64")),
-            },
-        }
+    let mut take = |image: InputImage| match image.source {
+        Source::Url(url) => Ok(Input::Url {
+            url,
+            field: image.field,
+        }),
+        Source::Inline(number) => received.take(number, image.field),
     };
     let inputs: Vec<Input> = body
         .images

@@ -1,5 +1,6 @@
 //! `POST /v1/images/edits`: images from a prompt and input images.
 
+use super::edit_body::{self, EditImages};
 use super::mask;
 use super::multipart::{self, Form};
 use super::options::Options;
@@ -8,7 +9,7 @@ use super::sdk_attempt;
 use super::stream::{self, Completed, Events};
 use crate::application::caller::payer::Payer;
 use crate::application::settings::Settings;
-use crate::application::submission::generation_request::{GenerationRequest, Input};
+use crate::application::submission::generation_request::GenerationRequest;
 use crate::application::submission::load_shedding;
 use crate::compat::auth;
 use crate::compat::deadline;
@@ -19,6 +20,7 @@ use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
 use crate::compat::submission::Call;
 use crate::observability::request_log;
+use crate::web::body::{MediaType, media_type};
 use crate::web::submissions::idempotency_key;
 use actix_web::{HttpRequest, HttpResponse, web};
 
@@ -69,7 +71,12 @@ async fn receive(
     let (state, account) = (call.state, call.caller.account());
     let idempotency_key = check_headers(call, request).await;
     let idempotency_key = drain_if_refused(&mut payload, idempotency_key).await?;
-    let form = multipart::receive(request, payload, state, account, call.deadline).await?;
+    let form = match media_type(request) {
+        Ok(Some(MediaType::Json)) => {
+            edit_body::receive(request, payload, state, account, call.deadline).await?
+        }
+        _ => multipart::receive(request, payload, state, account, call.deadline).await?,
+    };
     load_shedding::check(&state.generations, account).await?;
     Ok((form, idempotency_key))
 }
@@ -92,7 +99,7 @@ struct Edit {
 
 impl Edit {
     fn of_form(
-        mut form: Form,
+        form: Form,
         idempotency_key: Option<String>,
         caller: &Payer,
         settings: &Settings,
@@ -110,19 +117,34 @@ impl Edit {
             return Err(Refusal::field("n", message));
         }
         let inputs = form.images.len();
-        let has_mask = form.mask.is_some();
-        if let Some(mask) = form.mask.take() {
-            mask::check(&mask, form.images.first(), options.offer.tier(), settings)?;
-            form.images.push(Input::Stored(mask));
-        }
-        let mut request = options.request(form.images, idempotency_key);
-        request.options.has_mask = has_mask;
+        let images = (form.images, form.mask);
+        let request = edit_request(&options, images, idempotency_key, settings)?;
         Ok(Self {
             options,
             inputs,
             request,
         })
     }
+}
+
+/// The request of an edit of these images, with a mask or without one.
+///
+/// # Errors
+/// The mask is not usable.
+pub fn edit_request(
+    options: &Options,
+    (mut images, mask): EditImages,
+    idempotency_key: Option<String>,
+    settings: &Settings,
+) -> Result<GenerationRequest, Refusal> {
+    let has_mask = mask.is_some();
+    if let Some(mask) = mask {
+        mask::check(&mask, images.first(), options.offer.tier(), settings)?;
+        images.push(mask);
+    }
+    let mut request = options.request(images, idempotency_key);
+    request.options.has_mask = has_mask;
+    Ok(request)
 }
 
 async fn respond(

@@ -5,40 +5,35 @@ use crate::application::settings::Settings;
 use crate::application::submission::generation_request::Input;
 use crate::backends::kinds;
 use crate::compat::refusal::Refusal;
-use crate::inputs::StoredUpload;
-use tintype_imaging::ImageKind;
+use crate::inputs::mask;
 use tintype_storage::domain::tier::Tier;
 
+/// The name of the option.
+pub const FIELD: &str = "mask";
+
+/// Checks a mask as far as it is known before URLs are fetched.
+///
 /// # Errors
 /// The mask does not fit the image, or no backend of the model uses masks.
 pub fn check(
-    mask: &StoredUpload,
+    given: &Input,
     first: Option<&Input>,
     tier: Tier,
     settings: &Settings,
 ) -> Result<(), Refusal> {
-    let refused = |message: String| Err(Refusal::field("mask", message));
     if !is_supported(tier, settings, kinds::takes_mask) {
-        return refused(format!(
+        let message = format!(
             "is not supported by the {tier} model, none of whose backends takes a mask; describe the change in the prompt"
-        ));
+        );
+        return Err(Refusal::field(FIELD, message));
     }
-    if mask.kind() != ImageKind::Png {
-        return refused(format!("must be PNG, not {}", mask.kind().name()));
-    }
-    if !mask.has_alpha() {
-        return refused("must have an alpha channel".into());
-    }
-    let mask = mask.image();
-    let Some(Input::Stored(image)) = first else {
-        return refused("needs an image".into());
+    let Input::Stored(stored) = given else {
+        return Ok(());
     };
-    let image = image.image();
-    if (mask.width, mask.height) != (image.width, image.height) {
-        return refused(format!(
-            "must have the size of the first image, {}x{}, not {}x{}",
-            image.width, image.height, mask.width, mask.height
-        ));
-    }
-    Ok(())
+    let format = mask::check_format(stored.kind(), stored.has_alpha());
+    let fits = format.and_then(|()| match first {
+        Some(Input::Stored(image)) => mask::check_size(stored.image(), image.image()),
+        Some(Input::Url { .. }) | None => Ok(()),
+    });
+    fits.map_err(|message| Refusal::field(FIELD, message))
 }

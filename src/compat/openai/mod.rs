@@ -4,6 +4,7 @@ mod backend_support;
 mod background;
 pub mod batches;
 mod counted_body;
+mod edit_body;
 pub mod edits;
 mod expires_after;
 pub mod files;

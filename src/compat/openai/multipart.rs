@@ -1,4 +1,4 @@
-//! Reads a form while it arrives: texts into memory, images into the object store.
+//! Reads the form of an edit while it arrives: texts into memory, images into the object store.
 
 use super::counted_body::{CountedBody, check_form};
 use super::options::RawOptions;
@@ -7,7 +7,8 @@ use crate::compat::body::{MAX_BODY_BYTES, too_large};
 use crate::compat::body_timeouts::BodyTimeouts;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
-use crate::inputs::{CallInputs, StagedUpload, StoredUpload, UploadFault};
+use crate::inputs::{CallInputs, StagedUpload, UploadFault};
+use crate::web::body::media_type;
 use actix_multipart::{Field, Multipart};
 use actix_web::{HttpRequest, web};
 use tintype_storage::domain::ids::AccountId;
@@ -17,11 +18,11 @@ use tokio::time::Instant;
 /// Memory counted for each part in addition to its bytes.
 const PART_BYTES: usize = 64;
 
-/// A complete form.
+/// A complete edit, sent as a form or as JSON.
 pub struct Form {
     pub options: RawOptions,
     pub images: Vec<Input>,
-    pub mask: Option<Box<StoredUpload>>,
+    pub mask: Option<Input>,
 }
 
 /// # Errors
@@ -36,8 +37,9 @@ pub async fn receive(
     let timeouts = BodyTimeouts::new(&state.settings, deadline);
     let body = CountedBody::new(payload, MAX_BODY_BYTES, too_large, timeouts);
     let read = async {
-        let advice =
-            "send the images as `Content-Type: multipart/form-data`, in parts named `image`";
+        // JSON with a wrong charset gets here.
+        media_type(request)?;
+        let advice = "send the images as `Content-Type: multipart/form-data`, in parts named `image`, or as JSON in `images`";
         check_form(request, advice)?;
         let reader = FormReader {
             body: body.clone(),
@@ -78,7 +80,7 @@ impl FormReader<'_> {
                     let upload = self.inputs.begin_upload();
                     let name = format!("image[{number}]");
                     let image = self.image(field, upload, &name).await?;
-                    form.images.push(Input::Stored(image));
+                    form.images.push(image);
                 }
                 "mask" => {
                     if form.mask.is_some() {
@@ -101,7 +103,7 @@ impl FormReader<'_> {
         mut field: Field,
         mut upload: StagedUpload,
         name: &str,
-    ) -> Result<Box<StoredUpload>, Refusal> {
+    ) -> Result<Input, Refusal> {
         let refused = |fault: UploadFault| match fault {
             UploadFault::Image(message) => Refusal::field(name, message),
             fault @ (UploadFault::Store(_) | UploadFault::MemoryUnavailable(_)) => fault.into(),
@@ -111,7 +113,7 @@ impl FormReader<'_> {
             upload = pushed.map_err(refused)?;
         }
         let held = self.body.timeouts.store_step(upload.finish()).await?;
-        Ok(Box::new(held.map_err(refused)?))
+        Ok(Input::Stored(Box::new(held.map_err(refused)?)))
     }
 
     async fn text(&mut self, mut field: Field, name: &str) -> Result<String, Refusal> {

@@ -90,17 +90,24 @@ impl Options {
     }
 }
 
+/// The members of a body.
+///
+/// # Errors
+/// The body is not a JSON object.
+pub fn members_of(body: &str) -> Result<Vec<(String, Json)>, Refusal> {
+    match Json::parse(body, MAX_DEPTH)? {
+        Json::Object(members) => Ok(members),
+        _ => Err(Refusal::body("the request body must be a JSON object")),
+    }
+}
+
 impl RawOptions {
     /// # Errors
     /// The body is not a JSON object, the type of a known option is invalid, or an option contains an input image.
     pub fn of_json(body: &[u8]) -> Result<Self, Refusal> {
         let text = std::str::from_utf8(body)
             .map_err(|_| Refusal::body("the request body is not JSON: it is not UTF-8"))?;
-        let json = Json::parse(text, MAX_DEPTH)?;
-        let Json::Object(members) = json else {
-            return Err(Refusal::body("the request body must be a JSON object"));
-        };
-        Self::of_members(members)
+        Self::of_members(members_of(text)?)
     }
 
     /// `null` counts as missing.
@@ -114,8 +121,7 @@ impl RawOptions {
             match value {
                 Json::Null => {}
                 _ if INPUT_OPTIONS.contains(&name.as_str()) => {
-                    let message =
-                        "is not supported here; send input images as a form to `/v1/images/edits`";
+                    let message = "is not supported here; send input images to `/v1/images/edits`, as a form or in `images`";
                     return Err(Refusal::field(name, message));
                 }
                 Json::String(text) => options.set(&name, text)?,

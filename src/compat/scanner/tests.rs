@@ -6,8 +6,8 @@ use base64::engine::general_purpose::STANDARD;
 
 type ScanResult = (String, Vec<Result<Vec<u8>, Base64Fault>>);
 
-fn scan(body: &[u8], piece: usize) -> Result<ScanResult, ScanFault> {
-    let mut scanner = Scanner::new(10_000);
+fn scan(fields: ImageFields, body: &[u8], piece: usize) -> Result<ScanResult, ScanFault> {
+    let mut scanner = Scanner::new(fields, 10_000);
     let (mut images, mut current) = (Vec::new(), Vec::new());
     for piece in body.chunks(piece) {
         let mut out = Vec::new();
@@ -26,13 +26,18 @@ fn scan(body: &[u8], piece: usize) -> Result<ScanResult, ScanFault> {
 
 /// Checks that chunks of any size give the same result.
 #[track_caller]
-fn scanned(body: &str) -> ScanResult {
-    let whole = scan(body.as_bytes(), usize::MAX).expect("within limits");
+fn scanned_by(fields: ImageFields, body: &str) -> ScanResult {
+    let whole = scan(fields, body.as_bytes(), usize::MAX).expect("within limits");
     for piece in [1, 2, 3, 7, 64] {
-        let again = scan(body.as_bytes(), piece).expect("within bounds");
+        let again = scan(fields, body.as_bytes(), piece).expect("within bounds");
         assert_eq!(again, whole, "in pieces of {piece}");
     }
     whole
+}
+
+#[track_caller]
+fn scanned(body: &str) -> ScanResult {
+    scanned_by(ImageFields::InlineData, body)
 }
 
 #[test]
@@ -118,14 +123,15 @@ fn text_and_depth_are_limited_and_images_are_not() {
     assert_eq!(scanned(&body).1, [Ok(vec![0; 30_000])]);
     let body = format!(r#"{{"text":"{long}"}}"#);
     assert_eq!(
-        scan(body.as_bytes(), 100),
+        scan(ImageFields::InlineData, body.as_bytes(), 100),
         Err(ScanFault::TooMuchText(10_000))
     );
     let deep = "[".repeat(MAX_DEPTH);
-    assert!(scan(deep.as_bytes(), 10).is_ok());
+    assert!(scan(ImageFields::InlineData, deep.as_bytes(), 10).is_ok());
     for deeper in ["[", "{"] {
         let body = format!("{deep}{deeper}");
-        assert_eq!(scan(body.as_bytes(), 10), Err(ScanFault::TooDeep));
+        let refused = scan(ImageFields::InlineData, body.as_bytes(), 10);
+        assert_eq!(refused, Err(ScanFault::TooDeep));
     }
 }
 
@@ -147,4 +153,53 @@ fn invalid_json_never_becomes_valid_by_extraction() {
             "{text}"
         );
     }
+}
+
+#[test]
+fn data_urls_are_extracted_and_other_urls_stay() {
+    let data = STANDARD.encode([1; 300]);
+    let body = format!(
+        r#"{{"images":[{{"image_url":"data:image/png;base64,{data}"}},{{"image_url":"https://a.example/\u0061,b.png"}},
+        {{"image_url":"DATA:image\/png;name=a;BASE64,AA\/\u002f"}},{{"image_url":"d"}},{{"image_url":""}},{{"image_url":7}}],
+        "mask":{{"image\u005furl":"\u0064ata:;base64,AAAA"}},"prompt":"data:image/png;base64,AAAA","data":"data:0"}}"#
+    );
+    let (text, images) = scanned_by(ImageFields::DataUrl, &body);
+    let images: Vec<_> = images.into_iter().map(Result::unwrap).collect();
+    assert_eq!(images, [vec![1; 300], vec![0, 15, 255], vec![0; 3]]);
+    assert_eq!(
+        text,
+        r#"{"images":[{"image_url":"data:0"},{"image_url":"https://a.example/\u0061,b.png"},
+        {"image_url":"data:1"},{"image_url":"d"},{"image_url":""},{"image_url":7}],
+        "mask":{"image\u005furl":"data:2"},"prompt":"data:image/png;base64,AAAA","data":"data:0"}"#
+    );
+}
+
+#[test]
+fn a_data_url_without_base64_is_an_invalid_image() {
+    let long = format!("data:{};base64,AAAA", "x".repeat(5_000));
+    for url in [
+        "data:",
+        "data:0",
+        "data:image/png,AAAA",
+        "data:image/png;base64",
+        r#"data:\""#,
+        r"data:\u00zz;base64,AAAA",
+        &long,
+    ] {
+        let body = format!(r#"[{{"image_url":"{url}"}},{{"image_url":"data:;base64,AA!A"}}]"#);
+        let (text, images) = scanned_by(ImageFields::DataUrl, &body);
+        assert_eq!(text, r#"[{"image_url":"data:0"},{"image_url":"data:1"}]"#);
+        assert_eq!(images[0], Err(Base64Fault::DataUrl), "{url}");
+        assert!(matches!(images[1], Err(Base64Fault::Foreign { .. })));
+    }
+}
+
+/// A quote that is part of the URL does not end it.
+#[test]
+fn an_escaped_quote_does_not_end_a_url() {
+    let body = r#"{"image_url":"\"a","b":"c"}"#;
+    assert_eq!(
+        scanned_by(ImageFields::DataUrl, body),
+        (body.into(), vec![])
+    );
 }

@@ -58,7 +58,7 @@ pub(super) async fn ingest(
     urls: &[String],
     limits: &InputLimits,
 ) -> Result<Vec<InputImage>, IngestError> {
-    inputs::ingest(egress, store, prefix, urls, limits, None).await
+    inputs::ingest(egress, store, prefix, urls, limits, None, None).await
 }
 
 /// Ingests into a new store; checks that a failure leaves nothing in it.
@@ -89,9 +89,9 @@ pub(super) fn fault_lines(
     limits: &InputLimits,
 ) -> String {
     match outcome {
-        Err(IngestError::Invalid(faults)) => {
-            faults.text(limits.max_total_bytes).replace("; ", "\n")
-        }
+        Err(IngestError::Invalid(faults)) => faults
+            .text(limits.max_total_bytes, None)
+            .replace("; ", "\n"),
         other => panic!("expected faults of the caller's, got {other:?}"),
     }
 }

@@ -35,6 +35,23 @@ pub struct FileBatchTerms {
     pub results_lifetime_seconds: Option<u32>,
     /// The results contain URLs instead of image data.
     pub as_urls: bool,
+    /// The last field, and absent from the record of a batch of generations: such a record has the format from before this field.
+    #[serde(default, skip_serializing_if = "BatchEndpoint::is_generations")]
+    pub endpoint: BatchEndpoint,
+}
+
+/// The endpoint of all requests of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BatchEndpoint {
+    #[default]
+    Generations,
+    Edits,
+}
+
+impl BatchEndpoint {
+    fn is_generations(&self) -> bool {
+        *self == Self::Generations
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,6 +125,7 @@ mod tests {
                     metadata: None,
                     results_lifetime_seconds: seconds,
                     as_urls: false,
+                    endpoint: BatchEndpoint::default(),
                 },
                 created_at: ended,
                 outcome: Validation::Accepted {

@@ -15,7 +15,7 @@ use crate::domain::audit_log::AuditEntry;
 use crate::domain::batch::{Batch, BatchProgress};
 use crate::domain::daily_usage::DailyUsage;
 use crate::domain::delivery::{Attempt, Delivery, DeliveryId};
-use crate::domain::file_batch::{FileBatch, UploadedFile};
+use crate::domain::file_batch::{BatchEndpoint, FileBatch, FileBatchTerms, UploadedFile};
 use crate::domain::ids::{
     AccountId, AuditId, BatchId, FileId, JobId, KeyId, NodeId, TransactionId,
 };
@@ -69,6 +69,37 @@ fn job_version(job: &Job) -> u8 {
     }
 }
 
+const EARLIER_FILE_BATCHES: Earlier<FileBatch> = &[(1, file_batch_without_endpoint)];
+
+fn file_batch_without_endpoint(bytes: &[u8]) -> postcard::Result<(FileBatch, &[u8])> {
+    let (fields, rest) = postcard::take_from_bytes::<(_, _, _, (_, _, _, _), _, _)>(bytes)?;
+    let (id, account, key, terms, created_at, outcome) = fields;
+    let (input, metadata, results_lifetime_seconds, as_urls) = terms;
+    let batch = FileBatch {
+        id,
+        account,
+        key,
+        terms: FileBatchTerms {
+            input,
+            metadata,
+            results_lifetime_seconds,
+            as_urls,
+            endpoint: BatchEndpoint::Generations,
+        },
+        created_at,
+        outcome,
+    };
+    Ok((batch, rest))
+}
+
+/// Older nodes and an older program read batches of generations.
+fn file_batch_version(batch: &FileBatch) -> u8 {
+    match batch.terms.endpoint {
+        BatchEndpoint::Generations => 1,
+        BatchEndpoint::Edits => 2,
+    }
+}
+
 tables! {
     ACCOUNTS: AccountId => Account = b"a" "account" .fits(|id, it| it.id == *id) .earlier(&[]);
     /// Jobs that are not terminal. The key contains the account, so another account's job is not found.
@@ -106,7 +137,7 @@ tables! {
     BATCH_PROGRESS: (AccountId, BatchId) => BatchProgress = b"g" "batch_progress";
     UPLOADED_FILES: (AccountId, FileId) => UploadedFile = b"f" "uploaded_file" .fits(|key, it| (it.account, it.id) == *key) .newest_first();
     /// Batches submitted as files. An accepted one has a batch record with the same id too.
-    FILE_BATCHES: (AccountId, BatchId) => FileBatch = b"B" "file_batch" .fits(|key, it| (it.account, it.id) == *key) .newest_first();
+    FILE_BATCHES: (AccountId, BatchId) => FileBatch = b"B" "file_batch" .fits(|key, it| (it.account, it.id) == *key) .newest_first() .earlier(EARLIER_FILE_BATCHES) .stored_as(file_batch_version);
     /// Jobs whose images retention keeps, with the time of marking.
     FAVOURITES: (AccountId, JobId) => Timestamp = b"F" "favourite";
     /// The lookup of retention, which knows only an image's job.

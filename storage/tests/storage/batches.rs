@@ -6,7 +6,7 @@ use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::batch::{BatchProgress, BatchStatus};
 use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind, FailReason};
-use tintype_storage::domain::file_batch::{FileBatch, FileBatchTerms, Validation};
+use tintype_storage::domain::file_batch::{BatchEndpoint, FileBatch, FileBatchTerms, Validation};
 use tintype_storage::domain::ids::{BatchId, FileId, JobId};
 use tintype_storage::domain::job::{CANCELED, Callback, InputImage, Job, JobEvent, JobState};
 use tintype_storage::domain::pause::Pause;
@@ -368,6 +368,7 @@ fn a_batch_of_a_file_is_on_record_from_the_commit_that_accepts_it() {
         metadata: Some(r#"{"a":"b"}"#.into()),
         results_lifetime_seconds: Some(3_600),
         as_urls: true,
+        endpoint: BatchEndpoint::default(),
     };
     let new = NewBatch {
         file: Some(terms.clone()),

@@ -12,7 +12,12 @@ use tintype_storage::domain::api_key::{ApiKey, DeletedKey, KeyHash, RateLimit, R
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
 use tintype_storage::domain::batch::BatchProgress;
-use tintype_storage::domain::ids::{AccountId, AuditId, JobId, KeyId, TransactionId};
+use tintype_storage::domain::file_batch::{
+    BatchEndpoint, DeletedResults, FileBatch, FileBatchTerms, Validation,
+};
+use tintype_storage::domain::ids::{
+    AccountId, AuditId, BatchId, FileId, JobId, KeyId, TransactionId,
+};
 use tintype_storage::domain::image_options::{Background, ImageOptions};
 use tintype_storage::domain::job::{
     Callback, FailureKind, InputImage, Job, JobState, Origin, PromptRef, PromptText, ResultImage,
@@ -27,8 +32,8 @@ use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::store::tables::{
     ACCOUNTS, ALARMS, API_KEY_LAST_USE, API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID, AUDIT_LOG,
-    BATCH_PROGRESS, DELETED_API_KEYS, ENDED_JOBS, IDEMPOTENCY, LEDGER, LIVE_JOBS, OPERATOR_EVENTS,
-    PAUSE, RETIRED_API_KEYS,
+    BATCH_PROGRESS, DELETED_API_KEYS, ENDED_JOBS, FILE_BATCHES, IDEMPOTENCY, LEDGER, LIVE_JOBS,
+    OPERATOR_EVENTS, PAUSE, RETIRED_API_KEYS,
 };
 use tintype_storage::store::{
     AnyTable as _, IdempotencyRecord, Record, StoreError, Table, TableKey,
@@ -303,6 +308,44 @@ fn only_a_job_with_a_background_has_the_third_format() {
             let line = ENDED_JOBS.to_json(&third).unwrap();
             assert_eq!(ENDED_JOBS.parse_json(&line).unwrap(), third);
         }
+    }
+}
+
+/// Older nodes and an older program read batches of generations.
+#[test]
+fn only_a_file_batch_of_edits_has_the_second_format() {
+    let outcome = |deleted: DeletedResults| Validation::Accepted { deleted };
+    let generations = FileBatch {
+        id: BatchId(uuid(0x11)),
+        account: AccountId(uuid(0x22)),
+        key: KeyId(uuid(0x33)),
+        terms: FileBatchTerms {
+            input: FileId(uuid(0x44)),
+            metadata: Some("{}".into()),
+            results_lifetime_seconds: Some(7),
+            as_urls: true,
+            endpoint: BatchEndpoint::Generations,
+        },
+        created_at: at(0),
+        outcome: outcome(DeletedResults::default()),
+    };
+    let first = FILE_BATCHES.encode(&generations);
+    assert_eq!(FILE_BATCHES.decode(&first).unwrap(), generations);
+    let mut edits = generations.clone();
+    edits.terms.endpoint = BatchEndpoint::Edits;
+    let second = FILE_BATCHES.encode(&edits);
+    // The time is 0, and the outcome has a variant and two flags.
+    let (terms, after) = first.split_at(first.len() - 4);
+    assert_eq!(after, [0; 4]);
+    assert_eq!((first[0], second[0]), (1, 2));
+    assert_eq!(second[1..], [&terms[1..], &[1], after].concat());
+    assert_eq!(FILE_BATCHES.decode(&second).unwrap(), edits);
+    for (bytes, has_endpoint) in [(&first, false), (&second, true)] {
+        let line = FILE_BATCHES.to_json(bytes).unwrap();
+        assert_eq!(line.contains("endpoint"), has_endpoint, "{line}");
+        assert_eq!(FILE_BATCHES.parse_json(&line).unwrap(), *bytes);
+        assert!(FILE_BATCHES.decode(&[&bytes[..], &[0]].concat()).is_err());
+        assert!(FILE_BATCHES.decode(&bytes[..bytes.len() - 1]).is_err());
     }
 }
 

@@ -4,7 +4,7 @@ use crate::batches::accepted;
 use crate::old_jobs::{accept_batch, all_ids, commit, complete, forget, on_day};
 use crate::support::*;
 use std::sync::Arc;
-use tintype_storage::domain::file_batch::{FileBatch, FileBatchTerms, Validation};
+use tintype_storage::domain::file_batch::{BatchEndpoint, FileBatch, FileBatchTerms, Validation};
 use tintype_storage::domain::ids::{BatchId, FileId};
 use tintype_storage::domain::job::JobEvent;
 use tintype_storage::engine::{Engine, EngineError, Holds, Key, Wait as _, commit_and_wait};
@@ -176,6 +176,7 @@ fn an_idempotency_key_may_refer_to_a_failed_batch() {
             metadata: None,
             results_lifetime_seconds: None,
             as_urls: false,
+            endpoint: BatchEndpoint::default(),
         },
         created_at: at(5),
         outcome: Validation::Failed(Vec::new()),

@@ -1,8 +1,8 @@
-//! The body of a Gemini call, from which the service extracts images while the body arrives. However the body is split, the
+//! The body of a call of Gemini or OpenAI, from which the service extracts images while the body arrives. However the body is split, the
 //! images and the rest are the same, and valid JSON stays valid without its images.
 
 use serde_json::Value;
-use tintype::fuzzing::{MAX_DEPTH, Piece, ScanFault, Scanner};
+use tintype::fuzzing::{ImageFields, MAX_DEPTH, Piece, ScanFault, Scanner};
 
 const MAX_TEXT: usize = 4_096;
 
@@ -10,9 +10,14 @@ const MAX_TEXT: usize = 4_096;
 type ScanResult = (Vec<u8>, Vec<(Vec<u8>, bool)>);
 
 pub fn run(input: &[u8]) {
-    let whole = scan(input, usize::MAX);
+    run_with(ImageFields::InlineData, input);
+    run_with(ImageFields::DataUrl, input);
+}
+
+fn run_with(fields: ImageFields, input: &[u8]) {
+    let whole = scan(fields, input, usize::MAX);
     for piece in [1, 3, 64] {
-        let pieces = scan(input, piece);
+        let pieces = scan(fields, input, piece);
         match (&pieces, &whole) {
             (Ok(pieces), Ok(whole)) => assert_eq!(pieces, whole, "in pieces of {piece}"),
             (a, b) => assert_eq!(a.as_ref().err(), b.as_ref().err(), "in pieces of {piece}"),
@@ -30,8 +35,8 @@ pub fn run(input: &[u8]) {
     }
 }
 
-fn scan(input: &[u8], piece: usize) -> Result<ScanResult, ScanFault> {
-    let mut scanner = Scanner::new(MAX_TEXT);
+fn scan(fields: ImageFields, input: &[u8], piece: usize) -> Result<ScanResult, ScanFault> {
+    let mut scanner = Scanner::new(fields, MAX_TEXT);
     let (mut images, mut current) = (Vec::new(), Vec::new());
     for piece in input.chunks(piece) {
         let mut found = Vec::new();

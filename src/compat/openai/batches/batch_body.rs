@@ -4,11 +4,11 @@ use crate::compat::openai::expires_after;
 use crate::compat::openai::object_ids::{WireFileId, no_such_file};
 use crate::compat::refusal::Refusal;
 use crate::compat::scanner::MAX_DEPTH;
-use tintype_storage::domain::file_batch::FileBatchTerms;
+use tintype_storage::domain::file_batch::{BatchEndpoint, FileBatchTerms};
 use tintype_storage::domain::json::Json;
 
-/// The only endpoint that supports batches.
-pub const ENDPOINT: &str = "/v1/images/generations";
+/// The endpoints that support batches.
+const ENDPOINTS: [BatchEndpoint; 2] = [BatchEndpoint::Generations, BatchEndpoint::Edits];
 /// The only supported completion window.
 pub const COMPLETION_WINDOW: &str = "24h";
 /// OpenAI's limits of metadata.
@@ -17,6 +17,14 @@ const MAX_KEY_CHARS: usize = 64;
 const MAX_VALUE_CHARS: usize = 512;
 /// Maximum bytes of metadata as JSON, because it is part of a record. Enough for all pairs in ASCII.
 const MAX_METADATA_BYTES: usize = 10_240;
+
+/// The path of an endpoint.
+pub fn path_of(endpoint: BatchEndpoint) -> &'static str {
+    match endpoint {
+        BatchEndpoint::Generations => "/v1/images/generations",
+        BatchEndpoint::Edits => "/v1/images/edits",
+    }
+}
 
 pub struct BatchBody {
     /// The file determines `as_urls`.
@@ -36,11 +44,14 @@ impl BatchBody {
             return Err(Refusal::body("the request body must be a JSON object"));
         };
         let mut fields = Fields(members);
-        let endpoint = fields.required("endpoint")?;
-        if endpoint != ENDPOINT {
-            let message = format!("must be `{ENDPOINT}`; batches do not support other endpoints");
-            return Err(Refusal::field("endpoint", message));
-        }
+        let path = fields.required("endpoint")?;
+        let endpoint = ENDPOINTS.into_iter().find(|it| path_of(*it) == path);
+        let endpoint = endpoint.ok_or_else(|| {
+            let [first, second] = ENDPOINTS.map(path_of);
+            let message =
+                format!("must be `{first}` or `{second}`; batches do not support other endpoints");
+            Refusal::field("endpoint", message)
+        })?;
         if fields.required("completion_window")? != COMPLETION_WINDOW {
             let message = format!("must be `{COMPLETION_WINDOW}`");
             return Err(Refusal::field("completion_window", message));
@@ -58,6 +69,7 @@ impl BatchBody {
                 metadata: metadata.as_ref().map(Json::to_compact),
                 results_lifetime_seconds,
                 as_urls: false,
+                endpoint,
             },
             metadata,
         })

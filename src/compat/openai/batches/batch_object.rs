@@ -1,6 +1,6 @@
 //! The batch object of the OpenAI API.
 
-use super::batch_body::{COMPLETION_WINDOW, ENDPOINT};
+use super::batch_body::{COMPLETION_WINDOW, path_of};
 use crate::application::core::Core;
 use crate::application::file_batches::{FileBatchStatus, ResultsKind};
 use crate::application::settings::Settings;
@@ -28,7 +28,7 @@ pub fn json(batch: &FileBatchStatus, core: &Core, settings: &Settings) -> Value 
     json!({
         "id": object_ids::batch_id(file_batch.id),
         "object": "batch",
-        "endpoint": ENDPOINT,
+        "endpoint": path_of(file_batch.terms.endpoint),
         "errors": errors(&file_batch.outcome),
         "input_file_id": WireFileId::Uploaded(file_batch.terms.input).to_string(),
         "completion_window": COMPLETION_WINDOW,

@@ -23,7 +23,7 @@ use crate::web::body;
 use crate::web::submissions::idempotency_key;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_fair_semaphore::Permit;
-use tintype_storage::domain::file_batch::UploadedFile;
+use tintype_storage::domain::file_batch::{BatchEndpoint, UploadedFile};
 use tintype_storage::domain::ids::AccountId;
 
 /// Memory of a file with its requests and records, relative to its length.
@@ -127,7 +127,7 @@ impl Call {
         let (state, caller) = (&self.state, &self.caller);
         let input = self.batch_body.terms.input;
         let lines = match uploaded_files::find(&state.core, caller.account(), input).await? {
-            Some(file) => read_lines(state, caller, &file).await?,
+            Some(file) => read_lines(state, caller, &file, self.batch_body.terms.endpoint).await?,
             None => None,
         };
         let Some((lines, memory)) = lines else {
@@ -186,6 +186,7 @@ async fn read_lines(
     state: &web::Data<CompatState>,
     caller: &Payer,
     file: &UploadedFile,
+    endpoint: BatchEndpoint,
 ) -> Result<Option<(input_lines::InputResult, Reservation)>, Refusal> {
     let inputs = &state.generations.inputs;
     let reserved = inputs.reserve(caller.account(), file.bytes * MEMORY_FACTOR);
@@ -194,6 +195,9 @@ async fn read_lines(
         return Ok(None);
     };
     let (shared, caller) = (state.clone(), caller.clone());
-    let read = move || Ok::<_, Error>(input_lines::read(&content, &caller, &shared.settings));
+    let read = move || {
+        let settings = &shared.settings;
+        Ok::<_, Error>(input_lines::read(&content, endpoint, &caller, settings))
+    };
     Ok(Some((blocking(read).await?, reserved)))
 }

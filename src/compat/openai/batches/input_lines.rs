@@ -1,17 +1,19 @@
 //! Parses a file of requests: one JSON object per line with `custom_id`, `method`, `url` and `body`.
 
-use super::batch_body::ENDPOINT;
+use super::batch_body::path_of;
 use crate::api::batch_form::without_byte_order_mark;
 use crate::application::caller::payer::Payer;
 use crate::application::settings::Settings;
 use crate::application::submission::batch_request::BatchEntry;
 use crate::compat::dialect::Dialect;
+use crate::compat::openai::edit_body::take_images;
+use crate::compat::openai::edits::edit_request;
 use crate::compat::openai::options::{Options, RawOptions};
 use crate::compat::refusal::Refusal;
 use crate::compat::scanner::MAX_DEPTH;
 use std::collections::HashMap;
 use tintype_api::fields::has_unlisted;
-use tintype_storage::domain::file_batch::LineFault;
+use tintype_storage::domain::file_batch::{BatchEndpoint, LineFault};
 use tintype_storage::domain::json::Json;
 
 const MAX_CUSTOM_ID_CHARS: usize = 64;
@@ -31,12 +33,18 @@ pub type InputResult = Result<Input, Vec<LineFault>>;
 
 /// # Errors
 /// The first errors, each with its line.
-pub fn read(content: &[u8], caller: &Payer, settings: &Settings) -> InputResult {
+pub fn read(
+    content: &[u8],
+    endpoint: BatchEndpoint,
+    caller: &Payer,
+    settings: &Settings,
+) -> InputResult {
     let content = without_byte_order_mark(content);
     let lines = content.split(|byte| *byte == b'\n').zip(1..);
     let is_blank = |line: &[u8]| line.iter().all(u8::is_ascii_whitespace);
     let lines = lines.filter(|(line, _)| !is_blank(line));
     let mut file = File {
+        endpoint,
         caller,
         settings,
         entries: Vec::new(),
@@ -72,6 +80,7 @@ pub fn read(content: &[u8], caller: &Payer, settings: &Settings) -> InputResult 
 }
 
 struct File<'a> {
+    endpoint: BatchEndpoint,
     caller: &'a Payer,
     settings: &'a Settings,
     entries: Vec<BatchEntry>,
@@ -95,9 +104,18 @@ impl File<'_> {
         }
         let mut line = Line::parse(line)?;
         let custom_id = line.custom_id()?;
-        line.check_call()?;
-        let options = line.options()?.read(self.caller, self.settings)?;
+        line.check_call(self.endpoint)?;
+        let mut body = line.body()?;
+        let images = match self.endpoint {
+            BatchEndpoint::Generations => None,
+            BatchEndpoint::Edits => Some(take_images(&mut body, None)?),
+        };
+        let options = RawOptions::of_members(body)?.read(self.caller, self.settings)?;
         self.check(&options)?;
+        let request = match images {
+            None => options.request(Vec::new(), None),
+            Some(images) => edit_request(&options, images, None, self.settings)?,
+        };
         if let Some(other) = self.names.insert(custom_id.clone(), number) {
             let message = format!("Line {other} has the same custom_id.");
             return Err(Fault::new("duplicate_custom_id", message).of("custom_id"));
@@ -105,7 +123,6 @@ impl File<'_> {
         // A custom id that equals the position is the default.
         let position = self.entries.len().to_string();
         let custom_id = Some(custom_id).filter(|it| *it != position);
-        let request = options.request(Vec::new(), None);
         self.entries.push(BatchEntry::new(custom_id, request));
         Ok(())
     }
@@ -241,20 +258,21 @@ impl Line {
         }
     }
 
-    fn check_call(&mut self) -> Result<(), Fault> {
+    fn check_call(&mut self, endpoint: BatchEndpoint) -> Result<(), Fault> {
         if self.take("method")? != Json::String("POST".into()) {
             return Err(Fault::new("invalid_method", "method must be `POST`").of("method"));
         }
-        if self.take("url")? != Json::String(ENDPOINT.into()) {
-            let message = format!("url must be the endpoint of the batch, `{ENDPOINT}`");
+        let path = path_of(endpoint);
+        if self.take("url")? != Json::String(path.into()) {
+            let message = format!("url must be the endpoint of the batch, `{path}`");
             return Err(Fault::new("url_mismatch", message).of("url"));
         }
         Ok(())
     }
 
-    fn options(&mut self) -> Result<RawOptions, Fault> {
+    fn body(&mut self) -> Result<Vec<(String, Json)>, Fault> {
         match self.take("body")? {
-            Json::Object(members) => Ok(RawOptions::of_members(members)?),
+            Json::Object(members) => Ok(members),
             _ => Err(Fault::new(INVALID, "body must be an object").of("body")),
         }
     }

@@ -12,6 +12,7 @@ use crate::compat::openai::background;
 use crate::compat::openai::response::{base64_entry, format_of};
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::usage::{self, PromptTokens};
+use crate::inputs;
 use crate::objects::ObjectError;
 use crate::request_text;
 use actix_web::body::BoxBody;
@@ -138,7 +139,9 @@ impl Lines {
             "data": [IMAGE_PLACEHOLDER],
         });
         if let Some(prompt) = self.prompt(job).await? {
-            let prompt = PromptTokens::estimate(&prompt, 0);
+            let mask = usize::from(job.options().has_mask);
+            let images = job.inputs.len().saturating_sub(mask);
+            let prompt = PromptTokens::estimate(&prompt, images);
             let output = usage::image_tokens(job.tier, job.resolution);
             body["usage"] = prompt.openai_usage(output);
         }
@@ -216,7 +219,11 @@ fn failure_line(job: Job) -> Vec<Part> {
     let refusal = match wait_outcome(job.clone()) {
         Ok(WaitOutcome::Blocked(reason)) => Refusal::new(Kind::Blocked, reason),
         Ok(WaitOutcome::Image(_)) => Refusal::new(Kind::Internal, "the request has an image"),
-        Err(refusal) => refusal,
+        // The native interface has another name for the images of a line.
+        Err(refusal) => Refusal {
+            message: refusal.message.replace(inputs::FIELD, "images"),
+            ..refusal
+        },
     };
     refusal_line(&job, &refusal)
 }
