@@ -4,6 +4,7 @@ use super::refusal::Refusal;
 use super::state::CompatState;
 use crate::application::caller::payer::Payer;
 use crate::application::error::Error;
+use crate::application::idempotency;
 use crate::application::operations::pause;
 use crate::application::settings::Settings;
 use crate::application::submission::admission::{check_funds, check_queue};
