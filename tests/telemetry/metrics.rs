@@ -256,7 +256,7 @@ fn replays_on_the_synchronous_interfaces_are_counted_by_image() {
     ];
     for (path, body, replayed) in calls {
         let call = server.call("POST", path).bearer(&ada.key).json(&body);
-        let call = call.idempotent("once");
+        let call = call.idempotent(path);
         call.expect(200);
         call.expect(200);
         let figures = server.figures();
