@@ -5,6 +5,7 @@ pub(crate) mod batch_form;
 pub(crate) mod batch_table;
 pub(crate) mod file_names;
 pub(crate) mod generation;
+pub(crate) mod job_views;
 pub(crate) mod requests;
 pub(crate) mod responses;
 pub(crate) mod stats;

@@ -3,10 +3,8 @@
 use crate::application::core::Core;
 use crate::application::error::{self, Error, ErrorKind};
 use crate::application::jobs::batches::BatchWithProgress;
-use crate::application::jobs::image_url;
 use crate::application::services::{AccountService, JobService, WebhookService};
 use crate::application::settings::Settings;
-use crate::application::submission::queue_estimate::waiting;
 use crate::application::webhooks::deliveries;
 use crate::application::webhooks::open_secret;
 use crate::objects::FAULT_TARGET;
@@ -113,22 +111,6 @@ pub async fn delivery(core: &Core, delivery: delivery::Delivery) -> Result<Deliv
     Ok(Delivery::new(delivery, attempts).with_event(event.as_ref()))
 }
 
-/// A job without its prompt if the prompt cannot be read now.
-pub async fn listed_job<'a>(jobs: &JobService, job: &'a Job) -> Result<JobRecord<'a>, Error> {
-    let text = job_text(jobs, job).await.unwrap_or_default();
-    with_image(jobs, job, text).await
-}
-
-/// A job with its prompt.
-pub async fn job_record<'a>(jobs: &JobService, job: &'a Job) -> Result<JobRecord<'a>, Error> {
-    let text = job_text(jobs, job).await?;
-    with_image(jobs, job, text).await
-}
-
-async fn job_text(jobs: &JobService, job: &Job) -> Result<Option<PromptText>, Error> {
-    text_of(jobs, &job.prompt, "prompt of the job", job.id).await
-}
-
 /// Adds what only the operator sees: the backend of the image, or the error of each failed attempt.
 pub fn for_operator<'a>(core: &Core, job: &Job, record: JobRecord<'a>) -> JobRecord<'a> {
     let tries = core.system.failed_tries(job.id).into_iter();
@@ -153,17 +135,8 @@ pub async fn batches(jobs: &JobService, page: Page<BatchWithProgress>) -> Listin
     Listing::of(join_all(listed).await, page.next)
 }
 
-async fn with_image<'a>(
-    jobs: &JobService,
-    job: &'a Job,
-    text: Option<PromptText>,
-) -> Result<JobRecord<'a>, Error> {
-    let url = image_url(jobs, job).await?;
-    Ok(JobRecord::new(job, text, url, waiting(&jobs.core, job)))
-}
-
 /// The text of a record; `None` if its object no longer exists. `content` names the text in errors.
-async fn text_of(
+pub(super) async fn text_of(
     jobs: &JobService,
     text: &PromptRef,
     content: &str,

@@ -39,14 +39,42 @@ pub async fn first_use(
     account: AccountId,
     used: &IdempotencyUse,
 ) -> Result<Option<Uuid>, Error> {
-    let first = core
-        .store
-        .idempotency(call, account, &used.name, core.now())
-        .await?;
-    match first {
+    match first(core, call, account, &used.name).await? {
         Some(first) if first.fingerprint != used.fingerprint => Err(used_before()),
         first => Ok(first.map(|first| first.made)),
     }
+}
+
+/// As [`first_use`], for a call that is answered by what its first use created: counts the replay.
+///
+/// # Errors
+/// `IdempotencyKeyReused` if the first use was another request
+pub async fn replay(
+    core: &Core,
+    call: IdempotentCall,
+    account: AccountId,
+    used: Option<&IdempotencyUse>,
+) -> Result<Option<Uuid>, Error> {
+    let Some(used) = used else { return Ok(None) };
+    let first = first_use(core, call, account, used).await?;
+    if first.is_some() {
+        core.system.stats().jobs.count_replay();
+    }
+    Ok(first)
+}
+
+/// The record of the first use of a key, also if it was another request.
+///
+/// # Errors
+/// The store fails.
+pub async fn first(
+    core: &Core,
+    call: IdempotentCall,
+    account: AccountId,
+    name: &str,
+) -> Result<Option<IdempotencyRecord>, Error> {
+    let first = core.store.idempotency(call, account, name, core.now());
+    Ok(first.await?)
 }
 
 /// The key was used with another request.

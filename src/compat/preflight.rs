@@ -4,6 +4,7 @@ use super::refusal::Refusal;
 use super::state::CompatState;
 use crate::application::caller::payer::Payer;
 use crate::application::error::Error;
+use crate::application::idempotency;
 use crate::application::operations::pause;
 use crate::application::settings::Settings;
 use crate::application::submission::admission::{check_funds, check_queue};
@@ -82,16 +83,12 @@ async fn may_be_replay(
     idempotency_key: Option<&str>,
     attempt: Option<u32>,
 ) -> Result<bool, Refusal> {
-    let now = state.core.now();
-    let Some(idempotency_key) = idempotency_key else {
+    let Some(name) = idempotency_key else {
+        let now = state.core.now();
         return Ok(state.recent_calls.has_earlier(key.id, attempt, now));
     };
     let call = IdempotentCall::Generation;
-    let first = state
-        .core
-        .store
-        .idempotency(call, key.account, idempotency_key, now)
-        .await?;
+    let first = idempotency::first(&state.core, call, key.account, name).await?;
     Ok(first.is_some())
 }
 

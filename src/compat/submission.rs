@@ -56,7 +56,7 @@ impl Call<'_> {
         let waiter = |job| JobWaiter::new(state, account, job, true);
         if let Some(used) = request.idempotency() {
             let call = IdempotentCall::Generation;
-            let first = idempotency::first_use(&state.core, call, account, &used).await?;
+            let first = idempotency::replay(&state.core, call, account, Some(&used)).await?;
             return Ok(first.map(|id| waiter(JobId(id))));
         }
         let Some(identity) = request_identity(self.caller, request) else {

@@ -6,9 +6,10 @@
 //! it: state changes wake it, and once a second it checks two tables in memory.
 
 use super::jobs;
+use crate::api::job_views::JobViews;
 use crate::application::caller::payer::Payer;
 use crate::application::services::{AccountService, JobService};
-use crate::application::submission::queue_estimate::waiting;
+use crate::application::submission::queue_estimate::QueueEstimates;
 use crate::web::auth::{Principal, api_key_auth};
 use crate::web::no_store;
 use crate::web::problem::{HttpResult, Problem};
@@ -174,7 +175,7 @@ impl Listener {
 
     /// The event of a changed queue position.
     fn position_event(&mut self, job: &Job) -> Option<String> {
-        let waiting = waiting(&self.jobs.core, job)?;
+        let waiting = QueueEstimates::now(&self.jobs.core).waiting(job)?;
         let position = waiting.position;
         if self.position.replace(position) == Some(position) {
             return None;
@@ -203,7 +204,7 @@ impl Listener {
 }
 
 async fn event(jobs: &JobService, job: &Job) -> Option<String> {
-    let view = jobs::view(jobs, job).await.ok()?;
+    let view = JobViews::of(jobs).lookup(job).await.ok()?;
     // A single line: JSON escapes line breaks.
     let data = serde_json::to_string(&view).ok()?;
     let id = state_number(job);

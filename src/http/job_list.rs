@@ -1,10 +1,9 @@
 //! `GET /jobs`: the account's jobs, newest first, filtered.
 
-use super::jobs;
+use crate::api::job_views::JobViews;
 use crate::application::error;
 use crate::application::jobs::list;
 use crate::application::services::JobService;
-use crate::application::submission::queue_estimate::QueueEstimates;
 use crate::web::auth::Principal;
 use crate::web::no_store;
 use crate::web::problem::{HttpResult, Problem};
@@ -26,11 +25,10 @@ pub async fn list(
     principal.admit()?;
     let account = principal.caller.account();
     let found = list::page_of(&jobs, account, window, &filter).await?;
-    let estimates = QueueEstimates::now(&jobs.core);
+    let views = JobViews::of(&jobs);
     let mut data = Vec::with_capacity(found.jobs.len());
     for job in &found.jobs {
-        let view = jobs::listed_view(&jobs, job, &estimates).await?;
-        data.push(ListedJob::new(job, view));
+        data.push(ListedJob::new(job, views.lookup(job).await?));
     }
     let mut body = Vec::with_capacity(ENTRY_BYTES * (data.len() + 1));
     let listing = Listing::of(data, found.next.map(|id| *id.as_bytes()));

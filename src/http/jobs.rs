@@ -1,12 +1,12 @@
 //! Job lookup, cancellation, and deletion of images.
 
 use super::long_poll;
+use crate::api::job_views::JobViews;
 use crate::application::caller::Caller;
 use crate::application::core::Core;
 use crate::application::images::deletion;
 use crate::application::jobs;
 use crate::application::services::{AccountService, JobService};
-use crate::application::submission::queue_estimate::QueueEstimates;
 use crate::web::auth::Principal;
 use crate::web::no_store;
 use crate::web::problem::{HttpResult, Problem};
@@ -73,22 +73,5 @@ pub async fn delete_image(
 }
 
 async fn respond(jobs: &JobService, job: &Job) -> HttpResult {
-    let view = view(jobs, job).await?;
-    Ok(no_store::json(view))
-}
-
-/// The job in the form of the lookup, with a fresh download URL.
-pub async fn view<'a>(jobs: &JobService, job: &'a Job) -> Result<tintype_api::Job<'a>, Problem> {
-    listed_view(jobs, job, &QueueEstimates::now(&jobs.core)).await
-}
-
-/// [`view`] for a list of jobs.
-pub async fn listed_view<'a>(
-    jobs: &JobService,
-    job: &'a Job,
-    estimates: &QueueEstimates<'_>,
-) -> Result<tintype_api::Job<'a>, Problem> {
-    let image_url = jobs::image_url(jobs, job).await?;
-    let waiting = estimates.waiting(job);
-    Ok(tintype_api::Job::new(job, image_url, waiting))
+    Ok(no_store::json(JobViews::of(jobs).lookup(job).await?))
 }

@@ -1,5 +1,6 @@
 //! Lists, shows and cancels jobs of all accounts, and deletes their images.
 
+use crate::api::job_views::JobViews;
 use crate::api::responses;
 use crate::application::images::deletion;
 use crate::application::jobs;
@@ -39,10 +40,8 @@ pub async fn list(
     jobs: web::Data<JobService>,
 ) -> HttpResult {
     let page = page(&request, &jobs).await?;
-    let records = page
-        .items
-        .iter()
-        .map(|job| responses::listed_job(&jobs, job));
+    let views = JobViews::of(&jobs);
+    let records = page.items.iter().map(|job| views.listed(job));
     let data = join_all(records)
         .await
         .into_iter()
@@ -61,7 +60,7 @@ pub async fn page(request: &HttpRequest, jobs: &web::Data<JobService>) -> Result
 
 /// `GET /jobs/{job_id}`
 pub async fn show(of: OfJob, jobs: web::Data<JobService>) -> HttpResult {
-    let record = responses::job_record(&jobs, &of.job).await?;
+    let record = JobViews::of(&jobs).record(&of.job).await?;
     let store = &jobs.core.store;
     let record = JobRecord {
         image_deleted: store.is_image_deleted(of.job.account, of.job.id).await?,
@@ -73,7 +72,7 @@ pub async fn show(of: OfJob, jobs: web::Data<JobService>) -> HttpResult {
 /// `DELETE /jobs/{job_id}`: cancels a queued job.
 pub async fn cancel(of: OfJob, jobs: web::Data<JobService>) -> HttpResult {
     let job = jobs::cancel(&jobs, &of.caller, of.job.account, of.job.id).await?;
-    Ok(HttpResponse::Ok().json(responses::listed_job(&jobs, &job).await?))
+    Ok(HttpResponse::Ok().json(JobViews::of(&jobs).listed(&job).await?))
 }
 
 /// `DELETE /jobs/{job_id}/image`

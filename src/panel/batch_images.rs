@@ -2,9 +2,9 @@
 
 use super::zip_archive::ZipArchive;
 use crate::api::file_names::FileNames;
+use crate::application::jobs::batch_jobs::BatchJobs;
 use crate::application::services::JobService;
 use crate::objects::{FAULT_TARGET, ObjectError};
-use crate::web::submissions::batch_lines::Jobs;
 use actix_web::HttpResponse;
 use actix_web::rt;
 use actix_web::web::Data;
@@ -58,7 +58,7 @@ async fn write(service: Data<JobService>, batch: Batch, pieces: &Pieces) -> Resu
     let mut archive = ZipArchive::default();
     let (mut names, mut missing) = (FileNames::default(), String::new());
     let (created, mut position) = (batch.created_at, 0);
-    let mut jobs = Jobs::of(service.clone(), batch);
+    let mut jobs = BatchJobs::of(&service.core.store, batch);
     while let Some(job) = jobs
         .next()
         .await

@@ -2,6 +2,7 @@
 
 use super::batches;
 use super::names::Names;
+use crate::api::job_views::JobViews;
 use crate::api::responses;
 use crate::application::core::Core;
 use crate::application::images::favourites;
@@ -23,10 +24,11 @@ use tintype_api::text::Moment;
 pub async fn list_jobs(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (window, filter) = job_query::of_panel(&request)?;
     let found = list::page_of(&jobs, of.account.id, window, &filter).await?;
+    let views = JobViews::of(&jobs);
     let mut data = Vec::with_capacity(found.jobs.len());
     for job in &found.jobs {
         data.push(JobListItem {
-            record: responses::listed_job(&jobs, job).await?,
+            record: views.listed(job).await?,
             favourite: jobs.core.store.is_favourite(job.account, job.id).await?,
         });
     }
@@ -69,10 +71,11 @@ struct JobListItem<'a> {
 pub async fn list_all(_: OperatorCall, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let page = management::jobs::page(&request, &jobs).await?;
     let mut names = Names::default();
+    let views = JobViews::of(&jobs);
     let mut data = Vec::with_capacity(page.items.len());
     for job in &page.items {
         data.push(JobWithAccount {
-            record: responses::listed_job(&jobs, job).await?,
+            record: views.listed(job).await?,
             account_name: names.account(&jobs.core, job.account).await?,
         });
     }
@@ -89,7 +92,7 @@ struct JobWithAccount<'a> {
 
 pub async fn show_job(OfJob { caller, job }: OfJob, jobs: Data<JobService>) -> HttpResult {
     let core = &jobs.core;
-    let record = responses::job_record(&jobs, &job).await?;
+    let record = JobViews::of(&jobs).record(&job).await?;
     let key = core.store.key(job.key).await?;
     let favourite = core.store.is_favourite(job.account, job.id).await?;
     let input_urls = batches::input_urls(&jobs, &job).await.unwrap_or_else(|error| {

@@ -1,11 +1,10 @@
 //! The queues of all models, for the operator: waiting jobs and their estimated start.
 
 use super::names::Names;
-use crate::api::responses;
+use crate::api::job_views::JobViews;
 use crate::application::core::Core;
 use crate::application::operations::queue::{self, QueueFilter};
 use crate::application::services::JobService;
-use crate::application::submission::queue_estimate::QueueEstimates;
 use crate::web::auth::access::OperatorCall;
 use crate::web::problem::{FieldFault, HttpResult};
 use crate::web::queries::query;
@@ -26,9 +25,6 @@ struct QueueRow<'a> {
     #[serde(flatten)]
     record: JobRecord<'a>,
     account_name: Option<String>,
-    /// In the queue of its model, from 1.
-    position: usize,
-    starts_at: Option<String>,
 }
 
 /// `GET /queue?tier=&account_id=`: the next jobs of each model, and the number of all queued jobs.
@@ -41,18 +37,15 @@ pub async fn list(_: OperatorCall, request: HttpRequest, jobs: Data<JobService>)
         for next in filter.next(core, tier, SHOWN) {
             // The job may be deleted meanwhile.
             let job = core.store.job(next.account, next.job).await?;
-            found.extend(job.map(|job| (next.position, job)));
+            found.extend(job);
         }
     }
-    let estimates = QueueEstimates::now(core);
+    let views = JobViews::of(&jobs);
     let mut data = Vec::with_capacity(found.len());
-    for (position, job) in &found {
-        let starts_at = estimates.starts_at(job.tier, *position);
+    for job in &found {
         data.push(QueueRow {
-            record: responses::listed_job(&jobs, job).await?,
+            record: views.listed(job).await?,
             account_name: names.account(core, job.account).await?,
-            position: *position,
-            starts_at: starts_at.map(|it| it.to_string()),
         });
     }
     let count = filter.count(core);

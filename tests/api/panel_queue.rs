@@ -26,7 +26,7 @@ fn queue(server: &Server, query: &str) -> Value {
 
 fn ids(found: &Value) -> Vec<(u64, &str)> {
     let data = found["data"].as_array().unwrap();
-    let told = |it: &'_ Value| it["position"].as_u64().unwrap();
+    let told = |it: &'_ Value| it["queue_position"].as_u64().unwrap();
     data.iter()
         .map(|it| (told(it), it["job_id"].as_str().unwrap()))
         .collect()
@@ -42,7 +42,7 @@ fn jobs_are_listed_in_the_order_in_which_they_begin() {
     assert_eq!(ids(&found), expected);
     assert_eq!(found["count"], 5);
     // The first job found an idle backend and still runs, so the pace is unknown.
-    assert_eq!(found["data"][0]["starts_at"], Value::Null);
+    assert_eq!(found["data"][0]["estimated_start_at"], Value::Null);
     assert!(found["data"][0]["account_name"].is_string(), "{found}");
     let pro = &found["models"][2];
     assert_eq!([&pro["queued"], &pro["running"]], [5, 1]);

@@ -245,6 +245,27 @@ fn a_replay_is_counted_before_and_inside_the_account_actor() {
 }
 
 #[test]
+fn replays_on_the_synchronous_interfaces_are_counted_by_image() {
+    let server = Server::start();
+    let ada = server.customer("10");
+    let gemini = json!({"contents": [{"parts": [{"text": "a fox"}]}]});
+    let two = json!({"model": "pro", "prompt": "a fox", "n": 2});
+    let calls = [
+        ("/v1beta/models/pro:generateContent", gemini, 1.0),
+        ("/v1/images/generations", two, 3.0),
+    ];
+    for (path, body, replayed) in calls {
+        let call = server.call("POST", path).bearer(&ada.key).json(&body);
+        let call = call.idempotent(path);
+        call.expect(200);
+        call.expect(200);
+        let figures = server.figures();
+        assert_eq!(figures.of("tintype_jobs_replayed_total", &[]), replayed);
+    }
+    assert_eq!(server.figures().sum("tintype_jobs_accepted_total"), 3.0);
+}
+
+#[test]
 fn the_tries_and_the_breaker_of_a_backend_are_reported() {
     let server = Server::start();
     let ada = server.customer("10");

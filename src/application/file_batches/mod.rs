@@ -231,8 +231,7 @@ pub async fn find_by_idempotency_key(
     terms: &FileBatchTerms,
 ) -> Result<Option<FileBatchStatus>, Error> {
     let (call, account) = (IdempotentCall::Batch, caller.account());
-    let first = core.store.idempotency(call, account, name, core.now());
-    let Some(first) = first.await? else {
+    let Some(first) = idempotency::first(core, call, account, name).await? else {
         return Ok(None);
     };
     match find(core, account, BatchId(first.made)).await? {

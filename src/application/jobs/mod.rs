@@ -1,5 +1,6 @@
 //! Finds, awaits and cancels jobs.
 
+pub(crate) mod batch_jobs;
 pub(crate) mod batches;
 pub(crate) mod export;
 pub(crate) mod filter;

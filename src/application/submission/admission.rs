@@ -61,14 +61,15 @@ impl Admission {
         request: &AdmissionRequest<'_>,
     ) -> Result<ControlFlow<Uuid, Self>, Error> {
         let core = &generations.core;
+        let replay = || idempotency::replay(core, request.call, caller.account(), request.used);
         if request.before_decision != BeforeDecision::Nothing
-            && let Some(first) = replay(core, caller, request).await?
+            && let Some(first) = replay().await?
         {
             return Ok(ControlFlow::Break(first));
         }
         match Self::check(generations, caller, request).await {
             Ok(admission) => Ok(ControlFlow::Continue(admission)),
-            Err(error) => match replay(core, caller, request).await? {
+            Err(error) => match replay().await? {
                 Some(first) => Ok(ControlFlow::Break(first)),
                 None => Err(error),
             },
@@ -136,21 +137,6 @@ impl Admission {
             Err(_) => Err(error::busy()),
         }
     }
-}
-
-async fn replay(
-    core: &Core,
-    caller: &Payer,
-    request: &AdmissionRequest<'_>,
-) -> Result<Option<Uuid>, Error> {
-    let Some(used) = request.used else {
-        return Ok(None);
-    };
-    let first = idempotency::first_use(core, request.call, caller.account(), used).await?;
-    if first.is_some() {
-        core.system.stats().jobs.count_replay();
-    }
-    Ok(first)
 }
 
 /// Refuses while the queue has no room for this many jobs.

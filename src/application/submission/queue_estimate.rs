@@ -15,11 +15,6 @@ use tintype_storage::histogram::{Histogram, Reading};
 /// The window of recent starts.
 const WINDOW: Duration = Duration::from_secs(300);
 
-/// The position of a job in its queue; `None` if it is not queued.
-pub fn waiting(core: &Core, job: &Job) -> Option<Waiting> {
-    QueueEstimates::now(core).waiting(job)
-}
-
 /// Estimates for the jobs of a list at one time. Reads the pace of each model once.
 pub struct QueueEstimates<'a> {
     core: &'a Core,
@@ -46,7 +41,7 @@ impl<'a> QueueEstimates<'a> {
     }
 
     /// When the job at this position of a model's queue will start; `None` without data.
-    pub fn starts_at(&self, tier: Tier, position: usize) -> Option<Timestamp> {
+    fn starts_at(&self, tier: Tier, position: usize) -> Option<Timestamp> {
         let pace = self.paces[tier.index()].get_or_init(|| Pace::of(self.core, tier, self.now));
         let wait = pace.as_ref()?.wait(position)?;
         Some(self.now.plus(wait))

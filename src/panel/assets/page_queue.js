@@ -28,13 +28,13 @@ export async function queue(main, context) {
   const reload = context.reloader(() => draw());
 
   const columns = [
-    { title: "Position", kind: "num fit", cell: (job) => String(job.position) },
+    { title: "Position", kind: "num fit", cell: (job) => String(job.queue_position ?? "–") },
     { title: "Prompt", kind: "rest", cell: (job) => h("button", { class: "link", type: "button", onclick: () => context.visit(job.account_id, `#/jobs/${job.job_id}`) }, h("span", { class: "clip" }, job.prompt ?? "A long prompt")) },
     { title: "Account", kind: "fit", cell: (job) => h("span", { class: "clip short" }, job.account_name ?? "deleted") },
     { title: "Model", kind: "fit", cell: (job) => `${job.tier} · ${job.resolution}` },
     { title: "Waits", kind: "num fit", cell: (job) => h("span", { title: job.created_at }, waited(job.created_at)) },
-    { title: "Estimated start", kind: "fit", cell: (job) => (job.starts_at ? time(job.starts_at) : "–") },
-    { title: "", kind: "fit", cell: (job) => h("button", { class: "button slim", type: "button", "aria-label": `Cancel the job at position ${job.position} of ${job.tier}`, onclick: () => cancel(job) }, "Cancel") },
+    { title: "Estimated start", kind: "fit", cell: (job) => (job.estimated_start_at ? time(job.estimated_start_at) : "–") },
+    { title: "", kind: "fit", cell: (job) => h("button", { class: "button slim", type: "button", "aria-label": `Cancel the job at position ${job.queue_position} of ${job.tier}`, onclick: () => cancel(job) }, "Cancel") },
   ];
   const cancel = (job) => attempt(() => remove(`/accounts/${job.account_id}/jobs/${job.job_id}`), "Canceled", reload);
 

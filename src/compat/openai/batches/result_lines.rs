@@ -3,6 +3,7 @@
 
 use crate::application::error::{Error, object_store_fault};
 use crate::application::file_batches::{ResultsFile, ResultsKind};
+use crate::application::jobs::batch_jobs::BatchJobs;
 use crate::application::jobs::presign;
 use crate::application::services::JobService;
 use crate::compat::base64_body::{Part, StoredImage, pieces, streamed_body};
@@ -18,20 +19,14 @@ use crate::request_text;
 use actix_web::body::BoxBody;
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
-use std::collections::VecDeque;
 use std::sync::Arc;
-use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{FailureKind, Job, JobState, ResultImage};
-
-/// Jobs read at a time.
-const STEP: usize = 100;
 
 pub fn body(jobs: &Arc<JobService>, file: ResultsFile) -> BoxBody {
     let lines = Lines {
         service: Arc::clone(jobs),
+        jobs: BatchJobs::of(&jobs.core.store, file.batch.clone()),
         file,
-        last: None,
-        jobs: VecDeque::new(),
     };
     let lines = stream::unfold(Some(lines), |lines| async move {
         match lines?.next().await {
@@ -55,32 +50,18 @@ fn stream_error(error: Error) -> object_store::Error {
 struct Lines {
     service: Arc<JobService>,
     file: ResultsFile,
-    /// The last job read from the store.
-    last: Option<JobId>,
-    jobs: VecDeque<Job>,
+    jobs: BatchJobs,
 }
 
 impl Lines {
     /// The next line, and the lines after it.
     async fn next(mut self) -> Result<Option<(Vec<Part>, Self)>, Error> {
-        loop {
-            while let Some(job) = self.jobs.pop_front() {
-                if let Some(line) = self.line(job).await? {
-                    return Ok(Some((line, self)));
-                }
-            }
-            let batch = &self.file.batch;
-            let jobs = self
-                .service
-                .core
-                .store
-                .jobs_of_batch(batch, self.last, STEP);
-            self.jobs = jobs.await?.into();
-            match self.jobs.back() {
-                Some(last) => self.last = Some(last.id),
-                None => return Ok(None),
+        while let Some(job) = self.jobs.next().await? {
+            if let Some(line) = self.line(job).await? {
+                return Ok(Some((line, self)));
             }
         }
+        Ok(None)
     }
 
     /// The line of a job; `None` if it belongs to the other file.
