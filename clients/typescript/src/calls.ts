@@ -37,8 +37,23 @@ export function generation(params: GenerationParams, idempotencyKey: string | nu
 }
 
 function creation(path: string, body: object, idempotencyKey: string | null, options: CallOptions): Call {
-  const call = { ...options, method: "POST", path, body } as const;
+  const call = { ...options, method: "POST", path, body: textOfBody(path, body) } as const;
   return idempotencyKey === null ? { ...call, query: [["dry_run", "true"]] } : { ...call, idempotencyKey };
+}
+
+/** Written once: the caller may change its objects between two attempts, which carry the same key. */
+function textOfBody(path: string, body: object): string {
+  try {
+    return JSON.stringify(body, finite);
+  } catch (cause) {
+    throw new ArgumentError(`POST ${path} cannot be sent: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  }
+}
+
+/** Rejects numbers that JSON does not have. `JSON.stringify` would write `null`. */
+function finite(name: string, value: unknown): unknown {
+  if (typeof value === "number" && !Number.isFinite(value)) throw new TypeError(`${name} is ${value}, which JSON does not have`);
+  return value;
 }
 
 /** The call that creates a batch; without a key, a dry run. */

@@ -34,7 +34,7 @@ export interface Call extends CallOptions {
   /** A path of the service; or a whole URL, to which the client sends no API key. */
   readonly path: string;
   readonly query?: readonly (readonly [string, string])[];
-  readonly body?: object;
+  readonly body?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly idempotencyKey?: string;
   /** How long the service may take on purpose, in addition to the time-out. */
@@ -114,7 +114,7 @@ export class Transport {
     if ((call.maxRetries ?? null) !== null) assertMaxRetries(call.maxRetries);
     try {
       const init: RequestInit = { method, headers: this.#headers(call), redirect: "manual" };
-      if (body !== undefined) init.body = JSON.stringify(body, finite);
+      if (body !== undefined) init.body = body;
       return { url: new URL(this.#url(call)).href, init };
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause);
@@ -215,12 +215,6 @@ function addressOf(baseUrl: unknown): string {
   }
   // With or without the version.
   return text.replace(/\/+$/, "").replace(/\/api\/v1$/, "").replace(/\/+$/, "");
-}
-
-/** Rejects numbers that JSON does not have. `JSON.stringify` would write `null`. */
-function finite(name: string, value: unknown): unknown {
-  if (typeof value === "number" && !Number.isFinite(value)) throw new TypeError(`${name} is ${value}, which JSON does not have`);
-  return value;
 }
 
 /** A call in messages. Without the query: that of a signed URL gives access to the image, and messages go into logs. */

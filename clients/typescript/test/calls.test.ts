@@ -14,11 +14,11 @@ test("tier and input images choose one of the six paths", () => {
   for (const [tier, path] of cases) {
     const text = calls.generation({ ...BODY, tier }, "k", {});
     assert.equal(text.path, `/api/v1${path}/text-generations`);
-    assert.deepEqual(text.body, BODY);
+    assert.deepEqual(JSON.parse(text.body ?? ""), BODY);
     const urls = { input_images_urls: ["http://h/a.png"] };
     const image = calls.generation({ ...BODY, ...urls, tier }, "k", {});
     assert.equal(image.path, `/api/v1${path}/url-generations`);
-    assert.deepEqual(image.body, { ...BODY, ...urls });
+    assert.deepEqual(JSON.parse(image.body ?? ""), { ...BODY, ...urls });
   }
 });
 

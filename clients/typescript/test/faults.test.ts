@@ -39,6 +39,27 @@ test("every attempt of a creation carries one key", async (t) => {
   assert.ok(pauses[1] !== undefined && pauses[1] >= 750 && pauses[1] <= 1000);
 });
 
+test("every attempt of a creation carries one body, also if the caller changes its objects meanwhile", async (t) => {
+  const peer = await Peer.start(t);
+  const { client } = calling(peer.url);
+  const order = { number: "4711" };
+  const urls = ["http://h/a.png"];
+  const entry = { model: "fast" as const, prompt: "a fox", aspect_ratio: "1:1" as const, metadata: order };
+  const change = async (): Promise<"cut"> => {
+    order.number = entry.prompt = urls[0] = "changed";
+    return "cut";
+  };
+  peer.will(change, created());
+  await client.generations.create({ ...FOX, input_images_urls: urls, metadata: order });
+  peer.will(change, problem(402, "insufficient_balance"));
+  [order.number, entry.prompt] = ["4711", "a fox"];
+  await assert.rejects(client.batches.create([entry], { metadata: order }), ApiError);
+  const bodies = peer.heard.map(({ body }) => body);
+  assert.equal(bodies.length, 4);
+  assert.deepEqual([bodies[0], bodies[2]], [bodies[1], bodies[3]]);
+  assert.ok(bodies.every((body) => !body.includes("changed")));
+});
+
 test("two creations carry two keys, and a caller may name one", async (t) => {
   const peer = await Peer.start(t);
   peer.will(created(), created(), created({ "idempotent-replayed": "true" }));
