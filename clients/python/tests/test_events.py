@@ -181,3 +181,7 @@ def test_what_is_no_stream_is_told(variant: Variant, peer: Peer) -> None:
     peer.will(Reply(200, b"<html>", {"Content-Type": "text/html"}))
     with pytest.raises(UnexpectedAnswerError, match="text/html"):
         list(following(variant, peer).jobs.events(JOB_ID))
+    peer.will(stream("event: status\ndata: []\n\n"))
+    with pytest.raises(UnexpectedAnswerError, match="an event is malformed") as caught:
+        list(following(variant, peer).jobs.events(JOB_ID))
+    assert caught.value.job_id == JOB_ID

@@ -224,6 +224,28 @@ def test_an_address_that_no_attempt_can_reach_is_tried_once(variant: Variant, pe
     assert variant.pauses == []
 
 
+@pytest.mark.parametrize("reply", [problem(401, "unauthorized"), Cut()])
+@pytest.mark.parametrize("method", ["get", "cancel", "delete_image", "download", "download_to", "wait", "events"])
+def test_an_error_of_a_call_about_a_job_names_the_job(
+    variant: Variant, peer: Peer, tmp_path: Path, method: str, reply: Reply | Cut
+) -> None:
+    peer.will(reply)
+    more = [tmp_path / "fox.png"] if method == "download_to" else []
+    with pytest.raises(CallError) as caught:
+        made = getattr(calling(variant, peer, max_retries=0).jobs, method)(JOB_ID, *more)
+        list(made)
+    assert (caught.value.job_id, caught.value.batch_id) == (JOB_ID, None)
+
+
+@pytest.mark.parametrize("reply", [problem(401, "unauthorized"), Reply(200, b"<html>")])
+@pytest.mark.parametrize("method", ["get", "cancel", "results", "wait"])
+def test_an_error_of_a_call_about_a_batch_names_the_batch(variant: Variant, peer: Peer, method: str, reply: Reply) -> None:
+    peer.will(reply)
+    with pytest.raises(CallError) as caught:
+        getattr(calling(variant, peer).batches, method)("b")
+    assert (caught.value.job_id, caught.value.batch_id) == (None, "b")
+
+
 # Canceling
 
 
@@ -271,6 +293,7 @@ def test_a_picture_that_breaks_off_is_fetched_again_and_never_half_there(variant
     with pytest.raises(ApiConnectionError) as caught:
         calling(variant, peer).jobs.download_to(JOB_ID, tmp_path / "other.png")
     assert "signature" not in str(caught.value)
+    assert caught.value.job_id == JOB_ID
     assert list(tmp_path.iterdir()) == [target]
 
 
@@ -391,6 +414,7 @@ def test_an_image_that_cannot_be_forwarded_raises_an_exception_of_the_package(
     ):
         list(response.iter_bytes())
     assert "signature" not in str(caught.value)
+    assert caught.value.job_id == JOB_ID
     assert len(peer.requests) == 2
 
     async def forward() -> None:

@@ -98,7 +98,7 @@ export class Generations {
     const call = calls.generation(params, idempotencyKey, options);
     const { response, body, attempts } = await this.#transport.exchange(call);
     const names = ["job_id", "status", "status_url"] as const;
-    const made = typed<CreatedJob>(response, body, names, inWords(call), { attempts, idempotencyKey });
+    const made = typed<CreatedJob>(response, body, names, inWords(call), { ...call, attempts });
     return { ...made, idempotencyKey, replayed: response.headers.get("idempotent-replayed") === "true" };
   }
 

@@ -37,6 +37,9 @@ export interface Call extends CallOptions {
   readonly body?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly idempotencyKey?: string;
+  /** The existing job or batch that the call is about, for errors. */
+  readonly jobId?: string;
+  readonly batchId?: string;
   /** How long the service may take on purpose, in addition to the time-out. */
   readonly patience?: number;
   /** When the caller no longer needs the answer, for any time-out. */

@@ -22,8 +22,6 @@ export interface Awaited<T> {
   readonly name: string;
   /** Some of its members. */
   readonly names: readonly (keyof T & string)[];
-  /** What errors of its lookups contain. */
-  readonly facts: { readonly jobId?: string };
   readonly call: (seconds: number, limit: number) => Call;
   readonly isOver: (seen: T) => boolean;
   readonly timedOut: (text: string, seen: T | null, options?: ErrorOptions) => Error;
@@ -36,8 +34,7 @@ export async function waitFor(transport: Transport, job: JobRef, options: WaitOp
   return waitUntilOver<Job>(transport, waitTimeout, rest, {
     name: `job ${jobId}`,
     names: JOB,
-    facts: { jobId },
-    call: (seconds, limit) => calls.wait(calls.jobPath(job), rest, seconds, limit),
+    call: (seconds, limit) => calls.wait(calls.aboutJob(job), rest, seconds, limit),
     isOver: ({ status }) => status === "done" || status === "failed",
     timedOut: (text, seen, cause) => new WaitTimeoutError(text, jobId, seen, cause),
   });
@@ -60,7 +57,7 @@ export async function waitUntilOver<T extends { readonly status: string }>(
   for (let attempt = 1; ; attempt += 1) {
     const seconds = Math.ceil(Math.min(LONGEST_LOOKUP, left() / 1000));
     const call = awaited.call(seconds, left() + GRACE);
-    const facts = { attempts: attempt, ...awaited.facts };
+    const facts = { ...call, attempts: attempt };
     const began = transport.now();
     const outcome = await transport.attempt(call);
     if (outcome.kind === "fault" || !outcome.response.ok) {

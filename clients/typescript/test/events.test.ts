@@ -152,7 +152,9 @@ test("what is no stream is told", async (t) => {
   peer.will({ status: 200, body: "<html>", headers: { "content-type": "text/html" } });
   await assert.rejects(all(calling(peer.url).client), UnexpectedAnswerError);
   peer.will(stream("event: status\ndata: []\n\n"));
-  await assert.rejects(all(calling(peer.url).client), UnexpectedAnswerError);
+  await assert.rejects(all(calling(peer.url).client), (error: UnexpectedAnswerError) => {
+    return error instanceof UnexpectedAnswerError && error.jobId === JOB_ID;
+  });
 });
 
 test("a listener who goes away ends the stream", async (t) => {

@@ -361,6 +361,38 @@ test("a caller who goes away during a pause is told so", async () => {
   await assert.rejects(pause, /enough/);
 });
 
+test("an error of a call about a job or a batch names it", async (t) => {
+  const peer = await Peer.start(t);
+  const { jobs, batches } = calling(peer.url, { maxRetries: 0 }).client;
+  const ofJob = [
+    () => jobs.get(JOB_ID),
+    () => jobs.cancel(JOB_ID),
+    () => jobs.deleteImage(JOB_ID),
+    () => jobs.download(JOB_ID),
+    () => jobs.open(JOB_ID),
+    () => jobs.wait(JOB_ID),
+    () => jobs.events(JOB_ID).next(),
+  ];
+  const ofBatch = [() => batches.get("b"), () => batches.cancel("b"), () => batches.results("b"), () => batches.wait("b")];
+  const names = (calls: (() => Promise<unknown>)[], jobId?: string, batchId?: string): Promise<unknown> =>
+    Promise.all(calls.map((call) => assert.rejects(call, (error: CallError) => {
+      assert.ok(error instanceof CallError);
+      assert.deepEqual([error.jobId, error.batchId], [jobId, batchId], String(call));
+      return true;
+    })));
+  for (const move of [problem(401, "unauthorized"), "cut"] as const) {
+    peer.will(move);
+    await names(ofJob, JOB_ID);
+    await names(ofBatch, undefined, "b");
+  }
+  peer.will({ status: 200, body: "<html>" });
+  await names(ofBatch, undefined, "b");
+  for (const call of [() => jobs.download(JOB_ID), () => jobs.open(JOB_ID)]) {
+    peer.will(done(peer), "cut");
+    await names([call], JOB_ID);
+  }
+});
+
 test("a cancel whose answer was lost is found done", async (t) => {
   const peer = await Peer.start(t);
   peer.will("cut", problem(409, "conflict"), told(job("failed", { error: "canceled" })));

@@ -76,7 +76,7 @@ class Settings:
         try:
             return http.build_request(call.method, url, content=call.body, headers=headers, timeout=timeout)
         except (httpx.InvalidURL, UnicodeError) as error:
-            raise ArgumentError(f"{call.method} {call.path.partition('?')[0]} cannot be sent: {error}") from None
+            raise ArgumentError(f"{call} cannot be sent: {error}") from None
 
 
 def _api_key(text: str) -> str:

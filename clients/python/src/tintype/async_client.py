@@ -181,7 +181,7 @@ class AsyncJobs:
 
     async def get(self, job: JobRef) -> Job:
         """The current state of the job."""
-        return await self._transport.fetch(_calls.lookup(_calls.job_path(job)), _wire.job)
+        return await self._transport.fetch(_calls.for_job(job), _wire.job)
 
     async def wait(self, job: JobRef, *, timeout: float | None = 600.0) -> Job:
         """Waits until the job is `done` or `failed`, and returns it. It survives a restart of the service.
@@ -203,7 +203,7 @@ class AsyncJobs:
 
     async def delete_image(self, job: JobRef) -> None:
         """Deletes the image of a `done` job. The job stays, with its charge. Raises `ConflictError` if it has no image."""
-        await self._transport.run(_flows.exchange(_calls.delete_image(job), self._transport.policy))
+        await self._transport.run(_flows.exchange(_calls.for_job(job, "DELETE", "/image"), self._transport.policy))
 
     async def download(self, job: JobRef) -> bytes:
         """Downloads the image. Raises `JobFailedError` or `JobUnfinishedError` if there is none."""
@@ -273,7 +273,7 @@ class AsyncBatches:
 
     async def get(self, batch: BatchRef) -> Batch:
         """The current state of the batch."""
-        return await self._transport.fetch(_calls.lookup(_calls.batch_path(batch)), _wire.batch)
+        return await self._transport.fetch(_calls.for_batch(batch), _wire.batch)
 
     async def wait(self, batch: BatchRef, *, timeout: float | None = 3600.0) -> Batch:
         """Waits until all jobs of the batch have ended, and returns it. It survives a restart of the service.
@@ -288,7 +288,7 @@ class AsyncBatches:
 
     async def cancel(self, batch: BatchRef) -> Batch:
         """Cancels the queued jobs of the batch. Raises `ConflictError` if all jobs have ended without it."""
-        return await self._transport.fetch(_calls.cancel(_calls.batch_path(batch)), _wire.batch)
+        return await self._transport.fetch(_calls.for_batch(batch, "DELETE"), _wire.batch)
 
     async def list(self, *, limit: int | None = None, cursor: str | None = None) -> Page[Batch]:
         """A page of batches, newest first. `limit` is 1 to 100, by default 20."""
