@@ -202,7 +202,7 @@ def test_the_key_goes_only_to_the_service() -> None:
     signed = "http://bucket.example/results%2Fa.png?expires=1&signature=00ff"
     foreign = settings().request(httpx.Client(), _calls.image(signed, JOB_ID, None))
     assert "Authorization" not in foreign.headers
-    assert str(foreign.url) == signed
+    assert (foreign.url.host, foreign.url.raw_path) == ("bucket.example", b"/results%2Fa.png?expires=1&signature=00ff")
 
 
 def test_a_lookup_that_waits_is_given_the_time() -> None:

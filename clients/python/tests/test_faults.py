@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -281,6 +282,16 @@ def test_a_picture_is_fetched_at_its_signed_url_without_the_key(variant: Variant
     assert peer.requests[0].headers["authorization"] == "Bearer tt_k"
     assert peer.requests[1].path == "/files/results%2Fa.png?expires=1&signature=00ff"
     assert "authorization" not in peer.requests[1].headers
+
+
+def test_no_log_has_the_signature_of_an_image(variant: Variant, peer: Peer, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    peer.will(done(peer), Cut(), PNG)
+    assert calling(variant, peer).jobs.download(JOB_ID) == PNG.body
+    # httpx logs each answer.
+    assert f"GET {peer.url}/files/results%2Fa.png " in caplog.text
+    assert "signature" not in caplog.text
+    assert peer.requests[-1].path == "/files/results%2Fa.png?expires=1&signature=00ff"
 
 
 def test_a_picture_that_breaks_off_is_fetched_again_and_never_half_there(variant: Variant, peer: Peer, tmp_path: Path) -> None:

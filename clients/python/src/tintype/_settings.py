@@ -74,9 +74,22 @@ class Settings:
         # must not get a time-out from it.
         timeout = httpx.Timeout(_finite(min(self.timeout, limit)), read=_finite(min(read, limit)), pool=None)
         try:
-            return http.build_request(call.method, url, content=call.body, headers=headers, timeout=timeout)
+            request = http.build_request(call.method, url, content=call.body, headers=headers, timeout=timeout)
+            if call.is_foreign:
+                request.url = SignedUrl(request.url)
+            return request
         except (httpx.InvalidURL, UnicodeError) as error:
             raise ArgumentError(f"{call} cannot be sent: {error}") from None
+
+
+class SignedUrl(httpx.URL):
+    """The URL of an image. httpx logs it as text, so the text lacks the query, whose signature gives access to the image."""
+
+    def __str__(self) -> str:
+        """The URL without its query."""
+        return super().__str__().partition("?")[0]
+
+    __repr__ = __str__
 
 
 def _api_key(text: str) -> str:
