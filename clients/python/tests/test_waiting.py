@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from threading import Barrier
 from typing import Any
 
+import anyio
 import httpx
 import pytest
+import trio
+from trio.testing import MockClock
 
 from peer import JOB_ID, Cut, Peer, Reply, created, job, problem, told
 from tintype import (
@@ -96,10 +99,54 @@ def test_a_lookup_that_hangs_does_not_outlast_the_wait() -> None:
     settings = Settings.of("tt_k", "http://127.0.0.1", 60.0, 2)
     with httpx.Client() as http:
         times = settings.request(http, step.call).extensions["timeout"]
-    assert (times["connect"], times["read"], times["pool"]) == (10.0, 10.0, None)
+    assert (times["connect"], times["read"], times["pool"]) == (10.0, 10.0, 10.0)
     now = 110.0
     with pytest.raises(WaitTimeoutError, match="within 5 s"):
         flow.send(Fault(cause=httpx.ReadTimeout("slow"), is_timeout=True))
+
+
+def test_an_answer_that_arrives_byte_by_byte_does_not_outlast_the_wait() -> None:
+    now = 100.0
+
+    class Slow(httpx.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            nonlocal now
+            for byte in told(job()).body:
+                now += 1
+                yield bytes([byte])
+
+    http = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(200, stream=Slow())))
+    with http, Tintype(api_key="tt_k", base_url="http://h", http_client=http) as client:
+        client._transport.clock = lambda: now
+        with pytest.raises(WaitTimeoutError, match=r"within 5 s.*no answer in time"):
+            client.jobs.wait(JOB_ID, timeout=5)
+    assert now <= 111
+
+
+@pytest.mark.parametrize("is_head_slow", [True, False])
+def test_a_slow_answer_does_not_outlast_the_wait_on_a_loop(is_head_slow: bool) -> None:
+    class Slow(httpx.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            for byte in told(job()).body:
+                await anyio.sleep(1)
+                yield bytes([byte])
+
+    async def answer(_: httpx.Request) -> httpx.Response:
+        if is_head_slow:
+            await anyio.sleep(3600)
+        return httpx.Response(200, stream=Slow())
+
+    async def wait() -> float:
+        http = httpx.AsyncClient(transport=httpx.MockTransport(answer))
+        async with http, AsyncTintype(api_key="tt_k", base_url="http://h", http_client=http) as client:
+            client._transport.clock = trio.current_time
+            began = trio.current_time()
+            with pytest.raises(WaitTimeoutError, match=r"within 5 s.*no answer in time"):
+                await client.jobs.wait(JOB_ID, timeout=5)
+            return trio.current_time() - began
+
+    # This clock does not wait, but jumps to the next deadline.
+    assert trio.run(wait, clock=MockClock(autojump_threshold=0)) == pytest.approx(10)
 
 
 def test_waiting_for_an_unknown_job_ends_at_once(variant: Variant, peer: Peer) -> None:

@@ -70,9 +70,8 @@ class Settings:
             url = f"{url}?{urlencode(call.query)}"
         read = self.timeout + call.patience if silence is None else silence
         limit = math.inf if call.limit is None else call.limit
-        # No limit for getting a connection: it says nothing about the service, so a caller that waits for many jobs at once
-        # must not get a time-out from it.
-        timeout = httpx.Timeout(_finite(min(self.timeout, limit)), read=_finite(min(read, limit)), pool=None)
+        # Getting a connection says nothing about the service, so only the caller's own limit applies to it.
+        timeout = httpx.Timeout(_finite(min(self.timeout, limit)), read=_finite(min(read, limit)), pool=_finite(limit))
         try:
             request = http.build_request(call.method, url, content=call.body, headers=headers, timeout=timeout)
             if call.is_foreign:
@@ -126,6 +125,11 @@ def _address(base_url: str) -> str:
 
 def _finite(seconds: float) -> float | None:
     return None if seconds == math.inf else seconds
+
+
+def late() -> httpx.ReadTimeout:
+    """The error of an answer that is not complete when the caller no longer needs it."""
+    return httpx.ReadTimeout("the answer was not complete at the end of the wait")
 
 
 def fault_of(error: httpx.RequestError) -> Fault:

@@ -13,9 +13,9 @@ from . import _arguments, _flows, _wire
 from ._calls import Call
 from ._events import SILENCE, Follower
 from ._failures import error_of
-from ._flows import Clock, Flow, Policy, Send
+from ._flows import Clock, Deadline, Flow, Policy, Send
 from ._retry import Outcome
-from ._settings import CONNECTIONS, Settings, answer_of, fault_of, is_stream, replacing
+from ._settings import CONNECTIONS, Settings, answer_of, fault_of, is_stream, late, replacing
 from .types import JobEvent, Page
 
 T = TypeVar("T")
@@ -67,12 +67,13 @@ class Transport:
             return value
 
     def _send(self, call: Call) -> Outcome:
+        deadline = Deadline.within(call.limit, self.clock)
         try:
             request = self.settings.request(self.http, call)
             response = self.http.send(request, stream=True, follow_redirects=False)
             try:
                 if call.save_to is None or not response.is_success:
-                    return answer_of(response, response.read())
+                    return answer_of(response, b"".join(_before(deadline, response.iter_bytes())))
                 with replacing(call.save_to) as file:
                     for chunk in response.iter_bytes():
                         file.write(chunk)
@@ -123,6 +124,14 @@ class Transport:
             if pause is None:
                 return
             self.sleep(pause)
+
+
+def _before(deadline: Deadline, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The same chunks. httpx limits each read, but not their sum."""
+    for chunk in chunks:
+        if deadline.left() == 0:
+            raise late()
+        yield chunk
 
 
 def every_page(fetch: Callable[[str | None], Page[T]]) -> Generator[T, None, None]:
