@@ -14,6 +14,7 @@ from tintype import (
     ApiConnectionError,
     AsyncTintype,
     NotFoundError,
+    PausedError,
     ProgressEvent,
     QueueEvent,
     StatusEvent,
@@ -117,6 +118,14 @@ def test_a_stream_that_breaks_off_is_taken_up_where_it_was(variant: Variant, pee
     assert [it.headers.get("last-event-id") for it in peer.requests] == [None, "1", "1", "1", "2"]
     assert variant.pauses[0] == 1.5
     assert variant.pauses[2:] == [5, 1.5]
+
+
+def test_a_stream_outlives_maintenance_of_more_than_a_minute(variant: Variant, peer: Peer) -> None:
+    peer.will(problem(503, "paused", Retry_After="90"), stream(state(1, "done")), problem(503, "paused", Retry_After="900"))
+    assert len(list(following(variant, peer).jobs.events(JOB_ID))) == 1
+    assert variant.pauses == [90]
+    with pytest.raises(PausedError):
+        list(following(variant, peer).jobs.events(JOB_ID))
 
 
 def test_who_has_heard_the_end_hears_nothing(variant: Variant, peer: Peer) -> None:

@@ -49,6 +49,12 @@ def test_waiting_outlives_a_restart(variant: Variant, peer: Peer) -> None:
     assert variant.pauses[:2] == [1, 5]
 
 
+def test_waiting_outlives_maintenance_of_more_than_a_minute(variant: Variant, peer: Peer) -> None:
+    peer.will(Reply(503, b"<html>maintenance</html>", {"Retry-After": "90"}), told(job()))
+    assert calling(variant, peer).jobs.wait(JOB_ID).status == "done"
+    assert variant.pauses == [90]
+
+
 def test_waiting_ends_when_its_time_is_over(variant: Variant, peer: Peer) -> None:
     peer.will(told(job("processing")))
     with pytest.raises(WaitTimeoutError, match="still processing after 0 s") as caught:

@@ -74,6 +74,16 @@ test("a stream that breaks off is taken up where it was", async (t) => {
   assert.deepEqual(pauses.slice(2), [5000, 1500]);
 });
 
+test("a stream outlives maintenance of more than a minute", async (t) => {
+  const peer = await Peer.start(t);
+  const paused = (seconds: string): Reply => problem(503, "paused", { "retry-after": seconds });
+  peer.will(paused("90"), stream(state(1, "done")), paused("900"));
+  const { client, pauses } = calling(peer.url);
+  assert.deepEqual(states(await all(client)), ["done"]);
+  assert.deepEqual(pauses, [90_000]);
+  await assert.rejects(all(client), (error: ApiError) => error instanceof ApiError && error.code === "paused");
+});
+
 test("who has heard the end hears nothing", async (t) => {
   const peer = await Peer.start(t);
   peer.will({ status: 204 });

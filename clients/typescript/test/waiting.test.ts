@@ -20,6 +20,14 @@ test("waiting outlives a restart", async (t) => {
   assert.deepEqual(pauses.slice(0, 2), [1000, 5000]);
 });
 
+test("waiting outlives maintenance of more than a minute", async (t) => {
+  const peer = await Peer.start(t);
+  peer.will({ status: 503, body: "<html>maintenance</html>", headers: { "retry-after": "90" } }, told(job()));
+  const { client, pauses } = calling(peer.url);
+  assert.equal((await client.jobs.wait(JOB_ID)).status, "done");
+  assert.deepEqual(pauses, [90_000]);
+});
+
 test("waiting ends when its time is over", async (t) => {
   const peer = await Peer.start(t);
   peer.will(told(job("processing")));
