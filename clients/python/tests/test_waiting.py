@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from threading import Barrier
 from typing import Any
@@ -109,6 +110,30 @@ def test_a_lookup_that_hangs_does_not_outlast_the_wait() -> None:
     now = 110.0
     with pytest.raises(WaitTimeoutError, match="within 5 s"):
         flow.send(Fault(cause=httpx.ReadTimeout("slow"), is_timeout=True))
+
+
+def test_the_last_lookup_of_a_wait_is_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(random, "random", lambda: 0.0)
+    now = 100.0
+    flow = _flows.wait(JOB_ID, 5.0, _flows.Policy(max_retries=2, clock=lambda: now))
+    refused = Fault(cause=httpx.ConnectError("refused"))
+    moments = []
+    with pytest.raises(WaitTimeoutError, match=r"no lookup succeeded within 5 s.*refused"):
+        step = next(flow)
+        while True:
+            if isinstance(step, _flows.Send):
+                moments.append(now)
+                step = flow.send(refused)
+            else:
+                now += step.seconds
+                step = next(flow)
+    assert moments == [100, 100.5, 101.5, 103.5, 105]
+
+
+def test_an_endless_retry_after_is_the_error_of_a_wait_without_limit(variant: Variant, peer: Peer) -> None:
+    peer.will(problem(503, "paused", Retry_After="9" * 400))
+    with pytest.raises(PausedError):
+        calling(variant, peer).jobs.wait(JOB_ID, timeout=None)
 
 
 def test_an_answer_that_arrives_byte_by_byte_does_not_outlast_the_wait() -> None:

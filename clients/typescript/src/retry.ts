@@ -35,6 +35,7 @@ export function pauseAfter(
   repeats: number,
   chance: number,
   longest: number = LONGEST_RETRY_AFTER,
+  left: number = Infinity,
 ): number | null {
   if (attempt > repeats) return null;
   let asked = 0;
@@ -47,13 +48,20 @@ export function pauseAfter(
   // Up to a quarter less, so that clients that failed together do not retry together.
   const own = Math.min(FIRST_PAUSE * 2 ** (attempt - 1), LONGEST_PAUSE) * (1 - chance / 4);
   // Not only what the service asks for: without a pause for 0 or a past date, a client would send one request after another.
-  return Math.max(asked, own);
+  return Math.max(asked, Math.min(own, left));
 }
 
 /**
  * The same while waiting for a job. Time limits it, not the number of repeats, unless the caller wants no repeats. Also not the longest
- * `Retry-After`: the caller of this function compares the pause with the time that is left.
+ * `Retry-After`: the caller of this function compares the pause with the time that is left. Only a `Retry-After` makes the pause longer
+ * than `left`, so that the last attempt is at the end of the time.
  */
-export function pauseWhileWaiting(outcome: Outcome, attempt: number, repeats: number, chance: number): number | null {
-  return pauseAfter(outcome, attempt, repeats > 0 ? attempt : 0, chance, Infinity);
+export function pauseWhileWaiting(
+  outcome: Outcome,
+  attempt: number,
+  repeats: number,
+  chance: number,
+  left: number = Infinity,
+): number | null {
+  return pauseAfter(outcome, attempt, repeats > 0 ? attempt : 0, chance, Infinity, left);
 }

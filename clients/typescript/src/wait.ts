@@ -62,8 +62,9 @@ export async function waitUntilOver<T extends { readonly status: string }>(
     const outcome = await transport.attempt(call);
     if (outcome.kind === "fault" || !outcome.response.ok) {
       const error = errorOf(outcome, inWords(call), facts);
-      const span = pauseWhileWaiting(outcome, attempt, repeats, Math.random());
-      if (span !== null && span >= left()) {
+      const rest = left();
+      const span = pauseWhileWaiting(outcome, attempt, repeats, Math.random(), rest);
+      if (span !== null && (rest === 0 || span > rest)) {
         const state = seen === null ? "was not seen" : `was ${(seen as T).status} when last seen`;
         const text = `${name} ${state}; no lookup succeeded within ${waitTimeout} ms; the last one: ${error.message}`;
         throw awaited.timedOut(text, seen, { cause: error });

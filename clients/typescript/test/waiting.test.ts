@@ -88,6 +88,30 @@ test("a lookup that hangs does not outlast the wait", async () => {
   assert.deepEqual(spans, [10_000]);
 });
 
+test("the last lookup of a wait is at its end", async (t) => {
+  t.mock.method(Math, "random", () => 0);
+  const { client } = calling("http://127.0.0.1");
+  const moments: number[] = [];
+  let now = 100_000;
+  client.transport.now = () => now;
+  client.transport.pause = async (span) => void (now += span);
+  client.transport.attempt = async () => {
+    moments.push(now);
+    return { kind: "fault", cause: new Error("refused"), isTimeout: false };
+  };
+  const waited = client.jobs.wait(JOB_ID, { waitTimeout: 5_000 });
+  await assert.rejects(waited, (error: Error) => {
+    return error instanceof WaitTimeoutError && /no lookup succeeded within 5000 ms.*refused/.test(error.message);
+  });
+  assert.deepEqual(moments, [100_000, 100_500, 101_500, 103_500, 105_000]);
+});
+
+test("an endless Retry-After is the error of a wait without limit", async (t) => {
+  const peer = await Peer.start(t);
+  peer.will(problem(503, "paused", { "retry-after": "9".repeat(400) }));
+  await assert.rejects(calling(peer.url).client.jobs.wait(JOB_ID, { waitTimeout: null }), ApiError);
+});
+
 test("a failed job is an answer of wait, and an error of createAndWait", async (t) => {
   const peer = await Peer.start(t);
   const failed = told(job("failed", { error: "blocked for safety: the prompt" }));

@@ -196,8 +196,9 @@ def _until_over(awaited: Awaited[T], timeout: float | None, policy: Policy) -> F
         outcome: Outcome = yield Send(call)
         if not (isinstance(outcome, Answer) and outcome.is_success):
             error = error_of(outcome, call, attempt)
-            pause = _retry.while_waiting(outcome, attempt, policy.max_retries, random.random())  # noqa: S311
-            if pause is not None and pause >= deadline.left():
+            left = deadline.left()
+            pause = _retry.while_waiting(outcome, attempt, policy.max_retries, random.random(), left)  # noqa: S311
+            if pause is not None and (left == 0 or pause > left):
                 state = "was not seen" if seen is None else f"was {awaited.status(seen)} when last seen"
                 text = f"{awaited.name} {state}; no lookup succeeded within {timeout:g} s; the last one: {error}"
                 raise awaited.timed_out(text, seen) from error

@@ -60,7 +60,9 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
     return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
 
 
-def pause(outcome: Outcome, attempt: int, repeats: int, chance: float, longest: float = LONGEST_RETRY_AFTER) -> float | None:
+def pause(
+    outcome: Outcome, attempt: int, repeats: int, chance: float, longest: float = LONGEST_RETRY_AFTER, left: float = math.inf
+) -> float | None:
     """The seconds before the next attempt; `None` for no further attempt. `attempt` counts from 1, `chance` is 0 to 1."""
     if attempt > repeats or not _is_repeatable(outcome):
         return None
@@ -70,15 +72,16 @@ def pause(outcome: Outcome, attempt: int, repeats: int, chance: float, longest: 
     # Up to a quarter less, so that clients that failed together do not retry together.
     own = min(FIRST_PAUSE * 2.0 ** (attempt - 1), LONGEST_PAUSE) * (1 - chance / 4)
     # Not only what the service asks for: without a pause for 0 or a past date, a client would send one request after another.
-    return max(asked, own)
+    return max(asked, min(own, left))
 
 
-def while_waiting(outcome: Outcome, attempt: int, repeats: int, chance: float) -> float | None:
+def while_waiting(outcome: Outcome, attempt: int, repeats: int, chance: float, left: float = math.inf) -> float | None:
     """The same while waiting for a job. Time limits it, not the number of repeats, unless the caller wants no repeats.
 
-    Also not the longest `Retry-After`: the caller of this function compares the pause with the time that is left.
+    Also not the longest `Retry-After`: the caller of this function compares the pause with the time that is left. Only a
+    `Retry-After` makes the pause longer than `left`, so that the last attempt is at the end of the time.
     """
-    return pause(outcome, attempt, attempt if repeats > 0 else 0, chance, math.inf)
+    return pause(outcome, attempt, attempt if repeats > 0 else 0, chance, math.inf, left)
 
 
 def _is_repeatable(outcome: Outcome) -> bool:
