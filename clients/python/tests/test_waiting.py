@@ -237,6 +237,16 @@ def test_a_creation_that_fails_names_no_job(variant: Variant, peer: Peer) -> Non
     assert (caught.value.job_id, caught.value.idempotency_key) == (None, "k")
 
 
+def test_a_creation_is_not_repeated_after_the_end_of_the_wait(variant: Variant, peer: Peer) -> None:
+    peer.will(problem(503, "paused", Retry_After="30"))
+    with pytest.raises(PausedError) as caught:
+        calling(variant, peer).generations.create_and_wait(idempotency_key="k", wait_timeout=5, **FOX)
+    assert (caught.value.attempts, caught.value.idempotency_key) == (1, "k")
+    peer.will(problem(503, "paused", Retry_After="30"), created(), told(job()))
+    assert calling(variant, peer).generations.create_and_wait(wait_timeout=60, **FOX).status == "done"
+    assert variant.pauses == [30]
+
+
 def test_hundreds_may_wait_at_once_without_one_being_told_of_a_time_out(peer: Peer) -> None:
     # More than the connections that a client has of its own accord, each of which is held until all of them are there.
     count = 120

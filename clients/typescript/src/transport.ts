@@ -92,14 +92,16 @@ export class Transport {
     return other;
   }
 
-  /** Sends a call until it succeeds, fails for good, or all attempts are used. */
-  async exchange(call: Call): Promise<Answered> {
+  /** Sends a call until it succeeds, fails for good, or all attempts are used. No attempt begins after `end`, a moment of `now`. */
+  async exchange(call: Call, end = Infinity): Promise<Answered> {
     const repeats = call.maxRetries ?? this.maxRetries;
     for (let attempt = 1; ; attempt += 1) {
       const outcome = await this.attempt(call);
       if (outcome.kind === "answer" && outcome.response.ok) return { ...outcome, attempts: attempt };
       const span = pauseAfter(outcome, attempt, repeats, Math.random());
-      if (span === null) throw errorOf(outcome, inWords(call), { ...call, attempts: attempt }, isForeign(call.path));
+      if (span === null || this.now() + span > end) {
+        throw errorOf(outcome, inWords(call), { ...call, attempts: attempt }, isForeign(call.path));
+      }
       await this.pause(span, call.signal);
     }
   }

@@ -13,7 +13,7 @@ import type { CallOptions, Job, JobRef, WaitOptions } from "./types.js";
 export const JOB = ["job_id", "status", "created_at"] as const;
 /** Seconds of one waiting lookup. The service waits for up to 60, but common proxies give up then. */
 const LONGEST_LOOKUP = 30;
-const DEFAULT_WAIT = 600_000;
+export const DEFAULT_WAIT = 600_000;
 /** How long the last lookup of a wait may take beyond the end of the wait. */
 const GRACE = 5_000;
 

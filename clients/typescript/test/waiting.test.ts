@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiConnectionError, ApiError, CallError, JobError, JobFailedError, UnexpectedAnswerError, WaitTimeoutError } from "../src/index.js";
+import type { Job } from "../src/index.js";
 import { calling, created, job, JOB_ID, Peer, problem, sum, told } from "./peer.js";
 import type { Move } from "./peer.js";
 
@@ -152,6 +153,23 @@ for (const [move, kind] of FAILURES) {
     }
   });
 }
+
+test("a creation is not repeated after the end of the wait", async (t) => {
+  const peer = await Peer.start(t);
+  const paused = problem(503, "paused", { "retry-after": "30" });
+  peer.will(paused);
+  const { client, pauses } = calling(peer.url);
+  const create = (waitTimeout?: number): Promise<Job> => client.generations.createAndWait(FOX, { idempotencyKey: "k", waitTimeout });
+  await assert.rejects(create(5_000), (error: ApiError) => {
+    assert.deepEqual([error.code, error.attempts, error.idempotencyKey], ["paused", 1, "k"]);
+    return true;
+  });
+  for (const waitTimeout of [60_000, undefined]) {
+    peer.will(paused, created(), told(job()));
+    assert.equal((await create(waitTimeout)).status, "done");
+  }
+  assert.deepEqual(pauses, [30_000, 30_000]);
+});
 
 test("a creation that fails names no job", async (t) => {
   const peer = await Peer.start(t);

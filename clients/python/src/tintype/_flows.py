@@ -85,8 +85,8 @@ class Deadline:
         return math.inf if self.moment is None else max(0.0, self.moment - self.clock())
 
 
-def exchange(call: Call, policy: Policy) -> Flow[Answer]:
-    """Sends a call until it succeeds, fails for good, or all attempts are used."""
+def exchange(call: Call, policy: Policy, deadline: Deadline | None = None) -> Flow[Answer]:
+    """Sends a call until it succeeds, fails for good, or all attempts are used. No attempt begins after the deadline."""
     attempt = 0
     while True:
         attempt += 1
@@ -95,7 +95,7 @@ def exchange(call: Call, policy: Policy) -> Flow[Answer]:
             return outcome
         pause = _retry.pause(outcome, attempt, policy.max_retries, random.random())  # noqa: S311
         error = error_of(outcome, call, attempt)
-        if pause is None:
+        if pause is None or (deadline is not None and pause > deadline.left()):
             raise error
         yield _before_the_next(attempt, error, pause)
 
@@ -120,9 +120,9 @@ def typed(answer: Answer, call: Call, read: Callable[[_wire.Json], T]) -> T:
         raise unexpected(call, f"{answer.status} with {kind}, which the service does not send: {error}") from None
 
 
-def create(call: Call, policy: Policy, read: Callable[[_wire.Json, str, bool], T]) -> Flow[T]:
+def create(call: Call, policy: Policy, read: Callable[[_wire.Json, str, bool], T], deadline: Deadline | None = None) -> Flow[T]:
     """Creates a job or a batch."""
-    answer = yield from exchange(call, policy)
+    answer = yield from exchange(call, policy, deadline)
     replayed = answer.headers.get("idempotent-replayed") == "true"
     key = call.idempotency_key or ""
     return typed(answer, call, lambda value: read(value, key, replayed))
@@ -228,9 +228,8 @@ def results(batch: BatchRef, policy: Policy) -> Flow[tuple[BatchResult, ...]]:
 
 def create_and_wait(call: Call, timeout: float | None, policy: Policy) -> Flow[Job]:
     """Creates a job, and waits until it is done."""
-    # Before the job is created.
-    _arguments.wait_timeout(timeout)
-    made = yield from create(call, policy, _wire.created)
+    deadline = Deadline.within(_arguments.wait_timeout(timeout), policy.clock)
+    made = yield from create(call, policy, _wire.created, deadline)
     try:
         ended = yield from wait(made, timeout, policy)
         if ended.status != "done":

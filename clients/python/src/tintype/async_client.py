@@ -161,9 +161,10 @@ class AsyncGenerations:
     ) -> Job:
         """Creates a job and waits until it is done.
 
-        Raises `JobFailedError`, or `WaitTimeoutError` after `wait_timeout` seconds. If waiting fails, the job continues. Every
-        exception after the creation has the `job_id`, for `jobs.wait`, and the `idempotency_key`, with which this call returns
-        the same job again. An interrupt or a cancellation of a task has neither: if they can occur, pass your own key.
+        Raises `JobFailedError`, or `WaitTimeoutError` after `wait_timeout` seconds, counted from the creation. The
+        creation itself is not repeated after `wait_timeout` seconds. If waiting fails, the job continues. Every exception after
+        the creation has the `job_id`, for `jobs.wait`, and the `idempotency_key`, with which this call returns the same job
+        again. An interrupt or a cancellation of a task has neither: if they can occur, pass your own key.
         """
         call = _calls.generation(_arguments.key_or_new(idempotency_key), cancel_after, **params)
         return await self._transport.run(_flows.create_and_wait(call, wait_timeout, self._transport.policy))
