@@ -349,6 +349,49 @@ def test_a_picture_that_is_not_there_is_told(variant: Variant, peer: Peer) -> No
         client.jobs.download(JOB_ID)
 
 
+NO_IMAGES = [
+    Reply(200, b"<html>log in</html>", {"Content-Type": "text/html; charset=utf-8"}),
+    told({"message": "log in"}),
+    Reply(200, b"", {"Content-Type": "image/png"}),
+    Reply(203, b"\x89PNG whole", {"Content-Type": "image/png"}),
+    Reply(204),
+]
+
+
+@pytest.mark.parametrize("reply", NO_IMAGES)
+def test_what_is_no_picture_is_told_and_replaces_no_file(variant: Variant, peer: Peer, tmp_path: Path, reply: Reply) -> None:
+    target = tmp_path / "fox.png"
+    target.write_bytes(b"old")
+    jobs = calling(variant, peer).jobs
+    for call in (lambda: jobs.download(JOB_ID), lambda: jobs.download_to(JOB_ID, target)):
+        peer.will(done(peer), reply)
+        with pytest.raises(UnexpectedAnswerError, match=r"answered 20.*, which is empty or not an image") as caught:
+            call()
+        assert "signature" not in str(caught.value)
+        assert caught.value.job_id == JOB_ID
+    assert [it.read_bytes() for it in tmp_path.iterdir()] == [b"old"]
+
+
+@pytest.mark.parametrize("reply", NO_IMAGES)
+def test_what_is_no_image_is_not_forwarded(peer: Peer, reply: Reply) -> None:
+    peer.will(done(peer), reply)
+    with (
+        Tintype(api_key="tt_k", base_url=peer.url) as client,
+        pytest.raises(UnexpectedAnswerError) as caught,
+        client.jobs.open(JOB_ID),
+    ):
+        pass
+    assert caught.value.job_id == JOB_ID
+
+    async def forward() -> None:
+        async with AsyncTintype(api_key="tt_k", base_url=peer.url) as client, client.jobs.open(JOB_ID):
+            pass
+
+    peer.will(done(peer), reply)
+    with pytest.raises(UnexpectedAnswerError):
+        asyncio.run(forward())
+
+
 # Streams of an image
 
 

@@ -83,7 +83,7 @@ export class ApiTimeoutError extends ApiConnectionError {
   override name = "ApiTimeoutError";
 }
 
-/** A successful answer that is not from the service. Check `baseUrl`. */
+/** A successful answer that is not from the service, or a download that is not an image. Check `baseUrl`. */
 export class UnexpectedAnswerError extends CallError {
   override name = "UnexpectedAnswerError";
 }

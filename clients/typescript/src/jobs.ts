@@ -2,9 +2,9 @@
 
 import { optional } from "./arguments.js";
 import * as calls from "./calls.js";
-import { ApiError, JobFailedError, JobUnfinishedError } from "./errors.js";
+import { ApiError, CallError, JobFailedError, JobUnfinishedError } from "./errors.js";
 import { isTimeout, untilRead } from "./alarm.js";
-import { errorOf } from "./failures.js";
+import { assertImage, errorOf } from "./failures.js";
 import { follow } from "./events.js";
 import { JOB, waitFor } from "./wait.js";
 import { inWords } from "./transport.js";
@@ -64,7 +64,11 @@ export class Jobs {
 
   /** Downloads the image. Throws `JobFailedError` or `JobUnfinishedError` if there is none. */
   async download(job: JobRef, options: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
-    return this.#atItsUrl(job, options, async (call) => (await this.#transport.exchange(call)).body);
+    return this.#atItsUrl(job, options, async (call) => {
+      const { response, body, attempts } = await this.#transport.exchange(call);
+      assertImage(response, body.length, inWords(call), { ...call, attempts });
+      return body;
+    });
   }
 
   /** The image as a `Response` with an unread body, to forward it as a stream. The client does not repeat this download. */
@@ -78,11 +82,13 @@ export class Jobs {
           const body = new Uint8Array(await response.arrayBuffer());
           throw errorOf({ kind: "answer", response, body }, inWords(call), { ...call, attempts: 1 }, true);
         }
+        const length = response.headers.get("content-length");
+        assertImage(response, response.body === null || length === "0" ? 0 : null, inWords(call), { ...call, attempts: 1 });
         return untilRead(response, alarm, this.#transport.timeout(call));
       } catch (cause) {
         alarm.end();
         call.signal?.throwIfAborted();
-        if (cause instanceof ApiError) throw cause;
+        if (cause instanceof CallError) throw cause;
         throw errorOf({ kind: "fault", cause, isTimeout: isTimeout(cause) }, inWords(call), { ...call, attempts: 1 });
       }
     });

@@ -478,6 +478,28 @@ test("an image that is not there is told", async (t) => {
   await assert.rejects(client.jobs.open(JOB_ID), withCode("gone"));
 });
 
+test("what is no image is told", async (t) => {
+  const peer = await Peer.start(t);
+  const { client } = calling(peer.url);
+  const replies: Reply[] = [
+    { status: 200, body: "<html>log in</html>", headers: { "content-type": "text/html; charset=utf-8" } },
+    told({ message: "log in" }),
+    { ...PNG, body: "" },
+    { ...PNG, status: 203 },
+    { status: 204 },
+  ];
+  for (const reply of replies) {
+    for (const call of [() => client.jobs.download(JOB_ID), () => client.jobs.open(JOB_ID)]) {
+      peer.will(done(peer), reply);
+      await assert.rejects(call, (error: UnexpectedAnswerError) => {
+        assert.ok(error instanceof UnexpectedAnswerError);
+        assert.match(error.message, /the image store answered 20.*, which is empty or not an image$/);
+        return error.jobId === JOB_ID && !error.message.includes("signature");
+      });
+    }
+  }
+});
+
 const RESULT = JSON.stringify({ custom_id: "0", job_id: JOB_ID, status: "failed", result: null, error: "no image" });
 const LINES: Reply = { status: 200, body: `${RESULT}\n${RESULT}\n`, headers: { "content-type": "application/x-ndjson" } };
 

@@ -42,6 +42,18 @@ def unexpected(call: Call, what: str, attempts: int = 1) -> UnexpectedAnswerErro
     return about(call, UnexpectedAnswerError(f"{call}: {what}", attempts=attempts, idempotency_key=call.idempotency_key))
 
 
+def is_image(status: int, headers: Mapping[str, str]) -> bool:
+    """Whether a successful answer may be an image. A proxy may answer with a page to log in."""
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    return status == 200 and kind != "text/html" and not kind.endswith("json") and headers.get("content-length") != "0"
+
+
+def no_image(call: Call, status: int, headers: Mapping[str, str]) -> UnexpectedAnswerError:
+    """The exception for a successful answer that is not an image."""
+    kind = headers.get("content-type", "no content type")
+    return unexpected(call, f"the image store answered {status} with {kind}, which is empty or not an image")
+
+
 def about(call: Call, error: E) -> E:
     """The same exception with the id of the job or the batch."""
     error.job_id, error.batch_id = call.job_id, call.batch_id

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 
 from . import _arguments, _calls, _retry, _wire
 from ._calls import Call
-from ._failures import error_of, unexpected
+from ._failures import error_of, is_image, no_image, unexpected
 from ._retry import Answer, Outcome
 from .errors import (
     ApiError,
@@ -246,13 +246,20 @@ def download(job: JobRef, save_to: Path | None, policy: Policy) -> Flow[Answer]:
     """The image of a job, at a new URL."""
     call = yield from image(job, policy, save_to)
     try:
-        return (yield from exchange(call, policy))
+        return (yield from _fetch_image(call, policy))
     except ApiError as error:
         if not is_url_expired(error):
             raise
         # The pauses between attempts can outlast a URL with a short lifetime. The next lookup returns a new one.
         call = yield from image(job, policy, save_to)
-        return (yield from exchange(call, policy))
+        return (yield from _fetch_image(call, policy))
+
+
+def _fetch_image(call: Call, policy: Policy) -> Flow[Answer]:
+    answer = yield from exchange(call, policy)
+    if not (is_image(answer.status, answer.headers) and (answer.body or answer.is_saved)):
+        raise no_image(call, answer.status, answer.headers)
+    return answer
 
 
 def is_url_expired(error: ApiError) -> bool:

@@ -22,11 +22,12 @@ REPEATABLE = (408, 425, 429)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """An answer, with the names of its headers in lower case."""
+    """An answer, with the names of its headers in lower case. If `is_saved`, its body is in a file."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
+    is_saved: bool = False
 
     @property
     def is_success(self) -> bool:

@@ -141,10 +141,10 @@ def fault_of(error: httpx.RequestError) -> Fault:
     )
 
 
-def answer_of(response: httpx.Response, body: bytes) -> Answer:
+def answer_of(response: httpx.Response, body: bytes, is_saved: bool = False) -> Answer:
     """An answer, independent of its connection."""
     headers = {name.lower(): value for name, value in response.headers.items()}
-    return Answer(status=response.status_code, headers=headers, body=body)
+    return Answer(status=response.status_code, headers=headers, body=body, is_saved=is_saved)
 
 
 def is_stream(response: httpx.Response) -> bool:
@@ -155,12 +155,16 @@ def is_stream(response: httpx.Response) -> bool:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that replaces `path` when it is complete, and is removed after a failure."""
+    """A file that replaces `path` when it is complete, and is removed after a failure or if it is empty."""
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         with part.open("xb") as file:
             yield file
-        part.replace(path)
+            is_empty = file.tell() == 0
+        if is_empty:
+            part.unlink()
+        else:
+            part.replace(path)
     except BaseException:
         part.unlink(missing_ok=True)
         raise

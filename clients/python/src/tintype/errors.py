@@ -58,7 +58,7 @@ class ApiTimeoutError(ApiConnectionError):
 
 
 class UnexpectedAnswerError(CallError):
-    """A successful answer that is not from the service. Check `base_url`."""
+    """A successful answer that is not from the service, or a download that is not an image. Check `base_url`."""
 
 
 @dataclass(frozen=True, slots=True)
