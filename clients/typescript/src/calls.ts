@@ -13,6 +13,7 @@ import type {
   GenerationParams,
   JobFilter,
   JobRef,
+  TransactionFilter,
   UsageFilter,
   Window,
 } from "./types.js";
@@ -113,8 +114,8 @@ export function get(path: string, options: CallOptions, query: [string, string][
   return { ...lookup({ path: PREFIX + path }, options), query };
 }
 
-/** The parameters that select a page of a list, and jobs or usage of it. */
-export function listed(wanted: JobFilter & UsageFilter & Window): [string, string][] {
+/** The parameters that select a page of a list, and entries of it. */
+export function listed(wanted: JobFilter & (UsageFilter | TransactionFilter) & Window): [string, string][] {
   const { metadata, ...rest } = optional("filters", wanted);
   const members = Object.entries(metadata ?? {}).map(([name, value]): [string, string] => [`metadata[${name}]`, textOf(value)]);
   const others = Object.entries(rest).flatMap(([name, value]): [string, string][] =>

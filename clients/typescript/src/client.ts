@@ -21,6 +21,7 @@ import type {
   Model,
   Page,
   Transaction,
+  TransactionFilter,
   Usage,
   UsageFilter,
   WaitOptions,
@@ -146,13 +147,13 @@ export class Transactions {
   }
 
   /** A page of the ledger, newest first. */
-  async list(wanted: Window = {}, options: CallOptions = {}): Promise<Page<Transaction>> {
+  async list(wanted: TransactionFilter & Window = {}, options: CallOptions = {}): Promise<Page<Transaction>> {
     const call = calls.get("/transactions", options, calls.listed(wanted));
     return this.#transport.fetch<Page<Transaction>>(call, ["data", "next_cursor"]);
   }
 
   /** All entries of the ledger, newest first. It fetches pages on demand. */
-  iterate(options: CallOptions = {}): AsyncGenerator<Transaction, void, undefined> {
-    return everyPage((cursor) => this.list({ limit: 100, cursor }, options));
+  iterate(wanted: TransactionFilter = {}, options: CallOptions = {}): AsyncGenerator<Transaction, void, undefined> {
+    return everyPage((cursor) => this.list({ ...optional("filters", wanted), limit: 100, cursor }, options));
   }
 }

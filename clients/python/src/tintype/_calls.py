@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from . import _arguments
 from .errors import ArgumentError
-from .types import BatchRef, BatchRequest, GenerationParams, JobFilter, JobRef, JsonValue
+from .types import BatchRef, BatchRequest, GenerationParams, JobFilter, JobRef, JsonValue, TransactionFilter
 
 PREFIX = "/api/v1"
 PATHS = {"fast": "/nb", "quality": "/nb2", "pro": ""}
@@ -177,6 +177,17 @@ def usage(from_day: date | None, to_day: date | None, key: str | None, cursor: s
 
 def filtered(**filters: Unpack[JobFilter]) -> Query:
     """The parameters that select jobs of the list."""
+    return _query(filters)
+
+
+def ledger(limit: int | None, cursor: str | None, **filters: Unpack[TransactionFilter]) -> Call:
+    """A page of the ledger."""
+    # `from` is a keyword of Python.
+    query = tuple((name.removesuffix("_time"), value) for name, value in _query(filters))
+    return get("/transactions", window(limit, cursor) + query)
+
+
+def _query(filters: Mapping[str, object]) -> Query:
     query: list[tuple[str, str]] = []
     for name, value in filters.items():
         if value is None:

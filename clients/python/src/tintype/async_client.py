@@ -38,6 +38,7 @@ from .types import (
     Model,
     Page,
     Transaction,
+    TransactionFilter,
     Usage,
 )
 
@@ -306,12 +307,12 @@ class AsyncTransactions:
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
 
-    async def list(self, *, limit: int | None = None, cursor: str | None = None) -> Page[Transaction]:
+    async def list(
+        self, *, limit: int | None = None, cursor: str | None = None, **filters: Unpack[TransactionFilter]
+    ) -> Page[Transaction]:
         """A page of the ledger, newest first. `limit` is 1 to 100, by default 20."""
-        return await self._transport.fetch(
-            _calls.get("/transactions", _calls.window(limit, cursor)), _wire.page(_wire.transaction)
-        )
+        return await self._transport.fetch(_calls.ledger(limit, cursor, **filters), _wire.page(_wire.transaction))
 
-    def iterate(self) -> AsyncGenerator[Transaction, None]:
+    def iterate(self, **filters: Unpack[TransactionFilter]) -> AsyncGenerator[Transaction, None]:
         """All entries of the ledger, newest first. It fetches pages on demand."""
-        return every_page(lambda cursor: self.list(limit=100, cursor=cursor))
+        return every_page(lambda cursor: self.list(limit=100, cursor=cursor, **filters))

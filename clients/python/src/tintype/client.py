@@ -38,6 +38,7 @@ from .types import (
     Model,
     Page,
     Transaction,
+    TransactionFilter,
     Usage,
 )
 
@@ -302,10 +303,12 @@ class Transactions:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self, *, limit: int | None = None, cursor: str | None = None) -> Page[Transaction]:
+    def list(
+        self, *, limit: int | None = None, cursor: str | None = None, **filters: Unpack[TransactionFilter]
+    ) -> Page[Transaction]:
         """A page of the ledger, newest first. `limit` is 1 to 100, by default 20."""
-        return self._transport.fetch(_calls.get("/transactions", _calls.window(limit, cursor)), _wire.page(_wire.transaction))
+        return self._transport.fetch(_calls.ledger(limit, cursor, **filters), _wire.page(_wire.transaction))
 
-    def iterate(self) -> Generator[Transaction, None, None]:
+    def iterate(self, **filters: Unpack[TransactionFilter]) -> Generator[Transaction, None, None]:
         """All entries of the ledger, newest first. It fetches pages on demand."""
-        return every_page(lambda cursor: self.list(limit=100, cursor=cursor))
+        return every_page(lambda cursor: self.list(limit=100, cursor=cursor, **filters))
