@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from . import _calls, _retry, _wire
 from ._calls import Call
 from ._failures import about, error_of, unexpected
-from ._flows import Deadline, Policy
+from ._flows import Deadline, Policy, log
 from ._retry import Answer, Outcome
 from .errors import ApiConnectionError, CallError
 from .types import JobEvent, JobRef, StatusEvent
@@ -136,6 +136,7 @@ class Follower:
             pause = _retry.while_waiting(outcome, self._failures, self._policy.max_retries, random.random())  # noqa: S311
         if pause is None or pause >= self._trouble.left():
             raise error
+        log.info("%s; the next one opens in %.1f s", error, pause)
         return pause
 
     def _reset_failures(self) -> None:
