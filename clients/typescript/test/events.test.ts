@@ -56,6 +56,7 @@ test("a job is followed to its end", async (t) => {
   assert.equal(peer.heard.length, 1);
   assert.equal(peer.heard[0]?.headers["last-event-id"], undefined);
   assert.equal(peer.heard[0]?.headers["authorization"], "Bearer tt_k");
+  assert.equal(peer.heard[0]?.headers["accept-encoding"], "identity");
 });
 
 test("a stream that breaks off is taken up where it was", async (t) => {
