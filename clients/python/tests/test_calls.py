@@ -254,3 +254,21 @@ def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
         file.write(b"new")
     assert target.read_bytes() == b"new"
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_replaced_file_keeps_its_mode_and_its_links(tmp_path: Path) -> None:
+    target, link = tmp_path / "fox.png", tmp_path / "link.png"
+    target.write_bytes(b"old")
+    target.chmod(0o600)
+    link.symlink_to("fox.png")
+    with replacing(link) as file:
+        file.write(b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+    assert target.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("path", ["", "a\0b", b"fox.png", 5, None])
+def test_a_path_that_names_no_file_is_refused_before_anything_is_sent(variant: Variant, path: Any) -> None:
+    with pytest.raises(ArgumentError, match="path must be"):
+        variant.client(api_key="tt_k", base_url="http://127.0.0.1:1").jobs.download_to("j", path)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
@@ -156,9 +157,12 @@ def is_stream(response: httpx.Response) -> bool:
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """A file that replaces `path` when it is complete, and is removed after a failure or if it is empty."""
+    path = path.resolve()
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         with part.open("xb") as file:
+            with suppress(FileNotFoundError):
+                shutil.copymode(path, part)
             yield file
             is_empty = file.tell() == 0
         if is_empty:

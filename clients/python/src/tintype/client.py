@@ -210,8 +210,11 @@ class Jobs:
         return self._transport.run(_flows.download(job, None, self._transport.policy)).body
 
     def download_to(self, job: JobRef, path: str | os.PathLike[str]) -> Path:
-        """Downloads the image into a file, which is replaced only when the image is complete. The directory must exist."""
-        target = Path(path)
+        """Downloads the image into a file, which is replaced only when the image is complete. The directory must exist.
+
+        A replaced file keeps its mode. If `path` is a symbolic link, the file that it leads to is replaced.
+        """
+        target = _arguments.path(path)
         self._transport.run(_flows.download(job, target, self._transport.policy))
         return target
 
