@@ -82,7 +82,7 @@ def test_what_cannot_be_meant_is_refused_here() -> None:
     with pytest.raises(ArgumentError, match="tier must be one of"):
         _calls.generation("k", tier=["fast"], **BODY)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="job_id is empty"):
-        _calls.job_path("")
+        _calls.for_job("")
 
 
 @pytest.mark.parametrize("key", [4711, b"k", "a\nb", "é", "\udcff", " a", "a ", "a b", "\x7f"])
@@ -114,12 +114,12 @@ def test_a_time_to_wait_that_is_none_is_refused_before_anything_is_sent(seconds:
 @pytest.mark.parametrize("job", [None, 5, b"id", ["id"], {"job_id": "id"}])
 def test_what_names_no_job_is_refused(job: Any) -> None:
     with pytest.raises(ArgumentError, match="pass a job_id, or an object that has one"):
-        _calls.job_path(job)
+        _calls.for_job(job)
 
 
 def test_a_job_may_be_named_by_a_uuid_or_by_a_result_of_a_batch() -> None:
     result = BatchResult(custom_id="0", job_id=JOB_ID, status="done", result=None, error=None)
-    assert _calls.job_path(UUID(JOB_ID)) == _calls.job_path(result) == _calls.job_path(JOB_ID)
+    assert _calls.for_job(UUID(JOB_ID)) == _calls.for_job(result) == _calls.for_job(JOB_ID)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_an_empty_address_in_the_environment_is_the_default(monkeypatch: pytest.
 
 
 def test_a_job_id_stays_one_part_of_the_path() -> None:
-    assert _calls.job_path("../key?x") == "/api/v1/jobs/..%2Fkey%3Fx"
+    assert _calls.for_job("../key?x").path == "/api/v1/jobs/..%2Fkey%3Fx"
 
 
 def test_filters_are_told_as_the_list_reads_them() -> None:
@@ -192,7 +192,7 @@ def test_the_address_may_have_the_version_or_not(url: str) -> None:
 
 
 def test_a_prefix_of_the_address_is_kept() -> None:
-    request = settings("https://h/pictures/api/v1").request(httpx.Client(), _calls.lookup(_calls.job_path("j"), wait=30))
+    request = settings("https://h/pictures/api/v1").request(httpx.Client(), _calls.waiting(_calls.for_job("j"), 30))
     assert str(request.url) == "https://h/pictures/api/v1/jobs/j?wait=30"
 
 
@@ -200,13 +200,13 @@ def test_the_key_goes_only_to_the_service() -> None:
     own = settings().request(httpx.Client(), _calls.get("/balance"))
     assert own.headers["Authorization"] == "Bearer tt_k"
     signed = "http://bucket.example/results%2Fa.png?expires=1&signature=00ff"
-    foreign = settings().request(httpx.Client(), _calls.image(signed, None))
+    foreign = settings().request(httpx.Client(), _calls.image(signed, JOB_ID, None))
     assert "Authorization" not in foreign.headers
-    assert str(foreign.url) == signed
+    assert (foreign.url.host, foreign.url.raw_path) == ("bucket.example", b"/results%2Fa.png?expires=1&signature=00ff")
 
 
 def test_a_lookup_that_waits_is_given_the_time() -> None:
-    request = settings().request(httpx.Client(), _calls.lookup(_calls.job_path("j"), wait=30))
+    request = settings().request(httpx.Client(), _calls.waiting(_calls.for_job("j"), 30))
     assert request.extensions["timeout"]["read"] == 90
     assert request.extensions["timeout"]["connect"] == 60
 
@@ -247,8 +247,28 @@ def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="disk"), replacing(target) as file:
         file.write(b"ne")
         raise OSError("disk")
+    with replacing(target):
+        pass
     assert target.read_bytes() == b"old"
     with replacing(target) as file:
         file.write(b"new")
     assert target.read_bytes() == b"new"
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_replaced_file_keeps_its_mode_and_its_links(tmp_path: Path) -> None:
+    target, link = tmp_path / "fox.png", tmp_path / "link.png"
+    target.write_bytes(b"old")
+    target.chmod(0o600)
+    link.symlink_to("fox.png")
+    with replacing(link) as file:
+        file.write(b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+    assert target.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("path", ["", "a\0b", b"fox.png", 5, None])
+def test_a_path_that_names_no_file_is_refused_before_anything_is_sent(variant: Variant, path: Any) -> None:
+    with pytest.raises(ArgumentError, match="path must be"):
+        variant.client(api_key="tt_k", base_url="http://127.0.0.1:1").jobs.download_to("j", path)

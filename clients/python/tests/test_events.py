@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from contextlib import aclosing, closing
 from datetime import datetime
 
@@ -14,6 +15,7 @@ from tintype import (
     ApiConnectionError,
     AsyncTintype,
     NotFoundError,
+    PausedError,
     ProgressEvent,
     QueueEvent,
     StatusEvent,
@@ -104,7 +106,10 @@ def test_a_job_is_followed_to_its_end(variant: Variant, peer: Peer) -> None:
     assert "last-event-id" not in peer.requests[0].headers
 
 
-def test_a_stream_that_breaks_off_is_taken_up_where_it_was(variant: Variant, peer: Peer) -> None:
+def test_a_stream_that_breaks_off_is_taken_up_where_it_was(
+    variant: Variant, peer: Peer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "tintype")
     peer.will(
         stream("retry: 1500\n\n", state(1, "queued"), "id: 2\nevent: status\ndata: {"),
         Cut(),
@@ -117,6 +122,18 @@ def test_a_stream_that_breaks_off_is_taken_up_where_it_was(variant: Variant, pee
     assert [it.headers.get("last-event-id") for it in peer.requests] == [None, "1", "1", "1", "2"]
     assert variant.pauses[0] == 1.5
     assert variant.pauses[2:] == [5, 1.5]
+    logged = [it.getMessage() for it in caplog.records if it.name == "tintype"]
+    assert len(logged) == 4
+    assert logged[0] == "the stream of events ended before the job did; the next one opens in 1.5 s"
+    assert "503 overloaded" in logged[2]
+
+
+def test_a_stream_outlives_maintenance_of_more_than_a_minute(variant: Variant, peer: Peer) -> None:
+    peer.will(problem(503, "paused", Retry_After="90"), stream(state(1, "done")), problem(503, "paused", Retry_After="900"))
+    assert len(list(following(variant, peer).jobs.events(JOB_ID))) == 1
+    assert variant.pauses == [90]
+    with pytest.raises(PausedError):
+        list(following(variant, peer).jobs.events(JOB_ID))
 
 
 def test_who_has_heard_the_end_hears_nothing(variant: Variant, peer: Peer) -> None:
@@ -181,3 +198,7 @@ def test_what_is_no_stream_is_told(variant: Variant, peer: Peer) -> None:
     peer.will(Reply(200, b"<html>", {"Content-Type": "text/html"}))
     with pytest.raises(UnexpectedAnswerError, match="text/html"):
         list(following(variant, peer).jobs.events(JOB_ID))
+    peer.will(stream("event: status\ndata: []\n\n"))
+    with pytest.raises(UnexpectedAnswerError, match="an event is malformed") as caught:
+        list(following(variant, peer).jobs.events(JOB_ID))
+    assert caught.value.job_id == JOB_ID

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from peer import JOB_ID, Cut, Peer, Reply, Silence, created, job, problem, told
@@ -15,20 +13,15 @@ from tintype import (
     ApiError,
     ApiTimeoutError,
     ArgumentError,
-    AsyncTintype,
     CallError,
     ConflictError,
-    GoneError,
     InternalError,
-    JobFailedError,
-    JobUnfinishedError,
     OverloadedError,
     PausedError,
     RateLimitedError,
     StorageUnavailableError,
     Tintype,
     UnexpectedAnswerError,
-    UrlExpiredError,
     ValidationError,
 )
 from variants import Variant
@@ -224,6 +217,28 @@ def test_an_address_that_no_attempt_can_reach_is_tried_once(variant: Variant, pe
     assert variant.pauses == []
 
 
+@pytest.mark.parametrize("reply", [problem(401, "unauthorized"), Cut()])
+@pytest.mark.parametrize("method", ["get", "cancel", "delete_image", "download", "download_to", "wait", "events"])
+def test_an_error_of_a_call_about_a_job_names_the_job(
+    variant: Variant, peer: Peer, tmp_path: Path, method: str, reply: Reply | Cut
+) -> None:
+    peer.will(reply)
+    more = [tmp_path / "fox.png"] if method == "download_to" else []
+    with pytest.raises(CallError) as caught:
+        made = getattr(calling(variant, peer, max_retries=0).jobs, method)(JOB_ID, *more)
+        list(made)
+    assert (caught.value.job_id, caught.value.batch_id) == (JOB_ID, None)
+
+
+@pytest.mark.parametrize("reply", [problem(401, "unauthorized"), Reply(200, b"<html>")])
+@pytest.mark.parametrize("method", ["get", "cancel", "results", "wait"])
+def test_an_error_of_a_call_about_a_batch_names_the_batch(variant: Variant, peer: Peer, method: str, reply: Reply) -> None:
+    peer.will(reply)
+    with pytest.raises(CallError) as caught:
+        getattr(calling(variant, peer).batches, method)("b")
+    assert (caught.value.job_id, caught.value.batch_id) == (None, "b")
+
+
 # Canceling
 
 
@@ -241,166 +256,6 @@ def test_a_cancel_that_came_too_late_is_a_conflict(variant: Variant, peer: Peer)
     peer.will(Cut(), problem(409, "conflict"), told(job("failed", error="no image")))
     with pytest.raises(ConflictError):
         calling(variant, peer).jobs.cancel(JOB_ID)
-
-
-# Images
-
-
-def done(peer: Peer) -> Reply:
-    return told(job("done", image_url=f"{peer.url}/files/results%2Fa.png?expires=1&signature=00ff"))
-
-
-PNG = Reply(200, b"\x89PNG whole", {"Content-Type": "image/png"})
-
-
-def test_a_picture_is_fetched_at_its_signed_url_without_the_key(variant: Variant, peer: Peer) -> None:
-    peer.will(done(peer), PNG)
-    assert calling(variant, peer).jobs.download(JOB_ID) == PNG.body
-    assert peer.requests[0].headers["authorization"] == "Bearer tt_k"
-    assert peer.requests[1].path == "/files/results%2Fa.png?expires=1&signature=00ff"
-    assert "authorization" not in peer.requests[1].headers
-
-
-def test_a_picture_that_breaks_off_is_fetched_again_and_never_half_there(variant: Variant, peer: Peer, tmp_path: Path) -> None:
-    half = Reply(200, b"\x89PNG ", {"Content-Type": "image/png", "Content-Length": "99"}, cut=True)
-    target = tmp_path / "fox.png"
-    peer.will(done(peer), half, PNG)
-    assert calling(variant, peer).jobs.download_to(JOB_ID, target) == target
-    assert target.read_bytes() == PNG.body
-    peer.will(done(peer), half)
-    with pytest.raises(ApiConnectionError) as caught:
-        calling(variant, peer).jobs.download_to(JOB_ID, tmp_path / "other.png")
-    assert "signature" not in str(caught.value)
-    assert list(tmp_path.iterdir()) == [target]
-
-
-def test_an_expired_url_is_renewed_once(variant: Variant, peer: Peer) -> None:
-    expired = problem(403, "url_expired")
-    peer.will(done(peer), expired, done(peer), PNG)
-    assert calling(variant, peer).jobs.download(JOB_ID) == PNG.body
-    peer.will(done(peer), expired, done(peer), expired)
-    with pytest.raises(UrlExpiredError):
-        calling(variant, peer).jobs.download(JOB_ID)
-
-
-def of_a_bucket(status: int, code: str) -> Reply:
-    return Reply(status, f"<Error><Code>{code}</Code></Error>".encode(), {"Content-Type": "application/xml"})
-
-
-def test_a_bucket_is_asked_once_more_at_a_new_url_and_is_named_in_the_error(variant: Variant, peer: Peer) -> None:
-    client = calling(variant, peer)
-    expired, missing = of_a_bucket(403, "AccessDenied"), of_a_bucket(404, "NoSuchKey")
-    peer.will(done(peer), expired, done(peer), PNG)
-    assert client.jobs.download(JOB_ID) == PNG.body
-    for moves in ([expired, done(peer), expired], [missing]):
-        peer.will(done(peer), *moves)
-        with pytest.raises(ApiError, match=r"store answered 40[34]: the image was deleted or its URL has expired") as caught:
-            client.jobs.download(JOB_ID)
-        assert (caught.value.code, caught.value.attempts) == (None, 1)
-    peer.will(done(peer), of_a_bucket(503, "SlowDown"))
-    with pytest.raises(ApiError, match=r"the image store answered 503$"):
-        client.jobs.download(JOB_ID)
-
-
-def test_a_picture_that_is_not_there_is_told(variant: Variant, peer: Peer) -> None:
-    client = calling(variant, peer)
-    peer.will(told(job("processing")))
-    with pytest.raises(JobUnfinishedError, match="is processing"):
-        client.jobs.download(JOB_ID)
-    peer.will(told(job("failed", error="no image")))
-    with pytest.raises(JobFailedError, match="no image"):
-        client.jobs.download(JOB_ID)
-    peer.will(done(peer), problem(410, "gone"))
-    with pytest.raises(GoneError):
-        client.jobs.download(JOB_ID)
-
-
-# Streams of an image
-
-
-def test_an_image_is_forwarded_without_being_read(peer: Peer) -> None:
-    peer.will(done(peer), PNG)
-    with Tintype(api_key="tt_k", base_url=peer.url) as client, client.jobs.open(JOB_ID) as response:
-        assert not response.is_stream_consumed
-        assert response.headers["content-type"] == "image/png"
-        assert b"".join(response.iter_bytes()) == PNG.body
-    assert "authorization" not in peer.requests[1].headers
-
-    async def forward() -> bytes:
-        async with AsyncTintype(api_key="tt_k", base_url=peer.url) as client, client.jobs.open(JOB_ID) as response:
-            return b"".join([chunk async for chunk in response.aiter_bytes()])
-
-    peer.will(done(peer), PNG)
-    assert asyncio.run(forward()) == PNG.body
-
-
-@pytest.mark.parametrize("expired", [problem(403, "url_expired"), of_a_bucket(403, "AccessDenied")])
-def test_an_image_at_an_expired_url_is_forwarded_from_a_new_one(peer: Peer, expired: Reply) -> None:
-    peer.will(done(peer), expired, done(peer), PNG)
-    with Tintype(api_key="tt_k", base_url=peer.url) as client, client.jobs.open(JOB_ID) as response:
-        assert response.read() == PNG.body
-
-    async def forward() -> bytes:
-        async with AsyncTintype(api_key="tt_k", base_url=peer.url) as client, client.jobs.open(JOB_ID) as response:
-            return await response.aread()
-
-    peer.will(done(peer), expired, done(peer), PNG)
-    assert asyncio.run(forward()) == PNG.body
-
-
-def test_an_error_of_another_request_in_the_block_is_the_callers(peer: Peer) -> None:
-    with Peer() as gone:
-        url = gone.url
-    peer.will(done(peer), PNG)
-    with (
-        Tintype(api_key="tt_k", base_url=peer.url) as client,
-        pytest.raises(httpx.ConnectError),
-        client.jobs.open(JOB_ID),
-    ):
-        httpx.get(url)
-
-    async def forward() -> None:
-        async with (
-            AsyncTintype(api_key="tt_k", base_url=peer.url) as client,
-            client.jobs.open(JOB_ID),
-            httpx.AsyncClient() as other,
-        ):
-            await other.get(url)
-
-    peer.will(done(peer), PNG)
-    with pytest.raises(httpx.ConnectError):
-        asyncio.run(forward())
-
-
-@pytest.mark.parametrize(
-    ("move", "kind"),
-    [
-        (problem(410, "gone"), GoneError),
-        (Cut(), ApiConnectionError),
-        (Reply(200, b"PNG ", {"Content-Type": "image/png", "Content-Length": "99"}, cut=True), ApiConnectionError),
-    ],
-)
-def test_an_image_that_cannot_be_forwarded_raises_an_exception_of_the_package(
-    peer: Peer, move: Reply | Cut, kind: type[CallError]
-) -> None:
-    peer.will(done(peer), move)
-    with (
-        Tintype(api_key="tt_k", base_url=peer.url) as client,
-        pytest.raises(kind) as caught,
-        client.jobs.open(JOB_ID) as response,
-    ):
-        list(response.iter_bytes())
-    assert "signature" not in str(caught.value)
-    assert len(peer.requests) == 2
-
-    async def forward() -> None:
-        async with AsyncTintype(api_key="tt_k", base_url=peer.url) as client, client.jobs.open(JOB_ID) as response:
-            async for _ in response.aiter_bytes():
-                pass
-
-    peer.will(done(peer), move)
-    with pytest.raises(kind):
-        asyncio.run(forward())
 
 
 # Results of a batch

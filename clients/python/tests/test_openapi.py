@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from datetime import UTC, datetime
 from typing import Any, get_args
 
 import httpx
@@ -10,7 +11,18 @@ import pytest
 
 import tintype
 from service import Service
-from tintype import AspectRatio, BatchRequest, GenerationParams, JobFilter, Mode, Resolution, Status, Tier, _calls
+from tintype import (
+    AspectRatio,
+    BatchRequest,
+    GenerationParams,
+    JobFilter,
+    Mode,
+    Resolution,
+    Status,
+    Tier,
+    TransactionKind,
+    _calls,
+)
 from tintype.errors import BY_CODE
 
 # What a created job tells beside the body of its answer.
@@ -40,13 +52,45 @@ def test_every_field_of_an_answer_has_its_place(document: Any, schema: str, name
 def test_the_words_are_those_of_the_service(document: Any) -> None:
     schemas = document["components"]["schemas"]
     listed = {it["name"]: it["schema"] for it in document["paths"]["/api/v1/jobs"]["get"]["parameters"]}
-    for words, name in ((Tier, "tier"), (Mode, "mode"), (Status, "status")):
-        assert list(get_args(words)) == listed[name]["enum"]
+    ledger = {it["name"]: it["schema"] for it in document["paths"]["/api/v1/transactions"]["get"]["parameters"]}
+    words = {Tier: listed["tier"], Mode: listed["mode"], Status: listed["status"], TransactionKind: ledger["kind"]}
+    for kind, schema in words.items():
+        assert list(get_args(kind)) == schema["enum"]
     asked = body(document, "/nb2/url-generations")["properties"]
     assert list(get_args(AspectRatio)) == asked["aspect_ratio"]["enum"]
     assert [*get_args(Resolution), None] == asked["resolution"]["enum"]
     assert list(BY_CODE) == schemas["Problem"]["properties"]["code"]["allOf"][0]["enum"]
     assert {*JobFilter.__annotations__, "limit", "cursor"} == listed.keys()
+
+
+def test_every_parameter_of_a_lookup_can_be_asked_for(document: Any) -> None:
+    moment = datetime(2026, 11, 18, tzinfo=UTC)
+    window = _calls.window(1, "c")
+    jobs: JobFilter = {
+        "status": "done",
+        "tier": "fast",
+        "mode": "text-to-image",
+        "key": "k",
+        "batch_id": "b",
+        "created_after": moment,
+        "created_before": moment,
+        "metadata": {"n": 1},
+    }
+    asked = {
+        "/jobs": window + _calls.filtered(**jobs),
+        "/jobs/{job_id}": _calls.waiting(_calls.for_job("j"), 30).query,
+        "/batches": window,
+        "/batches/{batch_id}": _calls.waiting(_calls.for_batch("b"), 30).query,
+        "/transactions": _calls.ledger(1, "c", kind="charge", from_time=moment, to_time=moment).query,
+        "/usage": _calls.usage(moment, moment, "k", "c").query,
+    }
+    calls = {path.removeprefix("/api/v1"): it["get"] for path, it in document["paths"].items() if "get" in it}
+    told = {path: {it["name"] for it in call.get("parameters", []) if it["in"] == "query"} for path, call in calls.items()}
+    # The clients do not build the URLs of images.
+    del told["/files/results/{file}"]
+    assert {path: names for path, names in told.items() if names} == {
+        path: {name.partition("[")[0] for name, _ in query} for path, query in asked.items()
+    }
 
 
 @pytest.mark.parametrize("mode", ["text", "url"])

@@ -48,6 +48,11 @@ def test_retry_after_is_honoured_in_full_up_to_a_minute() -> None:
     assert pause(answer(503, retry_after="61"), 1, 2, 0.0) is None
 
 
+def test_retry_after_is_limited_by_the_time_of_a_wait_only() -> None:
+    assert while_waiting(answer(503, retry_after="90"), 1, 2, 0.0) == 90
+    assert while_waiting(answer(503, retry_after="90"), 1, 0, 0.0) is None
+
+
 @pytest.mark.parametrize("text", ["0", "1", "Sat, 21 Nov 2015 20:00:07 GMT"])
 def test_a_shorter_retry_after_does_not_shorten_the_pauses(text: str) -> None:
     pauses = [while_waiting(answer(503, retry_after=text), attempt, 2, 0.0) for attempt in range(2, 7)]

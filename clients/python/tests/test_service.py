@@ -189,6 +189,9 @@ def test_the_ledger_tells_deposits_and_charges(client: Tintype) -> None:
         job.job_id,
     )
     assert (deposit.kind, deposit.amount) == ("deposit", Decimal(10))
+    assert list(client.transactions.iterate(kind="deposit")) == [deposit]
+    assert client.transactions.list(from_time=charge.created_at, to_time=charge.created_at, kind="charge").data == (charge,)
+    assert list(client.transactions.iterate(from_time=charge.created_at + timedelta(hours=1))) == []
     page = client.transactions.list(limit=1)
     assert (page.data, page.next_cursor is None) == ((charge,), False)
     assert client.transactions.list(cursor=page.next_cursor).data == (deposit,)

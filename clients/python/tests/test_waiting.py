@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+import random
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from threading import Barrier
 from typing import Any
 
+import anyio
 import httpx
 import pytest
+import trio
+from trio.testing import MockClock
 
 from peer import JOB_ID, Cut, Peer, Reply, created, job, problem, told
 from tintype import (
@@ -44,6 +48,12 @@ def test_waiting_outlives_a_restart(variant: Variant, peer: Peer) -> None:
     assert calling(variant, peer).jobs.wait(JOB_ID).status == "done"
     assert {it.path for it in peer.requests} == {f"/api/v1/jobs/{JOB_ID}?wait=30"}
     assert variant.pauses[:2] == [1, 5]
+
+
+def test_waiting_outlives_maintenance_of_more_than_a_minute(variant: Variant, peer: Peer) -> None:
+    peer.will(Reply(503, b"<html>maintenance</html>", {"Retry-After": "90"}), told(job()))
+    assert calling(variant, peer).jobs.wait(JOB_ID).status == "done"
+    assert variant.pauses == [90]
 
 
 def test_waiting_ends_when_its_time_is_over(variant: Variant, peer: Peer) -> None:
@@ -96,10 +106,78 @@ def test_a_lookup_that_hangs_does_not_outlast_the_wait() -> None:
     settings = Settings.of("tt_k", "http://127.0.0.1", 60.0, 2)
     with httpx.Client() as http:
         times = settings.request(http, step.call).extensions["timeout"]
-    assert (times["connect"], times["read"], times["pool"]) == (10.0, 10.0, None)
+    assert (times["connect"], times["read"], times["pool"]) == (10.0, 10.0, 10.0)
     now = 110.0
     with pytest.raises(WaitTimeoutError, match="within 5 s"):
         flow.send(Fault(cause=httpx.ReadTimeout("slow"), is_timeout=True))
+
+
+def test_the_last_lookup_of_a_wait_is_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(random, "random", lambda: 0.0)
+    now = 100.0
+    flow = _flows.wait(JOB_ID, 5.0, _flows.Policy(max_retries=2, clock=lambda: now))
+    refused = Fault(cause=httpx.ConnectError("refused"))
+    moments = []
+    with pytest.raises(WaitTimeoutError, match=r"no lookup succeeded within 5 s.*refused"):
+        step = next(flow)
+        while True:
+            if isinstance(step, _flows.Send):
+                moments.append(now)
+                step = flow.send(refused)
+            else:
+                now += step.seconds
+                step = next(flow)
+    assert moments == [100, 100.5, 101.5, 103.5, 105]
+
+
+def test_an_endless_retry_after_is_the_error_of_a_wait_without_limit(variant: Variant, peer: Peer) -> None:
+    peer.will(problem(503, "paused", Retry_After="9" * 400))
+    with pytest.raises(PausedError):
+        calling(variant, peer).jobs.wait(JOB_ID, timeout=None)
+
+
+def test_an_answer_that_arrives_byte_by_byte_does_not_outlast_the_wait() -> None:
+    now = 100.0
+
+    class Slow(httpx.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            nonlocal now
+            for byte in told(job()).body:
+                now += 1
+                yield bytes([byte])
+
+    http = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(200, stream=Slow())))
+    with http, Tintype(api_key="tt_k", base_url="http://h", http_client=http) as client:
+        client._transport.clock = lambda: now
+        with pytest.raises(WaitTimeoutError, match=r"within 5 s.*no answer in time"):
+            client.jobs.wait(JOB_ID, timeout=5)
+    assert now <= 111
+
+
+@pytest.mark.parametrize("is_head_slow", [True, False])
+def test_a_slow_answer_does_not_outlast_the_wait_on_a_loop(is_head_slow: bool) -> None:
+    class Slow(httpx.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            for byte in told(job()).body:
+                await anyio.sleep(1)
+                yield bytes([byte])
+
+    async def answer(_: httpx.Request) -> httpx.Response:
+        if is_head_slow:
+            await anyio.sleep(3600)
+        return httpx.Response(200, stream=Slow())
+
+    async def wait() -> float:
+        http = httpx.AsyncClient(transport=httpx.MockTransport(answer))
+        async with http, AsyncTintype(api_key="tt_k", base_url="http://h", http_client=http) as client:
+            client._transport.clock = trio.current_time
+            began = trio.current_time()
+            with pytest.raises(WaitTimeoutError, match=r"within 5 s.*no answer in time"):
+                await client.jobs.wait(JOB_ID, timeout=5)
+            return trio.current_time() - began
+
+    # This clock does not wait, but jumps to the next deadline.
+    assert trio.run(wait, clock=MockClock(autojump_threshold=0)) == pytest.approx(10)
 
 
 def test_waiting_for_an_unknown_job_ends_at_once(variant: Variant, peer: Peer) -> None:
@@ -157,6 +235,16 @@ def test_a_creation_that_fails_names_no_job(variant: Variant, peer: Peer) -> Non
     with pytest.raises(ApiConnectionError) as caught:
         calling(variant, peer).generations.create_and_wait(idempotency_key="k", **FOX)
     assert (caught.value.job_id, caught.value.idempotency_key) == (None, "k")
+
+
+def test_a_creation_is_not_repeated_after_the_end_of_the_wait(variant: Variant, peer: Peer) -> None:
+    peer.will(problem(503, "paused", Retry_After="30"))
+    with pytest.raises(PausedError) as caught:
+        calling(variant, peer).generations.create_and_wait(idempotency_key="k", wait_timeout=5, **FOX)
+    assert (caught.value.attempts, caught.value.idempotency_key) == (1, "k")
+    peer.will(problem(503, "paused", Retry_After="30"), created(), told(job()))
+    assert calling(variant, peer).generations.create_and_wait(wait_timeout=60, **FOX).status == "done"
+    assert variant.pauses == [30]
 
 
 def test_hundreds_may_wait_at_once_without_one_being_told_of_a_time_out(peer: Peer) -> None:

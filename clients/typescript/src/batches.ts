@@ -43,7 +43,7 @@ export class Batches {
     const idempotencyKey = keyOrNew(optional("options", options).idempotencyKey);
     const call = calls.batch(requests, idempotencyKey, options);
     const { response, body, attempts } = await this.#transport.exchange(call);
-    const made = typed<CreatedBatch>(response, body, BATCH, inWords(call), { attempts, idempotencyKey });
+    const made = typed<CreatedBatch>(response, body, BATCH, inWords(call), { ...call, attempts });
     return { ...made, idempotencyKey, replayed: response.headers.get("idempotent-replayed") === "true" };
   }
 
@@ -54,7 +54,7 @@ export class Batches {
 
   /** The current state of the batch. */
   async get(batch: BatchRef, options: CallOptions = {}): Promise<Batch> {
-    return this.#transport.fetch<Batch>(calls.lookup(calls.batchPath(batch), options), BATCH);
+    return this.#transport.fetch<Batch>(calls.lookup(calls.aboutBatch(batch), options), BATCH);
   }
 
   /**
@@ -67,8 +67,7 @@ export class Batches {
     return waitUntilOver<Batch>(this.#transport, waitTimeout, rest, {
       name: `batch ${batchId}`,
       names: BATCH,
-      facts: {},
-      call: (seconds, limit) => calls.wait(calls.batchPath(batch), rest, seconds, limit),
+      call: (seconds, limit) => calls.wait(calls.aboutBatch(batch), rest, seconds, limit),
       isOver: ({ status }) => status === "ended",
       timedOut: (text, seen, cause) => new BatchWaitTimeoutError(text, batchId, seen, cause),
     });
@@ -80,12 +79,12 @@ export class Batches {
     const { response, body, attempts } = await this.#transport.exchange(call);
     const lines = new TextDecoder().decode(body).split("\n").filter((line) => line !== "");
     const encoder = new TextEncoder();
-    return lines.map((line) => typed<BatchResult>(response, encoder.encode(line), RESULT, inWords(call), { attempts }));
+    return lines.map((line) => typed<BatchResult>(response, encoder.encode(line), RESULT, inWords(call), { ...call, attempts }));
   }
 
   /** Cancels the queued jobs of the batch. Throws an `ApiError` with the code `conflict` if all jobs have ended without it. */
   async cancel(batch: BatchRef, options: CallOptions = {}): Promise<Batch> {
-    return this.#transport.fetch<Batch>(calls.cancel(calls.batchPath(batch), options), BATCH);
+    return this.#transport.fetch<Batch>(calls.cancel(calls.aboutBatch(batch), options), BATCH);
   }
 
   /** A page of batches, newest first. */

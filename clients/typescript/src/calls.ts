@@ -13,15 +13,26 @@ import type {
   GenerationParams,
   JobFilter,
   JobRef,
+  TransactionFilter,
   UsageFilter,
   Window,
 } from "./types.js";
 
 const PATHS = { fast: "/nb", quality: "/nb2", pro: "" } as const;
 
-/** The path of a job. */
-export function jobPath(job: JobRef): string {
-  return `${PREFIX}/jobs/${encodeURIComponent(idOf(job, "job_id"))}`;
+/** What a call is about: its path, and the id of the existing job or batch, for errors. */
+type Subject = Pick<Call, "path" | "jobId" | "batchId">;
+
+/** A job, or a part of it. */
+export function aboutJob(job: JobRef, part = ""): Subject {
+  const jobId = idOf(job, "job_id");
+  return { path: `${PREFIX}/jobs/${encodeURIComponent(jobId)}${part}`, jobId };
+}
+
+/** A batch, or a part of it. */
+export function aboutBatch(batch: BatchRef, part = ""): Subject {
+  const batchId = idOf(batch, "batch_id");
+  return { path: `${PREFIX}/batches/${encodeURIComponent(batchId)}${part}`, batchId };
 }
 
 /** A generation call; without a key, a dry run. */
@@ -37,8 +48,23 @@ export function generation(params: GenerationParams, idempotencyKey: string | nu
 }
 
 function creation(path: string, body: object, idempotencyKey: string | null, options: CallOptions): Call {
-  const call = { ...options, method: "POST", path, body } as const;
+  const call = { ...options, method: "POST", path, body: textOfBody(path, body) } as const;
   return idempotencyKey === null ? { ...call, query: [["dry_run", "true"]] } : { ...call, idempotencyKey };
+}
+
+/** Written once: the caller may change its objects between two attempts, which carry the same key. */
+function textOfBody(path: string, body: object): string {
+  try {
+    return JSON.stringify(body, finite);
+  } catch (cause) {
+    throw new ArgumentError(`POST ${path} cannot be sent: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  }
+}
+
+/** Rejects numbers that JSON does not have. `JSON.stringify` would write `null`. */
+function finite(name: string, value: unknown): unknown {
+  if (typeof value === "number" && !Number.isFinite(value)) throw new TypeError(`${name} is ${value}, which JSON does not have`);
+  return value;
 }
 
 /** The call that creates a batch; without a key, a dry run. */
@@ -48,53 +74,48 @@ export function batch(requests: Iterable<BatchRequest>, idempotencyKey: string |
   return creation(`${PREFIX}/batches`, body, idempotencyKey, rest);
 }
 
-/** The path of a batch. */
-export function batchPath(ref: BatchRef): string {
-  return `${PREFIX}/batches/${encodeURIComponent(idOf(ref, "batch_id"))}`;
-}
-
 /** The results of a batch, one per line. */
 export function batchResults(ref: BatchRef, options: CallOptions): Call {
-  return { ...optional("options", options), method: "GET", path: `${batchPath(ref)}/results`, headers: { accept: "application/x-ndjson" } };
+  return { ...lookup(aboutBatch(ref, "/results"), options), headers: { accept: "application/x-ndjson" } };
 }
 
 /** Looks up a job or a batch. */
-export function lookup(path: string, options: CallOptions): Call {
-  return { ...optional("options", options), method: "GET", path };
+export function lookup(subject: Subject, options: CallOptions): Call {
+  return { ...optional("options", options), method: "GET", ...subject };
 }
 
 /** The same when it has ended, or after so many seconds. The caller does not need the answer after `limit` milliseconds. */
-export function wait(path: string, options: CallOptions, seconds: number, limit: number): Call {
-  return { ...lookup(path, options), query: [["wait", String(seconds)]], patience: seconds * 1000, limit };
+export function wait(subject: Subject, options: CallOptions, seconds: number, limit: number): Call {
+  return { ...lookup(subject, options), query: [["wait", String(seconds)]], patience: seconds * 1000, limit };
 }
 
 /** Cancels a queued job, or what is still queued of a batch. */
-export function cancel(path: string, options: CallOptions): Call {
-  return { ...optional("options", options), method: "DELETE", path };
+export function cancel(subject: Subject, options: CallOptions): Call {
+  return { ...optional("options", options), method: "DELETE", ...subject };
 }
 
 /** Deletes the image of a job. */
 export function deleteImage(job: JobRef, options: CallOptions): Call {
-  return cancel(`${jobPath(job)}/image`, options);
+  return cancel(aboutJob(job, "/image"), options);
 }
 
 /** The stream of a job's events. */
 export function events(job: JobRef, options: CallOptions): Call {
-  return lookup(`${jobPath(job)}/events`, options);
+  return lookup(aboutJob(job, "/events"), options);
 }
 
-/** An image at its signed URL. */
-export function image(url: string, options: CallOptions): Call {
-  return { ...lookup(url, options), headers: { accept: "image/*" } };
+/** The image of a job at its signed URL. */
+export function image(url: string, jobId: string, options: CallOptions): Call {
+  return { ...lookup({ path: url, jobId }, options), headers: { accept: "image/*" } };
 }
 
 /** A call that reads something. */
 export function get(path: string, options: CallOptions, query: [string, string][] = []): Call {
-  return { ...lookup(PREFIX + path, options), query };
+  return { ...lookup({ path: PREFIX + path }, options), query };
 }
 
-/** The parameters that select a page of a list, and jobs or usage of it. */
-export function listed(wanted: JobFilter & UsageFilter & Window): [string, string][] {
+/** The parameters that select a page of a list, and entries of it. */
+export function listed(wanted: JobFilter & (UsageFilter | TransactionFilter) & Window): [string, string][] {
   const { metadata, ...rest } = optional("filters", wanted);
   const members = Object.entries(metadata ?? {}).map(([name, value]): [string, string] => [`metadata[${name}]`, textOf(value)]);
   const others = Object.entries(rest).flatMap(([name, value]): [string, string][] =>

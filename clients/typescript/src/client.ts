@@ -8,6 +8,7 @@ import { everyPage, Jobs, assertDone } from "./jobs.js";
 import { inWords, Transport } from "./transport.js";
 import type { ClientOptions } from "./transport.js";
 import { typed } from "./failures.js";
+import { DEFAULT_WAIT } from "./wait.js";
 import type {
   Balance,
   CallOptions,
@@ -20,6 +21,7 @@ import type {
   Model,
   Page,
   Transaction,
+  TransactionFilter,
   Usage,
   UsageFilter,
   WaitOptions,
@@ -94,25 +96,31 @@ export class Generations {
    * `idempotencyKey`, which is in the returned job and in every error (`CallError.idempotencyKey`).
    */
   async create(params: GenerationParams, options: CreateOptions = {}): Promise<CreatedJob> {
+    return this.#create(params, options, Infinity);
+  }
+
+  async #create(params: GenerationParams, options: CreateOptions, end: number): Promise<CreatedJob> {
     const idempotencyKey = keyOrNew(optional("options", options).idempotencyKey);
     const call = calls.generation(params, idempotencyKey, options);
-    const { response, body, attempts } = await this.#transport.exchange(call);
+    const { response, body, attempts } = await this.#transport.exchange(call, end);
     const names = ["job_id", "status", "status_url"] as const;
-    const made = typed<CreatedJob>(response, body, names, inWords(call), { attempts, idempotencyKey });
+    const made = typed<CreatedJob>(response, body, names, inWords(call), { ...call, attempts });
     return { ...made, idempotencyKey, replayed: response.headers.get("idempotent-replayed") === "true" };
   }
 
   /**
-   * Creates a job and waits until it is done. Throws `JobFailedError`, or `WaitTimeoutError` after `waitTimeout` milliseconds.
+   * Creates a job and waits until it is done. Throws `JobFailedError`, or `WaitTimeoutError` after `waitTimeout` milliseconds, counted
+   * from the creation. The creation itself is not repeated after `waitTimeout` milliseconds.
    *
    * If waiting fails, the job continues. Every error after the creation has the `jobId`, for `jobs.wait`, and the `idempotencyKey`,
    * with which this call returns the same job again. The reason of your `signal` has neither: if you may abort, pass your own key.
    */
   async createAndWait(params: GenerationParams, options: CreateOptions & WaitOptions = {}): Promise<Job> {
-    const { idempotencyKey, cancelAfter, waitTimeout, ...rest } = optional("options", options);
+    const { idempotencyKey, cancelAfter, waitTimeout = DEFAULT_WAIT, ...rest } = optional("options", options);
     // Before the job is created.
-    if (waitTimeout !== undefined) assertWaitTimeout(waitTimeout);
-    const made = await this.create(params, { ...rest, idempotencyKey, cancelAfter });
+    assertWaitTimeout(waitTimeout);
+    const end = this.#transport.now() + (waitTimeout ?? Infinity);
+    const made = await this.#create(params, { ...rest, idempotencyKey, cancelAfter }, end);
     try {
       const job = await this.#jobs.wait(made, { ...rest, waitTimeout });
       assertDone(job);
@@ -139,13 +147,13 @@ export class Transactions {
   }
 
   /** A page of the ledger, newest first. */
-  async list(wanted: Window = {}, options: CallOptions = {}): Promise<Page<Transaction>> {
+  async list(wanted: TransactionFilter & Window = {}, options: CallOptions = {}): Promise<Page<Transaction>> {
     const call = calls.get("/transactions", options, calls.listed(wanted));
     return this.#transport.fetch<Page<Transaction>>(call, ["data", "next_cursor"]);
   }
 
   /** All entries of the ledger, newest first. It fetches pages on demand. */
-  iterate(options: CallOptions = {}): AsyncGenerator<Transaction, void, undefined> {
-    return everyPage((cursor) => this.list({ limit: 100, cursor }, options));
+  iterate(wanted: TransactionFilter = {}, options: CallOptions = {}): AsyncGenerator<Transaction, void, undefined> {
+    return everyPage((cursor) => this.list({ ...optional("filters", wanted), limit: 100, cursor }, options));
   }
 }

@@ -49,24 +49,27 @@ export interface CallFacts {
   readonly attempts: number;
   readonly idempotencyKey?: string | undefined;
   readonly jobId?: string | undefined;
+  readonly batchId?: string | undefined;
 }
 
 /**
  * A call that failed. `attempts` is the number of times that the client sent it. `idempotencyKey` is the key of a creation: pass it to
- * `create` or `createAndWait` to repeat the call later without a second job. `jobId` is set if a job exists. The job continues; pass the
- * id to `jobs.wait`.
+ * `create` or `createAndWait` to repeat the call later without a second job. `jobId` or `batchId` is set if the call is about an existing
+ * job or batch. It continues; pass the id to `jobs.wait` or `batches.wait`.
  */
 export class CallError extends TintypeError {
   override name = "CallError";
   readonly attempts: number;
   readonly idempotencyKey: string | undefined;
   readonly jobId: string | undefined;
+  readonly batchId: string | undefined;
 
   constructor(message: string, facts: CallFacts, options?: { cause?: unknown }) {
     super(message, options);
     this.attempts = facts.attempts;
     this.idempotencyKey = facts.idempotencyKey;
     this.jobId = facts.jobId;
+    this.batchId = facts.batchId;
   }
 }
 
@@ -80,7 +83,7 @@ export class ApiTimeoutError extends ApiConnectionError {
   override name = "ApiTimeoutError";
 }
 
-/** A successful answer that is not from the service. Check `baseUrl`. */
+/** A successful answer that is not from the service, or a download that is not an image. Check `baseUrl`. */
 export class UnexpectedAnswerError extends CallError {
   override name = "UnexpectedAnswerError";
 }

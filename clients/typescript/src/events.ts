@@ -1,6 +1,7 @@
 // Server-sent events: parses a stream, and reopens one that ended early.
 
 import { ApiConnectionError, UnexpectedAnswerError } from "./errors.js";
+import type { CallFacts } from "./errors.js";
 import { errorOf, objectOf } from "./failures.js";
 import { pauseWhileWaiting, WHILE_WAITING } from "./retry.js";
 import type { Outcome } from "./retry.js";
@@ -61,7 +62,7 @@ export class Reader {
 }
 
 /** The states, queue positions and progress of a job, over as many streams as needed. */
-export async function* follow(transport: Transport, call: Call, jobId: string): AsyncGenerator<JobEvent, void, undefined> {
+export async function* follow(transport: Transport, call: Call): AsyncGenerator<JobEvent, void, undefined> {
   const repeats = call.maxRetries ?? transport.maxRetries;
   let last = "";
   let retry = DEFAULT_RETRY;
@@ -73,7 +74,7 @@ export async function* follow(transport: Transport, call: Call, jobId: string): 
   };
   // The pause before the next stream, after one that ended early, as streams do when the service restarts, or that failed.
   const pauseOf = (outcome: Outcome | null): number => {
-    const facts = { attempts: failures, jobId };
+    const facts = { ...call, attempts: failures };
     if (outcome === null) {
       if (repeats > 0 && transport.now() + retry < trouble) return retry;
       throw new ApiConnectionError("the stream of events ended before the job did", facts);
@@ -85,7 +86,8 @@ export async function* follow(transport: Transport, call: Call, jobId: string): 
   resetFailures();
   for (;;) {
     let outcome: Outcome | null = null;
-    const headers = { accept: "text/event-stream", ...(last === "" ? {} : { "last-event-id": last }) };
+    // Not compressed: a compressor may hold an event back until there are more.
+    const headers = { accept: "text/event-stream", "accept-encoding": "identity", ...(last === "" ? {} : { "last-event-id": last }) };
     const request = transport.request({ ...call, headers });
     const opened = transport.now();
     const alarm = transport.alarm(call);
@@ -93,7 +95,7 @@ export async function* follow(transport: Transport, call: Call, jobId: string): 
       const response = await transport.open(request, alarm);
       if (response.status === 204) return;
       if (response.ok && !response.headers.get("content-type")?.startsWith("text/event-stream")) {
-        throw malformed(`has the content type ${response.headers.get("content-type") ?? "no content type"}`, failures + 1);
+        throw malformed(`has the content type ${response.headers.get("content-type") ?? "no content type"}`, { ...call, attempts: failures + 1 });
       }
       if (!response.ok) {
         outcome = { kind: "answer", response, body: new Uint8Array(await response.arrayBuffer()) };
@@ -108,7 +110,7 @@ export async function* follow(transport: Transport, call: Call, jobId: string): 
           if (transport.now() - opened >= PROVEN) resetFailures();
           for (const message of reader.feed(chunk.value)) {
             last = message.id || last;
-            const event = eventOf(message, failures + 1);
+            const event = eventOf(message, { ...call, attempts: failures + 1 });
             if (event === null) continue;
             // The caller's own work takes as long as it takes.
             alarm.calm();
@@ -131,10 +133,10 @@ export async function* follow(transport: Transport, call: Call, jobId: string): 
   }
 }
 
-function eventOf(message: Message, attempts: number): JobEvent | null {
+function eventOf(message: Message, facts: CallFacts): JobEvent | null {
   if (message.name !== "status" && message.name !== "queue" && message.name !== "progress") return null;
   const value = objectOf(message.data);
-  if (value === null || !("job_id" in value)) throw malformed("has an event without a job", attempts);
+  if (value === null || !("job_id" in value)) throw malformed("has an event without a job", facts);
   if (message.name === "status") return { type: "status", job: value as unknown as Job };
   if (message.name === "queue") {
     const { job_id, queue_position, estimated_start_at = null } = value;
@@ -148,6 +150,6 @@ function eventOf(message: Message, attempts: number): JobEvent | null {
   return { type: "progress", job_id: String(value["job_id"]), progress: Number(value["progress"]) };
 }
 
-function malformed(what: string, attempts: number): UnexpectedAnswerError {
-  return new UnexpectedAnswerError(`the stream of events ${what}`, { attempts });
+function malformed(what: string, facts: CallFacts): UnexpectedAnswerError {
+  return new UnexpectedAnswerError(`the stream of events ${what}`, facts);
 }

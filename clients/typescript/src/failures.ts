@@ -23,6 +23,15 @@ function reasonOf(cause: unknown): string {
   return message.trim();
 }
 
+/** Checks that a successful answer may be an image. A proxy may answer with a page to log in. */
+export function assertImage({ status, headers }: Response, length: number | null, what: string, facts: CallFacts): void {
+  const kind = headers.get("content-type") ?? "no content type";
+  const isText = /^(text\/html|[^;]*json)\s*(;|$)/i.test(kind);
+  if (status === 200 && !isText && length !== 0) return;
+  const text = `the image store answered ${status} with ${kind}, which is empty or not an image`;
+  throw new UnexpectedAnswerError(`${what}: ${text}`, facts);
+}
+
 /** The typed form of a successful answer, which must have these members. */
 export function typed<T extends object>(
   response: Response,

@@ -1,14 +1,14 @@
 // Looks up jobs, waits for them, cancels them, and downloads and deletes their images.
 
-import { idOf, optional } from "./arguments.js";
+import { optional } from "./arguments.js";
 import * as calls from "./calls.js";
-import { ApiError, JobFailedError, JobUnfinishedError } from "./errors.js";
+import { ApiError, CallError, JobFailedError, JobUnfinishedError } from "./errors.js";
 import { isTimeout, untilRead } from "./alarm.js";
-import { errorOf } from "./failures.js";
+import { assertImage, errorOf } from "./failures.js";
 import { follow } from "./events.js";
 import { JOB, waitFor } from "./wait.js";
 import { inWords } from "./transport.js";
-import type { Transport } from "./transport.js";
+import type { Call, Transport } from "./transport.js";
 import type { CallOptions, Job, JobEvent, JobFilter, JobRef, ListedJob, Page, WaitOptions, Window } from "./types.js";
 
 const PAGE = ["data", "next_cursor"] as const;
@@ -25,7 +25,7 @@ export class Jobs {
 
   /** The current state of the job. */
   async get(job: JobRef, options: CallOptions = {}): Promise<Job> {
-    return this.#transport.fetch<Job>(calls.lookup(calls.jobPath(job), options), JOB);
+    return this.#transport.fetch<Job>(calls.lookup(calls.aboutJob(job), options), JOB);
   }
 
   /**
@@ -41,13 +41,13 @@ export class Jobs {
    * survives a restart of the service.
    */
   events(job: JobRef, options: CallOptions = {}): AsyncGenerator<JobEvent, void, undefined> {
-    return follow(this.#transport, calls.events(job, options), idOf(job, "job_id"));
+    return follow(this.#transport, calls.events(job, options));
   }
 
   /** Cancels a queued job. Throws an `ApiError` with the code `conflict` if it has started or ended. */
   async cancel(job: JobRef, options: CallOptions = {}): Promise<Job> {
     try {
-      return await this.#transport.fetch<Job>(calls.cancel(calls.jobPath(job), options), JOB);
+      return await this.#transport.fetch<Job>(calls.cancel(calls.aboutJob(job), options), JOB);
     } catch (error) {
       if (!(error instanceof ApiError && error.code === "conflict" && error.attempts > 1)) throw error;
       // An earlier attempt, whose answer was lost, may have canceled the job.
@@ -64,27 +64,32 @@ export class Jobs {
 
   /** Downloads the image. Throws `JobFailedError` or `JobUnfinishedError` if there is none. */
   async download(job: JobRef, options: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
-    return this.#atItsUrl(job, options, async (url) => (await this.#transport.exchange(calls.image(url, options))).body);
+    return this.#atItsUrl(job, options, async (call) => {
+      const { response, body, attempts } = await this.#transport.exchange(call);
+      assertImage(response, body.length, inWords(call), { ...call, attempts });
+      return body;
+    });
   }
 
   /** The image as a `Response` with an unread body, to forward it as a stream. The client does not repeat this download. */
   async open(job: JobRef, options: CallOptions = {}): Promise<Response> {
-    return this.#atItsUrl(job, options, async (url) => {
-      const call = calls.image(url, options);
+    return this.#atItsUrl(job, options, async (call) => {
       const request = this.#transport.request(call);
       const alarm = this.#transport.alarm(call);
       try {
         const response = await this.#transport.open(request, alarm);
         if (!response.ok) {
           const body = new Uint8Array(await response.arrayBuffer());
-          throw errorOf({ kind: "answer", response, body }, inWords(call), { attempts: 1 }, true);
+          throw errorOf({ kind: "answer", response, body }, inWords(call), { ...call, attempts: 1 }, true);
         }
+        const length = response.headers.get("content-length");
+        assertImage(response, response.body === null || length === "0" ? 0 : null, inWords(call), { ...call, attempts: 1 });
         return untilRead(response, alarm, this.#transport.timeout(call));
       } catch (cause) {
         alarm.end();
         call.signal?.throwIfAborted();
-        if (cause instanceof ApiError) throw cause;
-        throw errorOf({ kind: "fault", cause, isTimeout: isTimeout(cause) }, inWords(call), { attempts: 1 });
+        if (cause instanceof CallError) throw cause;
+        throw errorOf({ kind: "fault", cause, isTimeout: isTimeout(cause) }, inWords(call), { ...call, attempts: 1 });
       }
     });
   }
@@ -99,13 +104,17 @@ export class Jobs {
     return everyPage((cursor) => this.list({ ...optional("filters", wanted), limit: 100, cursor }, options));
   }
 
-  async #atItsUrl<T>(job: JobRef, options: CallOptions, fetch: (url: string) => Promise<T>): Promise<T> {
+  async #atItsUrl<T>(job: JobRef, options: CallOptions, fetch: (call: Call) => Promise<T>): Promise<T> {
+    const image = async (): Promise<Call> => {
+      const found = await this.get(job, options);
+      return calls.image(urlOf(found), found.job_id, options);
+    };
     try {
-      return await fetch(urlOf(await this.get(job, options)));
+      return await fetch(await image());
     } catch (error) {
       if (!(error instanceof ApiError && isUrlExpired(error))) throw error;
       // The pauses between attempts can outlast a URL with a short lifetime. The next lookup returns a new one.
-      return fetch(urlOf(await this.get(job, options)));
+      return fetch(await image());
     }
   }
 }

@@ -34,9 +34,12 @@ export interface Call extends CallOptions {
   /** A path of the service; or a whole URL, to which the client sends no API key. */
   readonly path: string;
   readonly query?: readonly (readonly [string, string])[];
-  readonly body?: object;
+  readonly body?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly idempotencyKey?: string;
+  /** The existing job or batch that the call is about, for errors. */
+  readonly jobId?: string;
+  readonly batchId?: string;
   /** How long the service may take on purpose, in addition to the time-out. */
   readonly patience?: number;
   /** When the caller no longer needs the answer, for any time-out. */
@@ -89,14 +92,16 @@ export class Transport {
     return other;
   }
 
-  /** Sends a call until it succeeds, fails for good, or all attempts are used. */
-  async exchange(call: Call): Promise<Answered> {
+  /** Sends a call until it succeeds, fails for good, or all attempts are used. No attempt begins after `end`, a moment of `now`. */
+  async exchange(call: Call, end = Infinity): Promise<Answered> {
     const repeats = call.maxRetries ?? this.maxRetries;
     for (let attempt = 1; ; attempt += 1) {
       const outcome = await this.attempt(call);
       if (outcome.kind === "answer" && outcome.response.ok) return { ...outcome, attempts: attempt };
       const span = pauseAfter(outcome, attempt, repeats, Math.random());
-      if (span === null) throw errorOf(outcome, inWords(call), { ...call, attempts: attempt }, isForeign(call.path));
+      if (span === null || this.now() + span > end) {
+        throw errorOf(outcome, inWords(call), { ...call, attempts: attempt }, isForeign(call.path));
+      }
       await this.pause(span, call.signal);
     }
   }
@@ -114,7 +119,7 @@ export class Transport {
     if ((call.maxRetries ?? null) !== null) assertMaxRetries(call.maxRetries);
     try {
       const init: RequestInit = { method, headers: this.#headers(call), redirect: "manual" };
-      if (body !== undefined) init.body = JSON.stringify(body, finite);
+      if (body !== undefined) init.body = body;
       return { url: new URL(this.#url(call)).href, init };
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause);
@@ -215,12 +220,6 @@ function addressOf(baseUrl: unknown): string {
   }
   // With or without the version.
   return text.replace(/\/+$/, "").replace(/\/api\/v1$/, "").replace(/\/+$/, "");
-}
-
-/** Rejects numbers that JSON does not have. `JSON.stringify` would write `null`. */
-function finite(name: string, value: unknown): unknown {
-  if (typeof value === "number" && !Number.isFinite(value)) throw new TypeError(`${name} is ${value}, which JSON does not have`);
-  return value;
 }
 
 /** A call in messages. Without the query: that of a signed URL gives access to the image, and messages go into logs. */

@@ -4,6 +4,7 @@ export type Tier = "fast" | "quality" | "pro";
 export type Mode = "text-to-image" | "image-to-image";
 export type Status = "queued" | "processing" | "done" | "failed";
 export type BatchStatus = "in_progress" | "canceling" | "ended";
+export type TransactionKind = "deposit" | "charge" | "adjustment";
 export type Resolution = "1K" | "2K" | "4K";
 export type AspectRatio =
   | "1:1" | "2:3" | "3:2" | "3:4" | "4:3" | "4:5" | "5:4" | "9:16" | "16:9" | "21:9"
@@ -36,6 +37,13 @@ export interface JobFilter {
   readonly created_after?: Date | string | null | undefined;
   readonly created_before?: Date | string | null | undefined;
   readonly metadata?: { readonly [name: string]: string | number | boolean | null } | null | undefined;
+}
+
+/** The conditions for entries of the ledger. Both times are included. */
+export interface TransactionFilter {
+  readonly kind?: TransactionKind | null | undefined;
+  readonly from?: Date | string | null | undefined;
+  readonly to?: Date | string | null | undefined;
 }
 
 /** Selects a page of a list. `limit` is 1 to 100, by default 20; `cursor` is the `next_cursor` of the page before. */
@@ -219,7 +227,7 @@ export interface Balance {
 /** An entry of the account's ledger. The `amount` of a charge is negative. */
 export interface Transaction {
   readonly transaction_id: string;
-  readonly kind: "deposit" | "charge" | "adjustment";
+  readonly kind: TransactionKind;
   readonly amount: string;
   readonly balance_after: string;
   readonly job_id: string | null;

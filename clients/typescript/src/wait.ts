@@ -13,7 +13,7 @@ import type { CallOptions, Job, JobRef, WaitOptions } from "./types.js";
 export const JOB = ["job_id", "status", "created_at"] as const;
 /** Seconds of one waiting lookup. The service waits for up to 60, but common proxies give up then. */
 const LONGEST_LOOKUP = 30;
-const DEFAULT_WAIT = 600_000;
+export const DEFAULT_WAIT = 600_000;
 /** How long the last lookup of a wait may take beyond the end of the wait. */
 const GRACE = 5_000;
 
@@ -22,8 +22,6 @@ export interface Awaited<T> {
   readonly name: string;
   /** Some of its members. */
   readonly names: readonly (keyof T & string)[];
-  /** What errors of its lookups contain. */
-  readonly facts: { readonly jobId?: string };
   readonly call: (seconds: number, limit: number) => Call;
   readonly isOver: (seen: T) => boolean;
   readonly timedOut: (text: string, seen: T | null, options?: ErrorOptions) => Error;
@@ -36,8 +34,7 @@ export async function waitFor(transport: Transport, job: JobRef, options: WaitOp
   return waitUntilOver<Job>(transport, waitTimeout, rest, {
     name: `job ${jobId}`,
     names: JOB,
-    facts: { jobId },
-    call: (seconds, limit) => calls.wait(calls.jobPath(job), rest, seconds, limit),
+    call: (seconds, limit) => calls.wait(calls.aboutJob(job), rest, seconds, limit),
     isOver: ({ status }) => status === "done" || status === "failed",
     timedOut: (text, seen, cause) => new WaitTimeoutError(text, jobId, seen, cause),
   });
@@ -60,13 +57,14 @@ export async function waitUntilOver<T extends { readonly status: string }>(
   for (let attempt = 1; ; attempt += 1) {
     const seconds = Math.ceil(Math.min(LONGEST_LOOKUP, left() / 1000));
     const call = awaited.call(seconds, left() + GRACE);
-    const facts = { attempts: attempt, ...awaited.facts };
+    const facts = { ...call, attempts: attempt };
     const began = transport.now();
     const outcome = await transport.attempt(call);
     if (outcome.kind === "fault" || !outcome.response.ok) {
       const error = errorOf(outcome, inWords(call), facts);
-      const span = pauseWhileWaiting(outcome, attempt, repeats, Math.random());
-      if (span !== null && span >= left()) {
+      const rest = left();
+      const span = pauseWhileWaiting(outcome, attempt, repeats, Math.random(), rest);
+      if (span !== null && (rest === 0 || span > rest)) {
         const state = seen === null ? "was not seen" : `was ${(seen as T).status} when last seen`;
         const text = `${name} ${state}; no lookup succeeded within ${waitTimeout} ms; the last one: ${error.message}`;
         throw awaited.timedOut(text, seen, { cause: error });

@@ -14,18 +14,18 @@ test("tier and input images choose one of the six paths", () => {
   for (const [tier, path] of cases) {
     const text = calls.generation({ ...BODY, tier }, "k", {});
     assert.equal(text.path, `/api/v1${path}/text-generations`);
-    assert.deepEqual(text.body, BODY);
+    assert.deepEqual(JSON.parse(text.body ?? ""), BODY);
     const urls = { input_images_urls: ["http://h/a.png"] };
     const image = calls.generation({ ...BODY, ...urls, tier }, "k", {});
     assert.equal(image.path, `/api/v1${path}/url-generations`);
-    assert.deepEqual(image.body, { ...BODY, ...urls });
+    assert.deepEqual(JSON.parse(image.body ?? ""), { ...BODY, ...urls });
   }
 });
 
 test("what cannot be meant is refused here", () => {
   const wrong = { ...BODY, tier: "best" } as unknown as GenerationParams;
   assert.throws(() => calls.generation(wrong, "k", {}), /tier must be one of fast, quality, pro, not "best"/);
-  assert.throws(() => calls.jobPath(""), /job_id is empty/);
+  assert.throws(() => calls.aboutJob(""), /job_id is empty/);
   for (const tier of ["toString", undefined, ["fast"]]) {
     const params = { ...BODY, tier } as unknown as GenerationParams;
     assert.throws(() => calls.generation(params, "k", {}), /tier must be one of/);
@@ -36,13 +36,13 @@ test("what cannot be meant is refused here", () => {
 });
 
 test("a job id stays one part of the path", () => {
-  assert.equal(calls.jobPath("../key?x"), "/api/v1/jobs/..%2Fkey%3Fx");
+  assert.equal(calls.aboutJob("../key?x").path, "/api/v1/jobs/..%2Fkey%3Fx");
 });
 
 test("what names no job or batch is refused", () => {
   for (const ref of [null, undefined, 5, {}, ["id"], { job_id: null }] as unknown as { job_id: string; batch_id: string }[]) {
-    assert.throws(() => calls.jobPath(ref), /pass a job_id, or an object that has one, not/);
-    assert.throws(() => calls.batchPath(ref), /pass a batch_id, or an object that has one, not/);
+    assert.throws(() => calls.aboutJob(ref), /pass a job_id, or an object that has one, not/);
+    assert.throws(() => calls.aboutBatch(ref), /pass a batch_id, or an object that has one, not/);
   }
 });
 

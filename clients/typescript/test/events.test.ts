@@ -56,6 +56,7 @@ test("a job is followed to its end", async (t) => {
   assert.equal(peer.heard.length, 1);
   assert.equal(peer.heard[0]?.headers["last-event-id"], undefined);
   assert.equal(peer.heard[0]?.headers["authorization"], "Bearer tt_k");
+  assert.equal(peer.heard[0]?.headers["accept-encoding"], "identity");
 });
 
 test("a stream that breaks off is taken up where it was", async (t) => {
@@ -72,6 +73,16 @@ test("a stream that breaks off is taken up where it was", async (t) => {
   assert.deepEqual(peer.heard.map(({ headers }) => headers["last-event-id"]), [undefined, "1", "1", "1", "2"]);
   assert.equal(pauses[0], 1500);
   assert.deepEqual(pauses.slice(2), [5000, 1500]);
+});
+
+test("a stream outlives maintenance of more than a minute", async (t) => {
+  const peer = await Peer.start(t);
+  const paused = (seconds: string): Reply => problem(503, "paused", { "retry-after": seconds });
+  peer.will(paused("90"), stream(state(1, "done")), paused("900"));
+  const { client, pauses } = calling(peer.url);
+  assert.deepEqual(states(await all(client)), ["done"]);
+  assert.deepEqual(pauses, [90_000]);
+  await assert.rejects(all(client), (error: ApiError) => error instanceof ApiError && error.code === "paused");
 });
 
 test("who has heard the end hears nothing", async (t) => {
@@ -152,7 +163,9 @@ test("what is no stream is told", async (t) => {
   peer.will({ status: 200, body: "<html>", headers: { "content-type": "text/html" } });
   await assert.rejects(all(calling(peer.url).client), UnexpectedAnswerError);
   peer.will(stream("event: status\ndata: []\n\n"));
-  await assert.rejects(all(calling(peer.url).client), UnexpectedAnswerError);
+  await assert.rejects(all(calling(peer.url).client), (error: UnexpectedAnswerError) => {
+    return error instanceof UnexpectedAnswerError && error.jobId === JOB_ID;
+  });
 });
 
 test("a listener who goes away ends the stream", async (t) => {

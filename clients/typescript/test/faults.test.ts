@@ -1,7 +1,6 @@
 // What a client makes of a service that fails, and of what stands in front of one.
 
 import assert from "node:assert/strict";
-import { getEventListeners } from "node:events";
 import { test } from "node:test";
 import {
   ApiConnectionError,
@@ -9,8 +8,6 @@ import {
   ApiTimeoutError,
   ArgumentError,
   CallError,
-  JobFailedError,
-  JobUnfinishedError,
   Tintype,
   TintypeError,
   UnexpectedAnswerError,
@@ -37,6 +34,27 @@ test("every attempt of a creation carries one key", async (t) => {
   assert.equal(new Set(peer.heard.map(({ body }) => body)).size, 1);
   assert.equal(pauses[0], 30_000);
   assert.ok(pauses[1] !== undefined && pauses[1] >= 750 && pauses[1] <= 1000);
+});
+
+test("every attempt of a creation carries one body, also if the caller changes its objects meanwhile", async (t) => {
+  const peer = await Peer.start(t);
+  const { client } = calling(peer.url);
+  const order = { number: "4711" };
+  const urls = ["http://h/a.png"];
+  const entry = { model: "fast" as const, prompt: "a fox", aspect_ratio: "1:1" as const, metadata: order };
+  const change = async (): Promise<"cut"> => {
+    order.number = entry.prompt = urls[0] = "changed";
+    return "cut";
+  };
+  peer.will(change, created());
+  await client.generations.create({ ...FOX, input_images_urls: urls, metadata: order });
+  peer.will(change, problem(402, "insufficient_balance"));
+  [order.number, entry.prompt] = ["4711", "a fox"];
+  await assert.rejects(client.batches.create([entry], { metadata: order }), ApiError);
+  const bodies = peer.heard.map(({ body }) => body);
+  assert.equal(bodies.length, 4);
+  assert.deepEqual([bodies[0], bodies[2]], [bodies[1], bodies[3]]);
+  assert.ok(bodies.every((body) => !body.includes("changed")));
 });
 
 test("two creations carry two keys, and a caller may name one", async (t) => {
@@ -235,68 +253,6 @@ test("a client that cannot be is told so when it is made", () => {
   }
 });
 
-test("an image that was passed on leaves nothing on the caller's signal", async (t) => {
-  const peer = await Peer.start(t);
-  const { client } = calling(peer.url);
-  const { signal } = new AbortController();
-  const open = async (): Promise<Response> => {
-    peer.will(done(peer), PNG);
-    return client.jobs.open(JOB_ID, { signal });
-  };
-  assert.equal(await (await open()).text(), PNG.body);
-  await (await open()).body?.cancel();
-  const half = await open();
-  assert.equal(half.headers.get("content-type"), "image/png");
-  assert.match(half.url, /files\/results/);
-  assert.equal(getEventListeners(signal, "abort").length, 1);
-  await half.arrayBuffer();
-  assert.equal(getEventListeners(signal, "abort").length, 0);
-});
-
-test("the timeout limits each read of an image that is passed on, not the time between two", async (t) => {
-  t.mock.timers.enable({ apis: ["setTimeout"] });
-  // The server sends the second half after so many milliseconds.
-  const opened = async (span: number): Promise<ReadableStreamDefaultReader<Uint8Array>> => {
-    const chunks = ["PNG ", "whole"];
-    const answering: typeof fetch = async (url, init) => {
-      if (String(url).includes("/api/")) return Response.json(job("done", { url: "http://h/files/a.png" }));
-      const signal = init?.signal as AbortSignal;
-      const pull = (controller: ReadableStreamDefaultController): void => {
-        if (chunks.length === 1) t.mock.timers.tick(span);
-        if (signal.aborted) return controller.error(signal.reason);
-        const chunk = chunks.shift();
-        if (chunk === undefined) controller.close();
-        else controller.enqueue(new TextEncoder().encode(chunk));
-      };
-      return new Response(new ReadableStream({ pull }, { highWaterMark: 0 }));
-    };
-    const response = await new Tintype({ apiKey: "tt_k", baseUrl: "http://h", timeout: 150, fetch: answering }).jobs.open(JOB_ID);
-    return response.body!.getReader();
-  };
-  const patient = await opened(100);
-  assert.equal((await patient.read()).value?.length, 4);
-  // The reader takes its time.
-  t.mock.timers.tick(1000);
-  assert.equal((await patient.read()).value?.length, 5);
-  assert.equal((await patient.read()).done, true);
-  const stalled = await opened(200);
-  await stalled.read();
-  await assert.rejects(stalled.read(), (error: DOMException) => error.name === "TimeoutError");
-});
-
-test("a caller who goes away while an image is passed on ends it", async (t) => {
-  const peer = await Peer.start(t);
-  const { client } = calling(peer.url);
-  const going = new AbortController();
-  // Its head is there, and the rest never comes.
-  peer.will(done(peer), { ...PNG, headers: { "content-length": "99" }, open: true });
-  const response = await client.jobs.open(JOB_ID, { signal: going.signal });
-  const reading = response.text();
-  going.abort(new Error("enough"));
-  await assert.rejects(reading, /enough/);
-  assert.equal(getEventListeners(going.signal, "abort").length, 0);
-});
-
 test("a caller who goes away is told so, and nothing is sent again", async (t) => {
   const peer = await Peer.start(t);
   peer.will("silence");
@@ -322,22 +278,39 @@ test("no time-out at all is none", async (t) => {
   assert.equal((await calling(peer.url, { timeout: Infinity }).client.balance()).available, "1.00");
 });
 
-test("an image that is to be passed on is told when it does not come", async (t) => {
-  const peer = await Peer.start(t);
-  const { client } = calling(peer.url, { timeout: SHORT });
-  peer.will(done(peer), "silence");
-  await assert.rejects(client.jobs.open(JOB_ID), ApiTimeoutError);
-  peer.will(done(peer), "cut");
-  await assert.rejects(client.jobs.open(JOB_ID), ApiConnectionError);
-  peer.will(done(peer), PNG);
-  assert.equal(await (await client.jobs.open(JOB_ID)).text(), PNG.body);
-});
-
 test("a caller who goes away during a pause is told so", async () => {
   const going = new AbortController();
   const pause = new Transport({ apiKey: "tt_k" }).pause(60_000, going.signal);
   going.abort(new Error("enough"));
   await assert.rejects(pause, /enough/);
+});
+
+test("an error of a call about a job or a batch names it", async (t) => {
+  const peer = await Peer.start(t);
+  const { jobs, batches } = calling(peer.url, { maxRetries: 0 }).client;
+  const ofJob = [
+    () => jobs.get(JOB_ID),
+    () => jobs.cancel(JOB_ID),
+    () => jobs.deleteImage(JOB_ID),
+    () => jobs.download(JOB_ID),
+    () => jobs.open(JOB_ID),
+    () => jobs.wait(JOB_ID),
+    () => jobs.events(JOB_ID).next(),
+  ];
+  const ofBatch = [() => batches.get("b"), () => batches.cancel("b"), () => batches.results("b"), () => batches.wait("b")];
+  const names = (calls: (() => Promise<unknown>)[], jobId?: string, batchId?: string): Promise<unknown> =>
+    Promise.all(calls.map((call) => assert.rejects(call, (error: CallError) => {
+      assert.ok(error instanceof CallError);
+      assert.deepEqual([error.jobId, error.batchId], [jobId, batchId], String(call));
+      return true;
+    })));
+  for (const move of [problem(401, "unauthorized"), "cut"] as const) {
+    peer.will(move);
+    await names(ofJob, JOB_ID);
+    await names(ofBatch, undefined, "b");
+  }
+  peer.will({ status: 200, body: "<html>" });
+  await names(ofBatch, undefined, "b");
 });
 
 test("a cancel whose answer was lost is found done", async (t) => {
@@ -354,75 +327,6 @@ test("a cancel that came too late is a conflict", async (t) => {
   assert.equal(peer.heard.length, 1);
   peer.will("cut", problem(409, "conflict"), told(job("failed", { error: "no image" })));
   await assert.rejects(calling(peer.url).client.jobs.cancel(JOB_ID), withCode("conflict"));
-});
-
-const PNG: Reply = { status: 200, body: "PNG whole", headers: { "content-type": "image/png" } };
-const done = (peer: Peer): Reply => told(job("done", { url: `${peer.url}/files/results%2Fa.png?expires=1&signature=00ff` }));
-
-test("an image is fetched at its signed URL, without the key", async (t) => {
-  const peer = await Peer.start(t);
-  peer.will(done(peer), PNG);
-  assert.equal(Buffer.from(await calling(peer.url).client.jobs.download(JOB_ID)).toString(), PNG.body);
-  assert.equal(peer.heard[0]?.headers["authorization"], "Bearer tt_k");
-  assert.equal(peer.heard[1]?.path, "/files/results%2Fa.png?expires=1&signature=00ff");
-  assert.equal(peer.heard[1]?.headers["authorization"], undefined);
-});
-
-test("an image that breaks off is fetched again", async (t) => {
-  const peer = await Peer.start(t);
-  const half = { ...PNG, body: "PNG ", headers: { "content-length": "99" }, cut: true };
-  const { client } = calling(peer.url);
-  peer.will(done(peer), half, PNG);
-  assert.equal(Buffer.from(await client.jobs.download(JOB_ID)).toString(), PNG.body);
-  peer.will(done(peer), half);
-  await assert.rejects(client.jobs.download(JOB_ID), (error: ApiConnectionError) => !error.message.includes("signature"));
-});
-
-test("an expired URL is renewed once", async (t) => {
-  const peer = await Peer.start(t);
-  const expired = problem(403, "url_expired");
-  const { client } = calling(peer.url);
-  peer.will(done(peer), expired, done(peer), PNG);
-  assert.equal((await client.jobs.download(JOB_ID)).length, 9);
-  peer.will(done(peer), expired, done(peer), PNG);
-  assert.equal(await (await client.jobs.open(JOB_ID)).text(), PNG.body);
-  peer.will(done(peer), expired, done(peer), expired);
-  await assert.rejects(client.jobs.download(JOB_ID), withCode("url_expired"));
-});
-
-const ofABucket = (status: number, code: string): Reply => {
-  return { status, body: `<Error><Code>${code}</Code></Error>`, headers: { "content-type": "application/xml" } };
-};
-
-test("a bucket is asked once more at a new URL, and is named in the error", async (t) => {
-  const peer = await Peer.start(t);
-  const { client } = calling(peer.url);
-  const calls = [() => client.jobs.download(JOB_ID), async () => (await client.jobs.open(JOB_ID)).arrayBuffer()];
-  const expired = ofABucket(403, "AccessDenied");
-  for (const call of calls) {
-    peer.will(done(peer), expired, done(peer), PNG);
-    assert.equal((await call()).byteLength, 9);
-    for (const moves of [[expired, done(peer), expired], [ofABucket(404, "NoSuchKey")]]) {
-      peer.will(done(peer), ...moves);
-      await assert.rejects(call, (error: ApiError) => {
-        assert.match(error.message, /the image store answered 40[34]: the image was deleted or its URL has expired$/);
-        return error.code === null;
-      });
-    }
-    peer.will(done(peer), ofABucket(503, "SlowDown"));
-    await assert.rejects(call, /the image store answered 503$/);
-  }
-});
-
-test("an image that is not there is told", async (t) => {
-  const peer = await Peer.start(t);
-  const { client } = calling(peer.url);
-  peer.will(told(job("processing")));
-  await assert.rejects(client.jobs.download(JOB_ID), JobUnfinishedError);
-  peer.will(told(job("failed", { error: "no image" })));
-  await assert.rejects(client.jobs.open(JOB_ID), JobFailedError);
-  peer.will(done(peer), problem(410, "gone"));
-  await assert.rejects(client.jobs.open(JOB_ID), withCode("gone"));
 });
 
 const RESULT = JSON.stringify({ custom_id: "0", job_id: JOB_ID, status: "failed", result: null, error: "no image" });

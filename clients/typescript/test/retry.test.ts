@@ -39,6 +39,11 @@ test("Retry-After is honoured in full, up to a minute", () => {
   }
 });
 
+test("Retry-After is limited by the time of a wait only", () => {
+  assert.equal(pauseWhileWaiting(answer(503, "90"), 1, 2, 0), 90_000);
+  assert.equal(pauseWhileWaiting(answer(503, "90"), 1, 0, 0), null);
+});
+
 test("a shorter Retry-After does not shorten the pauses", () => {
   for (const text of ["0", "1", "Sat, 21 Nov 2015 20:00:07 GMT"]) {
     const pauses = [2, 3, 4, 5, 6].map((attempt) => pauseWhileWaiting(answer(503, text), attempt, 2, 0));

@@ -177,6 +177,11 @@ test("the ledger tells deposits and charges", async () => {
     ["charge", "-0.039", "9.961", job.job_id],
     ["deposit", "10.00", "10.00", null],
   ]);
+  const [charge, deposit] = lines;
+  const moment = charge?.created_at;
+  assert.deepEqual(await all(client.transactions.iterate({ kind: "deposit" })), [deposit]);
+  assert.deepEqual((await client.transactions.list({ kind: "charge", from: moment, to: moment })).data, [charge]);
+  assert.deepEqual(await all(client.transactions.iterate({ from: new Date(Date.now() + 3_600_000) })), []);
   const page = await client.transactions.list({ limit: 1 });
   assert.deepEqual(page.data, lines.slice(0, 1));
   assert.deepEqual((await client.transactions.list({ cursor: page.next_cursor ?? "" })).data, lines.slice(1));

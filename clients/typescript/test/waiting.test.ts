@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiConnectionError, ApiError, CallError, JobError, JobFailedError, UnexpectedAnswerError, WaitTimeoutError } from "../src/index.js";
+import type { Job } from "../src/index.js";
 import { calling, created, job, JOB_ID, Peer, problem, sum, told } from "./peer.js";
 import type { Move } from "./peer.js";
 
@@ -18,6 +19,14 @@ test("waiting outlives a restart", async (t) => {
   assert.equal((await client.jobs.wait(JOB_ID)).status, "done");
   assert.deepEqual(new Set(peer.heard.map(({ path }) => path)), new Set([`/api/v1/jobs/${JOB_ID}?wait=30`]));
   assert.deepEqual(pauses.slice(0, 2), [1000, 5000]);
+});
+
+test("waiting outlives maintenance of more than a minute", async (t) => {
+  const peer = await Peer.start(t);
+  peer.will({ status: 503, body: "<html>maintenance</html>", headers: { "retry-after": "90" } }, told(job()));
+  const { client, pauses } = calling(peer.url);
+  assert.equal((await client.jobs.wait(JOB_ID)).status, "done");
+  assert.deepEqual(pauses, [90_000]);
 });
 
 test("waiting ends when its time is over", async (t) => {
@@ -80,6 +89,30 @@ test("a lookup that hangs does not outlast the wait", async () => {
   assert.deepEqual(spans, [10_000]);
 });
 
+test("the last lookup of a wait is at its end", async (t) => {
+  t.mock.method(Math, "random", () => 0);
+  const { client } = calling("http://127.0.0.1");
+  const moments: number[] = [];
+  let now = 100_000;
+  client.transport.now = () => now;
+  client.transport.pause = async (span) => void (now += span);
+  client.transport.attempt = async () => {
+    moments.push(now);
+    return { kind: "fault", cause: new Error("refused"), isTimeout: false };
+  };
+  const waited = client.jobs.wait(JOB_ID, { waitTimeout: 5_000 });
+  await assert.rejects(waited, (error: Error) => {
+    return error instanceof WaitTimeoutError && /no lookup succeeded within 5000 ms.*refused/.test(error.message);
+  });
+  assert.deepEqual(moments, [100_000, 100_500, 101_500, 103_500, 105_000]);
+});
+
+test("an endless Retry-After is the error of a wait without limit", async (t) => {
+  const peer = await Peer.start(t);
+  peer.will(problem(503, "paused", { "retry-after": "9".repeat(400) }));
+  await assert.rejects(calling(peer.url).client.jobs.wait(JOB_ID, { waitTimeout: null }), ApiError);
+});
+
 test("a failed job is an answer of wait, and an error of createAndWait", async (t) => {
   const peer = await Peer.start(t);
   const failed = told(job("failed", { error: "blocked for safety: the prompt" }));
@@ -120,6 +153,23 @@ for (const [move, kind] of FAILURES) {
     }
   });
 }
+
+test("a creation is not repeated after the end of the wait", async (t) => {
+  const peer = await Peer.start(t);
+  const paused = problem(503, "paused", { "retry-after": "30" });
+  peer.will(paused);
+  const { client, pauses } = calling(peer.url);
+  const create = (waitTimeout?: number): Promise<Job> => client.generations.createAndWait(FOX, { idempotencyKey: "k", waitTimeout });
+  await assert.rejects(create(5_000), (error: ApiError) => {
+    assert.deepEqual([error.code, error.attempts, error.idempotencyKey], ["paused", 1, "k"]);
+    return true;
+  });
+  for (const waitTimeout of [60_000, undefined]) {
+    peer.will(paused, created(), told(job()));
+    assert.equal((await create(waitTimeout)).status, "done");
+  }
+  assert.deepEqual(pauses, [30_000, 30_000]);
+});
 
 test("a creation that fails names no job", async (t) => {
   const peer = await Peer.start(t);

@@ -81,6 +81,8 @@ from .types import (
     StatusEvent,
     Tier,
     Transaction,
+    TransactionFilter,
+    TransactionKind,
     Usage,
 )
 from .webhooks import OperatorEvent, WebhookEvent
@@ -152,6 +154,8 @@ __all__ = [
     "Tintype",
     "TintypeError",
     "Transaction",
+    "TransactionFilter",
+    "TransactionKind",
     "UnauthorizedError",
     "UnexpectedAnswerError",
     "UnsupportedMediaTypeError",

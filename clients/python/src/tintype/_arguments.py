@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -67,6 +69,14 @@ def http_client(given: object, kind: type) -> None:
     """Checks the caller's own HTTP client."""
     if given is not None and not isinstance(given, kind):
         raise ArgumentError(f"http_client must be an httpx.{kind.__name__}, not {type(given).__name__}")
+
+
+def path(given: object) -> Path:
+    """The path of a file."""
+    text = os.fspath(given) if isinstance(given, os.PathLike) else given
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise ArgumentError(f"path must be the path of a file, not {given!r}")
+    return Path(text)
 
 
 def urls(given: object) -> list[str]:

@@ -14,10 +14,10 @@ import httpx
 from . import _arguments, _flows, _wire
 from ._calls import Call
 from ._events import SILENCE, Follower
-from ._failures import error_of
+from ._failures import error_of, is_image, no_image
 from ._flows import Clock, Flow, Policy, Send
-from ._retry import Outcome
-from ._settings import CONNECTIONS, Settings, answer_of, fault_of, is_stream, replacing
+from ._retry import Answer, Outcome
+from ._settings import CONNECTIONS, Settings, answer_of, fault_of, is_stream, late, replacing
 from .types import JobEvent, Page
 
 T = TypeVar("T")
@@ -70,29 +70,38 @@ class AsyncTransport:
 
     async def _send(self, call: Call) -> Outcome:
         try:
-            request = self.settings.request(self.http, call)
-            response = await self.http.send(request, stream=True, follow_redirects=False)
-            try:
-                if call.save_to is None or not response.is_success:
-                    return answer_of(response, await response.aread())
-                with replacing(call.save_to) as file:
-                    async for chunk in response.aiter_bytes():
-                        await anyio.to_thread.run_sync(file.write, chunk)
-                return answer_of(response, b"")
-            finally:
-                await response.aclose()
+            # httpx limits each read, but not their sum.
+            with anyio.move_on_after(call.limit):
+                return await self._answer(call)
         except httpx.RequestError as error:
             return fault_of(error)
+        return fault_of(late())
+
+    async def _answer(self, call: Call) -> Answer:
+        request = self.settings.request(self.http, call)
+        response = await self.http.send(request, stream=True, follow_redirects=False)
+        try:
+            if call.save_to is None or not is_image(response.status_code, response.headers):
+                return answer_of(response, await response.aread())
+            with replacing(call.save_to) as file:
+                async for chunk in response.aiter_bytes():
+                    await anyio.to_thread.run_sync(file.write, chunk)
+                is_saved = file.tell() > 0
+            return answer_of(response, b"", is_saved)
+        finally:
+            await response.aclose()
 
     @asynccontextmanager
     async def open(self, call: Call) -> AsyncIterator[httpx.Response]:
-        """A successful answer with an unread body. Sends the call once."""
+        """An image with an unread body. Sends the call once."""
         request = self.settings.request(self.http, call)
         try:
             response = await self.http.send(request, stream=True, follow_redirects=False)
             try:
                 if not response.is_success:
                     raise error_of(answer_of(response, await response.aread()), call, 1)
+                if not is_image(response.status_code, response.headers):
+                    raise no_image(call, response.status_code, response.headers)
                 yield response
             finally:
                 await response.aclose()

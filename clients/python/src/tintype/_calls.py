@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from . import _arguments
 from .errors import ArgumentError
-from .types import BatchRef, BatchRequest, GenerationParams, JobFilter, JobRef, JsonValue
+from .types import BatchRef, BatchRequest, GenerationParams, JobFilter, JobRef, JsonValue, TransactionFilter
 
 PREFIX = "/api/v1"
 PATHS = {"fast": "/nb", "quality": "/nb2", "pro": ""}
@@ -36,6 +36,13 @@ class Call:
     limit: float | None = None
     # The file for the body of the answer, if the client must not keep it in memory.
     save_to: Path | None = None
+    # The existing job or batch that the call is about, for errors.
+    job_id: str | None = None
+    batch_id: str | None = None
+
+    def __str__(self) -> str:
+        """The call in messages, without the query: that of a signed URL gives access to the image."""
+        return f"{self.method} {self.path.partition('?')[0]}"
 
     @property
     def is_foreign(self) -> bool:
@@ -48,9 +55,10 @@ def job_id_of(job: JobRef) -> str:
     return _arguments.id_of(job, "job_id")
 
 
-def job_path(job: JobRef) -> str:
-    """The path of a job."""
-    return f"{PREFIX}/jobs/{quote(job_id_of(job), safe='')}"
+def for_job(job: JobRef, method: str = "GET", part: str = "") -> Call:
+    """A call about a job, by default its lookup."""
+    job_id = job_id_of(job)
+    return Call(method=method, path=f"{PREFIX}/jobs/{quote(job_id, safe='')}{part}", job_id=job_id)
 
 
 def generation(idempotency_key: str | None, cancel_after: float | None = None, **params: Unpack[GenerationParams]) -> Call:
@@ -119,30 +127,20 @@ def batch_id_of(batch: BatchRef) -> str:
     return _arguments.id_of(batch, "batch_id")
 
 
-def batch_path(batch: BatchRef) -> str:
-    """The path of a batch."""
-    return f"{PREFIX}/batches/{quote(batch_id_of(batch), safe='')}"
+def for_batch(batch: BatchRef, method: str = "GET", part: str = "") -> Call:
+    """A call about a batch, by default its lookup."""
+    batch_id = batch_id_of(batch)
+    return Call(method=method, path=f"{PREFIX}/batches/{quote(batch_id, safe='')}{part}", batch_id=batch_id)
 
 
-def lookup(path: str, wait: int | None = None, limit: float | None = None) -> Call:
-    """Looks up a job or a batch; with `wait`, the service answers when it has ended, or after so many seconds."""
-    query = () if wait is None else (("wait", str(wait)),)
-    return Call(method="GET", path=path, query=query, patience=float(wait or 0), limit=limit)
-
-
-def cancel(path: str) -> Call:
-    """Cancels a queued job, or what is still queued of a batch."""
-    return Call(method="DELETE", path=path)
-
-
-def delete_image(job: JobRef) -> Call:
-    """Deletes the image of a job."""
-    return Call(method="DELETE", path=f"{job_path(job)}/image")
+def waiting(lookup: Call, seconds: int, limit: float | None = None) -> Call:
+    """The same lookup, but the service answers when the job or the batch has ended, or after so many seconds."""
+    return replace(lookup, query=(("wait", str(seconds)),), patience=float(seconds), limit=limit)
 
 
 def batch_results(batch: BatchRef) -> Call:
     """The results of a batch, one per line."""
-    return Call(method="GET", path=f"{batch_path(batch)}/results", headers={"Accept": "application/x-ndjson"})
+    return replace(for_batch(batch, part="/results"), headers={"Accept": "application/x-ndjson"})
 
 
 def events(job: JobRef, last_event_id: str | None) -> Call:
@@ -151,12 +149,12 @@ def events(job: JobRef, last_event_id: str | None) -> Call:
     headers = {"Accept": "text/event-stream", "Accept-Encoding": "identity"}
     if last_event_id is not None:
         headers["Last-Event-ID"] = last_event_id
-    return Call(method="GET", path=f"{job_path(job)}/events", headers=headers)
+    return replace(for_job(job, part="/events"), headers=headers)
 
 
-def image(url: str, save_to: Path | None) -> Call:
-    """An image at its signed URL."""
-    return Call(method="GET", path=url, headers={"Accept": "image/*"}, save_to=save_to)
+def image(url: str, job_id: str, save_to: Path | None) -> Call:
+    """The image of a job at its signed URL."""
+    return Call(method="GET", path=url, headers={"Accept": "image/*"}, save_to=save_to, job_id=job_id)
 
 
 def get(path: str, query: Query = ()) -> Call:
@@ -179,6 +177,17 @@ def usage(from_day: date | None, to_day: date | None, key: str | None, cursor: s
 
 def filtered(**filters: Unpack[JobFilter]) -> Query:
     """The parameters that select jobs of the list."""
+    return _query(filters)
+
+
+def ledger(limit: int | None, cursor: str | None, **filters: Unpack[TransactionFilter]) -> Call:
+    """A page of the ledger."""
+    # `from` is a keyword of Python.
+    query = tuple((name.removesuffix("_time"), value) for name, value in _query(filters))
+    return get("/transactions", window(limit, cursor) + query)
+
+
+def _query(filters: Mapping[str, object]) -> Query:
     query: list[tuple[str, str]] = []
     for name, value in filters.items():
         if value is None:

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 from . import _calls, _retry, _wire
 from ._calls import Call
-from ._failures import error_of
-from ._flows import Deadline, Policy
+from ._failures import about, error_of, unexpected
+from ._flows import Deadline, Policy, log
 from ._retry import Answer, Outcome
-from .errors import ApiConnectionError, CallError, UnexpectedAnswerError
+from .errors import ApiConnectionError, CallError
 from .types import JobEvent, JobRef, StatusEvent
 
 # The line ends of the format (HTML, section 9.2.5). `str.splitlines` splits at others too.
@@ -123,23 +123,20 @@ class Follower:
         self._failures += 1
         if isinstance(outcome, Answer) and outcome.status == 204:
             return None
-        try:
-            return self._pause(outcome)
-        except CallError as error:
-            error.job_id = self._job
-            raise
-
-    def _pause(self, outcome: Outcome | None) -> float:
-        if outcome is None:
-            if self._policy.max_retries == 0 or self._retry >= self._trouble.left():
-                raise ApiConnectionError("the stream of events ended before the job did", attempts=self._failures)
-            return self._retry
+        call = _calls.events(self._job, self._last_id)
         if isinstance(outcome, Answer) and outcome.is_success:
             kind = outcome.headers.get("content-type", "no content type")
-            raise UnexpectedAnswerError(f"the stream of events has the content type {kind}", attempts=self._failures)
-        pause = _retry.while_waiting(outcome, self._failures, self._policy.max_retries, random.random())  # noqa: S311
+            raise unexpected(call, f"the stream of events has the content type {kind}", self._failures)
+        error: CallError
+        if outcome is None:
+            error = about(call, ApiConnectionError("the stream of events ended before the job did", attempts=self._failures))
+            pause = self._retry if self._policy.max_retries > 0 else None
+        else:
+            error = error_of(outcome, call, self._failures)
+            pause = _retry.while_waiting(outcome, self._failures, self._policy.max_retries, random.random())  # noqa: S311
         if pause is None or pause >= self._trouble.left():
-            raise error_of(outcome, _calls.events(self._job, None), self._failures)
+            raise error
+        log.info("%s; the next one opens in %.1f s", error, pause)
         return pause
 
     def _reset_failures(self) -> None:
@@ -156,5 +153,5 @@ class Follower:
                 case "progress":
                     return _wire.parse(message.data, _wire.progress)
         except _wire.MalformedError as error:
-            raise UnexpectedAnswerError(f"an event is malformed: {error}") from None
+            raise unexpected(_calls.events(self._job, self._last_id), f"an event is malformed: {error}") from None
         return None

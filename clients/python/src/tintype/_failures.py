@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from ._calls import Call
 from ._retry import Answer, Outcome, retry_after
-from .errors import BY_CODE, ApiConnectionError, ApiError, ApiTimeoutError, CallError, FieldFault, Problem
+from .errors import (
+    BY_CODE,
+    ApiConnectionError,
+    ApiError,
+    ApiTimeoutError,
+    CallError,
+    FieldFault,
+    Problem,
+    UnexpectedAnswerError,
+)
+
+E = TypeVar("E", bound=CallError)
 
 
 def error_of(outcome: Outcome, call: Call, attempts: int) -> CallError:
@@ -17,14 +28,35 @@ def error_of(outcome: Outcome, call: Call, attempts: int) -> CallError:
     if isinstance(outcome, Answer):
         problem = problem_of(outcome, call)
         kind = BY_CODE.get(problem.code or "", ApiError)
-        return kind(problem, attempts=attempts, idempotency_key=key)
+        return about(call, kind(problem, attempts=attempts, idempotency_key=key))
     kind_of_fault = ApiTimeoutError if outcome.is_timeout else ApiConnectionError
     what = "no answer in time" if outcome.is_timeout else "no answer"
-    # Without the query: that of a signed URL gives access to the image, and messages go into logs.
-    where = call.path.partition("?")[0]
     reason = str(outcome.cause) or type(outcome.cause).__name__
-    error = kind_of_fault(f"{call.method} {where}: {what}: {reason}", attempts=attempts, idempotency_key=key)
+    error = kind_of_fault(f"{call}: {what}: {reason}", attempts=attempts, idempotency_key=key)
     error.__cause__ = outcome.cause
+    return about(call, error)
+
+
+def unexpected(call: Call, what: str, attempts: int = 1) -> UnexpectedAnswerError:
+    """The exception for a successful answer that cannot be what the caller asked for."""
+    return about(call, UnexpectedAnswerError(f"{call}: {what}", attempts=attempts, idempotency_key=call.idempotency_key))
+
+
+def is_image(status: int, headers: Mapping[str, str]) -> bool:
+    """Whether a successful answer may be an image. A proxy may answer with a page to log in."""
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    return status == 200 and kind != "text/html" and not kind.endswith("json") and headers.get("content-length") != "0"
+
+
+def no_image(call: Call, status: int, headers: Mapping[str, str]) -> UnexpectedAnswerError:
+    """The exception for a successful answer that is not an image."""
+    kind = headers.get("content-type", "no content type")
+    return unexpected(call, f"the image store answered {status} with {kind}, which is empty or not an image")
+
+
+def about(call: Call, error: E) -> E:
+    """The same exception with the id of the job or the batch."""
+    error.job_id, error.batch_id = call.job_id, call.batch_id
     return error
 
 

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 
 from . import _arguments, _calls, _retry, _wire
 from ._calls import Call
-from ._failures import error_of
+from ._failures import error_of, is_image, no_image, unexpected
 from ._retry import Answer, Outcome
 from .errors import (
     ApiError,
@@ -26,7 +26,6 @@ from .errors import (
     JobError,
     JobFailedError,
     JobUnfinishedError,
-    UnexpectedAnswerError,
     UrlExpiredError,
     WaitTimeoutError,
 )
@@ -86,8 +85,8 @@ class Deadline:
         return math.inf if self.moment is None else max(0.0, self.moment - self.clock())
 
 
-def exchange(call: Call, policy: Policy) -> Flow[Answer]:
-    """Sends a call until it succeeds, fails for good, or all attempts are used."""
+def exchange(call: Call, policy: Policy, deadline: Deadline | None = None) -> Flow[Answer]:
+    """Sends a call until it succeeds, fails for good, or all attempts are used. No attempt begins after the deadline."""
     attempt = 0
     while True:
         attempt += 1
@@ -96,7 +95,7 @@ def exchange(call: Call, policy: Policy) -> Flow[Answer]:
             return outcome
         pause = _retry.pause(outcome, attempt, policy.max_retries, random.random())  # noqa: S311
         error = error_of(outcome, call, attempt)
-        if pause is None:
+        if pause is None or (deadline is not None and pause > deadline.left()):
             raise error
         yield _before_the_next(attempt, error, pause)
 
@@ -118,13 +117,12 @@ def typed(answer: Answer, call: Call, read: Callable[[_wire.Json], T]) -> T:
         return _wire.parse(answer.body, read)
     except _wire.MalformedError as error:
         kind = answer.headers.get("content-type", "no content type")
-        text = f"{call.method} {call.path}: {answer.status} with {kind}, which the service does not send: {error}"
-        raise UnexpectedAnswerError(text, idempotency_key=call.idempotency_key) from None
+        raise unexpected(call, f"{answer.status} with {kind}, which the service does not send: {error}") from None
 
 
-def create(call: Call, policy: Policy, read: Callable[[_wire.Json, str, bool], T]) -> Flow[T]:
+def create(call: Call, policy: Policy, read: Callable[[_wire.Json, str, bool], T], deadline: Deadline | None = None) -> Flow[T]:
     """Creates a job or a batch."""
-    answer = yield from exchange(call, policy)
+    answer = yield from exchange(call, policy, deadline)
     replayed = answer.headers.get("idempotent-replayed") == "true"
     key = call.idempotency_key or ""
     return typed(answer, call, lambda value: read(value, key, replayed))
@@ -132,14 +130,13 @@ def create(call: Call, policy: Policy, read: Callable[[_wire.Json, str, bool], T
 
 def cancel(job: JobRef, policy: Policy) -> Flow[Job]:
     """Cancels a job."""
-    path = _calls.job_path(job)
     try:
-        return (yield from fetch(_calls.cancel(path), policy, _wire.job))
+        return (yield from fetch(_calls.for_job(job, "DELETE"), policy, _wire.job))
     except ConflictError as error:
         if error.attempts == 1:
             raise
         # An earlier attempt, whose answer was lost, may have canceled the job.
-        found = yield from fetch(_calls.lookup(path), policy, _wire.job)
+        found = yield from fetch(_calls.for_job(job), policy, _wire.job)
         if found.status == "failed" and found.error == CANCELED:
             return found
         raise
@@ -150,12 +147,10 @@ class Awaited(Generic[T]):
     """What a caller waits for: how to look it up, and how errors name it."""
 
     name: str
-    path: str
+    lookup: Call
     read: Callable[[_wire.Json], T]
     status: Callable[[T], str]
     is_over: Callable[[T], bool]
-    # Adds the id to an error.
-    mark: Callable[[CallError], None]
     timed_out: Callable[[str, T | None], Exception]
 
 
@@ -164,11 +159,10 @@ def wait(job: JobRef, timeout: float | None, policy: Policy) -> Flow[Job]:
     job_id = _calls.job_id_of(job)
     awaited = Awaited(
         name=f"job {job_id}",
-        path=_calls.job_path(job),
+        lookup=_calls.for_job(job),
         read=_wire.job,
         status=lambda it: it.status,
         is_over=lambda it: it.is_over,
-        mark=lambda error: setattr(error, "job_id", job_id),
         timed_out=lambda text, seen: WaitTimeoutError(text, job_id, seen),
     )
     return _until_over(awaited, _arguments.wait_timeout(timeout), policy)
@@ -179,11 +173,10 @@ def wait_for_batch(batch: BatchRef, timeout: float | None, policy: Policy) -> Fl
     batch_id = _calls.batch_id_of(batch)
     awaited = Awaited(
         name=f"batch {batch_id}",
-        path=_calls.batch_path(batch),
+        lookup=_calls.for_batch(batch),
         read=_wire.batch,
         status=lambda it: it.status,
         is_over=lambda it: it.is_over,
-        mark=lambda error: setattr(error, "batch_id", batch_id),
         timed_out=lambda text, seen: BatchWaitTimeoutError(text, batch_id, seen),
     )
     return _until_over(awaited, _arguments.wait_timeout(timeout), policy)
@@ -197,15 +190,15 @@ def _until_over(awaited: Awaited[T], timeout: float | None, policy: Policy) -> F
     attempt = 0
     while True:
         seconds = math.ceil(min(LONGEST_LOOKUP, deadline.left()))
-        call = _calls.lookup(awaited.path, wait=seconds, limit=deadline.left() + GRACE)
+        call = _calls.waiting(awaited.lookup, seconds, limit=deadline.left() + GRACE)
         attempt += 1
         began = clock()
         outcome: Outcome = yield Send(call)
         if not (isinstance(outcome, Answer) and outcome.is_success):
             error = error_of(outcome, call, attempt)
-            awaited.mark(error)
-            pause = _retry.while_waiting(outcome, attempt, policy.max_retries, random.random())  # noqa: S311
-            if pause is not None and pause >= deadline.left():
+            left = deadline.left()
+            pause = _retry.while_waiting(outcome, attempt, policy.max_retries, random.random(), left)  # noqa: S311
+            if pause is not None and (left == 0 or pause > left):
                 state = "was not seen" if seen is None else f"was {awaited.status(seen)} when last seen"
                 text = f"{awaited.name} {state}; no lookup succeeded within {timeout:g} s; the last one: {error}"
                 raise awaited.timed_out(text, seen) from error
@@ -213,11 +206,7 @@ def _until_over(awaited: Awaited[T], timeout: float | None, policy: Policy) -> F
                 raise error
             yield _before_the_next(attempt, error, pause)
             continue
-        try:
-            seen = typed(outcome, call, awaited.read)
-        except CallError as error:
-            awaited.mark(error)
-            raise
+        seen = typed(outcome, call, awaited.read)
         if awaited.is_over(seen):
             return seen
         left = deadline.left()
@@ -239,9 +228,8 @@ def results(batch: BatchRef, policy: Policy) -> Flow[tuple[BatchResult, ...]]:
 
 def create_and_wait(call: Call, timeout: float | None, policy: Policy) -> Flow[Job]:
     """Creates a job, and waits until it is done."""
-    # Before the job is created.
-    _arguments.wait_timeout(timeout)
-    made = yield from create(call, policy, _wire.created)
+    deadline = Deadline.within(_arguments.wait_timeout(timeout), policy.clock)
+    made = yield from create(call, policy, _wire.created, deadline)
     try:
         ended = yield from wait(made, timeout, policy)
         if ended.status != "done":
@@ -256,15 +244,22 @@ def create_and_wait(call: Call, timeout: float | None, policy: Policy) -> Flow[J
 
 def download(job: JobRef, save_to: Path | None, policy: Policy) -> Flow[Answer]:
     """The image of a job, at a new URL."""
-    found = yield from fetch(_calls.lookup(_calls.job_path(job)), policy, _wire.job)
+    call = yield from image(job, policy, save_to)
     try:
-        return (yield from _image(found, save_to, policy))
+        return (yield from _fetch_image(call, policy))
     except ApiError as error:
         if not is_url_expired(error):
             raise
         # The pauses between attempts can outlast a URL with a short lifetime. The next lookup returns a new one.
-        found = yield from fetch(_calls.lookup(_calls.job_path(job)), policy, _wire.job)
-        return (yield from _image(found, save_to, policy))
+        call = yield from image(job, policy, save_to)
+        return (yield from _fetch_image(call, policy))
+
+
+def _fetch_image(call: Call, policy: Policy) -> Flow[Answer]:
+    answer = yield from exchange(call, policy)
+    if not (is_image(answer.status, answer.headers) and (answer.body or answer.is_saved)):
+        raise no_image(call, answer.status, answer.headers)
+    return answer
 
 
 def is_url_expired(error: ApiError) -> bool:
@@ -272,22 +267,15 @@ def is_url_expired(error: ApiError) -> bool:
     return isinstance(error, UrlExpiredError) or (error.status, error.code) == (403, None)
 
 
-def image(job: JobRef, policy: Policy) -> Flow[Call]:
+def image(job: JobRef, policy: Policy, save_to: Path | None = None) -> Flow[Call]:
     """The call that downloads the image of a job."""
-    found = yield from fetch(_calls.lookup(_calls.job_path(job)), policy, _wire.job)
-    return _image_call(found, None)
-
-
-def _image(job: Job, save_to: Path | None, policy: Policy) -> Flow[Answer]:
-    return (yield from exchange(_image_call(job, save_to), policy))
-
-
-def _image_call(job: Job, save_to: Path | None) -> Call:
-    if job.status == "failed":
-        raise _failed(job)
-    if job.result is None:
-        raise JobUnfinishedError(f"job {job.job_id} is {job.status} and has no image yet; wait for it", job.job_id, job)
-    return _calls.image(job.result.image_url, save_to)
+    found = yield from fetch(_calls.for_job(job), policy, _wire.job)
+    if found.status == "failed":
+        raise _failed(found)
+    if found.result is None:
+        text = f"job {found.job_id} is {found.status} and has no image yet; wait for it"
+        raise JobUnfinishedError(text, found.job_id, found)
+    return _calls.image(found.result.image_url, found.job_id, save_to)
 
 
 def _failed(job: Job) -> JobFailedError:

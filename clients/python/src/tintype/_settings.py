@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
@@ -70,13 +71,25 @@ class Settings:
             url = f"{url}?{urlencode(call.query)}"
         read = self.timeout + call.patience if silence is None else silence
         limit = math.inf if call.limit is None else call.limit
-        # No limit for getting a connection: it says nothing about the service, so a caller that waits for many jobs at once
-        # must not get a time-out from it.
-        timeout = httpx.Timeout(_finite(min(self.timeout, limit)), read=_finite(min(read, limit)), pool=None)
+        # Getting a connection says nothing about the service, so only the caller's own limit applies to it.
+        timeout = httpx.Timeout(_finite(min(self.timeout, limit)), read=_finite(min(read, limit)), pool=_finite(limit))
         try:
-            return http.build_request(call.method, url, content=call.body, headers=headers, timeout=timeout)
+            request = http.build_request(call.method, url, content=call.body, headers=headers, timeout=timeout)
+            if call.is_foreign:
+                request.url = SignedUrl(request.url)
+            return request
         except (httpx.InvalidURL, UnicodeError) as error:
-            raise ArgumentError(f"{call.method} {call.path.partition('?')[0]} cannot be sent: {error}") from None
+            raise ArgumentError(f"{call} cannot be sent: {error}") from None
+
+
+class SignedUrl(httpx.URL):
+    """The URL of an image. httpx logs it as text, so the text lacks the query, whose signature gives access to the image."""
+
+    def __str__(self) -> str:
+        """The URL without its query."""
+        return super().__str__().partition("?")[0]
+
+    __repr__ = __str__
 
 
 def _api_key(text: str) -> str:
@@ -115,6 +128,11 @@ def _finite(seconds: float) -> float | None:
     return None if seconds == math.inf else seconds
 
 
+def late() -> httpx.ReadTimeout:
+    """The error of an answer that is not complete when the caller no longer needs it."""
+    return httpx.ReadTimeout("the answer was not complete at the end of the wait")
+
+
 def fault_of(error: httpx.RequestError) -> Fault:
     """A failed exchange, and whether it makes sense to repeat it."""
     return Fault(
@@ -124,10 +142,10 @@ def fault_of(error: httpx.RequestError) -> Fault:
     )
 
 
-def answer_of(response: httpx.Response, body: bytes) -> Answer:
+def answer_of(response: httpx.Response, body: bytes, is_saved: bool = False) -> Answer:
     """An answer, independent of its connection."""
     headers = {name.lower(): value for name, value in response.headers.items()}
-    return Answer(status=response.status_code, headers=headers, body=body)
+    return Answer(status=response.status_code, headers=headers, body=body, is_saved=is_saved)
 
 
 def is_stream(response: httpx.Response) -> bool:
@@ -138,12 +156,19 @@ def is_stream(response: httpx.Response) -> bool:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that replaces `path` when it is complete, and is removed after a failure."""
+    """A file that replaces `path` when it is complete, and is removed after a failure or if it is empty."""
+    path = path.resolve()
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         with part.open("xb") as file:
+            with suppress(FileNotFoundError):
+                shutil.copymode(path, part)
             yield file
-        part.replace(path)
+            is_empty = file.tell() == 0
+        if is_empty:
+            part.unlink()
+        else:
+            part.replace(path)
     except BaseException:
         part.unlink(missing_ok=True)
         raise

@@ -12,10 +12,10 @@ import httpx
 from . import _arguments, _flows, _wire
 from ._calls import Call
 from ._events import SILENCE, Follower
-from ._failures import error_of
-from ._flows import Clock, Flow, Policy, Send
+from ._failures import error_of, is_image, no_image
+from ._flows import Clock, Deadline, Flow, Policy, Send
 from ._retry import Outcome
-from ._settings import CONNECTIONS, Settings, answer_of, fault_of, is_stream, replacing
+from ._settings import CONNECTIONS, Settings, answer_of, fault_of, is_stream, late, replacing
 from .types import JobEvent, Page
 
 T = TypeVar("T")
@@ -67,16 +67,18 @@ class Transport:
             return value
 
     def _send(self, call: Call) -> Outcome:
+        deadline = Deadline.within(call.limit, self.clock)
         try:
             request = self.settings.request(self.http, call)
             response = self.http.send(request, stream=True, follow_redirects=False)
             try:
-                if call.save_to is None or not response.is_success:
-                    return answer_of(response, response.read())
+                if call.save_to is None or not is_image(response.status_code, response.headers):
+                    return answer_of(response, b"".join(_before(deadline, response.iter_bytes())))
                 with replacing(call.save_to) as file:
                     for chunk in response.iter_bytes():
                         file.write(chunk)
-                return answer_of(response, b"")
+                    is_saved = file.tell() > 0
+                return answer_of(response, b"", is_saved)
             finally:
                 response.close()
         except httpx.RequestError as error:
@@ -84,13 +86,15 @@ class Transport:
 
     @contextmanager
     def open(self, call: Call) -> Iterator[httpx.Response]:
-        """A successful answer with an unread body. Sends the call once."""
+        """An image with an unread body. Sends the call once."""
         request = self.settings.request(self.http, call)
         try:
             response = self.http.send(request, stream=True, follow_redirects=False)
             try:
                 if not response.is_success:
                     raise error_of(answer_of(response, response.read()), call, 1)
+                if not is_image(response.status_code, response.headers):
+                    raise no_image(call, response.status_code, response.headers)
                 yield response
             finally:
                 response.close()
@@ -123,6 +127,14 @@ class Transport:
             if pause is None:
                 return
             self.sleep(pause)
+
+
+def _before(deadline: Deadline, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The same chunks. httpx limits each read, but not their sum."""
+    for chunk in chunks:
+        if deadline.left() == 0:
+            raise late()
+        yield chunk
 
 
 def every_page(fetch: Callable[[str | None], Page[T]]) -> Generator[T, None, None]:

@@ -38,6 +38,7 @@ from .types import (
     Model,
     Page,
     Transaction,
+    TransactionFilter,
     Usage,
 )
 
@@ -161,9 +162,10 @@ class AsyncGenerations:
     ) -> Job:
         """Creates a job and waits until it is done.
 
-        Raises `JobFailedError`, or `WaitTimeoutError` after `wait_timeout` seconds. If waiting fails, the job continues. Every
-        exception after the creation has the `job_id`, for `jobs.wait`, and the `idempotency_key`, with which this call returns
-        the same job again. An interrupt or a cancellation of a task has neither: if they can occur, pass your own key.
+        Raises `JobFailedError`, or `WaitTimeoutError` after `wait_timeout` seconds, counted from the creation. The
+        creation itself is not repeated after `wait_timeout` seconds. If waiting fails, the job continues. Every exception after
+        the creation has the `job_id`, for `jobs.wait`, and the `idempotency_key`, with which this call returns the same job
+        again. An interrupt or a cancellation of a task has neither: if they can occur, pass your own key.
         """
         call = _calls.generation(_arguments.key_or_new(idempotency_key), cancel_after, **params)
         return await self._transport.run(_flows.create_and_wait(call, wait_timeout, self._transport.policy))
@@ -181,7 +183,7 @@ class AsyncJobs:
 
     async def get(self, job: JobRef) -> Job:
         """The current state of the job."""
-        return await self._transport.fetch(_calls.lookup(_calls.job_path(job)), _wire.job)
+        return await self._transport.fetch(_calls.for_job(job), _wire.job)
 
     async def wait(self, job: JobRef, *, timeout: float | None = 600.0) -> Job:
         """Waits until the job is `done` or `failed`, and returns it. It survives a restart of the service.
@@ -203,15 +205,18 @@ class AsyncJobs:
 
     async def delete_image(self, job: JobRef) -> None:
         """Deletes the image of a `done` job. The job stays, with its charge. Raises `ConflictError` if it has no image."""
-        await self._transport.run(_flows.exchange(_calls.delete_image(job), self._transport.policy))
+        await self._transport.run(_flows.exchange(_calls.for_job(job, "DELETE", "/image"), self._transport.policy))
 
     async def download(self, job: JobRef) -> bytes:
         """Downloads the image. Raises `JobFailedError` or `JobUnfinishedError` if there is none."""
         return (await self._transport.run(_flows.download(job, None, self._transport.policy))).body
 
     async def download_to(self, job: JobRef, path: str | os.PathLike[str]) -> Path:
-        """Downloads the image into a file, which is replaced only when the image is complete. The directory must exist."""
-        target = Path(path)
+        """Downloads the image into a file, which is replaced only when the image is complete. The directory must exist.
+
+        A replaced file keeps its mode. If `path` is a symbolic link, the file that it leads to is replaced.
+        """
+        target = _arguments.path(path)
         await self._transport.run(_flows.download(job, target, self._transport.policy))
         return target
 
@@ -273,7 +278,7 @@ class AsyncBatches:
 
     async def get(self, batch: BatchRef) -> Batch:
         """The current state of the batch."""
-        return await self._transport.fetch(_calls.lookup(_calls.batch_path(batch)), _wire.batch)
+        return await self._transport.fetch(_calls.for_batch(batch), _wire.batch)
 
     async def wait(self, batch: BatchRef, *, timeout: float | None = 3600.0) -> Batch:
         """Waits until all jobs of the batch have ended, and returns it. It survives a restart of the service.
@@ -288,7 +293,7 @@ class AsyncBatches:
 
     async def cancel(self, batch: BatchRef) -> Batch:
         """Cancels the queued jobs of the batch. Raises `ConflictError` if all jobs have ended without it."""
-        return await self._transport.fetch(_calls.cancel(_calls.batch_path(batch)), _wire.batch)
+        return await self._transport.fetch(_calls.for_batch(batch, "DELETE"), _wire.batch)
 
     async def list(self, *, limit: int | None = None, cursor: str | None = None) -> Page[Batch]:
         """A page of batches, newest first. `limit` is 1 to 100, by default 20."""
@@ -305,12 +310,12 @@ class AsyncTransactions:
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
 
-    async def list(self, *, limit: int | None = None, cursor: str | None = None) -> Page[Transaction]:
+    async def list(
+        self, *, limit: int | None = None, cursor: str | None = None, **filters: Unpack[TransactionFilter]
+    ) -> Page[Transaction]:
         """A page of the ledger, newest first. `limit` is 1 to 100, by default 20."""
-        return await self._transport.fetch(
-            _calls.get("/transactions", _calls.window(limit, cursor)), _wire.page(_wire.transaction)
-        )
+        return await self._transport.fetch(_calls.ledger(limit, cursor, **filters), _wire.page(_wire.transaction))
 
-    def iterate(self) -> AsyncGenerator[Transaction, None]:
+    def iterate(self, **filters: Unpack[TransactionFilter]) -> AsyncGenerator[Transaction, None]:
         """All entries of the ledger, newest first. It fetches pages on demand."""
-        return every_page(lambda cursor: self.list(limit=100, cursor=cursor))
+        return every_page(lambda cursor: self.list(limit=100, cursor=cursor, **filters))

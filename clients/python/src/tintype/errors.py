@@ -37,8 +37,8 @@ class CallError(TintypeError):
     """A call that failed.
 
     `attempts` is the number of times that the client sent it. `idempotency_key` is the key of a creation: pass it to `create`
-    or `create_and_wait` to repeat the call later without a second job. `job_id` is set if a job exists. The job continues;
-    pass the id to `jobs.wait`.
+    or `create_and_wait` to repeat the call later without a second job. `job_id` or `batch_id` is set if the call is about an
+    existing job or batch. It continues; pass the id to `jobs.wait` or `batches.wait`.
     """
 
     def __init__(self, message: str, *, attempts: int = 1, idempotency_key: str | None = None) -> None:
@@ -46,7 +46,6 @@ class CallError(TintypeError):
         self.attempts = attempts
         self.idempotency_key = idempotency_key
         self.job_id: str | None = None
-        # Set by `batches.wait`.
         self.batch_id: str | None = None
 
 
@@ -59,7 +58,7 @@ class ApiTimeoutError(ApiConnectionError):
 
 
 class UnexpectedAnswerError(CallError):
-    """A successful answer that is not from the service. Check `base_url`."""
+    """A successful answer that is not from the service, or a download that is not an image. Check `base_url`."""
 
 
 @dataclass(frozen=True, slots=True)

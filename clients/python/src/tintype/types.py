@@ -13,6 +13,7 @@ Tier: TypeAlias = Literal["fast", "quality", "pro"]
 Mode: TypeAlias = Literal["text-to-image", "image-to-image"]
 Status: TypeAlias = Literal["queued", "processing", "done", "failed"]
 BatchStatus: TypeAlias = Literal["in_progress", "canceling", "ended"]
+TransactionKind: TypeAlias = Literal["deposit", "charge", "adjustment"]
 Resolution: TypeAlias = Literal["1K", "2K", "4K"]
 AspectRatio: TypeAlias = Literal[
     "1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9", "1:4", "4:1", "1:8", "8:1", "auto"
@@ -48,6 +49,14 @@ class JobFilter(TypedDict):
     created_after: NotRequired[datetime | None]
     created_before: NotRequired[datetime | None]
     metadata: NotRequired[Mapping[str, str | int | float | bool | None] | None]
+
+
+class TransactionFilter(TypedDict):
+    """The conditions for entries of the ledger. Both times are included."""
+
+    kind: NotRequired[TransactionKind | None]
+    from_time: NotRequired[datetime | None]
+    to_time: NotRequired[datetime | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,7 +251,7 @@ class Transaction:
     """An entry of the account's ledger. The `amount` of a charge is negative."""
 
     transaction_id: str
-    kind: Literal["deposit", "charge", "adjustment"]
+    kind: TransactionKind
     amount: Decimal
     balance_after: Decimal
     job_id: str | None
