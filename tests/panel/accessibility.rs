@@ -3,13 +3,15 @@
 use crate::browser::Browser;
 use crate::pages::{PAGES, SCREENS, fill_account, resize, wait_until_loaded};
 use crate::{browse, receiver};
+use serde_json::json;
 
 const CHECK: &str = "const done = arguments[arguments.length - 1];
     axe.run(document, { resultTypes: ['violations'] }).then((found) => done(found.violations
         .filter((it) => ['serious', 'critical'].includes(it.impact))
         .map((it) => it.id + ': ' + it.nodes.map((node) => node.target.join(' ') + ' ' + node.failureSummary).join('; '))));";
 
-fn axe() -> String {
+/// The text of the program axe.
+pub fn axe() -> String {
     let axe = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/target/test-tools/npm/node_modules/axe-core/axe.min.js"
@@ -18,8 +20,11 @@ fn axe() -> String {
 }
 
 /// The problems that axe finds on the current page in its current state.
-async fn problems(browser: &Browser, axe: &str, what: &str) -> Vec<String> {
-    browser.run(axe, vec![]).await;
+pub async fn problems(browser: &Browser, axe: &str, what: &str) -> Vec<String> {
+    // Once per document: the script is large.
+    if browser.run("return typeof axe;", vec![]).await == json!("undefined") {
+        browser.run(axe, vec![]).await;
+    }
     let found = browser.client.execute_async(CHECK, vec![]).await;
     let found = found.expect("axe runs");
     let found = found.as_array().cloned().unwrap_or_default();

@@ -1,5 +1,6 @@
 //! The page at `/docs`: it renders both documents, and its console generates an image.
 
+use crate::accessibility::{axe, problems};
 use crate::browse;
 use crate::browser::Browser;
 use crate::service::{Service, TOKEN};
@@ -162,15 +163,7 @@ fn an_operation_is_found_by_its_title() {
 #[test]
 fn the_page_fits_the_screen_and_has_no_serious_accessibility_problem() {
     browse(|service, browser| async move {
-        let axe = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/target/test-tools/npm/node_modules/axe-core/axe.min.js"
-        );
-        let axe = fs::read_to_string(axe).expect("axe-core: run tests/run, which installs it");
-        let check = "const done = arguments[arguments.length - 1];
-            axe.run(document, { resultTypes: ['violations'] }).then((found) => done(found.violations
-                .filter((it) => ['serious', 'critical'].includes(it.impact))
-                .map((it) => it.id + ': ' + it.nodes.map((node) => node.target.join(' ') + ' ' + node.failureSummary).join('; '))));";
+        let axe = axe();
         let mut barriers = Vec::new();
         for name in ["clients", "operator"] {
             match name {
@@ -207,14 +200,8 @@ fn the_page_fits_the_screen_and_has_no_serious_accessibility_problem() {
                         for (const answer of it.querySelectorAll('.answer')) answer.open = answer.innerText.startsWith('202') || answer.innerText.startsWith('402');";
                     browser.run(go, vec![json!(call)]).await;
                     shoot(&browser, &format!("reference-{name}-call-{size}-{theme}")).await;
-                    browser.run(&axe, vec![]).await;
-                    let found = browser.client.execute_async(check, vec![]).await.unwrap();
-                    let found = found.as_array().cloned().unwrap_or_default();
-                    barriers.extend(
-                        found
-                            .iter()
-                            .map(|it| format!("{name}, {size}, {theme}: {it}")),
-                    );
+                    let what = format!("{name}, {size}, {theme}");
+                    barriers.extend(problems(&browser, &axe, &what).await);
                 }
             }
             browser
@@ -231,5 +218,5 @@ fn the_page_fits_the_screen_and_has_no_serious_accessibility_problem() {
 async fn shoot(browser: &Browser, name: &str) {
     let shots = concat!(env!("CARGO_MANIFEST_DIR"), "/target/panel");
     fs::create_dir_all(shots).unwrap();
-    fs::write(format!("{shots}/{name}.png"), browser.screenshot().await).unwrap();
+    fs::write(format!("{shots}/{name}.png"), browser.screen().await).unwrap();
 }
