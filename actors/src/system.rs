@@ -170,11 +170,6 @@ impl System {
         *current = pause;
     }
 
-    /// Removes a job from its queue. Call it once the cancellation of the job is durable.
-    pub fn job_canceled(&self, job: &Job) {
-        self.dispatch.queues.remove(job.into());
-    }
-
     pub fn watch(&self, job: JobId) -> JobWatch {
         self.accounts().context().job_changes.watch(job)
     }

@@ -1,17 +1,20 @@
 //! What a round announces once it is durable, beside the replies to its callers.
 
-use super::AccountContext;
 use super::command::AccountCommand;
+use super::shared_state::AccountSharedState;
 use crate::delivery::DeliveryCommand;
 use crate::queue::{Expiry, QueueChange, QueuedJob};
 use crate::stats::DecidedCounts;
 use tintype_storage::domain::delivery::Delivery;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::Job;
+use tintype_storage::domain::tier::Tier;
 
 #[derive(Default)]
 pub struct Announcements {
     pub queued: Vec<QueuedJob>,
+    /// Jobs that ended without a run.
+    pub left_queue: Vec<(Tier, JobId)>,
     pub expiring: Vec<Expiry>,
     pub changed: Vec<JobId>,
     /// Ended jobs, if there is an observer.
@@ -24,7 +27,8 @@ pub struct Announcements {
 
 impl Announcements {
     /// Replies to the callers and tells everything else that waits for these changes.
-    pub fn publish(self, commands: Vec<AccountCommand>, context: &AccountContext) {
+    pub fn publish(self, commands: Vec<AccountCommand>, account: &AccountSharedState) {
+        let AccountSharedState { id, context, .. } = account;
         // Queues and counts first: a caller that reads them as soon as it has its reply finds its job there.
         if let Some(queue) = &context.shared_queue {
             queue.apply(self.queue_changes, context.queues.turns());
@@ -43,6 +47,9 @@ impl Announcements {
                 false
             }
         };
+        for (tier, job) in self.left_queue {
+            context.queues.remove(tier, *id, job);
+        }
         context.process.stats.jobs.add(&self.counts);
         commands.into_iter().for_each(|it| it.reply(Ok(())));
         if let Some(observer) = &context.process.observer {

@@ -87,7 +87,7 @@ impl Round for AccountRound {
                     (Some(change), Some(read)) => self.shared.apply_to(read, change),
                     (None, _) => {}
                 }
-                announcements.publish(self.commands, context);
+                announcements.publish(self.commands, &self.shared);
             }
             (Ok(()), Some(error)) => context.process.fail_stop.trip(error.to_string()),
             (Err(error), _) => {
@@ -227,6 +227,7 @@ fn decide(
             Removal::Unread(requests) => return Ok(RoundStep::Read(requests)),
         }
     }
+    decided.announcements.left_queue = left_queue;
     decided.announcements.deliveries = deliveries;
     decided.change = Some(change);
     Ok(RoundStep::Write(writes))

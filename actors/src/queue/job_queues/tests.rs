@@ -102,10 +102,11 @@ fn a_dequeued_job_has_position_1_until_its_turn_ends() {
     assert_eq!((queues.begun(Tier::Pro), queues.begun(Tier::Fast)), (1, 0));
     assert_eq!(queues.oldest(Tier::Pro), Some((account, jobs[1].job)));
     assert_eq!(queues.oldest(Tier::Fast), None);
-    queues.remove(jobs[0]);
+    let remove = |it: QueuedJob| queues.remove(it.tier, it.account, it.job);
+    remove(jobs[0]);
     assert_eq!(queues.depths().running, 1, "its actor ends the turn");
     turn.end();
-    jobs[1..].iter().for_each(|job| queues.remove(*job));
+    jobs[1..].iter().for_each(|job| remove(*job));
     let tier = queues.of(Tier::Pro).lock();
     assert!(tier.queue.is_empty() && tier.taken.is_empty() && tier.begun.is_empty());
 }
