@@ -30,15 +30,14 @@ impl Announcements {
     pub fn publish(self, commands: Vec<AccountCommand>, account: &AccountSharedState) {
         let AccountSharedState { id, context, .. } = account;
         // Queues and counts first: a caller that reads them as soon as it has its reply finds its job there.
-        if let Some(queue) = &context.shared_queue {
-            queue.apply(self.queue_changes, context.queues.turns());
-        }
+        context.waiting_jobs.apply(self.queue_changes);
+        let queues = context.waiting_jobs.own();
         let must_wake_dispatcher = match &context.process.node {
             None => {
                 if !self.expiring.is_empty() {
                     context.expiries.add_all(self.expiring);
                 }
-                context.queues.push_all(self.queued)
+                queues.push_all(self.queued)
             }
             Some(node) => {
                 if !self.queued.is_empty() {
@@ -48,7 +47,7 @@ impl Announcements {
             }
         };
         for (tier, job) in self.left_queue {
-            context.queues.remove(tier, *id, job);
+            queues.remove(tier, *id, job);
         }
         context.process.stats.jobs.add(&self.counts);
         commands.into_iter().for_each(|it| it.reply(Ok(())));
@@ -59,7 +58,7 @@ impl Announcements {
             context.job_changes.notify(job);
         }
         if must_wake_dispatcher {
-            context.queues.wake();
+            queues.wake();
         }
         if !self.deliveries.is_empty() {
             let queued = DeliveryCommand::Queued(self.deliveries);

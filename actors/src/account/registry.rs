@@ -146,10 +146,11 @@ impl AccountHandle {
 
     /// The account's live jobs. A hint: the actor decides.
     pub fn live_jobs(&self) -> usize {
-        match &self.shared.context.shared_queue {
+        let AccountSharedState { id, context, .. } = &*self.shared;
+        match &context.process.node {
             None => self.shared.live_jobs(),
-            Some(queue) => {
-                let depths = queue.depths_of(self.shared.id);
+            Some(_) => {
+                let depths = context.waiting_jobs.depths_of(*id);
                 depths.queued.iter().sum::<usize>() + depths.running
             }
         }

@@ -221,11 +221,10 @@ fn decide(
         left_queue,
         change,
     } = decisions.finish()?;
-    if let Some(queue) = &context.shared_queue {
-        match queue.remove_ended(&left_queue, reads, &mut writes)? {
-            Removal::Changes(changes) => decided.announcements.queue_changes = changes,
-            Removal::Unread(requests) => return Ok(RoundStep::Read(requests)),
-        }
+    let waiting_jobs = &context.waiting_jobs;
+    match waiting_jobs.remove_ended(&left_queue, reads, &mut writes)? {
+        Removal::Changes(changes) => decided.announcements.queue_changes = changes,
+        Removal::Unread(requests) => return Ok(RoundStep::Read(requests)),
     }
     decided.announcements.left_queue = left_queue;
     decided.announcements.deliveries = deliveries;

@@ -195,10 +195,6 @@ impl JobQueues {
         tier.queue.len().saturating_sub(tier.begun.len())
     }
 
-    pub fn is_empty(&self, tier: Tier) -> bool {
-        self.of(tier).lock().queue.is_empty()
-    }
-
     /// May a job begin as soon as it gets a slot?
     pub fn has_next(&self, tier: Tier) -> bool {
         self.of(tier).lock().has_next()
