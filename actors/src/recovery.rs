@@ -36,10 +36,11 @@ fn queue_live_jobs(
 ) -> Result<Vec<(AccountId, JobId)>, StoreError> {
     let AccountContext {
         process,
-        queues,
+        waiting_jobs,
         live_jobs,
         ..
     } = accounts.context();
+    let queues = waiting_jobs.own();
     let (mut begun, mut waiting, mut abandoned) = (Vec::new(), Vec::new(), Vec::new());
     let mut live = 0;
     let mut last_batch = None;

@@ -48,7 +48,6 @@ const MULTI_NODE_POLL: Duration = Duration::from_millis(250);
 
 pub struct System {
     dispatch: Arc<DispatchContext>,
-    waiting_jobs: WaitingJobs,
     dispatcher: Addr<Dispatcher>,
     deliveries: Addr<DeliveryActor>,
     arbiters: Vec<Arbiter>,
@@ -81,11 +80,7 @@ impl System {
                 .map_or_else(Arbiter::current, Arbiter::handle)
         };
         let deliveries = start_deliveries(&process, deliveries, &on(DELIVERIES));
-        let waiting_jobs = WaitingJobs {
-            own: Arc::default(),
-            shared: process.node.as_ref().map(|_| Arc::default()),
-        };
-        let context = account_context(&process, &jobs, &waiting_jobs, &deliveries);
+        let context = account_context(&process, &jobs, &deliveries);
         let accounts = Arc::new(AccountRegistry::new(on(DECISIONS), context));
         let abandoned = match &process.node {
             None => recovery::recover(&process.store, &accounts)?,
@@ -103,7 +98,6 @@ impl System {
         actix::spawn(async move { abandoned_jobs::cancel(abandoned, &context).await });
         Ok(Self {
             dispatch,
-            waiting_jobs,
             dispatcher,
             deliveries,
             arbiters,
@@ -142,10 +136,8 @@ impl System {
 
     /// The number of jobs that are not terminal.
     pub fn live_jobs(&self) -> usize {
-        match &self.waiting_jobs.shared {
-            None => self.accounts().context().live_jobs.load(Ordering::Relaxed),
-            Some(shared) => shared.live(),
-        }
+        let of_accounts = || self.accounts().context().live_jobs.load(Ordering::Relaxed);
+        self.waiting_jobs().live().unwrap_or_else(of_accounts)
     }
 
     /// Does a job of this tier that is queued now begin at once, if no other one waits?
@@ -153,7 +145,7 @@ impl System {
         let pool = &self.dispatch.pool;
         match self.node() {
             None => pool.own_slots(tier, Instant::now()) > 0,
-            Some(node) => self.waiting_jobs.of_tier(tier).1 < pool.slots(tier) * node.count(),
+            Some(node) => self.waiting_jobs().of_tier(tier).1 < pool.slots(tier) * node.count(),
         }
     }
 
@@ -168,11 +160,6 @@ impl System {
         let mut current = self.accounts().context().submitted_pause.write();
         submit();
         *current = pause;
-    }
-
-    /// Removes a job from its queue. Call it once the cancellation of the job is durable.
-    pub fn job_canceled(&self, job: &Job) {
-        self.dispatch.queues.remove(job.into());
     }
 
     pub fn watch(&self, job: JobId) -> JobWatch {
@@ -253,7 +240,7 @@ impl System {
 
     /// The waiting and running jobs, including those of other nodes.
     pub fn waiting_jobs(&self) -> &WaitingJobs {
-        &self.waiting_jobs
+        &self.dispatch.waiting_jobs
     }
 
     /// In configuration order.
@@ -274,7 +261,7 @@ impl System {
         let drain = Drain {
             dispatcher: &self.dispatcher,
             deliveries: &self.deliveries,
-            queues: &self.dispatch.queues,
+            queues: self.waiting_jobs().own(),
             cut_off: &self.dispatch.cut_off,
         };
         if let Some(node) = self.node() {
@@ -290,7 +277,7 @@ impl System {
             // Waits for a take in flight.
             let _taking = node.taking.lock().await;
             // See `leave`.
-            if self.dispatch.queues.depths().running == 0
+            if self.waiting_jobs().own().depths().running == 0
                 && let Err(error) = nodes::return_jobs(self.store(), node.id).await
             {
                 tracing::warn!(%error, "could not return jobs to the queue");
@@ -307,7 +294,7 @@ impl System {
             self.tasks.iter().for_each(JoinHandle::abort);
             // While a change of a run is in progress, no other node may continue the job: the late change would miscount its runs. The
             // others declare this node dead, which fences it, and then take over its jobs.
-            let runs = self.dispatch.queues.depths().running;
+            let runs = self.waiting_jobs().own().depths().running;
             if runs > 0 {
                 return tracing::warn!(
                     runs,
@@ -381,7 +368,6 @@ fn start_deliveries(
 fn account_context(
     process: &Arc<ProcessContext>,
     jobs: &JobOptions,
-    waiting_jobs: &WaitingJobs,
     deliveries: &Addr<DeliveryActor>,
 ) -> Arc<AccountContext> {
     Arc::new(AccountContext {
@@ -390,8 +376,7 @@ fn account_context(
         submitted_pause: RwLock::new(process.durable_pause.read().clone()),
         max_runs: jobs.max_runs,
         live_jobs: AtomicUsize::default(),
-        queues: Arc::clone(&waiting_jobs.own),
-        shared_queue: waiting_jobs.shared.clone(),
+        waiting_jobs: WaitingJobs::new(process.node.is_some()),
         expiries: Expiries::default(),
         deliveries: deliveries.clone().recipient(),
         job_changes: Arc::new(JobChanges::default()),
@@ -404,13 +389,13 @@ fn dispatch_context(
     jitter: Jitter,
     accounts: &Arc<AccountRegistry>,
 ) -> Arc<DispatchContext> {
-    let queues = Arc::clone(&accounts.context().queues);
+    let waiting_jobs = accounts.context().waiting_jobs.clone();
+    let waker = waiting_jobs.own().waker();
     let is_one_of_several = process.node.is_some();
-    let waker = queues.waker();
     Arc::new(DispatchContext {
         process: Arc::clone(process),
         run_timeout: jobs.run_timeout,
-        queues,
+        waiting_jobs,
         pool: BackendPool::new(jobs.backends, jobs.routes, waker, is_one_of_several),
         accounts: Arc::clone(accounts),
         job_objects: jobs.job_objects,

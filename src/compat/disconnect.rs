@@ -113,7 +113,6 @@ async fn cancel_unless_ended(
     };
     Ok(match handle.abandon(job).await {
         Ok(Ok(canceled)) => {
-            core.system.job_canceled(&canceled);
             // Spawned, so that a hanging object store does not delay the next cancellation.
             actix_web::rt::spawn(jobs.inputs.delete(&canceled));
             tracing::debug!(%job, "canceled because its caller disconnected");

@@ -375,8 +375,7 @@ impl Simulation {
             reply: reply.into(),
         };
         actor.send(command).unwrap();
-        let canceled = answer.await.unwrap().unwrap();
-        self.system.job_canceled(&canceled);
+        answer.await.unwrap().unwrap();
     }
 
     /// The stored record of a delivery.

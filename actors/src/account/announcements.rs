@@ -1,17 +1,20 @@
 //! What a round announces once it is durable, beside the replies to its callers.
 
-use super::AccountContext;
 use super::command::AccountCommand;
+use super::shared_state::AccountSharedState;
 use crate::delivery::DeliveryCommand;
 use crate::queue::{Expiry, QueueChange, QueuedJob};
 use crate::stats::DecidedCounts;
 use tintype_storage::domain::delivery::Delivery;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::Job;
+use tintype_storage::domain::tier::Tier;
 
 #[derive(Default)]
 pub struct Announcements {
     pub queued: Vec<QueuedJob>,
+    /// Jobs that ended without a run.
+    pub left_queue: Vec<(Tier, JobId)>,
     pub expiring: Vec<Expiry>,
     pub changed: Vec<JobId>,
     /// Ended jobs, if there is an observer.
@@ -24,17 +27,17 @@ pub struct Announcements {
 
 impl Announcements {
     /// Replies to the callers and tells everything else that waits for these changes.
-    pub fn publish(self, commands: Vec<AccountCommand>, context: &AccountContext) {
+    pub fn publish(self, commands: Vec<AccountCommand>, account: &AccountSharedState) {
+        let AccountSharedState { id, context, .. } = account;
         // Queues and counts first: a caller that reads them as soon as it has its reply finds its job there.
-        if let Some(queue) = &context.shared_queue {
-            queue.apply(self.queue_changes, context.queues.turns());
-        }
+        context.waiting_jobs.apply(self.queue_changes);
+        let queues = context.waiting_jobs.own();
         let must_wake_dispatcher = match &context.process.node {
             None => {
                 if !self.expiring.is_empty() {
                     context.expiries.add_all(self.expiring);
                 }
-                context.queues.push_all(self.queued)
+                queues.push_all(self.queued)
             }
             Some(node) => {
                 if !self.queued.is_empty() {
@@ -43,6 +46,9 @@ impl Announcements {
                 false
             }
         };
+        for (tier, job) in self.left_queue {
+            queues.remove(tier, *id, job);
+        }
         context.process.stats.jobs.add(&self.counts);
         commands.into_iter().for_each(|it| it.reply(Ok(())));
         if let Some(observer) = &context.process.observer {
@@ -52,7 +58,7 @@ impl Announcements {
             context.job_changes.notify(job);
         }
         if must_wake_dispatcher {
-            context.queues.wake();
+            queues.wake();
         }
         if !self.deliveries.is_empty() {
             let queued = DeliveryCommand::Queued(self.deliveries);

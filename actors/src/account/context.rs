@@ -3,7 +3,7 @@
 use crate::delivery::DeliveryCommand;
 use crate::job_changes::JobChanges;
 use crate::process_context::ProcessContext;
-use crate::queue::{Expiries, JobQueues, SharedQueue};
+use crate::queue::{Expiries, WaitingJobs};
 use actix::Recipient;
 use parking_lot::RwLock;
 use std::sync::Arc;
@@ -21,9 +21,7 @@ pub struct AccountContext {
     pub max_runs: u32,
     /// Jobs of all accounts that are not terminal.
     pub live_jobs: AtomicUsize,
-    pub queues: Arc<JobQueues>,
-    /// `None` for a single process, which has its queue in memory.
-    pub shared_queue: Option<Arc<SharedQueue>>,
+    pub waiting_jobs: WaitingJobs,
     pub expiries: Expiries,
     pub deliveries: Recipient<DeliveryCommand>,
     pub job_changes: Arc<JobChanges>,
@@ -33,6 +31,6 @@ impl AccountContext {
     /// Publishes a durable change of the paused models, and wakes the dispatcher, because jobs of a resumed model may begin.
     pub fn publish_pause(&self, pause: Pause) {
         *self.process.durable_pause.write() = pause;
-        self.queues.wake();
+        self.waiting_jobs.own().wake();
     }
 }

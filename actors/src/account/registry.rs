@@ -6,7 +6,7 @@ use super::context::AccountContext;
 use super::in_flight::{InFlight, InFlightGuard};
 use super::inbox::{Inbox, PutOutcome};
 use super::round::Wake;
-use super::shared_state::AccountSharedState;
+use super::shared_state::{AccountMemory, AccountSharedState, StateSource};
 use crate::fail_stop::FailStop;
 use actix::{Actor, Addr, ArbiterHandle};
 use parking_lot::RwLock;
@@ -146,10 +146,11 @@ impl AccountHandle {
 
     /// The account's live jobs. A hint: the actor decides.
     pub fn live_jobs(&self) -> usize {
-        match &self.shared.context.shared_queue {
-            None => self.shared.live_jobs(),
-            Some(queue) => {
-                let depths = queue.depths_of(self.shared.id);
+        match &self.shared.source {
+            StateSource::Memory(memory) => memory.live_jobs(),
+            StateSource::Store(_) => {
+                let waiting_jobs = &self.shared.context.waiting_jobs;
+                let depths = waiting_jobs.depths_of(self.shared.id);
                 depths.queued.iter().sum::<usize>() + depths.running
             }
         }
@@ -161,10 +162,9 @@ impl AccountHandle {
     /// The store cannot be read.
     pub async fn reserved_of(&self, key: KeyId) -> Result<Amount, StoreError> {
         let AccountSharedState { id, context, .. } = &*self.shared;
-        match &context.process.node {
-            None => Ok(self.shared.state.lock().reserved_of(key)),
-            // The memory of one of several nodes is too old.
-            Some(_) => {
+        match &self.shared.source {
+            StateSource::Memory(memory) => Ok(memory.state.lock().reserved_of(key)),
+            StateSource::Store(_) => {
                 let load = context.process.store.account_load(*id).await?;
                 Ok(load.map_or(Amount::ZERO, |(_, load)| load.reserved_of(key)))
             }
@@ -183,18 +183,17 @@ impl AccountHandle {
         read: Option<&BeforeJobs>,
     ) -> Result<(), AcceptError> {
         let AccountSharedState { id, context, .. } = &*self.shared;
-        let live = match &context.process.node {
-            None => {
-                let of_key = || self.shared.state.lock().live_jobs_of(key.id);
+        let live = match &self.shared.source {
+            StateSource::Memory(memory) => {
+                let of_key = || memory.state.lock().live_jobs_of(key.id);
                 LiveJobs {
-                    of_account: self.shared.live_jobs(),
-                    max_of_account: self.shared.max_live_jobs(),
+                    of_account: memory.live_jobs(),
+                    max_of_account: memory.max_live_jobs(),
                     of_key: key.max_concurrent.map_or(0, |_| of_key()),
                     max_of_key: key.max_concurrent,
                 }
             }
-            // The memory of one of several nodes is too old to refuse anything.
-            Some(_) => {
+            StateSource::Store(_) => {
                 let now = match read {
                     Some(_) => None,
                     None => context.process.store.account_load(*id).await?,
@@ -265,48 +264,48 @@ impl AccountRegistry {
         let Some(account) = store.account(id).await? else {
             return Ok(None);
         };
-        let state = match self.context.process.node {
+        let source = match &self.context.process.node {
             // Current if no actor has started since the read, because only an actor's rounds change the account.
-            None => AccountState::load(store, account).await?,
-            // Each round reads the account, because other nodes may change it.
-            Some(_) => AccountState::without_jobs(account),
+            None => self.in_memory(AccountState::load(store, account).await?),
+            Some(node) => StateSource::Store(node.id),
         };
         // The store was read without the lock: a read under it would block all threads while the database does not answer.
         Ok(Some(match self.running.write().entry(id) {
             Entry::Occupied(running) => running.get().clone(),
-            Entry::Vacant(vacant) => vacant.insert(self.start(state)?).clone(),
+            Entry::Vacant(vacant) => vacant.insert(self.start(id, source)).clone(),
         }))
     }
 
     /// Starts the actor of an account whose live jobs are counted already.
     pub fn start_with(&self, state: AccountState) -> Result<(), StoreError> {
         let id = state.account().id;
-        let handle = self.start(state)?;
+        if let Some(fault) = state.fault() {
+            return Err(StoreError::Inconsistent { account: id, fault });
+        }
+        let handle = self.start(id, self.in_memory(state));
         self.running.write().insert(id, handle);
         Ok(())
     }
 
-    fn start(&self, state: AccountState) -> Result<AccountHandle, StoreError> {
-        let is_alone = self.context.process.node.is_none();
-        if let Some(fault) = state.fault().filter(|_| is_alone) {
-            return Err(StoreError::Inconsistent {
-                account: state.account().id,
-                fault,
-            });
-        }
-        let inbox = Inbox::new(MAX_WAITING);
-        let shared = Arc::new(AccountSharedState::new(
-            Arc::clone(&self.context),
-            inbox,
-            state,
-        ));
+    fn in_memory(&self, state: AccountState) -> StateSource {
+        let memory = AccountMemory::new(state, &self.context.limits);
+        StateSource::Memory(Box::new(memory))
+    }
+
+    fn start(&self, id: AccountId, source: StateSource) -> AccountHandle {
+        let shared = Arc::new(AccountSharedState {
+            id,
+            context: Arc::clone(&self.context),
+            inbox: Inbox::new(MAX_WAITING),
+            source,
+        });
         let own = Arc::clone(&shared);
         let address =
             AccountActor::start_in_arbiter(&self.arbiter, move |_| AccountActor::new(own));
-        Ok(AccountHandle {
+        AccountHandle {
             address,
             shared,
             in_flight: InFlight::within(&self.in_flight),
-        })
+        }
     }
 }

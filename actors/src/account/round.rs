@@ -4,7 +4,7 @@ use super::announcements::Announcements;
 use super::command::AccountCommand;
 use super::command_decider::CommandDecider;
 use super::context::AccountContext;
-use super::shared_state::AccountSharedState;
+use super::shared_state::{AccountSharedState, StateSource};
 use crate::queue::Removal;
 use actix::{Message, Recipient};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tintype_storage::domain::job::JobEvent;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::engine::{EngineError, Key, ReadRequest, ReadResults, Round, RoundStep};
 use tintype_storage::store::{
-    AccountState, Decisions, RoundOutcome, StateChange, StoreError, Writes,
+    AccountState, Decisions, InitialReads, RoundOutcome, StateChange, StoreError, Writes,
 };
 
 /// The inbox may have commands, or a round has ended or failed.
@@ -39,8 +39,6 @@ pub struct DecidedRound {
     commands: usize,
     change: Option<StateChange>,
     error: Option<StoreError>,
-    /// The account as the round read it, if several nodes share the store.
-    read: Option<AccountState>,
     announcements: Announcements,
 }
 
@@ -50,18 +48,21 @@ impl Round for AccountRound {
     }
 
     fn initial_reads(&self) -> Vec<ReadRequest> {
-        let mut needs = needs(&self.shared.state.lock(), &self.commands);
-        if self.shared.context.process.node.is_some() {
-            needs.extend(AccountState::shared_state_reads(self.shared.id));
-        }
-        needs
+        let state = match &self.shared.source {
+            StateSource::Memory(memory) => Some(memory.state.lock()),
+            StateSource::Store(_) => None,
+        };
+        let mut reads = InitialReads::new(self.shared.id, state.as_deref());
+        self.commands.iter().for_each(|it| add(&mut reads, it));
+        reads.into_requests()
     }
 
     fn decide(&mut self, reads: &ReadResults) -> RoundStep {
         self.decided = DecidedRound::default();
-        let step = match self.shared.context.process.node.clone() {
-            None => self.decide_on_memory(reads),
-            Some(node) => self.decide_on_store(node.id, reads),
+        let shared = Arc::clone(&self.shared);
+        let step = match &shared.source {
+            StateSource::Memory(memory) => self.decide_on_memory(&memory.state.lock(), reads),
+            StateSource::Store(node) => self.decide_on_store(*node, reads),
         };
         step.unwrap_or_else(|error| {
             self.decided.error = Some(error);
@@ -76,18 +77,15 @@ impl Round for AccountRound {
         let DecidedRound {
             change,
             error,
-            read,
             announcements,
             ..
         } = self.decided;
         match (outcome, error) {
             (Ok(()), None) => {
-                match (change, read) {
-                    (Some(change), None) => self.shared.apply(change),
-                    (Some(change), Some(read)) => self.shared.apply_to(read, change),
-                    (None, _) => {}
+                if let (Some(change), StateSource::Memory(memory)) = (change, &self.shared.source) {
+                    memory.apply(change, context);
                 }
-                announcements.publish(self.commands, context);
+                announcements.publish(self.commands, &self.shared);
             }
             (Ok(()), Some(error)) => context.process.fail_stop.trip(error.to_string()),
             (Err(error), _) => {
@@ -106,9 +104,12 @@ impl Round for AccountRound {
 
 impl AccountRound {
     /// Decides on the state in memory: only this process changes the account.
-    fn decide_on_memory(&mut self, reads: &ReadResults) -> Result<RoundStep, StoreError> {
+    fn decide_on_memory(
+        &mut self,
+        state: &AccountState,
+        reads: &ReadResults,
+    ) -> Result<RoundStep, StoreError> {
         let context = &self.shared.context;
-        let state = self.shared.state.lock();
         let decisions = state.decisions(reads, context.limits).under(&self.pause);
         decide(
             &mut self.decided,
@@ -135,47 +136,30 @@ impl AccountRound {
         }
         let decisions = read.state.decisions(reads, context.limits);
         let decisions = decisions.under(&read.pause);
-        let step = decide(
+        decide(
             &mut self.decided,
             &mut self.commands,
             decisions,
             reads,
             context,
-        )?;
-        self.decided.read = Some(read.state);
-        Ok(step)
+        )
     }
 }
 
-/// The records that every decision about these commands reads.
-fn needs(state: &AccountState, commands: &[AccountCommand]) -> Vec<ReadRequest> {
-    let mut needs = Vec::new();
-    for command in commands {
-        match command {
-            AccountCommand::Accept { job, .. } => state.add_reads_to_accept(job, &mut needs),
-            AccountCommand::AcceptBatch { batch, .. } => {
-                state.add_reads_to_accept_batch(batch, &mut needs);
-            }
-            AccountCommand::CancelBatch { batch, .. } => {
-                state.add_reads_to_cancel_batch(*batch, &mut needs);
-            }
-            AccountCommand::Begin { job, .. } => {
-                let event = JobEvent::Begin { max_runs: 0 };
-                state.add_reads_to_apply(*job, &event, &mut needs);
-            }
-            AccountCommand::Apply { job, event, .. } => {
-                state.add_reads_to_apply(*job, event, &mut needs);
-            }
-            AccountCommand::Expire { job, .. } => {
-                state.add_reads_to_apply(*job, &JobEvent::Expire, &mut needs);
-            }
-            AccountCommand::Deposit { deposit, .. } => {
-                state.add_reads_to_deposit(deposit, &mut needs)
-            }
-            AccountCommand::Change { .. } | AccountCommand::ChangeKey(_) => {}
+/// Adds the records that every decision about this command reads.
+fn add(reads: &mut InitialReads<'_>, command: &AccountCommand) {
+    match command {
+        AccountCommand::Accept { job, .. } => reads.add_for_accept(job),
+        AccountCommand::AcceptBatch { batch, .. } => reads.add_for_accept_batch(batch),
+        AccountCommand::CancelBatch { batch, .. } => reads.add_for_cancel_batch(*batch),
+        AccountCommand::Begin { job, .. } => {
+            reads.add_for_apply(*job, &JobEvent::Begin { max_runs: 0 });
         }
+        AccountCommand::Apply { job, event, .. } => reads.add_for_apply(*job, event),
+        AccountCommand::Expire { job, .. } => reads.add_for_apply(*job, &JobEvent::Expire),
+        AccountCommand::Deposit { deposit, .. } => reads.add_for_deposit(deposit),
+        AccountCommand::Change { .. } | AccountCommand::ChangeKey(_) => {}
     }
-    needs
 }
 
 /// Decides commands until the round is full. An error is a store error and ends the process.
@@ -221,12 +205,12 @@ fn decide(
         left_queue,
         change,
     } = decisions.finish()?;
-    if let Some(queue) = &context.shared_queue {
-        match queue.remove_ended(&left_queue, reads, &mut writes)? {
-            Removal::Changes(changes) => decided.announcements.queue_changes = changes,
-            Removal::Unread(requests) => return Ok(RoundStep::Read(requests)),
-        }
+    let waiting_jobs = &context.waiting_jobs;
+    match waiting_jobs.remove_ended(&left_queue, reads, &mut writes)? {
+        Removal::Changes(changes) => decided.announcements.queue_changes = changes,
+        Removal::Unread(requests) => return Ok(RoundStep::Read(requests)),
     }
+    decided.announcements.left_queue = left_queue;
     decided.announcements.deliveries = deliveries;
     decided.change = Some(change);
     Ok(RoundStep::Write(writes))

@@ -6,13 +6,25 @@ use super::inbox::Inbox;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tintype_storage::domain::ids::AccountId;
-use tintype_storage::store::{AccountState, StateChange};
+use tintype_storage::domain::ids::{AccountId, NodeId};
+use tintype_storage::store::{AccountState, Limits, StateChange};
 
 pub struct AccountSharedState {
     pub id: AccountId,
     pub context: Arc<AccountContext>,
     pub inbox: Inbox<AccountCommand>,
+    pub source: StateSource,
+}
+
+/// Where a round finds the state of the account.
+pub enum StateSource {
+    /// In memory: only this process changes the account.
+    Memory(Box<AccountMemory>),
+    /// In the store, because other nodes than this one change the account too.
+    Store(NodeId),
+}
+
+pub struct AccountMemory {
     /// The durable state. Rounds read and change it, one round at a time.
     pub state: Mutex<AccountState>,
     /// Live jobs, readable without the lock of the state.
@@ -20,18 +32,11 @@ pub struct AccountSharedState {
     max_live: AtomicUsize,
 }
 
-impl AccountSharedState {
-    pub fn new(
-        context: Arc<AccountContext>,
-        inbox: Inbox<AccountCommand>,
-        state: AccountState,
-    ) -> Self {
+impl AccountMemory {
+    pub fn new(state: AccountState, limits: &Limits) -> Self {
         Self {
             live: AtomicUsize::new(state.live_jobs()),
-            max_live: AtomicUsize::new(context.limits.max_live(&state.account().limits)),
-            id: state.account().id,
-            context,
-            inbox,
+            max_live: AtomicUsize::new(limits.max_live(&state.account().limits)),
             state: Mutex::new(state),
         }
     }
@@ -44,25 +49,17 @@ impl AccountSharedState {
         self.max_live.load(Ordering::Relaxed)
     }
 
-    /// Applies a durable round of one of several nodes to the state that the round read. Other nodes decide too, so the result is only
-    /// a hint.
-    pub fn apply_to(&self, read: AccountState, change: StateChange) {
-        let mut state = self.state.lock();
-        *state = read;
-        state.apply(change);
-    }
-
     /// Applies a durable round.
-    pub fn apply(&self, change: StateChange) {
+    pub fn apply(&self, change: StateChange, context: &AccountContext) {
         let mut state = self.state.lock();
         let before = state.live_jobs();
         state.apply(change);
         let now = state.live_jobs();
-        let most = self.context.limits.max_live(&state.account().limits);
+        let most = context.limits.max_live(&state.account().limits);
         drop(state);
         self.max_live.store(most, Ordering::Relaxed);
         self.live.store(now, Ordering::Relaxed);
-        let all = &self.context.live_jobs;
+        let all = &context.live_jobs;
         if now >= before {
             all.fetch_add(now - before, Ordering::Relaxed);
         } else {

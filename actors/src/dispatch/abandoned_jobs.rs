@@ -17,7 +17,6 @@ pub async fn cancel(
             return;
         };
         if let Ok(Ok(job)) = handle.abandon(job).await {
-            dispatch.queues.remove((&job).into());
             // Spawned, so that a hanging object store does not delay the next cancellation.
             spawn_local(dispatch.job_objects.delete_inputs(&job));
         }

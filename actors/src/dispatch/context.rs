@@ -8,7 +8,7 @@ use crate::backends::BackendPool;
 use crate::clock::Jitter;
 use crate::ports::{InputFetcher, JobObjects};
 use crate::process_context::ProcessContext;
-use crate::queue::JobQueues;
+use crate::queue::WaitingJobs;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::ids::AccountId;
@@ -18,7 +18,7 @@ pub struct DispatchContext {
     pub process: Arc<ProcessContext>,
     /// The longest time of one run over all tries and backends, not counting waits for slots.
     pub run_timeout: Duration,
-    pub queues: Arc<JobQueues>,
+    pub waiting_jobs: WaitingJobs,
     pub pool: BackendPool,
     pub accounts: Arc<AccountRegistry>,
     pub job_objects: Arc<dyn JobObjects>,
@@ -43,12 +43,9 @@ impl DispatchContext {
 
     /// Lets a job of another account, if one may begin, probe a backend that only one account's requests may have brought down.
     pub fn end_cool_downs_for_others(&self, now: Instant) {
-        let shared = self.accounts.context().shared_queue.as_ref();
-        let held = |tier| self.queues.held_accounts(tier);
         let has_other = |tier, account| {
             !self.process.durable_pause.read().covers(tier)
-                && (self.queues.has_other(tier, account)
-                    || shared.is_some_and(|it| it.has_other(tier, account, &held(tier))))
+                && self.waiting_jobs.has_other(tier, account)
         };
         self.pool.end_cool_downs_for_others(now, has_other);
     }

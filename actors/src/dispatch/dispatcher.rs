@@ -65,14 +65,14 @@ impl Dispatcher {
                 // If the run has ended meanwhile, this drops the lease.
                 Grant::Waiting(request, lease) => drop(request.reply.send(lease)),
                 Grant::Start(lease) => {
-                    if let Some(turn) = self.context.queues.pop(tier) {
+                    if let Some(turn) = self.context.waiting_jobs.own().pop(tier) {
                         JobActor::start(turn, lease, Arc::clone(&self.context));
                     }
                 }
             }
         }
         self.set_probe_timer(now, ctx);
-        if let Some(node) = &self.context.accounts.context().process.node {
+        if let Some(node) = &self.context.process.node {
             // A slot may be free for a job of the shared queue.
             node.take.notify_one();
         }
@@ -89,7 +89,7 @@ impl Dispatcher {
             ..
         } = self;
         let pause = context.process.durable_pause.read();
-        let pool = &context.pool;
+        let (queues, pool) = (context.waiting_jobs.own(), &context.pool);
         turns.iter().enumerate().find_map(|(at, tier)| {
             let selection = &mut selections[tier.index()];
             let mut failover = pool.failover_queue(*tier).lock();
@@ -99,8 +99,7 @@ impl Dispatcher {
             }
             let waiting = failover.len();
             drop(failover);
-            let is_startable =
-                !*is_stopping && !pause.covers(*tier) && context.queues.has_next(*tier);
+            let is_startable = !*is_stopping && !pause.covers(*tier) && queues.has_next(*tier);
             if !is_startable || !selection.accepts_more(waiting) {
                 return None;
             }
@@ -110,7 +109,7 @@ impl Dispatcher {
 
     /// Dispatches again when a breaker admits a probe, if any run waits.
     fn set_probe_timer(&mut self, now: Instant, ctx: &mut Context<Self>) {
-        let DispatchContext { queues, pool, .. } = &*self.context;
+        let (queues, pool) = (self.context.waiting_jobs.own(), &self.context.pool);
         let waits = |tier| queues.has_next(tier) || !pool.failover_queue(tier).lock().is_empty();
         let next = match Tier::ALL.into_iter().any(waits) {
             true => pool.next_probe(now),
@@ -136,7 +135,7 @@ impl Actor for Dispatcher {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        let waker = self.context.queues.waker();
+        let waker = self.context.waiting_jobs.own().waker();
         ctx.add_stream(stream::unfold(waker, |waker| async move {
             waker.notified().await;
             Some((WakeUp, waker))

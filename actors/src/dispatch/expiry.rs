@@ -51,7 +51,6 @@ pub async fn expire(expiry: Expiry, dispatch: &DispatchContext) -> bool {
     let expired = account.call(|reply| AccountCommand::Expire { job, due, reply });
     match expired.await {
         Ok(Ok(job)) => {
-            dispatch.queues.remove((&job).into());
             // Spawned, so that a hanging object store does not delay the next expiry.
             spawn_local(dispatch.job_objects.delete_inputs(&job));
         }

@@ -22,7 +22,8 @@ pub async fn with_inputs(
     // At most as many jobs fetch at once as the model has slots. The fetch is counted before the slot is free for the account's next job.
     let max_fetches = context.pool.slots(job.tier);
     let _fetch = context
-        .queues
+        .waiting_jobs
+        .own()
         .begin_fetch(job.tier, job.account, max_fetches);
     let kind = LeaseKind::Start(Some(lease.route));
     drop(lease);

@@ -85,7 +85,10 @@ impl JobTaker {
     async fn take(&self, tier: Tier, full_scans: &mut FullScans) -> Result<(), StoreError> {
         loop {
             let takes_jobs = !self.node.is_leaving();
-            let DispatchContext { queues, pool, .. } = &*self.dispatch;
+            let DispatchContext {
+                waiting_jobs, pool, ..
+            } = &*self.dispatch;
+            let queues = waiting_jobs.own();
             let now = Instant::now();
             self.dispatch.end_cool_downs_for_others(now);
             let waiting = if takes_jobs { queues.waiting() } else { [0; 3] };
@@ -117,9 +120,7 @@ impl JobTaker {
             if has_slots {
                 queues.wake();
             }
-            if let Some(queue) = &self.dispatch.accounts.context().shared_queue {
-                queue.apply(taken.changes, queues.turns());
-            }
+            waiting_jobs.apply(taken.changes);
             full_scans.record(scans_all, taken.found_all, now);
             let count = taken.jobs.len();
             self.queue(taken.jobs);
@@ -134,7 +135,8 @@ impl JobTaker {
         if jobs.is_empty() {
             return;
         }
-        let (queues, stats) = (&self.dispatch.queues, &self.dispatch.process.stats.nodes);
+        let queues = self.dispatch.waiting_jobs.own();
+        let stats = &self.dispatch.process.stats.nodes;
         let count = jobs.len() as u64;
         for (job, taken) in jobs {
             let lane = match taken.class {

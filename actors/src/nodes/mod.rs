@@ -38,7 +38,7 @@ pub(crate) fn start(
     let membership = Membership {
         node: Arc::clone(node),
         process: Arc::clone(&dispatch.process),
-        queues: Arc::clone(&dispatch.queues),
+        queues: Arc::clone(dispatch.waiting_jobs.own()),
     };
     let taker = JobTaker {
         node: Arc::clone(node),

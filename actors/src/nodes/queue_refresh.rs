@@ -12,16 +12,16 @@ const LONG_QUEUE: usize = 1_000;
 
 /// Runs until it is aborted.
 pub async fn run(dispatch: Arc<DispatchContext>) {
-    let Some(queue) = &dispatch.accounts.context().shared_queue else {
-        return;
-    };
-    let process = &dispatch.process;
+    let DispatchContext {
+        process,
+        waiting_jobs,
+        ..
+    } = &*dispatch;
     loop {
-        let turns = dispatch.queues.turns();
-        if let Err(error) = queue.refresh(&process.store, turns).await {
+        if let Err(error) = waiting_jobs.refresh(&process.store).await {
             return process.fail_stop.trip(error.to_string());
         }
-        sleep(match queue.listed() {
+        sleep(match waiting_jobs.listed() {
             0..LONG_QUEUE => SHORT_QUEUE_INTERVAL,
             LONG_QUEUE.. => LONG_QUEUE_INTERVAL,
         })

@@ -171,13 +171,8 @@ impl JobQueues {
         }
     }
 
-    /// Removes a canceled job. A job whose turn has begun stays: its actor finds the cancellation in the record.
-    pub fn remove(
-        &self,
-        QueuedJob {
-            job, account, tier, ..
-        }: QueuedJob,
-    ) {
+    /// Removes a job that ended without a run. A job whose turn has begun stays: its actor finds the end in the record.
+    pub fn remove(&self, tier: Tier, account: AccountId, job: JobId) {
         let mut tier = self.of(tier).lock();
         if !tier.taken.contains_key(&job) {
             tier.queue.remove(account, job);
@@ -198,10 +193,6 @@ impl JobQueues {
     pub fn len(&self, tier: Tier) -> usize {
         let tier = self.of(tier).lock();
         tier.queue.len().saturating_sub(tier.begun.len())
-    }
-
-    pub fn is_empty(&self, tier: Tier) -> bool {
-        self.of(tier).lock().queue.is_empty()
     }
 
     /// May a job begin as soon as it gets a slot?

@@ -1,23 +1,73 @@
-//! Lookups of waiting and running jobs: in this process's queues, or in the queue that several nodes share.
+//! Waiting and running jobs: in this process's queues, or in the queue that several nodes share.
 
 use super::backlog::Backlog;
 use super::job_queues::{Depths, JobQueues, NextJob, QueuedJob};
-use super::shared_queue::SharedQueue;
+use super::shared_queue::{QueueChange, Removal, SharedQueue};
 use std::sync::Arc;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Job, JobState};
 use tintype_storage::domain::tier::Tier;
-use tintype_storage::store::{Store, StoreError};
+use tintype_storage::engine::ReadResults;
+use tintype_storage::store::{Store, StoreError, Writes};
 
 #[derive(Clone)]
 pub struct WaitingJobs {
     /// The jobs of this process.
-    pub(crate) own: Arc<JobQueues>,
+    own: Arc<JobQueues>,
     /// The jobs of all nodes; `None` for a single process, which has its queue in memory.
-    pub(crate) shared: Option<Arc<SharedQueue>>,
+    shared: Option<Arc<SharedQueue>>,
 }
 
 impl WaitingJobs {
+    pub(crate) fn new(is_one_of_several: bool) -> Self {
+        Self {
+            own: Arc::default(),
+            shared: is_one_of_several.then(Arc::default),
+        }
+    }
+
+    pub(crate) fn own(&self) -> &Arc<JobQueues> {
+        &self.own
+    }
+
+    /// Applies a commit of this node. A single process has no changes.
+    pub(crate) fn apply(&self, changes: Vec<QueueChange>) {
+        if let Some(shared) = &self.shared {
+            shared.apply(changes, self.own.turns());
+        }
+    }
+
+    /// See [`SharedQueue::remove_ended`].
+    pub(crate) fn remove_ended(
+        &self,
+        jobs: &[(Tier, JobId)],
+        reads: &ReadResults,
+        writes: &mut Writes,
+    ) -> Result<Removal, StoreError> {
+        match &self.shared {
+            Some(shared) => shared.remove_ended(jobs, reads, writes),
+            None => Ok(Removal::Changes(Vec::new())),
+        }
+    }
+
+    /// Does a job that may begin belong to an account other than this one?
+    pub(crate) fn has_other(&self, tier: Tier, account: AccountId) -> bool {
+        let own = &self.own;
+        let shared = self.shared.as_ref();
+        own.has_other(tier, account)
+            || shared.is_some_and(|it| it.has_other(tier, account, &own.held_accounts(tier)))
+    }
+
+    /// The number of jobs of all nodes that are not terminal; `None` for a single process, whose accounts count them.
+    pub(crate) fn live(&self) -> Option<usize> {
+        self.shared.as_ref().map(|it| it.live())
+    }
+
+    /// The number of listed places of the shared queue.
+    pub(crate) fn listed(&self) -> usize {
+        self.shared.as_ref().map_or(0, |it| it.listed())
+    }
+
     /// The position of a job among the waiting jobs of its tier: 1 is the next job. `None` for a job that is not queued.
     pub fn position(&self, job: &Job) -> Option<usize> {
         if job.state != JobState::Queued {

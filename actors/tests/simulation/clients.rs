@@ -267,9 +267,6 @@ pub async fn cancel(process: Process) {
         "cancel {}: {canceled}",
         world.model.lock().name_of(job.0)
     ));
-    if let Ok(job) = &outcome {
-        process.system.job_canceled(job);
-    }
 }
 
 /// Cancels a batch as the application does: the batch, then its queued jobs. Sometimes the caller disappears in between.
@@ -316,9 +313,7 @@ pub async fn cancel_batch(process: Process) {
             reply: reply.into(),
         };
         let _ = handle.send(command);
-        if let Ok(Ok(job)) = answer.await {
-            process.system.job_canceled(&job);
-        }
+        let _ = answer.await;
     }
 }
 

@@ -95,7 +95,7 @@ pub async fn cancel(
     detached(async move { end_queued(&jobs, account, id, to_entry).await }).await
 }
 
-/// Cancels a queued job, removes it from the queue and deletes its input images.
+/// Cancels a queued job and deletes its input images.
 ///
 /// # Errors
 /// `NotFound`; `Conflict` for a job that has started or ended
@@ -108,7 +108,6 @@ pub async fn end_queued(
     let actor = jobs.core.account_actor(account, no_job).await?;
     match actor.cancel(id, to_entry).await? {
         Ok(job) => {
-            jobs.core.system.job_canceled(&job);
             jobs.inputs.delete(&job).await;
             Ok(job)
         }

@@ -6,7 +6,7 @@
 mod admission;
 mod batches;
 mod idempotency;
-mod needs;
+mod initial_reads;
 mod owed_delivery;
 mod read_set;
 mod round_records;
@@ -14,6 +14,7 @@ mod sharing;
 mod state;
 
 pub use admission::MAX_KEYS_WITH_LIVE_JOBS;
+pub use initial_reads::InitialReads;
 pub use read_set::{Pairs, ReadSet};
 pub use sharing::SharedState;
 pub use state::{AccountState, RoundOutcome, StateChange};

@@ -118,6 +118,15 @@ pub struct NewBatch {
     pub file: Option<FileBatchTerms>,
 }
 
+impl NewBatch {
+    /// Each once.
+    pub fn models(&self) -> Vec<Tier> {
+        let mut models = Tier::ALL.to_vec();
+        models.retain(|tier| self.requests.iter().any(|it| it.tier == *tier));
+        models
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct NewBatchJob {
     /// The caller's name for the request; `None` if it equals the index.

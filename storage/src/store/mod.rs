@@ -29,8 +29,8 @@ pub mod tables;
 mod webhooks;
 
 pub use account_decisions::{
-    AccountState, Decisions, MAX_KEYS_WITH_LIVE_JOBS, Pairs, ReadSet, RoundOutcome, SharedState,
-    StateChange,
+    AccountState, Decisions, InitialReads, MAX_KEYS_WITH_LIVE_JOBS, Pairs, ReadSet, RoundOutcome,
+    SharedState, StateChange,
 };
 pub use api_keys::{BeforeJobs, KeyName, KeyWithAccount};
 pub use commands::{

@@ -4,6 +4,8 @@ use crate::export::{exported, imported};
 use crate::support::*;
 use std::sync::Arc;
 use tintype_storage::domain::adoption::Adoption;
+use tintype_storage::domain::api_key::{ApiKey, KeyHash};
+use tintype_storage::domain::caller::PresentedKey;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId, NodeId, TransactionId};
 use tintype_storage::domain::job::{Job, JobEvent, JobState, Origin};
@@ -13,14 +15,15 @@ use tintype_storage::domain::shard::{Shard, ShardHolder};
 use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::{
-    Direction, Engine, MAX_VALUE_BYTES, Wait as _, commit_and_wait, oversized,
+    Direction, Engine, MAX_VALUE_BYTES, ReadResults, Wait as _, commit_and_wait, oversized,
 };
 use tintype_storage::store::tables::{
     ACCOUNT_LOADS, ADOPTION, DUE_BY_SHARD, DUE_DELIVERIES, LIVE_JOBS, QUEUE, SHARD_HOLDERS,
     TAKEN_JOBS,
 };
 use tintype_storage::store::{
-    AcceptError, AccountState, Decisions, MAX_KEYS_WITH_LIVE_JOBS, NewJob, Store, Writes,
+    AcceptError, AccountState, Decisions, InitialReads, MAX_KEYS_WITH_LIVE_JOBS, NewBatch, NewJob,
+    Store, Writes,
 };
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::testing::samples;
@@ -260,6 +263,58 @@ fn accept_at_node(store: &Store, number: usize) -> Result<(), AcceptError> {
     }
     commit_and_wait(&**store.engine(), writes).expect("commit");
     Ok(())
+}
+
+/// A further read is another round trip to the database, for which all rounds of the transaction wait.
+#[test]
+fn the_first_round_of_an_account_at_a_node_reads_once() {
+    let store = Till::with("5").store.shared();
+    let hash = KeyHash([7; 32]);
+    let mut writes = store.put_key(&hash, &ApiKey::with_all_rights(key(1), ACCOUNT, at(0)));
+    // Another node has decided about the account before.
+    let load = AccountLoad {
+        newest: Some(at(1)),
+        ..AccountLoad::default()
+    };
+    writes.push(ACCOUNT_LOADS.put(&ACCOUNT, &load));
+    commit_and_wait(&**store.engine(), writes).expect("commit");
+    let unread_after = |add: &dyn Fn(&mut InitialReads<'_>),
+                        decide: &dyn Fn(&mut Decisions<'_>)| {
+        let mut initial = InitialReads::new(ACCOUNT, None);
+        add(&mut initial);
+        let mut reads = ReadResults::default();
+        let done = reads.read(&**store.engine(), initial.into_requests());
+        done.expect("readable");
+        let read = AccountState::of_shared(NODE, ACCOUNT, &reads).expect("readable");
+        let Ok(read) = read else {
+            panic!("the state was not read");
+        };
+        let mut decisions = read.state.decisions(&reads, limits());
+        decide(&mut decisions);
+        decisions.unread()
+    };
+    let shown = Some(PresentedKey {
+        hash,
+        address: None,
+        rate_limit: None,
+    });
+    let job = NewJob {
+        shown,
+        ..new_job(amount("0.10"))
+    };
+    let of_job = unread_after(&|it| it.add_for_accept(&job), &|decisions| {
+        let _ = decisions.accept(JobId(uuid(9)), &job, at(9));
+    });
+    assert_eq!(of_job, []);
+    let batch = NewBatch {
+        shown,
+        ..new_batch(2, "0.10")
+    };
+    let of_batch = unread_after(&|it| it.add_for_accept_batch(&batch), &|decisions| {
+        let jobs = [JobId(uuid(9)), JobId(uuid(10))];
+        let _ = decisions.accept_batch(BatchId(uuid(11)), &jobs, &batch, at(9));
+    });
+    assert_eq!(of_batch, []);
 }
 
 /// Another node, whose clock may be behind, must not create an older id.

@@ -9,7 +9,6 @@ use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use crate::domain::file_batch::{DeletedResults, FileBatch, FileBatchTerms, Validation};
 use crate::domain::ids::{BatchId, JobId};
 use crate::domain::job::{Job, JobEvent, JobState, Origin, Step};
-use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
 use crate::store::commands::{AcceptError, AcceptedBatch, BatchError, NewBatch, NewBatchJob};
 use crate::store::tables::{BATCH_PROGRESS, BATCHES, FILE_BATCHES};
@@ -33,8 +32,7 @@ impl Decisions<'_> {
         now: Timestamp,
     ) -> Result<AcceptedBatch, AcceptError> {
         let call = IdempotentCall::Batch;
-        let mut models: Vec<Tier> = Tier::ALL.to_vec();
-        models.retain(|tier| new.requests.iter().any(|it| it.tier == *tier));
+        let models = new.models();
         let admission = AdmissionRequest {
             key: new.key,
             shown: new.shown.as_ref(),

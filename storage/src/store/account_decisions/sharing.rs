@@ -103,13 +103,6 @@ impl AccountState {
         let is_own = sharing.decided_by == Some(sharing.node);
         sharing.newest.filter(|_| !is_own)
     }
-
-    /// The reads for accepting a job of this tier.
-    pub(super) fn add_reads_of_turn(&self, tier: Tier, needs: &mut Vec<ReadRequest>) {
-        if self.sharing.is_some() {
-            needs.push(SERVED_TURNS.request(&tier));
-        }
-    }
 }
 
 impl Decisions<'_> {
