@@ -81,6 +81,9 @@ fn decisions_12_the_panel_accepts_a_table_and_downloads_its_images() {
         browser.see("span", "2 done of 2").await;
         browser.see("b", "HTTP 200").await;
         browser.see("span", "an owl").await;
+        // In the order of the file.
+        let listed = "return [...document.querySelectorAll('main tbody .prompt')].map((it) => it.textContent);";
+        browser.comes_to(listed, json!(["fox", "a/b"])).await;
 
         let zip = download(&browser, "Download images").await;
         let mut zip = zip::ZipArchive::new(Cursor::new(zip)).unwrap();

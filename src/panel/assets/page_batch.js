@@ -35,7 +35,7 @@ export async function batch(main, context) {
   const reload = context.reloader(() => draw());
   const { ready, show } = deliveryList(context, reload, true);
   const list = listing({
-    path: () => `${context.base}/jobs${query({ batch_id: context.rest[0], ...filters })}`, context,
+    path: () => `${path}/jobs${query(filters)}`, context,
     show: (rows) => table(columns(context), rows, "Requests", (it) => it.job_id),
     tile: (job) => tile(job, context.base),
     none: noneOf(`batches/${id}`, () => filters, "requests", empty("No requests", "")),
