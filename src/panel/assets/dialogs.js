@@ -45,11 +45,22 @@ export async function copy(element) {
       toast("Your browser blocked copying. The text is selected: press Ctrl+C or Cmd+C.", true);
       return;
     }
+    // A page with a selection postpones its reloads.
+    getSelection().removeAllRanges();
   }
   toast("Copied");
 }
 
 const copyButton = (element) => h("button", { class: "button slim", type: "button", onclick: () => copy(element) }, "Copy");
+
+/** A small button that copies the text of an element; `what` names the text. */
+export const copyIcon = (element, what) => h("button", { class: "icon slim copy", type: "button", title: `Copy ${what}`, "aria-label": `Copy ${what}`, onclick: () => copy(element) }, icon("copy", 16));
+
+/** An id with a copy button. */
+export function copyable(id, what) {
+  const shown = h("code", { class: "wrap" }, id);
+  return h("span", { class: "copyable" }, shown, copyIcon(shown, what));
+}
 
 /** A text with a copy button. */
 export function secret(text) {

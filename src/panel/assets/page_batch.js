@@ -3,7 +3,7 @@ import { field, fill, h } from "./dom.js";
 import { callPath, get, query, remove } from "./api.js";
 import { duration, grouped, moment, money } from "./format.js";
 import { head } from "./shell.js";
-import { code, dialog } from "./dialogs.js";
+import { code, copyable, dialog } from "./dialogs.js";
 import { filterBar, filtersOf, keepFilters, noneOf, select } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
 import { deliveryList } from "./page_deliveries.js";
@@ -71,7 +71,7 @@ export async function batch(main, context) {
   async function draw() {
     const found = await get(path, context.signal);
     if (found.delivery) await ready([found.delivery]);
-    fill(top, head(h("span", { class: "row wraps" }, "Batch", batchBadge(found)), h("code", { class: "wrap" }, found.batch_id), ...actions(found)),
+    fill(top, head(h("span", { class: "row wraps" }, "Batch", batchBadge(found)), copyable(found.batch_id, "the batch id"), ...actions(found)),
       h("section", { class: "card stack" }, meter(found), failures(found),
         pairs(["Price", batchPrice(found)],
           ["Created", moment(found.created_at)],
