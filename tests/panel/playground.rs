@@ -201,9 +201,24 @@ fn a_job_that_waits_is_called_off() {
         }
         browser.press("Open job").await;
         browser.see("h1", "queued").await;
+        browser.run("Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => { window.copied = text; } } });", vec![]).await;
+        browser.press("Copy the job id").await;
+        browser.see("div", "Copied").await;
+        let copied = "return location.hash === `#/jobs/${window.copied}`;";
+        assert_eq!(browser.run(copied, vec![]).await, json!(true));
         browser.press("Cancel").await;
+        browser
+            .see(
+                "p",
+                "The reserved 0.039 USD is released, and the webhook is called.",
+            )
+            .await;
+        browser.press("Cancel job").await;
         browser.see("h1", "canceled").await;
         browser.see("div", "released, nothing charged").await;
+        // A cancellation is no failure.
+        let alarm = "return document.querySelectorAll('main .notice.bad').length;";
+        assert_eq!(browser.run(alarm, vec![]).await, json!(0));
         browser.go("#/jobs?status=queued", "Jobs").await;
         browser.see("b", "No jobs").await;
         browser.leave().await;

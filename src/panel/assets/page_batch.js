@@ -43,7 +43,7 @@ export async function batch(main, context) {
   const choose = (value) => { filters.status = value; keepFilters(`batches/${id}`, filters); list.restart(); };
   const state = select("status", [["", "All"], ["queued", "Queued"], ["processing", "Processing"], ["done", "Done"], ["failed", "Failed"]], filters.status, ({ target }) => choose(target.value));
 
-  const cancel = (found) => dialog({ title: "Cancel this batch?", confirm: "Cancel batch", danger: true, success: "Canceled",
+  const cancel = (found) => dialog({ title: "Cancel this batch?", confirm: "Cancel batch", dismiss: "Keep batch", danger: true, success: "Canceled",
     text: `${found.counts.queued} queued ${found.counts.queued === 1 ? "request is" : "requests are"} canceled, and their price is released. Images that are being generated are finished and charged.`,
     submit: () => remove(path) }).then((canceled) => { if (canceled) { reload(); list.load(); } });
 
