@@ -326,3 +326,52 @@ fn a_pause_that_begins_or_ends_elsewhere_is_shown() {
         drop(service);
     });
 }
+
+/// Answers calls for the models as if none were paused.
+pub const STALE: &str = "const before = window.fetch;
+    window.fetch = async (url, options) => {
+        const answer = await before(url, options);
+        if (!url.endsWith('/models')) return answer;
+        const models = await answer.json();
+        for (const it of models.data) it.paused = false;
+        return new Response(JSON.stringify(models));
+    };";
+
+#[test]
+fn a_paused_model_is_explained_to_people() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        let pause = "await send('PATCH', '/pause', { tiers: { pro: true }, reasons: { pro: 'new weights' } }); return {};";
+        calls(&browser, pause).await;
+        browser.run(LOSE, vec![]).await;
+        let choose = "for (const it of ['fast', 'pro']) document.querySelector(`input[value=${it}]`).click();";
+        for (width, height) in [(1440, 900), (390, 844)] {
+            resize(&browser, width, height, "light").await;
+            browser.go("#/overview", "Overview").await;
+            browser.go("#/playground", "Playground").await;
+            browser.run(choose, vec![]).await;
+            let words = "The pro model is paused (new weights). Choose another model";
+            browser.see("div", words).await;
+            // The price is not in front of it.
+            let seen = "const box = document.querySelector('.bench .notice.warn').getBoundingClientRect();
+                return box.bottom < document.querySelector('.bench .actions').getBoundingClientRect().top;";
+            browser.comes_to(seen, json!(true)).await;
+        }
+        browser.fill("prompt", "a fox").await;
+        browser.press("Generate").await;
+        browser
+            .see("span", "Choose a model that is not paused.")
+            .await;
+        assert!(sent(&browser).await.is_empty());
+        // The pause has begun, and the page does not know it.
+        browser.run(STALE, vec![]).await;
+        browser.go("#/overview", "Overview").await;
+        browser.go("#/playground", "Playground").await;
+        browser.press("Generate").await;
+        let refused =
+            "The pro model is paused (new weights); try again later. Your prompt is kept.";
+        browser.see("p", refused).await;
+        browser.leave().await;
+        drop(service);
+    });
+}
