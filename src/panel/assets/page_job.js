@@ -99,7 +99,7 @@ export async function job(main, context) {
     fill(main, head(h("span", { class: "row wraps" }, "Job", jobBadge(found)), copyable(found.job_id, "the job id"),
       found.image_deleted ? null : star(found, context, reload),
       found.status === "queued" && context.canChange ? h("button", { class: "button danger", type: "button", onclick: cancel }, "Cancel") : null,
-      context.canChange ? h("a", { class: "button", href: `#/playground?again=${id}` }, "Run again") : null),
+      context.canGenerate ? h("a", { class: "button", href: `#/playground?again=${id}` }, "Run again") : null),
     h("div", { class: "job-view" },
       h("div", { class: "stack" }, stage(found, model, context, reload),
         h("section", { class: "card" }, h("div", { class: "row spread" }, h("h2", {}, "Prompt"), found.prompt ? copyIcon(prompt, "the prompt") : null), prompt)),

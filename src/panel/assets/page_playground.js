@@ -66,8 +66,8 @@ async function jobOf(id, context) {
 }
 
 export async function playground(main, context) {
-  if (!context.canChange) {
-    fill(main, head("Playground"), notice("warn", context.session.account_active ? "You can read this account but not generate images. Ask one of its owners." : "You cannot generate images while the account is deactivated."));
+  if (!context.canGenerate) {
+    fill(main, head("Playground"), notice("warn", context.isActive ? "You can read this account but not generate images. Ask one of its owners." : "You cannot generate images while the account is deactivated."));
     return null;
   }
   const wanted = context.search.get("again");
