@@ -42,7 +42,7 @@ export async function key(main, context) {
             ["Concurrent jobs", found.max_concurrent ? `at most ${found.max_concurrent}` : "no limit"],
             ["IP addresses", found.allowed_ips ? found.allowed_ips.join(", ") : "all"],
             ["Expires", found.expires_at ? moment(found.expires_at) : "never"],
-            ["Last used", found.last_used_at ? time(found.last_used_at) : "never"],
+            found.system ? null : ["Last used", found.last_used_at ? time(found.last_used_at) : "never"],
             ["Created", time(found.created_at)]))),
         h("div", { class: "stack tight" }, h("div", { class: "row end" }, spans(found.created_at, span, (chosen) => { span = chosen; reload(); })),
           h("div", { class: "halves" }, spend(found.days), finished(found.days)), reach(found))));
