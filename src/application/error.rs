@@ -211,9 +211,12 @@ impl From<CallerRefusal> for Error {
     }
 }
 
+/// The end of a detail for callers that send idempotency keys.
+pub const WITH_SAME_KEY: &str = " with the same Idempotency-Key";
+
 impl From<ActivePause> for Error {
     fn from(paused: ActivePause) -> Self {
-        let detail = format!("{paused}; try again later with the same Idempotency-Key");
+        let detail = format!("{paused}; try again later{WITH_SAME_KEY}");
         Self::new(ErrorKind::Paused, detail).retry_after(30)
     }
 }

@@ -8,18 +8,21 @@ use crate::application::caller::check_active;
 use crate::application::core::Core;
 use crate::application::error::{Error, ErrorKind};
 use crate::application::jobs::batches::{self, BatchWithProgress};
+use crate::application::jobs::filter::JobFilter;
 use crate::application::services::{AccountService, GenerationService, JobService};
 use crate::application::submission::load_shedding;
 use crate::objects::FAULT_TARGET;
 use crate::request_text::{self, RequestTextError};
 use crate::web::auth::access::{OfAccount, path_segment};
 use crate::web::problem::{FieldFault, HttpResult, Problem};
+use crate::web::queries::job_query;
 use crate::web::queries::paging::{self, Listing};
 use crate::web::submissions::batch_call::{self, MAX_BODY_BYTES, ReservedBody};
 use crate::web::submissions::batch_lines;
 use actix_web::http::header;
 use actix_web::web::Data;
 use actix_web::{HttpMessage as _, HttpRequest, HttpResponse, web};
+use futures_util::future::try_join_all;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tintype_api::{Batch, Delivery};
@@ -82,6 +85,22 @@ pub async fn show(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -
             None => None,
         },
     }))
+}
+
+/// `GET /batches/{batch_id}/jobs?status=`, in the order of the requests, because people compare the list with their file.
+pub async fn list_jobs(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
+    let (batch, _) = find(&of, &request, &jobs.core).await?;
+    let mut filter = JobFilter::default();
+    let window = paging::filtered_window(&request, &["status"], |name, value| {
+        job_query::read(&mut filter, name, value)
+    })?;
+    let page = batches::page_of_jobs(&jobs.core, batch, window, filter).await?;
+    let listed = page
+        .items
+        .iter()
+        .map(|job| responses::listed_job(&jobs, job));
+    let data = try_join_all(listed).await?;
+    Ok(HttpResponse::Ok().json(Listing::of(data, page.next)))
 }
 
 /// `DELETE /batches/{batch_id}`: cancels the queued jobs.

@@ -2,6 +2,7 @@
 
 use crate::application::accounts::panel_key;
 use crate::application::caller::payer::Payer;
+use crate::application::error::WITH_SAME_KEY;
 use crate::application::services::AccountService;
 use crate::web::auth::access::OfAccount;
 use crate::web::problem::{Code, Problem};
@@ -14,10 +15,12 @@ pub async fn of(accounts: &AccountService, of: &OfAccount) -> Result<Payer, Prob
     Ok(panel_key::payer(accounts, &of.caller, &of.account).await?)
 }
 
-/// Explains a rejected submission: the person is signed in, so a 401 concerns the panel key.
-pub fn explain_rejection(payer: &Payer, problem: Problem) -> Problem {
-    match problem.code {
-        Code::Unauthorized => panel_key::refusal(&payer.key, &problem.detail).into(),
-        _ => problem,
+/// Explains a rejected submission to a signed-in person: a 401 concerns the panel key, and the page sends the idempotency key.
+pub fn explain_rejection(payer: &Payer, mut problem: Problem) -> Problem {
+    if problem.code == Code::Unauthorized {
+        return panel_key::refusal(&payer.key, &problem.detail).into();
     }
+    let length = problem.detail.trim_end_matches(WITH_SAME_KEY).len();
+    problem.detail.truncate(length);
+    problem
 }

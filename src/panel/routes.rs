@@ -148,6 +148,7 @@ fn of_batches(api: &mut web::ServiceConfig) {
                 .get(batches::show)
                 .delete(batches::cancel),
         )
+        .service(at("/batches/{batch_id}/jobs").get(batches::list_jobs))
         .service(at("/batches/{batch_id}/results").get(batches::results))
         .service(at("/batches/{batch_id}/failed").get(batches::failed_jobs))
         .service(at("/batches/{batch_id}/pictures").get(batches::images));

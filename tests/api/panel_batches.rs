@@ -78,6 +78,59 @@ fn long_failed_requests_are_sent_in_chunks_of_limited_size() {
 }
 
 #[test]
+fn the_requests_of_a_batch_are_listed_in_the_order_of_the_file() {
+    let server = Server::start();
+    let customer = server.customer("10.00");
+    let other = server.submit(&customer, &[entry(), entry()]);
+    let requests: Vec<Value> = (0..7)
+        .map(|at| match at % 3 {
+            // Its input image cannot be fetched.
+            1 => entry_with(json!({"custom_id": format!("sku-{at}"), "input_images_urls": ["http://127.0.0.1:1/x.png"]})),
+            _ => entry_with(json!({"custom_id": format!("sku-{at}")})),
+        })
+        .collect();
+    let batch = server.submit(&customer, &requests);
+    let later = server.submit(&customer, &[entry()]);
+    for it in [&other, &batch, &later] {
+        server.batch_ended(&customer, it);
+    }
+    let list = |query: &str| -> Value {
+        let id = batch["batch_id"].as_str().unwrap();
+        let path = format!("/accounts/{}/batches/{id}/jobs?{query}", customer.account);
+        let call = server.operators_browser().call(&server, "GET", &path);
+        call.expect(200).json()
+    };
+    let pages = |query: &str| {
+        let (mut pages, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = list(&format!("{query}{cursor}"));
+            let ids = page["data"].as_array().unwrap().iter();
+            let ids = ids.map(|job| job["custom_id"].as_str().unwrap().to_owned());
+            pages.push(ids.collect::<Vec<_>>());
+            match page["next_cursor"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return pages,
+            }
+        }
+    };
+    let named = |at: &[usize]| at.iter().map(|at| format!("sku-{at}")).collect::<Vec<_>>();
+    assert_eq!(
+        pages("limit=3"),
+        [named(&[0, 1, 2]), named(&[3, 4, 5]), named(&[6])]
+    );
+    assert_eq!(pages("limit=7"), [named(&[0, 1, 2, 3, 4, 5, 6])]);
+    assert_eq!(pages("limit=5&status=failed"), [named(&[1, 4])]);
+    assert_eq!(
+        pages("limit=2&status=done"),
+        [named(&[0, 2]), named(&[3, 5]), named(&[6])]
+    );
+    // The id of a job before the batch.
+    let early = other["batch_id"].as_str().unwrap();
+    let all = list(&format!("cursor={early}"));
+    assert_eq!(all["data"].as_array().unwrap().len(), 7);
+}
+
+#[test]
 fn images_have_the_same_names_in_the_archive_as_in_a_directory() {
     let server = Server::start();
     let customer = server.customer("1.00");

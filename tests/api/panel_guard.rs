@@ -37,6 +37,7 @@ pub const OF_ACCOUNT: &[(&str, &str, bool)] = &[
     ("POST", "/batches", false),
     ("GET", "/batches/{batch_id}", false),
     ("DELETE", "/batches/{batch_id}", false),
+    ("GET", "/batches/{batch_id}/jobs", false),
     ("GET", "/batches/{batch_id}/results", false),
     ("GET", "/batches/{batch_id}/failed", false),
     ("GET", "/batches/{batch_id}/pictures", false),

@@ -42,6 +42,7 @@ fn calls() -> Vec<(&'static str, &'static str, Option<Value>, u16)> {
         ("GET", "/batches", None, 200),
         ("POST", "/batches", Some(batch_of(&[entry()])), 202),
         ("GET", "/batches/{batch_id}", None, 200),
+        ("GET", "/batches/{batch_id}/jobs", None, 200),
         ("GET", "/batches/{batch_id}/results", None, 200),
         ("GET", "/batches/{batch_id}/failed", None, 200),
         ("GET", "/batches/{batch_id}/pictures", None, 200),

@@ -30,8 +30,29 @@ fn an_account_is_renamed_deactivated_and_activated() {
             json!(true),
             "all of a row is to be seen"
         );
-        browser.go("#/overview", "Overview").await;
-        browser.see("div", "This account is deactivated").await;
+        for (page, title) in [("keys", "API keys"), ("overview", "Overview")] {
+            browser.go(&format!("#/{page}"), title).await;
+            browser.see("div", "This account is deactivated").await;
+            let generate =
+                "return document.querySelectorAll('main a[href=\"#/playground\"].button').length;";
+            browser.comes_to(generate, json!(0)).await;
+        }
+        browser.go("#/playground", "Playground").await;
+        browser.see("div", "You cannot generate images").await;
+        browser.press("Activate").await;
+        browser.see("button", "Generate").await;
+        let deactivated =
+            "return document.querySelector('main').innerText.includes('is deactivated');";
+        browser.comes_to(deactivated, json!(false)).await;
+        // Another operator deactivates it.
+        calls(
+            &browser,
+            "await send('PATCH', base, { active: false }); return {};",
+        )
+        .await;
+        browser.comes_to(deactivated, json!(true)).await;
+        browser.go("#/service", "Service").await;
+        browser.comes_to(deactivated, json!(false)).await;
 
         browser.go("#/accounts", "Accounts").await;
         browser.choose("studio south", "Activate").await;

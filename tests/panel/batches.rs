@@ -81,6 +81,9 @@ fn decisions_12_the_panel_accepts_a_table_and_downloads_its_images() {
         browser.see("span", "2 done of 2").await;
         browser.see("b", "HTTP 200").await;
         browser.see("span", "an owl").await;
+        // In the order of the file.
+        let listed = "return [...document.querySelectorAll('main tbody .prompt')].map((it) => it.textContent);";
+        browser.comes_to(listed, json!(["fox", "a/b"])).await;
 
         let zip = download(&browser, "Download images").await;
         let mut zip = zip::ZipArchive::new(Cursor::new(zip)).unwrap();
@@ -309,7 +312,7 @@ fn a_batch_is_canceled_after_a_question() {
             .await;
         browser.press("Cancel").await;
         browser.see("p", "2 queued requests are canceled").await;
-        browser.press_in("//dialog//button[.='Cancel']").await;
+        browser.press("Keep batch").await;
         browser.see("span", "1 running, 2 queued of 3").await;
         browser.press("Cancel").await;
         browser.press("Cancel batch").await;

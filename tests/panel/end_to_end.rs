@@ -90,7 +90,7 @@ fn an_invited_person_generates_an_image_that_is_charged_and_delivered() {
 }
 
 #[test]
-fn a_paused_model_is_refused_with_503() {
+fn a_paused_model_is_refused() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         browser.go("#/service", "Service").await;
@@ -113,10 +113,7 @@ fn a_paused_model_is_refused_with_503() {
         browser.fill("prompt", "a fox").await;
         browser.press("Generate").await;
         browser
-            .see(
-                "p",
-                "The fast model is paused (new weights until 14:00); try again",
-            )
+            .see("span", "Choose a model that is not paused.")
             .await;
         browser.go("#/overview", "Overview").await;
         browser

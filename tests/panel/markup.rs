@@ -114,6 +114,9 @@ fn markup_from_callers_is_shown_as_text_on_every_page() {
             .run("document.querySelector('input[value=pro]').click()", vec![])
             .await;
         browser.see("div", "The pro model is paused (<img").await;
+        browser.run(crate::playground::STALE, vec![]).await;
+        browser.go("#/jobs", "Jobs").await;
+        browser.go("#/playground", "Playground").await;
         browser.fill("prompt", "a fox").await;
         browser.press("Generate").await;
         browser.see("p", "The pro model is paused (<img").await;

@@ -201,9 +201,24 @@ fn a_job_that_waits_is_called_off() {
         }
         browser.press("Open job").await;
         browser.see("h1", "queued").await;
+        browser.run("Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => { window.copied = text; } } });", vec![]).await;
+        browser.press("Copy the job id").await;
+        browser.see("div", "Copied").await;
+        let copied = "return location.hash === `#/jobs/${window.copied}`;";
+        assert_eq!(browser.run(copied, vec![]).await, json!(true));
         browser.press("Cancel").await;
+        browser
+            .see(
+                "p",
+                "The reserved 0.039 USD is released, and the webhook is called.",
+            )
+            .await;
+        browser.press("Cancel job").await;
         browser.see("h1", "canceled").await;
         browser.see("div", "released, nothing charged").await;
+        // A cancellation is no failure.
+        let alarm = "return document.querySelectorAll('main .notice.bad').length;";
+        assert_eq!(browser.run(alarm, vec![]).await, json!(0));
         browser.go("#/jobs?status=queued", "Jobs").await;
         browser.see("b", "No jobs").await;
         browser.leave().await;
@@ -307,6 +322,55 @@ fn a_pause_that_begins_or_ends_elsewhere_is_shown() {
         }
         let prompt = "return document.querySelector('[name=prompt]').value;";
         browser.comes_to(prompt, json!("a fox")).await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+/// Answers calls for the models as if none were paused.
+pub const STALE: &str = "const before = window.fetch;
+    window.fetch = async (url, options) => {
+        const answer = await before(url, options);
+        if (!url.endsWith('/models')) return answer;
+        const models = await answer.json();
+        for (const it of models.data) it.paused = false;
+        return new Response(JSON.stringify(models));
+    };";
+
+#[test]
+fn a_paused_model_is_explained_to_people() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        let pause = "await send('PATCH', '/pause', { tiers: { pro: true }, reasons: { pro: 'new weights' } }); return {};";
+        calls(&browser, pause).await;
+        browser.run(LOSE, vec![]).await;
+        let choose = "for (const it of ['fast', 'pro']) document.querySelector(`input[value=${it}]`).click();";
+        for (width, height) in [(1440, 900), (390, 844)] {
+            resize(&browser, width, height, "light").await;
+            browser.go("#/overview", "Overview").await;
+            browser.go("#/playground", "Playground").await;
+            browser.run(choose, vec![]).await;
+            let words = "The pro model is paused (new weights). Choose another model";
+            browser.see("div", words).await;
+            // The price is not in front of it.
+            let seen = "const box = document.querySelector('.bench .notice.warn').getBoundingClientRect();
+                return box.bottom < document.querySelector('.bench .actions').getBoundingClientRect().top;";
+            browser.comes_to(seen, json!(true)).await;
+        }
+        browser.fill("prompt", "a fox").await;
+        browser.press("Generate").await;
+        browser
+            .see("span", "Choose a model that is not paused.")
+            .await;
+        assert!(sent(&browser).await.is_empty());
+        // The pause has begun, and the page does not know it.
+        browser.run(STALE, vec![]).await;
+        browser.go("#/overview", "Overview").await;
+        browser.go("#/playground", "Playground").await;
+        browser.press("Generate").await;
+        let refused =
+            "The pro model is paused (new weights); try again later. Your prompt is kept.";
+        browser.see("p", refused).await;
         browser.leave().await;
         drop(service);
     });

@@ -65,6 +65,8 @@ fn an_entered_key_generates_an_image_and_is_not_stored() {
             .click()
             .await
             .unwrap();
+        let note = |words: &str| format!("{call}//p[contains(., '{words}')]");
+        browser.find(&note("Enter your API key first")).await;
         let send = format!("{call}//button[.='Send']");
         browser.find(&send).await.click().await.unwrap();
         browser
@@ -77,6 +79,9 @@ fn an_entered_key_generates_an_image_and_is_not_stored() {
             .send_keys(&key)
             .await
             .unwrap();
+        browser
+            .find(&note("API key is sent with the request"))
+            .await;
         browser.find(&send).await.click().await.unwrap();
         browser
             .find(&format!("{call}//p[@class='came']/span[.='202']"))

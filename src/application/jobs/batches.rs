@@ -7,7 +7,8 @@ use crate::application::core::audit_context::{AuditContext, Subject, to_audit_en
 use crate::application::core::commit::detached;
 use crate::application::error::{self, Error};
 use crate::application::jobs;
-use crate::application::paging::Window;
+use crate::application::jobs::filter::JobFilter;
+use crate::application::paging::{Window, filter_page};
 use crate::application::services::JobService;
 use futures_util::stream::{self, StreamExt as _};
 use serde_json::json;
@@ -16,11 +17,12 @@ use std::time::Duration;
 use tintype_actors::account::AccountCommand;
 use tintype_storage::domain::audit_log::{Action, ToAuditEntry};
 use tintype_storage::domain::batch::{Batch, BatchProgress, BatchStatus};
-use tintype_storage::domain::ids::{AccountId, BatchId};
-use tintype_storage::domain::job::JobState;
+use tintype_storage::domain::ids::{AccountId, BatchId, JobId};
+use tintype_storage::domain::job::{Job, JobState};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::tables::BATCHES;
 use tintype_storage::store::{BatchError, Page, Part};
+use uuid::Uuid;
 
 /// Jobs read at a time.
 const STEP: usize = 256;
@@ -80,6 +82,33 @@ pub async fn page_of(
         items,
         next: page.next,
     })
+}
+
+/// A page of the jobs of a batch that match, in the order of its requests. Compares everything but the metadata.
+///
+/// # Errors
+/// The store fails.
+pub async fn page_of_jobs(
+    core: &Core,
+    batch: Batch,
+    window: Window,
+    filter: JobFilter,
+) -> Result<Page<Job>, Error> {
+    let (store, part) = (core.store.clone(), filter.part());
+    filter_page(
+        window,
+        move |limit, after| {
+            let next = |id| JobId(Uuid::from_bytes(id)).next();
+            let from = after.map_or(batch.first, next).max(batch.first);
+            let jobs = store.rising_jobs_of(batch.account, part, from, batch.last, limit);
+            let items = jobs.wait()?;
+            let next = items.last().map(|job| job.id.0.into_bytes());
+            Ok(Page { items, next })
+        },
+        |job| job.id.0.into_bytes(),
+        move |job| filter.matches(job),
+    )
+    .await
 }
 
 /// Waits until the batch ends, `max_wait` passes or the service begins to stop, and returns the progress at that time.

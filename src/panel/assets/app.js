@@ -1,6 +1,6 @@
 // Starts the panel: loads the session and shows the requested page.
 import { fill, h } from "./dom.js";
-import { get } from "./api.js";
+import { call, get } from "./api.js";
 import { keepTimesCurrent, setCurrency } from "./format.js";
 import { brand, frame } from "./shell.js";
 import { attempt, closeAll, keepTyped, notice, toast } from "./dialogs.js";
@@ -62,6 +62,9 @@ function setAccount(chosen) {
   try { sessionStorage.setItem("tintype-account", JSON.stringify(chosen)); } catch { /* lasts until the next load */ }
 }
 
+/** What the panel keeps of the operator's account; `active` is unknown until `checkAccount` has asked. */
+const chosenFrom = ({ account_id: id, name, active }) => ({ id, name, active });
+
 function savedAccount() {
   if (session.kind === "person") return { id: session.account_id, name: session.account_name };
   try {
@@ -101,20 +104,23 @@ async function show() {
   const stop = new AbortController();
   const { node: stale, reloader, live } = refresher(stop.signal);
   const isOwner = session.kind === "person" && session.role === "owner";
-  const main = frame(app, session, account, pageName, stale, session.account_active === false ? deactivated(isOwner) : null);
+  const isOfAccount = account && !FREE.includes(pageName);
+  const isActive = session.kind === "operator" ? account?.active !== false : session.account_active;
+  const main = frame(app, session, account, pageName, stale, isActive || (session.kind === "operator" && !isOfAccount) ? null : deactivated(isOwner));
   const context = {
     session, account, rest, search, reloader, signal: stop.signal, returned, list: { pages: before.pages },
     base: account ? `/accounts/${account.id}` : "",
-    canChange: session.kind === "operator" || (isOwner && session.account_active),
+    canChange: session.kind === "operator" || (isOwner && isActive),
+    isActive,
+    canGenerate: isActive && (session.kind === "operator" || isOwner),
     visit: (id, hash) => attempt(async () => {
-      const found = await get(`/accounts/${id}`, stop.signal);
-      setAccount({ id, name: found.name });
+      setAccount(chosenFrom(await get(`/accounts/${id}`, stop.signal)));
       location.hash = hash;
     }),
     /** Redraws the frame, which shows the account name, if this account is open. Returns whether it is. */
     renamed: ({ account_id: id, name }) => {
       if (id !== account?.id) return false;
-      setAccount({ id, name });
+      setAccount({ ...account, name });
       show();
       return true;
     },
@@ -152,11 +158,16 @@ async function show() {
   }
   recovered();
   if (stop.signal.aborted) return;
+  if (session.kind === "operator" && isOfAccount) checkAccount(stop.signal);
   scrollTo(0, before.scroll);
   const reload = refresh ?? (() => {});
   // Operator pages show all accounts, whichever one is open.
   const redraw = postponed(reload, stop.signal);
-  const changed = () => { redraw(); if (session?.kind === "person") checkSession(); };
+  const changed = () => {
+    redraw();
+    if (session?.kind === "person") checkSession();
+    else if (isOfAccount) checkAccount(stop.signal);
+  };
   listen(account && !OPERATORS.includes(pageName) ? `${context.base}/events` : "/events", changed, live, stop.signal);
   // Charts depend on the width of the screen.
   for (const width of [640, 860, 1599.9]) matchMedia(`(max-width: ${width}px)`).addEventListener("change", reload, { signal: stop.signal });
@@ -173,7 +184,7 @@ async function openAccount(id) {
   }
   // The user has gone on meanwhile.
   if (location.hash !== asked) return true;
-  setAccount({ id: found.account_id, name: found.name });
+  setAccount(chosenFrom(found));
   history.replaceState(history.state, "", "#/overview");
   await show();
   return true;
@@ -188,7 +199,7 @@ async function openAccountOf(pageName, id, signal) {
     return false;
   }
   if (signal.aborted || owner.account_id === account.id) return false;
-  setAccount({ id: owner.account_id, name: owner.name });
+  setAccount(chosenFrom(owner));
   await show();
   toast(`This belongs to ${owner.name}. That account is now open.`);
   return true;
@@ -205,8 +216,28 @@ async function enter(found) {
   await show();
 }
 
-const deactivated = (isOwner) => notice("warn", "This account is deactivated. Its keys are rejected, and it cannot create jobs. Accepted jobs still run. ",
-  isOwner ? "Until the operator activates it again, you can only read." : null);
+function deactivated(isOwner) {
+  const words = ["This account is deactivated. Its keys are rejected, and it cannot create jobs. Accepted jobs still run. ",
+    isOwner ? "Until the operator activates it again, you can only read." : null];
+  if (session.kind !== "operator") return notice("warn", words);
+  const activate = () => attempt(() => call("PATCH", `/accounts/${account.id}`, { active: true }), "Activated", () => {
+    setAccount({ ...account, active: true });
+    return show();
+  });
+  return notice("warn", h("div", { class: "row wraps spread" }, h("span", {}, words), h("button", { class: "button slim", type: "button", onclick: activate }, "Activate")));
+}
+
+/** Redraws the page if the operator's account is active when the page says that it is not, or the reverse. */
+async function checkAccount(signal) {
+  const before = account;
+  let found;
+  // A page that cannot reach the service says so.
+  try { found = await get(`/accounts/${before.id}`, signal); } catch { return; }
+  if (signal.aborted || account !== before) return;
+  const wasActive = before.active !== false;
+  setAccount({ ...before, active: found.active });
+  if (wasActive !== (found.active !== false)) await show();
+}
 
 /** What decides which controls the visitor sees. */
 const rights = ({ kind, person_id: person, role, account_active: active }) => [kind, person, role, active].join();

@@ -45,11 +45,22 @@ export async function copy(element) {
       toast("Your browser blocked copying. The text is selected: press Ctrl+C or Cmd+C.", true);
       return;
     }
+    // A page with a selection postpones its reloads.
+    getSelection().removeAllRanges();
   }
   toast("Copied");
 }
 
 const copyButton = (element) => h("button", { class: "button slim", type: "button", onclick: () => copy(element) }, "Copy");
+
+/** A small button that copies the text of an element; `what` names the text. */
+export const copyIcon = (element, what) => h("button", { class: "icon slim copy", type: "button", title: `Copy ${what}`, "aria-label": `Copy ${what}`, onclick: () => copy(element) }, icon("copy", 16));
+
+/** An id with a copy button. */
+export function copyable(id, what) {
+  const shown = h("code", { class: "wrap" }, id);
+  return h("span", { class: "copyable" }, shown, copyIcon(shown, what));
+}
 
 /** A text with a copy button. */
 export function secret(text) {
@@ -116,9 +127,9 @@ export function closeAll() {
 
 /**
  * Opens a dialog with a form. `submit` gets the form data; if it throws, the dialog stays open, otherwise `success` is shown. Resolves to the result of `submit`
- * once the dialog is closed, or to `undefined` if the user cancels. Text that was typed when the session ended is filled in again.
+ * once the dialog is closed, or to `undefined` if the user presses the button `dismiss`. Text that was typed when the session ended is filled in again.
  */
-export function dialog({ title, text, fields = [], confirm = "Save", danger = false, submit, success }) {
+export function dialog({ title, text, fields = [], confirm = "Save", dismiss = "Cancel", danger = false, submit, success }) {
   return new Promise((resolve) => {
     let outcome;
     const send = h("button", { class: `button ${danger ? "danger" : "main"}`, type: "submit" }, confirm);
@@ -132,7 +143,7 @@ export function dialog({ title, text, fields = [], confirm = "Save", danger = fa
       },
       words, again, ...fields,
       h("div", { class: "actions" },
-        h("button", { class: "button quiet", type: "button", onclick: () => { if (!send.disabled) box.close(); } }, "Cancel"), send));
+        h("button", { class: "button quiet", type: "button", onclick: () => { if (!send.disabled) box.close(); } }, dismiss), send));
       return typed;
     },
     () => resolve(outcome));

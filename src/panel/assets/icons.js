@@ -33,6 +33,7 @@ const PATHS = {
   plus: "M12 5v14M5 12h14",
   check: "M5 12.500l4.500 4.500L19 7.500",
   close: "M6 6l12 12M18 6 6 18",
+  copy: "M9 9h11v11H9zM5 15H4V4h11v1",
   more: "M5 12h.01M12 12h.01M19 12h.01",
   compact: "M4 6h16M4 10h16M4 14h16M4 18h16",
   grid: "M4 4h6v6H4zM14 4h6v6h-6zM4 14h6v6H4zM14 14h6v6h-6z",

@@ -34,8 +34,8 @@ function actions(job, context, changed) {
     typeof job.favourite === "boolean" ? star(job, context, changed) : null,
     h("a", { class: "button slim", href: imageAt(context.base, job.job_id), download: true }, "Download"),
     job.prompt ? h("button", { class: "button slim", type: "button", onclick: () => copy(prompt) }, "Copy prompt") : null,
-    context.canChange ? h("button", { class: "button slim", type: "button", onclick: () => attempt(() => useAsInput(job, context)) }, "Use as input") : null,
-    context.canChange ? h("a", { class: "button slim", href: `#/playground?again=${job.job_id}` }, "Run again") : null,
+    context.canGenerate ? h("button", { class: "button slim", type: "button", onclick: () => attempt(() => useAsInput(job, context)) }, "Use as input") : null,
+    context.canGenerate ? h("a", { class: "button slim", href: `#/playground?again=${job.job_id}` }, "Run again") : null,
     h("a", { class: "button slim", href: `#/jobs/${job.job_id}` }, "Details"))];
 }
 

@@ -56,7 +56,7 @@ export async function accounts(main, context) {
   const activate = (account) => attempt(() => call("PATCH", path(account), { active: true }), "Activated", list.load);
   const isOff = (account) => account.active === false;
   const slim = (text, work, name) => h("button", { class: "button slim", type: "button", "aria-label": `${text} ${name}`, onclick: work }, text);
-  const choose = (account) => context.choose({ id: account.account_id, name: account.name });
+  const choose = (account) => context.choose({ id: account.account_id, name: account.name, active: account.active });
   const columns = [
     { title: "Name", kind: "rest", cell: (it) => h("span", { class: "row wraps" },
       h("a", { class: "link", href: `#/accounts/${it.account_id}`, title: it.name }, h("b", { class: "clip" }, it.name)), it.shares_name ? shortId(it.account_id) : null, isOff(it) ? badge("inactive") : null, it.low ? badge("low", "low balance") : null) },

@@ -3,7 +3,7 @@ import { field, fill, h } from "./dom.js";
 import { callPath, get, query, remove } from "./api.js";
 import { duration, grouped, moment, money } from "./format.js";
 import { head } from "./shell.js";
-import { code, dialog } from "./dialogs.js";
+import { code, copyable, dialog } from "./dialogs.js";
 import { filterBar, filtersOf, keepFilters, noneOf, select } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
 import { deliveryList } from "./page_deliveries.js";
@@ -35,7 +35,7 @@ export async function batch(main, context) {
   const reload = context.reloader(() => draw());
   const { ready, show } = deliveryList(context, reload, true);
   const list = listing({
-    path: () => `${context.base}/jobs${query({ batch_id: context.rest[0], ...filters })}`, context,
+    path: () => `${path}/jobs${query(filters)}`, context,
     show: (rows) => table(columns(context), rows, "Requests", (it) => it.job_id),
     tile: (job) => tile(job, context.base),
     none: noneOf(`batches/${id}`, () => filters, "requests", empty("No requests", "")),
@@ -43,7 +43,7 @@ export async function batch(main, context) {
   const choose = (value) => { filters.status = value; keepFilters(`batches/${id}`, filters); list.restart(); };
   const state = select("status", [["", "All"], ["queued", "Queued"], ["processing", "Processing"], ["done", "Done"], ["failed", "Failed"]], filters.status, ({ target }) => choose(target.value));
 
-  const cancel = (found) => dialog({ title: "Cancel this batch?", confirm: "Cancel batch", danger: true, success: "Canceled",
+  const cancel = (found) => dialog({ title: "Cancel this batch?", confirm: "Cancel batch", dismiss: "Keep batch", danger: true, success: "Canceled",
     text: `${found.counts.queued} queued ${found.counts.queued === 1 ? "request is" : "requests are"} canceled, and their price is released. Images that are being generated are finished and charged.`,
     submit: () => remove(path) }).then((canceled) => { if (canceled) { reload(); list.load(); } });
 
@@ -53,7 +53,7 @@ export async function batch(main, context) {
     return [
       counts.done ? h("a", { class: "button", href: `${own}/pictures`, download: true }, "Download images") : null,
       h("a", { class: "button", href: `${own}/results`, download: true }, "Download results"),
-      counts.failed && context.canChange ? h("a", { class: "button", href: `#/batches?again=${id}` }, wasCanceled(found) ? "Run the rest again" : "Run failed again") : null,
+      counts.failed && context.canGenerate ? h("a", { class: "button", href: `#/batches?again=${id}` }, wasCanceled(found) ? "Run the rest again" : "Run failed again") : null,
       (status === "in_progress" || counts.queued) && context.canChange ? h("button", { class: "button danger", type: "button", onclick: () => cancel(found) }, "Cancel") : null,
     ];
   }
@@ -71,7 +71,7 @@ export async function batch(main, context) {
   async function draw() {
     const found = await get(path, context.signal);
     if (found.delivery) await ready([found.delivery]);
-    fill(top, head(h("span", { class: "row wraps" }, "Batch", batchBadge(found)), h("code", { class: "wrap" }, found.batch_id), ...actions(found)),
+    fill(top, head(h("span", { class: "row wraps" }, "Batch", batchBadge(found)), copyable(found.batch_id, "the batch id"), ...actions(found)),
       h("section", { class: "card stack" }, meter(found), failures(found),
         pairs(["Price", batchPrice(found)],
           ["Created", moment(found.created_at)],

@@ -179,12 +179,12 @@ function submitter(context) {
 
 export async function batches(main, context) {
   const failed = context.search.get("again");
-  const form = context.canChange ? submitter(context) : null;
+  const form = context.canGenerate ? submitter(context) : null;
   if (form && failed && !context.returned) form.begin(await failedOf(failed, context));
   const list = listing({
     path: `${context.base}/batches`, context,
     show: (rows) => table(columns, rows, "Batches", (it) => it.batch_id),
-    none: empty("No batches yet", context.canChange ? "Choose a file above, or submit one with an API key." : "Nothing has been submitted."),
+    none: empty("No batches yet", context.canGenerate ? "Choose a file above, or submit one with an API key." : "Nothing has been submitted."),
   });
   fill(main, head("Batches", "Submit many requests at once. They are accepted together and charged per image."),
     h("div", { class: "stack" }, form?.node ?? null, list.node));

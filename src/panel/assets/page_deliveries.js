@@ -3,7 +3,7 @@ import { field, fill, h } from "./dom.js";
 import { get, post, query } from "./api.js";
 import { badge, moment, shortId, time } from "./format.js";
 import { head } from "./shell.js";
-import { attempt, code, notice } from "./dialogs.js";
+import { attempt, code, copyable, notice } from "./dialogs.js";
 import { filterBar, filtersOf, keepFilters, noneOf, options, select } from "./filters.js";
 import { empty, listing } from "./lists.js";
 import { redeliver } from "./redeliver.js";
@@ -77,7 +77,7 @@ export function deliveryList(context, reload, areOpen = false) {
     h("span", { class: "small muted" }, time(it.created_at))),
     h("div", { class: "stack" },
       h("div", { class: "row wraps spread" },
-        h("span", { class: "small muted" }, subject(it, (id, list) => h("a", { href: `#/${list}/${id}` }, shortId(id))), " · webhook-id ", h("code", { class: "wrap" }, id),
+        h("span", { class: "small muted" }, subject(it, (id, list) => h("a", { href: `#/${list}/${id}` }, shortId(id))), " · webhook-id ", copyable(id, "the webhook-id"),
           notes.map((note) => ` · ${note}`), it.next_attempt_at ? [" · next attempt ", time(it.next_attempt_at)] : ""),
         h("span", { class: "row" }, count ? h("button", { class: "button slim", type: "button", "aria-expanded": String(Boolean(shown)), onclick: toggleRequest }, shown ? "Hide request" : "Show request") : null,
           context.canChange && !isGone ? h("button", { class: "button slim", type: "button", onclick: resend }, "Send again") : null)),

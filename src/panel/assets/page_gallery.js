@@ -49,7 +49,7 @@ export async function gallery(main, context) {
     show: (rows) => { shown = rows; return h("ul", { class: "wall" }, rows.map(tile)); },
     note: indexNote,
     none: noneOf("gallery", () => filters, "images", empty("No images yet", "The images of all done jobs appear here.",
-      context.canChange ? h("a", { class: "button", href: "#/playground" }, "Open the playground") : null)),
+      context.canGenerate ? h("a", { class: "button", href: "#/playground" }, "Open the playground") : null)),
   });
   const set = (name, value) => { filters[name] = value; keepFilters("gallery", filters); list.restart(); };
   const change = ({ target }) => set(target.name, target.value);

@@ -3,12 +3,13 @@ import { fill, h, sentence } from "./dom.js";
 import { get, remove } from "./api.js";
 import { bytes, duration, moment, money, shortId } from "./format.js";
 import { head } from "./shell.js";
-import { attempt, code, dialog, notice } from "./dialogs.js";
+import { code, copyIcon, copyable, dialog, notice } from "./dialogs.js";
 import { star } from "./favourite.js";
 import { lightbox } from "./lightbox.js";
 import { imageAt, missing } from "./image.js";
 import { preview } from "./preview.js";
 import { deliveryList } from "./page_deliveries.js";
+import { pausedModel } from "./pause.js";
 import { progressView } from "./progress.js";
 import { isCanceled, jobBadge } from "./page_jobs.js";
 
@@ -36,7 +37,16 @@ const deleteImage = (job, context) => dialog({ title: "Delete this image?", succ
   text: "The image and its scaled-down views are deleted for everyone, and its URLs stop working. The job stays, with its charge. Backups keep their copy until they are removed.",
   submit: () => remove(`${context.base}/jobs/${job.job_id}/picture`) });
 
-function stage(job, context, reload) {
+/** The prompt of a job in a sentence. */
+const named = ({ prompt }) => (prompt ? `“${prompt.slice(0, 200)}${prompt.length > 200 ? "…" : ""}”` : "A job with a long prompt");
+
+/** Asks, then cancels a queued job of the account at `base`. Resolves to whether it was canceled. `whose` names the account if the page shows several. */
+export const cancelJob = (job, base, whose) => dialog({ title: "Cancel this job?", success: "Canceled", confirm: "Cancel job", dismiss: "Keep job", danger: true,
+  text: `${named(job)}${whose ? ` of ${whose}` : ""}. The reserved ${money(job.price)} is released${sendsWebhook(job) ? ", and the webhook is called" : ""}.`,
+  submit: () => remove(`${base}/jobs/${job.job_id}`) });
+
+/** `model` is the model of a queued job. */
+function stage(job, model, context, reload) {
   const address = imageAt(context.base, job.job_id);
   if (job.image_deleted) return h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, "The image was deleted"), "The job stays, with its charge."));
   if (job.status === "done") {
@@ -45,12 +55,13 @@ function stage(job, context, reload) {
         onerror: (event) => event.target.replaceWith(missing(event.target.src)) })),
       h("div", { class: "row wraps spread" }, h("span", { class: "muted small" }, `${job.picture.width} × ${job.picture.height}, ${bytes(job.picture.bytes)}`, keeping(job)),
         h("div", { class: "row" },
-          context.canChange ? h("button", { class: "button slim danger", type: "button", onclick: () => deleteImage(job, context).then(reload) }, "Delete image…") : null,
-          h("a", { class: "button slim", href: address, download: true }, "Download"))));
+          h("a", { class: "button slim", href: address, download: true }, "Download"),
+          context.canChange ? h("button", { class: "button slim danger", type: "button", onclick: () => deleteImage(job, context).then(reload) }, "Delete image…") : null)));
   }
-  if (job.status === "failed") return h("div", { class: "stack" }, notice("bad", sentence(job.error)), h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, "No image"), "Nothing was charged.")));
+  if (job.status === "failed") return h("div", { class: "stack" }, isCanceled(job) ? null : notice("bad", sentence(job.error)), h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, "No image"), "Nothing was charged.")));
+  const paused = pausedModel(model);
   return h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, job.status === "queued" ? "Queued" : "Generating…"),
-    preview(job, context.base), "The image appears here as soon as it is ready.", progressView(job)));
+    preview(job, context.base), paused ? [paused, " The job waits until it is resumed."] : "The image appears here as soon as it is ready.", progressView(job)));
 }
 
 const keyOf = (job) => (job.key ? h("a", { href: `#/keys/${job.key_id}` }, job.key.name, " ", h("code", {}, `${job.key.prefix}…`))
@@ -60,6 +71,9 @@ const keyOf = (job) => (job.key ? h("a", { href: `#/keys/${job.key_id}` }, job.k
 const causes = (job) => (job.causes?.length ? h("section", { class: "card" }, h("h2", {}, "Cause"),
   h("ul", { class: "stack lines" }, job.causes.map((it) => h("li", {}, h("b", {}, it.backend), h("div", { class: "wrap" }, it.message),
     h("time", { class: "small muted", datetime: it.at, title: it.at }, moment(it.at)))))) : null);
+
+/** Jobs of a batch send none, and the caller of a synchronous job waits for the result. */
+const sendsWebhook = (job) => !job.batch_id && job.origin !== "synchronous";
 
 /** Why a job has no delivery. */
 function noDelivery(job) {
@@ -78,14 +92,17 @@ export async function job(main, context) {
     const [found, sent] = await Promise.all([
       get(`${context.base}/jobs/${id}`, context.signal), get(`${context.base}/deliveries?job_id=${id}`, context.signal)]);
     await ready(sent.data);
-    const cancel = () => attempt(() => remove(`${context.base}/jobs/${id}`), "Canceled. The price was released.", reload);
-    fill(main, head(h("span", { class: "row wraps" }, "Job", jobBadge(found)), h("code", { class: "wrap" }, found.job_id),
+    const models = found.status === "queued" ? await get(`${context.base}/models`, context.signal) : null;
+    const model = models?.data.find((it) => it.id === found.tier);
+    const cancel = () => cancelJob(found, context.base).then(reload);
+    const prompt = h("p", { class: "words" }, found.prompt ?? "The prompt was too long to store and is no longer available.");
+    fill(main, head(h("span", { class: "row wraps" }, "Job", jobBadge(found)), copyable(found.job_id, "the job id"),
       found.image_deleted ? null : star(found, context, reload),
       found.status === "queued" && context.canChange ? h("button", { class: "button danger", type: "button", onclick: cancel }, "Cancel") : null,
-      context.canChange ? h("a", { class: "button", href: `#/playground?again=${id}` }, "Run again") : null),
+      context.canGenerate ? h("a", { class: "button", href: `#/playground?again=${id}` }, "Run again") : null),
     h("div", { class: "job-view" },
-      h("div", { class: "stack" }, stage(found, context, reload),
-        h("section", { class: "card" }, h("h2", {}, "Prompt"), h("p", { class: "words" }, found.prompt ?? "The prompt was too long to store and is no longer available."))),
+      h("div", { class: "stack" }, stage(found, model, context, reload),
+        h("section", { class: "card" }, h("div", { class: "row spread" }, h("h2", {}, "Prompt"), found.prompt ? copyIcon(prompt, "the prompt") : null), prompt)),
       h("div", { class: "stack" },
         causes(found),
         h("section", { class: "card" }, h("h2", {}, "Timeline"), timeline(found)),

@@ -81,7 +81,7 @@ export async function jobs(main, context) {
     tile: (job) => tile(job, context.base),
     note: indexNote,
     none: noneOf("jobs", filters, "jobs", empty("No jobs yet", "Each requested image is a job.",
-      context.canChange ? h("a", { class: "button", href: "#/playground" }, "Open the playground") : null)),
+      context.canGenerate ? h("a", { class: "button", href: "#/playground" }, "Open the playground") : null)),
   });
   const changed = () => { keepFilters("jobs", filters()); list.restart(); };
   const set = (name, value) => { wanted[name] = value; changed(); };

@@ -5,7 +5,7 @@ import { moment, time } from "./format.js";
 import { defaultRateWords, rateWords, used } from "./limits.js";
 import { finished, firstSpan, reach, spans, spend } from "./charts.js";
 import { head } from "./shell.js";
-import { attempt, notice } from "./dialogs.js";
+import { attempt, copyable, notice } from "./dialogs.js";
 import { pairs } from "./page_job.js";
 import { deactivateKey, deleteKey, keyState, prefix, systemBadge } from "./page_keys.js";
 import { changeKey, rotateKey } from "./key_form.js";
@@ -36,13 +36,13 @@ export async function key(main, context) {
             used("Today (UTC)", found.spent_today, found.spend_limit_daily), used("This month", found.spent_this_month, found.spend_limit_monthly), used("Total", found.spent, found.spend_limit)),
           h("section", { class: "card" }, h("h2", {}, "Restrictions"), pairs(
             found.system ? null : ["Begins with", prefix(found)],
-            ["Key id", h("code", { class: "wrap" }, found.key_id)],
+            ["Key id", copyable(found.key_id, "the key id")],
             ["Models", found.models.join(", ")],
             ["Rate limit", found.rate_limit ? rateWords(found.rate_limit) : defaultRateWords(context.session.default_rates)],
             ["Concurrent jobs", found.max_concurrent ? `at most ${found.max_concurrent}` : "no limit"],
             ["IP addresses", found.allowed_ips ? found.allowed_ips.join(", ") : "all"],
             ["Expires", found.expires_at ? moment(found.expires_at) : "never"],
-            ["Last used", found.last_used_at ? time(found.last_used_at) : "never"],
+            found.system ? null : ["Last used", found.last_used_at ? time(found.last_used_at) : "never"],
             ["Created", time(found.created_at)]))),
         h("div", { class: "stack tight" }, h("div", { class: "row end" }, spans(found.created_at, span, (chosen) => { span = chosen; reload(); })),
           h("div", { class: "halves" }, spend(found.days), finished(found.days)), reach(found))));

@@ -1,7 +1,7 @@
 // The API keys of the account.
 import { fill, h } from "./dom.js";
 import { call, remove } from "./api.js";
-import { badge, grouped, time } from "./format.js";
+import { badge, minute, money, time } from "./format.js";
 import { head } from "./shell.js";
 import { attempt, dialog, toast } from "./dialogs.js";
 import { empty, listing, table } from "./lists.js";
@@ -31,12 +31,23 @@ export const deleteKey = (path, key) => dialog({ title: `Delete “${key.name}�
   text: "Programs that use it stop working now. This cannot be undone. Its charges stay on record.",
   submit: async () => { await remove(`${path}/${key.key_id}`); toast("Deleted"); } });
 
+/** The milliseconds before its end from which an expiry is a warning. */
+const SOON = 7 * 24 * 3_600_000;
+
+/** An expiry that is near; the badge of the state shows one that has passed. */
+function expiresSoon({ expires_at: at }) {
+  const left = new Date(at) - new Date();
+  return at && left > 0 && left < SOON ? h("span", { class: "badge warn" }, h("span", {}, "expires ", time(at))) : null;
+}
+
 function limits(key) {
+  const soon = expiresSoon(key);
   const parts = [
-    key.spend_limit && `${grouped(key.spend_limit)} in total`, key.spend_limit_monthly && `${grouped(key.spend_limit_monthly)} per month`, key.spend_limit_daily && `${grouped(key.spend_limit_daily)} per day`,
+    key.spend_limit && `${money(key.spend_limit)} in total`, key.spend_limit_monthly && `${money(key.spend_limit_monthly)} per month`, key.spend_limit_daily && `${money(key.spend_limit_daily)} per day`,
     key.rate_limit && `${key.rate_limit.per_second} per second`, key.max_concurrent && `${key.max_concurrent} at once`, key.allowed_ips && `${key.allowed_ips.length} ${key.allowed_ips.length === 1 ? "address" : "addresses"}`,
-  ];
-  return parts.filter(Boolean).join(", ") || "none";
+    key.expires_at && !soon && `until ${minute(key.expires_at)}`,
+  ].filter(Boolean).join(", ");
+  return h("span", { class: "row wraps small" }, parts || !soon ? h("span", {}, parts || "none") : null, soon);
 }
 
 export async function keys(main, context) {
@@ -48,9 +59,9 @@ export async function keys(main, context) {
     { title: "Name", cell: (key) => h("div", { class: "wrap" }, h("a", { href: `#/keys/${key.key_id}` }, h("b", {}, key.name)), " ", systemBadge(key),
       h("div", { class: "small muted" }, key.system ? "charged by the playground" : prefix(key), " · ", key.models.length === TIERS.length ? "all models" : key.models.join(", "))) },
     { title: "State", kind: "fit", cell: keyState },
-    { title: "Limits", cell: (key) => h("span", { class: "small" }, limits(key)) },
+    { title: "Limits", cell: limits },
     { title: "Spent", kind: "num fit", amount: (key) => key.spent },
-    { title: "Last used", kind: "fit", cell: (key) => key.last_used_at ? time(key.last_used_at) : h("span", { class: "muted" }, "never") },
+    { title: "Last used", kind: "fit", cell: (key) => key.last_used_at ? time(key.last_used_at) : h("span", { class: "muted" }, key.system ? "–" : "never") },
     ...(context.canChange ? [{ title: "", kind: "fit", cell: (key) => h("span", { class: "row end" },
       slim("Change", () => changeKey(path, key, context, list.load)), menu(`More actions for ${key.name}`, [
         key.system ? null : ["Rotate", () => rotateKey(path, key, list.load)],

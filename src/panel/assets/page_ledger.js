@@ -35,7 +35,7 @@ export async function ledger(main, context) {
   const change = (name, value) => { filters[name] = value; keepFilters("ledger", filters); link(); list.restart(); };
   const balance = async () => {
     const account = await get(context.base, context.signal);
-    fill(funds, `Balance ${money(account.balance)}: ${grouped(account.reserved)} reserved for running jobs, ${grouped(account.available)} available.`);
+    fill(funds, `Balance ${money(account.balance)}: ${grouped(account.reserved)} reserved for jobs that have not ended, ${grouped(account.available)} available.`);
   };
   link();
   fill(main, head("Ledger", null, file),

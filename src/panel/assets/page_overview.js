@@ -37,11 +37,8 @@ function lowBalance(view, { session, account }, deposit) {
 
 function notices(view, context, deposit) {
   const { paused, webhooks } = view;
-  const { session } = context;
   const tiers = paused.tiers.map((it) => it.id + because(it.reason)).join(", ");
   return [
-    // Its people see this notice on every page.
-    view.active || session.kind !== "operator" ? null : notice("warn", "This account is deactivated. Its keys are rejected, and it cannot create jobs. Accepted jobs still run."),
     paused.project ? notice("warn", `The service is paused${because(paused.reason)}. New requests are answered with 503. Queued jobs wait.`)
       : tiers ? notice("warn", `Paused: ${tiers}. New requests for it are answered with 503. Queued jobs wait.`) : null,
     lowBalance(view, context, deposit),
@@ -66,7 +63,7 @@ export async function overview(main, context) {
     hasImage ||= jobs.data.some((it) => it.status === "done") || (await get(`${context.base}/jobs?status=done&limit=1`, context.signal)).data.length > 0;
     const { money: balances, jobs: live, queue, webhooks, days, service, today: todays } = view;
     return fill(main, head("Overview", null,
-      context.canChange ? h("a", { class: "button main", href: "#/playground" }, "Generate an image") : null),
+      context.canGenerate ? h("a", { class: "button main", href: "#/playground" }, "Generate an image") : null),
     h("div", { class: "stack" }, service ? diskNotice(service) : null, notices(view, context, deposit), hook ? operatorWebhookNotice(hook, true) : null, demoNotice(context),
       checklist(context, { images: hasImage, keys: view.keys > 0, webhooks: webhooks.registered > 0, people: view.has_people, backup: view.backup?.taken }, reload),
       h("div", { class: "cards" },

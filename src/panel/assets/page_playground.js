@@ -9,6 +9,7 @@ import { draftOf, submitOf } from "./drafts.js";
 import { lightbox } from "./lightbox.js";
 import { image, imageAt } from "./image.js";
 import { preview } from "./preview.js";
+import { pausedModel } from "./pause.js";
 import { metadataOf } from "./page_job.js";
 import { languages, snippet } from "./snippets.js";
 import { idempotentSubmits } from "./idempotent_submit.js";
@@ -44,7 +45,7 @@ function choices(name, label, options, chosen, change, more = null) {
     h("div", { class: "choices" }, options.map(({ value, text, mark, off }) => h("label", {},
       h("input", { type: "radio", name, value, checked: value === chosen, disabled: off, onchange: () => change(value) }),
       h("span", {}, mark ?? null, text ?? value))), more),
-    h("span", { class: "fault", hidden: true }));
+    h("span", { class: "fault small bad-text", hidden: true }));
 }
 
 /** `count` is 0 if no input image was ever stored. */
@@ -65,8 +66,8 @@ async function jobOf(id, context) {
 }
 
 export async function playground(main, context) {
-  if (!context.canChange) {
-    fill(main, head("Playground"), notice("warn", context.session.account_active ? "You can read this account but not generate images. Ask one of its owners." : "You cannot generate images while the account is deactivated."));
+  if (!context.canGenerate) {
+    fill(main, head("Playground"), notice("warn", context.isActive ? "You can read this account but not generate images. Ask one of its owners." : "You cannot generate images while the account is deactivated."));
     return null;
   }
   const wanted = context.search.get("again");
@@ -146,8 +147,11 @@ export async function playground(main, context) {
         h("button", { class: "button slim", type: "button", onclick: () => { state.needsImages = false; draw(); } }, "Continue without"))) : null);
   }
 
+  const chosenModel = () => models.data.find((it) => it.id === state.tier);
+
   function draw() {
-    const { aspect_ratios: ratios, resolutions, prices, paused, paused_reason: reason } = models.data.find((it) => it.id === state.tier);
+    const model = chosenModel();
+    const { aspect_ratios: ratios, resolutions, prices, paused } = model;
     const all = ratios.filter((it) => it !== "auto" || images.count() || state.needsImages);
     if (!all.includes(state.ratio)) state.ratio = all.includes("1:1") ? "1:1" : all[0];
     // Other ratios than the common ones and the chosen one are behind "More".
@@ -158,14 +162,15 @@ export async function playground(main, context) {
       draft.keep({ tier: state.tier, aspect_ratio: state.ratio, resolution: state.resolution, variants: state.variants });
       draw();
       options.querySelector(`[name=${CSS.escape({ ratio: "aspect_ratio" }[name] ?? name)}]:checked`)?.focus();
+      if (name === "tier") options.querySelector(".notice")?.scrollIntoView({ block: "nearest" });
     };
     fill(options,
       choices("tier", "Model", models.data.map((it) => ({ value: it.id, text: it.paused ? `${it.id} (paused)` : it.id })), state.tier, choose("tier")),
+      paused ? notice("warn", `${pausedModel(model)} Choose another model, or try again later: your prompt is kept.`) : null,
       choices("aspect_ratio", "Aspect ratio", shown.map((it) => ({ value: it, mark: it === "auto" ? null : shape(it) })), state.ratio, choose("ratio"), shown.length < all.length || state.allRatios
         ? h("button", { class: "button quiet slim", type: "button", "aria-expanded": String(Boolean(state.allRatios)), onclick: () => { state.allRatios = !state.allRatios; draw(); options.querySelector("[aria-expanded]")?.focus(); } }, state.allRatios ? "Fewer" : "More") : null),
       resolutions.length > 1 ? choices("resolution", "Resolution", resolutions.map((it) => ({ value: it })), state.resolution, choose("resolution")) : null,
-      choices("variants", "Variants", Array.from({ length: MOST }, (_, at) => ({ value: String(at + 1) })), state.variants, choose("variants")),
-      paused ? notice("warn", `The ${state.tier} model is paused${reason ? ` (${reason})` : ""}: requests are answered with 503.`) : null);
+      choices("variants", "Variants", Array.from({ length: MOST }, (_, at) => ({ value: String(at + 1) })), state.variants, choose("variants")));
     fill(price, money(totalPrice(prices[state.resolution], Number(state.variants))));
     showEarlier();
     program.draw();
@@ -182,10 +187,17 @@ export async function playground(main, context) {
     say([error.status === 0 ? "No answer." : "Not accepted.", ...reasons].join(" "));
   }
 
+  /** The page may have missed that a pause has begun or ended. */
+  async function checkPause() {
+    await reloadModels();
+    if (chosenModel().paused) throw fieldError("tier", "Choose a model that is not paused.");
+  }
+
   async function generate() {
     let text;
     try {
       text = request();
+      if (chosenModel().paused) await checkPause();
     } catch (error) {
       showRejection(error);
       throw error;
@@ -201,6 +213,10 @@ export async function playground(main, context) {
       (headers) => upload(`${context.base}/generations/${state.tier}`, sent, headers));
     if (!answers.length) {
       fill(stage, before);
+      if (error.status === 503) {
+        error.message = `${error.message} Your prompt is kept.`;
+        reloadModels();
+      }
       showRejection(error);
       throw error;
     }
@@ -223,8 +239,10 @@ export async function playground(main, context) {
     if (spoken.textContent !== words) spoken.textContent = words;
   }
   function waiting(title, job) {
+    const paused = job?.status === "queued" ? pausedModel(models.data.find((it) => it.id === job.tier)) : null;
     say(title);
-    fill(stage, h("div", { class: "empty" }, h("b", {}, title), job ? h("a", { href: `#/jobs/${job.job_id}` }, "Open job") : "One moment.", job ? preview(job, context.base) : null, progressView(job)));
+    fill(stage, h("div", { class: "empty" }, h("b", {}, title), paused ? h("p", {}, `${paused} The job waits until it is resumed.`) : null,
+      job ? h("a", { href: `#/jobs/${job.job_id}` }, "Open job") : "One moment.", job ? preview(job, context.base) : null, progressView(job)));
   }
   function showEmpty() {
     fill(stage, h("div", { class: "empty" }, h("b", {}, "No image yet"), "Your image will appear here."));
@@ -271,6 +289,7 @@ export async function playground(main, context) {
     if (JSON.stringify(data) === JSON.stringify(models.data)) return;
     models.data = data;
     draw();
+    reload();
   });
 
   /** The newest images of the account; a click opens the lightbox. */

@@ -1,12 +1,13 @@
 // The queue page of the operator: waiting jobs with their estimated start.
 import { field, fill, h } from "./dom.js";
 import { get, query, remove } from "./api.js";
-import { count, duration, time } from "./format.js";
+import { badge, count, duration, time } from "./format.js";
 import { head } from "./shell.js";
-import { attempt, dialog, toast } from "./dialogs.js";
+import { dialog, toast } from "./dialogs.js";
 import { filterBar, filtersOf, keepFilters, options, select } from "./filters.js";
 import { empty, table } from "./lists.js";
-import { switches } from "./pause.js";
+import { cancelJob } from "./page_job.js";
+import { pauseOf, switches } from "./pause.js";
 import { repeat } from "./refresh.js";
 
 /** Milliseconds between reloads: a queue that stands still causes no change event. */
@@ -15,15 +16,19 @@ const EVERY = 5_000;
 const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 const waited = (since) => duration(since, new Date());
 
-const figure = ({ model, queued, running, oldest_created_at: oldest }) => h("div", { class: "card figure" },
-  h("span", { class: "label" }, model), h("span", { class: "value" }, plural(queued, "job")),
-  h("span", { class: "small muted" }, [`${count(running)} running`, oldest ? `the oldest waits ${waited(oldest)}` : null].filter(Boolean).join(", ")));
+function figure({ model, queued, running, oldest_created_at: oldest }, pause) {
+  const paused = pauseOf(pause, model);
+  return h("div", { class: "card figure" },
+    h("span", { class: "label" }, model, paused ? [" ", badge("paused")] : null), h("span", { class: "value" }, plural(queued, "job")),
+    h("span", { class: "small muted" }, [`${count(running)} running`, oldest ? `the oldest waits ${waited(oldest)}` : null].filter(Boolean).join(", ")),
+    paused?.reason ? h("div", { class: "small wrap warn-text" }, paused.reason) : null);
+}
 
 export async function queue(main, context) {
   const filters = filtersOf(context.search, ["tier", "account_id"]);
   const cards = h("div", { class: "cards" });
   const list = h("div", { class: "stack tight" });
-  const pauses = h("div", {});
+  const pauses = h("div", { class: "aside" });
   const accounts = await options("/accounts", context.signal, (it) => [it.account_id, it.name.slice(0, 40)], filters.account_id);
   const reload = context.reloader(() => draw());
 
@@ -36,7 +41,16 @@ export async function queue(main, context) {
     { title: "Estimated start", kind: "fit", cell: (job) => (job.estimated_start_at ? time(job.estimated_start_at) : "–") },
     { title: "", kind: "fit", cell: (job) => h("button", { class: "button slim", type: "button", "aria-label": `Cancel the job at position ${job.queue_position} of ${job.tier}`, onclick: () => cancel(job) }, "Cancel") },
   ];
-  const cancel = (job) => attempt(() => remove(`/accounts/${job.account_id}/jobs/${job.job_id}`), "Canceled", reload);
+
+  /** Asks before it cancels, because rows move under the pointer while jobs start. Then focuses the button that is now in the place of the row. */
+  async function cancel(job) {
+    const rows = () => [...list.querySelectorAll("tbody tr")];
+    const place = rows().findIndex((row) => row.dataset.key === job.job_id);
+    if (!(await cancelJob(job, `/accounts/${job.account_id}`, job.account_name))) return;
+    await reload();
+    const row = rows()[place] ?? rows().at(-1);
+    (row?.querySelector("button:not(.link)") ?? main.closest("main")).focus({ preventScroll: true });
+  }
 
   /** Cancels the counted jobs. Jobs that arrive after the confirmation stay. */
   function cancelAll(number) {
@@ -44,7 +58,7 @@ export async function queue(main, context) {
     const whose = accounts.find(([id]) => id && id === filters.account_id)?.[1];
     const which = [filters.tier ? `of the model ${filters.tier}` : "of all models", whose ? `of ${whose}` : "of all accounts"].join(", ");
     return dialog({ title: `Cancel ${plural(number, "queued job")}?`, text: `This cancels the jobs that wait now, ${which}. Their reservations are released, and their webhooks are called.`,
-      confirm: `Cancel ${plural(number, "job")}`, danger: true,
+      confirm: `Cancel ${plural(number, "job")}`, dismiss: "Keep them", danger: true,
       submit: async () => {
         let canceled = 0, part;
         do {
@@ -58,7 +72,7 @@ export async function queue(main, context) {
   async function draw() {
     const [found, pause] = await Promise.all([get(`/queue${query(filters)}`, context.signal), get("/pause", context.signal)]);
     const { data, count: waiting, models, shown_of_each: most } = found;
-    fill(cards, models.map(figure));
+    fill(cards, models.map((it) => figure(it, pause)));
     fill(list,
       h("div", { class: "row wraps spread" }, h("h2", {}, `${plural(waiting, "job")} waiting`),
         waiting ? h("button", { class: "button danger", type: "button", onclick: () => cancelAll(waiting) }, `Cancel all ${count(waiting)}`) : null),

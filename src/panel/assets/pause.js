@@ -7,6 +7,15 @@ const TIERS = ["fast", "quality", "pro"];
 
 const isOn = (pause, name) => (name === "project" ? pause.project : pause.tiers[name]);
 
+/** The pause of everything or of the model, with its reason; `null` if the model is not paused. */
+export function pauseOf(pause, tier) {
+  const name = ["project", tier].find((it) => isOn(pause, it));
+  return name ? { reason: pause.reasons?.[name] } : null;
+}
+
+/** Says that a model of the list of models is paused; `null` if it is not. */
+export const pausedModel = (model) => (model?.paused ? `The ${model.id} model is paused${model.paused_reason ? ` (${model.paused_reason})` : ""}.` : null);
+
 /** Changes one switch only, because others may have changed since the page was loaded. */
 function pausePatch(name, on, reason) {
   const body = name === "project" ? { project: on } : { tiers: { [name]: on } };
@@ -37,8 +46,9 @@ export function switches(pause, reload) {
       h("span", { class: "row" }, on ? h("button", { class: "button slim", type: "button", "aria-label": `Reason for ${label}`, onclick: () => ask(name, label) }, "Reason") : null,
         h("label", { class: "switch" }, h("span", { class: "sr" }, `Pause ${label}`), h("input", { type: "checkbox", role: "switch", name: `pause-${name}`, checked: on, onchange: toggle }))));
   };
-  return h("section", { class: "card stack" }, h("h2", {}, "Pause"),
-    h("p", { class: "muted small" }, "Pauses survive a restart."),
-    one("project", "everything", "Rejects new requests for all models, with 503."),
-    TIERS.map((tier) => one(tier, tier, pause.project ? "Paused with everything." : "Accepts new requests.")));
+  return h("section", { class: "card stack" },
+    h("div", { class: "row wraps spread" }, h("h2", {}, "Pause"), h("p", { class: "muted small" }, "Pauses survive a restart.")),
+    h("div", { class: "pauses" },
+      one("project", "everything", "Rejects new requests for all models, with 503."),
+      TIERS.map((tier) => one(tier, tier, pause.project ? "Paused with everything." : "Accepts new requests."))));
 }

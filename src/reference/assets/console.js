@@ -52,6 +52,16 @@ function bodies(list, area, changed) {
     list.map(([title], at) => h("option", { value: String(at) }, title)));
 }
 
+/** Says whether the key or token is entered that the call needs. */
+function secretNote(auth) {
+  const note = h("p", { class: "small" });
+  const draw = () => fill(note, auth.secret() ? null : "Enter your ", h("a", { href: "#secret", onclick: (event) => { event.preventDefault(); auth.ask(); } }, auth.label),
+    auth.secret() ? " is sent with the request." : " first: without it, the answer is 401.");
+  addEventListener("secret", draw, { signal: auth.leaving });
+  draw();
+  return note;
+}
+
 /** The code samples, and below them the form that sends the call. */
 export function console(document, call, auth) {
   const form = { path: {}, query: {}, header: {}, deep: new Set(), body: "" };
@@ -98,7 +108,7 @@ export function console(document, call, auth) {
   return [shown, h("details", { class: "try" },
     h("summary", {}, "Try it"),
     h("form", { onsubmit: send, novalidate: true },
-      call.security?.length ? h("p", { class: "small" }, h("a", { href: "#secret", onclick: (event) => { event.preventDefault(); auth.ask(); } }, auth.label), " is sent with the request.") : null,
+      call.security?.length ? secretNote(auth) : null,
       parameters.length ? h("div", { class: "entries" }, parameters.map((it) => input(document, it, form, draw))) : null,
       area ? h("div", { class: "entry" }, h("span", { class: "row" }, h("span", {}, "Body"), bodies(ready, area, updateBody)), area) : null,
       h("div", { class: "row" }, button, h("span", { class: "small muted" }, "Sends a live request; charges apply.")),

@@ -43,7 +43,7 @@ const brand = () => h("a", { class: "brand", href: `${ROOT}/docs` }, h("img", { 
 function secretField(name) {
   const { secret, hint } = INTERFACES[name];
   return h("label", { class: "secret" }, h("span", {}, secret),
-    h("input", { id: "secret", type: "password", autocomplete: "off", spellcheck: "false", placeholder: hint, value: secrets[name], oninput: (event) => { secrets[name] = event.target.value.trim(); } }),
+    h("input", { id: "secret", type: "password", autocomplete: "off", spellcheck: "false", placeholder: hint, value: secrets[name], oninput: (event) => { secrets[name] = event.target.value.trim(); dispatchEvent(new CustomEvent("secret")); } }),
     h("small", {}, "Kept in the memory of this page only."));
 }
 
