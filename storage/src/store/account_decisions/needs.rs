@@ -1,4 +1,4 @@
-//! The reads that a command's decision always needs. [`Decisions::unread`](super::Decisions::unread) reports further ones.
+//! The reads that a command's decision always needs. [`RoundReads`](crate::store::RoundReads) collects further ones.
 
 use super::AccountState;
 use crate::domain::caller::PresentedKey;
