@@ -20,7 +20,7 @@ use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::tables::LIVE_JOBS;
-use tintype_storage::store::{AccountState, Limits, NewJob, Store};
+use tintype_storage::store::{AccountState, Limits, NewJob, RoundReads, Store};
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::testing::samples;
 
@@ -79,7 +79,8 @@ impl World {
     fn create(&mut self, count: usize) -> Vec<JobId> {
         let ids: Vec<JobId> = (0..count).map(|_| JobId(self.ids.next(now()))).collect();
         let new: Vec<NewJob> = (0..count).map(|_| self.new_job()).collect();
-        let mut decisions = self.book.decisions(&self.store, LIMITS);
+        let reads = RoundReads::new(&self.store);
+        let mut decisions = self.book.decisions(&reads, LIMITS);
         for (id, new) in ids.iter().zip(new) {
             decisions.accept(*id, &new, now()).expect("accepted");
         }
@@ -94,7 +95,8 @@ impl World {
             .iter()
             .map(|_| TransactionId(self.ids.next(now())))
             .collect();
-        let mut decisions = self.book.decisions(&self.store, LIMITS);
+        let reads = RoundReads::new(&self.store);
+        let mut decisions = self.book.decisions(&reads, LIMITS);
         for (job, entry) in jobs.iter().zip(entries) {
             decisions
                 .apply(*job, event.clone(), entry, now())

@@ -2,7 +2,7 @@
 
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::engine::{EngineError, Key, ReadRequest, ReadResults, Round, RoundStep};
-use tintype_storage::store::{Store, StoreError, Writes};
+use tintype_storage::store::{RoundReads, Store, StoreError, Writes};
 use tokio::sync::oneshot;
 
 /// A decision that builds on records of the store.
@@ -15,28 +15,15 @@ pub trait Decision: Send + 'static {
     /// See [`Round::initial_reads`].
     fn initial_reads(&self) -> Vec<ReadRequest>;
 
-    /// See [`Round::decide`].
+    /// See [`Round::decide`]. The round reads what `reads` misses, and decides again.
     ///
     /// # Errors
-    /// A record is damaged.
-    fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<Self::Outcome>, StoreError>;
+    /// A record is damaged, or was not read.
+    fn decide(&self, reads: &RoundReads<'_>) -> Result<(Writes, Self::Outcome), StoreError>;
 
     /// See [`Round::fences`]. Called after the decision.
     fn fences(&self, _outcome: &Self::Outcome) -> Option<NodeId> {
         None
-    }
-}
-
-pub enum DecisionStep<T> {
-    Write(Writes, T),
-    /// The decision needs these reads too.
-    Read(Vec<ReadRequest>),
-}
-
-impl<T> DecisionStep<T> {
-    /// The outcome of a decision that changes nothing.
-    pub fn unchanged(outcome: T) -> Self {
-        Self::Write(Writes::new(), outcome)
     }
 }
 
@@ -86,17 +73,17 @@ where
     }
 
     fn decide(&mut self, reads: &ReadResults) -> RoundStep {
-        match self.decision.decide(reads) {
-            Ok(DecisionStep::Read(requests)) => RoundStep::Read(requests),
-            Ok(DecisionStep::Write(writes, outcome)) => {
-                self.outcome = Some(Ok(outcome));
-                RoundStep::Write(writes)
-            }
-            Err(error) => {
-                self.outcome = Some(Err(error));
-                RoundStep::Write(Writes::new())
-            }
+        let reads = RoundReads::new(reads);
+        let decided = self.decision.decide(&reads);
+        if reads.has_unread() {
+            return RoundStep::Read(reads.take_unread());
         }
+        let (writes, outcome) = match decided {
+            Ok((writes, outcome)) => (writes, Ok(outcome)),
+            Err(error) => (Writes::new(), Err(error)),
+        };
+        self.outcome = Some(outcome);
+        RoundStep::Write(writes)
     }
 
     fn fences(&self) -> Option<NodeId> {
@@ -113,5 +100,67 @@ where
             Ok(()) => outcome.unwrap_or_else(stopped),
             Err(error) => Err(error.into()),
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tintype_storage::domain::ids::AccountId;
+    use tintype_storage::domain::node::AccountLoad;
+    use tintype_storage::engine::commit_and_wait;
+    use tintype_storage::store::tables::ACCOUNT_LOADS;
+    use tintype_storage::testing::memory::MemoryEngine;
+    use uuid::Uuid;
+
+    const ACCOUNTS: [AccountId; 3] = [
+        AccountId(Uuid::from_u128(1)),
+        AccountId(Uuid::from_u128(2)),
+        AccountId(Uuid::from_u128(3)),
+    ];
+
+    /// Sums live jobs. Names none of its reads in advance.
+    #[derive(Default)]
+    struct SumJobs {
+        calls: AtomicUsize,
+    }
+
+    impl Decision for SumJobs {
+        /// The sum, and the number of calls of `decide`.
+        type Outcome = (u64, usize);
+
+        fn locked_keys(&self) -> Vec<Key> {
+            Vec::new()
+        }
+
+        fn initial_reads(&self) -> Vec<ReadRequest> {
+            Vec::new()
+        }
+
+        fn decide(&self, reads: &RoundReads<'_>) -> Result<(Writes, Self::Outcome), StoreError> {
+            let calls = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+            let [first, others @ ..] = ACCOUNTS;
+            let first = reads.get(&ACCOUNT_LOADS, &first)?.unwrap_or_default();
+            let others = reads.get_all(&ACCOUNT_LOADS, others)?;
+            let jobs = first.live_jobs + others.values().map(|it| it.live_jobs).sum::<u64>();
+            Ok((Writes::new(), (jobs, calls)))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_decision_that_forgot_a_read_decides_again_with_it() {
+        let store = Store::new(Arc::new(MemoryEngine::new()));
+        let load = |live_jobs| AccountLoad {
+            live_jobs,
+            ..AccountLoad::default()
+        };
+        let writes =
+            [(0, 5), (2, 70)].map(|(at, jobs)| ACCOUNT_LOADS.put(&ACCOUNTS[at], &load(jobs)));
+        commit_and_wait(&**store.engine(), writes.to_vec()).expect("commit");
+        let (jobs, calls) = decide(&store, SumJobs::default()).await.expect("decided");
+        assert_eq!(jobs, 75);
+        assert_eq!(calls, 3, "one further step for the other two accounts");
     }
 }

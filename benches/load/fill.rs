@@ -17,7 +17,7 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine as _, commit_and_wait};
-use tintype_storage::store::{AccountState, Limits, NewJob, Store, Writes};
+use tintype_storage::store::{AccountState, Limits, NewJob, RoundReads, Store, Writes};
 use tintype_storage::testing::samples;
 
 /// The input of [`deliveries`].
@@ -62,7 +62,8 @@ pub fn deliveries(spec: &Deliveries) -> anyhow::Result<()> {
         commit_and_wait(engine.as_ref(), store.put_webhook(&webhook))?;
         let api_key = ApiKey::with_all_rights(key, account.id, now);
         let book = AccountState::without_jobs(account);
-        let mut decisions = book.decisions(&store, limits());
+        let reads = RoundReads::new(&store);
+        let mut decisions = book.decisions(&reads, limits());
         // No caller uses the key, so it needs no record.
         decisions.change_key(key, Some((KeyHash([0; 32]), api_key)), Writes::new());
         for turn in 0..spec.count / spec.receivers {

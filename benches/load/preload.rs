@@ -11,7 +11,7 @@ use tintype_storage::domain::job::{FailureKind, JobEvent};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine as _, commit_and_wait};
-use tintype_storage::store::{AccountState, Store, Writes};
+use tintype_storage::store::{AccountState, RoundReads, Store, Writes};
 
 /// Accounts or jobs per commit.
 const STEP: usize = 1_000;
@@ -114,7 +114,8 @@ fn add_jobs(
     end: bool,
 ) -> anyhow::Result<Vec<JobId>> {
     let mut made = Vec::with_capacity(jobs);
-    let mut decisions = busy.book.decisions(store, limits());
+    let reads = RoundReads::new(store);
+    let mut decisions = busy.book.decisions(&reads, limits());
     for number in 0..jobs {
         let now = Timestamp::now();
         let job = JobId(ids.next(now));

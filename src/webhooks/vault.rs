@@ -11,12 +11,12 @@ use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use tintype_actors::round::{Decision, DecisionStep, decide};
+use tintype_actors::round::{Decision, decide};
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
-use tintype_storage::engine::{Key, ReadRequest, ReadResults};
+use tintype_storage::engine::{Key, ReadRequest};
 use tintype_storage::store::tables::VAULT_KEY;
-use tintype_storage::store::{Store, StoreError};
+use tintype_storage::store::{RoundReads, Store, StoreError, Writes};
 use uuid::Uuid;
 
 const FILE_NAME: &str = "secrets-key";
@@ -203,11 +203,10 @@ impl Decision for StoreFirstKey {
         vec![ReadRequest::Get(VAULT_KEY.key(&()))]
     }
 
-    fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<SealedSecret>, StoreError> {
-        let kept = VAULT_KEY.of_reads(reads, &())?;
-        Ok(match kept {
-            Some(kept) => DecisionStep::unchanged(kept),
-            None => DecisionStep::Write(vec![VAULT_KEY.put(&(), &self.0)], self.0.clone()),
+    fn decide(&self, reads: &RoundReads<'_>) -> Result<(Writes, SealedSecret), StoreError> {
+        Ok(match reads.get(&VAULT_KEY, &())? {
+            Some(kept) => (Writes::new(), kept),
+            None => (vec![VAULT_KEY.put(&(), &self.0)], self.0.clone()),
         })
     }
 }

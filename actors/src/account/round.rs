@@ -5,7 +5,6 @@ use super::command::AccountCommand;
 use super::command_decider::CommandDecider;
 use super::context::AccountContext;
 use super::shared_state::{AccountSharedState, StateSource};
-use crate::queue::Removal;
 use actix::{Message, Recipient};
 use std::sync::Arc;
 use tintype_storage::domain::delivery::DeliveryId;
@@ -14,7 +13,8 @@ use tintype_storage::domain::job::JobEvent;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::engine::{EngineError, Key, ReadRequest, ReadResults, Round, RoundStep};
 use tintype_storage::store::{
-    AccountState, Decisions, InitialReads, RoundOutcome, StateChange, StoreError, Writes,
+    AccountState, Decisions, InitialReads, RoundOutcome, RoundReads, StateChange, StoreError,
+    Writes,
 };
 
 /// The inbox may have commands, or a round has ended or failed.
@@ -60,14 +60,18 @@ impl Round for AccountRound {
     fn decide(&mut self, reads: &ReadResults) -> RoundStep {
         self.decided = DecidedRound::default();
         let shared = Arc::clone(&self.shared);
-        let step = match &shared.source {
-            StateSource::Memory(memory) => self.decide_on_memory(&memory.state.lock(), reads),
-            StateSource::Store(node) => self.decide_on_store(*node, reads),
+        let reads = RoundReads::new(reads);
+        let writes = match &shared.source {
+            StateSource::Memory(memory) => self.decide_on_memory(&memory.state.lock(), &reads),
+            StateSource::Store(node) => self.decide_on_store(*node, &reads),
         };
-        step.unwrap_or_else(|error| {
+        if reads.has_unread() {
+            return RoundStep::Read(reads.take_unread());
+        }
+        RoundStep::Write(writes.unwrap_or_else(|error| {
             self.decided.error = Some(error);
-            RoundStep::Write(Writes::new())
-        })
+            Writes::new()
+        }))
     }
 
     /// Runs on the engine's thread, because another thread would add to the callers' latency.
@@ -107,8 +111,8 @@ impl AccountRound {
     fn decide_on_memory(
         &mut self,
         state: &AccountState,
-        reads: &ReadResults,
-    ) -> Result<RoundStep, StoreError> {
+        reads: &RoundReads<'_>,
+    ) -> Result<Writes, StoreError> {
         let context = &self.shared.context;
         let decisions = state.decisions(reads, context.limits).under(&self.pause);
         decide(
@@ -124,13 +128,10 @@ impl AccountRound {
     fn decide_on_store(
         &mut self,
         node: NodeId,
-        reads: &ReadResults,
-    ) -> Result<RoundStep, StoreError> {
+        reads: &RoundReads<'_>,
+    ) -> Result<Writes, StoreError> {
         let context = &self.shared.context;
-        let read = match AccountState::of_shared(node, self.shared.id, reads)? {
-            Ok(read) => read,
-            Err(unread) => return Ok(RoundStep::Read(unread)),
-        };
+        let read = AccountState::of_shared(node, self.shared.id, reads)?;
         if let Some(newest) = read.state.newest_of_others() {
             context.process.ids.raise(newest);
         }
@@ -167,9 +168,9 @@ fn decide(
     decided: &mut DecidedRound,
     commands: &mut [AccountCommand],
     decisions: Decisions<'_>,
-    reads: &ReadResults,
+    reads: &RoundReads<'_>,
     context: &AccountContext,
-) -> Result<RoundStep, StoreError> {
+) -> Result<Writes, StoreError> {
     let now = context.process.now();
     let mut decider = CommandDecider {
         decisions,
@@ -177,7 +178,6 @@ fn decide(
         context,
         now,
     };
-    let mut unread = Vec::new();
     for command in commands {
         if decider.decisions.is_full() {
             break;
@@ -185,17 +185,16 @@ fn decide(
         if !command.refuse_if_abandoned() {
             let outcome = decider.decide(command);
             // The loop goes on with the other commands, so that one read gets all unread records.
-            unread.extend(decider.decisions.unread());
-            if unread.is_empty() {
+            if !reads.has_unread() {
                 outcome?;
             }
         }
         decided.commands += 1;
     }
-    let CommandDecider { mut decisions, .. } = decider;
-    if !unread.is_empty() {
-        return Ok(RoundStep::Read(unread));
+    if reads.has_unread() {
+        return Err(StoreError::NotRead);
     }
+    let CommandDecider { mut decisions, .. } = decider;
     if let Some(operator) = &context.process.operator {
         decisions.report_low_balance(operator, || DeliveryId(context.process.ids.next(now)), now);
     }
@@ -206,12 +205,10 @@ fn decide(
         change,
     } = decisions.finish()?;
     let waiting_jobs = &context.waiting_jobs;
-    match waiting_jobs.remove_ended(&left_queue, reads, &mut writes)? {
-        Removal::Changes(changes) => decided.announcements.queue_changes = changes,
-        Removal::Unread(requests) => return Ok(RoundStep::Read(requests)),
-    }
+    decided.announcements.queue_changes =
+        waiting_jobs.remove_ended(&left_queue, reads, &mut writes)?;
     decided.announcements.left_queue = left_queue;
     decided.announcements.deliveries = deliveries;
     decided.change = Some(change);
-    Ok(RoundStep::Write(writes))
+    Ok(writes)
 }

@@ -3,7 +3,7 @@
 use super::command::{DeliveryError, RedeliveryChange, Reply};
 use super::context::DeliveryContext;
 use super::receiver::FindResult;
-use crate::round::{Decision, DecisionStep, decide_then};
+use crate::round::{Decision, decide_then};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use tintype_storage::domain::audit_log::ToAuditEntry;
@@ -12,9 +12,9 @@ use tintype_storage::domain::delivery::{
 };
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::operator_event::EventSubject;
-use tintype_storage::engine::{Key, ReadRequest, ReadResults};
+use tintype_storage::engine::{Key, ReadRequest};
 use tintype_storage::store::tables::{AUDIT_LOG, DELIVERIES};
-use tintype_storage::store::{DeletionStep, StoreError, Writes};
+use tintype_storage::store::{DeletionStep, RoundReads, StoreError, Writes};
 
 pub enum Change {
     Attempt {
@@ -290,10 +290,9 @@ where
         self.of.iter().map(|key| DELIVERIES.request(key)).collect()
     }
 
-    fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<T>, StoreError> {
-        let found = self.of.iter().map(|key| DELIVERIES.of_reads(reads, key));
-        let (writes, outcome) = (self.decide)(found.collect::<Result<_, _>>()?);
-        Ok(DecisionStep::Write(writes, outcome))
+    fn decide(&self, reads: &RoundReads<'_>) -> Result<(Writes, T), StoreError> {
+        let found = self.of.iter().map(|key| reads.get(&DELIVERIES, key));
+        Ok((self.decide)(found.collect::<Result<_, _>>()?))
     }
 }
 

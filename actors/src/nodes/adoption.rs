@@ -3,9 +3,8 @@
 //!
 //! Several nodes may adopt a store at the same time, and each may die midway: every step holds the record of their progress.
 
-use crate::round::{Decision, DecisionStep, decide};
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use crate::round::{Decision, decide};
+use std::collections::HashSet;
 use tintype_storage::domain::adoption::Adoption;
 use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::ids::{AccountId, BatchId};
@@ -14,12 +13,12 @@ use tintype_storage::domain::node::AccountLoad;
 use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry, Turns};
 use tintype_storage::domain::shard::Shard;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::{Direction, Key, ReadRequest, ReadResults};
+use tintype_storage::engine::{Direction, Key, ReadRequest};
 use tintype_storage::store::tables::{
     ACCOUNT_LOADS, ADOPTION, BATCH_PROGRESS, DELIVERIES, DUE_BY_SHARD, DUE_DELIVERIES, EXPIRIES,
     LIVE_JOBS, QUEUE,
 };
-use tintype_storage::store::{All, DueDelivery, Store, StoreError, Write, Writes};
+use tintype_storage::store::{All, DueDelivery, RoundReads, Store, StoreError, Write, Writes};
 
 /// Records per step.
 const STEP: usize = 250;
@@ -47,8 +46,8 @@ pub async fn adopt(store: &Store) -> Result<(), StoreError> {
     }
 }
 
-fn adoption(reads: &ReadResults) -> Result<Adoption, StoreError> {
-    Ok(ADOPTION.of_reads(reads, &())?.unwrap_or_default())
+fn adoption(reads: &RoundReads<'_>) -> Result<Adoption, StoreError> {
+    Ok(reads.get(&ADOPTION, &())?.unwrap_or_default())
 }
 
 /// Adds the next live jobs to the shared queue.
@@ -65,9 +64,9 @@ impl Decision for AdoptJobs {
         vec![ADOPTION.request(&())]
     }
 
-    fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<()>, StoreError> {
+    fn decide(&self, reads: &RoundReads<'_>) -> Result<(Writes, ()), StoreError> {
         let Adoption::Jobs { after } = adoption(reads)? else {
-            return Ok(DecisionStep::unchanged(()));
+            return Ok((Writes::new(), ()));
         };
         let range = LIVE_JOBS.range(&All);
         let range = match after {
@@ -75,36 +74,19 @@ impl Decision for AdoptJobs {
             None => range,
         };
         let scan = ReadRequest::Scan(range, Direction::Rising, STEP);
-        let Some(pairs) = reads.pairs(&scan) else {
-            return Ok(DecisionStep::Read(vec![scan]));
-        };
-        let jobs = pairs.iter().map(|(_, job)| LIVE_JOBS.decode(job));
-        let jobs: Vec<Job> = jobs.collect::<Result<_, _>>()?;
-        let load_keys = jobs.iter().map(|job| ACCOUNT_LOADS.key(&job.account));
-        let unread = load_keys.filter(|key| reads.value(key).is_none());
-        let mut unread: Vec<ReadRequest> = unread.map(ReadRequest::Get).collect();
-        let batches = jobs.iter().filter_map(batch_of);
-        let batches = batches.filter(|it| reads.value(&BATCH_PROGRESS.key(it)).is_none());
-        unread.extend(batches.map(|it| BATCH_PROGRESS.request(&it)));
-        unread.dedup();
-        if !unread.is_empty() {
-            return Ok(DecisionStep::Read(unread));
-        }
-        let mut loads: HashMap<AccountId, AccountLoad> = HashMap::new();
+        let jobs = reads.scan(&LIVE_JOBS, &scan)?.into_iter();
+        let jobs: Vec<Job> = jobs.map(|(_, job)| job).collect();
+        let accounts: HashSet<AccountId> = jobs.iter().map(|job| job.account).collect();
+        let batches: HashSet<(AccountId, BatchId)> = jobs.iter().filter_map(batch_of).collect();
+        // Collect all missing reads at once.
+        let loads = reads.get_all(&ACCOUNT_LOADS, accounts);
+        let batches = reads.get_all(&BATCH_PROGRESS, batches)?;
+        let mut loads = loads?;
         let mut writes = Writes::new();
         for job in &jobs {
-            let load = match loads.entry(job.account) {
-                Entry::Occupied(load) => load.into_mut(),
-                Entry::Vacant(entry) => {
-                    let load = ACCOUNT_LOADS.of_reads(reads, &job.account)?;
-                    entry.insert(load.unwrap_or_default())
-                }
-            };
+            let load = loads.entry(job.account).or_default();
             load.add(job);
-            let progress = match batch_of(job) {
-                Some(batch) => BATCH_PROGRESS.of_reads(reads, &batch)?,
-                None => None,
-            };
+            let progress = batch_of(job).and_then(|it| batches.get(&it));
             let is_canceled = progress.is_some_and(|it| it.canceled_at.is_some());
             writes.push(queue_or_expire(job, load, is_canceled));
         }
@@ -116,7 +98,7 @@ impl Decision for AdoptJobs {
             None => Adoption::Deliveries,
         };
         writes.push(ADOPTION.put(&(), &next));
-        Ok(DecisionStep::Write(writes, ()))
+        Ok((writes, ()))
     }
 }
 
@@ -178,29 +160,27 @@ impl Decision for AdoptDeliveries {
         needs.chain([first_due()]).collect()
     }
 
-    fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<()>, StoreError> {
+    fn decide(&self, reads: &RoundReads<'_>) -> Result<(Writes, ()), StoreError> {
         if adoption(reads)? != Adoption::Deliveries {
-            return Ok(DecisionStep::unchanged(()));
+            return Ok((Writes::new(), ()));
         }
-        let left = reads.pairs(&first_due()).ok_or(StoreError::NotRead)?;
         let mut writes = Writes::new();
-        if left.is_empty() {
+        if reads.pairs(&first_due())?.is_empty() {
             writes.push(ADOPTION.put(&(), &Adoption::Done));
         }
         for (due, id, entry) in &self.due {
-            let key = DUE_DELIVERIES.key(&(*due, *id));
             // Another node has moved it.
-            if reads.value(&key).ok_or(StoreError::NotRead)?.is_none() {
+            if reads.get(&DUE_DELIVERIES, &(*due, *id))?.is_none() {
                 continue;
             }
-            writes.push((key, None));
-            let delivery = DELIVERIES.of_reads(reads, &(entry.account, *id))?;
+            writes.push(DUE_DELIVERIES.delete(&(*due, *id)));
+            let delivery = reads.get(&DELIVERIES, &(entry.account, *id))?;
             if delivery.is_some_and(|it| it.state.due() == Some(*due)) {
                 let key = (Shard::of(entry.webhook), (*due, *id));
                 writes.push(DUE_BY_SHARD.put(&key, entry));
             }
         }
-        Ok(DecisionStep::Write(writes, ()))
+        Ok((writes, ()))
     }
 }
 

@@ -1,12 +1,12 @@
 //! Heartbeats: a node proves that it is alive, and reads the heartbeats of the others.
 
-use crate::round::{Decision, DecisionStep};
+use crate::round::Decision;
 use std::collections::HashSet;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::{Node, NodeProcess};
-use tintype_storage::engine::{Key, ReadRequest, ReadResults};
-use tintype_storage::store::StoreError;
+use tintype_storage::engine::{Key, ReadRequest};
 use tintype_storage::store::tables::NODES;
+use tintype_storage::store::{RoundReads, StoreError, Writes};
 
 /// The first heartbeat of a node. From now on the others watch the node.
 pub struct Join {
@@ -41,12 +41,12 @@ impl Decision for Join {
         vec![NODES.request_all()]
     }
 
-    fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<Self::Outcome>, StoreError> {
-        let mut nodes = NODES.entries_of_reads(reads, &NODES.request_all())?;
+    fn decide(&self, reads: &RoundReads<'_>) -> Result<(Writes, Self::Outcome), StoreError> {
+        let mut nodes = reads.scan(&NODES, &NODES.request_all())?;
         let joined = Node::new(self.process.clone());
         let writes = vec![NODES.put(&self.node, &joined)];
         nodes.push((self.node, joined));
-        Ok(DecisionStep::Write(writes, nodes))
+        Ok((writes, nodes))
     }
 }
 
@@ -61,12 +61,12 @@ impl Decision for Heartbeat {
         vec![NODES.request(&self.node), NODES.request_all()]
     }
 
-    fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<HeartbeatOutcome>, StoreError> {
-        let own = NODES.of_reads(reads, &self.node)?;
+    fn decide(&self, reads: &RoundReads<'_>) -> Result<(Writes, HeartbeatOutcome), StoreError> {
+        let own = reads.get(&NODES, &self.node)?;
         let Some(own) = own.filter(|it| !it.has_ended) else {
-            return Ok(DecisionStep::unchanged(HeartbeatOutcome::DeclaredDead));
+            return Ok((Writes::new(), HeartbeatOutcome::DeclaredDead));
         };
-        let nodes = NODES.entries_of_reads(reads, &NODES.request_all())?;
+        let nodes = reads.scan(&NODES, &NODES.request_all())?;
         let updated = Node {
             beat: own.beat + 1,
             is_leaving: self.is_leaving,
@@ -74,16 +74,16 @@ impl Decision for Heartbeat {
             ..own
         };
         let writes = vec![NODES.put(&self.node, &updated)];
-        Ok(DecisionStep::Write(writes, HeartbeatOutcome::Alive(nodes)))
+        Ok((writes, HeartbeatOutcome::Alive(nodes)))
     }
 }
 
-/// The recorded nodes that were not declared dead. The round has read [`NODES`].
+/// The recorded nodes that were not declared dead.
 ///
 /// # Errors
 /// A record is damaged, or the nodes were not read.
-pub fn living_nodes(reads: &ReadResults) -> Result<HashSet<NodeId>, StoreError> {
-    let nodes = NODES.entries_of_reads(reads, &NODES.request_all())?;
+pub fn living_nodes(reads: &RoundReads<'_>) -> Result<HashSet<NodeId>, StoreError> {
+    let nodes = reads.scan(&NODES, &NODES.request_all())?;
     let living = nodes.into_iter().filter(|(_, it)| !it.has_ended);
     Ok(living.map(|(id, _)| id).collect())
 }

@@ -7,7 +7,7 @@ use super::shared_slots::SlotDemands;
 use crate::dispatch::DispatchContext;
 use crate::node::NodeContext;
 use crate::queue::{Lane, QueueChange, QueuedJob};
-use crate::round::{Decision, DecisionStep, decide};
+use crate::round::{Decision, decide};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,9 +16,9 @@ use tintype_storage::domain::ids::{AccountId, JobId, NodeId};
 use tintype_storage::domain::node::TakenJob;
 use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry, Turns};
 use tintype_storage::domain::tier::Tier;
-use tintype_storage::engine::{Direction, Key, ReadRequest, ReadResults, Value};
+use tintype_storage::engine::{Direction, Key, ReadRequest, Value};
 use tintype_storage::store::tables::{NODES, PAUSE, QUEUE, SERVED_TURNS, TAKEN_JOBS};
-use tintype_storage::store::{StoreError, Writes};
+use tintype_storage::store::{RoundReads, StoreError, Writes};
 use tokio::time::{Instant, timeout};
 
 /// Other nodes add jobs to the queue without waking this one.
@@ -205,13 +205,12 @@ impl Decision for Take {
         needs
     }
 
-    fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<Self::Outcome>, StoreError> {
-        let served = SERVED_TURNS.of_reads(reads, &self.tier)?;
-        let served = served.unwrap_or_default();
-        let own = NODES.of_reads(reads, &self.node)?;
-        let pause = PAUSE.of_reads(reads, &())?;
+    fn decide(&self, reads: &RoundReads<'_>) -> Result<(Writes, TakeOutcome), StoreError> {
+        let served = reads.get(&SERVED_TURNS, &self.tier)?.unwrap_or_default();
+        let own = reads.get(&NODES, &self.node)?;
+        let pause = reads.get(&PAUSE, &())?;
         if own.is_none_or(|it| it.has_ended) {
-            return Ok(DecisionStep::unchanged(TakeOutcome::default()));
+            return Ok((Writes::new(), TakeOutcome::default()));
         }
         let takes_jobs = self.takes_jobs && !pause.is_some_and(|it| it.covers(self.tier));
         let mut slots = self.demands.settle(self.node, reads)?;
@@ -224,19 +223,13 @@ impl Decision for Take {
                 slots: slots.granted_slots(),
                 ..TakeOutcome::default()
             };
-            return Ok(DecisionStep::Write(slots.writes(), nothing));
+            return Ok((slots.writes(), nothing));
         }
-        let scans = QueueClass::ALL.map(|class| self.scan(class, served.of(class), limit));
-        let unread: Vec<ReadRequest> = scans
-            .iter()
-            .filter(|scan| reads.pairs(scan).is_none())
-            .cloned()
-            .collect();
-        if !unread.is_empty() {
-            return Ok(DecisionStep::Read(unread));
-        }
-        let scanned = scans.iter().filter_map(|scan| reads.pairs(scan)).flatten();
-        let Found { places, skips } = self.find(scanned, limit)?;
+        // Collect all missing reads at once.
+        let [resumed, single, batch] =
+            QueueClass::ALL.map(|class| reads.pairs(&self.scan(class, served.of(class), limit)));
+        let scanned = [resumed?, single?, batch?];
+        let Found { places, skips } = self.find(scanned.iter().flat_map(|it| &**it), limit)?;
         let found_all = IN_TURN.map(|class| {
             let is_beyond = |it: &QueueEntry| {
                 it.class > class || it.class == class && it.turn >= served.of(class)
@@ -255,7 +248,7 @@ impl Decision for Take {
             found_all,
             changes,
         };
-        Ok(DecisionStep::Write(writes, taken))
+        Ok((writes, taken))
     }
 }
 

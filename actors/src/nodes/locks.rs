@@ -4,14 +4,14 @@
 //! its holder has left or was declared dead. A dead node is fenced, so work under a lock never commits after another node has taken the
 //! lock over.
 
-use crate::round::{Decision, DecisionStep, decide};
+use crate::round::{Decision, decide};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::lock::{Lock, LockName};
 use tintype_storage::domain::node::Node;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::{Key, ReadRequest, ReadResults};
+use tintype_storage::engine::{Key, ReadRequest};
 use tintype_storage::store::tables::{LOCKS, NODES};
-use tintype_storage::store::{Store, StoreError, Write};
+use tintype_storage::store::{RoundReads, Store, StoreError, Write, Writes};
 
 /// The outcome of [`take`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,39 +68,37 @@ impl Decision for TakeLock {
         vec![LOCKS.request(&self.name), NODES.request(&self.node)]
     }
 
-    fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<LockOutcome>, StoreError> {
+    fn decide(&self, reads: &RoundReads<'_>) -> Result<(Writes, LockOutcome), StoreError> {
+        let unchanged = |outcome| Ok((Writes::new(), outcome));
         let is_alive = |node: Option<Node>| node.is_some_and(|it| !it.has_ended);
-        if !is_alive(NODES.of_reads(reads, &self.node)?) {
-            return Ok(DecisionStep::unchanged(LockOutcome::NotJoined));
+        if !is_alive(reads.get(&NODES, &self.node)?) {
+            return unchanged(LockOutcome::NotJoined);
         }
-        let lock = LOCKS.of_reads(reads, &self.name)?.unwrap_or_default();
+        let lock = reads.get(&LOCKS, &self.name)?.unwrap_or_default();
         let newest = lock.newest;
         if lock.holder == Some(self.node) {
-            return Ok(DecisionStep::unchanged(LockOutcome::Yes { newest }));
+            return unchanged(LockOutcome::Yes { newest });
         }
-        if let Some(holder) = lock.holder {
-            if reads.value(&NODES.key(&holder)).is_none() {
-                return Ok(DecisionStep::Read(vec![NODES.request(&holder)]));
-            }
-            if is_alive(NODES.of_reads(reads, &holder)?) {
-                return Ok(DecisionStep::unchanged(LockOutcome::Held));
-            }
+        if let Some(holder) = lock.holder
+            && is_alive(reads.get(&NODES, &holder)?)
+        {
+            return unchanged(LockOutcome::Held);
         }
         let taken = Lock {
             holder: Some(self.node),
             newest,
         };
         let writes = vec![LOCKS.put(&self.name, &taken)];
-        Ok(DecisionStep::Write(writes, LockOutcome::Yes { newest }))
+        Ok((writes, LockOutcome::Yes { newest }))
     }
 }
 
-/// Does a node hold a lock under which it may still commit? The round has read [`LOCKS`].
+/// Does a node hold a lock under which it may still commit?
 ///
 /// # Errors
 /// The locks were not read, or are damaged.
-pub fn has_any(reads: &ReadResults, node: NodeId) -> Result<bool, StoreError> {
-    let mut locks = LOCKS.entries_of_reads(reads, &LOCKS.request_all())?;
+pub fn has_any(reads: &RoundReads<'_>, node: NodeId) -> Result<bool, StoreError> {
+    let mut locks = reads.scan(&LOCKS, &LOCKS.request_all())?;
     // Two nodes may maintain the store at the same time for a moment.
     locks.retain(|(name, _)| *name != LockName::Maintenance);
     Ok(locks.iter().any(|(_, it)| it.holder == Some(node)))

@@ -5,16 +5,16 @@ use super::heartbeat::living_nodes;
 use crate::delivery::{DeliveryActor, DeliveryCommand};
 use crate::node::{HEARTBEAT_INTERVAL, NodeContext};
 use crate::process_context::ProcessContext;
-use crate::round::{Decision, DecisionStep, decide};
+use crate::round::{Decision, decide};
 use actix::Addr;
 use futures_util::future::{try_join, try_join_all};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::shard::{Shard, ShardHolder};
-use tintype_storage::engine::{Key, ReadRequest, ReadResults};
+use tintype_storage::engine::{Key, ReadRequest};
 use tintype_storage::store::tables::{NODES, SHARD_HOLDERS};
-use tintype_storage::store::{Store, StoreError, Writes};
+use tintype_storage::store::{RoundReads, Store, StoreError, Writes};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
@@ -123,14 +123,14 @@ impl Decision for Move {
         holders.chain([NODES.request_all()]).collect()
     }
 
-    fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<()>, StoreError> {
+    fn decide(&self, reads: &RoundReads<'_>) -> Result<(Writes, ()), StoreError> {
         let living = living_nodes(reads)?;
         if !living.contains(&self.node) {
-            return Ok(DecisionStep::unchanged(()));
+            return Ok((Writes::new(), ()));
         }
         let mut writes = Writes::new();
         let holder = |shard: &Shard| {
-            let holder = SHARD_HOLDERS.of_reads(reads, shard)?;
+            let holder = reads.get(&SHARD_HOLDERS, shard)?;
             Ok::<_, StoreError>(holder.unwrap_or_default().0)
         };
         for shard in &self.take {
@@ -143,6 +143,6 @@ impl Decision for Move {
                 writes.push(SHARD_HOLDERS.put(shard, &ShardHolder(None)));
             }
         }
-        Ok(DecisionStep::Write(writes, ()))
+        Ok((writes, ()))
     }
 }

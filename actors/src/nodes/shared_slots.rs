@@ -5,9 +5,9 @@ use super::heartbeat::living_nodes;
 use crate::backends::SlotDemand;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::shared_slots::{SharedSlots, SlotGrant, SlotRequest};
-use tintype_storage::engine::{Key, ReadRequest, ReadResults};
+use tintype_storage::engine::{Key, ReadRequest};
 use tintype_storage::store::tables::{NODES, SHARED_SLOTS};
-use tintype_storage::store::{StoreError, Writes};
+use tintype_storage::store::{RoundReads, StoreError, Writes};
 
 /// A node's demand for slots of a tier's shared backends.
 pub struct SlotDemands(pub Vec<SlotDemand>);
@@ -49,7 +49,7 @@ impl SlotDemands {
     pub fn settle(
         &self,
         node: NodeId,
-        reads: &ReadResults,
+        reads: &RoundReads<'_>,
     ) -> Result<SlotAllocation<'_>, StoreError> {
         let mut slots = SlotAllocation {
             demands: &self.0,
@@ -62,8 +62,7 @@ impl SlotDemands {
             return Ok(slots);
         }
         let living = living_nodes(reads)?;
-        let found = SHARED_SLOTS.of_reads(reads, &())?;
-        slots.before = found.unwrap_or_default();
+        slots.before = reads.get(&SHARED_SLOTS, &())?.unwrap_or_default();
         slots.after = slots.before.clone();
         for demand in &self.0 {
             let request = SlotRequest {

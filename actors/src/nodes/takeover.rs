@@ -4,13 +4,13 @@
 //! take that was in flight has been committed, or never will be.
 
 use super::locks;
-use crate::round::{Decision, DecisionStep};
+use crate::round::Decision;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::Node;
 use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
-use tintype_storage::engine::{Direction, Key, ReadRequest, ReadResults};
+use tintype_storage::engine::{Direction, Key, ReadRequest};
 use tintype_storage::store::tables::{LOCKS, NODES, QUEUE, TAKEN_JOBS};
-use tintype_storage::store::{StoreError, Writes};
+use tintype_storage::store::{RoundReads, StoreError, Writes};
 
 /// Jobs per round.
 const STEP: usize = 500;
@@ -35,19 +35,19 @@ impl Decision for DeclareDead {
         vec![NODES.request(&self.dead), NODES.request(&self.by)]
     }
 
-    fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<bool>, StoreError> {
-        let by = NODES.of_reads(reads, &self.by)?;
+    fn decide(&self, reads: &RoundReads<'_>) -> Result<(Writes, bool), StoreError> {
+        let by = reads.get(&NODES, &self.by)?;
         let is_silent = |it: &Node| it.beat == self.beat && !it.has_ended;
-        let dead = NODES.of_reads(reads, &self.dead)?.filter(is_silent);
+        let dead = reads.get(&NODES, &self.dead)?.filter(is_silent);
         let (Some(dead), Some(_)) = (dead, by.filter(|it| !it.has_ended)) else {
-            return Ok(DecisionStep::unchanged(false));
+            return Ok((Writes::new(), false));
         };
         let ended = Node {
             has_ended: true,
             ..dead
         };
         let writes = vec![NODES.put(&self.dead, &ended)];
-        Ok(DecisionStep::Write(writes, true))
+        Ok((writes, true))
     }
 
     fn fences(&self, is_dead: &bool) -> Option<NodeId> {
@@ -100,12 +100,12 @@ impl Decision for Requeue {
         needs
     }
 
-    fn decide(&self, reads: &ReadResults) -> Result<DecisionStep<RequeueOutcome>, StoreError> {
-        let found = NODES.of_reads(reads, &self.node)?;
+    fn decide(&self, reads: &RoundReads<'_>) -> Result<(Writes, RequeueOutcome), StoreError> {
+        let found = reads.get(&NODES, &self.node)?;
         if found.is_none_or(|it| it.has_ended != (self.departure == Departure::Dead)) {
-            return Ok(DecisionStep::unchanged(RequeueOutcome::NotRequeued));
+            return Ok((Writes::new(), RequeueOutcome::NotRequeued));
         }
-        let taken = TAKEN_JOBS.entries_of_reads(reads, &self.taken_request())?;
+        let taken = reads.scan(&TAKEN_JOBS, &self.taken_request())?;
         let mut writes = Writes::new();
         for (key, taken) in &taken {
             let entry = QueueEntry {
@@ -130,7 +130,7 @@ impl Decision for Requeue {
                 RequeueOutcome::Complete(count)
             }
         };
-        Ok(DecisionStep::Write(writes, outcome))
+        Ok((writes, outcome))
     }
 }
 

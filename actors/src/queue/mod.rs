@@ -11,5 +11,5 @@ pub use backlog::Backlog;
 pub use expiries::{Expiries, Expiry};
 pub use fair_queue::Lane;
 pub use job_queues::{Depths, JobQueues, NextJob, QueuedJob, Turn};
-pub use shared_queue::{QueueChange, Removal};
+pub use shared_queue::QueueChange;
 pub use waiting_jobs::WaitingJobs;

@@ -11,9 +11,9 @@ use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::node::TakenJob;
 use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
 use tintype_storage::domain::tier::Tier;
-use tintype_storage::engine::{Direction, KeyRange, ReadRequest, ReadResults};
+use tintype_storage::engine::{Direction, KeyRange, ReadRequest};
 use tintype_storage::store::tables::{QUEUE, TAKEN_JOBS};
-use tintype_storage::store::{Store, StoreError, Writes};
+use tintype_storage::store::{RoundReads, Store, StoreError, Writes};
 
 /// The copy keeps this many entries of a tier and only counts the rest.
 const LISTED: usize = 10_000;
@@ -80,14 +80,6 @@ impl QueueChange {
     }
 }
 
-/// The result of [`SharedQueue::remove_ended`].
-#[derive(Debug)]
-pub enum Removal {
-    Changes(Vec<QueueChange>),
-    /// The caller must read this first: another node may have queued one of the jobs since the last refresh.
-    Unread(Vec<ReadRequest>),
-}
-
 /// The queue as a refresh has read it.
 struct QueueRead {
     tiers: [(Vec<(QueueEntry, AccountId)>, usize); 3],
@@ -98,13 +90,13 @@ impl SharedQueue {
     /// Removes the places of jobs that end without a run, and returns all changes of the queue by `writes`.
     ///
     /// # Errors
-    /// A record is damaged.
+    /// A record is damaged, or was not read.
     pub fn remove_ended(
         &self,
         jobs: &[(Tier, JobId)],
-        reads: &ReadResults,
+        reads: &RoundReads<'_>,
         writes: &mut Writes,
-    ) -> Result<Removal, StoreError> {
+    ) -> Result<Vec<QueueChange>, StoreError> {
         let state = self.state.lock();
         // Another node may have queued a job a moment ago. A place far behind in a long queue stays until a take finds its job ended.
         let is_unknown = |(tier, job): &&(Tier, JobId)| {
@@ -112,21 +104,22 @@ impl SharedQueue {
         };
         let unknown = jobs.iter().filter(is_unknown);
         let tiers: BTreeSet<Tier> = unknown.map(|(tier, _)| *tier).collect();
-        let (read, unread): (Vec<ReadRequest>, Vec<ReadRequest>) = tiers
+        // Collect all missing reads at once.
+        let scans: Vec<_> = tiers
             .into_iter()
-            .map(queue_of)
-            .partition(|it| reads.pairs(it).is_some());
-        if !unread.is_empty() {
-            return Ok(Removal::Unread(unread));
+            .map(|tier| reads.pairs(&queue_of(tier)))
+            .collect();
+        let mut read: HashMap<JobId, QueueEntry> = HashMap::new();
+        for pairs in scans {
+            let pairs = pairs?;
+            let entries = pairs.iter().filter_map(|(key, _)| QUEUE.read_key(key));
+            read.extend(entries.map(|it| (it.job, it)));
         }
-        let read = read.iter().filter_map(|it| reads.pairs(it)).flatten();
-        let read = read.filter_map(|(key, _)| QUEUE.read_key(key));
-        let read: HashMap<JobId, QueueEntry> = read.map(|it| (it.job, it)).collect();
         let place = |job| state.places.get(job).or_else(|| read.get(job));
         let places = jobs.iter().filter_map(|(_, job)| place(job));
         writes.extend(places.map(|it| QUEUE.delete(it)));
         drop(state);
-        QueueChange::of(writes).map(Removal::Changes)
+        QueueChange::of(writes)
     }
 
     /// Applies a commit of this node. `turns` are the turns of its own queues.

@@ -2,13 +2,12 @@
 
 use super::backlog::Backlog;
 use super::job_queues::{Depths, JobQueues, NextJob, QueuedJob};
-use super::shared_queue::{QueueChange, Removal, SharedQueue};
+use super::shared_queue::{QueueChange, SharedQueue};
 use std::sync::Arc;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Job, JobState};
 use tintype_storage::domain::tier::Tier;
-use tintype_storage::engine::ReadResults;
-use tintype_storage::store::{Store, StoreError, Writes};
+use tintype_storage::store::{RoundReads, Store, StoreError, Writes};
 
 #[derive(Clone)]
 pub struct WaitingJobs {
@@ -41,12 +40,12 @@ impl WaitingJobs {
     pub(crate) fn remove_ended(
         &self,
         jobs: &[(Tier, JobId)],
-        reads: &ReadResults,
+        reads: &RoundReads<'_>,
         writes: &mut Writes,
-    ) -> Result<Removal, StoreError> {
+    ) -> Result<Vec<QueueChange>, StoreError> {
         match &self.shared {
             Some(shared) => shared.remove_ended(jobs, reads, writes),
-            None => Ok(Removal::Changes(Vec::new())),
+            None => Ok(Vec::new()),
         }
     }
 

@@ -10,7 +10,7 @@ use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
-use tintype_storage::store::{AccountState, Limits};
+use tintype_storage::store::{AccountState, Limits, RoundReads};
 use tintype_storage::testing::memory::MemoryEngine;
 use tokio::time::{Instant, timeout};
 use uuid::Uuid;
@@ -85,7 +85,8 @@ fn a_lost_notification_only_delays_the_waiting_caller() {
             settle().await;
             let account = world.store.account(A).wait().unwrap().expect("an account");
             let state = AccountState::load(&world.store, account).wait().unwrap();
-            let mut decisions = state.decisions(&world.store, LIMITS);
+            let reads = RoundReads::new(&world.store);
+            let mut decisions = state.decisions(&reads, LIMITS);
             let entry = TransactionId(Uuid::from_u128(9));
             let now = Timestamp::from_millis(START);
             decisions.apply(id, JobEvent::Cancel, entry, now).unwrap();

@@ -8,14 +8,12 @@ mod batches;
 mod idempotency;
 mod initial_reads;
 mod owed_delivery;
-mod read_set;
 mod round_records;
 mod sharing;
 mod state;
 
 pub use admission::MAX_KEYS_WITH_LIVE_JOBS;
 pub use initial_reads::InitialReads;
-pub use read_set::{Pairs, ReadSet};
 pub use sharing::SharedState;
 pub use state::{AccountState, RoundOutcome, StateChange};
 
@@ -27,7 +25,7 @@ use super::tables::{
     ACCOUNTS, API_KEY_SPENDING, AUDIT_LOG, BATCH_PROGRESS, DAILY_USAGE, ENDED_JOBS, EXPIRIES,
     LEDGER, LIVE_JOBS,
 };
-use super::{DailyUsageKey, IdempotencyRecord, IdempotentCall, StoreError};
+use super::{DailyUsageKey, IdempotencyRecord, IdempotentCall, RoundReads, StoreError};
 use crate::domain::account::{Account, AccountChange};
 use crate::domain::audit_log::AuditEntry;
 use crate::domain::daily_usage::DailyUsage;
@@ -41,7 +39,6 @@ use crate::domain::spending::Spending;
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::Webhook;
-use crate::engine::ReadRequest;
 use admission::AdmissionRequest;
 use batches::BatchStep;
 use owed_delivery::of_job;
@@ -69,11 +66,11 @@ pub struct Decisions<'a> {
 }
 
 impl<'a> Decisions<'a> {
-    fn new(state: &'a AccountState, read_set: &'a dyn ReadSet, limits: Limits) -> Self {
+    fn new(state: &'a AccountState, reads: &'a RoundReads<'a>, limits: Limits) -> Self {
         Self {
             state,
             next: StateChange::none(state),
-            records: RoundRecords::new(read_set),
+            records: RoundRecords::new(reads),
             limits,
             pause: None,
             used: HashMap::new(),
@@ -95,11 +92,6 @@ impl Decisions<'_> {
     /// The account after the decisions so far.
     pub fn account(&self) -> &Account {
         &self.next.account
-    }
-
-    /// The missing reads. If there are any, read them and decide again.
-    pub fn unread(&mut self) -> Vec<ReadRequest> {
-        std::mem::take(&mut self.records.unread)
     }
 
     /// Is the commit large enough? Later commands join the next round, so no commit delays other accounts for long.

@@ -22,6 +22,7 @@ mod old_jobs;
 mod operator_events;
 mod people;
 mod records;
+mod round_reads;
 mod search_index;
 mod table;
 mod table_key;
@@ -29,8 +30,8 @@ pub mod tables;
 mod webhooks;
 
 pub use account_decisions::{
-    AccountState, Decisions, InitialReads, MAX_KEYS_WITH_LIVE_JOBS, Pairs, ReadSet, RoundOutcome,
-    SharedState, StateChange,
+    AccountState, Decisions, InitialReads, MAX_KEYS_WITH_LIVE_JOBS, RoundOutcome, SharedState,
+    StateChange,
 };
 pub use api_keys::{BeforeJobs, KeyName, KeyWithAccount};
 pub use commands::{
@@ -47,6 +48,7 @@ pub use records::{
     DailyUsageKey, DueDelivery, Generation, IdempotencyKey, IdempotencyRecord, IdempotentCall,
     Mark, PersonRef,
 };
+pub use round_reads::{Pairs, ReadSet, RoundReads};
 pub use search_index::SearchStep;
 pub(crate) use table::each_pair;
 pub use table::{AnyTable, Page, Record, Table};

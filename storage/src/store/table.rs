@@ -3,7 +3,7 @@
 use super::codec::{self, Earlier, exact_bytes};
 use super::table_key::{All, KeyBytes, TableKey, Under};
 use super::{Store, StoreError, Write, Writes};
-use crate::engine::{Direction, Key, KeyRange, ReadRequest, ReadResults, Value};
+use crate::engine::{Direction, Key, KeyRange, ReadRequest, Value};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -145,30 +145,6 @@ impl<K: TableKey, R: Record> Table<K, R> {
     /// The read of all records, for a round.
     pub fn request_all(&self) -> ReadRequest {
         ReadRequest::Scan(self.range(&All), Direction::Rising, usize::MAX)
-    }
-
-    /// A record that was read for a round.
-    ///
-    /// # Errors
-    /// It was not read, or is damaged.
-    pub fn of_reads(&self, reads: &ReadResults, key: &K) -> Result<Option<R>, StoreError> {
-        let value = reads.value(&self.key(key)).ok_or(StoreError::NotRead)?;
-        value.map(|it| self.decode(it)).transpose()
-    }
-
-    /// The records that were read for a round by a scan.
-    ///
-    /// # Errors
-    /// They were not read, or one is damaged.
-    pub fn entries_of_reads(
-        &self,
-        reads: &ReadResults,
-        scan: &ReadRequest,
-    ) -> Result<Vec<(K, R)>, StoreError> {
-        let pairs = reads.pairs(scan).ok_or(StoreError::NotRead)?.iter();
-        pairs
-            .map(|(key, value)| self.entry_of(key, value))
-            .collect()
     }
 
     pub async fn get(&self, store: &Store, key: &K) -> Result<Option<R>, StoreError> {

@@ -21,8 +21,8 @@ use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Engine, Key, Value};
 use tintype_storage::store::{
-    AccountState, Decisions, Deposit, IdempotencyUse, Limits, NewBatch, NewBatchJob, NewJob, Store,
-    Writes,
+    AccountState, Decisions, Deposit, IdempotencyUse, Limits, NewBatch, NewBatchJob, NewJob,
+    RoundReads, Store, Writes,
 };
 use tintype_storage::testing::samples;
 use uuid::Uuid;
@@ -103,7 +103,8 @@ impl ScenarioPlayer<'_> {
     fn decide(&mut self, decide: impl FnOnce(&mut Decisions<'_>, Timestamp, TransactionId)) {
         self.step += 1;
         let number = self.round * 1_000 + self.step;
-        let mut decisions = self.book.decisions(&self.store, LIMITS);
+        let reads = RoundReads::new(&self.store);
+        let mut decisions = self.book.decisions(&reads, LIMITS);
         decide(
             &mut decisions,
             at(number),

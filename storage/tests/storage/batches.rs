@@ -16,7 +16,7 @@ use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
 use tintype_storage::store::tables::{BATCHES, FILE_BATCHES};
-use tintype_storage::store::{AcceptError, BatchError, NewBatch, NewJob};
+use tintype_storage::store::{AcceptError, BatchError, NewBatch, NewJob, RoundReads};
 
 fn jobs_of(till: &Till, batch: BatchId) -> Vec<Job> {
     let found = till.store.batch(ACCOUNT, batch).wait().expect("read");
@@ -116,7 +116,8 @@ fn decisions_12_the_limits_apply_to_the_whole_batch() {
         tiers: [true, false, false],
         ..Pause::default()
     };
-    let decisions = till.book.decisions(&till.store, till.limits);
+    let reads = RoundReads::new(&till.store);
+    let decisions = till.book.decisions(&reads, till.limits);
     let mut decisions = decisions.under(&pause);
     know_key(&mut decisions, key(1), SpendLimits::default());
     let ids = [JobId(uuid(77))];

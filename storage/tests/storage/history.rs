@@ -8,7 +8,7 @@ use tintype_storage::domain::job::{JobEvent, JobState};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine, EngineError, Holds, commit_and_wait};
-use tintype_storage::store::{Part, Store, Writes};
+use tintype_storage::store::{Part, RoundReads, Store, Writes};
 use tintype_storage::testing::layer::Layer;
 use tintype_storage::testing::memory::MemoryEngine;
 
@@ -102,7 +102,8 @@ fn a_job_that_ends_while_it_is_listed_is_found_once_and_ended() {
     });
     let mut till = Till::open(Arc::clone(&engine) as Arc<dyn Engine>, ACCOUNT, amount("9"));
     let jobs = [(); 3].map(|()| till.accept(new_job(amount("1"))).expect("accept").job);
-    let mut decisions = till.book.decisions(&till.store, limits());
+    let reads = RoundReads::new(&till.store);
+    let mut decisions = till.book.decisions(&reads, limits());
     let transaction = tintype_storage::domain::ids::TransactionId(uuid(7_777));
     decisions
         .apply(jobs[1], JobEvent::Cancel, transaction, at(2_000_000))

@@ -10,7 +10,7 @@ use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
 use tintype_storage::store::tables::{EXPIRIES, LEDGER};
-use tintype_storage::store::{AcceptError, EventError, NewJob, Store, StoreError};
+use tintype_storage::store::{AcceptError, EventError, NewJob, RoundReads, Store, StoreError};
 use tintype_storage::testing::memory::MemoryEngine;
 
 #[test]
@@ -203,7 +203,8 @@ fn unknown_jobs_and_those_of_others_are_not_found() {
 #[test]
 fn a_batch_that_decides_nothing_writes_nothing() {
     let till = Till::with("0");
-    let mut decisions = till.book.decisions(&till.store, limits());
+    let reads = RoundReads::new(&till.store);
+    let mut decisions = till.book.decisions(&reads, limits());
     let new = new_job(amount("1"));
     know_key(&mut decisions, new.key, Default::default());
     let refused = decisions.accept(JobId(uuid(9)), &new, at(0));
@@ -270,7 +271,8 @@ fn a_round_names_the_jobs_that_left_the_queue_without_a_run() {
     let [canceled, running, queued] =
         [(); 3].map(|()| till.accept(new_job(amount("0.10"))).expect("accept").job);
     till.apply(running, begin()).expect("begin");
-    let mut decisions = till.book.decisions(&till.store, till.limits);
+    let reads = RoundReads::new(&till.store);
+    let mut decisions = till.book.decisions(&reads, till.limits);
     for (number, job, event) in [
         (1, canceled, JobEvent::Cancel),
         (2, running, fail()),

@@ -23,7 +23,7 @@ use tintype_storage::store::tables::{
 };
 use tintype_storage::store::{
     AcceptError, AccountState, Decisions, InitialReads, MAX_KEYS_WITH_LIVE_JOBS, NewBatch, NewJob,
-    Store, Writes,
+    RoundReads, Store, Writes,
 };
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::testing::samples;
@@ -248,11 +248,9 @@ fn an_export_omits_the_records_of_nodes_and_an_import_builds_the_due_index() {
 
 /// Accepts a job of this key, as a node does.
 fn accept_at_node(store: &Store, number: usize) -> Result<(), AcceptError> {
-    let read = AccountState::of_shared(NODE, ACCOUNT, store).expect("readable");
-    let Ok(read) = read else {
-        panic!("a store is a complete read set");
-    };
-    let mut decisions = read.state.decisions(store, limits());
+    let reads = RoundReads::new(store);
+    let read = AccountState::of_shared(NODE, ACCOUNT, &reads).expect("readable");
+    let mut decisions = read.state.decisions(&reads, limits());
     let number = number as u128;
     know_key(&mut decisions, key(number), SpendLimits::default());
     let job = samples::new_job(key(number), amount("999999999999.999999"));
@@ -323,16 +321,15 @@ fn the_time_of_the_newest_id_is_recorded_for_other_nodes() {
     let store = Till::with("5").store.shared();
     let id = |millis: u64| uuid::Builder::from_unix_timestamp_millis(millis, &[0; 10]).into_uuid();
     let state_at = |node: NodeId| {
-        let read = AccountState::of_shared(node, ACCOUNT, &store).expect("readable");
-        let Ok(read) = read else {
-            panic!("a store is a complete read set");
-        };
-        read.state
+        let reads = RoundReads::new(&store);
+        let read = AccountState::of_shared(node, ACCOUNT, &reads);
+        read.expect("readable").state
     };
     let other = NodeId(uuid(10));
     let newest_after = |decide: &dyn Fn(&mut Decisions<'_>)| {
         let state = state_at(NODE);
-        let mut decisions = state.decisions(&store, limits());
+        let reads = RoundReads::new(&store);
+        let mut decisions = state.decisions(&reads, limits());
         know_key(&mut decisions, key(1), SpendLimits::default());
         decide(&mut decisions);
         let writes = decisions.finish().expect("balances that add up").writes;
@@ -370,10 +367,9 @@ fn the_time_of_the_newest_id_is_recorded_for_other_nodes() {
 fn the_first_id_of_an_account_is_newer_than_the_account() {
     let id = uuid::Builder::from_unix_timestamp_millis(7_000, &[0; 10]).into_uuid();
     let till = Till::open(Arc::new(MemoryEngine::new()), AccountId(id), amount("5"));
-    let read = AccountState::of_shared(NODE, AccountId(id), &till.store.shared());
-    let Ok(read) = read.expect("readable") else {
-        panic!("a store is a complete read set");
-    };
+    let store = till.store.shared();
+    let read = AccountState::of_shared(NODE, AccountId(id), &RoundReads::new(&store));
+    let read = read.expect("readable");
     assert_eq!(read.state.newest_of_others(), Some(at(7_000)));
 }
 

@@ -19,7 +19,7 @@ use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Engine, OnFailure, commit_and_wait};
 use tintype_storage::store::{
     AcceptError, AcceptedBatch, AcceptedJob, AccountState, Decisions, Deposit, DepositError,
-    EventError, IdempotencyUse, Limits, NewBatch, NewJob, Store,
+    EventError, IdempotencyUse, Limits, NewBatch, NewJob, RoundReads, Store,
 };
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::testing::samples;
@@ -233,7 +233,8 @@ impl Till {
             spend_limits: &mut self.spend_limits,
             now,
         };
-        let mut decisions = self.book.decisions(&self.store, self.limits);
+        let reads = RoundReads::new(&self.store);
+        let mut decisions = self.book.decisions(&reads, self.limits);
         let outcome = decide(&mut decisions, &mut ids);
         let decided = decisions.finish().expect("balances that add up");
         commit_and_wait(&**self.store.engine(), decided.writes).expect("commit");

@@ -2,6 +2,7 @@
 
 use super::*;
 use tintype_storage::domain::ids::NodeId;
+use tintype_storage::engine::ReadResults;
 use uuid::Uuid;
 
 const TURNS: [TurnCounts; 3] = [TurnCounts { begun: 0, ended: 0 }; 3];
@@ -76,11 +77,15 @@ fn own_commits_are_visible_at_once_and_those_of_other_nodes_after_a_refresh() {
     assert_eq!(queue.oldest(Tier::Pro), Some((account(1), place(2, 2).job)));
 }
 
-fn remove(number: u128, queue: &SharedQueue, reads: &ReadResults) -> (Removal, Writes) {
+fn remove(
+    number: u128,
+    queue: &SharedQueue,
+    reads: &RoundReads<'_>,
+) -> (Result<Vec<QueueChange>, StoreError>, Writes) {
     let mut writes = Writes::new();
     let jobs = [(Tier::Pro, place(0, number).job)];
-    let removal = queue.remove_ended(&jobs, reads, &mut writes);
-    (removal.expect("sound"), writes)
+    let removed = queue.remove_ended(&jobs, reads, &mut writes);
+    (removed, writes)
 }
 
 #[test]
@@ -104,11 +109,10 @@ fn the_entry_of_a_job_that_ends_is_removed_from_the_queue() {
     let queue = SharedQueue::default();
     let changes = QueueChange::of(&queued(4, 1)).expect("sound");
     queue.apply(changes, TURNS);
-    let (Removal::Changes(changes), writes) = remove(1, &queue, &ReadResults::default()) else {
-        panic!("the job is listed");
-    };
+    let none = ReadResults::default();
+    let (changes, writes) = remove(1, &queue, &RoundReads::new(&none));
     assert_eq!(writes, [QUEUE.delete(&place(4, 1))]);
-    queue.apply(changes, TURNS);
+    queue.apply(changes.expect("the job is listed"), TURNS);
     assert_eq!((queue.live(), queue.listed()), (0, 0));
 }
 
@@ -116,22 +120,21 @@ fn the_entry_of_a_job_that_ends_is_removed_from_the_queue() {
 fn an_entry_that_another_node_has_just_added_is_read() {
     let queue = SharedQueue::default();
     let mut reads = ReadResults::default();
-    let (Removal::Unread(requests), writes) = remove(2, &queue, &reads) else {
-        panic!("the job is unknown");
-    };
+    let unread = RoundReads::new(&reads);
+    let (unknown, writes) = remove(2, &queue, &unread);
+    assert!(matches!(unknown, Err(StoreError::NotRead)), "{unknown:?}");
+    let requests = unread.take_unread();
     assert_eq!((requests.len(), writes), (1, Writes::new()));
     let of_others = [queued(3, 1), queued(4, 2)].concat();
     let pairs = of_others
         .into_iter()
         .map(|(key, value)| (key, value.expect("put")));
     reads.add_pairs(requests[0].clone(), pairs.collect());
-    let (Removal::Changes(_), writes) = remove(2, &queue, &reads) else {
-        panic!("the place was read");
-    };
+    let reads = RoundReads::new(&reads);
+    let (found, writes) = remove(2, &queue, &reads);
+    assert!(found.is_ok(), "the place was read");
     assert_eq!(writes, [QUEUE.delete(&place(4, 2))]);
     // A node has taken job 5.
-    let (Removal::Changes(changes), writes) = remove(5, &queue, &reads) else {
-        panic!("the queue was read");
-    };
-    assert!(changes.is_empty() && writes.is_empty());
+    let (changes, writes) = remove(5, &queue, &reads);
+    assert!(changes.expect("the queue was read").is_empty() && writes.is_empty());
 }

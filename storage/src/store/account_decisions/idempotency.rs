@@ -24,8 +24,8 @@ impl Decisions<'_> {
             Some(record) => Some(record.clone()),
             None => {
                 let uses = last_use_of(call, account, &used.name);
-                let uses = self.records.scan_read(&IDEMPOTENCY, uses.into())?;
-                newest_use(uses, now)
+                let uses = self.records.reads.scan(&IDEMPOTENCY, &uses.into())?;
+                newest_use(uses.into_iter().map(|(_, it)| it).collect(), now)
             }
         };
         let Some(first) = first else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! The reads that are known before a round decides. [`Decisions::unread`](super::Decisions::unread) reports further ones.
+//! The reads that are known before a round decides. [`RoundReads`](crate::store::RoundReads) collects further ones.
 
 use super::AccountState;
 use crate::domain::caller::PresentedKey;

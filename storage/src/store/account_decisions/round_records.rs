@@ -1,20 +1,19 @@
 //! The records of a round: those that were read for it, and above them those that its decisions write.
 
-use super::read_set::{Pairs, ReadSet};
 use crate::domain::ids::AccountId;
 use crate::domain::webhook::Webhook;
 use crate::engine::{Direction, Key, KeyRange, ReadRequest, Value, write_size};
 use crate::store::tables::WEBHOOKS;
 use crate::store::webhooks::webhooks_of;
-use crate::store::{Record, StoreError, Table, TableKey, Write, Writes};
+use crate::store::{Record, RoundReads, StoreError, Table, TableKey, Write, Writes};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A key has the value of the round's last write, or else the value that was read. A decision that needs another read fails with
-/// [`StoreError::NotRead`] and leaves its request in `unread`.
+/// A key has the value of the round's last write, or else the value that was read.
 pub(super) struct RoundRecords<'a> {
-    read_set: &'a dyn ReadSet,
-    pub unread: Vec<ReadRequest>,
+    /// Without the writes of the round.
+    pub reads: &'a RoundReads<'a>,
     writes: HashMap<Key, Option<Value>>,
     /// The size of all writes, including replaced ones.
     pub bytes: usize,
@@ -23,10 +22,9 @@ pub(super) struct RoundRecords<'a> {
 }
 
 impl<'a> RoundRecords<'a> {
-    pub fn new(read_set: &'a dyn ReadSet) -> Self {
+    pub fn new(reads: &'a RoundReads<'a>) -> Self {
         Self {
-            read_set,
-            unread: Vec::new(),
+            reads,
             writes: HashMap::new(),
             bytes: 0,
             webhooks: None,
@@ -51,31 +49,26 @@ impl<'a> RoundRecords<'a> {
     }
 
     pub fn read<K: TableKey, R: Record>(
-        &mut self,
+        &self,
         table: &Table<K, R>,
         key: &K,
     ) -> Result<Option<R>, StoreError> {
         let key = table.key(key);
-        if let Some(written) = self.writes.get(&key) {
-            return written.as_ref().map(|it| table.decode(it)).transpose();
-        }
-        match self.read_set.value(&key) {
-            Some(value) => value?.map(|value| table.decode(&value)).transpose(),
-            None => {
-                self.unread.push(ReadRequest::Get(key));
-                Err(StoreError::NotRead)
-            }
-        }
+        let value = match self.writes.get(&key) {
+            Some(written) => written.as_deref().map(Cow::Borrowed),
+            None => self.reads.value(key)?,
+        };
+        value.map(|it| table.decode(&it)).transpose()
     }
 
     /// The records of a range, in no fixed order.
     pub fn read_range<K: TableKey, R: Record>(
-        &mut self,
+        &self,
         table: &Table<K, R>,
         range: KeyRange,
     ) -> Result<Vec<(K, R)>, StoreError> {
         let scan = ReadRequest::Scan(range.clone(), Direction::Rising, usize::MAX);
-        let pairs = self.pairs(scan)?;
+        let pairs = self.reads.pairs(&scan)?;
         let pairs = pairs.iter().map(|(key, value)| (key, value));
         let unchanged = pairs.filter(|(key, _)| !self.writes.contains_key(*key));
         let written = self.writes.iter();
@@ -86,31 +79,12 @@ impl<'a> RoundRecords<'a> {
             .collect()
     }
 
-    /// The records of a scan as they were read, without the writes of the round.
-    pub fn scan_read<K: TableKey, R: Record>(
-        &mut self,
-        table: &Table<K, R>,
-        scan: ReadRequest,
-    ) -> Result<Vec<R>, StoreError> {
-        let pairs = self.pairs(scan)?;
-        pairs.iter().map(|(_, value)| table.decode(value)).collect()
-    }
-
-    fn pairs(&mut self, scan: ReadRequest) -> Result<Pairs<'a>, StoreError> {
-        match self.read_set.pairs(&scan) {
-            Some(pairs) => pairs,
-            None => {
-                self.unread.push(scan);
-                Err(StoreError::NotRead)
-            }
-        }
-    }
-
     pub fn webhooks(&mut self, account: AccountId) -> Result<Arc<Vec<Webhook>>, StoreError> {
         if let Some(webhooks) = &self.webhooks {
             return Ok(Arc::clone(webhooks));
         }
-        let webhooks = Arc::new(self.scan_read(&WEBHOOKS, webhooks_of(account).into())?);
+        let read = self.reads.scan(&WEBHOOKS, &webhooks_of(account).into())?;
+        let webhooks: Arc<Vec<_>> = Arc::new(read.into_iter().map(|(_, it)| it).collect());
         self.webhooks = Some(Arc::clone(&webhooks));
         Ok(webhooks)
     }

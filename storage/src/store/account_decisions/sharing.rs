@@ -2,7 +2,7 @@
 //! round and writes it back.
 
 use super::state::{KeyState, Sharing};
-use super::{AccountState, Decisions, ReadSet};
+use super::{AccountState, Decisions};
 use crate::domain::ids::{AccountId, JobId, NodeId, moment_of};
 use crate::domain::job::{Job, Origin};
 use crate::domain::node::{AccountLoad, KeyLoad, WaitingCaller};
@@ -15,7 +15,7 @@ use crate::store::tables::{
     ACCOUNT_LOADS, ACCOUNTS, ENDED_JOBS, LEDGER, LIVE_JOBS, PAUSE, QUEUE, SERVED_TURNS, TAKEN_JOBS,
     WAITING_CALLERS,
 };
-use crate::store::{DueIndex, StoreError};
+use crate::store::{DueIndex, RoundReads, StoreError};
 use uuid::Uuid;
 
 /// The shared records on which a round decides.
@@ -39,38 +39,26 @@ impl AccountState {
         ]
     }
 
-    /// Builds an account's state from the records read for a round. The inner `Err` holds missing reads.
+    /// Builds an account's state from the records read for a round.
     ///
     /// # Errors
-    /// A record is corrupt or missing.
+    /// A record is corrupt, missing or not read.
     pub fn of_shared(
         node: NodeId,
         account: AccountId,
-        read_set: &dyn ReadSet,
-    ) -> Result<Result<SharedState, Vec<ReadRequest>>, StoreError> {
-        let (account_key, load_key) = (ACCOUNTS.key(&account), ACCOUNT_LOADS.key(&account));
-        let (Some(record), Some(load), Some(pause)) = (
-            read_set.value(&account_key),
-            read_set.value(&load_key),
-            read_set.value(&PAUSE.key(&())),
-        ) else {
-            return Ok(Err(Self::shared_state_reads(account).to_vec()));
-        };
-        let record = record?.ok_or_else(|| StoreError::Inconsistent {
+        reads: &RoundReads<'_>,
+    ) -> Result<SharedState, StoreError> {
+        let record = reads.get(&ACCOUNTS, &account)?;
+        let record = record.ok_or_else(|| StoreError::Inconsistent {
             account,
             fault: "its record is missing".into(),
         })?;
-        let record = ACCOUNTS.decode(&record)?;
-        let pause = pause?.map(|it| PAUSE.decode(&it)).transpose()?;
-        let load = load?.map(|it| ACCOUNT_LOADS.decode(&it)).transpose()?;
-        let load = load.unwrap_or_default();
+        let pause = reads.get(&PAUSE, &())?;
+        let load = reads.get(&ACCOUNT_LOADS, &account)?.unwrap_or_default();
         let newest = match load.newest {
             Some(newest) => Some(newest),
             // No node has created an id of this account.
-            None => match newest_id(account, read_set)? {
-                Ok(newest) => newest,
-                Err(unread) => return Ok(Err(unread)),
-            },
+            None => newest_id(account, reads)?,
         };
         let mut state = Self {
             live_jobs: number(load.live_jobs),
@@ -91,10 +79,10 @@ impl AccountState {
             };
             state.keys.insert(key.key, key_state);
         }
-        Ok(Ok(SharedState {
+        Ok(SharedState {
             state,
             pause: pause.unwrap_or_default(),
-        }))
+        })
     }
 
     /// The time of the newest id, if another node created it: new ids must not be older.
@@ -195,29 +183,24 @@ impl Decisions<'_> {
     }
 }
 
-/// The time of the newest stored id of an account: a job's or a ledger entry's. The inner `Err` holds missing reads.
-fn newest_id(
-    account: AccountId,
-    read_set: &dyn ReadSet,
-) -> Result<Result<Option<Timestamp>, Vec<ReadRequest>>, StoreError> {
-    let last = |range: KeyRange| ReadRequest::Scan(range, Direction::Falling, 1);
+/// The time of the newest stored id of an account: a job's or a ledger entry's.
+fn newest_id(account: AccountId, reads: &RoundReads<'_>) -> Result<Option<Timestamp>, StoreError> {
+    let last = |range: KeyRange| reads.pairs(&ReadRequest::Scan(range, Direction::Falling, 1));
+    // Collect all missing reads at once.
     let scans = [
         last(LIVE_JOBS.range(&account)),
         last(ENDED_JOBS.range(&account)),
         last(LEDGER.range(&account)),
     ];
     let mut newest = None;
-    for scan in &scans {
-        let Some(pairs) = read_set.pairs(scan) else {
-            return Ok(Err(scans.to_vec()));
-        };
+    for pairs in scans {
         // Each of these keys ends with the id.
         for (key, _) in pairs?.iter() {
             let id = key.last_chunk::<16>().copied().map(Uuid::from_bytes);
             newest = newest.max(id.and_then(|it| moment_of(&it)));
         }
     }
-    Ok(Ok(newest))
+    Ok(newest)
 }
 
 fn number(count: u64) -> usize {

@@ -1,6 +1,6 @@
 //! The state of an account that its actor caches between rounds.
 
-use super::{Decisions, ReadSet};
+use super::Decisions;
 use crate::domain::account::Account;
 use crate::domain::amount::Amount;
 use crate::domain::api_key::{ApiKey, KeyHash};
@@ -15,7 +15,7 @@ use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
 use crate::store::commands::Limits;
 use crate::store::tables::LIVE_JOBS;
-use crate::store::{Store, StoreError, Writes};
+use crate::store::{RoundReads, Store, StoreError, Writes};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -161,8 +161,8 @@ impl AccountState {
     }
 
     /// Starts a round. The state stays unchanged until [`AccountState::apply`].
-    pub fn decisions<'a>(&'a self, read_set: &'a dyn ReadSet, limits: Limits) -> Decisions<'a> {
-        Decisions::new(self, read_set, limits)
+    pub fn decisions<'a>(&'a self, reads: &'a RoundReads<'a>, limits: Limits) -> Decisions<'a> {
+        Decisions::new(self, reads, limits)
     }
 
     /// Applies a round's change when its writes are durable.
