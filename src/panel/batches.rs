@@ -3,6 +3,7 @@
 use super::{batch_images, payer};
 use crate::api::batch_form::{self, Form};
 use crate::api::batch_table::{self, Lines, TableFault};
+use crate::api::job_views::JobViews;
 use crate::api::responses;
 use crate::application::caller::check_active;
 use crate::application::core::Core;
@@ -95,10 +96,8 @@ pub async fn list_jobs(of: OfAccount, request: HttpRequest, jobs: Data<JobServic
         job_query::read(&mut filter, name, value)
     })?;
     let page = batches::page_of_jobs(&jobs.core, batch, window, filter).await?;
-    let listed = page
-        .items
-        .iter()
-        .map(|job| responses::listed_job(&jobs, job));
+    let views = JobViews::of(&jobs);
+    let listed = page.items.iter().map(|job| views.listed(job));
     let data = try_join_all(listed).await?;
     Ok(HttpResponse::Ok().json(Listing::of(data, page.next)))
 }

@@ -283,13 +283,12 @@ fn the_first_round_of_an_account_at_a_node_reads_once() {
         let mut reads = ReadResults::default();
         let done = reads.read(&**store.engine(), initial.into_requests());
         done.expect("readable");
+        let reads = RoundReads::new(&reads);
         let read = AccountState::of_shared(NODE, ACCOUNT, &reads).expect("readable");
-        let Ok(read) = read else {
-            panic!("the state was not read");
-        };
         let mut decisions = read.state.decisions(&reads, limits());
         decide(&mut decisions);
-        decisions.unread()
+        drop(decisions);
+        reads.take_unread()
     };
     let shown = Some(PresentedKey {
         hash,
