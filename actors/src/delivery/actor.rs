@@ -19,13 +19,13 @@ use actix::{
     Actor, ActorFutureExt as _, Addr, AsyncContext, Context, Handler, Message, SpawnHandle,
     WrapFuture as _,
 };
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::task::{self, Poll, Waker};
 use std::time::Duration;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, NoReceiver};
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::domain::webhook::Webhook;
+use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::store::{DeletionStep, StoreError};
 
 const MAILBOX: usize = 4_096;
@@ -46,8 +46,8 @@ pub struct DeliveryActor {
     context: Arc<DeliveryContext>,
     scheduler: DeliveryScheduler,
     changes: Changes,
-    /// Deliveries with an attempt in flight, which begins with the read of its records.
-    in_flight: HashSet<DeliveryId>,
+    /// Deliveries with an attempt in flight, which begins with the read of its records, and their receivers.
+    in_flight: HashMap<DeliveryId, WebhookId>,
     /// `None` on a single node: the schedule then contains all pending deliveries.
     shards: Option<HeldShards>,
     timer: Option<(Timestamp, SpawnHandle)>,
@@ -81,7 +81,7 @@ impl DeliveryActor {
             }),
             shards: context.process.node.clone().map(HeldShards::new),
             context,
-            in_flight: HashSet::new(),
+            in_flight: HashMap::new(),
             timer: None,
             has_yielded: false,
             last_now: Timestamp::EPOCH,
@@ -178,13 +178,11 @@ impl DeliveryActor {
         let id = scheduled.id;
         // A delivery whose commit is in flight is scheduled again after the commit.
         let is_stale = self.shards.as_mut().is_some_and(|it| !it.take(&scheduled));
-        if is_stale || self.changes.is_committing(id) || !self.in_flight.insert(id) {
+        if is_stale || self.is_busy(id) {
             let end = AttemptEnd::Unsent;
             return self.scheduler.ended(scheduled.webhook, health, end);
         }
-        if let Some(shards) = &mut self.shards {
-            shards.attempt_begins(id, scheduled.webhook);
-        }
+        self.in_flight.insert(id, scheduled.webhook);
         let read = receiver::find(Arc::clone(&self.context), id);
         self.read_then(read, move |actor, found| {
             actor.attempt_read(scheduled, health, found);
@@ -223,18 +221,7 @@ impl DeliveryActor {
             None => AttemptEnd::Unsent,
         };
         self.in_flight.remove(&id);
-        self.release(id);
         self.scheduler.ended(webhook, health, end);
-    }
-
-    /// Stops holding the shard for this delivery, once its attempt is recorded.
-    fn release(&mut self, id: DeliveryId) {
-        if let Some(shards) = &mut self.shards
-            && !self.in_flight.contains(&id)
-            && !self.changes.is_committing(id)
-        {
-            shards.attempt_ended(id);
-        }
     }
 
     /// Runs an attempt in a separate task, because actix polls all futures of an actor whenever one of them wakes.
@@ -325,19 +312,27 @@ impl DeliveryActor {
             AttemptOutcome::NotSent(_) => AttemptEnd::Unsent,
         };
         self.scheduler.ended(scheduled.webhook, health, end);
-        let ScheduledDelivery { id, account, .. } = scheduled;
+        let ScheduledDelivery {
+            id,
+            account,
+            webhook,
+            ..
+        } = scheduled;
         match outcome {
             AttemptOutcome::Made(attempt) => {
-                self.decide(id, Change::Attempt { account, attempt });
+                let change = Change::Attempt {
+                    account,
+                    webhook,
+                    attempt,
+                };
+                self.decide(id, change);
             }
             AttemptOutcome::NotSent(reason) => self.postpone(id, &reason),
         }
-        self.release(id);
     }
 
     fn committed(&mut self, id: DeliveryId, delivery: Option<Delivery>) {
         let deferred = self.changes.committed(id);
-        self.release(id);
         // Scheduled before the next decision, because a refused redelivery leaves the delivery as it is.
         if let Some(delivery) = &delivery {
             self.context.process.stats.deliveries.count_change(delivery);
@@ -355,7 +350,7 @@ impl DeliveryActor {
 
     /// Has the delivery an attempt or a commit in flight?
     fn is_busy(&self, id: DeliveryId) -> bool {
-        self.in_flight.contains(&id) || self.changes.is_committing(id)
+        self.in_flight.contains_key(&id) || self.changes.is_committing(id)
     }
 
     fn delete(
@@ -381,7 +376,9 @@ impl DeliveryActor {
             return;
         };
         match change {
-            Change::Attempt { account, attempt } => self.changes.record(account, id, attempt),
+            Change::Attempt {
+                account, attempt, ..
+            } => self.changes.record(account, id, attempt),
             Change::Redeliver { to_entry, reply } => {
                 let read = receiver::find(Arc::clone(&self.context), id);
                 self.read_then(read, move |actor, found| {
@@ -458,8 +455,8 @@ impl Handler<DeliveryCommand> for DeliveryActor {
             } => {
                 // The delivery actor deletes them, because a redelivery of one of them may arrive at the same time.
                 let store = self.context.process.store.clone();
-                let mut busy = self.in_flight.clone();
-                busy.extend(self.changes.committing());
+                let busy = self.in_flight.keys().copied();
+                let busy: HashSet<_> = busy.chain(self.changes.committing()).collect();
                 let read = async move {
                     let keep = |id| busy.contains(&id);
                     let step = store.find_old_deliveries(older_than, &cursor, limit, keep);
@@ -468,8 +465,11 @@ impl Handler<DeliveryCommand> for DeliveryActor {
                 self.read_then(read, |actor, found| actor.delete(found, reply));
             }
             DeliveryCommand::Hold { shards, reply } => {
+                let attempted = self.in_flight.values().copied();
+                let attempted = attempted.chain(self.changes.attempted());
                 let held = self.shards.as_mut();
-                let busy = held.map(|it| it.hold(&shards)).unwrap_or_default();
+                let busy = held.map(|it| it.hold(&shards, attempted));
+                let busy = busy.unwrap_or_default();
                 let _ = reply.send(busy);
                 self.read_due();
                 self.begin_due_attempts(ctx);
@@ -485,3 +485,6 @@ impl Handler<DeliveryCommand> for DeliveryActor {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

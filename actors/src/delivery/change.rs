@@ -12,6 +12,7 @@ use tintype_storage::domain::delivery::{
 };
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::operator_event::EventSubject;
+use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::engine::{Key, ReadRequest};
 use tintype_storage::store::tables::{AUDIT_LOG, DELIVERIES};
 use tintype_storage::store::{DeletionStep, RoundReads, StoreError, Writes};
@@ -19,6 +20,7 @@ use tintype_storage::store::{DeletionStep, RoundReads, StoreError, Writes};
 pub enum Change {
     Attempt {
         account: AccountId,
+        webhook: WebhookId,
         attempt: Attempt,
     },
     Redeliver {
@@ -27,13 +29,30 @@ pub enum Change {
     },
 }
 
+impl Change {
+    /// The receiver of the attempt that the change records.
+    fn attempt_of(&self) -> Option<WebhookId> {
+        match self {
+            Self::Attempt { webhook, .. } => Some(*webhook),
+            Self::Redeliver { .. } => None,
+        }
+    }
+}
+
+#[derive(Default)]
+struct InFlight {
+    attempt_of: Option<WebhookId>,
+    /// The changes that wait for its end.
+    deferred: VecDeque<Change>,
+}
+
 type ChangeListener = dyn Fn(DeliveryId, Option<Delivery>) + Send + Sync;
 
 /// Decides changes and commits them.
 pub struct Changes {
     context: Arc<DeliveryContext>,
-    /// Deliveries with a change in flight, each with the changes that wait for its end.
-    committing: HashMap<DeliveryId, VecDeque<Change>>,
+    /// Deliveries with a change in flight.
+    committing: HashMap<DeliveryId, InFlight>,
     /// Called on the engine's thread when a change has ended, with the delivery as it is now; `None` if nothing has to be scheduled: it
     /// was deleted, or the change no longer applied.
     on_change_ended: Arc<ChangeListener>,
@@ -56,22 +75,35 @@ impl Changes {
         self.committing.keys().copied()
     }
 
+    /// The receivers of the attempts that are not recorded yet, although they have ended.
+    pub fn attempted(&self) -> impl Iterator<Item = WebhookId> {
+        self.committing.values().flat_map(|it| {
+            let deferred = it.deferred.iter().filter_map(Change::attempt_of);
+            it.attempt_of.into_iter().chain(deferred)
+        })
+    }
+
     pub fn is_committing(&self, id: DeliveryId) -> bool {
         self.committing.contains_key(&id)
     }
 
     /// Ends the change in flight of a delivery. Returns the changes that waited for it.
     pub fn committed(&mut self, id: DeliveryId) -> VecDeque<Change> {
-        self.committing.remove(&id).unwrap_or_default()
+        let ended = self.committing.remove(&id);
+        ended.map(|it| it.deferred).unwrap_or_default()
     }
 
     /// Begins a change, which the caller must decide now. Returns `None` if the change waits for the one in flight.
     pub fn begin(&mut self, id: DeliveryId, change: Change) -> Option<Change> {
-        if let Some(deferred) = self.committing.get_mut(&id) {
-            deferred.push_back(change);
+        if let Some(current) = self.committing.get_mut(&id) {
+            current.deferred.push_back(change);
             return None;
         }
-        self.committing.insert(id, VecDeque::new());
+        let current = InFlight {
+            attempt_of: change.attempt_of(),
+            ..InFlight::default()
+        };
+        self.committing.insert(id, current);
         Some(change)
     }
 

@@ -40,8 +40,6 @@ pub(super) struct HeldShards {
     held: HashMap<Shard, Option<DueKey>>,
     /// The scheduled deliveries with their due times. A schedule entry with another due time is stale.
     scheduled: HashMap<DeliveryId, Timestamp>,
-    /// Deliveries with an attempt that is in flight or being recorded.
-    attempted: HashMap<DeliveryId, Shard>,
     is_reading: bool,
     /// When the entries beyond the horizon were last read.
     read_beyond: Option<Instant>,
@@ -89,7 +87,6 @@ impl HeldShards {
             node,
             held: HashMap::new(),
             scheduled: HashMap::new(),
-            attempted: HashMap::new(),
             is_reading: false,
             read_beyond: None,
         }
@@ -100,13 +97,17 @@ impl HeldShards {
         self.node.is_trusted()
     }
 
-    /// Sets the held shards. Returns the other shards that still have attempts in flight.
-    pub fn hold(&mut self, shards: &HashSet<Shard>) -> HashSet<Shard> {
+    /// Sets the held shards. Returns the other shards that still have attempts in flight, which are those to `attempted`.
+    pub fn hold(
+        &mut self,
+        shards: &HashSet<Shard>,
+        attempted: impl Iterator<Item = WebhookId>,
+    ) -> HashSet<Shard> {
         self.held.retain(|shard, _| shards.contains(shard));
         for shard in shards {
             self.held.entry(*shard).or_default();
         }
-        let attempted = self.attempted.values().copied();
+        let attempted = attempted.map(Shard::of);
         attempted.filter(|it| !shards.contains(it)).collect()
     }
 
@@ -133,15 +134,6 @@ impl HeldShards {
             self.scheduled.remove(&delivery.id);
         }
         is_current && self.sends_to(delivery.webhook)
-    }
-
-    pub fn attempt_begins(&mut self, id: DeliveryId, webhook: WebhookId) {
-        self.attempted.insert(id, Shard::of(webhook));
-    }
-
-    /// The attempt is recorded, or needs no record.
-    pub fn attempt_ended(&mut self, id: DeliveryId) {
-        self.attempted.remove(&id);
     }
 
     /// The next reads; `None` while the last ones are in flight. No delivery that was recorded under the current clock is due after
@@ -213,6 +205,7 @@ pub(super) async fn read(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::iter;
     use tintype_storage::domain::ids::{AccountId, NodeId};
     use tintype_storage::store::DueDelivery;
 
@@ -242,7 +235,7 @@ mod tests {
         let node = trusted_node();
         let mut shards = HeldShards::new(Arc::clone(&node));
         let webhook = WebhookId(Uuid::nil());
-        shards.hold(&HashSet::from([Shard::of(webhook)]));
+        shards.hold(&HashSet::from([Shard::of(webhook)]), iter::empty());
         assert_eq!((beyond(&mut shards), beyond(&mut shards)), (1, 0));
         tokio::time::advance(BEYOND_INTERVAL).await;
         node.confirm(Instant::now());
@@ -266,7 +259,7 @@ mod tests {
     async fn the_newest_entries_do_not_wait_for_the_read_of_a_long_index() {
         let mut shards = HeldShards::new(trusted_node());
         let webhook = WebhookId(Uuid::nil());
-        shards.hold(&HashSet::from([Shard::of(webhook)]));
+        shards.hold(&HashSet::from([Shard::of(webhook)]), iter::empty());
         let mut directions = || {
             let reads = shards.next_reads(at(DAY), at(2 * DAY)).expect("reads");
             let entry = DueDelivery {
