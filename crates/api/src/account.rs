@@ -5,7 +5,7 @@ use crate::field::{
     DepositAmount, Flag, Limit, MaxConcurrent, Name, Nullable, Object, OpeningBalance, Optional,
     RateLimit, Reference, Required,
 };
-use crate::schema::{Count, Off};
+use crate::schema::Off;
 use crate::text::{Day, EntryWord, Id, Moment, Money, ResolutionWord, TierWord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -61,7 +61,6 @@ body!(AccountChange {
 
 /// An account.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Account {
     /// The account's id.
     pub account_id: Id,
@@ -112,7 +111,6 @@ impl Account {
 
 /// The balance of an account.
 #[derive(Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Balance {
     /// All deposits minus all charges.
     pub balance: Money,
@@ -145,7 +143,6 @@ body!(AccountLimitsChange {
 
 /// The limits of an account, for all its keys together.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct AccountLimits {
     /// The spend limit per day (UTC). Reserved amounts count as spent. `null`: no limit.
     pub spend_per_day: Option<Money>,
@@ -154,7 +151,6 @@ pub struct AccountLimits {
     /// The rate limit of all keys together. `null`: no limit.
     pub rate_limit: Option<Rate>,
     /// How many jobs may be queued or processing at the same time. `null`: the limit of the configuration.
-    #[schemars(with = "Option<Count>")]
     pub max_concurrent: Option<u32>,
     /// The usage of these limits.
     pub used: AccountUse,
@@ -162,14 +158,12 @@ pub struct AccountLimits {
 
 /// The usage of an account's limits.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct AccountUse {
     /// The charges of the current day (UTC). `reserved` counts in addition. `null` without a spend limit.
     pub spent_today: Option<Money>,
     /// The charges of the current calendar month (UTC). `reserved` counts in addition. `null` without a spend limit.
     pub spent_this_month: Option<Money>,
     /// The number of queued and processing jobs. `null` without `max_concurrent`.
-    #[schemars(with = "Option<Count>")]
     pub live_jobs: Option<usize>,
 }
 
@@ -211,7 +205,6 @@ body!(NewDeposit {
 
 /// A ledger entry.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Transaction {
     /// The entry's id.
     pub transaction_id: Id,
@@ -245,7 +238,6 @@ impl From<LedgerEntry> for Transaction {
 
 /// The jobs of one key that ended on one UTC day, for one model and size.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Usage {
     /// The UTC day on which the jobs ended.
     pub day: Day,
@@ -258,10 +250,8 @@ pub struct Usage {
     /// The resolution.
     pub resolution: ResolutionWord,
     /// Jobs that generated an image.
-    #[schemars(with = "Count")]
     pub images: u64,
     /// Jobs that failed or were canceled, which cost nothing.
-    #[schemars(with = "Count")]
     pub failed: u64,
     /// The price of the images.
     pub charged: Money,

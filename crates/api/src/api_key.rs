@@ -5,7 +5,6 @@ use crate::field::{
     AddressRanges, Flag, Limit, MaxConcurrent, Models, Name, Nullable, Optional, OverlapHours,
     RateLimit,
 };
-use crate::schema::Count;
 use crate::text::{Id, KeyText, Moment, Money, TierWord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,13 +56,10 @@ impl Rotation {
 
 /// A rate limit.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Rate {
     /// The sustained rate, in requests per second.
-    #[schemars(with = "Count")]
     pub per_second: u32,
     /// The burst size, in requests.
-    #[schemars(with = "Count")]
     pub burst: u32,
 }
 
@@ -78,7 +74,6 @@ impl From<api_key::RateLimit> for Rate {
 
 /// An API key.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct ApiKey {
     /// The key's id, which is not secret.
     pub key_id: Id,
@@ -117,7 +112,6 @@ pub struct ApiKey {
     /// IP addresses and ranges that the key may be used from. `null`: any address.
     pub allowed_ips: Option<Vec<String>>,
     /// How many jobs of the key may be queued or processing at the same time. `null`: no limit.
-    #[schemars(with = "Option<Count>")]
     pub max_concurrent: Option<u32>,
     /// When the key was last used. `null`: never.
     pub last_used_at: Option<Moment>,
@@ -171,7 +165,7 @@ fn models(key: &api_key::ApiKey) -> Vec<TierWord> {
 
 /// The caller's key.
 #[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Key", deny_unknown_fields)]
+#[schemars(rename = "Key")]
 pub struct OwnKey {
     /// The key's id, which is not secret.
     pub key_id: Id,
@@ -205,7 +199,7 @@ pub struct OwnKey {
     pub spent_today: Option<Money>,
     /// Present only if set: how many jobs of the key may be queued or processing at the same time.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Count")]
+    #[schemars(with = "u32")]
     pub max_concurrent: Option<u32>,
     /// Present only if set: IP addresses and ranges that the key may be used from.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -9,7 +9,6 @@ use tintype_storage::domain::audit_log;
 
 /// An entry of the audit log.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct AuditEntry {
     /// The entry's id.
     pub audit_id: Id,

@@ -1,7 +1,7 @@
 //! Batches.
 
 use crate::job::JobResult;
-use crate::schema::{Count, Metadata};
+use crate::schema::Metadata;
 use crate::text::{BatchStatus, Id, JobStatus, Moment, Money, UrlPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,6 @@ use tintype_storage::domain::job;
 
 /// A batch. Every field is always present.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Batch {
     /// The batch's id.
     pub batch_id: Id,
@@ -38,22 +37,16 @@ pub struct Batch {
 
 /// The number of jobs of a batch in each state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct BatchCounts {
     /// All jobs.
-    #[schemars(with = "Count")]
     pub total: u32,
     /// Jobs that wait for their start.
-    #[schemars(with = "Count")]
     pub queued: u32,
     /// Running jobs.
-    #[schemars(with = "Count")]
     pub processing: u32,
     /// Jobs with an image.
-    #[schemars(with = "Count")]
     pub done: u32,
     /// Failed and canceled jobs.
-    #[schemars(with = "Count")]
     pub failed: u32,
 }
 
@@ -88,12 +81,10 @@ impl Batch {
 
 /// The estimated cost of a batch.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct BatchEstimate {
     /// The amount that would be reserved.
     pub price: Money,
     /// The number of jobs.
-    #[schemars(with = "Count")]
     pub requests: usize,
     /// The amount that the account can spend now.
     pub available: Money,
@@ -101,7 +92,6 @@ pub struct BatchEstimate {
 
 /// The result of one job of a batch.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct BatchResult<'a> {
     /// Your id of the request, or its position.
     pub custom_id: Cow<'a, str>,

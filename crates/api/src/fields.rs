@@ -11,7 +11,7 @@ const MAX_FAULTS: usize = 100;
 const MAX_SHOWN_CHARS: usize = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(inline, deny_unknown_fields)]
+#[schemars(inline)]
 pub struct FieldFault {
     /// The path in the body, such as `input_images_urls[2]`, the name of a parameter or header, or `body`.
     pub field: String,

@@ -1,6 +1,6 @@
 //! Jobs: the responses of a creation, a lookup and a list, and the whole record.
 
-use crate::schema::{Count, Metadata};
+use crate::schema::Metadata;
 use crate::service::BackendError;
 use crate::text::{
     AspectWord, Id, JobStatus, ModeWord, Moment, Money, OriginWord, Queued, RatioWord,
@@ -18,7 +18,6 @@ use tintype_storage::domain::time::Timestamp;
 
 /// An accepted job.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct CreatedJob {
     /// The job's id.
     pub job_id: Id,
@@ -30,7 +29,6 @@ pub struct CreatedJob {
 
 /// The estimate of a request: the image that it would generate, and its price.
 #[derive(Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Estimate {
     /// The amount that would be reserved.
     pub price: Money,
@@ -48,7 +46,6 @@ pub struct Estimate {
 
 /// A job. Every field is always present.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Job<'a> {
     /// The job's id.
     pub job_id: Id,
@@ -65,7 +62,6 @@ pub struct Job<'a> {
     /// Why the job failed, or `null`.
     pub error: Option<Cow<'a, str>>,
     /// The position of a queued job: 1 for the next one. `null` for other jobs.
-    #[schemars(with = "Option<Count>")]
     pub queue_position: Option<usize>,
     /// When a queued job will probably start, from the job starts of the last minutes. `null` without data.
     pub estimated_start_at: Option<Moment>,
@@ -82,7 +78,6 @@ pub struct Waiting {
 
 /// The result of a job that is done.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct JobResult {
     /// The signed download URL of the image. Each lookup signs a new one.
     pub image_url: Url,
@@ -124,7 +119,6 @@ impl<'a> Job<'a> {
 
 /// A job in a list: with the fields that lists can be filtered by.
 #[derive(Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct ListedJob<'a> {
     #[serde(flatten)]
     job: Job<'a>,
@@ -165,7 +159,6 @@ impl<'a> ListedJob<'a> {
 
 /// The whole record of a job.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct JobRecord<'a> {
     #[serde(flatten)]
     pub job: Job<'a>,
@@ -212,31 +205,23 @@ pub struct JobRecord<'a> {
 
 /// An input image, without its content.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct InputImage {
     /// The size of the file, in bytes.
-    #[schemars(with = "Count")]
     pub bytes: u64,
     /// The width, in pixels. 0 if unknown.
-    #[schemars(with = "Count")]
     pub width: u32,
     /// The height, in pixels. 0 if unknown.
-    #[schemars(with = "Count")]
     pub height: u32,
 }
 
 /// The size of a generated image.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Picture {
     /// The size of the file, in bytes.
-    #[schemars(with = "Count")]
     pub bytes: u64,
     /// The width, in pixels.
-    #[schemars(with = "Count")]
     pub width: u32,
     /// The height, in pixels.
-    #[schemars(with = "Count")]
     pub height: u32,
     /// Only for the operator: the name of the backend that generated the image.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 /// A page of a list.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "{T}Page", deny_unknown_fields)]
+#[schemars(rename = "{T}Page")]
 pub struct Listing<T> {
     /// The entries of this page.
     pub data: Vec<T>,

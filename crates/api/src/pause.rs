@@ -17,7 +17,6 @@ const SWITCHES: &[&str] = &["project", "fast", "quality", "pro"];
 
 /// The pause switches.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Switches {
     /// Is everything paused?
     pub project: bool,

@@ -43,7 +43,6 @@ body!(InviteAgain {
 
 /// A panel user.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Person {
     /// The person's id.
     pub person_id: Id,

@@ -10,7 +10,6 @@ use std::borrow::Cow;
 // A client needs only `title` and `detail`: a proxy may send no more.
 /// An error (RFC 9457). Distinguish errors by `code`, which never changes, not by `detail`, which is for people.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Problem<'a> {
     /// Always the same; distinguish errors by `code`.
     #[serde(default)]

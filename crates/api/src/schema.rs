@@ -84,8 +84,6 @@ macro_rules! hints {
 hints!(
     /// Any integer.
     Integer => json!({"type": "integer"}),
-    /// An integer from 0.
-    Count => json!({"type": "integer", "minimum": 0}),
     /// The `active` of an inactive account.
     Off => json!({"type": "boolean", "const": false}),
     /// An HTTP status.

@@ -1,6 +1,6 @@
 //! The service itself: its models, status, statistics and nodes.
 
-use crate::schema::{Count, PerTier};
+use crate::schema::PerTier;
 use crate::text::{
     AspectWord, HealthWord, Id, ModeWord, Moment, Money, NodeWord, ProcessStatusWord,
     ResolutionWord, ServiceWord, TierWord,
@@ -12,7 +12,6 @@ use tintype_storage::domain::time::Timestamp;
 
 /// The status of the process.
 #[derive(Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct ProcessStatus {
     /// `ok`: the process answers. `ready`: the process accepts jobs.
     pub status: ProcessStatusWord,
@@ -20,23 +19,19 @@ pub struct ProcessStatus {
 
 /// Statistics of the service.
 #[derive(Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Stats {
     /// The number of queued jobs, by model.
-    #[schemars(with = "PerTier<Count>")]
+    #[schemars(with = "PerTier<u64>")]
     pub queued: BTreeMap<&'static str, usize>,
     /// The number of running jobs.
-    #[schemars(with = "Count")]
     pub running: usize,
     /// The number of jobs that have not ended.
-    #[schemars(with = "Count")]
     pub live_jobs: usize,
     /// The jobs that ended in the last hour.
     pub throughput: Throughput,
     /// The backends, by name.
     pub backends: Vec<Backend>,
     /// The number of pending deliveries. Counting stops at 10,000.
-    #[schemars(with = "Count")]
     pub webhooks_pending: usize,
     /// When the last backup that was stored, or the last other export, read the records of the running service. `null`: never.
     pub last_export_at: Option<Moment>,
@@ -44,42 +39,33 @@ pub struct Stats {
 
 /// The number of recently ended jobs.
 #[derive(Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Throughput {
     /// The length of the time window, in seconds.
-    #[schemars(with = "Count")]
     pub window_seconds: u64,
     /// The start of the window, or of the service if that is later.
     pub since: Moment,
     /// The number of jobs that are done.
-    #[schemars(with = "Count")]
     pub done: u64,
     /// The number of failed jobs.
-    #[schemars(with = "Count")]
     pub failed: u64,
 }
 
 /// The state of a backend.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Backend {
     /// The backend's name in the configuration.
     pub name: String,
     /// `unknown`: not used since the start. `degraded`: the last attempt failed. `down`: not used. `probing`: one run tests the backend.
     pub health: HealthWord,
     /// The number of consecutive failures.
-    #[schemars(with = "Count")]
     pub faults: u32,
     /// Seconds until the next probe, if the backend is down, or `null`.
-    #[schemars(with = "Option<Count>")]
     pub probe_in_seconds: Option<u64>,
     /// The maximum of concurrent runs.
-    #[schemars(with = "Count")]
     pub places: usize,
     /// Does `places` limit all nodes together, instead of each node?
     pub shared: bool,
     /// The number of runs from the responding node.
-    #[schemars(with = "Count")]
     pub running: usize,
     /// When the backend last sent a valid response, even a refusal. `null`: not since the start.
     pub last_answer_at: Option<Moment>,
@@ -91,25 +77,19 @@ pub struct Backend {
 
 /// The attempts of the last hour, at most the newest 1,000.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct BackendTries {
     /// The number of attempts.
-    #[schemars(with = "Count")]
     pub tries: usize,
     /// The number of attempts that failed because of the backend.
-    #[schemars(with = "Count")]
     pub failed: usize,
     /// The median time to generate an image, in milliseconds. `null` without images.
-    #[schemars(with = "Option<Count>")]
     pub p50_ms: Option<u64>,
     /// The 95th percentile of the time to generate an image, in milliseconds. `null` without images.
-    #[schemars(with = "Option<Count>")]
     pub p95_ms: Option<u64>,
 }
 
 /// The result of a backend test, which generates no image.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct BackendTest {
     /// The backend's name in the configuration.
     pub name: String,
@@ -123,7 +103,6 @@ pub struct BackendTest {
 
 /// An error of a backend.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct BackendError {
     /// The backend's name. Absent inside a backend object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -147,7 +126,6 @@ impl BackendError {
 
 /// A model, with its options and prices.
 #[derive(Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Model {
     /// The model's name.
     pub id: TierWord,
@@ -170,7 +148,6 @@ pub struct Model {
 
 /// Does the service accept jobs, and how long do they wait? Every field is always present.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct ServiceStatus {
     /// `up`: all models accept jobs. `limited`: some models are paused, or the queue is full. `paused`: all models are paused. `stopping`: the service shuts down.
     pub status: ServiceWord,
@@ -182,7 +159,6 @@ pub struct ServiceStatus {
 
 /// The status of a model.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct ModelStatus {
     /// The model.
     pub id: TierWord,
@@ -191,13 +167,11 @@ pub struct ModelStatus {
     /// Why the model accepts no new jobs: the operator's reason for the pause, if there is one, or that the queue is full.
     pub reason: Option<String>,
     /// How long a new job would wait, in seconds. `null` if the model accepts no new jobs, or its recent jobs do not show how fast it is.
-    #[schemars(with = "Option<Count>")]
     pub wait_seconds: Option<u64>,
 }
 
 /// The nodes that share the records.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Nodes {
     /// The nodes as the responding node sees them, in the order of their starts. A process with a local store lists only itself.
     pub data: Vec<Node>,
@@ -209,7 +183,6 @@ pub struct Nodes {
 
 /// A node: a process that serves the records.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Node {
     /// The node's id, new at each start. `null` for a process with a local store.
     pub node_id: Option<Id>,
@@ -226,10 +199,8 @@ pub struct Node {
     /// When the node started, by its own clock.
     pub started_at: Moment,
     /// The number of running jobs.
-    #[schemars(with = "Count")]
     pub running: u64,
     /// The age of the last heartbeat in milliseconds, by the clock of the responding node.
-    #[schemars(with = "Count")]
     pub beat_age_ms: u64,
     /// A fingerprint of the configuration, equal on all nodes with the same configuration. It reveals no secret.
     pub configuration: String,

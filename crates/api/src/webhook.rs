@@ -3,7 +3,7 @@
 use crate::field::{
     Cursor, Encoding as EncodingField, Flag, Moment as MomentField, Optional, WebhookUrl,
 };
-use crate::schema::{Count, StatusCode};
+use crate::schema::StatusCode;
 use crate::text::{
     DeliveryKindWord, DeliveryReason, DeliveryStatus, EncodingWord, Id, Moment, OperatorEventWord,
     SecretText, Url,
@@ -35,7 +35,6 @@ body!(WebhookFields {
 
 /// A webhook.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Webhook {
     /// The webhook's id.
     pub webhook_id: Id,
@@ -89,7 +88,6 @@ body!(RedeliveryRange {
 
 /// A webhook delivery.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Delivery {
     /// The delivery's id. Each attempt sends it as `webhook-id`.
     pub delivery_id: Id,
@@ -123,7 +121,6 @@ pub struct Delivery {
 
 /// One attempt of a delivery: an HTTP `POST`.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Attempt {
     /// When the attempt began.
     pub at: Moment,
@@ -135,7 +132,6 @@ pub struct Attempt {
     /// Why there was no complete response, or `null`.
     pub error: Option<String>,
     /// How long the attempt took, in milliseconds.
-    #[schemars(with = "Count")]
     pub duration_ms: u64,
     /// The first KiB of the response body.
     pub response_body: String,
@@ -180,10 +176,8 @@ impl Delivery {
 
 /// The result of a redelivery.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Redelivery {
     /// The number of deliveries that are pending again.
-    #[schemars(with = "Count")]
     pub redelivered: usize,
     /// Does a part of the delivery log remain for another request?
     pub more: bool,

@@ -4,7 +4,8 @@ use super::operation::ResponseDoc;
 use crate::config::Config;
 use crate::web::queries::paging::Listing;
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use tintype_storage::domain::catalog::Catalog;
 
@@ -21,6 +22,7 @@ impl<'a> DocumentBuilder<'a> {
         let mut settings = SchemaSettings::draft2020_12().for_serialize();
         settings.definitions_path = SCHEMAS_PATH.into();
         settings.meta_schema = None;
+        let settings = settings.with_transform(RecursiveTransform(as_served));
         Self {
             config,
             catalog,
@@ -53,5 +55,20 @@ impl<'a> DocumentBuilder<'a> {
     /// All referenced schemas, by name.
     pub fn definitions(mut self) -> Map<String, Value> {
         self.generator.take_definitions(true)
+    }
+}
+
+/// Says of each object that it has no other fields, and of each count only that it is an integer from 0: how many bits a
+/// number has in Rust is not part of the API.
+fn as_served(schema: &mut Schema) {
+    if schema.get("properties").is_some() && schema.get("additionalProperties").is_none() {
+        schema.insert("additionalProperties".into(), false.into());
+    }
+    if schema
+        .get("format")
+        .and_then(Value::as_str)
+        .is_some_and(|format| format.starts_with("uint"))
+    {
+        schema.remove("format");
     }
 }
