@@ -3,7 +3,7 @@
 use super::AccountContext;
 use super::command::AccountCommand;
 use crate::delivery::DeliveryCommand;
-use crate::queue::{Expiry, QueueChange, QueuedJob};
+use crate::queue::{QueueChange, QueuedJob};
 use crate::stats::DecidedCounts;
 use tintype_storage::domain::delivery::Delivery;
 use tintype_storage::domain::ids::JobId;
@@ -12,7 +12,6 @@ use tintype_storage::domain::job::Job;
 #[derive(Default)]
 pub struct Announcements {
     pub queued: Vec<QueuedJob>,
-    pub expiring: Vec<Expiry>,
     pub changed: Vec<JobId>,
     /// Ended jobs, if there is an observer.
     pub ended: Vec<Job>,
@@ -30,12 +29,7 @@ impl Announcements {
             queue.apply(self.queue_changes, context.queues.turns());
         }
         let must_wake_dispatcher = match &context.process.node {
-            None => {
-                if !self.expiring.is_empty() {
-                    context.expiries.add_all(self.expiring);
-                }
-                context.queues.push_all(self.queued)
-            }
+            None => context.queues.push_all(self.queued),
             Some(node) => {
                 if !self.queued.is_empty() {
                     node.take.notify_one();

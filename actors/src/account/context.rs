@@ -3,7 +3,7 @@
 use crate::delivery::DeliveryCommand;
 use crate::job_changes::JobChanges;
 use crate::process_context::ProcessContext;
-use crate::queue::{Expiries, JobQueues, SharedQueue};
+use crate::queue::{JobQueues, SharedQueue};
 use actix::Recipient;
 use parking_lot::RwLock;
 use std::sync::Arc;
@@ -24,7 +24,6 @@ pub struct AccountContext {
     pub queues: Arc<JobQueues>,
     /// `None` for a single process, which has its queue in memory.
     pub shared_queue: Option<Arc<SharedQueue>>,
-    pub expiries: Expiries,
     pub deliveries: Recipient<DeliveryCommand>,
     pub job_changes: Arc<JobChanges>,
 }
