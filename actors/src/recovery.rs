@@ -1,13 +1,13 @@
 //! Recovery at the start: counts every live job in the state of its account, and queues it again.
 
 use crate::account::{AccountContext, AccountRegistry};
-use crate::queue::{Expiry, QueuedJob};
+use crate::queue::QueuedJob;
 use std::sync::atomic::Ordering;
 use tintype_storage::domain::batch_member::BatchMember;
 use tintype_storage::domain::ids::{self, AccountId, BatchId, IdSource, JobId};
 use tintype_storage::domain::job::{Job, JobState, Origin};
 use tintype_storage::engine::{Direction, Wait as _};
-use tintype_storage::store::tables::{AUDIT_LOG, BATCH_PROGRESS, EXPIRIES, LEDGER, WEBHOOKS};
+use tintype_storage::store::tables::{AUDIT_LOG, BATCH_PROGRESS, LEDGER, WEBHOOKS};
 use tintype_storage::store::{AccountState, All, Part, Store, StoreError};
 use uuid::Uuid;
 
@@ -18,14 +18,6 @@ pub fn recover(
     accounts: &AccountRegistry,
 ) -> Result<Vec<(AccountId, JobId)>, StoreError> {
     let abandoned = queue_live_jobs(store, accounts)?;
-    let mut expiring = Vec::new();
-    EXPIRIES
-        .each(store, &All, |(due, job), account| {
-            expiring.push(Expiry { due, job, account });
-            Ok(())
-        })
-        .wait()?;
-    accounts.context().expiries.add_all(expiring);
     raise_ids(store, &accounts.context().process.ids)?;
     Ok(abandoned)
 }

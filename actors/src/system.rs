@@ -13,8 +13,8 @@ use crate::node::NodeContext;
 use crate::nodes;
 use crate::ports::Preview;
 use crate::process_context::ProcessContext;
+use crate::queue::WaitingJobs;
 pub use crate::queue::{Backlog, Depths, NextJob};
-use crate::queue::{Expiries, WaitingJobs};
 use crate::recovery;
 use crate::shutdown::Drain;
 use crate::stats::Stats;
@@ -90,10 +90,11 @@ impl System {
         let dispatch = dispatch_context(&process, jobs, jitter, &accounts);
         let context = Arc::clone(&dispatch);
         let dispatcher = Dispatcher::start_in_arbiter(&on(JOBS), move |_| Dispatcher::new(context));
-        let tasks = match &process.node {
-            None => vec![actix::spawn(expiry::run(Arc::clone(&dispatch)))],
+        let mut tasks = match &process.node {
+            None => Vec::new(),
             Some(node) => nodes::start(node, &dispatch, &deliveries),
         };
+        tasks.push(actix::spawn(expiry::run(Arc::clone(&dispatch))));
         let context = Arc::clone(&dispatch);
         actix::spawn(async move { abandoned_jobs::cancel(abandoned, &context).await });
         Ok(Self {

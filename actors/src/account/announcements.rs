@@ -3,7 +3,7 @@
 use super::command::AccountCommand;
 use super::shared_state::AccountSharedState;
 use crate::delivery::DeliveryCommand;
-use crate::queue::{Expiry, QueueChange, QueuedJob};
+use crate::queue::{QueueChange, QueuedJob};
 use crate::stats::DecidedCounts;
 use tintype_storage::domain::delivery::Delivery;
 use tintype_storage::domain::ids::JobId;
@@ -15,7 +15,6 @@ pub struct Announcements {
     pub queued: Vec<QueuedJob>,
     /// Jobs that ended without a run.
     pub left_queue: Vec<(Tier, JobId)>,
-    pub expiring: Vec<Expiry>,
     pub changed: Vec<JobId>,
     /// Ended jobs, if there is an observer.
     pub ended: Vec<Job>,
@@ -33,12 +32,7 @@ impl Announcements {
         context.waiting_jobs.apply(self.queue_changes);
         let queues = context.waiting_jobs.own();
         let must_wake_dispatcher = match &context.process.node {
-            None => {
-                if !self.expiring.is_empty() {
-                    context.expiries.add_all(self.expiring);
-                }
-                queues.push_all(self.queued)
-            }
+            None => queues.push_all(self.queued),
             Some(node) => {
                 if !self.queued.is_empty() {
                     node.take.notify_one();

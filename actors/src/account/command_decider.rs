@@ -3,7 +3,7 @@
 use super::AccountContext;
 use super::announcements::Announcements;
 use super::command::{AccountCommand, KeyChange, Reply};
-use crate::queue::{Expiry, Lane, QueuedJob};
+use crate::queue::{Lane, QueuedJob};
 use tintype_storage::domain::audit_log::ToAuditEntry;
 use tintype_storage::domain::ids::{BatchId, JobId, TransactionId};
 use tintype_storage::domain::job::{Job, JobEvent};
@@ -125,12 +125,6 @@ impl CommandDecider<'_, '_> {
             Ok(AcceptedJob { replayed: true, .. }) => self.announcements.counts.count_replay(),
             Ok(_) => {
                 self.queue(id, job.tier, job.mode, Lane::Single);
-                let expiry = job.cancel_after.map(|after| Expiry {
-                    due: self.now.plus(after),
-                    job: id,
-                    account: self.decisions.account().id,
-                });
-                self.announcements.expiring.extend(expiry);
                 self.record(to_entry, &id);
             }
             Err(_) => {}

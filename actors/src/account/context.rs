@@ -3,7 +3,7 @@
 use crate::delivery::DeliveryCommand;
 use crate::job_changes::JobChanges;
 use crate::process_context::ProcessContext;
-use crate::queue::{Expiries, WaitingJobs};
+use crate::queue::WaitingJobs;
 use actix::Recipient;
 use parking_lot::RwLock;
 use std::sync::Arc;
@@ -22,7 +22,6 @@ pub struct AccountContext {
     /// Jobs of all accounts that are not terminal.
     pub live_jobs: AtomicUsize,
     pub waiting_jobs: WaitingJobs,
-    pub expiries: Expiries,
     pub deliveries: Recipient<DeliveryCommand>,
     pub job_changes: Arc<JobChanges>,
 }

@@ -6,7 +6,6 @@
 
 mod adoption;
 mod disconnected_callers;
-mod expiry;
 mod heartbeat;
 mod job_taker;
 pub mod locks;
@@ -53,7 +52,6 @@ pub(crate) fn start(
         actix::spawn(membership.run()),
         actix::spawn(taker.run()),
         actix::spawn(keeper.run()),
-        actix::spawn(expiry::poll(Arc::clone(dispatch))),
         actix::spawn(disconnected_callers::poll(Arc::clone(dispatch))),
         actix::spawn(queue_refresh::run(Arc::clone(dispatch))),
     ]

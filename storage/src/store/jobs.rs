@@ -87,26 +87,17 @@ impl Store {
         LIVE_JOBS.each(self, &All, |_, job| visit(job)).await
     }
 
-    /// The first start deadlines after `after` and up to `now`.
-    pub async fn expiries_until(
+    /// The first start deadlines after `after`, in the order of time.
+    pub async fn expiries(
         &self,
         after: Option<(Timestamp, JobId)>,
-        now: Timestamp,
         limit: usize,
-    ) -> Result<Vec<(Timestamp, JobId, AccountId)>, StoreError> {
-        let next = Timestamp::from_millis(now.millis() + 1);
-        let above = (next, JobId::first_of(Timestamp::EPOCH));
-        let mut range = EXPIRIES.between(&All, None, Some(above));
+    ) -> Result<Vec<((Timestamp, JobId), AccountId)>, StoreError> {
+        let mut range = EXPIRIES.range(&All);
         if let Some(after) = after {
             range = range.above(EXPIRIES.key(&after));
         }
-        let due = EXPIRIES
-            .scan(self, &range, Direction::Rising, limit)
-            .await?;
-        Ok(due
-            .into_iter()
-            .map(|((due, job), account)| (due, job, account))
-            .collect())
+        EXPIRIES.scan(self, &range, Direction::Rising, limit).await
     }
 }
 
