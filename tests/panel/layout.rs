@@ -159,6 +159,25 @@ fn the_generate_button_stays_visible_and_rare_ratios_are_shown_on_demand() {
 
 #[test]
 fn a_young_account_is_charted_by_the_hour() {
+#[test]
+fn the_buttons_of_a_long_dialog_stay_visible() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/keys", "API keys").await;
+        browser.press("New key").await;
+        let seen =
+            "const send = document.querySelector('dialog [type=submit]').getBoundingClientRect();
+            return document.elementFromPoint(send.left + 5, send.top + 5)?.type === 'submit';";
+        for (width, height) in [(1440, 900), (720, 450), (390, 844)] {
+            resize(&browser, width, height, "light").await;
+            browser.comes_to(seen, json!(true)).await;
+        }
+        browser.press("Cancel").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         calls(
