@@ -75,10 +75,12 @@ fn filters_are_folded_on_a_phone() {
         assert_eq!(browser.run(select, vec![]).await, json!(false));
         browser.press_in("//summary[.='Filters (1)']").await;
         browser.comes_to(select, json!(true)).await;
-        resize(&browser, 1360, 900, "light").await;
+        resize(&browser, 1440, 900, "light").await;
         let summary = "return document.querySelector('.filters > summary').checkVisibility();";
         browser.comes_to(summary, json!(false)).await;
         browser.comes_to(select, json!(true)).await;
+        let tops = "return new Set([...document.querySelectorAll('.filter-row .field > label')].map((it) => it.getBoundingClientRect().top)).size;";
+        browser.comes_to(tops, json!(1)).await;
         browser.leave().await;
         drop(service);
     });
