@@ -158,8 +158,6 @@ async function show() {
   const redraw = postponed(reload, stop.signal);
   const changed = () => { redraw(); if (session?.kind === "person") checkSession(); };
   listen(account && !OPERATORS.includes(pageName) ? `${context.base}/events` : "/events", changed, live, stop.signal);
-  // Charts depend on the width of the screen.
-  for (const width of [640, 860, 1599.9]) matchMedia(`(max-width: ${width}px)`).addEventListener("change", reload, { signal: stop.signal });
 }
 
 /** Follows a link to an account: opens its overview in place of the link. Returns whether it exists. */
