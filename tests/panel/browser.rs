@@ -158,9 +158,12 @@ impl Browser {
         self.see("h1", title).await;
     }
 
-    /// Waits for an element with this tag whose text contains these words.
+    /// Waits for an element with this tag whose text contains these words; the title of a page that still loads does not count.
     pub async fn see(&self, tag: &str, words: &str) -> Element {
-        let path = format!("//{tag}[contains(normalize-space(.), {})]", quoted(words));
+        let words = quoted(words);
+        let path = format!(
+            "//{tag}[contains(normalize-space(.), {words}) and not(ancestor::*[@class='loading'])]"
+        );
         self.find(&path).await
     }
 

@@ -75,10 +75,12 @@ fn filters_are_folded_on_a_phone() {
         assert_eq!(browser.run(select, vec![]).await, json!(false));
         browser.press_in("//summary[.='Filters (1)']").await;
         browser.comes_to(select, json!(true)).await;
-        resize(&browser, 1360, 900, "light").await;
+        resize(&browser, 1440, 900, "light").await;
         let summary = "return document.querySelector('.filters > summary').checkVisibility();";
         browser.comes_to(summary, json!(false)).await;
         browser.comes_to(select, json!(true)).await;
+        let tops = "return new Set([...document.querySelectorAll('.filter-row .field > label')].map((it) => it.getBoundingClientRect().top)).size;";
+        browser.comes_to(tops, json!(1)).await;
         browser.leave().await;
         drop(service);
     });
@@ -152,6 +154,25 @@ fn the_generate_button_stays_visible_and_rare_ratios_are_shown_on_demand() {
         }
         // The selection stays.
         browser.comes_to(ratios, json!(7)).await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn the_buttons_of_a_long_dialog_stay_visible() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/keys", "API keys").await;
+        browser.press("New key").await;
+        let seen =
+            "const send = document.querySelector('dialog [type=submit]').getBoundingClientRect();
+            return document.elementFromPoint(send.left + 5, send.top + 5)?.type === 'submit';";
+        for (width, height) in [(1440, 900), (720, 450), (390, 844)] {
+            resize(&browser, width, height, "light").await;
+            browser.comes_to(seen, json!(true)).await;
+        }
+        browser.press("Cancel").await;
         browser.leave().await;
         drop(service);
     });
@@ -326,6 +347,9 @@ fn numbers_of_many_digits_do_not_break_and_do_not_widen_the_page() {
     });
 }
 
+/// The widths of phones, of tablets, and of small and large laptops with and without zoom.
+const WIDTHS: [u64; 9] = [390, 720, 941, 1024, 1181, 1200, 1280, 1440, 1680];
+
 /// Whether the texts of a list stay inside their cells, and all columns inside the list.
 pub const IN_CELLS: &str = "const cells = [...document.querySelectorAll('main td.rest')];
     const right = (it) => it.getBoundingClientRect().right;
@@ -345,12 +369,25 @@ fn long_prompts_of_the_queue_are_cut_and_all_columns_are_visible() {
              return {{}};"
         );
         calls(&browser, &script).await;
-        for (width, height) in [(1280, 800), (1440, 900), (1680, 1000), (390, 844)] {
-            resize(&browser, width, height, "light").await;
-            browser.go("#/overview", "Overview").await;
-            browser.go("#/queue", "Queue").await;
-            browser.see("h2", "2 jobs waiting").await;
+        browser.go("#/queue", "Queue").await;
+        browser.see("h2", "2 jobs waiting").await;
+        for width in WIDTHS {
+            resize(&browser, width, 900, "light").await;
             browser.comes_to(IN_CELLS, json!(true)).await;
+        }
+        // The actions of the keys, and the balance of the ledger, are in the last column.
+        for (page, title, last) in [
+            ("#/keys", "API keys", "td .row.end"),
+            ("#/ledger", "Ledger", "td:last-child"),
+        ] {
+            browser.go(page, title).await;
+            wait_until_loaded(&browser).await;
+            for width in WIDTHS {
+                resize(&browser, width, 900, "light").await;
+                let inside = format!("const all = [...document.querySelectorAll('main {last}')], list = document.querySelector('.sheet').getBoundingClientRect();
+                    return all.length > 0 && all.every((it) => it.getBoundingClientRect().right <= list.right);");
+                browser.comes_to(&inside, json!(true)).await;
+            }
         }
         browser.leave().await;
         drop(service);
@@ -368,12 +405,16 @@ fn long_names_are_cut_in_the_usage_of_all_accounts() {
              return await make(base, {{ prompt: 'a fox', aspect_ratio: '1:1' }});"
         );
         calls(&browser, &script).await;
-        for (width, height) in [(1280, 800), (1440, 900), (390, 844)] {
-            resize(&browser, width, height, "light").await;
-            browser.go("#/overview", "Overview").await;
-            browser.go("#/all-usage", "Usage of all accounts").await;
-            browser.see("td", LONG_NAME).await;
+        browser.go("#/all-usage", "Usage of all accounts").await;
+        browser.see("td", LONG_NAME).await;
+        // The letters of a chart are as large as the style sheet says, and the words of its legend stand beside their colours.
+        let charts = "const box = (it) => it.getBoundingClientRect();
+            return [...document.querySelectorAll('svg.chart')].every((it) => Math.abs(it.viewBox.baseVal.width - box(it).width) < 1)
+                && [...document.querySelectorAll('.legend-row span')].every((it) => it.getClientRects().length === 1 && box(it).height < 30);";
+        for width in WIDTHS {
+            resize(&browser, width, 900, "light").await;
             browser.comes_to(IN_CELLS, json!(true)).await;
+            browser.comes_to(charts, json!(true)).await;
         }
         browser.leave().await;
         drop(service);

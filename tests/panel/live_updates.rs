@@ -33,8 +33,12 @@ fn a_lost_connection_is_shown_and_a_failed_sign_out_is_reported() {
         browser.sign_in_as_operator().await;
         browser.go("#/ledger", "Ledger").await;
         browser.see("b", "Deposit").await;
+        let top = "return document.querySelector('main h1').getBoundingClientRect().top;";
+        let before = browser.run(top, vec![]).await;
         service.end();
         browser.see("div", "Connection lost").await;
+        // A click at this moment hits what the user saw.
+        assert_eq!(browser.run(top, vec![]).await, before);
         browser.press("Sign out").await;
         browser.see("div", "You are still signed in").await;
         browser.see("h1", "Ledger").await;

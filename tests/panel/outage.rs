@@ -26,6 +26,27 @@ fn a_page_that_failed_to_load_is_loaded_once_the_service_is_available() {
     });
 }
 
+/// Holds all calls back while `slow` is true.
+const SLOW: &str = "window.slow = true; const real = window.fetch;
+    window.fetch = async (...call) => { while (window.slow) await new Promise((wake) => setTimeout(wake, 20)); return real(...call); };";
+
+#[test]
+fn a_slow_page_shows_its_title_first() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.run(SLOW, vec![]).await;
+        browser.run("location.hash = '#/all-usage';", vec![]).await;
+        let said = "return document.querySelector('main .loading')?.innerText.split('\\n').filter(Boolean) ?? null;";
+        let expected = json!(["Usage of all accounts", "Loading…"]);
+        browser.comes_to(said, expected).await;
+        browser.run("window.slow = false;", vec![]).await;
+        browser.see("h2", "By account").await;
+        browser.comes_to(said, json!(null)).await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
 #[test]
 fn a_change_without_a_response_is_not_reported_as_failed() {
     browse(|service, browser| async move {

@@ -2,7 +2,7 @@
 import { fill, h } from "./dom.js";
 import { call, get } from "./api.js";
 import { keepTimesCurrent, setCurrency } from "./format.js";
-import { brand, frame } from "./shell.js";
+import { brand, frame, head } from "./shell.js";
 import { attempt, closeAll, keepTyped, notice, toast } from "./dialogs.js";
 import { claimDrafts, forgetDialogs } from "./drafts.js";
 import { isAway, recovered, retryLater } from "./recovery.js";
@@ -37,6 +37,9 @@ const FREE = [...OPERATORS, "profile"];
 const SINGLE = { jobs: job, batches: batch, keys: key };
 const ENTRIES = { jobs: "Job", batches: "Batch", keys: "API key" };
 const TITLES = { keys: "API keys", "all-usage": "Usage of all accounts", audit: "Audit log" };
+
+/** After this many milliseconds without content, a page shows its title. */
+const PATIENCE = 150;
 
 const app = document.getElementById("app");
 let session = null;
@@ -137,10 +140,15 @@ async function show() {
     document.title = `${words} · ${whose}Tintype`;
   };
   context.title = title;
-  title(rest[0] && SINGLE[pageName] ? `${ENTRIES[pageName]} …${rest[0].slice(-8)}` : TITLES[pageName] ?? pageName[0].toUpperCase() + pageName.slice(1));
+  const words = rest[0] && SINGLE[pageName] ? `${ENTRIES[pageName]} …${rest[0].slice(-8)}` : TITLES[pageName] ?? pageName[0].toUpperCase() + pageName.slice(1);
+  title(words);
   scrollTo(0, 0);
   const page = (rest[0] && SINGLE[pageName]) || PAGES[pageName];
   let refresh = null;
+  // A fast page shows its content at once.
+  const waits = setTimeout(() => {
+    if (!main.hasChildNodes()) fill(main, h("div", { class: "loading" }, head(words), h("p", { class: "muted" }, "Loading…")));
+  }, PATIENCE);
   try {
     refresh = await page(main, context);
   } catch (error) {
@@ -155,6 +163,8 @@ async function show() {
         : h("button", { class: "button", type: "button", onclick: show }, "Try again"))));
     if (isAway(error)) retryLater(show, stop.signal);
     return;
+  } finally {
+    clearTimeout(waits);
   }
   recovered();
   if (stop.signal.aborted) return;
@@ -169,8 +179,6 @@ async function show() {
     else if (isOfAccount) checkAccount(stop.signal);
   };
   listen(account && !OPERATORS.includes(pageName) ? `${context.base}/events` : "/events", changed, live, stop.signal);
-  // Charts depend on the width of the screen.
-  for (const width of [640, 860, 1599.9]) matchMedia(`(max-width: ${width}px)`).addEventListener("change", reload, { signal: stop.signal });
 }
 
 /** Follows a link to an account: opens its overview in place of the link. Returns whether it exists. */

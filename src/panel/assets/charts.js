@@ -1,13 +1,12 @@
 // Bar charts as SVG.
-import { h, s } from "./dom.js";
+import { fill, h, s } from "./dom.js";
 import { day, hour, moment, money, unit } from "./format.js";
 
 const named = (it) => (it.hour ? hour(it.hour) : day(it.day));
 const per = (days) => (days[0]?.hour ? "hour" : "day");
 const over = (days) => `${days.length} ${per(days)}s`;
 
-/** About the width of the charts on the screen, so that text is not scaled. */
-const width = () => (innerWidth < 640 ? 330 : innerWidth < 860 || innerWidth >= 1600 ? 700 : 520);
+/** The height of a chart in the style sheet. */
 const HEIGHT = 150;
 const FLOOR = 126;
 const LEFT = 40;
@@ -26,16 +25,15 @@ const number = (value) => (value >= 10_000 ? `${Number((value / 1000).toPrecisio
 
 /** Stacked bars over days. `parts` are {of, class}; `describe` returns the text of a day, which is shown while the pointer is over it. */
 export function bars(days, parts, describe, label, whole = false) {
-  const WIDTH = width();
   const total = (it) => parts.reduce((sum, part) => sum + part.of(it), 0);
   const top = ceiling(Math.max(...days.map(total)), whole);
-  const step = (WIDTH - LEFT) / days.length;
-  const every = Math.max(1, Math.ceil(DATE_WIDTH / step));
   const scale = (value) => (value / top) * (FLOOR - 12);
-  const mark = (value) => s("g", {},
-    s("line", { class: "grid", x1: LEFT, x2: WIDTH, y1: FLOOR - scale(value), y2: FLOOR - scale(value) }),
+  const mark = (value, width) => s("g", {},
+    s("line", { class: "grid", x1: LEFT, x2: width, y1: FLOOR - scale(value), y2: FLOOR - scale(value) }),
     s("text", { x: LEFT - 8, y: FLOOR - scale(value) + 4, "text-anchor": "end" }, number(value)));
-  const bar = (it, at) => {
+  const bar = (it, at, width) => {
+    const step = (width - LEFT) / days.length;
+    const every = Math.max(1, Math.ceil(DATE_WIDTH / step));
     let y = FLOOR;
     const pieces = parts.map((part) => {
       const height = part.of(it) > 0 ? Math.max(scale(part.of(it)), 2) : 0;
@@ -43,7 +41,7 @@ export function bars(days, parts, describe, label, whole = false) {
       return s("rect", { class: part.class, x: LEFT + at * step + step * .18, y, width: step * .64, height, rx: Math.min(2.5, step / 6) });
     });
     const isNamed = at % every === (days.length - 1) % every;
-    const middle = Math.min(LEFT + (at + .5) * step, WIDTH - 18);
+    const middle = Math.min(LEFT + (at + .5) * step, width - 18);
     const words = `${named(it)}: ${describe(it)}`;
     const group = s("g", {}, s("title", {}, words),
       s("rect", { class: "hover", x: LEFT + at * step, y: 4, width: step, height: FLOOR - 4 }), pieces,
@@ -53,8 +51,14 @@ export function bars(days, parts, describe, label, whole = false) {
     return group;
   };
   const values = h("p", { class: "values small muted", "aria-hidden": "true" });
-  return [s("svg", { class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label },
-    [0, top / 2, top].map(mark), days.map(bar)), values];
+  const chart = s("svg", { class: "chart", role: "img", "aria-label": label });
+  // Drawn for the width that it gets, so that text is not scaled.
+  new ResizeObserver(([{ contentRect: { width } }]) => {
+    if (!width) return;
+    chart.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
+    fill(chart, [0, top / 2, top].map((value) => mark(value, width)), days.map((it, at) => bar(it, at, width)));
+  }).observe(chart);
+  return [chart, values];
 }
 
 const sum = (days, of) => days.reduce((total, it) => total + of(it), 0);

@@ -35,8 +35,7 @@ async function page(main, context, { name, path, title, text, sheets }) {
   // A chosen range replaces the number of days.
   let span = 30;
   const range = filtersOf(context.search, ["from", "to"]);
-  const dates = () => h("div", { class: "filter-row" },
-    dayFields(["from", "to"], range, (end, day) => choose(span, { [end]: day }), UTC_DAYS, MAX_DAYS));
+  const dates = () => dayFields(["from", "to"], range, (end, day) => choose(span, { [end]: day }), UTC_DAYS, MAX_DAYS);
   // One element for all redraws, so that a date can be typed meanwhile.
   let fields = dates();
   const reload = context.reloader(() => draw());
@@ -49,7 +48,7 @@ async function page(main, context, { name, path, title, text, sheets }) {
     return fill(main,
       head(title, text, h("a", { class: "button", download: true, href: callPath(`${path}/usage.csv${wanted}`) }, "Download CSV")),
       h("div", { class: "stack" },
-        h("div", { class: "row wraps end" },
+        h("div", { class: "filters filter-row end" },
           fields, spans(null, isRange ? null : span, (chosen) => {
             choose(chosen, { from: "", to: "" });
             fields = dates();

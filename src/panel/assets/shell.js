@@ -66,7 +66,7 @@ function scrollToCurrent(nav, before) {
 }
 
 /** On a narrow screen the menu is a drawer; on a wide one it is always open. */
-const NARROW = matchMedia("(max-width: 860px)");
+const NARROW = matchMedia("(max-width: 1180px)");
 let closeDrawer = () => {};
 NARROW.addEventListener("change", () => closeDrawer());
 
