@@ -378,7 +378,6 @@ fn account_context(
         max_runs: jobs.max_runs,
         live_jobs: AtomicUsize::default(),
         waiting_jobs: WaitingJobs::new(process.node.is_some()),
-        expiries: Expiries::default(),
         deliveries: deliveries.clone().recipient(),
         job_changes: Arc::new(JobChanges::default()),
     })
