@@ -138,6 +138,19 @@ fn an_image_is_deleted_on_the_page_of_its_job() {
         fill_gallery(&browser).await;
         browser.press("Show: a fox").await;
         browser.press("Details").await;
+        let arrived = "return document.querySelector('button.stage img')?.complete === true;";
+        browser.comes_to(arrived, json!(true)).await;
+        // The page has room for an image that has not arrived, so that the buttons below it stay in their place.
+        let heights = "const image = document.querySelector('button.stage img');
+            const other = image.cloneNode();
+            other.src = image.src + '&other';
+            const heights = [image.height];
+            image.replaceWith(other);
+            return [...heights, other.height, other.complete];";
+        let heights = browser.run(heights, vec![]).await;
+        assert_eq!(heights[2], false, "{heights}");
+        assert_eq!(heights[0], heights[1], "{heights}");
+        assert!(heights[0].as_u64() > Some(100), "{heights}");
         browser.press("Delete image…").await;
         browser.press_in("//dialog//button[.='Delete']").await;
         browser.see("b", "The image was deleted").await;

@@ -45,15 +45,22 @@ export const cancelJob = (job, base, whose) => dialog({ title: "Cancel this job?
   text: `${named(job)}${whose ? ` of ${whose}` : ""}. The reserved ${money(job.price)} is released${sendsWebhook(job) ? ", and the webhook is called" : ""}.`,
   submit: () => remove(`${base}/jobs/${job.job_id}`) });
 
+/** The width of the view of an image on the page, in pixels. */
+const SHOWN_WIDTH = 1024;
+
 /** `model` is the model of a queued job. */
 function stage(job, model, context, reload) {
   const address = imageAt(context.base, job.job_id);
   if (job.image_deleted) return h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, "The image was deleted"), "The job stays, with its charge."));
   if (job.status === "done") {
+    const { width, height } = job.picture;
+    const image = h("img", { src: imageAt(context.base, job.job_id, SHOWN_WIDTH), alt: `Image of: ${(job.prompt ?? "a long prompt").slice(0, 200)}`, width, height,
+      onerror: (event) => event.target.replaceWith(missing(event.target.src)) });
+    // Before the image has arrived too, so that the buttons below it do not move under the pointer.
+    image.style.width = `min(100%, ${70 * width / height}vh, ${Math.min(width, SHOWN_WIDTH)}px)`;
     return h("div", { class: "stack" },
-      h("button", { class: "stage", type: "button", "aria-label": "Show large", onclick: () => lightbox([job], 0, context, reload) }, h("img", { src: imageAt(context.base, job.job_id, 1024), alt: `Image of: ${(job.prompt ?? "a long prompt").slice(0, 200)}`, width: job.picture.width, height: job.picture.height,
-        onerror: (event) => event.target.replaceWith(missing(event.target.src)) })),
-      h("div", { class: "row wraps spread" }, h("span", { class: "muted small" }, `${job.picture.width} × ${job.picture.height}, ${bytes(job.picture.bytes)}`, keeping(job)),
+      h("button", { class: "stage", type: "button", "aria-label": "Show large", onclick: () => lightbox([job], 0, context, reload) }, image),
+      h("div", { class: "row wraps spread" }, h("span", { class: "muted small" }, `${width} × ${height}, ${bytes(job.picture.bytes)}`, keeping(job)),
         h("div", { class: "row" },
           h("a", { class: "button slim", href: address, download: true }, "Download"),
           context.canChange ? h("button", { class: "button slim danger", type: "button", onclick: () => deleteImage(job, context).then(reload) }, "Delete image…") : null)));
