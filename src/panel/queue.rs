@@ -13,6 +13,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use serde_json::json;
 use tintype_api::JobRecord;
+use tintype_storage::domain::job::JobState;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::StoreError;
@@ -35,9 +36,9 @@ pub async fn list(_: OperatorCall, request: HttpRequest, jobs: Data<JobService>)
     let mut found = Vec::new();
     for tier in filter.tiers() {
         for next in filter.next(core, tier, SHOWN) {
-            // The job may be deleted meanwhile.
+            // The job may have begun, ended or been deleted meanwhile, also at another node.
             let job = core.store.job(next.account, next.job).await?;
-            found.extend(job);
+            found.extend(job.filter(|it| it.state == JobState::Queued));
         }
     }
     let views = JobViews::of(&jobs);
