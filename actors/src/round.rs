@@ -106,13 +106,12 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
+    use crate::world::fresh;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use tintype_storage::domain::ids::AccountId;
     use tintype_storage::domain::node::AccountLoad;
     use tintype_storage::engine::commit_and_wait;
     use tintype_storage::store::tables::ACCOUNT_LOADS;
-    use tintype_storage::testing::memory::MemoryEngine;
     use uuid::Uuid;
 
     const ACCOUNTS: [AccountId; 3] = [
@@ -151,7 +150,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_decision_that_forgot_a_read_decides_again_with_it() {
-        let store = Store::new(Arc::new(MemoryEngine::new()));
+        let store = Store::new(fresh("1"));
         let load = |live_jobs| AccountLoad {
             live_jobs,
             ..AccountLoad::default()

@@ -142,6 +142,7 @@ fn a_retry_gets_the_images_of_a_call_that_still_waits() {
     server.generator.hold();
     let first = send_through_proxy(&server, &call(0));
     server.until_running(2);
+    until("the first call waits", || server.watchers() == 2);
     let mut retries = Vec::new();
     for number in [1, 2] {
         retries.push(server.in_background(call(number)));
