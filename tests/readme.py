@@ -36,7 +36,7 @@ from served import program  # noqa: E402
 
 README = TESTS.parent / "README.md"
 # These commands take many minutes and need the network: they build everything, or run this test itself.
-SKIPPED = {"The two commands", "Install"}
+SKIPPED = {"Start with two commands", "Install"}
 # The line that a command for a separate terminal prints when it is ready.
 READY = {"tintype serve": "is ready at", "tintype webhook listen": "Verifying with"}
 TIMEOUT = 120
