@@ -24,7 +24,7 @@ PAGES = ["README.md", "clients/python/README.md", "clients/typescript/README.md"
 TABLE = "src/web/problem/snapshots/tintype__web__problem__tests__the_table_of_codes.snap"
 SECRET = "TINTYPE_WEBHOOK_SECRET"
 # The last line of a program whose account has too little money.
-POOR = "time to pay in"
+POOR = "time to add funds"
 COMPILE = ["--strict", "--target", "ES2022", "--module", "NodeNext", "--types", "node", "--noUncheckedIndexedAccess"]
 
 
