@@ -190,7 +190,7 @@ fn rights_that_change_hide_the_controls_of_an_open_page() {
         browser.press("New key").await;
         browser.fill("name", "too late").await;
         browser.press("Create key").await;
-        browser.see("div", "Your rights have changed.").await;
+        browser.see("div", "Your permissions have changed.").await;
         browser.comes_to(offered, json!(false)).await;
         // A closed dialog is removed in its event.
         let dialogs = "return document.querySelectorAll('dialog').length;";

@@ -157,7 +157,7 @@ fn the_operator_sees_how_the_last_event_was_delivered() {
     crate::browse_with(&settings, |service, browser| async move {
         browser.sign_in_as_operator().await;
         browser.go("#/service", "Service").await;
-        browser.see("p", "No event was sent yet.").await;
+        browser.see("p", "No event has been sent yet.").await;
         browser.press("Send a test event").await;
         browser.find("//ul[@aria-label='Last deliveries to the operator']/li[contains(., 'failed') and contains(., 'HTTP 500')]").await;
         browser

@@ -259,7 +259,7 @@ async function checkSession() {
   try { found = await get("/session"); } catch { return; }
   if (session !== before || rights(found) === rights(before)) return;
   await enter(found);
-  toast("Your rights have changed.");
+  toast("Your permissions have changed.");
 }
 
 addEventListener("forbidden", checkSession);

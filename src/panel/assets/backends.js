@@ -7,8 +7,8 @@ import { badge, bytes, millis, time } from "./format.js";
 const MEANING = {
   unknown: "Not used since the start",
   up: "The last answer was valid",
-  degraded: "Used, but the last try failed",
-  down: "Not used after repeated failures",
+  degraded: "In use, but the last attempt failed",
+  down: "Not in use after repeated failures",
   probing: "One job is testing it",
 };
 
@@ -27,7 +27,7 @@ function lines(it) {
   return [
     failures(it) ? h("div", {}, failures(it)) : null,
     it.last_error ? h("div", { class: bad ? "bad-text wrap" : "wrap" }, bad ? "Last error " : "Earlier error ", time(it.last_error.at), `: ${it.last_error.message}`) : null,
-    it.last_answer_at ? h("div", {}, "Last answer ", time(it.last_answer_at)) : h("div", {}, it.last_error ? "No answer since the start" : MEANING.unknown),
+    it.last_answer_at ? h("div", {}, "Last response ", time(it.last_answer_at)) : h("div", {}, it.last_error ? "No response since the start" : MEANING.unknown),
   ];
 }
 

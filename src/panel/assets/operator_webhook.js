@@ -24,5 +24,5 @@ export function operatorWebhook({ url, deliveries }, reload) {
       : h("p", { class: "small muted" }, "None is configured. Set webhook_url and webhook_secret in the section [operator] of config.toml to receive signed events, such as a backend that is down."),
     deliveries.length ? h("ul", { class: "stack lines", "aria-label": "Last deliveries to the operator" }, deliveries.map((it) => h("li", {},
       h("div", { class: "row wraps spread" }, h("span", { class: "row" }, badge(it.status), h("span", { class: "small wrap" }, result(it))), h("span", { class: "small muted" }, time(it.created_at))))))
-      : url ? h("p", { class: "small muted" }, "No event was sent yet.") : null);
+      : url ? h("p", { class: "small muted" }, "No event has been sent yet.") : null);
 }

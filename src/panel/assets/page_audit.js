@@ -120,7 +120,7 @@ export async function audit(main, context) {
     none: noneOf("audit", () => filters, "entries", empty("No entries", "Every change is recorded here.")) });
   const set = (name, value) => { filters[name] = value; keepFilters("audit", filters); list.restart(); };
   const change = ({ target }) => set(target.name, target.value);
-  fill(main, head("Audit log", "Who changed what in the panel, the command line and the operator API, newest first. Entries are never changed."),
+  fill(main, head("Audit log", "Who changed what in the panel, the command line and the operator interface, newest first. Entries are never changed."),
     filterBar(() => filters, context.signal,
       field("Account", select("account_id", accounts, filters.account_id, change)),
       filters.person_id ? field("Person", select("person_id", [["", "All"], [filters.person_id, `…${filters.person_id.slice(-8)}`]], filters.person_id, change)) : null,

@@ -116,7 +116,7 @@ export async function deliveries(main, context) {
   const { ready, show } = deliveryList(context, () => list.load());
   const list = listing({ path: () => `${context.base}/deliveries${query(filters)}`, context, ready,
     show: (rows) => h("div", {}, rows.map(show)),
-    none: noneOf("deliveries", () => filters, "deliveries", empty("No deliveries yet", "Each ended job with a webhook creates one.")) });
+    none: noneOf("deliveries", () => filters, "deliveries", empty("No deliveries yet", "A job that ends creates one, if the account has a webhook.")) });
   const resend = () => attempt(() => redeliver(`${context.base}/webhooks`, { webhook_id: filters.webhook_id, url: hooks.find(([id]) => id === filters.webhook_id)[1] }, list.load));
   const many = h("button", { class: "button", type: "button", onclick: resend }, "Send failed again…");
   const offer = () => { many.hidden = !registered.has(filters.webhook_id) || filters.status === "delivered"; };

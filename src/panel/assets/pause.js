@@ -26,7 +26,7 @@ export function switches(pause, reload) {
   const send = (name, on, reason) => call("PATCH", "/pause", pausePatch(name, on, reason));
   const ask = (name, label) => {
     const reason = field("Reason", h("input", { name: "reason", maxlength: 200, autocomplete: "off", value: pause.reasons?.[name] ?? "", placeholder: "new weights until 14:00" }),
-      "Shown to callers in the 503 answer and in the list of models.");
+      "Shown to callers in the 503 response and in the list of models.");
     // The API names this field `reasons`.
     reason.dataset.field = "reasons";
     return dialog({ title: isOn(pause, name) ? `Why is ${label} paused?` : `Pause ${label}?`, text: "New requests are answered with 503. Queued jobs wait, running jobs finish.",

@@ -12,7 +12,7 @@ export function verifyDelivery(path) {
   function verdict({ verifies, is_stale: isStale }) {
     if (verifies) return notice("good", "The delivery verifies.");
     // Most deliveries are pasted later than a receiver would accept them.
-    if (isStale) return notice("warn", "The signature is right, but the timestamp is older than five minutes, so a receiver rejects it by now.");
+    if (isStale) return notice("warn", "The signature is right, but the timestamp is older than five minutes, so receivers now reject it.");
     return notice("bad", "The delivery does not verify.");
   }
   const show = ({ verifies, is_stale: isStale, checks, signed_by: other }) => fill(result, h("div", { class: "stack tight" },
