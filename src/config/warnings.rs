@@ -53,7 +53,7 @@ impl Config {
         });
         mixed.map(|(name, _)| {
             format!(
-                "when the other backends of the model `{name}` fail, the built-in generator, which is no AI model, draws its images, \
+                "when the other backends of the model `{name}` fail, the built-in generator, which is not an AI model, draws its images, \
                  and callers are charged for them: remove it from `backends` in [tiers.{name}]"
             )
         })

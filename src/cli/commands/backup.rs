@@ -29,7 +29,7 @@ pub struct Arguments {
     /// have no key files; store their TINTYPE_SECRET separately.
     #[arg(long)]
     without_keys: bool,
-    /// Include the key files in a bucket. Anyone who can read the bucket can then act as the server and its operator.
+    /// Include the key files in a bucket. A reader of the bucket can then act as the server and its operator.
     #[arg(long, conflicts_with = "without_keys")]
     with_keys: bool,
     /// Read every image in the repository that the backup needs, and copy damaged ones again.
@@ -186,7 +186,7 @@ fn key_files_text(manifest: &Manifest, is_database: bool) -> String {
             "key files: none; the data directory contains none\n".to_owned()
         }
         Some(keys) => format!(
-            "key files: {}; anyone who can read this backup can act as the server and its operator\n",
+            "key files: {}; a reader of this backup can act as the server and its operator\n",
             keys.iter()
                 .map(|it| it.name.as_str())
                 .collect::<Vec<_>>()

@@ -108,7 +108,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         };
         if image_format::is_demo(&image) {
             note(&format!(
-                "demo image: the built-in generator, which is no AI model, has drawn the image; {} shows how to connect a model",
+                "demo image: drawn by the built-in generator, which is not an AI model; {} shows how to connect a model",
                 backends_guide()
             ));
         }

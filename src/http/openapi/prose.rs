@@ -41,7 +41,7 @@ pub const OPERATORS: &[(&str, &str)] = &[
     ),
     (
         "People",
-        "People who sign in to the panel for an account. Each has an email address and chooses a password by a link that you send them.",
+        "People who sign in to the panel for an account. Each has an email address and chooses a password through a link that you send them.",
     ),
     (
         "Webhooks",

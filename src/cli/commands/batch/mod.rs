@@ -105,7 +105,7 @@ pub struct List {
 
 #[derive(Args)]
 pub struct Target {
-    /// Id of the batch, also with the prefix batch_ of the OpenAI interface.
+    /// Id of the batch, with or without the prefix batch_ of the OpenAI interface.
     #[arg(value_parser = parse_batch_id)]
     id: BatchId,
     #[command(flatten)]
@@ -123,7 +123,7 @@ struct Output {
 
 #[derive(Args)]
 pub struct Results {
-    /// Id of the batch, also with the prefix batch_ of the OpenAI interface.
+    /// Id of the batch, with or without the prefix batch_ of the OpenAI interface.
     #[arg(value_parser = parse_batch_id)]
     id: BatchId,
     /// Download the images to this directory, named after their custom_id. Existing files are not downloaded again.

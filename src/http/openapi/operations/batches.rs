@@ -193,7 +193,7 @@ pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
         .response::<Batch>(200, "The batch.", example())
         .header(Header::PREFERENCE_APPLIED);
     Operation::new("showBatch", "Batches", "Get a batch")
-        .text("Responds at once. With `wait` or `Prefer: wait=N` it responds when the batch has ended, at the latest after that many seconds.")
+        .text("Responds at once. With `wait` or `Prefer: wait=N` it responds when the batch has ended, or after that many seconds at the latest.")
         .long_poll("Seconds to wait for the end of the batch.")
         .response(shown)
         .refuses([Code::ValidationFailed])

@@ -62,7 +62,7 @@ pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
         )
         .header(Header::PREFERENCE_APPLIED);
     Operation::new("showJob", "Jobs", "Get a job")
-        .text("Responds at once. With `wait` or `Prefer: wait=N` it responds when the job has ended, at the latest after that many seconds; set a longer timeout in your client. Unknown parameters are ignored here, because some pages add one to avoid caches.")
+        .text("Responds at once. With `wait` or `Prefer: wait=N` it responds when the job has ended, or after that many seconds at the latest; set a longer timeout in your client. Unknown parameters are ignored here, because some pages add one to avoid caches.")
         .long_poll("Seconds to wait for the end of the job.")
         .response(shown)
         .refuses([Code::ValidationFailed, Code::StorageUnavailable])
@@ -84,7 +84,7 @@ pub fn cancel(builder: &mut DocumentBuilder<'_>) -> Operation {
 /// `DELETE /jobs/{job_id}/image`
 pub fn delete_image(_: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("removeImage", "Jobs", "Delete the image of a job")
-        .text("Deletes the image and its scaled-down views at once, before its retention ends. The job stays `done` and is not refunded; its `image_url` is answered `410`. A repeated call is answered the same. A job without an image: `409`.")
+        .text("Deletes the image and its scaled-down views at once, before its retention ends. The job stays `done` and is not refunded; its `image_url` returns `410`. A repeated call returns the same. A job without an image: `409`.")
         .response(ResponseDoc::new(204, "The image is deleted."))
         .refuses([Code::Conflict, Code::StorageUnavailable])
 }
