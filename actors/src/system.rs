@@ -304,7 +304,7 @@ impl System {
             }
             // The others declare a node dead that cannot leave.
             if let Err(error) = nodes::leave(self.store(), node.id).await {
-                tracing::warn!(%error, "this node could not leave the others; they take over its jobs");
+                tracing::warn!(%error, "this node could not leave the cluster; the other nodes take over its jobs");
             }
         }
     }

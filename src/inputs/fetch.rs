@@ -169,7 +169,7 @@ async fn store_body(
         return fault(if first.is_empty() {
             "is empty"
         } else {
-            "is not a PNG, JPEG, WebP, GIF, HEIC or AVIF image by its bytes"
+            "is not a PNG, JPEG, WebP, GIF, HEIC or AVIF image, judging by its bytes"
         });
     };
     let damaged = |wrong| Failure::Entry(format!("is a {} image {wrong}", kind.name()));

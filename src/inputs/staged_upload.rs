@@ -176,7 +176,7 @@ fn detect_format(
         let message = if first.is_empty() {
             "is empty"
         } else {
-            "is not a PNG, JPEG, WebP, GIF, HEIC or AVIF image by its bytes"
+            "is not a PNG, JPEG, WebP, GIF, HEIC or AVIF image, judging by its bytes"
         };
         UploadFault::Image(message.into())
     })?;

@@ -102,7 +102,7 @@ pub async fn record_key_uses(accounts: &AccountService) {
         let guard = match core.locks.operator.lock().await {
             Ok(guard) => guard,
             Err(error) => {
-                tracing::warn!(%error, "could not write when keys were last used");
+                tracing::warn!(%error, "could not save when API keys were last used");
                 return;
             }
         };

@@ -302,7 +302,7 @@ pub async fn record_ids_ahead(core: &Core) {
         Ok::<_, StoreError>(())
     };
     if let Err(error) = noted.await {
-        tracing::error!(%error, "could not note that ids are ahead of the clock");
+        tracing::error!(%error, "could not record that ids are ahead of the clock");
     }
 }
 

@@ -176,13 +176,13 @@ fn key_of(data_dir: &Path, known: Option<&Webhook>) -> Result<Option<[u8; KEY_BY
             let vault = Vault::with_key(key);
             if known.is_some_and(|it| vault.open(it.id, &it.secret).is_err()) {
                 return Err(wrong(
-                    "is not the key of the webhooks' secrets on record; restore it from the backup that goes with them",
+                    "is not the key of the webhooks' secrets on record; restore it from the backup of these records",
                 ));
             }
             Ok(Some(key))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound && known.is_some() => Err(wrong(
-            "is missing, and the secrets of webhooks are sealed under it; restore it from a backup",
+            "is missing, and the secrets of webhooks are encrypted with it; restore it from a backup",
         )),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(file(error)),

@@ -45,7 +45,7 @@ fn transient_errors_are_retried() {
             ),
             (
                 Reply::Silence,
-                "the image generator gave no answer within 1 s",
+                "the image generator did not answer within 1 s",
             ),
             (
                 Reply::typed("502 Bad Gateway", "text/html", "<h1>nginx</h1>"),
@@ -53,7 +53,7 @@ fn transient_errors_are_retried() {
             ),
             (
                 Reply::typed("429 Too Many Requests", "text/plain", "slow down"),
-                "the image generator limits its rate at the moment",
+                "the rate limit of the image generator is reached",
             ),
             (
                 Reply::typed("503 Service Unavailable", "text/plain", "busy"),

@@ -97,7 +97,7 @@ fn a_failure_on_the_server_is_transient() {
     comes_to(|| text(502, "<html>bad gateway</html>"), "transient: ");
     comes_to(
         || text(429, ""),
-        "transient: the image generator limits its rate",
+        "transient: the rate limit of the image generator",
     );
 }
 

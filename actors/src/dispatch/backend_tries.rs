@@ -218,7 +218,7 @@ fn warn_if_small(job: &Job, backend: Option<&str>, image: &ResultImage, wanted: 
 /// The error of a try that timed out, and its cause for the log. `fault` is an earlier fault of the same try.
 fn timed_out(after: Duration, fault: Option<String>) -> (GenerateError, String) {
     let seconds = after.as_secs();
-    let error = format!("the image generator gave no answer within {seconds} s");
+    let error = format!("the image generator did not answer within {seconds} s");
     let cause = match fault {
         Some(fault) => format!("no answer within {seconds} s; before that: {fault}"),
         None => format!("no answer within {seconds} s"),

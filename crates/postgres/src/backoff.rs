@@ -71,7 +71,7 @@ impl Backoff {
         let began = *self.began.get_or_insert(since);
         if began.elapsed() + self.delay > limit {
             return Err(EngineError::Failed(format!(
-                "the database has been away for {} s (`[storage] outage_seconds`): {}",
+                "the database has been unreachable for {} s (`[storage] outage_seconds`): {}",
                 limit.as_secs(),
                 fault.text()
             )));

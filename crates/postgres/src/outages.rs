@@ -123,10 +123,7 @@ impl Outages {
             duration
         });
         if let Some(silence) = silence {
-            tracing::warn!(
-                seconds = silence.as_secs(),
-                "the database answers again after a silence"
-            );
+            tracing::warn!(seconds = silence.as_secs(), "the database responds again");
         }
     }
 

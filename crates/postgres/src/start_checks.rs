@@ -96,7 +96,7 @@ async fn check_server(
     for (setting, value) in ["synchronous_commit", "fsync"].iter().zip(durability) {
         if value == "off" && is_written {
             tracing::warn!(
-                "the database has `{setting} = off`: a crash of its machine loses jobs and charges that were answered; set it to `on`"
+                "the database has `{setting} = off`: a crash of its machine loses jobs and charges that were already confirmed; set it to `on`"
             );
         }
     }

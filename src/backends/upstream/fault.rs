@@ -145,7 +145,7 @@ impl From<Fault> for GenerateError {
                     retry_after,
                 };
                 match status.as_u16() {
-                    429 => unavailable("the image generator limits its rate at the moment"),
+                    429 => unavailable("the rate limit of the image generator is reached"),
                     503 => unavailable("the image generator is overloaded at the moment"),
                     code => Self::Transient {
                         reason: format!("the image generator failed temporarily (status {code})"),

@@ -173,11 +173,11 @@ async fn every_faulty_entry_is_named_with_its_fault() {
     input_images_urls[3] answered 204 No Content
     input_images_urls[4] answered 206 Partial Content
     input_images_urls[5] answered 304 Not Modified
-    input_images_urls[6] is not a PNG, JPEG, WebP, GIF, HEIC or AVIF image by its bytes
-    input_images_urls[7] is not a PNG, JPEG, WebP, GIF, HEIC or AVIF image by its bytes
+    input_images_urls[6] is not a PNG, JPEG, WebP, GIF, HEIC or AVIF image, judging by its bytes
+    input_images_urls[7] is not a PNG, JPEG, WebP, GIF, HEIC or AVIF image, judging by its bytes
     ");
     insta::assert_snapshot!(faults_of(second).await, @r"
-    input_images_urls[0] is not a PNG, JPEG, WebP, GIF, HEIC or AVIF image by its bytes
+    input_images_urls[0] is not a PNG, JPEG, WebP, GIF, HEIC or AVIF image, judging by its bytes
     input_images_urls[1] is empty
     input_images_urls[3] is a PNG image that ends before its dimensions
     input_images_urls[4] is a JPEG image with a damaged header
