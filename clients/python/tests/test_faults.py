@@ -27,7 +27,7 @@ from tintype import (
 from variants import Variant
 
 FOX: dict[str, Any] = {"prompt": "a fox", "tier": "fast", "aspect_ratio": "1:1"}
-# Of a time-out that is meant to run out.
+# Of a timeout that is meant to run out.
 SHORT = 0.2
 
 

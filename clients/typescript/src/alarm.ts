@@ -1,4 +1,4 @@
-// Aborts a request at its time-out, or when its caller aborts it.
+// Aborts a request at its timeout, or when its caller aborts it.
 
 /** The longest time of `setTimeout`. It would treat a longer one as 1 ms. */
 const LONGEST = 2 ** 31 - 1;
@@ -25,14 +25,14 @@ export class Alarm {
     return this.#controller.signal;
   }
 
-  /** Restarts the time-out. */
+  /** Restarts the timeout. */
   set(span: number): void {
     this.calm();
     const late = (): void => this.#controller.abort(new DOMException(`nothing arrived within ${span} ms`, "TimeoutError"));
     if (span <= LONGEST) this.#timer = setTimeout(late, span);
   }
 
-  /** Removes the time-out; the caller can still abort. */
+  /** Removes the timeout; the caller can still abort. */
   calm(): void {
     clearTimeout(this.#timer);
   }
@@ -82,7 +82,7 @@ export function untilRead(response: Response, alarm: Alarm, span: number): Respo
   return Object.defineProperty(new Response(body, { status, statusText, headers }), "url", { value: url });
 }
 
-/** Whether the cause of a failure is a time-out. */
+/** Whether the cause of a failure is a timeout. */
 export function isTimeout(cause: unknown): boolean {
   return cause instanceof DOMException && cause.name === "TimeoutError";
 }

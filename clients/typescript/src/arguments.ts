@@ -29,7 +29,7 @@ export function cancelAfterHeader(span: number | null | undefined): Readonly<Rec
   return { "cancel-after": `${Math.ceil(span / 1000)}s` };
 }
 
-/** Checks a time-out in milliseconds. */
+/** Checks a timeout in milliseconds. */
 export function assertTimeout(span: unknown): void {
   if (typeof span === "number" && span > 0) return;
   throw new ArgumentError(`timeout must be a number of milliseconds above 0, or Infinity, not ${shown(span)}`);

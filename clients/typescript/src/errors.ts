@@ -78,7 +78,7 @@ export class ApiConnectionError extends CallError {
   override name = "ApiConnectionError";
 }
 
-/** No answer came before the time-out. */
+/** No response arrived before the timeout. */
 export class ApiTimeoutError extends ApiConnectionError {
   override name = "ApiTimeoutError";
 }

@@ -40,9 +40,9 @@ export interface Call extends CallOptions {
   /** The existing job or batch that the call is about, for errors. */
   readonly jobId?: string;
   readonly batchId?: string;
-  /** How long the service may take on purpose, in addition to the time-out. */
+  /** How long the service may take on purpose, in addition to the timeout. */
   readonly patience?: number;
-  /** When the caller no longer needs the answer, for any time-out. */
+  /** When the caller no longer needs the answer, for any timeout. */
   readonly limit?: number;
 }
 
@@ -137,7 +137,7 @@ export class Transport {
     return call.timeout ?? this.#timeout;
   }
 
-  /** An alarm for a call, with its time-out and the signal of its caller. */
+  /** An alarm for a call, with its timeout and the signal of its caller. */
   alarm(call: Call): Alarm {
     const span = this.timeout(call) + (call.patience ?? 0);
     return new Alarm(Math.min(span, call.limit ?? Infinity), call.signal);

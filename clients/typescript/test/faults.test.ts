@@ -18,7 +18,7 @@ import { calling, created, job, JOB_ID, Peer, problem, told } from "./peer.js";
 import type { Reply } from "./peer.js";
 
 const FOX = { prompt: "a fox", tier: "fast", aspect_ratio: "1:1" } as const;
-// Of a time-out that is meant to run out, in milliseconds.
+// Of a timeout that is meant to run out, in milliseconds.
 const SHORT = 150;
 
 const keys = (peer: Peer): unknown[] => peer.heard.map(({ headers }) => headers["idempotency-key"]);
@@ -135,7 +135,7 @@ test("an error of a proxy has no code", async (t) => {
   }
 });
 
-test("a time-out limits each pause of an answer, not the whole answer", async (t) => {
+test("a timeout limits each pause of an answer, not the whole answer", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   // Milliseconds before each chunk.
   const answering = (span: number): typeof fetch => async (_, init) => {
@@ -194,7 +194,7 @@ test("a connection that is refused is told after all attempts", async (t) => {
   });
 });
 
-test("an answer that does not come is a time-out", async (t) => {
+test("an answer that does not come is a timeout", async (t) => {
   const peer = await Peer.start(t);
   peer.will("silence");
   const { client } = calling(peer.url, { timeout: SHORT, maxRetries: 1 });
@@ -272,7 +272,7 @@ test("a caller who has gone already sends nothing", async (t) => {
   assert.equal(peer.heard.length, 0);
 });
 
-test("no time-out at all is none", async (t) => {
+test("no timeout at all is none", async (t) => {
   const peer = await Peer.start(t);
   peer.will(told({ balance: "1.00", reserved: "0.00", available: "1.00" }));
   assert.equal((await calling(peer.url, { timeout: Infinity }).client.balance()).available, "1.00");

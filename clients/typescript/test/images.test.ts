@@ -15,7 +15,7 @@ import {
 import { calling, job, JOB_ID, Peer, problem, told } from "./peer.js";
 import type { Reply } from "./peer.js";
 
-// Of a time-out that is meant to run out, in milliseconds.
+// Of a timeout that is meant to run out, in milliseconds.
 const SHORT = 150;
 
 const withCode = (code: string | null) => (error: unknown): boolean => error instanceof ApiError && error.code === code;

@@ -6,7 +6,7 @@ use tokio::task::JoinHandle;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error, Row};
 
-/// A connection without a response for this long counts as broken. Longer than the lock time-out.
+/// A connection without a response for this long counts as broken. Longer than the lock timeout.
 pub const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The plan of a statement is made once, possibly on empty tables, so a plan chosen by table size would stay wrong. A paused

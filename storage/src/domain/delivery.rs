@@ -248,7 +248,7 @@ impl DeliveryState {
 impl Attempt {
     /// An attempt with a response, of which `body` was read.
     ///
-    /// `error` is an error after the status arrived, such as a time-out; `None` on success.
+    /// `error` is an error after the status arrived, such as a timeout; `None` on success.
     pub fn responded(
         round: u32,
         at: Timestamp,

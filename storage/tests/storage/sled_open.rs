@@ -23,7 +23,7 @@ fn open(directory: &Path) -> Result<SledEngine, EngineError> {
     SledEngine::open(directory, options(Duration::ZERO))
 }
 
-/// Opens with a long time-out: a dropped engine may still hold the lock.
+/// Opens with a long timeout: a dropped engine may still hold the lock.
 fn reopen(directory: &Path) -> SledEngine {
     SledEngine::open(directory, options(Duration::from_secs(60))).expect("open")
 }

@@ -36,7 +36,7 @@ def key_or_new(idempotency_key: str | None) -> str:
 
 
 def timeout(seconds: float) -> float:
-    """The time-out of a client."""
+    """The timeout of a client."""
     if not _is_number(seconds) or not seconds > 0:
         raise ArgumentError(f"timeout must be a number of seconds above 0, or math.inf, not {seconds!r}")
     return seconds

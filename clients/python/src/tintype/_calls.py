@@ -30,9 +30,9 @@ class Call:
     body: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     idempotency_key: str | None = None
-    # Seconds that the service may take on purpose, in addition to the time-out.
+    # Seconds that the service may take on purpose, in addition to the timeout.
     patience: float = 0.0
-    # Seconds after which the caller no longer needs the answer, for any time-out.
+    # Seconds after which the caller no longer needs the answer, for any timeout.
     limit: float | None = None
     # The file for the body of the answer, if the client must not keep it in memory.
     save_to: Path | None = None

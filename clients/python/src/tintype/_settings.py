@@ -49,7 +49,7 @@ class Settings:
         )
 
     def with_options(self, timeout: float | None, max_retries: int | None) -> Settings:
-        """The same settings with another time-out or number of retries."""
+        """The same settings with another timeout or number of retries."""
         return replace(
             self,
             timeout=self.timeout if timeout is None else _arguments.timeout(timeout),

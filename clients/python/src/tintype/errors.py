@@ -54,7 +54,7 @@ class ApiConnectionError(CallError):
 
 
 class ApiTimeoutError(ApiConnectionError):
-    """No answer came before the time-out."""
+    """No response arrived before the timeout."""
 
 
 class UnexpectedAnswerError(CallError):

@@ -132,7 +132,7 @@ impl SledEngine {
             segments,
         } = {
             let (directory, options) = (directory.to_owned(), options.clone());
-            // A short commit time-out must not fail a first start, which creates directories and files.
+            // A short commit timeout must not fail a first start, which creates directories and files.
             let limit = options.commit_timeout.max(watchdog::SHORTEST_LIMIT);
             watchdog::run_watched(limit, move |steps| open::open(&directory, &options, steps))?
         };

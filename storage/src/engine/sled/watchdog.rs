@@ -78,7 +78,7 @@ fn watch(shared: &Shared, limit: Duration, on_failure: &OnFailure) {
     }
 }
 
-/// The least limit of an opening step, whatever the commit time-out.
+/// The least limit of an opening step, whatever the commit timeout.
 pub const SHORTEST_LIMIT: Duration = Duration::from_secs(5);
 /// Checks per step limit.
 const CHECKS_PER_STEP: u32 = 10;
