@@ -11,16 +11,16 @@ use tokio::time::Instant;
 const HEADER: &str = "x-server-timeout";
 /// Timeouts of OpenAI's SDKs in seconds. They begin again with each part of a response in Python, and end with its head in JavaScript.
 const READ_TIMEOUTS: [&str; 2] = ["x-stainless-read-timeout", "x-stainless-timeout"];
-/// The time that an error needs to reach the caller before its read timeout, unless that is short.
+/// The time that an error needs to reach the caller before its timeout, unless that is short.
 const MARGIN: Duration = Duration::from_secs(1);
-/// The margin is at most this part of the read timeout.
+/// The margin is at most this part of the timeout.
 const MARGIN_DIVISOR: u32 = 10;
 
 /// The deadline of a request that starts now: the configured timeout, or the caller's if that is shorter.
 pub fn of_request(request: &HttpRequest, settings: &Settings) -> Instant {
     let limit = settings.config.compat.timeout();
     let now = Instant::now();
-    match seconds(request.headers(), HEADER) {
+    match seconds(request.headers(), HEADER).map(less_margin) {
         Some(requested) if requested < limit => callers(request, now + requested),
         _ => now + limit,
     }
@@ -46,9 +46,11 @@ fn callers(request: &HttpRequest, deadline: Instant) -> Instant {
 /// How long the response may take.
 fn max_wait(headers: &HeaderMap) -> Duration {
     let timeouts = READ_TIMEOUTS.iter().filter_map(|it| seconds(headers, it));
-    timeouts.min().map_or(Duration::MAX, |timeout| {
-        timeout - MARGIN.min(timeout / MARGIN_DIVISOR)
-    })
+    timeouts.min().map_or(Duration::MAX, less_margin)
+}
+
+fn less_margin(timeout: Duration) -> Duration {
+    timeout - MARGIN.min(timeout / MARGIN_DIVISOR)
 }
 
 fn seconds(headers: &HeaderMap, name: &str) -> Option<Duration> {

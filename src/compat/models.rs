@@ -36,7 +36,9 @@ pub fn unknown(model: &str, version: &str, method: &str) -> Refusal {
 
 /// The refusal of an unknown model, for an OpenAI SDK.
 pub fn unknown_to_openai(model: &str) -> Refusal {
-    let message = format!("the model `{model}` does not exist; GET /v1/models lists the models");
+    let message = format!(
+        "the model `{model}` does not exist; GET /v1/models lists the models, and the operator can give one of them this name (`compat_models`)"
+    );
     Refusal {
         field: Some("model".into()),
         ..Refusal::new(Kind::UnknownModel, message)

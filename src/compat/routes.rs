@@ -43,7 +43,7 @@ pub fn configure(service: &mut web::ServiceConfig) {
 
 /// The dialect of a path; `None` for the native API.
 pub fn dialect_of(path: &str) -> Option<Dialect> {
-    let mut segments = path.trim_start_matches('/').split('/');
+    let mut segments = path.strip_prefix('/')?.split('/');
     match (segments.next()?, segments.next()) {
         ("v1", Some("images" | "files" | "batches")) => Some(Dialect::OpenAi),
         ("v1" | "v1beta" | "v1alpha", _) | ("upload", Some("v1" | "v1beta" | "v1alpha")) => {

@@ -97,6 +97,14 @@ fn invalid_forms_and_images_are_refused_and_leave_nothing() {
             form(&[("prompt", "x"), ("n", "2")], &[("image", &png)]),
             Some("n"),
         ),
+        (
+            form(&prompt, &[("image", &png), ("markup", &png)]),
+            Some("markup"),
+        ),
+        (
+            form(&prompt, &[("image", &png), ("image[0]", &png)]),
+            Some("image[0]"),
+        ),
         (form(&[("prompt", &long)], &[("image", &png)]), None),
         (b"--b\r\nnonsense".to_vec(), None),
         (b"".to_vec(), None),

@@ -93,6 +93,10 @@ fn a_body_at_fault_is_400_and_names_the_option() {
             "output_compression",
         ),
         (json!({"response_format": "file"}), "response_format"),
+        (
+            json!({"markup": {"image_url": "https://pictures.example/a"}}),
+            "markup",
+        ),
     ] {
         let mut body = fox();
         merge(&mut body, extra);

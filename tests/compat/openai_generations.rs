@@ -41,6 +41,25 @@ fn an_image_is_returned_as_base64_unless_a_url_is_requested() {
 }
 
 #[test]
+fn a_model_named_like_dall_e_returns_a_url_by_default() {
+    let options = Options::new().set("tiers.fast.compat_models", vec!["dall-e-3", "gpt-image-1"]);
+    let server = Server::with(options);
+    let customer = server.customer("1.00");
+    let entry = |model: &str, extra| {
+        let mut body = json!({"model": model, "prompt": "a fox"});
+        merge(&mut body, extra);
+        let answer = server.openai(&customer, &body).expect(200);
+        answer.json()["data"][0].clone()
+    };
+    assert!(entry("dall-e-3", json!({}))["url"].is_string());
+    let asked = json!({"response_format": "b64_json"});
+    assert!(entry("dall-e-3", asked)["b64_json"].is_string());
+    assert!(entry("gpt-image-1", json!({}))["b64_json"].is_string());
+    let body = json!({"model": "dall-e-3", "prompt": "a fox", "stream": true});
+    server.openai(&customer, &body).expect(200);
+}
+
+#[test]
 fn the_default_model_is_fast() {
     let server = Server::start();
     let customer = server.customer("1.00");

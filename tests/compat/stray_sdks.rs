@@ -63,6 +63,28 @@ fn google_is_told_to_leave_the_path_out_of_the_base_url() {
 }
 
 #[test]
+fn other_programs_are_told_by_the_path_that_they_call() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let call = |path: &str| {
+        let call = server.post(path).bearer(&customer.key).json(&json!({}));
+        call.refused(404, "not_found").json()["error"].clone()
+    };
+    for (path, advice) in [
+        ("/images/generations", "https://pictures.example/v1"),
+        ("/api/v1/images/edits", "https://pictures.example/v1"),
+        ("//v1/images/generations", "two slashes"),
+        ("/models/pro:generateContent", "without /api"),
+        ("//v1beta/models/pro:generateContent", "two slashes"),
+    ] {
+        let error = call(path);
+        let message = error["message"].as_str().expect(path);
+        assert!(message.contains(advice), "{path}: {error}");
+    }
+    assert!(call("/images/generation").is_null());
+}
+
+#[test]
 fn other_callers_and_right_base_urls_get_the_usual_errors() {
     let server = Server::start();
     let customer = server.customer("1.00");

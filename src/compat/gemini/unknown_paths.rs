@@ -29,7 +29,10 @@ const ALTERNATIVES: [(&str, &str); 11] = [
     ("batchEmbedContents", ONLY_IMAGES),
     ("embedContent", ONLY_IMAGES),
     ("bidiGenerateContent", ONLY_IMAGES),
-    ("predict", ONLY_IMAGES),
+    (
+        "predict",
+        "the method `predict` is not supported; call generateContent, which generates images too",
+    ),
     ("predictLongRunning", ONLY_IMAGES),
 ];
 

@@ -1,7 +1,7 @@
 //! Reads the form of an edit while it arrives: texts into memory, images into the object store.
 
 use super::counted_body::{CountedBody, check_form};
-use super::options::RawOptions;
+use super::options::{MARKUP, RawOptions, unsupported_markup};
 use crate::application::submission::generation_request::Input;
 use crate::compat::body::{MAX_BODY_BYTES, too_large};
 use crate::compat::body_timeouts::BodyTimeouts;
@@ -89,6 +89,7 @@ impl FormReader<'_> {
                     let upload = self.inputs.begin_upload();
                     form.mask = Some(self.image(field, upload, "mask").await?);
                 }
+                MARKUP => return Err(unsupported_markup()),
                 _ => {
                     let text = self.text(field, &name).await?;
                     form.options.set(&name, text)?;
@@ -124,7 +125,10 @@ impl FormReader<'_> {
             self.spend(chunk.len())?;
             bytes.extend_from_slice(&chunk);
         }
-        String::from_utf8(bytes).map_err(|_| Refusal::field(name, "is not UTF-8"))
+        String::from_utf8(bytes).map_err(|_| {
+            let message = "is not UTF-8; send images in parts named `image` or `image[]`, and a mask as `mask`";
+            Refusal::field(name, message)
+        })
     }
 
     fn spend(&mut self, bytes: usize) -> Result<(), Refusal> {

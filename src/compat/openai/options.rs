@@ -35,6 +35,8 @@ const KNOWN_OPTIONS: [&str; 11] = [
 ];
 /// Input images in a JSON body, under their names in other APIs. Ignoring them would charge for a different image.
 const INPUT_OPTIONS: [&str; 4] = ["image", "images", "mask", "file"];
+/// The beginning of the names of OpenAI's models whose default `response_format` is `url`.
+const URL_MODELS: &str = "dall-e-";
 /// The values of `quality` that a response may contain.
 const QUALITIES: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 /// Maximum `partial_images`.
@@ -42,6 +44,8 @@ const MAX_PARTIAL_IMAGES: u8 = 3;
 /// `output_compression` without compression, the default.
 const NO_COMPRESSION: u8 = 100;
 const STRING_OPTIONS: [&str; 2] = ["model", "prompt"];
+/// An image that OpenAI draws over the first input image.
+pub const MARKUP: &str = "markup";
 
 /// Unparsed options by name.
 #[derive(Default)]
@@ -90,6 +94,11 @@ impl Options {
     }
 }
 
+pub fn unsupported_markup() -> Refusal {
+    let message = "is not supported; draw on the image before you send it, or send a `mask`";
+    Refusal::field(MARKUP, message)
+}
+
 /// The members of a body.
 ///
 /// # Errors
@@ -120,6 +129,7 @@ impl RawOptions {
             let is_string_option = STRING_OPTIONS.contains(&name.as_str());
             match value {
                 Json::Null => {}
+                _ if name == MARKUP => return Err(unsupported_markup()),
                 _ if INPUT_OPTIONS.contains(&name.as_str()) => {
                     let message = "is not supported here; send input images to `/v1/images/edits`, as a form or in `images`";
                     return Err(Refusal::field(name, message));
@@ -206,7 +216,7 @@ impl RawOptions {
             prompt: self.prompt(settings.config.jobs.max_prompt_chars)?,
             count: self.count()?,
             ratio,
-            as_url: self.get("response_format") == Some("url"),
+            as_url: self.as_url(model, stream),
             output,
             background,
             stream,
@@ -253,6 +263,14 @@ impl RawOptions {
             return Err(Refusal::field("response_format", message));
         }
         Ok(stream)
+    }
+
+    /// Without a choice, models that are named like OpenAI's older ones respond as these do: programs that ask for them read the URL.
+    fn as_url(&self, model: &str, stream: bool) -> bool {
+        match self.get("response_format") {
+            Some(format) => format == "url",
+            None => model.starts_with(URL_MODELS) && !stream,
+        }
     }
 
     fn quality(&self) -> Option<&'static str> {

@@ -129,7 +129,12 @@ impl Form {
     fn file(self) -> Result<NewFile, Refusal> {
         match self.texts.get("purpose").map(String::as_str) {
             Some(BATCH) => {}
-            Some(_) => return Err(Refusal::field("purpose", "must be `batch`")),
+            Some(_) => {
+                return Err(Refusal::field(
+                    "purpose",
+                    "must be `batch`; send images in the call that edits them",
+                ));
+            }
             None => return Err(Refusal::missing("purpose", "send `batch`")),
         }
         let lifetime = self.lifetime()?;
