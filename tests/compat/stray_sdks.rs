@@ -68,7 +68,7 @@ fn other_programs_are_told_by_the_path_that_they_call() {
     let customer = server.customer("1.00");
     let call = |path: &str| {
         let call = server.post(path).bearer(&customer.key).json(&json!({}));
-        call.refused(404, "not_found").json()["error"].clone()
+        call.expect(404).json()["error"].clone()
     };
     for (path, advice) in [
         ("/images/generations", "https://pictures.example/v1"),
