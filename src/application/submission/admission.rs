@@ -4,7 +4,7 @@
 use super::job_refusal;
 use crate::application::caller::payer::Payer;
 use crate::application::core::Core;
-use crate::application::error::{self, Error, ErrorKind, WITH_SAME_KEY};
+use crate::application::error::{self, Error, ErrorKind};
 use crate::application::idempotency;
 use crate::application::limits::rate_limit::RateStates;
 use crate::application::operations::{pause, queue};
@@ -205,8 +205,9 @@ impl Admission {
 /// `Overloaded`
 pub fn check_queue(core: &Core, settings: &Settings, jobs: usize) -> Result<(), Error> {
     if !queue::has_room(core, settings, jobs) {
-        let detail = format!("the queue of the service is full; try again later{WITH_SAME_KEY}");
-        return Err(Error::new(ErrorKind::Overloaded, detail).retry_after(5));
+        let detail = "the queue of the service is full; try again later";
+        let full = Error::new(ErrorKind::Overloaded, detail);
+        return Err(full.with_same_key().retry_after(5));
     }
     Ok(())
 }
