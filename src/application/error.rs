@@ -40,11 +40,13 @@ pub enum ErrorKind {
 }
 
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{detail}")]
+#[error("{detail}{advice}")]
 pub struct Error {
     pub kind: ErrorKind,
     /// What failed and what to do.
     pub detail: String,
+    /// The end of the detail for callers that choose their idempotency keys; may be empty.
+    pub advice: &'static str,
     /// All faulty fields, for [`ErrorKind::Invalid`].
     pub faults: Vec<FieldFault>,
     /// Seconds before a retry; `None`: the default of the kind.
@@ -56,6 +58,7 @@ impl Error {
         Self {
             kind,
             detail: detail.into(),
+            advice: "",
             faults: Vec::new(),
             retry_after: None,
         }
@@ -86,6 +89,11 @@ impl Error {
 
     pub fn retry_after(mut self, seconds: u32) -> Self {
         self.retry_after = Some(seconds);
+        self
+    }
+
+    pub fn with_same_key(mut self) -> Self {
+        self.advice = " with the same Idempotency-Key";
         self
     }
 }
@@ -211,13 +219,12 @@ impl From<CallerRefusal> for Error {
     }
 }
 
-/// The end of a detail for callers that send idempotency keys.
-pub const WITH_SAME_KEY: &str = " with the same Idempotency-Key";
-
 impl From<ActivePause> for Error {
     fn from(paused: ActivePause) -> Self {
-        let detail = format!("{paused}; try again later{WITH_SAME_KEY}");
-        Self::new(ErrorKind::Paused, detail).retry_after(30)
+        let detail = format!("{paused}; try again later");
+        Self::new(ErrorKind::Paused, detail)
+            .with_same_key()
+            .retry_after(30)
     }
 }
 

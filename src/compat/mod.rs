@@ -30,7 +30,6 @@ mod submission;
 mod usage;
 
 pub use dialect::Dialect;
-pub use disconnect::{DisconnectReceiver, DisconnectSender, run as cancel_disconnected};
 pub use openai::object_ids::parse_batch_id as parse_openai_batch_id;
 pub use routes::{configure, dialect_of};
 pub use state::CompatState;

@@ -134,7 +134,7 @@ impl From<Error> for Refusal {
             Some(fault) => fault.into(),
             None => Self {
                 field: (kind == Kind::KeyReused).then(|| IDEMPOTENCY_KEY.to_owned()),
-                ..Self::new(kind, error.detail)
+                ..Self::new(kind, error.detail + error.advice)
             },
         };
         Self {
@@ -182,7 +182,7 @@ impl From<Problem> for Refusal {
         };
         Self {
             retry_after: problem.retry_after,
-            ..Self::new(kind, problem.detail)
+            ..Self::new(kind, problem.detail + problem.advice)
         }
     }
 }

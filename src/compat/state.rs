@@ -1,11 +1,12 @@
 //! State of the synchronous APIs, shared by all workers.
 
-use super::DisconnectSender;
+use super::disconnect::{self, DisconnectSender};
 use super::recent_calls::{RecentCalls, RefusedCalls, RequestIdentity};
 use crate::application::core::Core;
 use crate::application::file_batches::RETRY_WINDOW;
 use crate::application::services::{AccountService, GenerationService, JobService};
 use crate::application::settings::Settings;
+use actix_web::rt::spawn;
 use actix_web::web::Data;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,12 +36,16 @@ pub struct CompatState {
 }
 
 impl CompatState {
-    pub fn new(
+    /// Also starts to cancel the jobs of callers that disconnect.
+    pub fn start(
         accounts: &Data<AccountService>,
         jobs: &Data<JobService>,
         generations: &Data<GenerationService>,
-        disconnects: DisconnectSender,
     ) -> Self {
+        let recent_calls = Arc::new(RecentCalls::new(IMAGE_RETENTION));
+        let (disconnects, disconnected) = DisconnectSender::new();
+        let cancel = disconnect::run(jobs.clone(), Arc::clone(&recent_calls), disconnected);
+        spawn(cancel);
         Self {
             core: Arc::clone(&jobs.core),
             settings: Arc::clone(&jobs.settings),
@@ -48,7 +53,7 @@ impl CompatState {
             jobs: jobs.clone(),
             generations: generations.clone(),
             disconnects,
-            recent_calls: Arc::new(RecentCalls::new(IMAGE_RETENTION)),
+            recent_calls,
             recent_uploads: RecentCalls::new(RETRY_WINDOW),
             refused_batches: RefusedCalls::new(RETRY_WINDOW),
             uploads: FairSemaphore::new(Semaphore::MAX_PERMITS as u64, 1),

@@ -2,7 +2,6 @@
 
 use crate::application::accounts::panel_key;
 use crate::application::caller::payer::Payer;
-use crate::application::error::WITH_SAME_KEY;
 use crate::application::services::AccountService;
 use crate::web::auth::access::OfAccount;
 use crate::web::problem::{Code, Problem};
@@ -20,7 +19,6 @@ pub fn explain_rejection(payer: &Payer, mut problem: Problem) -> Problem {
     if problem.code == Code::Unauthorized {
         return panel_key::refusal(&payer.key, &problem.detail).into();
     }
-    let length = problem.detail.trim_end_matches(WITH_SAME_KEY).len();
-    problem.detail.truncate(length);
+    problem.advice = "";
     problem
 }

@@ -1,6 +1,6 @@
 //! Binds the sockets and runs the HTTP servers.
 
-use super::assembly::Instance;
+use super::instance::Instance;
 use super::{middleware, routes};
 use crate::http;
 use actix_web::dev::Server;

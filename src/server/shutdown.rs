@@ -1,6 +1,6 @@
 //! Graceful shutdown.
 
-use super::assembly::Instance;
+use super::instance::Instance;
 use super::maintenance;
 use actix_web::rt::task::spawn_blocking;
 use std::sync::Arc;

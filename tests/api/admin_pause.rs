@@ -41,6 +41,25 @@ fn a_pause_reason_is_returned_to_callers() {
     );
 }
 
+/// The page sends the idempotency key.
+#[test]
+fn a_person_is_not_told_to_repeat_the_idempotency_key() {
+    let server = Server::start();
+    let customer = server.customer("9.00");
+    server.pause(&["pro"]);
+    let browser = server.operators_browser();
+    let form = "--b\r\nContent-Disposition: form-data; name=\"request\"\r\n\r\n";
+    let form = format!("{form}{}\r\n--b--\r\n", fox());
+    let path = format!("/accounts/{}/generations/pro", customer.account);
+    let call = browser.call(&server, "POST", &path);
+    let call = call.bytes("multipart/form-data; boundary=b", form.as_bytes());
+    let refused = call.refused(503, "paused").json();
+    assert_eq!(
+        refused["detail"],
+        "the pro model is paused; try again later"
+    );
+}
+
 #[test]
 fn a_common_reason_applies_to_all_switches_without_a_separate_reason() {
     let server = Server::start();

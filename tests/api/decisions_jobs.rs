@@ -224,9 +224,13 @@ fn live_jobs_in_all_are_limited() {
     server.generator.hold();
     let customers: Vec<Customer> = (0..4).map(|_| server.customer("1.00")).collect();
     let jobs: Vec<_> = customers[..3].iter().map(|it| server.create(it)).collect();
-    server
+    let refused = server
         .generation(&customers[3], PATH, &fox())
         .refused(503, "overloaded");
+    assert_eq!(
+        refused.json()["detail"],
+        "the queue of the service is full; try again later with the same Idempotency-Key"
+    );
     server.job_once(&customers[0], &jobs[0], "processing");
     server.generator.release_all();
     server.assert_settled();

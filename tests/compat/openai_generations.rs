@@ -203,6 +203,8 @@ fn a_pause_is_reported_before_missing_funds() {
         let body = fox_with(json!({"model": "fast", "n": n}));
         let answer = server.openai(&poor, &body).send();
         answer.assert_openai_error(503, "server_error", Some("unavailable"));
+        let message = "the fast model is paused; try again later with the same Idempotency-Key";
+        assert_eq!(answer.json()["error"]["message"], message);
     }
 }
 

@@ -15,7 +15,7 @@ use tintype_storage::domain::job::{CANCELED, JobState, PromptRef, PromptText};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::{AcceptError, AcceptedBatch, BatchError, NewBatch, NewBatchJob};
+use tintype_storage::store::{AcceptError, AcceptedBatch, BatchError, NewBatch, NewBatchJob, Part};
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::testing::samples;
 use tokio::sync::oneshot;
@@ -100,7 +100,10 @@ fn charged(world: &World, batch: BatchId) -> String {
 fn jobs(world: &World, batch: BatchId) -> Vec<JobId> {
     let found = world.store.batch(A, batch).wait().expect("readable");
     let (batch, _) = found.expect("the batch");
-    let jobs = world.store.jobs_of_batch(&batch, None, 100).wait();
+    let jobs = world
+        .store
+        .jobs_of_batch(&batch, Part::All, None, 100)
+        .wait();
     jobs.expect("jobs").iter().map(|it| it.id).collect()
 }
 

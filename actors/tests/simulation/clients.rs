@@ -16,7 +16,7 @@ use tintype_storage::domain::job::{
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::{AcceptError, IdempotencyUse, NewBatch, NewBatchJob, NewJob};
+use tintype_storage::store::{AcceptError, IdempotencyUse, NewBatch, NewBatchJob, NewJob, Part};
 use tintype_storage::testing::samples;
 use tokio::sync::oneshot;
 
@@ -301,7 +301,11 @@ pub async fn cancel_batch(process: Process) {
     let Ok(Some((batch, _))) = process.store.batch(account, batch).wait() else {
         return;
     };
-    let Ok(jobs) = process.store.jobs_of_batch(&batch, None, 100).wait() else {
+    let Ok(jobs) = process
+        .store
+        .jobs_of_batch(&batch, Part::All, None, 100)
+        .wait()
+    else {
         return;
     };
     for job in jobs.iter().filter(|it| it.state == JobState::Queued) {

@@ -48,7 +48,6 @@ pub async fn payer(
         shown: None,
         counted,
         before_jobs: None,
-        is_cached: false,
         audit: Some(audit),
         person: match caller {
             Caller::Person { person, .. } => Some(PersonAccess::of(person)),

@@ -25,9 +25,6 @@ pub struct Payer {
     pub counted: RateStates,
     /// See [`Self::before_jobs`].
     pub before_jobs: Option<Arc<BeforeJobs>>,
-    /// The key comes from the cache, and another node may have changed it. Such a call may do nothing before its decision, which reads
-    /// the key again.
-    pub is_cached: bool,
     /// Set for a person and for the operator.
     pub audit: Option<AuditContext>,
     /// Set for a person, whose access is checked again before the account decides.

@@ -18,8 +18,8 @@ const CAPACITY: usize = 100_000;
 /// Caches keys with the active flag and the rate limit of their accounts. Code that changes any of these must invalidate the entry
 /// here once the change is durable.
 ///
-/// When several nodes share the store, another node may change a key at any time. Each call then reads the key from the store, and
-/// the cache only maps the hash to the account.
+/// When several nodes share the store, another node may change a key at any time. A call then reads the key from the store, and
+/// the cache only maps the hash to the account. [`ApiKeyCache::find_unchecked`] leaves this read to a later decision.
 #[derive(Default)]
 pub struct ApiKeyCache {
     state: RwLock<State>,
@@ -32,8 +32,6 @@ pub enum Reading {
     Key,
     /// The key, and the records that the checks of a job submission need.
     BeforeJobs,
-    /// Nothing: the cached key is enough, because the account's decision reads the key again.
-    Nothing,
 }
 
 #[derive(Default)]
@@ -58,8 +56,6 @@ pub struct FoundKey {
     valid_until: Option<Timestamp>,
     last_use: Arc<LastUse>,
     pub before_jobs: Option<Arc<BeforeJobs>>,
-    /// The key comes from the cache, and another node may have changed it since.
-    pub is_cached: bool,
 }
 
 /// When a key was last used, in milliseconds: in memory, and as stored.
@@ -111,6 +107,16 @@ impl ApiKeyCache {
         }
     }
 
+    /// The cached key of this text, which another node may have changed since; `None` if it is not cached, or if no other node shares
+    /// the store.
+    pub fn find_unchecked(&self, text: &str, now: Timestamp) -> Option<FoundKey> {
+        if !self.is_shared || !api_key::is_well_formed(text) {
+            return None;
+        }
+        let found = self.state.read().keys.get(&api_key::hash(text)).cloned();
+        found?.if_valid(now)
+    }
+
     /// Finds the key of this text; `None` if the text is malformed or unknown, or was rotated out and has expired.
     pub async fn find(
         &self,
@@ -141,12 +147,6 @@ impl ApiKeyCache {
             (state.keys.get(&hash).cloned(), state.invalidations)
         };
         match known {
-            Some(found) if self.is_shared && reading == Reading::Nothing => {
-                return Ok(found.if_valid(now).map(|found| FoundKey {
-                    is_cached: true,
-                    ..found
-                }));
-            }
             Some(found) if self.is_shared => {
                 let account = found.key.account;
                 let before_jobs_at = (reading == Reading::BeforeJobs).then_some(now);
@@ -204,7 +204,6 @@ impl ApiKeyCache {
             hash,
             valid_until: until,
             before_jobs: None,
-            is_cached: false,
         }
     }
 

@@ -5,7 +5,7 @@ use std::vec;
 use tintype_storage::domain::batch::Batch;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::Job;
-use tintype_storage::store::Store;
+use tintype_storage::store::{Part, Store};
 
 /// Jobs read at a time. A response to a slow client holds the rest of a page.
 const PAGE_SIZE: usize = 50;
@@ -34,7 +34,8 @@ impl BatchJobs {
     /// The store fails.
     pub async fn next(&mut self) -> Result<Option<Job>, Error> {
         if self.page.as_slice().is_empty() {
-            let page = self.store.jobs_of_batch(&self.batch, self.last, PAGE_SIZE);
+            let store = &self.store;
+            let page = store.jobs_of_batch(&self.batch, Part::All, self.last, PAGE_SIZE);
             let page = page.await?;
             self.last = page.last().map(|job| job.id).or(self.last);
             self.page = page.into_iter();

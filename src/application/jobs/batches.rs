@@ -98,10 +98,8 @@ pub async fn page_of_jobs(
     filter_page(
         window,
         move |limit, after| {
-            let next = |id| JobId(Uuid::from_bytes(id)).next();
-            let from = after.map_or(batch.first, next).max(batch.first);
-            let jobs = store.rising_jobs_of(batch.account, part, from, batch.last, limit);
-            let items = jobs.wait()?;
+            let after = after.map(|id| JobId(Uuid::from_bytes(id)));
+            let items = store.jobs_of_batch(&batch, part, after, limit).wait()?;
             let next = items.last().map(|job| job.id.0.into_bytes());
             Ok(Page { items, next })
         },
@@ -190,17 +188,13 @@ pub async fn cancel(
 
 /// Cancels the queued jobs at once, to release their reserved prices. The dispatcher cancels a job that cannot be canceled now.
 async fn cancel_queued(service: &JobService, batch: &Batch) -> Result<(), Error> {
-    let mut from = batch.first;
+    let (store, mut after) = (&service.core.store, None);
     loop {
-        let jobs = service
-            .core
-            .store
-            .rising_jobs_of(batch.account, Part::Live, from, batch.last, STEP)
-            .await?;
+        let jobs = store.jobs_of_batch(batch, Part::Live, after, STEP).await?;
         let Some(last) = jobs.last() else {
             return Ok(());
         };
-        from = last.id.next();
+        after = Some(last.id);
         let queued = jobs.iter().filter(|job| job.state == JobState::Queued);
         stream::iter(queued)
             .for_each_concurrent(CANCELED_IN_PARALLEL, |job| async {

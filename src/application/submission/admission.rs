@@ -4,15 +4,17 @@
 use super::job_refusal;
 use crate::application::caller::payer::Payer;
 use crate::application::core::Core;
-use crate::application::error::{self, Error, ErrorKind, WITH_SAME_KEY};
+use crate::application::error::{self, Error, ErrorKind};
 use crate::application::idempotency;
+use crate::application::limits::rate_limit::RateStates;
 use crate::application::operations::{pause, queue};
 use crate::application::services::GenerationService;
 use crate::application::settings::Settings;
 use std::ops::ControlFlow;
 use tintype_actors::account::{AccountHandle, CallerConnection, InFlightGuard, Overloaded, Reply};
 use tintype_storage::domain::amount::Amount;
-use tintype_storage::domain::api_key::ApiKey;
+use tintype_storage::domain::api_key::{ApiKey, RateLimit};
+use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::job::Callback;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::webhook;
@@ -41,6 +43,46 @@ pub enum BeforeDecision {
     Inputs {
         are_fetched: bool,
     },
+}
+
+impl AdmissionRequest<'_> {
+    /// Does the call do anything before its decision that the current key must allow?
+    pub fn needs_current_key(&self) -> bool {
+        self.used.is_some()
+            || self.callback_url.is_some()
+            || self.before_decision != BeforeDecision::Nothing
+    }
+}
+
+/// A payer whose key comes from the cache: another node may have changed the key since. Only [`Admission::by_decision`] makes a payer
+/// of it, for a call that does nothing before its decision.
+pub struct CachedPayer(Payer);
+
+impl CachedPayer {
+    pub fn new(payer: Payer) -> Self {
+        Self(payer)
+    }
+
+    pub fn account(&self) -> AccountId {
+        self.0.account()
+    }
+
+    /// The rate limit of the cached key, and the rate limits after this call.
+    pub fn counted(&self) -> (Option<RateLimit>, RateStates) {
+        (self.0.key.rate_limit, self.0.counted)
+    }
+
+    /// # Errors
+    /// `ModelNotAllowed`, by the cached key
+    pub fn check_scope(&self, tier: Tier) -> Result<(), Error> {
+        self.0.check_scope(tier)
+    }
+
+    /// # Errors
+    /// `RateLimited`, by the cached limits
+    pub fn check_rate(&self) -> Result<(), Error> {
+        self.0.check_rate()
+    }
 }
 
 /// A call that has passed the checks.
@@ -86,23 +128,17 @@ impl Admission {
         request: &AdmissionRequest<'_>,
     ) -> Result<Self, Error> {
         let core = &generations.core;
-        // A cached key comes only with a call that does nothing before its decision, which checks the pause and the live jobs again.
-        let leaves_to_decision = caller.is_cached;
-        if !leaves_to_decision {
-            let pause = pause::for_call(core, caller).await?;
-            let mut models = request.models.iter();
-            models.try_for_each(|tier| pause.admit(*tier))?;
-        }
+        let pause = pause::for_call(core, caller).await?;
+        let mut models = request.models.iter();
+        models.try_for_each(|tier| pause.admit(*tier))?;
         check_queue(core, &generations.settings, request.jobs)?;
         caller.check_rate()?;
         let account = core.account_actor(caller.account(), error::account_is_gone);
         let account = account.await?;
+        let read = caller.before_jobs(core.now());
+        let checked = account.check_live_jobs(&caller.key, request.jobs, read);
         let refused = |refusal| job_refusal::error(core, refusal);
-        if !leaves_to_decision {
-            let read = caller.before_jobs(core.now());
-            let checked = account.check_live_jobs(&caller.key, request.jobs, read);
-            checked.await.map_err(refused)?;
-        }
+        checked.await.map_err(refused)?;
         let callback = callback_of(core, caller, request.callback_url).await?;
         if let BeforeDecision::Inputs { are_fetched } = request.before_decision {
             generations.limits.admit_inputs(&caller.key, are_fetched)?;
@@ -111,6 +147,30 @@ impl Admission {
             check_funds(core, &caller.key, request.price).await?;
         }
         Ok(Self { account, callback })
+    }
+
+    /// Leaves all checks that read records to the decision, which reads the key again. `None` if the call needs the current key before.
+    ///
+    /// # Errors
+    /// `Overloaded`, `RateLimited`
+    pub async fn by_decision(
+        generations: &GenerationService,
+        caller: &CachedPayer,
+        request: &AdmissionRequest<'_>,
+    ) -> Result<Option<(Self, Payer)>, Error> {
+        let CachedPayer(caller) = caller;
+        if request.needs_current_key() {
+            return Ok(None);
+        }
+        let core = &generations.core;
+        check_queue(core, &generations.settings, request.jobs)?;
+        caller.check_rate()?;
+        let account = core.account_actor(caller.account(), error::account_is_gone);
+        let admission = Self {
+            account: account.await?,
+            callback: None,
+        };
+        Ok(Some((admission, caller.clone())))
     }
 
     /// Lets the account decide about what `send` sends, and waits until the decision is durable. The account refuses it if this future
@@ -145,8 +205,9 @@ impl Admission {
 /// `Overloaded`
 pub fn check_queue(core: &Core, settings: &Settings, jobs: usize) -> Result<(), Error> {
     if !queue::has_room(core, settings, jobs) {
-        let detail = format!("the queue of the service is full; try again later{WITH_SAME_KEY}");
-        return Err(Error::new(ErrorKind::Overloaded, detail).retry_after(5));
+        let detail = "the queue of the service is full; try again later";
+        let full = Error::new(ErrorKind::Overloaded, detail);
+        return Err(full.with_same_key().retry_after(5));
     }
     Ok(())
 }
@@ -192,4 +253,45 @@ pub async fn check_funds(core: &Core, key: &ApiKey, price: Amount) -> Result<(),
     let held = actor.await?.reserved_of(key.id).await?;
     let within_limits = limits.check(&spent, held, price, core.now());
     within_limits.map_err(|limit| refused(AcceptError::KeyLimit(limit)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tintype_storage::domain::request::Fingerprint;
+
+    #[test]
+    fn only_a_call_that_does_nothing_before_its_decision_may_use_a_cached_key() {
+        let used = IdempotencyUse {
+            name: "k".into(),
+            fingerprint: Fingerprint([0; 32]),
+        };
+        let plain = || AdmissionRequest {
+            call: IdempotentCall::Generation,
+            used: None,
+            models: vec![Tier::Fast],
+            jobs: 1,
+            price: Amount::ZERO,
+            callback_url: None,
+            before_decision: BeforeDecision::Nothing,
+        };
+        let does = |before_decision| AdmissionRequest {
+            before_decision,
+            ..plain()
+        };
+        assert!(!plain().needs_current_key());
+        let others = [
+            AdmissionRequest {
+                used: Some(&used),
+                ..plain()
+            },
+            AdmissionRequest {
+                callback_url: Some("https://a.example/"),
+                ..plain()
+            },
+            does(BeforeDecision::StoresText),
+            does(BeforeDecision::Inputs { are_fetched: false }),
+        ];
+        assert!(others.iter().all(AdmissionRequest::needs_current_key));
+    }
 }

@@ -11,7 +11,7 @@
 //!
 //! [`Admission`] has steps 3 to 5. A call that neither fetches nor stores anything leaves steps 3 and 5 to the decision.
 
-use super::admission::{Admission, AdmissionRequest, BeforeDecision};
+use super::admission::{Admission, AdmissionRequest, BeforeDecision, CachedPayer};
 use super::generation_request::{GenerationRequest, Input, Shape, square_or_first};
 use super::input_ingestion::Objects;
 use crate::application::caller::payer::Payer;
@@ -47,7 +47,40 @@ pub async fn submit_generation(
     caller: &Payer,
     request: GenerationRequest,
 ) -> Result<AcceptedJob, Error> {
-    let mut submission = match Submission::prepare(generations, caller, request).await? {
+    submit(generations, caller, Draft::of(request)).await
+}
+
+/// As [`submit_generation`], for a cached key. `current` reads the key, if the request needs the current one before its decision.
+///
+/// # Errors
+/// Those of [`submit_generation`] and of `current`; `ModelNotAllowed`
+pub async fn submit_with_cached_key<E: From<Error>>(
+    generations: &Arc<GenerationService>,
+    caller: &CachedPayer,
+    request: GenerationRequest,
+    current: impl AsyncFnOnce() -> Result<Payer, E>,
+) -> Result<AcceptedJob, E> {
+    let draft = Draft::of(request);
+    let admission = draft.admission_request();
+    match Admission::by_decision(generations, caller, &admission).await? {
+        Some((admission, caller)) => {
+            let submission = draft.admitted(generations, caller, admission);
+            Ok(submission.accept().await?)
+        }
+        None => {
+            let current = current().await?;
+            current.check_scope(draft.request.offer.tier())?;
+            Ok(submit(generations, &current, draft).await?)
+        }
+    }
+}
+
+async fn submit(
+    generations: &Arc<GenerationService>,
+    caller: &Payer,
+    draft: Draft,
+) -> Result<AcceptedJob, Error> {
+    let mut submission = match draft.admit(generations, caller).await? {
         ControlFlow::Break(job) => return Ok(job),
         ControlFlow::Continue(submission) => submission,
     };
@@ -71,7 +104,7 @@ pub async fn submit_and_watch<T: 'static>(
     until: Instant,
     then: impl FnOnce(AcceptedJob) -> T + 'static,
 ) -> Result<T, Error> {
-    let mut submission = match Submission::prepare(generations, caller, request).await? {
+    let mut submission = match Draft::of(request).admit(generations, caller).await? {
         ControlFlow::Break(job) => return Ok(then(job)),
         ControlFlow::Continue(submission) => submission,
     };
@@ -107,23 +140,14 @@ pub async fn check_images(
 pub async fn estimate_generation(
     generations: &Arc<GenerationService>,
     caller: &Payer,
-    mut request: GenerationRequest,
+    request: GenerationRequest,
 ) -> Result<Estimate, Error> {
-    let used = request.idempotency();
-    let call = IdempotentCall::Generation;
+    let mut draft = Draft::of(request);
+    let (call, used) = (IdempotentCall::Generation, draft.used.take());
     idempotency::check(&generations.core, call, caller, used.as_ref()).await?;
-    let text = request.take_text();
-    let admission = admission_request(&request, None, true);
+    let admission = admission_request(&draft.request, None, true);
     let admission = Admission::check(generations, caller, &admission).await?;
-    let mut submission = Submission {
-        generations: Arc::clone(generations),
-        caller: caller.clone(),
-        request,
-        text,
-        used: None,
-        admission,
-        waiting_caller: None,
-    };
+    let mut submission = draft.admitted(generations, caller.clone(), admission);
     let _waits = submission.watch(None);
     detached(submission.estimate()).await
 }
@@ -196,49 +220,72 @@ fn admission_request<'a>(
     }
 }
 
-/// A request that has passed the cheap checks.
-struct Submission {
-    generations: Arc<GenerationService>,
-    caller: Payer,
-    /// Without its text and its idempotency key.
+/// A request with its text in the form of a record.
+struct Draft {
+    /// Without its text.
     request: GenerationRequest,
     text: PromptText,
     used: Option<IdempotencyUse>,
-    admission: Admission,
-    waiting_caller: Option<WaitingCaller>,
 }
 
-impl Submission {
+impl Draft {
+    fn of(mut request: GenerationRequest) -> Self {
+        Self {
+            used: request.idempotency(),
+            text: request.take_text(),
+            request,
+        }
+    }
+
+    fn admission_request(&self) -> AdmissionRequest<'_> {
+        let stores_text = request_text::is_too_large(&self.text);
+        admission_request(&self.request, self.used.as_ref(), stores_text)
+    }
+
     /// Breaks with the job of the first call if this one is a replay.
-    async fn prepare(
+    async fn admit(
+        self,
         generations: &Arc<GenerationService>,
         caller: &Payer,
-        mut request: GenerationRequest,
-    ) -> Result<ControlFlow<AcceptedJob, Self>, Error> {
-        let used = request.idempotency();
-        let text = request.take_text();
-        let stores_text = request_text::is_too_large(&text);
-        let admission = admission_request(&request, used.as_ref(), stores_text);
-        let admission = Admission::of(generations, caller, &admission).await?;
+    ) -> Result<ControlFlow<AcceptedJob, Submission>, Error> {
+        let admission = Admission::of(generations, caller, &self.admission_request()).await?;
         let replayed = |first| AcceptedJob {
             job: JobId(first),
             replayed: true,
         };
         Ok(admission
             .map_break(replayed)
-            .map_continue(|admission| Self {
-                generations: Arc::clone(generations),
-                caller: caller.clone(),
-                request,
-                text,
-                used,
-                admission,
-                waiting_caller: None,
-            }))
+            .map_continue(|admission| self.admitted(generations, caller.clone(), admission)))
     }
 
+    fn admitted(
+        self,
+        generations: &Arc<GenerationService>,
+        caller: Payer,
+        admission: Admission,
+    ) -> Submission {
+        Submission {
+            generations: Arc::clone(generations),
+            caller,
+            draft: self,
+            admission,
+            waiting_caller: None,
+        }
+    }
+}
+
+/// A request that has passed the cheap checks.
+struct Submission {
+    generations: Arc<GenerationService>,
+    caller: Payer,
+    draft: Draft,
+    admission: Admission,
+    waiting_caller: Option<WaitingCaller>,
+}
+
+impl Submission {
     fn needs_objects(&self) -> bool {
-        !self.request.inputs.is_empty() || request_text::is_too_large(&self.text)
+        !self.draft.request.inputs.is_empty() || request_text::is_too_large(&self.draft.text)
     }
 
     /// Aborts the fetch of inputs at `until`. As soon as the returned value is dropped, also refuses a job that is not decided yet.
@@ -260,12 +307,12 @@ impl Submission {
 
     /// Fetches the inputs while the caller waits.
     async fn ingest(&mut self) -> Result<Objects, Error> {
-        let inputs = std::mem::take(&mut self.request.inputs);
+        let inputs = std::mem::take(&mut self.draft.request.inputs);
         if inputs.is_empty() {
             return Ok(Objects::default());
         }
         let account = self.caller.account();
-        let has_mask = self.request.options.has_mask;
+        let has_mask = self.draft.request.options.has_mask;
         let waiting_caller = &self.waiting_caller;
         let ended = async {
             match waiting_caller {
@@ -317,10 +364,10 @@ impl Submission {
     /// Builds the job record and takes the text.
     async fn new_job(&mut self, objects: &mut Objects) -> Result<NewJob, Error> {
         let (aspect, ratio) = self.shape(objects)?;
-        let text = std::mem::take(&mut self.text);
+        let text = std::mem::take(&mut self.draft.text);
         let prompt = objects.store_prompt(&self.generations, text).await?;
         let inputs = objects.records();
-        let offer = self.request.offer;
+        let offer = self.draft.request.offer;
         Ok(NewJob {
             key: self.caller.key.id,
             shown: self.caller.shown,
@@ -335,22 +382,22 @@ impl Submission {
             resolution: offer.resolution(),
             prompt,
             callback: self.admission.callback.take(),
-            origin: self.request.origin.clone(),
+            origin: self.draft.request.origin.clone(),
             inputs,
             price: offer.price(),
-            options: self.request.options,
-            cancel_after: self.request.cancel_after,
-            idempotency: self.used.take(),
+            options: self.draft.request.options,
+            cancel_after: self.draft.request.cancel_after,
+            idempotency: self.draft.used.take(),
         })
     }
 
     /// The requested shape and the one to generate.
     fn shape(&self, objects: &Objects) -> Result<(AspectChoice, AspectRatio), Error> {
         let catalog = &self.generations.settings.catalog;
-        let offered = catalog.tier(self.request.offer.tier());
+        let offered = catalog.tier(self.draft.request.offer.tier());
         let first = objects.first_size();
         let nearest = first.and_then(|size| offered.nearest_ratio(size));
-        match (self.request.shape, nearest) {
+        match (self.draft.request.shape, nearest) {
             (Shape::Fixed(ratio), _) => Ok((AspectChoice::Fixed(ratio), ratio)),
             (Shape::OfInput | Shape::OfInputOrSquare, Some(ratio)) => {
                 Ok((AspectChoice::Auto, ratio))

@@ -90,7 +90,8 @@ fn image_url(path: &str, reference: Json) -> Result<(String, String), Refusal> {
             ("image_url", Json::String(text)) => url = Some(text),
             ("image_url", _) => return Err(Refusal::field(field, "must be a string")),
             ("file_id", _) => {
-                let message = "is not supported; send `image_url` with the https URL or the data URL of the image";
+                let message =
+                    "is not supported; send `image_url` with the URL or the data URL of the image";
                 return Err(Refusal::field(format!("{path}.file_id"), message));
             }
             _ => {}
@@ -111,7 +112,7 @@ fn resolve(
         return match (body, data.parse()) {
             (Some(body), Ok(number)) => body.take(number, field),
             _ => {
-                let message = "must be an https URL; a batch takes no data URLs";
+                let message = "must be an http:// or https:// URL; a batch takes no data URLs";
                 Err(Refusal::field(field, message))
             }
         };

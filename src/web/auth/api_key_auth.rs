@@ -7,11 +7,13 @@ use crate::application::credentials::api_key_cache::{FoundKey, Reading};
 use crate::application::error::Error;
 use crate::application::limits::rate_limit::RateStates;
 use crate::application::services::AccountService;
+use crate::application::submission::admission::CachedPayer;
 use crate::observability::request_log;
 use actix_web::HttpRequest;
 use actix_web::http::Method;
 use ipnet::IpNet;
 use tintype_storage::domain::caller::{CallerRefusal, PresentedKey};
+use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::StoreError;
 
 /// Why a call was not authenticated.
@@ -46,18 +48,16 @@ pub async fn authenticate(
     Ok(count_call(request, accounts, key))
 }
 
-/// Authenticates a call by the cached key, if there is one, because the account's decision reads the key again.
-pub async fn authenticate_cached(
+/// Authenticates a call by the cached key. `None` if there is none, or if it refuses the call: another node may have changed the key.
+pub fn authenticate_unchecked(
     request: &HttpRequest,
     accounts: &AccountService,
     text: &str,
-) -> Result<Payer, AuthFailure> {
-    let key = match find(request, accounts, text, Reading::Nothing).await {
-        Ok(key) => key,
-        // Another node may have changed the key since.
-        Err(_) => find(request, accounts, text, Reading::BeforeJobs).await?,
-    };
-    Ok(count_call(request, accounts, key))
+) -> Option<CachedPayer> {
+    let now = accounts.core.now();
+    let found = accounts.auth.api_keys.find_unchecked(text, now)?;
+    let key = admit(request, accounts, found, now).ok()?;
+    Some(CachedPayer::new(count_call(request, accounts, key)))
 }
 
 /// Reads the key of a call that was authenticated from the cache. Counts the call again if a rate limit has changed.
@@ -65,15 +65,15 @@ pub async fn reauthenticate(
     request: &HttpRequest,
     accounts: &AccountService,
     text: &str,
-    cached: &Payer,
+    cached: &CachedPayer,
 ) -> Result<Payer, AuthFailure> {
     let key = find(request, accounts, text, Reading::BeforeJobs).await;
     // A refusal must not reveal the limits of the key.
     let key = key.inspect_err(|_| rate_headers::omit(request))?;
-    let counted = cached.counted;
+    let (rate_limit, counted) = cached.counted();
     let account_rate = counted.account.map(|it| it.rate);
-    let has_same_limits = key.found.key.rate_limit == cached.key.rate_limit
-        && key.found.account_rate_limit == account_rate;
+    let has_same_limits =
+        key.found.key.rate_limit == rate_limit && key.found.account_rate_limit == account_rate;
     match has_same_limits {
         true => Ok(key.payer(counted)),
         false => Ok(count_call(request, accounts, key)),
@@ -111,7 +111,6 @@ impl AuthenticatedKey {
             shown: Some(shown),
             counted,
             before_jobs: self.found.before_jobs,
-            is_cached: self.found.is_cached,
             audit: None,
             person: None,
         }
@@ -134,6 +133,15 @@ async fn find(
     let keys = &accounts.auth.api_keys;
     let found = keys.find(&accounts.core.store, text, now, reading).await?;
     let found = found.ok_or(CallerRefusal::Unknown)?;
+    Ok(admit(request, accounts, found, now)?)
+}
+
+fn admit(
+    request: &HttpRequest,
+    accounts: &AccountService,
+    found: FoundKey,
+    now: Timestamp,
+) -> Result<AuthenticatedKey, CallerRefusal> {
     let address = client_address(request, accounts).map(IpNet::from);
     found.admit_from(address, now)?;
     found.record_use(now);

@@ -10,11 +10,15 @@ pub(crate) mod rate_headers;
 use self::bearer::NoBearer;
 use crate::application::caller::payer::Payer;
 use crate::application::core::audit_context::AuditContext;
+use crate::application::error::Error;
 use crate::application::people::sign_in;
 use crate::application::services::AccountService;
+use crate::application::submission::admission::CachedPayer;
 use crate::web::problem::{Code, Problem};
 use actix_web::{HttpRequest, web};
 use tintype_storage::domain::audit_log::Actor;
+use tintype_storage::domain::ids::AccountId;
+use tintype_storage::domain::tier::Tier;
 
 /// A client with a valid key.
 pub struct Principal {
@@ -42,24 +46,53 @@ impl Principal {
     }
 }
 
-/// A client authenticated by the cached key, which saves a read. If several nodes share the store, another node may have changed the key,
-/// so only a decision that reads the key again may accept the call.
-pub struct CachedPrincipal {
-    pub caller: Payer,
+/// A client authenticated by the cached key if there is one, which saves a read.
+pub enum CachedPrincipal {
+    Current(Payer),
+    Cached(CachedPayer),
 }
 
 impl CachedPrincipal {
+    pub fn is_cached(&self) -> bool {
+        matches!(self, Self::Cached(_))
+    }
+
     /// Reads the key, unless this call has already read it.
     ///
     /// # Errors
     /// The key is no longer valid.
-    pub async fn reauthenticate(&self, request: &HttpRequest) -> Result<Payer, Problem> {
-        if !self.caller.is_cached {
-            return Ok(self.caller.clone());
+    pub async fn current(&self, request: &HttpRequest) -> Result<Payer, Problem> {
+        match self {
+            Self::Current(caller) => Ok(caller.clone()),
+            Self::Cached(caller) => {
+                let accounts = service(request)?;
+                let token = bearer(request, "<API_KEY>")?;
+                Ok(api_key_auth::reauthenticate(request, accounts, token, caller).await?)
+            }
         }
-        let accounts = service(request)?;
-        let token = bearer(request, "<API_KEY>")?;
-        Ok(api_key_auth::reauthenticate(request, accounts, token, &self.caller).await?)
+    }
+
+    pub fn account(&self) -> AccountId {
+        match self {
+            Self::Current(caller) => caller.account(),
+            Self::Cached(caller) => caller.account(),
+        }
+    }
+
+    /// Refuses a model that the key is not scoped for.
+    pub fn check_scope(&self, tier: Tier) -> Result<(), Error> {
+        match self {
+            Self::Current(caller) => caller.check_scope(tier),
+            Self::Cached(caller) => caller.check_scope(tier),
+        }
+    }
+
+    /// Refuses a call over the rate limit.
+    pub fn check_rate(&self) -> Result<(), Error> {
+        match self {
+            Self::Current(caller) => caller.check_rate(),
+            Self::Cached(caller) => caller.check_rate(),
+        }
     }
 }
 
@@ -107,8 +140,11 @@ async fn authenticate(request: HttpRequest) -> Result<Principal, Problem> {
 async fn authenticate_cached(request: HttpRequest) -> Result<CachedPrincipal, Problem> {
     let accounts = service(&request)?;
     let token = bearer(&request, "<API_KEY>")?;
-    let caller = api_key_auth::authenticate_cached(&request, accounts, token).await?;
-    Ok(CachedPrincipal { caller })
+    if let Some(caller) = api_key_auth::authenticate_unchecked(&request, accounts, token) {
+        return Ok(CachedPrincipal::Cached(caller));
+    }
+    let caller = api_key_auth::authenticate(&request, accounts, token).await?;
+    Ok(CachedPrincipal::Current(caller))
 }
 
 async fn authenticate_operator(request: HttpRequest) -> Result<Operator, Problem> {

@@ -36,6 +36,7 @@ impl<E: Into<Error>> From<E> for Problem {
     fn from(error: E) -> Self {
         let error = error.into();
         let mut problem = Self::new(error.kind.into(), error.detail);
+        problem.advice = error.advice;
         problem.errors = error.faults;
         problem.retry_after = error.retry_after.or(problem.retry_after);
         problem

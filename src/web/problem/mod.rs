@@ -19,11 +19,13 @@ pub use crate::application::error::FieldFault;
 pub type HttpResult = Result<HttpResponse, Problem>;
 
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{}: {detail}", .code.as_str())]
+#[error("{}: {detail}{advice}", .code.as_str())]
 pub struct Problem {
     pub code: Code,
     /// What failed and what to do.
     pub detail: String,
+    /// See [`Error::advice`].
+    pub advice: &'static str,
     /// For 422.
     pub errors: Vec<FieldFault>,
     /// In seconds.
@@ -41,6 +43,7 @@ impl Problem {
         Self {
             code,
             detail: detail.into(),
+            advice: "",
             errors: Vec::new(),
             retry_after: match code {
                 Code::RateLimited | Code::Paused | Code::Overloaded => Some(1),
@@ -90,7 +93,7 @@ impl Problem {
             r#type: "about:blank".into(),
             title: row.title.into(),
             status: row.status,
-            detail: self.detail.as_str().into(),
+            detail: format!("{}{}", self.detail, self.advice).into(),
             code: row.word.into(),
             request_id: request_id.into(),
             errors: self.errors.clone(),

@@ -49,15 +49,16 @@ impl Store {
         Ok(progress)
     }
 
-    /// Up to `limit` jobs of a batch after `after`, in the order of requests; none at the end.
+    /// Up to `limit` jobs of a batch after `after`, which may be any id, in the order of requests; none at the end.
     pub async fn jobs_of_batch(
         &self,
         batch: &Batch,
+        part: Part,
         after: Option<JobId>,
         limit: usize,
     ) -> Result<Vec<Job>, StoreError> {
-        let from = after.map_or(batch.first, JobId::next);
-        self.rising_jobs_of(batch.account, Part::All, from, batch.last, limit)
+        let from = after.map_or(batch.first, JobId::next).max(batch.first);
+        self.rising_jobs_of(batch.account, part, from, batch.last, limit)
             .await
     }
 }

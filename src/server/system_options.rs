@@ -1,0 +1,114 @@
+//! The options of the actor system.
+
+use super::adapters::Adapters;
+use super::backends::ConfiguredBackends;
+use super::fd_limits;
+use super::observability::Observability;
+use super::setup::Setup;
+use super::stores::Stores;
+use crate::batch_inputs::BatchInputs;
+use crate::catalog::catalog;
+use crate::config::Config;
+use crate::result_store::ResultStore;
+use crate::webhooks::{Sender, Vault};
+use std::sync::Arc;
+use tintype_actors::clock::random_jitter;
+use tintype_actors::delivery::DeliveryLimits;
+use tintype_actors::node::NodeContext;
+use tintype_actors::system::{DeliveryOptions, JobOptions, ProcessOptions, SystemOptions, Threads};
+use tintype_storage::domain::operator_event::OPERATOR_WEBHOOK;
+use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::webhook::Webhook;
+use tintype_storage::store::Limits;
+
+/// Concurrent delivery attempts to one healthy receiver.
+const MAX_ATTEMPTS_PER_RECEIVER: usize = 16;
+
+pub fn system_options(
+    setup: &Setup,
+    stores: &Stores,
+    adapters: &Adapters,
+    backends: ConfiguredBackends,
+    observability: &Observability,
+) -> SystemOptions {
+    SystemOptions {
+        store: stores.store.clone(),
+        jobs: job_options(&setup.config, stores, adapters, backends),
+        deliveries: delivery_options(&setup.config, stores, adapters),
+        process: process_options(setup, stores, observability),
+    }
+}
+
+fn job_options(
+    config: &Config,
+    stores: &Stores,
+    adapters: &Adapters,
+    ConfiguredBackends { backends, routes }: ConfiguredBackends,
+) -> JobOptions {
+    let (objects, job_inputs) = (stores.objects.clone(), stores.job_inputs.clone());
+    JobOptions {
+        limits: Limits {
+            max_live_per_account: config.jobs.max_live_per_account as usize,
+            idempotency_retention: config.idempotency.retention(),
+        },
+        max_runs: config.jobs.max_runs,
+        run_timeout: config.jobs.timeout(),
+        backends,
+        routes,
+        input_fetcher: Arc::new(BatchInputs {
+            inputs: Arc::clone(&adapters.inputs),
+            objects: objects.clone(),
+            catalog: catalog(&config.tiers),
+        }),
+        job_objects: Arc::new(ResultStore::new(objects, stores.writers, job_inputs)),
+    }
+}
+
+fn delivery_options(config: &Config, stores: &Stores, adapters: &Adapters) -> DeliveryOptions {
+    let Adapters { clients, vault, .. } = adapters;
+    DeliveryOptions {
+        transport: Arc::new(Sender {
+            store: stores.store.clone(),
+            objects: stores.objects.clone(),
+            vault: vault.clone(),
+            egress: clients.webhooks.clone(),
+            ungated: clients.ungated.clone(),
+            clock: Arc::clone(&stores.clock),
+            timeout: config.webhooks.attempt_timeout(),
+            url_lifetime: config.results.url_lifetime(),
+        }),
+        operator_webhook: operator_webhook(config, vault).map(Arc::new),
+        retry_delays: config.webhooks.retry_delays(),
+        limits: DeliveryLimits {
+            total: fd_limits::max_delivery_attempts(),
+            per_receiver: MAX_ATTEMPTS_PER_RECEIVER,
+        },
+    }
+}
+
+fn operator_webhook(config: &Config, vault: &Vault) -> Option<Webhook> {
+    let url = config.operator.webhook_url.clone()?;
+    // The configuration has validated both.
+    let secret = config.operator.webhook_secret.as_ref()?;
+    let secret = Secret::parse(secret.expose()).ok()?;
+    let sealed = vault.seal(OPERATOR_WEBHOOK, &secret);
+    Some(Webhook::of_operator(url, sealed))
+}
+
+fn process_options(
+    setup: &Setup,
+    stores: &Stores,
+    observability: &Observability,
+) -> ProcessOptions {
+    ProcessOptions {
+        clock: Arc::clone(&stores.clock),
+        jitter: random_jitter(),
+        observer: observability.job_observer(&setup.config, &stores.clock),
+        fail_stop: setup.fail_stop.clone(),
+        threads: Threads::Own,
+        node: setup.node.map(|id| {
+            let node = NodeContext::new(id, setup.config.cluster.dead_after());
+            Arc::new(node.with_process(observability.process.clone()))
+        }),
+    }
+}
