@@ -4,13 +4,13 @@ use crate::comfyui_stub::{Age, Fate, Stub};
 use crate::fixture::{
     Fixture, assert_outcome, describe, encoded, image, outcome, remote, run, until,
 };
-use crate::peer::text;
 use image::ImageFormat;
 use serde_json::{Value, json};
 use std::fs;
 use tintype::backends::comfyui::ComfyUi;
 use tintype::config::ComfyUiSettings;
 use tintype_actors::ports::Generator;
+use tintype_egress::testing::server::text;
 
 pub const AGES: [Age; 3] = [Age::New, Age::Middle, Age::Old];
 

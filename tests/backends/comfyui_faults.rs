@@ -3,11 +3,11 @@
 use crate::comfyui::{AGES, plain, with};
 use crate::comfyui_stub::{Age, Fate, Stub};
 use crate::fixture::{Fixture, assert_outcome, blank, image, outcome, remote, run, until};
-use crate::peer::{Call, Reply, json, text, unreachable_url};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tintype::backends::comfyui::ComfyUi;
 use tintype::config::ComfyUiSettings;
+use tintype_egress::testing::server::{ReceivedRequest, Reply, json, text, unreachable_url};
 
 const SET_UP: &str = "broken: the image generator is not set up correctly";
 
@@ -30,7 +30,7 @@ fn fate(fate: Fate, expected: &str) {
 #[track_caller]
 fn instead(line: &'static str, reply: fn() -> Reply, expected: &str) {
     let fixture = Fixture::new();
-    let answer = move |call: &Call| (call.line().starts_with(line)).then(reply);
+    let answer = move |call: &ReceivedRequest| (call.route().starts_with(line)).then(reply);
     let stub = Stub::with(Age::New, answer);
     run(async {
         let task = fixture.task_with(&[image(8, 8)]).await;
@@ -170,7 +170,7 @@ fn partly(dependent: &'static [&'static str]) -> (String, Stub) {
     let fixture = Fixture::new();
     let taken = AtomicUsize::new(0);
     let stub = Stub::with(Age::New, move |call| {
-        let first = call.line() == "POST /prompt" && taken.fetch_add(1, Ordering::SeqCst) == 0;
+        let first = call.route() == "POST /prompt" && taken.fetch_add(1, Ordering::SeqCst) == 0;
         let errors: Value =
             json!({"4": {"class_type": "SaveImage", "dependent_outputs": dependent, "errors": []}});
         let id = call.json()["prompt_id"].clone();
@@ -340,7 +340,7 @@ fn failed_status_requests_are_tolerated_for_a_while() {
     let asked = AtomicUsize::new(0);
     let stub = Stub::with(Age::New, move |call| {
         // The first lookup finds no prompt; the next six fail.
-        let about = call.line().starts_with("GET /api/jobs");
+        let about = call.route().starts_with("GET /api/jobs");
         let number = if about {
             asked.fetch_add(1, Ordering::SeqCst)
         } else {
@@ -361,7 +361,7 @@ fn failed_status_requests_are_tolerated_for_a_while() {
 fn a_submission_whose_response_is_lost_is_canceled_by_its_id() {
     let fixture = Fixture::new();
     let stub = Stub::with(Age::New, |call| {
-        (call.line() == "POST /prompt").then(|| Reply::Raw(Vec::new()))
+        (call.route() == "POST /prompt").then(|| Reply::Raw(Vec::new()))
     });
     run(async {
         let found = outcome(&plain(&fixture, &stub), &fixture.task()).await;
@@ -429,7 +429,7 @@ fn large_lists_of_an_old_server_are_no_faults() {
         let fixture = Fixture::new();
         let line = format!("GET {path}");
         let stub = Stub::with(Age::Middle, move |call| {
-            (call.line() == line).then(|| json(200, &list))
+            (call.route() == line).then(|| json(200, &list))
         });
         run(async {
             assert_outcome(
@@ -444,7 +444,7 @@ fn large_lists_of_an_old_server_are_no_faults() {
 fn a_large_queue_of_an_old_server_keeps_no_prompt_from_being_canceled() {
     let fixture = Fixture::new();
     let queue = json!({"queue_running": [], "queue_pending": [large_list()]});
-    let stub = Stub::with(Age::Middle, move |call| match &*call.line() {
+    let stub = Stub::with(Age::Middle, move |call| match &*call.route() {
         "GET /queue" => Some(json(200, &queue)),
         "POST /prompt" => Some(Reply::Raw(Vec::new())),
         _ => None,

@@ -1,13 +1,13 @@
 //! A ComfyUI server without models, which queues, "runs" and remembers prompts like the real one, in three versions.
 
 use crate::fixture::image;
-use crate::peer::{Call, Peer, Reply, json, text};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
+use tintype_egress::testing::server::{ReceivedRequest, Reply, ScriptedServer, json, text};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Age {
@@ -52,14 +52,14 @@ pub struct Prompt {
 
 #[derive(Default)]
 struct State {
-    calls: Vec<Call>,
+    calls: Vec<ReceivedRequest>,
     prompts: Vec<Prompt>,
     next: Vec<Fate>,
     uploads: BTreeMap<String, Vec<u8>>,
     sockets: HashMap<String, TcpStream>,
 }
 
-type Instead = dyn Fn(&Call) -> Option<Reply> + Send + Sync;
+type Instead = dyn Fn(&ReceivedRequest) -> Option<Reply> + Send + Sync;
 
 struct Shared {
     age: Age,
@@ -70,7 +70,7 @@ struct Shared {
 }
 
 pub struct Stub {
-    peer: Peer,
+    server: ScriptedServer,
     shared: Arc<Shared>,
 }
 
@@ -82,7 +82,7 @@ impl Stub {
     /// `other` may replace the answer to a call.
     pub fn with(
         age: Age,
-        instead: impl Fn(&Call) -> Option<Reply> + Send + Sync + 'static,
+        instead: impl Fn(&ReceivedRequest) -> Option<Reply> + Send + Sync + 'static,
     ) -> Self {
         Self::serve(age, false, Box::new(instead))
     }
@@ -101,13 +101,13 @@ impl Stub {
         });
         let serving = Arc::clone(&shared);
         Self {
-            peer: Peer::start(move |call| serving.answer(call)),
+            server: ScriptedServer::start(move |call| serving.answer(call)),
             shared,
         }
     }
 
     pub fn url(&self) -> String {
-        self.peer.url()
+        self.server.url("")
     }
 
     /// Sets the fates of the next prompts; later ones are `Done`.
@@ -131,16 +131,16 @@ impl Stub {
     }
 
     /// The calls with this line, such as `POST /prompt`.
-    pub fn calls(&self, line: &str) -> Vec<Call> {
+    pub fn calls(&self, line: &str) -> Vec<ReceivedRequest> {
         let state = self.shared.state.lock();
-        let of_line = |call: &&Call| call.line() == line;
+        let of_line = |call: &&ReceivedRequest| call.route() == line;
         state.calls.iter().filter(of_line).cloned().collect()
     }
 
     /// The number of status lookups.
     pub fn questions(&self) -> usize {
         let state = self.shared.state.lock();
-        let asks = |call: &&Call| call.line().starts_with("GET /api/jobs/");
+        let asks = |call: &&ReceivedRequest| call.route().starts_with("GET /api/jobs/");
         state.calls.iter().filter(asks).count()
     }
 
@@ -173,7 +173,7 @@ impl Stub {
 }
 
 impl Shared {
-    fn answer(self: &Arc<Self>, call: &Call) -> Reply {
+    fn answer(self: &Arc<Self>, call: &ReceivedRequest) -> Reply {
         self.state.lock().calls.push(call.clone());
         assert_eq!(
             call.header("origin"),
@@ -327,7 +327,7 @@ impl Shared {
         )
     }
 
-    fn keep(&self, call: &Call) -> Reply {
+    fn keep(&self, call: &ReceivedRequest) -> Reply {
         let body = &call.body;
         let find = |what: &[u8], from: usize| {
             let found = body[from..].windows(what.len()).position(|it| it == what);
@@ -349,7 +349,7 @@ impl Shared {
         )
     }
 
-    fn view(&self, call: &Call) -> Reply {
+    fn view(&self, call: &ReceivedRequest) -> Reply {
         let name = call.query("filename").unwrap_or_default();
         let state = self.state.lock();
         let of_file = |it: &&Prompt| filename(it) == name;
@@ -362,7 +362,7 @@ impl Shared {
         }
     }
 
-    fn listen(self: &Arc<Self>, call: &Call) -> Reply {
+    fn listen(self: &Arc<Self>, call: &ReceivedRequest) -> Reply {
         let client = call.query("clientId").unwrap_or_default();
         let shared = Arc::clone(self);
         assert_eq!(call.header("sec-websocket-version"), Some("13"));
@@ -370,12 +370,13 @@ impl Shared {
             call.header("sec-websocket-key")
                 .is_some_and(|key| key.len() == 24)
         );
-        Reply::Upgrade(Box::new(move |mut stream: TcpStream| {
+        Reply::Handler(Arc::new(move |stream| {
             let head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n";
             // Locked before the client can go on.
             let mut state = shared.state.lock();
             if stream.write_all(head.as_bytes()).is_ok() {
-                state.sockets.insert(client, stream);
+                let socket = stream.try_clone().expect("a socket");
+                state.sockets.insert(client.clone(), socket);
             }
         }))
     }

@@ -31,7 +31,7 @@ fn a_prompt_is_sent_in_the_format_of_the_api_and_its_image_is_stored_unchanged()
     assert_eq!(seen.method, "POST");
     // Neither tier nor backend names a model, so the tier's first public id is the model.
     assert_eq!(
-        seen.path,
+        seen.target,
         "/v1beta/models/gemini-3-pro-image:generateContent"
     );
     assert_eq!(seen.header("x-goog-api-key"), Some(KEY));
@@ -63,7 +63,7 @@ fn a_model_without_sizes_gets_none_and_the_model_of_the_tier_takes_precedence() 
     make(&server, &customer, json!({}));
     let seen = stub.only();
     assert_eq!(
-        seen.path,
+        seen.target,
         "/v1beta/models/gemini-2.5-flash-image:generateContent"
     );
     let config = &seen.json()["generationConfig"]["imageConfig"];
@@ -239,7 +239,7 @@ fn a_version_in_the_address_is_not_written_twice() {
     });
     make(&server, &customer, json!({}));
     assert_eq!(
-        stub.only().path,
+        stub.only().target,
         "/proxy/v1/models/gemini-3-pro-image:generateContent"
     );
 }

@@ -2,12 +2,12 @@
 
 use crate::comfyui_stub::{Age, Stub as Comfy};
 use crate::fixture::{remote, run};
-use crate::peer::{json, unreachable_url};
 use crate::sdapi_stub::{Kind, Stub as WebUi};
 use serde_json::json;
 use tintype::backends::probe::Findings;
 use tintype::backends::{comfyui, sdapi};
 use tintype::config::{ComfyUiSettings, SdApiSettings};
+use tintype_egress::testing::server::{json, unreachable_url};
 
 fn ask_web_ui(url: &str, settings: &SdApiSettings, models: &[&str]) -> Findings {
     let models = models.iter().map(ToString::to_string).collect();

@@ -2,7 +2,6 @@
 
 use crate::comfyui_stub::{Age, Fate, Stub as Comfy};
 use crate::fixture::{encoded, image, size};
-use crate::peer::{json, text};
 use crate::sdapi_stub::{Kind, Stub as WebUi};
 use crate::service::causes;
 use crate::support::{OneNode, Options, Origin, Server, audited, origin, until};
@@ -10,6 +9,7 @@ use crate::test_directory::TestDirectory;
 use image::ImageFormat;
 use serde_json::json;
 use std::fs;
+use tintype_egress::testing::server::{json, text};
 
 /// A server whose tier `pro` uses the first backend, then the second.
 fn server(backends: &[(&str, String)]) -> Server {
@@ -182,7 +182,7 @@ fn the_cause_of_a_refused_workflow_is_its_node_and_no_cause_is_a_missing_websock
             }),
         )
     };
-    let stub = Comfy::with(Age::New, move |call| match call.line() {
+    let stub = Comfy::with(Age::New, move |call| match call.route() {
         line if line.starts_with("GET /ws") => Some(text(404, "no websocket")),
         line if line.starts_with("POST /prompt") && call.header("x-broken").is_some() => {
             Some(refusal())
@@ -220,7 +220,7 @@ fn the_cause_of_a_refused_workflow_is_its_node_and_no_cause_is_a_missing_websock
 fn the_exception_of_a_web_ui_reaches_the_operator() {
     let stub = WebUi::with(Kind::Automatic, |call| {
         let nan = json!({"error": "NansException", "detail": "", "body": "", "errors": "A tensor with NaNs."});
-        (call.line() == "POST /sdapi/v1/txt2img").then(|| json(500, &nan))
+        (call.route() == "POST /sdapi/v1/txt2img").then(|| json(500, &nan))
     });
     let options = options(&[web_ui(&stub, "")]);
     let server = Server::with(options.one_node(OneNode::Figures));

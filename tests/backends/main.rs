@@ -21,7 +21,6 @@ mod local_service;
 mod log;
 mod masks;
 mod openai;
-mod peer;
 mod probe;
 mod sdapi;
 mod sdapi_faults;

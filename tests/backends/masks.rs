@@ -80,7 +80,7 @@ fn openais_interface_gets_the_mask_as_it_is() {
         let answer = edit(&server, &customer);
         assert_eq!(answer.status, 200, "{}", answer.text());
         let seen = stub.only();
-        assert_eq!(seen.path, "/v1/images/edits");
+        assert_eq!(seen.target, "/v1/images/edits");
         let parts = form(&seen);
         let files: Vec<(&str, &[u8])> = parts
             .iter()

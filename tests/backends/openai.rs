@@ -19,7 +19,7 @@ fn a_self_hosted_server_gets_the_exact_size_and_a_base64_response_format() {
     assert_eq!(image(&server, &job), drawn);
     let seen = stub.only();
     assert_eq!(
-        (seen.method.as_str(), seen.path.as_str()),
+        (seen.method.as_str(), seen.target.as_str()),
         ("POST", "/v1/images/generations")
     );
     assert_eq!(
@@ -186,7 +186,7 @@ fn an_edit_is_a_form_with_the_texts_first_and_the_field_that_the_server_reads() 
         let job = edited(&server, &customer, count);
         assert_eq!(job["status"], "done", "{job}");
         let seen = stub.only();
-        assert_eq!(seen.path, "/v1/images/edits");
+        assert_eq!(seen.target, "/v1/images/edits");
         let parts = form(&seen);
         let text = |it: &Field| {
             (
@@ -229,7 +229,7 @@ fn a_server_with_an_image_field_gets_one_input_in_its_generation_request() {
     };
     assert_eq!(start(1)["status"], "done");
     let seen = stub.only();
-    assert_eq!(seen.path, "/v1/images/generations");
+    assert_eq!(seen.target, "/v1/images/generations");
     assert!(seen.json()["file"].as_str().unwrap().len() > 20);
     assert_eq!(
         start(2)["error"],

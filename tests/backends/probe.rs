@@ -2,11 +2,11 @@
 
 use crate::comfyui_stub::{Age, Stub as Comfy};
 use crate::local_probe::web_ui;
-use crate::peer::{json, unreachable_url};
 use crate::service::KEY;
 use crate::stub::{Reply, Stub};
 use crate::support::process::Process;
 use serde_json::json;
+use tintype_egress::testing::server::{json, unreachable_url};
 
 /// Probes one backend of the tier `pro`. Returns whether the command succeeded, and its lines for that backend.
 fn probe(kind: &str, base_url: &str, model: &str) -> (bool, String) {
@@ -112,7 +112,7 @@ fn the_model_is_searched_for_in_the_list_of_models() {
             "  ok    it answers; its models: sd-cpp-local\n  ok    model sd-cpp-local\n".into()
         )
     );
-    assert_eq!(stub.only().path, "/v1/models");
+    assert_eq!(stub.only().target, "/v1/models");
     let (works, output) = probe("openai", &stub.url("/v1"), "other");
     assert!(!works, "{output}");
     assert!(

@@ -3,7 +3,6 @@
 use crate::fixture::{
     Fixture, assert_outcome, describe, encoded, image, outcome, remote, run, size, until,
 };
-use crate::peer::{Reply, json};
 use crate::sdapi_stub::{Kind, Stub, answer};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,6 +11,7 @@ use serde_json::{Value, json};
 use tintype::backends::sdapi::SdApi;
 use tintype::config::{SdApiSettings, Secret};
 use tintype_actors::ports::Generator;
+use tintype_egress::testing::server::{Reply, json};
 
 pub const KINDS: [Kind; 4] = [Kind::Automatic, Kind::Headless, Kind::Next, Kind::Cpp];
 pub const TEXT: &str = "POST /sdapi/v1/txt2img";
@@ -260,7 +260,7 @@ fn the_image_after_a_grid_is_returned() {
         let images = [image(128, 64), image(64, 64), image(64, 64)];
         let images = images.map(|it| format!("data:image/png;base64,{}", STANDARD.encode(it)));
         let info = json!({"index_of_first_image": 1}).to_string();
-        (call.line() == TEXT).then(|| json(200, &json!({"images": images, "info": info})))
+        (call.route() == TEXT).then(|| json(200, &json!({"images": images, "info": info})))
     });
     run(async {
         assert_eq!(
@@ -275,7 +275,7 @@ fn an_image_in_another_format_is_returned_unchanged() {
     let fixture = Fixture::new();
     let stub = Stub::with(Kind::Next, |call| {
         let webp = STANDARD.encode(encoded(64, 64, ImageFormat::WebP));
-        (call.line() == TEXT).then(|| answer(&[webp]))
+        (call.route() == TEXT).then(|| answer(&[webp]))
     });
     run(async {
         let made = plain(&fixture, &stub).generate(fixture.task()).await;
@@ -462,7 +462,7 @@ fn hostile_prompts_reach_the_server_as_plain_text() {
 /// For the fault tests, which replace the answer.
 pub fn instead(reply: fn() -> Reply) -> Stub {
     Stub::with(Kind::Automatic, move |call| {
-        (call.line() == TEXT).then(reply)
+        (call.route() == TEXT).then(reply)
     })
 }
 

@@ -3,7 +3,6 @@
 use crate::fixture::{
     Fixture, assert_outcome, blank, describe, image, outcome, remote, run, until,
 };
-use crate::peer::{Reply, json, text, unreachable_url};
 use crate::sdapi::{instead, plain};
 use crate::sdapi_stub::{Kind, Stub, answer};
 use base64::Engine as _;
@@ -12,6 +11,7 @@ use serde_json::json;
 use tintype::backends::sdapi::SdApi;
 use tintype::config::SdApiSettings;
 use tintype_actors::ports::Generator as _;
+use tintype_egress::testing::server::{Reply, json, text, unreachable_url};
 
 const SET_UP: &str = "broken: the image generator is not set up correctly";
 const NO_IMAGE: &str = "broken: the image generator did not return a valid image";

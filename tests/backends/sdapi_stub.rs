@@ -1,13 +1,13 @@
 //! A server that speaks `/sdapi/v1` like AUTOMATIC1111, SD.Next or stable-diffusion.cpp.
 
 use crate::fixture::image;
-use crate::peer::{Call, Peer, Reply, json, text};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use parking_lot::{Condvar, Mutex};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
+use tintype_egress::testing::server::{ReceivedRequest, Reply, ScriptedServer, json, text};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -25,10 +25,10 @@ pub enum Kind {
 }
 
 /// Replaces an answer; `None` for the usual one.
-pub type Instead = dyn Fn(&Call) -> Option<Reply> + Send + Sync;
+pub type Instead = dyn Fn(&ReceivedRequest) -> Option<Reply> + Send + Sync;
 
 struct State {
-    calls: Vec<Call>,
+    calls: Vec<ReceivedRequest>,
     held: bool,
     interrupted: bool,
     active: Option<String>,
@@ -43,7 +43,7 @@ struct Shared {
 }
 
 pub struct Stub {
-    peer: Peer,
+    server: ScriptedServer,
     shared: Arc<Shared>,
 }
 
@@ -55,7 +55,7 @@ impl Stub {
     /// `other` may replace the answer to a call.
     pub fn with(
         kind: Kind,
-        instead: impl Fn(&Call) -> Option<Reply> + Send + Sync + 'static,
+        instead: impl Fn(&ReceivedRequest) -> Option<Reply> + Send + Sync + 'static,
     ) -> Self {
         let shared = Arc::new(Shared {
             kind,
@@ -71,13 +71,13 @@ impl Stub {
         });
         let serving = Arc::clone(&shared);
         Self {
-            peer: Peer::start(move |call| serving.answer(call)),
+            server: ScriptedServer::start(move |call| serving.answer(call)),
             shared,
         }
     }
 
     pub fn url(&self) -> String {
-        self.peer.url()
+        self.server.url("")
     }
 
     /// Holds every generation from now on, at this progress.
@@ -98,9 +98,9 @@ impl Stub {
     }
 
     /// The calls with this line, such as `POST /sdapi/v1/txt2img`.
-    pub fn calls(&self, line: &str) -> Vec<Call> {
+    pub fn calls(&self, line: &str) -> Vec<ReceivedRequest> {
         let state = self.shared.state.lock();
-        let of_line = |call: &&Call| call.line() == line;
+        let of_line = |call: &&ReceivedRequest| call.route() == line;
         state.calls.iter().filter(of_line).cloned().collect()
     }
 
@@ -111,14 +111,14 @@ impl Stub {
 }
 
 impl Shared {
-    fn answer(&self, call: &Call) -> Reply {
+    fn answer(&self, call: &ReceivedRequest) -> Reply {
         self.state.lock().calls.push(call.clone());
         if let Some(reply) = (self.instead)(call) {
             return reply;
         }
         let body = call.json();
         let whole = self.kind != Kind::Cpp;
-        match call.line().as_str() {
+        match call.route().as_str() {
             "POST /sdapi/v1/txt2img" | "POST /sdapi/v1/img2img" => self.generate(&body),
             "POST /sdapi/v1/extra-single-image" if whole => {
                 let side = |key: &str| body[key].as_u64().unwrap_or(0) as u32;

@@ -1,6 +1,6 @@
 //! Starts a server whose tiers use stubs, with a customer.
 
-use crate::stub::{ReceivedRequest, Reply, Stub};
+use crate::stub::{Reply, Stub};
 use crate::support::sample_images::png;
 use crate::support::{Customer, Options, Server, fox_with};
 use base64::Engine as _;
@@ -8,6 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::{Rgb, RgbImage};
 use serde_json::{Value, json};
+use tintype_egress::testing::server::ReceivedRequest;
 use toml::Value as Toml;
 
 /// The API key of every backend.

@@ -1,49 +1,14 @@
 //! A scripted backend that records its requests.
 
-use crate::peer::{self, Call, Peer};
 use parking_lot::Mutex;
 use serde_json::Value;
 use std::collections::VecDeque;
-use std::io::{BufReader, Write as _};
+use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
-
-/// A received request.
-#[derive(Clone, Debug)]
-pub struct ReceivedRequest {
-    pub method: String,
-    pub path: String,
-    /// Names in lower case.
-    pub headers: Vec<(String, String)>,
-    pub body: Vec<u8>,
-    pub at: Instant,
-}
-
-impl ReceivedRequest {
-    pub fn header(&self, name: &str) -> Option<&str> {
-        let found = self.headers.iter().find(|(it, _)| it == name);
-        found.map(|(_, value)| value.as_str())
-    }
-
-    pub fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).expect("JSON")
-    }
-}
-
-impl From<Call> for ReceivedRequest {
-    fn from(call: Call) -> Self {
-        let lower = |(name, value): (String, String)| (name.to_ascii_lowercase(), value);
-        Self {
-            method: call.method,
-            path: call.target,
-            headers: call.headers.into_iter().map(lower).collect(),
-            body: call.body,
-            at: Instant::now(),
-        }
-    }
-}
+use std::time::Duration;
+use tintype_egress::testing::server::{self, ReceivedRequest, ScriptedServer, response};
 
 /// The connection closes after each reply except `KeepAlive`.
 #[derive(Clone, Debug)]
@@ -103,7 +68,6 @@ struct Script {
     seen: Vec<ReceivedRequest>,
     running: usize,
     peak: usize,
-    connections: usize,
     late: usize,
     released: bool,
 }
@@ -114,7 +78,7 @@ type Shared = Arc<(Mutex<Script>, AtomicBool)>;
 pub struct Stub {
     pub address: SocketAddr,
     shared: Shared,
-    peer: Option<Peer>,
+    server: Option<ScriptedServer>,
 }
 
 impl Stub {
@@ -129,14 +93,11 @@ impl Stub {
         };
         let shared: Shared = Arc::new((Mutex::new(script), AtomicBool::new(false)));
         let serving = Arc::clone(&shared);
-        let peer = Peer::start(move |call| {
-            let (shared, first) = (Arc::clone(&serving), ReceivedRequest::from(call.clone()));
-            peer::Reply::Upgrade(Box::new(move |stream| serve(stream, first, &shared)))
-        });
+        let server = ScriptedServer::start(move |request| respond(request, &serving));
         Self {
-            address: peer.address(),
+            address: server.address(),
             shared,
-            peer: Some(peer),
+            server: Some(server),
         }
     }
 
@@ -168,7 +129,7 @@ impl Stub {
     }
 
     pub fn connections(&self) -> usize {
-        self.shared.0.lock().connections
+        self.server.as_ref().map_or(0, ScriptedServer::connections)
     }
 
     pub fn running(&self) -> usize {
@@ -188,7 +149,7 @@ impl Stub {
     /// Stops listening and closes all connections.
     pub fn kill(&mut self) {
         self.shared.1.store(true, Ordering::SeqCst);
-        self.peer = None;
+        self.server = None;
     }
 }
 
@@ -198,32 +159,26 @@ impl Drop for Stub {
     }
 }
 
-fn serve(mut stream: TcpStream, first: ReceivedRequest, shared: &Shared) {
-    shared.0.lock().connections += 1;
-    let Ok(second) = stream.try_clone() else {
-        return;
-    };
-    let mut reader = BufReader::new(second);
-    let mut seen = Some(first);
-    while let Some(it) = seen {
-        let reply = next(it, shared);
-        let keep_alive = matches!(reply, Reply::KeepAlive(_));
-        answer(&mut stream, reply, shared);
+fn respond(request: &ReceivedRequest, shared: &Shared) -> server::Reply {
+    let reply = next(request, shared);
+    if let Reply::KeepAlive(body) = reply {
         shared.0.lock().running -= 1;
-        if !keep_alive {
-            return;
-        }
-        seen = peer::read(&mut reader).map(ReceivedRequest::from);
+        return server::Reply::Full(200, "application/json", body);
     }
+    let shared = Arc::clone(shared);
+    server::Reply::Handler(Arc::new(move |stream| {
+        answer(stream, reply.clone(), &shared);
+        shared.0.lock().running -= 1;
+    }))
 }
 
-fn next(seen: ReceivedRequest, shared: &Shared) -> Reply {
+fn next(request: &ReceivedRequest, shared: &Shared) -> Reply {
     let mut script = shared.0.lock();
     script.running += 1;
     script.peak = script.peak.max(script.running);
-    let path = seen.path.clone();
-    script.seen.push(seen);
-    let fixed = script.paths.iter().find(|(it, _)| *it == path);
+    script.seen.push(request.clone());
+    let mut paths = script.paths.iter();
+    let fixed = paths.find(|(path, _)| *path == request.target);
     match fixed.map(|(_, reply)| reply.clone()) {
         Some(reply) => reply,
         None => {
@@ -247,21 +202,9 @@ fn wait(stream: &TcpStream, shared: &Shared, holds: impl Fn(&Script) -> bool) {
 fn answer(stream: &mut TcpStream, reply: Reply, shared: &Shared) {
     match reply {
         Reply::Whole(status, headers, body) => {
-            let length = body.len();
-            let head = format!(
-                "HTTP/1.1 {status}\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n"
-            );
-            let _ = stream.write_all(head.as_bytes());
-            let _ = stream.write_all(&body);
+            drop(stream.write_all(&response(status, &headers, &body)));
         }
-        Reply::KeepAlive(body) => {
-            let length = body.len();
-            let head = format!(
-                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
-            );
-            let _ = stream.write_all(head.as_bytes());
-            let _ = stream.write_all(&body);
-        }
+        Reply::KeepAlive(_) => unreachable!("the server sends it"),
         Reply::Half(status, body) => {
             let length = body.len() * 2;
             let head = format!(

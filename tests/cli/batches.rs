@@ -3,11 +3,11 @@
 use crate::support::{CommandOutput, Running, Service, run, tintype, wait_for};
 use serde_json::{Value, json};
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-use std::thread;
+use tintype_egress::testing::server::{Reply, ScriptedServer, text};
 
 impl Service {
     /// Runs a command with the API key of the service.
@@ -130,30 +130,12 @@ fn a_batch_is_submitted_followed_and_downloaded() {
     service.stop();
 }
 
-/// A server that answers the calls on a path with a body, or never if there is none. Returns its URL.
-fn answering(answer: impl Fn(&str) -> Option<String> + Send + 'static) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    thread::spawn(move || {
-        let mut stalled = Vec::new();
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut head = BufReader::new(&stream).lines().map_while(Result::ok);
-            let request = head.next().unwrap();
-            // A connection that is closed before its request is read loses the response.
-            head.find(String::is_empty);
-            let Some(body) = answer(request.split(' ').nth(1).unwrap()) else {
-                stalled.push(stream);
-                continue;
-            };
-            let length = body.len();
-            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
-            stream
-                .write_all(format!("{head}{body}").as_bytes())
-                .unwrap();
-        }
-    });
-    url
+/// A server that answers the calls on a path with a body, or never if there is none.
+fn answering(answer: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> ScriptedServer {
+    ScriptedServer::start(move |request| match answer(request.path()) {
+        Some(body) => text(200, &body),
+        None => Reply::Silence,
+    })
 }
 
 const ID: &str = "01a1ee56-5e02-7114-b20e-867347a4b375";
@@ -169,8 +151,9 @@ fn ended_batch(metadata: Value) -> Value {
 fn a_page_of_batches_with_long_metadata_is_listed() {
     let batch = ended_batch(json!({"text": "x".repeat(16_000)}));
     let page = json!({"data": vec![batch; 100], "next_cursor": null}).to_string();
-    let url = answering(move |_| Some(page.clone()));
+    let server = answering(move |_| Some(page.clone()));
     let directory = tempfile::tempdir().unwrap();
+    let url = server.url("");
     let arguments = ["batch", "list", "--limit", "100", "--server", &url];
     let mut command = tintype(directory.path(), &arguments);
     command.env("TINTYPE_KEY", "tt_key");
@@ -180,13 +163,15 @@ fn a_page_of_batches_with_long_metadata_is_listed() {
 
 #[test]
 fn a_download_after_a_wait_can_be_interrupted() {
-    let image_url = format!("{}/fox.png", answering(|_| None));
+    let images = answering(|_| None);
+    let image_url = images.url("/fox.png");
     let result = json!({"custom_id": "fox", "job_id": ID, "status": "done", "result": {"image_url": image_url}, "error": null});
-    let url = answering(move |path| match path.ends_with("/results") {
+    let server = answering(move |path| match path.ends_with("/results") {
         true => Some(format!("{result}\n")),
         false => Some(ended_batch(Value::Null).to_string()),
     });
     let directory = tempfile::tempdir().unwrap();
+    let url = server.url("");
     let arguments = [
         "batch", "results", ID, "--wait", "-o", "images", "--server", &url,
     ];

@@ -1,11 +1,8 @@
 //! What commands report of a response that does not tell whether the server executed the request.
 
 use crate::support::{run, tintype};
-use std::collections::HashMap;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::thread;
+use tintype_egress::testing::server::{ReceivedRequest, Reply, ScriptedServer, response};
 
 const ACCOUNT_ID: &str = "01a1fa95-0000-7000-8000-000000000000";
 const PROBLEM: &str = r#"{"title": "A title", "detail": "a detail", "errors": []}"#;
@@ -18,23 +15,11 @@ struct Script {
     key: Option<String>,
 }
 
-fn answer(mut stream: TcpStream, script: &Mutex<Script>) {
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
-    let lines = reader.by_ref().lines().map(Result::unwrap);
-    let headers: HashMap<String, String> = lines
-        .take_while(|line| !line.is_empty())
-        .filter_map(|line| {
-            let (name, value) = line.split_once(": ")?;
-            Some((name.to_lowercase(), value.to_owned()))
-        })
-        .collect();
-    let length = headers.get("content-length");
-    let length = length.map_or(0, |it| it.parse().unwrap());
-    reader.read_exact(&mut vec![0; length]).unwrap();
+fn answer(request: &ReceivedRequest, script: &Mutex<Script>) -> Reply {
     let mut script = script.lock().unwrap();
-    let (status, body) = match headers.get("idempotency-key") {
+    let (status, body) = match request.header("idempotency-key") {
         Some(key) => {
-            script.key = Some(key.clone());
+            script.key = Some(key.to_owned());
             (script.status, script.body.to_owned())
         }
         // The account of a deposit is looked up first.
@@ -45,10 +30,7 @@ fn answer(mut stream: TcpStream, script: &Mutex<Script>) {
             ),
         ),
     };
-    let length = body.len();
-    let head =
-        format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
-    stream.write_all((head + &body).as_bytes()).unwrap();
+    Reply::Raw(response(status, "", body.as_bytes()))
 }
 
 #[test]
@@ -56,17 +38,10 @@ fn a_response_that_does_not_tell_the_outcome_is_reported_with_the_key() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("one.jsonl");
     std::fs::write(file, r#"{"model": "fast", "prompt": "a fox"}"#).unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let server = format!("http://{}", listener.local_addr().unwrap());
     let script: Arc<Mutex<Script>> = Arc::default();
-    thread::spawn({
-        let script = Arc::clone(&script);
-        move || {
-            for stream in listener.incoming() {
-                answer(stream.unwrap(), &script);
-            }
-        }
-    });
+    let serving = Arc::clone(&script);
+    let server = ScriptedServer::start(move |request| answer(request, &serving));
+    let url = server.url("");
     let commands = [
         &["generate", "a fox", "--key", "tt_x"][..],
         &["batch", "submit", "one.jsonl", "--key", "tt_x"],
@@ -94,7 +69,7 @@ fn a_response_that_does_not_tell_the_outcome_is_reported_with_the_key() {
                 body,
                 key: None,
             };
-            let arguments = [command, &["--server", &server]].concat();
+            let arguments = [command, &["--server", &url]].concat();
             let output = run(tintype(directory.path(), &arguments), b"").failure();
             let key = script.lock().unwrap().key.take().expect("a creation");
             let what = format!("{arguments:?}, {status}: {output}");

@@ -12,4 +12,10 @@ mod operating;
 mod operator_events;
 mod receiving;
 mod refusals;
+#[allow(
+    dead_code,
+    reason = "shared with the tests of the HTTP edge, which use all of it"
+)]
+#[path = "../api/support/running.rs"]
+mod running;
 mod support;

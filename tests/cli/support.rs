@@ -1,32 +1,12 @@
 //! Runs the real binary: commands until they exit, and servers until SIGTERM.
 
 use crate::cluster::Cluster;
+pub use crate::running::{Running, wait_for};
 use serde_json::Value;
-use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::io::Write as _;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
-
-const TIMEOUT: Duration = Duration::from_secs(60);
-const POLL_INTERVAL: Duration = Duration::from_millis(10);
-
-/// Calls `probe` until it returns a value. Panics after a minute.
-pub fn wait_for<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + TIMEOUT;
-    loop {
-        if let Some(found) = probe() {
-            return found;
-        }
-        assert!(
-            Instant::now() < deadline,
-            "timeout while waiting until {what}"
-        );
-        thread::sleep(POLL_INTERVAL);
-    }
-}
 
 /// A command in `directory`, without the `TINTYPE_` variables of the environment.
 pub fn tintype(directory: &Path, arguments: &[&str]) -> Command {
@@ -83,103 +63,6 @@ impl CommandOutput {
         assert_eq!(self.code, Some(1), "{self:?}");
         self.err
     }
-}
-
-/// A command that runs until SIGTERM.
-pub struct Running {
-    child: Child,
-    lines: Arc<Mutex<Vec<String>>>,
-}
-
-impl Running {
-    pub fn start(mut command: Command) -> Self {
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = Arc::new(Mutex::new(Vec::new()));
-        collect(child.stdout.take().unwrap(), Arc::clone(&lines));
-        collect(child.stderr.take().unwrap(), Arc::clone(&lines));
-        Self { child, lines }
-    }
-
-    /// The lines printed so far, from standard output and standard error.
-    pub fn lines(&self) -> Vec<String> {
-        self.lines.lock().unwrap().clone()
-    }
-
-    /// Waits for a line for which `probe` returns a value.
-    pub fn line<T>(&self, what: &str, probe: impl Fn(&str) -> Option<T>) -> T {
-        let deadline = Instant::now() + TIMEOUT;
-        loop {
-            let lines = self.lines();
-            if let Some(found) = lines.iter().find_map(|line| probe(line)) {
-                return found;
-            }
-            assert!(Instant::now() < deadline, "no line with {what}: {lines:#?}");
-            thread::sleep(POLL_INTERVAL);
-        }
-    }
-
-    /// Waits for a line that contains `text`; returns the rest of the line.
-    pub fn after(&self, text: &str) -> String {
-        self.line(text, |line| {
-            line.split_once(text)
-                .map(|(_, rest)| rest.trim().to_owned())
-        })
-    }
-
-    /// Sends SIGTERM and waits; returns the exit code.
-    pub fn stop(self) -> Option<i32> {
-        self.send("-TERM");
-        self.wait()
-    }
-
-    /// Sends SIGINT, as Ctrl+C does, and waits; returns the exit code and the lines.
-    pub fn interrupt_and_read(self) -> (Option<i32>, Vec<String>) {
-        self.send("-INT");
-        self.wait_and_read()
-    }
-
-    /// Waits until the command ends; returns the exit code and the lines.
-    pub fn wait_and_read(self) -> (Option<i32>, Vec<String>) {
-        let lines = Arc::clone(&self.lines);
-        let code = self.wait();
-        // The lines are complete once both readers have released them.
-        wait_for("the output has ended", || {
-            (Arc::strong_count(&lines) == 1).then_some(())
-        });
-        let lines = lines.lock().unwrap().clone();
-        (code, lines)
-    }
-
-    fn send(&self, signal: &str) {
-        let id = self.child.id().to_string();
-        let sent = Command::new("kill").args([signal, &id]).status().unwrap();
-        assert!(sent.success());
-    }
-
-    fn wait(mut self) -> Option<i32> {
-        wait_for("it has ended", || self.child.try_wait().unwrap()).code()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // After a successful test the process has already exited.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn collect(stream: impl Read + Send + 'static, lines: Arc<Mutex<Vec<String>>>) {
-    thread::spawn(move || {
-        for line in BufReader::new(stream).lines().map_while(Result::ok) {
-            lines.lock().unwrap().push(line);
-        }
-    });
 }
 
 /// A running server with its own data directory, or several nodes if the environment asks for them.
@@ -329,9 +212,9 @@ impl Service {
 
     fn end(&mut self) {
         for process in self.processes.drain(..) {
-            let lines = Arc::clone(&process.lines);
-            let code = process.stop();
-            assert_eq!(code, Some(0), "{:#?}", lines.lock().unwrap());
+            process.send("-TERM");
+            let (code, lines) = process.wait_and_read();
+            assert_eq!(code, Some(0), "{lines:#?}");
         }
     }
 }

@@ -7,8 +7,9 @@ use bytes::Bytes;
 use chrono::Utc;
 use futures_util::future::join_all;
 use tintype::objects::{FileSigningKey, ObjectError, ObjectStorage, RESULTS};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tintype_egress::testing::server::{
+    ReceivedRequest, Reply, ScriptedServer, response, unreachable_url,
+};
 
 use super::{DAY, Duration, open};
 
@@ -42,70 +43,53 @@ enum Fault {
 /// A listening store that fails, with a count of its requests.
 struct Failing {
     endpoint: String,
+    fault: Fault,
     requests: Arc<AtomicUsize>,
+    _server: ScriptedServer,
 }
 
 impl Failing {
-    async fn start(fault: Fault) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    fn start(fault: Fault) -> Self {
         let requests = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&requests);
-        tokio::spawn(async move {
-            while let Ok((socket, _)) = listener.accept().await {
-                tokio::spawn(fail(socket, fault, Arc::clone(&counter)));
-            }
+        let server = ScriptedServer::start(move |request| {
+            counter.fetch_add(1, Ordering::SeqCst);
+            fail(request, fault)
         });
-        Self { endpoint, requests }
+        Self {
+            endpoint: server.url(""),
+            fault,
+            requests,
+            _server: server,
+        }
     }
 
     fn open(&self) -> ObjectStorage {
-        let short = [("AWS_TIMEOUT", "300ms")];
-        open("s3://pictures", &self.endpoint, &short).unwrap()
+        let timeout: &[_] = match self.fault {
+            Fault::Silent => &[("AWS_TIMEOUT", "300ms")],
+            _ => &[],
+        };
+        open("s3://pictures", &self.endpoint, timeout).unwrap()
     }
 }
 
-async fn fail(mut socket: TcpStream, fault: Fault, requests: Arc<AtomicUsize>) {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        match socket.read_u8().await {
-            Ok(byte) => head.push(byte),
-            Err(_) => return,
-        }
-    }
-    let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
-    let length = head
-        .lines()
-        .find_map(|line| line.strip_prefix("content-length: "))
-        .map_or(0, |length| length.parse().unwrap());
-    let mut body = vec![0; length];
-    if socket.read_exact(&mut body).await.is_err() {
-        return;
-    }
-    requests.fetch_add(1, Ordering::SeqCst);
-    if matches!(fault, Fault::CutsOff) {
-        return cut_off(socket, &head).await;
-    }
-    let (status, body) = match fault {
-        Fault::Answers(status) => (status, ""),
-        Fault::HasNoBucket => ("404 Not Found", NO_BUCKET),
-        Fault::ListsNothing => ("200 OK", EMPTY_LIST),
-        Fault::HangsUp | Fault::CutsOff => return,
-        // Ends when the client gives up.
-        Fault::Silent => return drop(socket.read_u8().await),
-    };
-    let length = body.len();
-    let answer =
-        format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
-    let _ = socket.write_all(answer.as_bytes()).await;
+fn fail(request: &ReceivedRequest, fault: Fault) -> Reply {
+    Reply::Raw(match fault {
+        Fault::Answers(status) => response(status, "", b""),
+        Fault::HasNoBucket => response("404 Not Found", "", NO_BUCKET.as_bytes()),
+        Fault::ListsNothing => response("200 OK", "", EMPTY_LIST.as_bytes()),
+        Fault::CutsOff => cut_off(request),
+        Fault::HangsUp => Vec::new(),
+        Fault::Silent => return Reply::Silence,
+    })
 }
 
 const OBJECT_BYTES: usize = 12_000;
 const PIECE_BYTES: usize = 1_000;
 
-async fn cut_off(mut socket: TcpStream, head: &str) {
-    let range = head.lines().find_map(|it| it.strip_prefix("range: bytes="));
-    let from = range.and_then(|it| it.split('-').next()?.parse().ok());
+fn cut_off(request: &ReceivedRequest) -> Vec<u8> {
+    let range = request.header("range");
+    let from = range.and_then(|it| it.strip_prefix("bytes=")?.split('-').next()?.parse().ok());
     let status = match from {
         Some(from) => format!(
             "206 Partial Content\r\ncontent-range: bytes {from}-{}/{OBJECT_BYTES}",
@@ -118,7 +102,7 @@ async fn cut_off(mut socket: TcpStream, head: &str) {
         "HTTP/1.1 {status}\r\ncontent-length: {length}\r\netag: \"a\"\r\nlast-modified: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\n"
     );
     let piece = vec![7; PIECE_BYTES.min(length)];
-    let _ = socket.write_all(&[head.as_bytes(), &piece].concat()).await;
+    [head.as_bytes(), &piece].concat()
 }
 
 /// An operation, its error, and the number of requests that the store got for it.
@@ -131,7 +115,7 @@ async fn try_all(fault: Fault) -> Vec<Outcome> {
 }
 
 async fn try_one(operation: &'static str, fault: Fault) -> Outcome {
-    let failing = Failing::start(fault).await;
+    let failing = Failing::start(fault);
     let objects = failing.open();
     let key = "results/a.png";
     let call = async {
@@ -189,15 +173,9 @@ async fn a_store_that_does_not_respond_is_an_error_after_the_timeout() {
     assert_store_fault(Fault::Silent, 1..=MAX_TRIES).await;
 }
 
-/// An address on loopback without a listener.
-async fn address_without_listener() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    format!("http://{}", listener.local_addr().unwrap())
-}
-
 #[tokio::test]
 async fn an_unreachable_store_is_an_error() {
-    let objects = open("s3://pictures", &address_without_listener().await, &[]).unwrap();
+    let objects = open("s3://pictures", &unreachable_url(), &[]).unwrap();
     let put = objects.put("results/a.png", Bytes::new(), "image/png");
     let put = tokio::time::timeout(PATIENCE, put).await.unwrap();
     assert!(matches!(put, Err(ObjectError::Store { .. })), "{put:?}");
@@ -209,10 +187,7 @@ async fn an_unreachable_store_is_an_error() {
 #[tokio::test]
 async fn without_credentials_the_error_names_the_variables() {
     let key = FileSigningKey::from_bytes(&[7; 32]);
-    let role = (
-        "AWS_METADATA_ENDPOINT".to_owned(),
-        address_without_listener().await,
-    );
+    let role = ("AWS_METADATA_ENDPOINT".to_owned(), unreachable_url());
     let nowhere = std::path::Path::new("/nonexistent");
     let objects = ObjectStorage::open_with("s3://pictures", nowhere, "", key, [role]).unwrap();
     let probe = tokio::time::timeout(PATIENCE, objects.probe()).await;
@@ -226,7 +201,7 @@ async fn without_credentials_the_error_names_the_variables() {
 /// Every job would be charged, and no caller would get its image.
 #[tokio::test]
 async fn credentials_that_cannot_sign_a_url_are_a_fault_of_the_probe() {
-    let failing = Failing::start(Fault::ListsNothing).await;
+    let failing = Failing::start(Fault::ListsNothing);
     let account = [
         ("AZURE_STORAGE_ACCOUNT_NAME", "pictures"),
         ("AZURE_STORAGE_ENDPOINT", &failing.endpoint),
@@ -247,7 +222,7 @@ async fn credentials_that_cannot_sign_a_url_are_a_fault_of_the_probe() {
 /// The same holds for a slow reader, for whom the client ends each request after its timeout.
 #[tokio::test]
 async fn a_read_continues_for_as_long_as_each_request_brings_bytes() {
-    let failing = Failing::start(Fault::CutsOff).await;
+    let failing = Failing::start(Fault::CutsOff);
     let objects = open("s3://pictures", &failing.endpoint, &[]).unwrap();
     let read = tokio::time::timeout(PATIENCE, objects.get("results/a.png")).await;
     assert_eq!(read.unwrap().unwrap(), vec![7_u8; OBJECT_BYTES]);
@@ -258,7 +233,7 @@ async fn a_read_continues_for_as_long_as_each_request_brings_bytes() {
 
 #[tokio::test]
 async fn reading_an_object_that_the_store_has_lost_is_a_not_found_error() {
-    let failing = Failing::start(Fault::Answers("404 Not Found")).await;
+    let failing = Failing::start(Fault::Answers("404 Not Found"));
     let objects = failing.open();
     let got = objects.get("results/a.png").await;
     assert!(matches!(got, Err(ObjectError::NotFound { .. })), "{got:?}");

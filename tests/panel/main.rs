@@ -34,6 +34,12 @@ mod prefix;
 mod queue;
 mod receiver;
 mod reference;
+#[allow(
+    dead_code,
+    reason = "shared with the tests of the HTTP edge, which use all of it"
+)]
+#[path = "../api/support/running.rs"]
+mod running;
 mod screenshots;
 mod service;
 mod sessions;

@@ -2,8 +2,7 @@
 
 use base64::Engine as _;
 use serde_json::json;
-use std::io::{Read as _, Write as _};
-use std::net::TcpListener;
+use tintype_egress::testing::server::{self, ReceivedRequest, Reply, ScriptedServer, response};
 
 /// A one-pixel PNG.
 pub const PIXEL: &[u8] = &[
@@ -13,113 +12,46 @@ pub const PIXEL: &[u8] = &[
     b'N', b'D', 0xae, 0x42, 0x60, 0x82,
 ];
 
-/// Starts a server with a fixed answer and returns its URL. It runs until the process ends.
+/// Starts a server that runs until the process ends; returns its URL.
+fn start(
+    path: &str,
+    respond: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static,
+) -> String {
+    let server = ScriptedServer::start(respond);
+    let url = server.url(path);
+    server.detach();
+    url
+}
+
+/// Starts a server with a fixed answer and returns its URL.
 pub fn answering(status: &'static str, body: &'static str) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let url = format!("http://{}/hook", listener.local_addr().expect("an address"));
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let mut stream = stream;
-            let mut seen = Vec::new();
-            let mut piece = [0; 4_096];
-            // Bodies of deliveries are short JSON objects that end with the closing brace.
-            while !seen.ends_with(b"}") {
-                match stream.read(&mut piece) {
-                    Ok(read @ 1..) => seen.extend_from_slice(&piece[..read]),
-                    _ => break,
-                }
-            }
-            let length = body.len();
-            let answer = format!(
-                "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-            );
-            // The caller may have disconnected.
-            let _ = stream.write_all(answer.as_bytes());
-        }
-    });
-    url
+    start("/hook", move |_| {
+        Reply::Raw(response(status, "", body.as_bytes()))
+    })
 }
 
-/// Starts a server that accepts every call and answers none; returns its URL. It runs until the process ends.
+/// Starts a server that accepts every call and answers none; returns its URL.
 pub fn silent() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let url = format!("http://{}", listener.local_addr().expect("an address"));
-    std::thread::spawn(move || {
-        let taken: Vec<_> = listener.incoming().flatten().collect();
-        drop(taken);
-    });
-    url
+    start("", |_| Reply::Silence)
 }
 
-/// Starts a server that serves the same file on every path; returns its URL. It runs until the process ends.
+/// Starts a server that serves the same file on every path; returns its URL.
 pub fn serving(kind: &'static str, file: &'static [u8]) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let url = format!("http://{}/file", listener.local_addr().expect("an address"));
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let mut stream = stream;
-            let mut seen = Vec::new();
-            let mut piece = [0; 4_096];
-            while !seen.windows(4).any(|it| it == b"\r\n\r\n") {
-                match stream.read(&mut piece) {
-                    Ok(read @ 1..) => seen.extend_from_slice(&piece[..read]),
-                    _ => break,
-                }
-            }
-            let head = format!(
-                "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-                file.len()
-            );
-            // The caller may have disconnected.
-            let _ = stream.write_all(head.as_bytes());
-            let _ = stream.write_all(file);
-        }
-    });
-    url
+    start("/file", move |_| Reply::Full(200, kind, file.to_vec()))
 }
 
-/// Starts a server with AUTOMATIC1111's interface that has rendered half of each image and finishes none; returns its URL. It
-/// runs until the process ends.
+/// Starts a server with AUTOMATIC1111's interface that has rendered half of each image and finishes none; returns its URL.
 fn half_drawn() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let url = format!("http://{}", listener.local_addr().expect("an address"));
     let preview = base64::engine::general_purpose::STANDARD.encode(PIXEL);
-    let told = json!({
+    let progress = json!({
         "active": true, "queued": false, "completed": false, "progress": 0.5, "eta": 1.0,
         "live_preview": format!("data:image/png;base64,{preview}"), "id_live_preview": 1,
     });
-    std::thread::spawn(move || {
-        let mut unfinished = Vec::new();
-        for mut stream in listener.incoming().flatten() {
-            let (mut seen, mut piece) = (Vec::new(), [0; 4_096]);
-            // Every body is a JSON object.
-            while !seen.ends_with(b"}") {
-                match stream.read(&mut piece) {
-                    Ok(read @ 1..) => seen.extend_from_slice(&piece[..read]),
-                    _ => break,
-                }
-                if seen.starts_with(b"GET") && seen.ends_with(b"\r\n\r\n") {
-                    break;
-                }
-            }
-            let answer = match seen {
-                it if it.starts_with(b"POST /sdapi/v1/txt2img") => {
-                    unfinished.push(stream);
-                    continue;
-                }
-                it if it.starts_with(b"POST /internal/progress") => ("200 OK", told.to_string()),
-                _ => ("404 Not Found", "{}".to_owned()),
-            };
-            let (status, body) = answer;
-            let head = format!(
-                "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-                body.len()
-            );
-            // The caller may have disconnected.
-            let _ = stream.write_all((head + &body).as_bytes());
-        }
-    });
-    url
+    start("", move |request| match request.line().as_str() {
+        "POST /sdapi/v1/txt2img" => Reply::Silence,
+        "POST /internal/progress" => server::json(200, &progress),
+        _ => server::json(404, &json!({})),
+    })
 }
 
 /// Settings that send the fast model to a backend that never gets past half of an image.

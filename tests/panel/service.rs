@@ -1,20 +1,20 @@
 //! The service as its users start it: the binary on an empty directory, or several nodes if the environment asks for them.
 
 use crate::cluster::Cluster;
+use crate::running::Running;
 use object_store::ObjectStoreExt as _;
 use object_store::aws::AmazonS3Builder;
-use std::fs::{self, File};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::fs;
+use std::process::Command;
 use tempfile::TempDir;
 
 pub const TOKEN: &str = "the-admin-token-of-the-browser-tests";
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A running service. Dropping it kills its processes.
 pub struct Service {
     pub url: String,
-    processes: Vec<Child>,
+    // Dropped before what the processes use.
+    processes: Vec<Running>,
     cluster: Option<Cluster>,
     dir: TempDir,
 }
@@ -46,7 +46,12 @@ impl Service {
             command
                 .envs(cluster.iter().flat_map(Cluster::variables))
                 .envs(settings.iter().copied());
-            service.start_process(command);
+            let process = Running::start(command);
+            service.url = process.line("the URL of the panel", |line| {
+                let url = line.strip_prefix("Panel: ")?;
+                url.strip_suffix("/panel").map(str::to_owned)
+            });
+            service.processes.push(process);
         }
         if let Some(cluster) = &mut cluster {
             cluster.balance();
@@ -63,29 +68,8 @@ impl Service {
             .arg(self.dir.path().join(format!("data-{number}")))
             .env("TINTYPE_ADMIN_TOKEN", TOKEN)
             .env("TINTYPE__EGRESS__ALLOW", "[\"127.0.0.0/8\"]")
-            .current_dir(self.dir.path())
-            .stdin(Stdio::null())
-            .stderr(Stdio::null());
+            .current_dir(self.dir.path());
         command
-    }
-
-    fn start_process(&mut self, mut command: Command) {
-        let said = self.dir.path().join("said");
-        command.stdout(File::create(&said).expect("a file"));
-        self.processes.push(command.spawn().expect("the binary"));
-        let deadline = Instant::now() + PATIENCE;
-        self.url = loop {
-            let text = fs::read_to_string(&said).unwrap_or_default();
-            let panel = text.lines().find_map(|line| {
-                let url = line.strip_prefix("Panel: ")?;
-                url.strip_suffix("/panel").map(str::to_owned)
-            });
-            match panel {
-                Some(url) => break url,
-                None => assert!(Instant::now() < deadline, "the service said: {text}"),
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        };
     }
 
     /// Deletes the image of a job that had one run, as retention does.
@@ -113,17 +97,7 @@ impl Service {
 
     /// Kills the processes.
     pub fn end(&mut self) {
-        for process in &mut self.processes {
-            // It may have exited already.
-            let _ = process.kill();
-            let _ = process.wait();
-        }
+        self.processes.clear();
         self.cluster = None;
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        self.end();
     }
 }

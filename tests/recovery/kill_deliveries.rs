@@ -2,11 +2,10 @@
 
 use crate::client::{Client, Connection};
 use crate::test_directory::{TestDirectory, until};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
+use tintype_egress::testing::server::{Reply, ScriptedServer};
 
 const ROUNDS: usize = 6;
 const JOBS: usize = 15;
@@ -14,45 +13,22 @@ const JOBS: usize = 15;
 /// The receiver's answers for each job.
 pub type Log = Arc<Mutex<BTreeMap<String, Vec<u16>>>>;
 
-/// Refuses the first attempt for every other job and accepts everything else. Its thread ends with the test process.
+/// Refuses the first attempt for every other job and accepts everything else. It runs until the process ends.
 pub fn receiver() -> (String, Log) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let url = format!("http://{}/", listener.local_addr().expect("its address"));
     let log = Log::default();
-    let kept = Arc::clone(&log);
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            // A truncated request from a killed process does not count.
-            let _ = take(&stream, &kept);
-        }
+    let answers = Arc::clone(&log);
+    let server = ScriptedServer::start(move |request| {
+        let job = request.json()["job_id"].as_str().expect("a job").to_owned();
+        let mut log = answers.lock().expect("log");
+        let answers = log.entry(job.clone()).or_default();
+        let refuse = answers.is_empty() && job.ends_with(|it: char| "02468ace".contains(it));
+        let status = if refuse { 500 } else { 200 };
+        answers.push(status);
+        Reply::Status(status)
     });
+    let url = server.url("/");
+    server.detach();
     (url, log)
-}
-
-fn take(stream: &TcpStream, log: &Log) -> Option<()> {
-    let mut lines = BufReader::new(stream);
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        lines.read_line(&mut line).ok().filter(|read| *read > 0)?;
-        if line == "\r\n" {
-            break;
-        }
-        if let Some(text) = line.strip_prefix("content-length: ") {
-            length = text.trim().parse().ok()?;
-        }
-    }
-    let mut body = vec![0; length];
-    lines.read_exact(&mut body).ok()?;
-    let body: Value = serde_json::from_slice(&body).ok()?;
-    let job = body["job_id"].as_str()?.to_owned();
-    let mut log = log.lock().ok()?;
-    let answers = log.entry(job.clone()).or_default();
-    let refuse = answers.is_empty() && job.ends_with(|it: char| "02468ace".contains(it));
-    let status = if refuse { 500 } else { 200 };
-    answers.push(status);
-    let answer = format!("HTTP/1.1 {status} As told\r\nContent-Length: 0\r\n\r\n");
-    { stream }.write_all(answer.as_bytes()).ok()
 }
 
 /// Creates jobs and cancels them immediately, so that each has a delivery; some jobs run instead.

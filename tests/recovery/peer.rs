@@ -5,12 +5,10 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::{self, BufRead as _, BufReader, Cursor, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::io::Cursor;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-
-const MAX_HEADERS: usize = 100;
+use tintype_egress::testing::server::{self, ReceivedRequest, Reply, ScriptedServer};
 
 /// Clones share the state.
 #[derive(Clone)]
@@ -29,29 +27,21 @@ struct State {
 
 impl Peer {
     pub fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let mut png = Cursor::new(Vec::new());
         image::RgbImage::new(16, 16)
             .write_to(&mut png, image::ImageFormat::Png)
             .expect("an image");
-        let peer = Self {
-            address: listener.local_addr().expect("an address").to_string(),
-            state: Arc::new(State {
-                image: png.into_inner(),
-                generation_requests: AtomicUsize::new(0),
-                delivered: Mutex::default(),
-                refused: Mutex::default(),
-            }),
-        };
-        let state = Arc::clone(&peer.state);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let state = Arc::clone(&state);
-                // A killed process closes its connections.
-                std::thread::spawn(move || serve(stream, &state));
-            }
+        let state = Arc::new(State {
+            image: png.into_inner(),
+            generation_requests: AtomicUsize::new(0),
+            delivered: Mutex::default(),
+            refused: Mutex::default(),
         });
-        peer
+        let serving = Arc::clone(&state);
+        let server = ScriptedServer::start(move |request| respond(request, &serving));
+        let address = server.address().to_string();
+        server.detach();
+        Self { address, state }
     }
 
     pub fn input(&self) -> String {
@@ -74,57 +64,26 @@ impl Peer {
     }
 }
 
-fn serve(stream: TcpStream, state: &State) -> io::Result<()> {
-    let mut writing = stream.try_clone()?;
-    let mut reading = BufReader::new(stream);
-    loop {
-        let mut first = String::new();
-        if reading.read_line(&mut first)? == 0 {
-            return Ok(());
+fn respond(request: &ReceivedRequest, state: &State) -> Reply {
+    match request.path() {
+        "/hook" => server::json(hook(state, &request.json()), &Value::Null),
+        "/input.png" => Reply::Full(200, "image/png", state.image.clone()),
+        _ => {
+            state.generation_requests.fetch_add(1, Ordering::SeqCst);
+            let image = BASE64_STANDARD.encode(&state.image);
+            server::json(200, &json!({"created": 1, "data": [{"b64_json": image}]}))
         }
-        let mut length = 0;
-        for _ in 0..MAX_HEADERS {
-            let mut line = String::new();
-            reading.read_line(&mut line)?;
-            if line.trim().is_empty() {
-                break;
-            }
-            if let Some((name, value)) = line.split_once(':')
-                && name.eq_ignore_ascii_case("content-length")
-            {
-                length = value.trim().parse().unwrap_or(0);
-            }
-        }
-        let mut body = vec![0; length];
-        reading.read_exact(&mut body)?;
-        let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
-        let (status, answer) = match first.split(' ').nth(1) {
-            Some("/hook") => (hook(state, &body), b"null".to_vec()),
-            Some("/input.png") => ("200 OK", state.image.clone()),
-            _ => {
-                state.generation_requests.fetch_add(1, Ordering::SeqCst);
-                let image = BASE64_STANDARD.encode(&state.image);
-                let answer = json!({"created": 1, "data": [{"b64_json": image}]});
-                ("200 OK", answer.to_string().into_bytes())
-            }
-        };
-        let length = answer.len();
-        write!(
-            writing,
-            "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
-        )?;
-        writing.write_all(&answer)?;
     }
 }
 
 /// Accepts deliveries, but refuses the first attempt for every fifth job.
-fn hook(state: &State, body: &Value) -> &'static str {
+fn hook(state: &State, body: &Value) -> u16 {
     let job = body["job_id"].as_str().unwrap_or_default().to_owned();
     let mut refused = state.refused.lock().expect("refused");
     let of_job = refused.entry(job.clone()).or_default();
     *of_job += 1;
     if *of_job == 1 && job.ends_with(['0', '5', 'a']) {
-        return "503 Service Unavailable";
+        return 503;
     }
     *state
         .delivered
@@ -132,5 +91,5 @@ fn hook(state: &State, body: &Value) -> &'static str {
         .expect("delivered")
         .entry(job)
         .or_default() += 1;
-    "200 OK"
+    200
 }

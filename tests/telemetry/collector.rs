@@ -4,73 +4,41 @@ use crate::support::poll::until_some;
 use parking_lot::Mutex;
 use serde_json::Value;
 use std::collections::VecDeque;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
-
-#[derive(Clone, Debug)]
-pub struct ReceivedExport {
-    pub path: String,
-    /// Names in lower case.
-    pub headers: Vec<(String, String)>,
-    /// What.
-    pub body: Value,
-}
-
-impl ReceivedExport {
-    /// The value of a header.
-    pub fn header(&self, name: &str) -> Option<&str> {
-        let mut headers = self.headers.iter();
-        let found = headers.find(|(it, _)| it == name)?;
-        Some(found.1.as_str())
-    }
-}
+use tintype_egress::testing::server::{ReceivedRequest, Reply, ScriptedServer, response};
 
 #[derive(Default)]
 struct Shared {
-    received: Mutex<Vec<ReceivedExport>>,
+    received: Mutex<Vec<ReceivedRequest>>,
     answers: Mutex<VecDeque<(u16, String)>>,
-    over: AtomicBool,
 }
 
 /// The collector. It stops when it goes out of scope.
 pub struct Collector {
-    address: SocketAddr,
+    server: ScriptedServer,
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
 }
 
 impl Collector {
     /// One that takes everything.
     pub fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared::default());
         let own = Arc::clone(&shared);
-        let thread = thread::spawn(move || {
-            for stream in listener.incoming() {
-                if own.over.load(Ordering::SeqCst) {
-                    return;
-                }
-                let shared = Arc::clone(&own);
-                if let Ok(stream) = stream {
-                    thread::spawn(move || serve(stream, &shared));
-                }
+        let server = ScriptedServer::start(move |request| {
+            let answer = own.answers.lock().pop_front();
+            let (status, headers) = answer.unwrap_or((200, String::new()));
+            if (200..300).contains(&status) {
+                own.received.lock().push(request.clone());
             }
+            let headers = format!("{headers}Content-Type: application/json\r\n");
+            Reply::Raw(response(status, &headers, b"{}"))
         });
-        Self {
-            address,
-            shared,
-            thread: Some(thread),
-        }
+        Self { server, shared }
     }
 
     /// A URL of it.
     pub fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
+        self.server.url(path)
     }
 
     /// Answers the next post that has no answer yet with this status and these further header lines.
@@ -79,8 +47,8 @@ impl Collector {
         self.shared.answers.lock().push_back((status, headers));
     }
 
-    /// What was posted so far.
-    pub fn received(&self) -> Vec<ReceivedExport> {
+    /// What was posted so far and taken.
+    pub fn received(&self) -> Vec<ReceivedRequest> {
         self.shared.received.lock().clone()
     }
 
@@ -88,7 +56,7 @@ impl Collector {
     pub fn spans(&self) -> Vec<Value> {
         let mut spans = Vec::new();
         for received in self.received() {
-            for resource in received.body["resourceSpans"].as_array().unwrap() {
+            for resource in received.json()["resourceSpans"].as_array().unwrap() {
                 for scope in resource["scopeSpans"].as_array().unwrap() {
                     spans.extend(scope["spans"].as_array().unwrap().iter().cloned());
                 }
@@ -103,57 +71,4 @@ impl Collector {
             self.spans().into_iter().find(|span| span["name"] == name)
         })
     }
-}
-
-impl Drop for Collector {
-    fn drop(&mut self) {
-        self.shared.over.store(true, Ordering::SeqCst);
-        let _ = TcpStream::connect(self.address);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-fn serve(mut stream: TcpStream, shared: &Shared) {
-    let _ = stream.set_read_timeout(Some(Duration::from_secs(30)));
-    let Some(received) = read(&stream) else {
-        return;
-    };
-    let answer = shared.answers.lock().pop_front();
-    let (status, headers) = answer.unwrap_or((200, String::new()));
-    if (200..300).contains(&status) {
-        shared.received.lock().push(received);
-    }
-    let answer = format!(
-        "HTTP/1.1 {status} So\r\n{headers}Content-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{{}}"
-    );
-    let _ = stream.write_all(answer.as_bytes());
-}
-
-fn read(stream: &TcpStream) -> Option<ReceivedExport> {
-    let mut reader = BufReader::new(stream);
-    let mut line = || {
-        let mut line = String::new();
-        reader.read_line(&mut line).ok()?;
-        Some(line.trim_end().to_owned())
-    };
-    let path = line()?.split(' ').nth(1)?.to_owned();
-    let mut headers = Vec::new();
-    loop {
-        let line = line()?;
-        if line.is_empty() {
-            break;
-        }
-        let (name, value) = line.split_once(": ")?;
-        headers.push((name.to_ascii_lowercase(), value.to_owned()));
-    }
-    let length = headers.iter().find(|(it, _)| it == "content-length")?;
-    let mut body = vec![0; length.1.parse().ok()?];
-    reader.read_exact(&mut body).ok()?;
-    Some(ReceivedExport {
-        path,
-        headers,
-        body: serde_json::from_slice(&body).ok()?,
-    })
 }

@@ -64,10 +64,10 @@ fn a_job_is_a_trace_with_its_wait_its_run_and_its_tries() {
         "{shown}"
     );
     let received = &collector.received()[0];
-    assert_eq!(received.path, "/v1/traces");
+    assert_eq!(received.target, "/v1/traces");
     assert_eq!(received.header("content-type"), Some("application/json"));
     assert_eq!(received.header("x-scope"), Some("pictures"));
-    let resource = &received.body["resourceSpans"][0]["resource"];
+    let resource = &received.json()["resourceSpans"][0]["resource"];
     assert_eq!(attribute(resource, "service.name"), "pictures");
     let all = format!("{:?}", collector.received());
     assert!(
@@ -101,7 +101,7 @@ fn a_job_interrupted_by_a_restart_continues_its_trace() {
         assert_eq!(run["parentSpanId"], root["spanId"]);
     }
     let instance = |at: usize| {
-        let resource = &collector.received()[at].body["resourceSpans"][0]["resource"];
+        let resource = &collector.received()[at].json()["resourceSpans"][0]["resource"];
         attribute(resource, "service.instance.id").clone()
     };
     let last = collector.received().len() - 1;

@@ -70,7 +70,7 @@ fn a_delivery_on_the_wire() {
         ended(attempt) + 60_000
     );
     let id = delivery["delivery_id"].as_str().unwrap();
-    assert_eq!(receiver.once(1)[0].header("webhook-id"), id);
+    assert_eq!(receiver.once(1)[0].only_header("webhook-id"), id);
     let shown = server.admin("GET", &format!("/deliveries/{id}"));
     assert_eq!(shown.expect(200).json(), delivery);
 }
@@ -88,7 +88,7 @@ struct Office {
 
 fn office() -> Office {
     let receiver = Receiver::deciding(|_, delivery| {
-        let refuses = delivery.line == "POST /refuse";
+        let refuses = delivery.line() == "POST /refuse";
         crate::receiver::Reply::Status(if refuses { 500 } else { 200 })
     });
     let server = server();
@@ -246,7 +246,10 @@ fn any_delivery_can_be_sent_again_under_its_id_with_a_fresh_set_of_attempts() {
     server.delivery_in(&job, "delivered");
     let received = receiver.once(3);
     for one in &received {
-        assert_eq!(one.header("webhook-id"), received[0].header("webhook-id"));
+        assert_eq!(
+            one.only_header("webhook-id"),
+            received[0].only_header("webhook-id")
+        );
         assert_eq!(one.json()["job_id"], job.as_str());
         crate::checks::assert_signed(one, &webhook.secret);
     }

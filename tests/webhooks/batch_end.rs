@@ -52,7 +52,7 @@ fn once_the_last_job_is_terminal_one_signed_delivery_is_sent() {
     let delivery = delivered(&server, &second);
     assert_eq!(delivery["webhook_id"], named.id.as_str());
     let received = receiver.once(2);
-    assert_eq!(received[1].line, "POST /named");
+    assert_eq!(received[1].line(), "POST /named");
     assert_signed(&received[1], &named.secret);
     server.assert_settled();
 }

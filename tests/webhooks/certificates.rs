@@ -2,13 +2,14 @@
 
 use crate::helpers::options;
 use crate::support::Server;
-use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
+use rcgen::KeyPair;
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use serde_json::Value;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use tintype_egress::testing::tls;
 
 /// A certificate authority, and a receiver with a certificate of this authority that answers one request.
 struct Receiver {
@@ -18,12 +19,9 @@ struct Receiver {
 }
 
 fn receiver(host: &str) -> Receiver {
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
-    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let authority = tls::authority();
     let key = KeyPair::generate().unwrap();
-    let leaf = CertificateParams::new([host.to_owned()]).unwrap();
-    let certificate = leaf.signed_by(&key, &authority).unwrap();
+    let certificate = tls::leaf(host).signed_by(&key, &authority).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

@@ -27,8 +27,8 @@ pub fn standard_signature(secret: &str, delivery: &ReceivedRequest) -> String {
         .decode(secret.strip_prefix("whsec_").unwrap())
         .unwrap();
     let (id, timestamp) = (
-        delivery.header("webhook-id"),
-        delivery.header("webhook-timestamp"),
+        delivery.only_header("webhook-id"),
+        delivery.only_header("webhook-timestamp"),
     );
     let message = [
         id.as_bytes(),
@@ -65,14 +65,14 @@ pub fn reserialized(body: &[u8], ascii: bool) -> Vec<u8> {
 /// Checks that both signatures verify with this secret only, and `X-Signature` over the re-serialized body and over the raw bytes.
 #[track_caller]
 pub fn assert_signed(delivery: &ReceivedRequest, secret: &str) {
-    let timestamp = delivery.header("x-timestamp");
-    assert_eq!(timestamp, delivery.header("webhook-timestamp"));
-    let sent = delivery.header("x-signature");
+    let timestamp = delivery.only_header("x-timestamp");
+    assert_eq!(timestamp, delivery.only_header("webhook-timestamp"));
+    let sent = delivery.only_header("x-signature");
     assert_eq!(sent, x_signature(secret, timestamp, &delivery.body));
     let text = reserialized(&delivery.body, delivery.body.is_ascii());
     assert_eq!(sent, x_signature(secret, timestamp, &text), "re-serialised");
     assert_eq!(
-        delivery.header("webhook-signature"),
+        delivery.only_header("webhook-signature"),
         standard_signature(secret, delivery)
     );
 }

@@ -46,7 +46,7 @@ fn an_inactive_webhook_receives_nothing_until_activation_and_redelivery() {
     let sent = server.admin("POST", &range).json(&json!({})).expect(202);
     assert_eq!(sent.json()["redelivered"], 1);
     server.delivery_in(&job, "delivered");
-    assert_eq!(receiver.once(1)[0].line, "POST /oldest");
+    assert_eq!(receiver.once(1)[0].line(), "POST /oldest");
     server.assert_settled();
 }
 

@@ -234,7 +234,10 @@ fn attempts_in_all_are_bounded() {
 
 #[test]
 fn idle_connections_to_a_receiver_are_closed_soon_after_its_deliveries() {
-    let (server, receiver) = (patient(), Receiver::always(Reply::Keep));
+    let (server, receiver) = (
+        patient(),
+        Receiver::always(Reply::Full(200, "text/plain", Vec::new())),
+    );
     let customer = server.customer("1.00");
     server.webhook(&customer, &receiver.url("/"));
     for _ in 0..2 {

@@ -38,7 +38,7 @@ fn done(server: &Server, customer: &Customer) {
 /// Checks an event's signature and its entry in the list of deliveries; returns its type and data.
 #[track_caller]
 fn event(server: &Server, received: &ReceivedRequest) -> (String, Value) {
-    assert_eq!(received.line, "POST /ops");
+    assert_eq!(received.line(), "POST /ops");
     assert_signed(received, SECRET);
     let body = received.json();
     assert_eq!(body["version"], 1);
@@ -46,7 +46,7 @@ fn event(server: &Server, received: &ReceivedRequest) -> (String, Value) {
     let found = server.deliveries("limit=100");
     let delivery = found
         .iter()
-        .find(|it| it["delivery_id"] == received.header("webhook-id"))
+        .find(|it| it["delivery_id"] == received.only_header("webhook-id"))
         .expect("it is in the log");
     assert_eq!(delivery["kind"], "operator");
     assert_eq!(
@@ -139,8 +139,8 @@ fn decisions_14_a_failed_event_can_be_sent_again() {
     crate::support::until("it has arrived", || status("delivered"));
     let received = receiver.once(2);
     assert_eq!(
-        received[0].header("webhook-id"),
-        received[1].header("webhook-id")
+        received[0].only_header("webhook-id"),
+        received[1].only_header("webhook-id")
     );
     assert_eq!(received[0].body, received[1].body);
     server.assert_settled();
@@ -215,8 +215,8 @@ fn decisions_14_an_event_that_was_not_sent_survives_a_restart() {
     let server = Server::with(options);
     let received = receiver.once(2);
     assert_eq!(
-        received[0].header("webhook-id"),
-        received[1].header("webhook-id")
+        received[0].only_header("webhook-id"),
+        received[1].only_header("webhook-id")
     );
     server.assert_settled();
 }

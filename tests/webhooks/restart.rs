@@ -52,7 +52,7 @@ fn an_overdue_delivery_is_attempted_at_once_and_ended_deliveries_stay_ended() {
     let down = Arc::new(AtomicBool::new(true));
     let is_down = Arc::clone(&down);
     let receiver = Receiver::deciding(move |_, delivery| {
-        let refused = delivery.line == "POST /down" && is_down.load(Ordering::SeqCst);
+        let refused = delivery.line() == "POST /down" && is_down.load(Ordering::SeqCst);
         Reply::Status(if refused { 500 } else { 200 })
     });
     let server = Server::with(options().on_disk());
@@ -117,8 +117,8 @@ fn an_interrupted_attempt_is_repeated() {
     let received = receiver.once(2);
     assert_eq!(received[0].body.len(), received[1].body.len());
     assert_eq!(
-        received[0].header("webhook-id"),
-        received[1].header("webhook-id")
+        received[0].only_header("webhook-id"),
+        received[1].only_header("webhook-id")
     );
     let server = server.restart();
     let other = server.create(&customer);

@@ -39,7 +39,7 @@ impl<'a> MakeWriter<'a> for Log {
 fn life_of_a_webhook(server: &Server) -> Vec<String> {
     let receiver = Receiver::deciding(|number, _| match number {
         0 => Reply::Status(500),
-        1 => Reply::Bytes(b"nonsense".to_vec()),
+        1 => Reply::Raw(b"nonsense".to_vec()),
         _ => Reply::Status(200),
     });
     let customer = server.customer("1.00");

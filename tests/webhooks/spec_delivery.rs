@@ -2,7 +2,7 @@
 
 use crate::checks::assert_signed;
 use crate::helpers::server;
-use crate::receiver::{Receiver, Reply, answer};
+use crate::receiver::{Receiver, Reply, response};
 use crate::support::Behaviour;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn one_post_with_a_json_body_per_attempt() {
     let job = server.create(&customer);
     server.delivery_in(&job, "delivered");
     let received = receiver.once(1);
-    assert_eq!(received[0].line, "POST /hook");
+    assert_eq!(received[0].line(), "POST /hook");
     assert_eq!(received[0].json()["job_id"], job.as_str());
 }
 
@@ -25,11 +25,11 @@ fn content_type() {
     server.webhook(&customer, &receiver.url("/"));
     server.create(&customer);
     let received = receiver.once(1);
-    assert_eq!(received[0].header("content-type"), "application/json");
-    let agent = received[0].header("user-agent");
+    assert_eq!(received[0].only_header("content-type"), "application/json");
+    let agent = received[0].only_header("user-agent");
     assert_eq!(agent, concat!("tintype/", env!("CARGO_PKG_VERSION")));
     assert_eq!(
-        received[0].header("host"),
+        received[0].only_header("host"),
         receiver.url("").trim_start_matches("http://")
     );
 }
@@ -41,7 +41,9 @@ fn x_signature() {
     let webhook = server.webhook(&customer, &receiver.url("/"));
     server.create(&customer);
     let received = receiver.once(1);
-    let hex = received[0].header("x-signature").strip_prefix("sha256=");
+    let hex = received[0]
+        .only_header("x-signature")
+        .strip_prefix("sha256=");
     let hex = hex.expect("sha256=");
     let lower = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
     assert!(hex.len() == 64 && hex.chars().all(lower), "{hex}");
@@ -63,11 +65,11 @@ fn x_timestamp_is_fresh_on_each_attempt() {
     server.delivery_in(&job, "delivered");
     let received = receiver.once(3);
     for (delivery, sent_at) in received.iter().zip(&sent_at) {
-        assert_eq!(delivery.header("x-timestamp"), sent_at);
+        assert_eq!(delivery.only_header("x-timestamp"), sent_at);
         assert_signed(delivery, &webhook.secret);
         assert_eq!(
-            delivery.header("webhook-id"),
-            received[0].header("webhook-id"),
+            delivery.only_header("webhook-id"),
+            received[0].only_header("webhook-id"),
             "the same over all attempts"
         );
     }
@@ -115,7 +117,7 @@ fn a_redirect_is_not_followed() {
     let target = Receiver::content();
     let location = format!("Location: {}\r\n", target.url("/elsewhere"));
     for status in [300, 301, 302, 303, 307, 308] {
-        let receiver = Receiver::always(Reply::Bytes(answer(status, &location, b"")));
+        let receiver = Receiver::always(Reply::Raw(response(status, &location, b"")));
         let server = server();
         let customer = server.customer("1.00");
         server.webhook(&customer, &receiver.url("/"));

@@ -81,14 +81,14 @@ fn after_7_attempts_the_webhook_is_marked_failed() {
 
 #[test]
 fn decision_4_no_status_and_no_header_moves_the_retries() {
-    use crate::receiver::{Reply, answer};
+    use crate::receiver::{Reply, response};
     for (status, header) in [
         (410, ""),
         (429, "Retry-After: 1\r\n"),
         (503, "Retry-After: 86400\r\n"),
         (429, "Retry-After: Wed, 21 Oct 2015 07:28:00 GMT\r\n"),
     ] {
-        let receiver = Receiver::always(Reply::Bytes(answer(status, header, b"later")));
+        let receiver = Receiver::always(Reply::Raw(response(status, header, b"later")));
         let server = server();
         let customer = server.customer("1.00");
         server.webhook(&customer, &receiver.url("/"));

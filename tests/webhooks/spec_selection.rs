@@ -13,7 +13,7 @@ fn without_callback_url_the_one_registered_webhook_receives() {
     let webhook = server.webhook(&customer, &receiver.url("/a"));
     let job = server.create(&customer);
     let received = receiver.once(1);
-    assert_eq!(received[0].line, "POST /a");
+    assert_eq!(received[0].line(), "POST /a");
     assert_signed(&received[0], &webhook.secret);
     let delivery = server.delivery_in(&job, "delivered");
     assert_eq!(delivery["webhook_id"], webhook.id.as_str());
@@ -30,14 +30,14 @@ fn without_callback_url_the_oldest_of_several_receives() {
     let job = server.create(&customer);
     server.delivery_in(&job, "delivered");
     let received = receiver.once(1);
-    assert_eq!(received[0].line, "POST /oldest");
+    assert_eq!(received[0].line(), "POST /oldest");
     assert_signed(&received[0], &oldest.secret);
     // Changes do not affect its age.
     let path = format!("/webhooks/{}", oldest.id);
     let moved = json!({"url": receiver.url("/moved")});
     server.admin("PATCH", &path).json(&moved).expect(200);
     server.create(&customer);
-    assert_eq!(receiver.once(2)[1].line, "POST /moved");
+    assert_eq!(receiver.once(2)[1].line(), "POST /moved");
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn callback_url_that_is_registered_receives_under_its_own_secret() {
     let job = server.create_with(&customer, json!({ "callback_url": url }));
     server.delivery_in(&job, "delivered");
     let received = receiver.once(1);
-    assert_eq!(received[0].line, "POST /named?x=1");
+    assert_eq!(received[0].line(), "POST /named?x=1");
     assert_signed(&received[0], &named.secret);
 }
 
@@ -169,7 +169,7 @@ fn hostile_103_a_named_webhook_that_was_given_another_url_meanwhile_receives_not
     relocate(&server, &webhook, &url);
     server.admin("POST", &again).expect(202);
     server.delivery_in(&job, "delivered");
-    assert_eq!(receiver.once(1)[0].line, "POST /old");
+    assert_eq!(receiver.once(1)[0].line(), "POST /old");
     server.assert_settled();
 }
 
@@ -199,7 +199,7 @@ fn hostile_103_a_named_webhook_that_is_given_another_url_between_attempts_receiv
     relocate(&server, &webhook, &receiver.url("/old"));
     server.redeliver(&delivery);
     server.delivery_in(&job, "delivered");
-    assert_eq!(receiver.once(2)[1].line, "POST /old");
+    assert_eq!(receiver.once(2)[1].line(), "POST /old");
     server.assert_settled();
 }
 
@@ -210,7 +210,7 @@ fn hostile_103_a_named_webhook_that_is_back_at_its_url_in_time_receives_the_next
     relocate(&server, &webhook, &receiver.url("/old"));
     server.pass(std::time::Duration::from_secs(61));
     server.delivery_in(&job, "delivered");
-    assert_eq!(receiver.once(2)[1].line, "POST /old");
+    assert_eq!(receiver.once(2)[1].line(), "POST /old");
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn hostile_103_a_delivery_to_a_named_webhook_is_not_sent_again_to_its_new_url() 
     let other = server.delivery_in(&other, "delivered");
     relocate(&server, &webhook, &receiver.url("/newer"));
     server.redeliver(&other);
-    assert_eq!(receiver.once(3)[2].line, "POST /newer");
+    assert_eq!(receiver.once(3)[2].line(), "POST /newer");
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn a_chosen_webhook_with_a_changed_url_receives_there_and_the_attempts_record_it
     assert_eq!(called, [old.as_str(), new.as_str()]);
     let received = receiver.once(2);
     assert_eq!(
-        [&received[0].line, &received[1].line],
+        [received[0].line(), received[1].line()],
         ["POST /old", "POST /new"]
     );
 }

@@ -1,4 +1,4 @@
-//! Test helpers: scripted resolvers, clients that treat one loopback address as public, and a TLS server.
+//! Test helpers: scripted resolvers, clients that treat one loopback address as public, a scripted HTTP server, and a TLS server.
 
 use std::{
     io,
@@ -16,6 +16,7 @@ use hyper::{HeaderMap, Method};
 
 use crate::{Client, ClientOptions, Error, Resolve};
 
+pub mod server;
 pub mod tls;
 
 /// The result of a scripted lookup.

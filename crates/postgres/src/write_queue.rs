@@ -302,27 +302,14 @@ impl State {
 mod tests {
     use super::*;
     use std::time::Duration;
-    use tintype_storage::engine::{ReadRequest, ReadResults, RoundStep};
+    use tintype_storage::engine::RoundStep;
+    use tintype_storage::testing::rounds::round_of;
     use tokio::time::timeout;
 
     const WRITERS: u8 = 3;
 
-    struct KeyRound(&'static [&'static str]);
-
-    impl Round for KeyRound {
-        fn locked_keys(&self) -> Vec<Key> {
-            self.0.iter().map(|key| key.as_bytes().to_vec()).collect()
-        }
-
-        fn initial_reads(&self) -> Vec<ReadRequest> {
-            Vec::new()
-        }
-
-        fn decide(&mut self, _: &ReadResults) -> RoundStep {
-            RoundStep::Write(Vec::new())
-        }
-
-        fn done(self: Box<Self>, _: Result<(), EngineError>) {}
+    fn key_round(keys: &[&str]) -> Box<dyn Round> {
+        Box::new(round_of(keys, |_| RoundStep::Write(Vec::new())))
     }
 
     fn names(group: &Group) -> Vec<String> {
@@ -333,7 +320,7 @@ mod tests {
     fn queue(rounds: &[&'static [&'static str]]) -> WriteQueue {
         let queue = WriteQueue::new(WRITERS);
         for keys in rounds {
-            queue.add_round(Box::new(KeyRound(keys)));
+            queue.add_round(key_round(keys));
         }
         queue
     }
@@ -362,7 +349,7 @@ mod tests {
         let ended = group.held();
         let mut locked = group.rounds.remove(0);
         locked.waits = true;
-        queue.add_round(Box::new(KeyRound(&["c"])));
+        queue.add_round(key_round(&["c"]));
         queue.finish(&ended, vec![locked]);
         let next = begin(&queue);
         assert!(next.waits());
@@ -385,15 +372,15 @@ mod tests {
         meet_locks(&queue);
         let first = begin(&queue);
         assert!(first.waits());
-        queue.add_round(Box::new(KeyRound(&["b"])));
+        queue.add_round(key_round(&["b"]));
         meet_locks(&queue);
         let second = begin(&queue);
         assert!(second.waits());
-        queue.add_round(Box::new(KeyRound(&["c"])));
+        queue.add_round(key_round(&["c"]));
         meet_locks(&queue);
         assert!(begin(&queue).is_empty(), "the last writer is kept free");
-        queue.add_round(Box::new(KeyRound(&["c", "d"])));
-        queue.add_round(Box::new(KeyRound(&["e"])));
+        queue.add_round(key_round(&["c", "d"]));
+        queue.add_round(key_round(&["e"]));
         let free = begin(&queue);
         assert_eq!(names(&free), ["e"]);
         queue.finish(&first.held(), Vec::new());
@@ -407,7 +394,7 @@ mod tests {
     #[test]
     fn a_single_writer_waits_for_locks() {
         let queue = WriteQueue::new(1);
-        queue.add_round(Box::new(KeyRound(&["a"])));
+        queue.add_round(key_round(&["a"]));
         meet_locks(&queue);
         assert!(begin(&queue).waits());
     }
@@ -417,13 +404,13 @@ mod tests {
         let queue = queue(&[&["a"], &["b"], &["c"]]);
         meet_locks(&queue);
         queue.state.lock().waiting_groups = usize::from(WRITERS) - 1;
-        queue.add_round(Box::new(KeyRound(&["d"])));
+        queue.add_round(key_round(&["d"]));
         let first = takes_at_once(&queue).await.expect("nothing is under way");
         assert_eq!(names(&first), ["d"]);
         let next = queue.take();
         let add = async {
             tokio::task::yield_now().await;
-            queue.add_round(Box::new(KeyRound(&["e"])));
+            queue.add_round(key_round(&["e"]));
         };
         let (next, ()) = tokio::join!(next, add);
         assert_eq!(names(&next.expect("the first one takes long")), ["e"]);
@@ -455,15 +442,15 @@ mod tests {
     async fn a_small_group_waits_for_the_running_transaction_unless_it_takes_long() {
         let queue = queue(&[&["a"]]);
         let first = takes_at_once(&queue).await.expect("nothing is under way");
-        queue.add_round(Box::new(KeyRound(&["b"])));
-        queue.add_round(Box::new(KeyRound(&["c"])));
+        queue.add_round(key_round(&["b"]));
+        queue.add_round(key_round(&["c"]));
         assert!(takes_at_once(&queue).await.is_none());
         queue.finish(&first.held(), Vec::new());
         let second = takes_at_once(&queue)
             .await
             .expect("the first one has ended");
         assert_eq!(names(&second), ["b", "c"]);
-        queue.add_round(Box::new(KeyRound(&["d"])));
+        queue.add_round(key_round(&["d"]));
         // The waiting writer's timer fires without a notification.
         let third = queue.take().await.expect("the second one takes long");
         assert_eq!(names(&third), ["d"]);
@@ -474,9 +461,9 @@ mod tests {
         let queue = queue(&[&["a"]]);
         drop(takes_at_once(&queue).await.expect("nothing is under way"));
         // These rounds hold no keys, so they do not block each other.
-        (1..MIN_CONCURRENT_GROUP).for_each(|_| queue.add_round(Box::new(KeyRound(&[]))));
+        (1..MIN_CONCURRENT_GROUP).for_each(|_| queue.add_round(key_round(&[])));
         assert!(takes_at_once(&queue).await.is_none());
-        queue.add_round(Box::new(KeyRound(&[])));
+        queue.add_round(key_round(&[]));
         let second = takes_at_once(&queue).await.expect("so many are worth it");
         assert_eq!(second.rounds.len(), MIN_CONCURRENT_GROUP);
     }

@@ -4,6 +4,7 @@ pub mod conformance;
 pub mod failing;
 pub mod layer;
 pub mod memory;
+pub mod rounds;
 pub mod samples;
 pub mod stalled;
 mod store_read_set;

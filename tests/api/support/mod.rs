@@ -16,6 +16,7 @@ pub mod poll;
 pub mod process;
 pub mod raw;
 pub mod record_checks;
+pub mod running;
 pub mod sample_images;
 pub mod server;
 

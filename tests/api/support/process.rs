@@ -1,24 +1,17 @@
 //! Runs the program as a separate process, to test its signals and its log.
 
 use super::http::Request;
-use super::poll::until_some;
-use parking_lot::Mutex;
-use std::io::{BufRead as _, BufReader, Read as _};
+use super::running::{Running, Stream, wait_for};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::process::Command;
 
 /// A running `tintype serve`.
 pub struct Process {
     pub address: SocketAddr,
     /// The key that a first start prints.
     pub first_key: Option<String>,
-    child: Child,
-    log: Option<JoinHandle<String>>,
-    words: Option<JoinHandle<()>>,
-    said: Arc<Mutex<Vec<String>>>,
+    running: Running,
 }
 
 pub struct ProcessExit {
@@ -48,54 +41,36 @@ impl Process {
 
     /// Starts a `serve` command and waits until it prints its address and, at a first start, its key.
     pub fn start_from(mut command: Command, is_first: bool) -> Self {
-        let mut child = command
-            .arg("serve")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut errors = child.stderr.take().unwrap();
-        let log = thread::spawn(move || {
-            let mut text = Vec::new();
-            errors.read_to_end(&mut text).unwrap();
-            String::from_utf8_lossy(&text).into_owned()
-        });
-        let output = BufReader::new(child.stdout.take().unwrap());
-        let said = Arc::new(Mutex::new(Vec::<String>::new()));
-        let heard = Arc::clone(&said);
-        let words = thread::spawn(move || {
-            let lines = output.lines().map_while(Result::ok);
-            lines.for_each(|line| heard.lock().push(line));
-        });
-        let find = |what: &str, part: fn(&str) -> Option<String>| {
-            until_some(what, || said.lock().iter().find_map(|line| part(line)))
+        command.arg("serve");
+        let running = Running::start(command);
+        let find = |what: &str, part: fn(&str) -> Option<&str>| {
+            wait_for(what, || {
+                let lines = running.lines_of(Stream::Out);
+                lines.iter().find_map(|line| part(line).map(str::to_owned))
+            })
         };
         let address = find("it says where it is", |line| {
-            Some(line.split_once("is ready at http://")?.1.trim().to_owned())
+            Some(line.split_once("is ready at http://")?.1.trim())
         });
-        let key = |line: &str| {
-            line.trim()
-                .starts_with("tt_")
-                .then(|| line.trim().to_owned())
-        };
+        let first_key = is_first.then(|| {
+            find("it shows its first key", |line| {
+                Some(line.trim()).filter(|it| it.starts_with("tt_"))
+            })
+        });
         Self {
             address: address.parse().unwrap(),
-            first_key: is_first.then(|| find("it shows its first key", key)),
-            child,
-            log: Some(log),
-            words: Some(words),
-            said,
+            first_key,
+            running,
         }
     }
 
     pub fn id(&self) -> u32 {
-        self.child.id()
+        self.running.id()
     }
 
     /// The lines of output so far.
     pub fn said(&self) -> Vec<String> {
-        self.said.lock().clone()
+        self.running.lines_of(Stream::Out)
     }
 
     pub fn call(&self, method: &str, target: &str) -> Request {
@@ -103,24 +78,9 @@ impl Process {
     }
 
     /// Sends SIGTERM and waits for the exit.
-    pub fn terminate(mut self) -> ProcessExit {
-        let id = self.child.id().to_string();
-        let asked = Command::new("kill").args(["-TERM", &id]).status().unwrap();
-        assert!(asked.success());
-        let status = until_some("the process ends", || self.child.try_wait().unwrap());
-        ProcessExit {
-            status: status.code(),
-            log: self.log.take().unwrap().join().unwrap(),
-        }
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        if let Some(words) = self.words.take() {
-            let _ = words.join();
-        }
+    pub fn terminate(self) -> ProcessExit {
+        let (status, log) = self.running.stop_and_read(Stream::Err);
+        let log = log.join("\n");
+        ProcessExit { status, log }
     }
 }

@@ -3,15 +3,15 @@
 use crate::support::{error, get, options, put};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use tintype_postgres::testing::proxy::Proxy;
 use tintype_postgres::testing::{Database, server};
 use tintype_postgres::{PostgresEngine, PostgresOptions, ddl};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::engine::{
-    Direction, Engine, EngineError, Key, KeyRange, ReadRequest, ReadResults, Round, RoundStep,
-    Value, commit_and_wait,
+    Direction, Engine, KeyRange, ReadRequest, ReadResults, RoundStep, commit_and_wait,
 };
+use tintype_storage::testing::rounds::{self, Outcome, round_of};
 
 fn node(number: u128) -> NodeId {
     format!("00000000-0000-0000-0000-{number:012}")
@@ -30,138 +30,31 @@ fn join(database: &Database<'_>, number: u128) -> Arc<PostgresEngine> {
     Arc::new(PostgresEngine::open(options_of(database, number)).expect("a node"))
 }
 
-/// Increments the number under a key, and fences a node if asked to.
-struct Increment {
-    fences: Option<NodeId>,
-    sender: std::sync::mpsc::Sender<Result<(), EngineError>>,
-}
+const KEY: &str = "a number";
 
-const KEY: &[u8] = b"a number";
-
-impl Round for Increment {
-    fn locked_keys(&self) -> Vec<Key> {
-        vec![KEY.to_vec()]
-    }
-
-    fn initial_reads(&self) -> Vec<ReadRequest> {
-        vec![ReadRequest::Get(KEY.to_vec())]
-    }
-
-    fn decide(&mut self, reads: &ReadResults) -> RoundStep {
-        RoundStep::Write(vec![incremented(reads)])
-    }
-
-    fn fences(&self) -> Option<NodeId> {
-        self.fences
-    }
-
-    fn done(self: Box<Self>, outcome: Result<(), EngineError>) {
-        self.sender.send(outcome).expect("the test listens");
-    }
-}
-
-/// Locks a key, reads it as missing twice, and writes another key.
-struct Look {
-    sender: std::sync::mpsc::Sender<Result<(), EngineError>>,
-}
-
-impl Round for Look {
-    fn locked_keys(&self) -> Vec<Key> {
-        vec![KEY.to_vec()]
-    }
-
-    fn initial_reads(&self) -> Vec<ReadRequest> {
-        Vec::new()
-    }
-
-    fn decide(&mut self, reads: &ReadResults) -> RoundStep {
-        let all = ReadRequest::Scan(KeyRange::prefix(b"a n"), Direction::Rising, 10);
-        match reads.pairs(&all) {
-            None => RoundStep::Read(vec![ReadRequest::Get(KEY.to_vec()), all]),
-            Some(pairs) => {
-                assert!(pairs.is_empty(), "{pairs:?}");
-                assert_eq!(reads.value(KEY), Some(None));
-                RoundStep::Write(vec![put("another", "1")])
-            }
-        }
-    }
-
-    fn done(self: Box<Self>, outcome: Result<(), EngineError>) {
-        self.sender.send(outcome).expect("the test listens");
-    }
-}
-
-/// Stays in its decision until the test lets it go on.
-struct Decide {
-    has_begun: std::sync::mpsc::Sender<()>,
-    may_end: Receiver<()>,
-    sender: std::sync::mpsc::Sender<Result<(), EngineError>>,
-}
-
-impl Round for Decide {
-    fn locked_keys(&self) -> Vec<Key> {
-        vec![KEY.to_vec()]
-    }
-
-    fn initial_reads(&self) -> Vec<ReadRequest> {
-        Vec::new()
-    }
-
-    fn decide(&mut self, _: &ReadResults) -> RoundStep {
-        self.has_begun.send(()).expect("the test listens");
-        self.may_end.recv().expect("the test goes on");
-        RoundStep::Write(vec![put("another", "1")])
-    }
-
-    fn done(self: Box<Self>, outcome: Result<(), EngineError>) {
-        self.sender.send(outcome).expect("the test listens");
-    }
+/// Increments the number under the key, and fences a node if asked to.
+fn increment(engine: &Arc<PostgresEngine>, fences: Option<NodeId>) -> Receiver<Outcome> {
+    let round = round_of(&[KEY], rounds::increment(&[KEY]));
+    round.fencing(fences).start(engine)
 }
 
 /// Locks a key without a record and increments the number under another key. May stay in its decision until the test lets it go on.
-struct IncrementBehindLock {
-    pause: Option<(std::sync::mpsc::Sender<()>, Receiver<()>)>,
-    sender: std::sync::mpsc::Sender<Result<(), EngineError>>,
-}
-
-impl Round for IncrementBehindLock {
-    fn locked_keys(&self) -> Vec<Key> {
-        vec![b"a lock".to_vec()]
-    }
-
-    fn initial_reads(&self) -> Vec<ReadRequest> {
-        vec![ReadRequest::Get(KEY.to_vec())]
-    }
-
-    fn decide(&mut self, reads: &ReadResults) -> RoundStep {
-        if let Some((has_begun, may_end)) = self.pause.take() {
+fn increment_behind_lock(
+    engine: &Arc<PostgresEngine>,
+    mut pause: Option<(Sender<()>, Receiver<()>)>,
+) -> Receiver<Outcome> {
+    let mut increment = rounds::increment(&[KEY]);
+    let decide = move |reads: &ReadResults| {
+        if let Some((has_begun, may_end)) = pause.take() {
             has_begun.send(()).expect("the test listens");
             may_end.recv().expect("the test goes on");
         }
-        RoundStep::Write(vec![incremented(reads)])
-    }
-
-    fn done(self: Box<Self>, outcome: Result<(), EngineError>) {
-        self.sender.send(outcome).expect("the test listens");
-    }
-}
-
-fn incremented(reads: &ReadResults) -> (Key, Option<Value>) {
-    let text = reads.value(KEY).expect("an answer");
-    let number: u64 = text.map_or(0, |it| {
-        let text = std::str::from_utf8(it).expect("text");
-        text.parse().expect("a number")
-    });
-    (KEY.to_vec(), Some((number + 1).to_string().into_bytes()))
-}
-
-fn increment(
-    engine: &Arc<PostgresEngine>,
-    fences: Option<NodeId>,
-) -> Receiver<Result<(), EngineError>> {
-    let (sender, outcome) = channel();
-    Arc::clone(engine).round(Box::new(Increment { fences, sender }));
-    outcome
+        increment(reads)
+    };
+    let round = round_of(&["a lock"], decide);
+    round
+        .reading(vec![ReadRequest::Get(KEY.into())])
+        .start(engine)
 }
 
 #[test]
@@ -186,12 +79,12 @@ fn a_decision_in_progress_at_another_node_is_seen_until_it_ends() {
     let [one, other] = [1, 2].map(|number| join(&database, number));
     commit_and_wait(&*one, vec![put("a number", "0")]).expect("a commit");
     let ((has_begun, begun), (end, may_end)) = (channel(), channel());
-    let (sender, outcome) = channel();
-    Arc::clone(&one).round(Box::new(Decide {
-        has_begun,
-        may_end,
-        sender,
-    }));
+    let decide = move |_: &ReadResults| {
+        has_begun.send(()).expect("the test listens");
+        may_end.recv().expect("the test goes on");
+        RoundStep::Write(vec![put("another", "1")])
+    };
+    let outcome = round_of(&[KEY], decide).start(&one);
     begun.recv().expect("a decision");
     let look = || {
         let look = other.transactions().wait().expect("a read");
@@ -218,11 +111,19 @@ fn an_absent_key_is_locked_as_well() {
             outcome.recv().expect("an outcome").expect("a commit");
         }
         assert_eq!(get(&*nodes[0], "a number").as_deref(), Some("3"));
-        commit_and_wait(&*nodes[1], vec![(KEY.to_vec(), None)]).expect("a commit");
+        commit_and_wait(&*nodes[1], vec![(KEY.into(), None)]).expect("a commit");
     }
-    let (sender, outcome) = channel();
-    Arc::clone(&nodes[2]).round(Box::new(Look { sender }));
-    outcome.recv().expect("an outcome").expect("a decision");
+    let all = ReadRequest::Scan(KeyRange::prefix(b"a n"), Direction::Rising, 10);
+    let look = move |reads: &ReadResults| match reads.pairs(&all) {
+        None => RoundStep::Read(vec![ReadRequest::Get(KEY.into()), all.clone()]),
+        Some(pairs) => {
+            assert!(pairs.is_empty(), "{pairs:?}");
+            assert_eq!(reads.value(KEY.as_bytes()), Some(None));
+            RoundStep::Write(vec![put("another", "1")])
+        }
+    };
+    let round = round_of(&[KEY], look).reading(Vec::new());
+    round.run(&nodes[2]).expect("a decision");
     assert_eq!(get(&*nodes[0], "a number"), None, "nothing is left of it");
 }
 
@@ -233,25 +134,18 @@ fn a_round_that_waited_for_an_absent_key_reads_what_was_committed_meanwhile() {
     let [one, other] = [1, 2].map(|number| join(&database, number));
     commit_and_wait(&*one, vec![put("a number", "1")]).expect("a commit");
     let ((has_begun, begun), (end, may_end)) = (channel(), channel());
-    let (sender, outcomes) = channel();
-    Arc::clone(&one).round(Box::new(IncrementBehindLock {
-        pause: Some((has_begun, may_end)),
-        sender: sender.clone(),
-    }));
+    let first = increment_behind_lock(&one, Some((has_begun, may_end)));
     begun.recv().expect("a decision");
-    let round = IncrementBehindLock {
-        pause: None,
-        sender,
-    };
-    Arc::clone(&other).round(Box::new(round));
+    let outcomes = [first, increment_behind_lock(&other, None)];
     let waits = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
     // The database ends a decision that takes two seconds; then the other one is made first.
     let mut ended = Vec::new();
     while server.query(&database.name, waits).is_empty() && ended.is_empty() {
-        ended.extend(outcomes.try_iter());
+        ended.extend(outcomes.iter().flat_map(Receiver::try_iter));
     }
     end.send(()).expect("the decision waits");
-    ended.extend(outcomes.iter().take(2 - ended.len()));
+    ended.extend(outcomes.iter().flatten());
+    assert_eq!(ended.len(), 2);
     for outcome in ended {
         outcome.expect("a commit");
     }

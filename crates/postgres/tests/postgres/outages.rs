@@ -8,45 +8,15 @@ use std::time::{Duration, Instant};
 use tintype_postgres::testing::Server;
 use tintype_postgres::testing::proxy::{CommitFault, Proxy};
 use tintype_postgres::{PostgresEngine, PostgresOptions};
-use tintype_storage::engine::{
-    Engine, EngineError, Key, ReadRequest, ReadResults, Round, RoundStep, commit_and_wait,
-};
-
-type Outcome = Result<(), EngineError>;
+use tintype_storage::engine::{Engine, EngineError, ReadResults, RoundStep, commit_and_wait};
+use tintype_storage::testing::rounds::{self, Outcome, round_of};
 
 /// Increments a number.
-struct Increment {
-    key: Key,
-    done: std::sync::mpsc::Sender<Outcome>,
-}
-
-impl Round for Increment {
-    fn locked_keys(&self) -> Vec<Key> {
-        vec![self.key.clone()]
-    }
-
-    fn initial_reads(&self) -> Vec<ReadRequest> {
-        vec![ReadRequest::Get(self.key.clone())]
-    }
-
-    fn decide(&mut self, reads: &ReadResults) -> RoundStep {
-        let value = reads.value(&self.key).expect("it was asked for");
-        let text = value.map_or("0", |it| std::str::from_utf8(it).expect("text"));
-        let next = text.parse::<u32>().expect("a number") + 1;
-        let text = next.to_string().into_bytes();
-        RoundStep::Write(vec![(self.key.clone(), Some(text))])
-    }
-
-    fn done(self: Box<Self>, outcome: Outcome) {
-        self.done.send(outcome).expect("the test listens");
-    }
-}
-
-pub fn increment(engine: &Arc<PostgresEngine>, key: &str) -> Receiver<Outcome> {
-    let (done, outcome) = channel();
-    let key = key.as_bytes().to_vec();
-    Arc::clone(engine).round(Box::new(Increment { key, done }));
-    outcome
+pub fn increment(engine: &Arc<PostgresEngine>, key: &'static str) -> Receiver<Outcome> {
+    let next = move |reads: &ReadResults| {
+        RoundStep::Write(vec![rounds::put(key, rounds::number(reads, key) + 1)])
+    };
+    round_of(&[key], next).start(engine)
 }
 
 fn open(options: PostgresOptions) -> Arc<PostgresEngine> {

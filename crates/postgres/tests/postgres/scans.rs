@@ -1,41 +1,12 @@
 //! Concurrent scans: scans of one table share a statement.
 
 use crate::support::{open, put};
-use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 use tintype_postgres::testing::server;
 use tintype_storage::engine::{
-    Direction, Engine, EngineError, Key, KeyRange, ReadRequest, ReadResults, Round, RoundStep,
-    Value, commit_and_wait,
+    Direction, Engine, KeyRange, ReadRequest, ReadResults, RoundStep, commit_and_wait,
 };
-
-/// Requests all scans at once and sends the results.
-struct Scans {
-    requests: Vec<ReadRequest>,
-    sender: Sender<Vec<Vec<(Key, Value)>>>,
-}
-
-impl Round for Scans {
-    fn locked_keys(&self) -> Vec<Key> {
-        vec![b"account".to_vec()]
-    }
-
-    fn initial_reads(&self) -> Vec<ReadRequest> {
-        self.requests.clone()
-    }
-
-    fn decide(&mut self, reads: &ReadResults) -> RoundStep {
-        let pairs = |request| reads.pairs(request).expect("an answer").to_vec();
-        self.sender
-            .send(self.requests.iter().map(pairs).collect())
-            .expect("the test listens");
-        RoundStep::Write(Vec::new())
-    }
-
-    fn done(self: Box<Self>, outcome: Result<(), EngineError>) {
-        outcome.expect("a commit");
-    }
-}
+use tintype_storage::testing::rounds::round_of;
 
 #[test]
 fn scans_in_one_round_trip_return_the_same_pairs_as_separate_scans() {
@@ -74,8 +45,15 @@ fn scans_in_one_round_trip_return_the_same_pairs_as_separate_scans() {
         })
         .collect();
     let (sender, reads) = channel();
-    let scans = Scans { requests, sender };
-    Arc::clone(&engine).round(Box::new(scans));
+    let initial_reads = requests.clone();
+    let decide = move |reads: &ReadResults| {
+        let pairs = |request| reads.pairs(request).expect("an answer").to_vec();
+        let results: Vec<_> = requests.iter().map(pairs).collect();
+        sender.send(results).expect("the test listens");
+        RoundStep::Write(Vec::new())
+    };
+    let round = round_of(&["account"], decide).reading(initial_reads);
+    round.run(&engine).expect("a commit");
     assert_eq!(reads.recv().expect("an answer"), alone);
     assert!(alone.iter().filter(|it| !it.is_empty()).count() > 20);
 }

@@ -2,40 +2,11 @@
 
 use super::{get, scan, write};
 use crate::engine::{
-    Direction, Engine, EngineError, Key, KeyRange, ReadRequest, ReadResults, Round, RoundStep,
-    Value,
+    Direction, Engine, EngineError, Key, KeyRange, ReadRequest, ReadResults, RoundStep, Value,
 };
-use crossbeam_channel::{Receiver, Sender, unbounded};
+use crate::testing::rounds::{Outcome, increment, number, put, round_of};
 use std::sync::Arc;
-
-type Outcome = Result<(), EngineError>;
-type Decide = Box<dyn FnMut(&ReadResults) -> RoundStep + Send>;
-
-/// A test round.
-struct Step {
-    holds: Vec<Key>,
-    needs: Vec<ReadRequest>,
-    decide: Decide,
-    done: Sender<Outcome>,
-}
-
-impl Round for Step {
-    fn locked_keys(&self) -> Vec<Key> {
-        self.holds.clone()
-    }
-
-    fn initial_reads(&self) -> Vec<ReadRequest> {
-        self.needs.clone()
-    }
-
-    fn decide(&mut self, reads: &ReadResults) -> RoundStep {
-        (self.decide)(reads)
-    }
-
-    fn done(self: Box<Self>, outcome: Outcome) {
-        self.done.send(outcome).expect("the case listens");
-    }
-}
+use std::sync::mpsc::Receiver;
 
 /// Starts a round that locks and reads `keys`.
 fn begin(
@@ -43,26 +14,7 @@ fn begin(
     keys: &[&str],
     decide: impl FnMut(&ReadResults) -> RoundStep + Send + 'static,
 ) -> Receiver<Outcome> {
-    let reads = keys.iter().map(|key| key.as_bytes().to_vec());
-    begin_with(engine, keys, reads.map(ReadRequest::Get).collect(), decide)
-}
-
-/// Starts a round that locks `keys` and reads `needs` in its first step.
-fn begin_with(
-    engine: &Arc<dyn Engine>,
-    keys: &[&str],
-    needs: Vec<ReadRequest>,
-    decide: impl FnMut(&ReadResults) -> RoundStep + Send + 'static,
-) -> Receiver<Outcome> {
-    let holds: Vec<Key> = keys.iter().map(|key| key.as_bytes().to_vec()).collect();
-    let (done, outcomes) = unbounded();
-    Arc::clone(engine).round(Box::new(Step {
-        holds,
-        needs,
-        decide: Box::new(decide),
-        done,
-    }));
-    outcomes
+    round_of(keys, decide).start(engine)
 }
 
 fn run(
@@ -70,27 +22,7 @@ fn run(
     keys: &[&str],
     decide: impl FnMut(&ReadResults) -> RoundStep + Send + 'static,
 ) -> Outcome {
-    begin(engine, keys, decide).recv().expect("an outcome")
-}
-
-fn number(reads: &ReadResults, key: &str) -> u32 {
-    let value = reads.value(key.as_bytes()).expect("it was asked for");
-    value.map_or(0, |value| {
-        let text = std::str::from_utf8(value).expect("text");
-        text.parse().expect("a number")
-    })
-}
-
-fn put(key: &str, number: u32) -> (Key, Option<Value>) {
-    let value = number.to_string().into_bytes();
-    (key.as_bytes().to_vec(), Some(value))
-}
-
-fn increment(keys: &'static [&'static str]) -> impl FnMut(&ReadResults) -> RoundStep + Send {
-    move |reads| {
-        let writes = keys.iter().map(|key| put(key, number(reads, key) + 1));
-        RoundStep::Write(writes.collect())
-    }
+    round_of(keys, decide).run(engine)
 }
 
 pub fn the_increments_of_many_rounds_add_up(engine: &Arc<dyn Engine>) {
@@ -149,8 +81,8 @@ pub fn the_first_reads_of_a_round_that_holds_an_absent_key_are_current(engine: &
                         let count = u32::try_from(lines.len()).expect("a small number");
                         RoundStep::Write(vec![put(&format!("log{count:04}"), count)])
                     };
-                    let outcome = begin_with(engine, &["absent"], vec![all()], decide);
-                    outcome.recv().expect("an outcome").expect("a commit");
+                    let round = round_of(&["absent"], decide).reading(vec![all()]);
+                    round.run(engine).expect("a commit");
                 }
             });
         }
@@ -180,8 +112,8 @@ pub fn a_limited_scan_of_a_round_does_not_count_the_absent_keys_that_it_holds(
             }
         }
     };
-    let outcome = begin_with(engine, &["a1", "a2"], vec![first(1)], decide);
-    outcome.recv().expect("an outcome").expect("a decision");
+    let round = round_of(&["a1", "a2"], decide).reading(vec![first(1)]);
+    round.run(engine).expect("a decision");
 }
 
 pub fn rounds_with_overlapping_keys_all_end(engine: &Arc<dyn Engine>) {
