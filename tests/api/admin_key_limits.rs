@@ -97,7 +97,7 @@ fn many_calls_at_once_do_not_pass_a_daily_limit() {
     let accepted = answers.iter().filter(|it| it.status == 202).count();
     assert_eq!(accepted, 5);
     let mut others = answers.iter().filter(|it| ![202, 402].contains(&it.status));
-    assert_eq!(others.next().map(|it| it.text()), None);
+    assert_eq!(others.next().map(|it| (it.status, it.text())), None);
     server.assert_settled();
 }
 

@@ -117,7 +117,7 @@ fn overloaded_is_503() {
         .refused(503, "overloaded");
     server.generator.release_all();
     server.job_once(&one, &job, "done");
-    server.assert_settled();
+    server.wait_for_room();
     server.create(&other);
     server.assert_settled();
 }

@@ -193,8 +193,9 @@ fn a_thousand_calls_at_once_make_one_job() {
     let call = server.generation(&customer, PATH, &fox()).idempotent("k");
     // Five calls on each of 200 connections; the test reads no answer before it has sent all calls.
     let bytes = call.wire().repeat(5);
-    let mut wires: Vec<Wire> = (0..200).map(|_| Wire::open(server.address)).collect();
-    wires.iter_mut().for_each(|wire| wire.send(&bytes));
+    let mut wires: Vec<Wire> = (0..200)
+        .map(|_| Wire::begin(server.address, &bytes))
+        .collect();
     let mut jobs = HashSet::new();
     let mut first_uses = 0;
     for wire in &mut wires {

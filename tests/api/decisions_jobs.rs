@@ -233,7 +233,7 @@ fn live_jobs_in_all_are_limited() {
     );
     server.job_once(&customers[0], &jobs[0], "processing");
     server.generator.release_all();
-    server.assert_settled();
+    server.wait_for_room();
     server.create(&customers[3]);
     server.assert_settled();
 }

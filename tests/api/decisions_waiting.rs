@@ -132,8 +132,9 @@ fn a_client_that_disconnects_leaves_no_watcher() {
     let request = server
         .native(&customer, "GET", &format!("/jobs/{job}?wait=60"))
         .wire();
-    let mut wires: Vec<Wire> = (0..20).map(|_| Wire::open(server.address)).collect();
-    wires.iter_mut().for_each(|wire| wire.send(&request));
+    let wires: Vec<Wire> = (0..20)
+        .map(|_| Wire::begin(server.address, &request))
+        .collect();
     until_waiting(&server, &job, 20);
     for (at, wire) in wires.into_iter().enumerate() {
         if at % 2 == 0 {

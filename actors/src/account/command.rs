@@ -131,6 +131,10 @@ pub enum AccountCommand {
         reply: Reply<Account, StoreError>,
     },
     ChangeKey(Box<KeyChange>),
+    /// Changes nothing. The reply comes after the ends of all earlier rounds.
+    Barrier {
+        reply: Reply<(), StoreError>,
+    },
 }
 
 /// Runs on the engine's thread once a change is durable, before its reply.
@@ -179,6 +183,7 @@ impl AccountCommand {
             }
             Self::Deposit { reply, .. } => reply.send(durable),
             Self::Change { reply, .. } => reply.send(durable),
+            Self::Barrier { reply } => reply.send(durable),
             Self::ChangeKey(change) => {
                 if durable.is_ok() {
                     (change.then)();

@@ -99,6 +99,9 @@ impl CommandDecider<'_, '_> {
                     .change_key(*key, after.clone(), writes.clone());
                 reply.set_outcome(Ok(()))?;
             }
+            AccountCommand::Barrier { reply } => {
+                reply.set_outcome(Ok(()))?;
+            }
         }
         Ok(())
     }

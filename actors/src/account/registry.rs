@@ -156,11 +156,44 @@ impl AccountHandle {
         }
     }
 
-    /// The reserved prices of a key's live jobs. A hint: the actor decides. Reads no job, because an account may have very many.
+    /// Waits until every commit of the account that is readable now is in the state in memory too. Readers may see a commit earlier,
+    /// because an engine makes many commits readable before it announces the first one. Returns false if there is nothing to wait for,
+    /// or the account is overloaded.
+    async fn catch_up(&self) -> bool {
+        match &self.shared.source {
+            StateSource::Memory(_) => {
+                let outcome = self.call(|reply| AccountCommand::Barrier { reply }).await;
+                matches!(outcome, Ok(Ok(())))
+            }
+            StateSource::Store(_) => false,
+        }
+    }
+
+    /// Refuses a price above the spend limits of the key. A hint: the actor decides.
     ///
     /// # Errors
-    /// The store cannot be read.
-    pub async fn reserved_of(&self, key: KeyId) -> Result<Amount, StoreError> {
+    /// [`AcceptError::KeyLimit`]; the store cannot be read.
+    pub async fn check_key_spending(&self, key: &ApiKey, price: Amount) -> Result<(), AcceptError> {
+        let limits = key.spend_limits();
+        if !limits.any() {
+            return Ok(());
+        }
+        let process = &self.shared.context.process;
+        // Read first: a job that ends after this read is neither spent nor reserved, instead of both.
+        let spent = process.store.key_spending(key.id).await?;
+        let check = |held| limits.check(&spent, held, price, process.now());
+        let Err(refusal) = check(self.reserved_of(key.id).await?) else {
+            return Ok(());
+        };
+        // A job that ended before the read may still be reserved in memory.
+        match self.catch_up().await {
+            true => Ok(check(self.reserved_of(key.id).await?)?),
+            false => Err(refusal.into()),
+        }
+    }
+
+    /// The reserved prices of a key's live jobs. Reads no job, because an account may have very many.
+    async fn reserved_of(&self, key: KeyId) -> Result<Amount, StoreError> {
         let AccountSharedState { id, context, .. } = &*self.shared;
         match &self.shared.source {
             StateSource::Memory(memory) => Ok(memory.state.lock().reserved_of(key)),
@@ -183,14 +216,22 @@ impl AccountHandle {
         read: Option<&BeforeJobs>,
     ) -> Result<(), AcceptError> {
         let AccountSharedState { id, context, .. } = &*self.shared;
-        let live = match &self.shared.source {
+        match &self.shared.source {
             StateSource::Memory(memory) => {
                 let of_key = || memory.state.lock().live_jobs_of(key.id);
-                LiveJobs {
+                let live = || LiveJobs {
                     of_account: memory.live_jobs(),
                     max_of_account: memory.max_live_jobs(),
                     of_key: key.max_concurrent.map_or(0, |_| of_key()),
                     max_of_key: key.max_concurrent,
+                };
+                let Err(refusal) = live().admit(jobs) else {
+                    return Ok(());
+                };
+                // The caller may have read that a job has ended that still counts in memory.
+                match self.catch_up().await {
+                    true => live().admit(jobs),
+                    false => Err(refusal),
                 }
             }
             StateSource::Store(_) => {
@@ -202,15 +243,15 @@ impl AccountHandle {
                 else {
                     return Ok(());
                 };
-                LiveJobs {
+                let live = LiveJobs {
                     of_account: load.live_jobs as usize,
                     max_of_account: context.limits.max_live(&account.limits),
                     of_key: load.live_jobs_of(key.id),
                     max_of_key: key.max_concurrent,
-                }
+                };
+                live.admit(jobs)
             }
-        };
-        live.admit(jobs)
+        }
     }
 }
 

@@ -159,7 +159,9 @@ fn add(reads: &mut InitialReads<'_>, command: &AccountCommand) {
         AccountCommand::Apply { job, event, .. } => reads.add_for_apply(*job, event),
         AccountCommand::Expire { job, .. } => reads.add_for_apply(*job, &JobEvent::Expire),
         AccountCommand::Deposit { deposit, .. } => reads.add_for_deposit(deposit),
-        AccountCommand::Change { .. } | AccountCommand::ChangeKey(_) => {}
+        AccountCommand::Change { .. }
+        | AccountCommand::ChangeKey(_)
+        | AccountCommand::Barrier { .. } => {}
     }
 }
 

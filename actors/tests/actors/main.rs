@@ -11,6 +11,7 @@ mod failover;
 mod fairness;
 mod generators;
 mod job_outcomes;
+mod limit_hints;
 mod nodes;
 mod pause;
 mod progress;

@@ -244,15 +244,9 @@ pub async fn check_funds(core: &Core, key: &ApiKey, price: Amount) -> Result<(),
     held.map_err(refused)?;
     let within_limits = account.check_spending(price, core.now());
     within_limits.map_err(|limit| refused(AcceptError::AccountLimit(limit)))?;
-    let limits = key.spend_limits();
-    if !limits.any() {
-        return Ok(());
-    }
-    let spent = core.store.key_spending(key.id).await?;
     let actor = core.account_actor(key.account, error::account_is_gone);
-    let held = actor.await?.reserved_of(key.id).await?;
-    let within_limits = limits.check(&spent, held, price, core.now());
-    within_limits.map_err(|limit| refused(AcceptError::KeyLimit(limit)))
+    let within_limits = actor.await?.check_key_spending(key, price).await;
+    within_limits.map_err(refused)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use super::memory::MemoryEngine;
 use crate::engine::{Commit, Engine, Holds};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 
 /// Forwards commits or holds them until they are released.
 pub struct StalledEngine {
@@ -47,6 +47,21 @@ impl StalledEngine {
     pub fn release_one(&self) {
         let commit = self.next();
         self.inner.submit(commit.expect("a commit is held"));
+    }
+
+    /// Makes the oldest held commit durable and readable. Its round hears of that when the returned function is called.
+    ///
+    /// # Panics
+    /// If no commit is held.
+    pub fn release_one_unanswered(&self) -> impl FnOnce() + use<> {
+        let Commit { writes, done } = self.next().expect("a commit is held");
+        let (sender, outcome) = mpsc::channel();
+        let done_later = move |outcome| drop(sender.send(outcome));
+        self.inner.submit(Commit {
+            writes,
+            done: Box::new(done_later),
+        });
+        move || done(outcome.recv().expect("an outcome"))
     }
 
     /// Releases all held commits in order and stops holding. Returns their number.

@@ -44,10 +44,15 @@ impl Server {
     /// Waits until the batch has ended, and returns it.
     #[track_caller]
     pub fn batch_ended(&self, customer: &Customer, batch: &Value) -> Value {
-        until_some("the batch has ended", || {
-            let batch = self.batch(customer, batch);
-            (batch["status"] == "ended").then_some(batch)
-        })
+        let mut now = self.batch(customer, batch);
+        while now["status"] != "ended" {
+            // A large batch may take longer than one wait, if the machine is busy.
+            now = until_some("the batch makes progress", || {
+                let later = self.batch(customer, batch);
+                (later != now).then_some(later)
+            });
+        }
+        now
     }
 
     /// Returns the results of a batch, one value per line.

@@ -253,12 +253,12 @@ pub(super) fn parse_head(head: &str) -> (u16, Vec<(String, String)>) {
 
 /// Sends several requests at the same moment, each on its own connection, and reads all answers.
 pub fn all_at_once(requests: &[Request]) -> Vec<Answer> {
-    let mut wires: Vec<Wire> = requests.iter().map(|it| Wire::open(it.to)).collect();
-    for (wire, request) in wires.iter_mut().zip(requests) {
+    let begin = |request: &Request| {
         // All but the last byte, so that every request becomes complete at nearly the same moment.
         let bytes = request.wire();
-        wire.send(&bytes[..bytes.len() - 1]);
-    }
+        Wire::begin(request.to, &bytes[..bytes.len() - 1])
+    };
+    let mut wires: Vec<Wire> = requests.iter().map(begin).collect();
     for (wire, request) in wires.iter_mut().zip(requests) {
         wire.send(&request.wire()[request.wire().len() - 1..]);
     }

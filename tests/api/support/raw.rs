@@ -26,6 +26,14 @@ impl Wire {
         }
     }
 
+    /// Opens a connection and sends these bytes at once: the server limits the time from the connect to the end of the head, so no
+    /// connection may wait until others are open.
+    pub fn begin(to: SocketAddr, bytes: &[u8]) -> Self {
+        let mut wire = Self::open(to);
+        wire.send(bytes);
+        wire
+    }
+
     /// Wraps a connection that has been used already.
     pub fn over(stream: TcpStream) -> Self {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
