@@ -15,6 +15,7 @@ mod multipart;
 mod object_calls;
 pub(super) mod object_ids;
 mod options;
+mod refusal;
 mod response;
 mod sdk_attempt;
 mod size;
