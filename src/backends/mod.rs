@@ -17,6 +17,7 @@ mod prompt;
 pub mod readiness;
 pub mod sdapi;
 pub mod setup_error;
+pub mod tier_use;
 pub mod upstream;
 
 pub use base64::image_bytes;

@@ -1,6 +1,5 @@
 //! The OpenAI API: images, files and batches.
 
-mod backend_support;
 mod background;
 pub mod batches;
 mod counted_body;
