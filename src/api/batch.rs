@@ -11,7 +11,8 @@ use crate::application::submission::generation_request::GenerationRequest;
 use crate::inputs;
 use elements::Elements;
 use std::collections::{HashMap, HashSet};
-use tintype_api::fields::{FieldFault, Fields, has_unlisted, kind};
+use tintype_api::fault_list::FaultList;
+use tintype_api::fields::{FieldFault, Fields, kind};
 use tintype_storage::domain::catalog::Catalog;
 use tintype_storage::domain::tier::{Mode, Tier};
 
@@ -34,8 +35,6 @@ const FIELDS: &[&str] = &[REQUESTS, "metadata", "callback_url"];
 const CUSTOM_ID: &str = "custom_id";
 const MODEL: &str = "model";
 const MAX_CUSTOM_ID_CHARS: usize = 64;
-/// Faults that a response lists.
-const MAX_FAULTS: usize = 100;
 
 pub fn parse(body: &[u8], form: Form, bounds: Bounds<'_>) -> ParsedBatch {
     let body = batch_form::without_byte_order_mark(body);
@@ -52,7 +51,8 @@ pub fn parse(body: &[u8], form: Form, bounds: Bounds<'_>) -> ParsedBatch {
         ..
     } = entries;
     let (metadata, callback_url) = batch;
-    let request = faults.finish().map(|()| BatchRequest {
+    let faults = faults.finish(|text| FieldFault::new("body", text));
+    let request = faults.map(|()| BatchRequest {
         entries: read,
         metadata,
         callback_url,
@@ -112,13 +112,13 @@ fn read_lines(body: &[u8], rows: Option<Vec<usize>>, entries: &mut Entries<'_>) 
                 format!("is not JSON Lines: line {line} is not UTF-8 text")
             }
         };
-        entries.faults.add(FieldFault::new("body", message));
+        entries.faults.add_with(|| FieldFault::new("body", message));
         return (None, None);
     }
     if batch_form::is_document(body) {
         let message = "is not JSON Lines: it is one JSON document over several lines; send one request per line, or the document as \
                        application/json";
-        entries.faults.add(FieldFault::new("body", message));
+        entries.faults.add_with(|| FieldFault::new("body", message));
         return (None, None);
     }
     let lines = || {
@@ -129,7 +129,9 @@ fn read_lines(body: &[u8], rows: Option<Vec<usize>>, entries: &mut Entries<'_>) 
     let count = lines().count();
     if !entries.bounds.allows(count) {
         let message = entries.bounds.count_message(count);
-        entries.faults.add(FieldFault::new(REQUESTS, message));
+        entries
+            .faults
+            .add_with(|| FieldFault::new(REQUESTS, message));
         return (None, None);
     }
     entries.lines = rows.unwrap_or_else(|| lines().map(|(_, number)| number).collect());
@@ -161,7 +163,7 @@ struct Entries<'a> {
     unnamed: HashSet<usize>,
     /// The line of each request, counted from 1. Empty if requests have no lines.
     lines: Vec<usize>,
-    faults: Faults,
+    faults: FaultList<FieldFault>,
     /// The accepted fields, by model. Always includes the input images.
     known: Vec<Vec<&'static str>>,
 }
@@ -175,7 +177,7 @@ impl<'a> Entries<'a> {
             custom_ids: Vec::new(),
             unnamed: HashSet::new(),
             lines: Vec::new(),
-            faults: Faults::default(),
+            faults: FaultList::default(),
             known: Tier::ALL.iter().map(known_of).collect(),
         }
     }
@@ -263,7 +265,8 @@ impl<'a> Entries<'a> {
                         message += &format!(" (line {line})");
                     }
                     let fault = FieldFault::new(CUSTOM_ID, message);
-                    self.faults.add(locate(*at, self.lines.get(*at), fault));
+                    self.faults
+                        .add_with(|| locate(*at, self.lines.get(*at), fault));
                 }
                 None => {
                     taken.insert(custom_id, *at);
@@ -318,37 +321,5 @@ fn locate(at: usize, line: Option<&usize>, fault: FieldFault) -> FieldFault {
     match line {
         Some(line) => FieldFault::new(field, format!("on line {line}: {message}")),
         None => FieldFault::new(field, message),
-    }
-}
-
-/// The first faults, and the count of all.
-#[derive(Default)]
-struct Faults {
-    listed: Vec<FieldFault>,
-    found: usize,
-}
-
-impl Faults {
-    fn add(&mut self, fault: FieldFault) {
-        self.found += 1;
-        if self.listed.len() < MAX_FAULTS {
-            self.listed.push(fault);
-        }
-    }
-
-    fn extend(&mut self, faults: impl IntoIterator<Item = FieldFault>) {
-        faults.into_iter().for_each(|fault| self.add(fault));
-    }
-
-    fn finish(mut self) -> Result<(), Vec<FieldFault>> {
-        let unlisted = self.found - self.listed.len();
-        if unlisted > 0 {
-            self.listed
-                .push(FieldFault::new("body", has_unlisted(unlisted)));
-        }
-        match self.listed.is_empty() {
-            true => Ok(()),
-            false => Err(self.listed),
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! Refusals and failures of use cases. Each interface renders them in its own format.
 
-use crate::inputs::MemoryUnavailable;
+use crate::inputs::{MemoryUnavailable, UploadFault};
 use crate::objects::{FAULT_TARGET, ObjectError};
 use std::fmt::Display;
 use tintype_actors::account::NoReply;
@@ -155,6 +155,18 @@ pub fn busy_delivering() -> Error {
 pub fn object_store_fault(error: impl Display, failed: &str, detail: impl Into<String>) -> Error {
     tracing::error!(target: FAULT_TARGET, %error, "{failed}");
     Error::new(ErrorKind::StorageUnavailable, detail)
+}
+
+/// An input image could not be stored. `field` names the image.
+pub fn upload_fault(fault: UploadFault, field: &str) -> Error {
+    match fault {
+        UploadFault::Image(message) => Error::invalid(vec![FieldFault::new(field, message)]),
+        UploadFault::MemoryUnavailable(fault) => fault.into(),
+        UploadFault::Store(error) => {
+            let detail = "the input images could not be stored; try again";
+            object_store_fault(error, "could not store an input image", detail)
+        }
+    }
 }
 
 /// The image of a job, or a view of it, could not be read.

@@ -1,27 +1,18 @@
 //! Builds the adapter of each kind of backend, and probes it.
 
 use super::builtin::Builtin;
-use super::comfyui::{self, ComfyUi, ComfyUiSetupError};
+use super::comfyui::{self, ComfyUi};
 use super::gemini::{self, Gemini};
 use super::openai::{self, OpenAi};
 use super::probe::Findings;
 use super::sdapi::{self, SdApi};
-use super::upstream::UpstreamSetupError;
+use super::setup_error::BackendSetupError;
 use crate::config::{Backend, BackendKind};
 use crate::objects::ObjectStorage;
 use std::sync::Arc;
 use tintype_actors::ports::Generator;
 use tintype_storage::domain::tier::Resolution;
 use url::Url;
-
-/// Why a backend cannot be set up as it is configured.
-#[derive(Debug, thiserror::Error)]
-pub enum BackendSetupError {
-    #[error(transparent)]
-    Upstream(#[from] UpstreamSetupError),
-    #[error(transparent)]
-    ComfyUi(#[from] ComfyUiSetupError),
-}
 
 /// The generator of a configured backend.
 ///
@@ -58,21 +49,21 @@ pub async fn probe(
     backend: &Backend,
     models: Vec<String>,
 ) -> Result<Findings, BackendSetupError> {
-    Ok(match &backend.kind {
-        BackendKind::Gemini { remote, .. } => gemini::probe(name, remote, models).await?,
-        BackendKind::OpenAi { remote, .. } => openai::probe(name, remote, models).await?,
+    match &backend.kind {
+        BackendKind::Gemini { remote, .. } => gemini::probe(name, remote, models).await,
+        BackendKind::OpenAi { remote, .. } => openai::probe(name, remote, models).await,
         BackendKind::SdApi { remote, settings } => {
-            sdapi::probe(name, remote, settings, models).await?
+            sdapi::probe(name, remote, settings, models).await
         }
         BackendKind::ComfyUi { remote, settings } => {
-            comfyui::probe(name, remote, settings, models).await?
+            comfyui::probe(name, remote, settings, models).await
         }
         BackendKind::Procedural => {
             let mut findings = Findings::default();
             findings.works("built in, needs no network");
-            findings
+            Ok(findings)
         }
-    })
+    }
 }
 
 /// The model that a tier requests from a backend: the one in the tier's entry, else the backend's own, else, for the Gemini API,

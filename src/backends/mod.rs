@@ -16,6 +16,8 @@ pub mod probe;
 mod prompt;
 pub mod readiness;
 pub mod sdapi;
+pub mod setup_error;
+pub mod tier_use;
 pub mod upstream;
 
 pub use base64::image_bytes;

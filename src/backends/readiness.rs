@@ -2,40 +2,23 @@
 
 use super::kinds;
 use super::probe::Findings;
+use super::tier_use::{TierUse, uses_of};
 use crate::config::{Backend, Config};
 use std::collections::BTreeSet;
 use std::time::Duration;
+use tintype_storage::domain::tier::Tier;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// One entry in `[tiers.*] backends`: a tier that uses the backend.
-pub struct ModelUse {
-    pub tier: &'static str,
-    /// The backend's own model, where the configuration names one.
-    pub model: Option<String>,
-    /// See [`kinds::shortfall`].
-    pub shortfall: Option<String>,
-}
-
-pub fn uses(config: &Config, name: &str, backend: &Backend) -> Vec<ModelUse> {
-    let mut uses = Vec::new();
-    for (tier, settings) in config.tiers.iter() {
-        for entry in settings.backends.iter().filter(|it| it.name == name) {
-            let listed = entry.model.as_deref();
-            let model = kinds::model(backend, listed, &settings.compat_models);
-            uses.push(ModelUse {
-                tier,
-                shortfall: kinds::shortfall(backend, model.as_deref(), &settings.resolutions),
-                model,
-            });
-        }
-    }
-    uses
+/// The entries of all tiers that name the backend.
+pub fn uses<'a>(config: &'a Config, name: &str) -> Vec<TierUse<'a>> {
+    let uses = Tier::ALL.iter().flat_map(|tier| uses_of(config, *tier));
+    uses.filter(|it| it.entry.name == name).collect()
 }
 
 /// Probes a backend and the models that the configuration requests from it.
 pub async fn test(config: &Config, name: &str, backend: &Backend) -> Findings {
-    let uses = uses(config, name, backend);
+    let uses = uses(config, name);
     let models: BTreeSet<String> = uses.iter().filter_map(|it| it.model.clone()).collect();
     let mut findings = run_probe(name, backend, models).await;
     let unnamed = uses.iter().filter(|it| it.model.is_none());

@@ -4,10 +4,11 @@ use super::body_timeouts::BodyTimeouts;
 use super::drain::drain;
 use super::refusal::Refusal;
 use super::scanner::{ImageFields, Piece, ScanFault, Scanner};
+use crate::application::error::upload_fault;
 use crate::application::services::GenerationService;
 use crate::application::submission::generation_request::Input;
 use crate::compat::state::CompatState;
-use crate::inputs::{CallInputs, StagedUpload, StoredUpload, UploadFault};
+use crate::inputs::{self, CallInputs, StagedUpload, StoredUpload, UploadFault};
 use crate::web::body::{check_encoding, declared_length};
 use actix_web::{HttpRequest, web};
 use bytes::Bytes;
@@ -220,6 +221,8 @@ impl ImageCollector<'_> {
 fn invalid_image(fault: UploadFault) -> Result<BodyImage, Refusal> {
     match fault {
         UploadFault::Image(message) => Ok(BodyImage::Invalid(message)),
-        fault @ (UploadFault::Store(_) | UploadFault::MemoryUnavailable(_)) => Err(fault.into()),
+        fault @ (UploadFault::Store(_) | UploadFault::MemoryUnavailable(_)) => {
+            Err(upload_fault(fault, inputs::FIELD).into())
+        }
     }
 }

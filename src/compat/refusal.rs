@@ -1,9 +1,7 @@
 //! Errors of the synchronous APIs, independent of the dialect that formats them.
 
-use crate::application::error::{
-    Error, ErrorKind, FieldFault, IDEMPOTENCY_KEY, object_store_fault,
-};
-use crate::inputs::{self, UploadFault};
+use crate::application::error::{Error, ErrorKind, FieldFault, IDEMPOTENCY_KEY};
+use crate::inputs;
 use crate::web::body::BodyFault;
 use crate::web::problem::Problem;
 use tintype_storage::domain::json::JsonFault;
@@ -196,16 +194,5 @@ impl From<StoreError> for Refusal {
 impl From<EngineError> for Refusal {
     fn from(error: EngineError) -> Self {
         Error::from(error).into()
-    }
-}
-
-impl From<UploadFault> for Refusal {
-    /// A failure of the server. The caller of this reports an invalid image with the name of its field.
-    fn from(fault: UploadFault) -> Self {
-        if let UploadFault::MemoryUnavailable(fault) = fault {
-            return Error::from(fault).into();
-        }
-        let detail = "the input images could not be stored; try again";
-        object_store_fault(fault, "could not store an input image", detail).into()
     }
 }

@@ -5,13 +5,13 @@ use crate::api::generation::Endpoint;
 use crate::api::responses::models_on_sale;
 use crate::application::caller::check_active;
 use crate::application::core::Core;
-use crate::application::error::{Error, object_store_fault};
+use crate::application::error::upload_fault;
 use crate::application::operations::pause;
 use crate::application::services::{AccountService, GenerationService};
 use crate::application::settings::Settings;
 use crate::application::submission::load_shedding;
 use crate::application::submission::submit_generation::submit_generation;
-use crate::inputs::{StagedUpload, StoredUpload, UploadFault};
+use crate::inputs::{StagedUpload, StoredUpload};
 use crate::web::auth::access::{OfAccount, path_segment};
 use crate::web::problem::{Code, HttpResult, Problem};
 use crate::web::submissions::generation_call::{accepted_response, read};
@@ -194,14 +194,7 @@ async fn image(
     bytes_left: &mut u64,
     timeouts: FormTimeouts,
 ) -> Result<StoredUpload, Problem> {
-    let refused = |fault: UploadFault| match fault {
-        UploadFault::Image(message) => Problem::field(name, message),
-        UploadFault::MemoryUnavailable(fault) => Error::from(fault).into(),
-        UploadFault::Store(error) => {
-            let detail = "the input images could not be stored; try again";
-            object_store_fault(error, "could not store an input image", detail).into()
-        }
-    };
+    let refused = |fault| upload_fault(fault, name);
     while let Some(chunk) = timeouts.next(field.next()).await? {
         let chunk = chunk.map_err(incomplete_body)?;
         let left = bytes_left.checked_sub(chunk.len() as u64);
@@ -209,7 +202,7 @@ async fn image(
             left.ok_or_else(|| Problem::field(name, "the images are too large together"))?;
         upload = upload.push(chunk).await.map_err(refused)?;
     }
-    upload.finish().await.map_err(refused)
+    Ok(upload.finish().await.map_err(refused)?)
 }
 
 #[cfg(test)]

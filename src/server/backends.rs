@@ -4,8 +4,8 @@ use super::setup::Setup;
 use crate::application::limits::damaged_inputs::DamagedInputs;
 use crate::backends::damaged_inputs::{OnDamagedInput, ReportsDamagedInputs};
 use crate::backends::kinds::{self, BackendSetupError};
-use crate::catalog::tier_config;
-use crate::config::{Sources, TierBackend, misspelt_variables};
+use crate::backends::tier_use::{TierUse, uses_of};
+use crate::config::{Sources, misspelt_variables};
 use crate::objects::ObjectStorage;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -53,23 +53,18 @@ impl ConfiguredBackends {
             });
         }
         let routes = |tier: Tier| {
-            let settings = tier_config(&config.tiers, tier);
-            // The configuration has checked that every backend of a tier exists.
-            let route = |listed: &TierBackend| {
-                let name = &listed.name;
-                let backend = config.backends.get(name)?;
-                let model = kinds::model(backend, listed.model.as_deref(), &settings.compat_models);
-                let sold = &settings.resolutions;
-                if let Some(shortfall) = kinds::shortfall(backend, model.as_deref(), sold) {
+            let route = |used: TierUse<'_>| {
+                let name = &used.entry.name;
+                if let Some(shortfall) = used.shortfall() {
                     tracing::warn!(%tier, backend = %name, "{shortfall}");
                 }
                 Some(Route {
                     backend: *index_of.get(name.as_str())?,
-                    model,
-                    weight: listed.weight,
+                    model: used.model,
+                    weight: used.entry.weight,
                 })
             };
-            settings.backends.iter().filter_map(route).collect()
+            uses_of(config, tier).filter_map(route).collect()
         };
         let routes = Routes([routes(Tier::Fast), routes(Tier::Quality), routes(Tier::Pro)]);
         Ok(Self { backends, routes })

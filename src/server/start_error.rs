@@ -1,7 +1,7 @@
 //! The error of a failed start.
 
 use super::service_marks::MarkError;
-use crate::backends::kinds::BackendSetupError;
+use crate::backends::setup_error::BackendSetupError;
 use crate::data_dir;
 use crate::objects::ObjectError;
 use crate::observability::traces::TraceSetupError;

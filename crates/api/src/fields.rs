@@ -1,12 +1,11 @@
 //! Reads a JSON object field by field and collects all faults, so that the response reports them all at once.
 
+use crate::fault_list::FaultList;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tintype_storage::domain::json::{LONE_SURROGATE, Members};
 
-/// Faults in a response. A body of 1 MiB can contain half a million, and the response must not be many times its size.
-const MAX_FAULTS: usize = 100;
 /// Of a name in a message.
 const MAX_SHOWN_CHARS: usize = 64;
 
@@ -31,9 +30,7 @@ impl FieldFault {
 /// The unread fields of a body, and the faults found so far.
 pub struct Fields<'a> {
     members: Vec<(String, &'a RawValue)>,
-    faults: Vec<FieldFault>,
-    /// The number of faults, with those above [`MAX_FAULTS`].
-    found: usize,
+    faults: FaultList<FieldFault>,
     /// Optional fields that this request requires.
     required: &'static [&'static str],
 }
@@ -52,11 +49,11 @@ impl<'a> Fields<'a> {
             serde_json::from_str(text).map_err(|error| wrong(syntax_fault(text, &error)))?;
         let mut fields = Self {
             members: object.members,
-            faults: Vec::new(),
-            // No body has so many fields, so each unread one is a fault.
-            found: object.unread,
+            faults: FaultList::default(),
             required: &[],
         };
+        // No body has so many fields, so each unread one is a fault.
+        fields.faults.add_unlisted(object.unread);
         for name in &object.repeated {
             fields.fault_with(|| FieldFault::new(shown(name), "is given twice; send it once"));
         }
@@ -78,10 +75,7 @@ impl<'a> Fields<'a> {
 
     /// [`fault`](Self::fault) for a part of the body of which there may be very many: the texts of an unlisted fault would only cost time.
     pub fn fault_with(&mut self, describe: impl FnOnce() -> FieldFault) {
-        self.found += 1;
-        if self.faults.len() < MAX_FAULTS {
-            self.faults.push(describe());
-        }
+        self.faults.add_with(describe);
     }
 
     /// Is the field present and unread?
@@ -173,13 +167,13 @@ impl<'a> Fields<'a> {
     /// Each invalid entry is a separate fault.
     pub fn strings_of(&mut self, name: &str, raw: &'a RawValue) -> Option<Vec<String>> {
         let entries = self.entries_of(name, raw)?;
-        let before = self.found;
+        let before = self.faults.found();
         let read: Vec<String> = entries
             .iter()
             .enumerate()
             .filter_map(|(at, entry)| self.string_at(|| format!("{name}[{at}]"), entry))
             .collect();
-        (self.found == before).then_some(read)
+        (self.faults.found() == before).then_some(read)
     }
 
     /// Records all unread fields as unknown. `known` are the names of the body's fields.
@@ -193,16 +187,7 @@ impl<'a> Fields<'a> {
                 FieldFault::new(shown(&name), message)
             });
         }
-        let unlisted = self.found - self.faults.len();
-        if unlisted > 0 {
-            self.faults
-                .push(FieldFault::new("body", has_unlisted(unlisted)));
-        }
-        if self.faults.is_empty() {
-            Ok(())
-        } else {
-            Err(self.faults)
-        }
+        self.faults.finish(|text| FieldFault::new("body", text))
     }
 }
 
@@ -257,17 +242,10 @@ pub fn shown(name: &str) -> String {
     }
 }
 
-/// The message of the last fault of a list, which counts the others.
-pub fn has_unlisted(count: usize) -> String {
-    match count {
-        1 => "has 1 more error that is not listed".to_owned(),
-        _ => format!("has {count} more errors that are not listed"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{FieldFault, Fields, MAX_FAULTS, nearest, shown};
+    use super::{FieldFault, Fields, nearest, shown};
+    use crate::fault_list::MAX_FAULTS;
 
     #[test]
     fn a_mistyped_name_is_recognised() {

@@ -13,6 +13,7 @@ mod account;
 mod api_key;
 mod audit_log;
 mod batch;
+pub mod fault_list;
 pub mod field;
 pub mod fields;
 mod job;

@@ -3,6 +3,7 @@
 use super::*;
 use crate::catalog::catalog;
 use crate::config::{Config, Sources};
+use tintype_api::fault_list::MAX_FAULTS;
 
 fn read(body: impl AsRef<[u8]>, form: Form) -> Result<BatchRequest, Vec<FieldFault>> {
     let config = Config::load(&Sources::default()).unwrap();

@@ -7,7 +7,8 @@ use csv::Rows;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashSet};
-use tintype_api::fields::{has_unlisted, nearest, shown};
+use tintype_api::fault_list::FaultList;
+use tintype_api::fields::{nearest, shown};
 
 /// A field whose cell contains a list, separated by whitespace.
 const LIST: &str = "input_images_urls";
@@ -17,8 +18,6 @@ const METADATA: &str = "metadata";
 const CALLBACK: &str = "callback_url";
 /// Prefix of columns that are members of the request's metadata.
 const MEMBER: &str = "metadata.";
-/// Faults listed per table.
-const MAX_FAULTS: usize = 100;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{message}", .line.map_or_else(String::new, |it| format!("line {it}: ")))]
@@ -79,10 +78,10 @@ pub fn lines(bytes: &[u8], max_bytes: usize) -> Result<Lines, Vec<TableFault>> {
     let unknown = header
         .iter()
         .filter_map(|name| Some(TableFault::on(line, unknown_column(name)?)));
-    let mut faults = Faults::default();
-    unknown.for_each(|fault| faults.add(fault));
-    faults.finish()?;
-    let (mut lines, mut faults) = (Lines::default(), Faults::default());
+    let mut faults = FaultList::default();
+    faults.extend(unknown);
+    faults.finish(unlisted)?;
+    let (mut lines, mut faults) = (Lines::default(), FaultList::default());
     for row in rows {
         let converted = row.and_then(|(line, row)| {
             let request = request(&header, &row);
@@ -92,7 +91,7 @@ pub fn lines(bytes: &[u8], max_bytes: usize) -> Result<Lines, Vec<TableFault>> {
             ))
         });
         match converted {
-            Ok(_) if faults.found > 0 => {}
+            Ok(_) if faults.found() > 0 => {}
             Ok((_, request)) if lines.text.len() + request.len() >= max_bytes => {
                 let message =
                     format!("the requests of the table have more than {max_bytes} bytes as JSON");
@@ -103,37 +102,14 @@ pub fn lines(bytes: &[u8], max_bytes: usize) -> Result<Lines, Vec<TableFault>> {
                 lines.text.push('\n');
                 lines.line_numbers.push(line);
             }
-            Err(fault) => faults.add(fault),
+            Err(fault) => faults.add_with(|| fault),
         }
     }
-    faults.finish().map(|()| lines)
+    faults.finish(unlisted).map(|()| lines)
 }
 
-#[derive(Default)]
-struct Faults {
-    listed: Vec<TableFault>,
-    found: usize,
-}
-
-impl Faults {
-    fn add(&mut self, fault: TableFault) {
-        self.found += 1;
-        if self.listed.len() < MAX_FAULTS {
-            self.listed.push(fault);
-        }
-    }
-
-    fn finish(mut self) -> Result<(), Vec<TableFault>> {
-        let unlisted = self.found - self.listed.len();
-        if unlisted > 0 {
-            let message = format!("the table {}", has_unlisted(unlisted));
-            self.listed.push(TableFault::whole(message));
-        }
-        match self.listed.is_empty() {
-            true => Ok(()),
-            false => Err(self.listed),
-        }
-    }
+fn unlisted(text: String) -> TableFault {
+    TableFault::whole(format!("the table {text}"))
 }
 
 /// # Errors
@@ -220,6 +196,7 @@ fn request(header: &[&str], row: &[String]) -> Result<String, String> {
 mod tests {
     use super::*;
     use serde_json::{Value, json};
+    use tintype_api::fault_list::MAX_FAULTS;
 
     const MAX_BYTES: usize = 1 << 20;
 

@@ -13,19 +13,17 @@ mod prompt_events;
 mod prompt_id;
 mod prompt_status;
 mod server;
-mod setup_error;
 mod templates;
 mod wait;
 pub mod workflow;
 
 pub use builtin_workflows::file as builtin_workflow;
 pub use probe::probe;
-pub use setup_error::ComfyUiSetupError;
-pub use templates::TemplateError;
 
 use super::background::refuse_transparent;
 use super::inputs;
 use super::local::{finish::finish, originals, out_of_memory, size};
+use super::setup_error::BackendSetupError;
 use super::upstream::{Auth, Fault, Upstream, misconfigured, without_refusal};
 use crate::config::{ComfyUiSettings, Remote};
 use crate::objects::ObjectStorage;
@@ -69,13 +67,13 @@ impl ComfyUi {
     /// Reads the workflows that the settings name.
     ///
     /// # Errors
-    /// See [`ComfyUiSetupError`].
+    /// See [`BackendSetupError`].
     pub fn new(
         name: &str,
         remote: &Remote,
         settings: ComfyUiSettings,
         objects: ObjectStorage,
-    ) -> Result<Self, ComfyUiSetupError> {
+    ) -> Result<Self, BackendSetupError> {
         let (server, templates) = set_up(name, remote, &settings)?;
         let inner = Inner {
             server,
@@ -93,10 +91,10 @@ fn set_up(
     name: &str,
     remote: &Remote,
     settings: &ComfyUiSettings,
-) -> Result<(Server, Templates), ComfyUiSetupError> {
-    let templates = Templates::read(settings).map_err(|source| {
-        let name = name.to_owned();
-        ComfyUiSetupError::Template { name, source }
+) -> Result<(Server, Templates), BackendSetupError> {
+    let templates = Templates::read(settings).map_err(|error| BackendSetupError::Template {
+        name: name.to_owned(),
+        source: error.into(),
     })?;
     let server = Server::new(Upstream::new(name, remote, Auth::None)?);
     Ok((server, templates))

@@ -1,8 +1,8 @@
 //! Reads the workflows, and checks that the server has their nodes and checkpoints.
 
 use super::server::Server;
-use super::setup_error::ComfyUiSetupError;
 use crate::backends::probe::Findings;
+use crate::backends::setup_error::BackendSetupError;
 use crate::config::{ComfyUiSettings, Remote};
 use std::collections::BTreeSet;
 
@@ -10,13 +10,13 @@ use std::collections::BTreeSet;
 const MAX_CLASSES: usize = 128;
 
 /// # Errors
-/// See [`ComfyUiSetupError`].
+/// See [`BackendSetupError`].
 pub async fn probe(
     name: &str,
     remote: &Remote,
     settings: &ComfyUiSettings,
     models: Vec<String>,
-) -> Result<Findings, ComfyUiSetupError> {
+) -> Result<Findings, BackendSetupError> {
     let (server, templates) = super::set_up(name, remote, settings)?;
     let all = templates.all();
     let classes: BTreeSet<String> = all.iter().flat_map(|it| it.classes()).collect();

@@ -8,9 +8,8 @@ mod response;
 
 use super::background::refuse_transparent;
 use super::inputs::{self, Accepts};
-use super::upstream::{
-    Auth, Fault, Upstream, UpstreamSetupError, blocking, for_caller, misconfigured,
-};
+use super::setup_error::BackendSetupError;
+use super::upstream::{Auth, Fault, Upstream, blocking, for_caller, misconfigured};
 use crate::config::Remote;
 use crate::objects::ObjectStorage;
 use futures_util::FutureExt as _;
@@ -48,12 +47,12 @@ pub struct Gemini {
 
 impl Gemini {
     /// # Errors
-    /// See [`UpstreamSetupError`].
+    /// See [`BackendSetupError`].
     pub fn new(
         name: &str,
         remote: &Remote,
         objects: ObjectStorage,
-    ) -> Result<Self, UpstreamSetupError> {
+    ) -> Result<Self, BackendSetupError> {
         Ok(Self {
             upstream: Upstream::new(name, remote, AUTH)?,
             objects,

@@ -4,16 +4,17 @@ use super::model::Model;
 use super::response::ModelEntry;
 use super::{AUTH, fault, path};
 use crate::backends::probe::Findings;
-use crate::backends::upstream::{Fault, Upstream, UpstreamSetupError};
+use crate::backends::setup_error::BackendSetupError;
+use crate::backends::upstream::{Fault, Upstream};
 use crate::config::Remote;
 
 /// # Errors
-/// See [`UpstreamSetupError`].
+/// See [`BackendSetupError`].
 pub async fn probe(
     name: &str,
     remote: &Remote,
     models: Vec<String>,
-) -> Result<Findings, UpstreamSetupError> {
+) -> Result<Findings, BackendSetupError> {
     let upstream = Upstream::new(name, remote, AUTH)?.for_small_responses();
     let mut findings = Findings::default();
     for id in models {

@@ -9,7 +9,8 @@ mod size;
 use super::background::refuse_transparent;
 use super::inputs::{self, Accepts};
 use super::luma_mask;
-use super::upstream::{Auth, Fault, Response, Upstream, UpstreamSetupError, blocking, decoding};
+use super::setup_error::BackendSetupError;
+use super::upstream::{Auth, Fault, Response, Upstream, blocking, decoding};
 use crate::config::{ImageField, MaskFormat, OpenAiDialect, Remote};
 use crate::image_decoding::INPUT_DECODING;
 use crate::objects::ObjectStorage;
@@ -47,13 +48,13 @@ pub struct OpenAi {
 
 impl OpenAi {
     /// # Errors
-    /// See [`UpstreamSetupError`].
+    /// See [`BackendSetupError`].
     pub fn new(
         name: &str,
         remote: &Remote,
         dialect: OpenAiDialect,
         objects: ObjectStorage,
-    ) -> Result<Self, UpstreamSetupError> {
+    ) -> Result<Self, BackendSetupError> {
         Ok(Self {
             upstream: Upstream::new(name, remote, Auth::Bearer)?,
             dialect: Arc::new(dialect),

@@ -2,16 +2,17 @@
 
 use super::response::ModelList;
 use crate::backends::probe::Findings;
-use crate::backends::upstream::{Auth, Fault, Upstream, UpstreamSetupError};
+use crate::backends::setup_error::BackendSetupError;
+use crate::backends::upstream::{Auth, Fault, Upstream};
 use crate::config::Remote;
 
 /// # Errors
-/// See [`UpstreamSetupError`].
+/// See [`BackendSetupError`].
 pub async fn probe(
     name: &str,
     remote: &Remote,
     models: Vec<String>,
-) -> Result<Findings, UpstreamSetupError> {
+) -> Result<Findings, BackendSetupError> {
     let upstream = Upstream::new(name, remote, Auth::Bearer)?.for_small_responses();
     let mut findings = Findings::default();
     let known = match known_models(&upstream).await {

@@ -16,9 +16,8 @@ use super::background::refuse_transparent;
 use super::inputs;
 use super::local::{crop::crop, finish::finish, originals, out_of_memory, size};
 use super::luma_mask;
-use super::upstream::{
-    Auth, Fault, Response, Upstream, UpstreamSetupError, blocking, decoding, without_refusal,
-};
+use super::setup_error::BackendSetupError;
+use super::upstream::{Auth, Fault, Response, Upstream, blocking, decoding, without_refusal};
 use crate::config::{Remote, SdApiSettings};
 use crate::image_decoding::INPUT_DECODING;
 use crate::objects::ObjectStorage;
@@ -50,14 +49,14 @@ impl SdApi {
     /// `concurrency` is the number of concurrent requests to the backend `name`.
     ///
     /// # Errors
-    /// See [`UpstreamSetupError`].
+    /// See [`BackendSetupError`].
     pub fn new(
         name: &str,
         remote: &Remote,
         settings: SdApiSettings,
         concurrency: usize,
         objects: ObjectStorage,
-    ) -> Result<Self, UpstreamSetupError> {
+    ) -> Result<Self, BackendSetupError> {
         let inner = Inner {
             upstream: Upstream::new(name, remote, Auth::Basic)?,
             settings,

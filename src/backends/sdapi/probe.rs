@@ -1,7 +1,8 @@
 //! Checks that the server lists the checkpoints, samplers, schedulers and upscalers that the settings name.
 
 use crate::backends::probe::Findings;
-use crate::backends::upstream::{Auth, Fault, Upstream, UpstreamSetupError};
+use crate::backends::setup_error::BackendSetupError;
+use crate::backends::upstream::{Auth, Fault, Upstream};
 use crate::config::{Remote, SdApiSettings};
 use serde_json::Value;
 
@@ -9,13 +10,13 @@ use serde_json::Value;
 const NAMES: [&str; 6] = ["title", "model_name", "filename", "name", "label", "alias"];
 
 /// # Errors
-/// See [`UpstreamSetupError`].
+/// See [`BackendSetupError`].
 pub async fn probe(
     name: &str,
     remote: &Remote,
     settings: &SdApiSettings,
     models: Vec<String>,
-) -> Result<Findings, UpstreamSetupError> {
+) -> Result<Findings, BackendSetupError> {
     let upstream = Upstream::new(name, remote, Auth::Basic)?.for_small_responses();
     let mut findings = Findings::default();
     let known = match list(&upstream, "sd-models").await {

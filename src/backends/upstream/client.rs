@@ -1,6 +1,7 @@
 //! The HTTP client of one backend: connections, credentials, size limits.
 
 use super::super::image_bytes;
+use super::super::setup_error::BackendSetupError;
 use super::error_message::sanitize;
 use super::fault::refuses_request;
 use super::redaction::{redact, redactions};
@@ -20,7 +21,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::ports::{GenerateError, set_cause};
-use tintype_egress::SetupError;
 use url::Url;
 
 /// In bytes. A 4K image of noise has about 60 MB, or 80 MB in base64.
@@ -48,19 +48,6 @@ pub enum Auth {
     Header(&'static str),
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum UpstreamSetupError {
-    #[error("backend `{name}`: {what}")]
-    InvalidConfig { name: String, what: &'static str },
-    #[error(transparent)]
-    Tls(#[from] SetupError),
-    #[error("backend `{name}`: the HTTP client cannot be set up: {source}")]
-    Client {
-        name: String,
-        source: reqwest::Error,
-    },
-}
-
 /// The HTTP client of a backend. Cheap to clone; clones share one connection pool.
 #[derive(Clone)]
 pub struct Upstream {
@@ -79,9 +66,9 @@ struct Inner {
 
 impl Upstream {
     /// # Errors
-    /// See [`UpstreamSetupError`].
-    pub fn new(name: &str, remote: &Remote, auth: Auth) -> Result<Self, UpstreamSetupError> {
-        let invalid = |what| UpstreamSetupError::InvalidConfig {
+    /// See [`BackendSetupError`].
+    pub fn new(name: &str, remote: &Remote, auth: Auth) -> Result<Self, BackendSetupError> {
+        let invalid = |what| BackendSetupError::InvalidConfig {
             name: name.to_owned(),
             what,
         };
@@ -92,7 +79,7 @@ impl Upstream {
             .connect_timeout(CONNECT_TIMEOUT)
             .pool_idle_timeout(IDLE_TIMEOUT)
             .build()
-            .map_err(|source| UpstreamSetupError::Client {
+            .map_err(|source| BackendSetupError::Client {
                 name: name.to_owned(),
                 source,
             })?;

@@ -1,7 +1,8 @@
 //! `tintype check-config`: validates the configuration, and tests each backend.
 
 use crate::backends::probe::Findings;
-use crate::backends::readiness::{self, ModelUse};
+use crate::backends::readiness;
+use crate::backends::tier_use::TierUse;
 use crate::cli::output::{exit_code, note, print};
 use crate::cli::settings::{LOCAL_CONFIG, Settings};
 use crate::config::{Backend, Config, Sources, misspelt_variables};
@@ -50,7 +51,7 @@ fn probe(config: &Config) -> ExitCode {
         let mut all_work = true;
         for (name, backend) in &config.backends {
             let findings = readiness::test(config, name, backend).await;
-            let uses = readiness::uses(config, name, backend);
+            let uses = readiness::uses(config, name);
             let printed = print(&report(name, backend, &findings, &uses));
             all_work &= findings.fails.is_empty() && printed.is_ok();
         }
@@ -59,7 +60,7 @@ fn probe(config: &Config) -> ExitCode {
     exit_code(all_work)
 }
 
-fn report(name: &str, backend: &Backend, findings: &Findings, uses: &[ModelUse]) -> String {
+fn report(name: &str, backend: &Backend, findings: &Findings, uses: &[TierUse<'_>]) -> String {
     let address = backend
         .remote()
         .map_or(String::new(), |it| format!(" at {}", it.base_url));
@@ -71,7 +72,7 @@ fn report(name: &str, backend: &Backend, findings: &Findings, uses: &[ModelUse])
         lines.push_str(&format!("  FAIL  {line}\n"));
     }
     for it in uses {
-        if let Some(shortfall) = &it.shortfall {
+        if let Some(shortfall) = it.shortfall() {
             lines.push_str(&format!("  note  model {}: {shortfall}\n", it.tier));
         }
     }

@@ -1,8 +1,8 @@
 //! `background` of requests and responses.
 
-use super::backend_support::is_supported;
 use crate::application::settings::Settings;
 use crate::backends::kinds;
+use crate::backends::tier_use::uses_of;
 use crate::compat::refusal::Refusal;
 use crate::objects::media_type;
 use tintype_storage::domain::image_options::Background;
@@ -21,17 +21,19 @@ pub fn read(
     settings: &Settings,
 ) -> Result<Option<Background>, Refusal> {
     let refused = |message: String| Err(Refusal::field("background", message));
+    let is_supported = || {
+        let mut uses = uses_of(&settings.config, tier);
+        uses.any(|it| kinds::takes_transparent(it.backend, it.model.as_deref()))
+    };
     match text {
         None | Some("auto") => Ok(None),
         Some("opaque") => Ok(Some(Background::Opaque)),
         Some("transparent") if matches!(output, Some(OutputFormat::Jpeg { .. })) => refused(
             "must be `auto` or `opaque` for JPEG; set output_format to `png` or `webp`".into(),
         ),
-        Some("transparent") if !is_supported(tier, settings, kinds::takes_transparent) => {
-            refused(format!(
-                "must be `auto` or `opaque` for the {tier} model, none of whose backends generates transparent backgrounds"
-            ))
-        }
+        Some("transparent") if !is_supported() => refused(format!(
+            "must be `auto` or `opaque` for the {tier} model, none of whose backends generates transparent backgrounds"
+        )),
         Some("transparent") => Ok(Some(Background::Transparent)),
         Some(_) => refused("must be `auto`, `opaque` or `transparent`".into()),
     }

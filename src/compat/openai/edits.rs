@@ -4,6 +4,7 @@ use super::edit_body::{self, EditImages};
 use super::mask;
 use super::multipart::{self, Form};
 use super::options::Options;
+use super::refusal::OpenAiResult;
 use super::response;
 use super::sdk_attempt;
 use super::stream::{self, Completed, Events};
@@ -13,7 +14,6 @@ use crate::application::submission::generation_request::GenerationRequest;
 use crate::application::submission::load_shedding;
 use crate::compat::auth;
 use crate::compat::deadline;
-use crate::compat::dialect::Dialect;
 use crate::compat::drain::drain_if_refused;
 use crate::compat::preflight;
 use crate::compat::refusal::Refusal;
@@ -26,40 +26,31 @@ use actix_web::{HttpRequest, HttpResponse, web};
 
 pub async fn create(
     request: HttpRequest,
-    payload: web::Payload,
-    state: web::Data<CompatState>,
-) -> HttpResponse {
-    let outcome = edit(&request, payload, &state).await;
-    outcome.unwrap_or_else(|refusal| Dialect::OpenAi.response(&refusal))
-}
-
-async fn edit(
-    request: &HttpRequest,
     mut payload: web::Payload,
-    state: &web::Data<CompatState>,
-) -> Result<HttpResponse, Refusal> {
-    let deadline = deadline::of_request(request, &state.settings);
-    let caller = auth::authenticate(request, &state.accounts).await;
+    state: web::Data<CompatState>,
+) -> OpenAiResult {
+    let deadline = deadline::of_request(&request, &state.settings);
+    let caller = auth::authenticate(&request, &state.accounts).await;
     let caller = drain_if_refused(&mut payload, caller).await?;
-    let (key, attempt) = (caller.key.id, sdk_attempt::number_of(request));
+    let (key, attempt) = (caller.key.id, sdk_attempt::number_of(&request));
     let (calls, core) = (&state.recent_calls, &state.core);
     let mut call = Call {
-        state,
+        state: &state,
         caller: &caller,
         attempt: Some(attempt),
         deadline,
     };
-    let received = receive(&call, request, payload).await;
+    let received = receive(&call, &request, payload).await;
     let received = calls.record_if_refused(attempt, (key, None), received, core.now());
     let (form, idempotency_key) = received?;
     // Not noted: a retry of an invalid request is refused too.
     let edit = Edit::of_form(form, idempotency_key, &caller, &state.settings)?;
     let content = Some(edit.request.fingerprint());
     if !edit.options.stream {
-        call.deadline = deadline::before_read_timeout(request, deadline);
+        call.deadline = deadline::before_read_timeout(&request, deadline);
     }
-    let outcome = respond(&call, request, edit).await;
-    calls.record_if_refused(attempt, (key, content), outcome, core.now())
+    let outcome = respond(&call, &request, edit).await;
+    Ok(calls.record_if_refused(attempt, (key, content), outcome, core.now())?)
 }
 
 /// Returns the form and the idempotency key.

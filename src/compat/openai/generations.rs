@@ -1,6 +1,7 @@
 //! `POST /v1/images/generations`: images from a prompt.
 
 use super::options::{Options, RawOptions};
+use super::refusal::OpenAiResult;
 use super::response;
 use super::sdk_attempt;
 use super::stream::{self, Completed, Events};
@@ -10,7 +11,6 @@ use crate::application::submission::load_shedding;
 use crate::application::submission::submit_generation::check_images;
 use crate::compat::auth;
 use crate::compat::deadline;
-use crate::compat::dialect::Dialect;
 use crate::compat::job_waiter::JobWaiter;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
@@ -25,37 +25,28 @@ pub async fn create(
     request: HttpRequest,
     payload: web::Payload,
     state: web::Data<CompatState>,
-) -> HttpResponse {
-    let outcome = generate(&request, payload, &state).await;
-    outcome.unwrap_or_else(|refusal| Dialect::OpenAi.response(&refusal))
-}
-
-async fn generate(
-    request: &HttpRequest,
-    payload: web::Payload,
-    state: &web::Data<CompatState>,
-) -> Result<HttpResponse, Refusal> {
-    let deadline = deadline::of_request(request, &state.settings);
-    let caller = auth::authenticate(request, &state.accounts).await?;
-    let (key, attempt) = (caller.key.id, sdk_attempt::number_of(request));
+) -> OpenAiResult {
+    let deadline = deadline::of_request(&request, &state.settings);
+    let caller = auth::authenticate(&request, &state.accounts).await?;
+    let (key, attempt) = (caller.key.id, sdk_attempt::number_of(&request));
     let (calls, core) = (&state.recent_calls, &state.core);
-    let received = receive(request, payload, state, &caller).await;
+    let received = receive(&request, payload, &state, &caller).await;
     let received = calls.record_if_refused(attempt, (key, None), received, core.now());
     let (body, idempotency_key) = received?;
     // Not noted: a retry of an invalid request is refused too.
     let options = RawOptions::of_json(&body)?.read(&caller, &state.settings)?;
     let content = Some(options.request(Vec::new(), None).fingerprint());
     let call = Call {
-        state,
+        state: &state,
         caller: &caller,
         attempt: Some(attempt),
         deadline: match options.stream {
             true => deadline,
-            false => deadline::before_read_timeout(request, deadline),
+            false => deadline::before_read_timeout(&request, deadline),
         },
     };
-    let outcome = respond(&call, request, options, idempotency_key.as_deref()).await;
-    calls.record_if_refused(attempt, (key, content), outcome, core.now())
+    let outcome = respond(&call, &request, options, idempotency_key.as_deref()).await;
+    Ok(calls.record_if_refused(attempt, (key, content), outcome, core.now())?)
 }
 
 /// Returns the body and the idempotency key.

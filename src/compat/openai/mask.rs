@@ -1,9 +1,9 @@
 //! `mask` of an edit: a PNG that is transparent where the first input image may change.
 
-use super::backend_support::is_supported;
 use crate::application::settings::Settings;
 use crate::application::submission::generation_request::Input;
 use crate::backends::kinds;
+use crate::backends::tier_use::uses_of;
 use crate::compat::refusal::Refusal;
 use crate::inputs::mask;
 use tintype_storage::domain::tier::Tier;
@@ -21,7 +21,8 @@ pub fn check(
     tier: Tier,
     settings: &Settings,
 ) -> Result<(), Refusal> {
-    if !is_supported(tier, settings, kinds::takes_mask) {
+    let mut uses = uses_of(&settings.config, tier);
+    if !uses.any(|it| kinds::takes_mask(it.backend, it.model.as_deref())) {
         let message = format!(
             "is not supported by the {tier} model, none of whose backends takes a mask; describe the change in the prompt"
         );

@@ -1,6 +1,5 @@
 //! The OpenAI API: images, files and batches.
 
-mod backend_support;
 mod background;
 pub mod batches;
 mod counted_body;
@@ -15,6 +14,7 @@ mod multipart;
 mod object_calls;
 pub(super) mod object_ids;
 mod options;
+mod refusal;
 mod response;
 mod sdk_attempt;
 mod size;

@@ -2,12 +2,13 @@
 
 use super::counted_body::{CountedBody, check_form};
 use super::options::{MARKUP, RawOptions, unsupported_markup};
+use crate::application::error::upload_fault;
 use crate::application::submission::generation_request::Input;
 use crate::compat::body::{MAX_BODY_BYTES, too_large};
 use crate::compat::body_timeouts::BodyTimeouts;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
-use crate::inputs::{CallInputs, StagedUpload, UploadFault};
+use crate::inputs::{CallInputs, StagedUpload};
 use crate::web::body::media_type;
 use actix_multipart::{Field, Multipart};
 use actix_web::{HttpRequest, web};
@@ -105,10 +106,7 @@ impl FormReader<'_> {
         mut upload: StagedUpload,
         name: &str,
     ) -> Result<Input, Refusal> {
-        let refused = |fault: UploadFault| match fault {
-            UploadFault::Image(message) => Refusal::field(name, message),
-            fault @ (UploadFault::Store(_) | UploadFault::MemoryUnavailable(_)) => fault.into(),
-        };
+        let refused = |fault| upload_fault(fault, name);
         while let Some(chunk) = self.body.next(&mut field).await? {
             let pushed = self.body.timeouts.store_step(upload.push(chunk)).await?;
             upload = pushed.map_err(refused)?;

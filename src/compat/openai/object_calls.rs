@@ -1,8 +1,7 @@
-//! Authentication and responses of all requests for files and batches.
+//! Authentication of all requests for files and batches, and responses to those that create one.
 
 use crate::application::caller::payer::Payer;
 use crate::compat::auth;
-use crate::compat::dialect::Dialect;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
 use crate::web::no_store;
@@ -15,13 +14,6 @@ pub async fn authenticate(request: &HttpRequest, state: &CompatState) -> Result<
     let caller = auth::authenticate(request, &state.accounts).await?;
     caller.check_rate()?;
     Ok(caller)
-}
-
-pub fn json_response(outcome: Result<Value, Refusal>) -> HttpResponse {
-    match outcome {
-        Ok(body) => no_store::json(body),
-        Err(refusal) => Dialect::OpenAi.response(&refusal),
-    }
 }
 
 /// The response to a request that creates an object, or finds the one that an earlier attempt created.

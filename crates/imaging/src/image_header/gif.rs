@@ -3,6 +3,7 @@
 //! screen.
 
 use super::{HeaderFault, Parts, Walk, Want};
+use crate::size::Size;
 
 /// Signature, version, width, height, flags, background and aspect of the pixels.
 pub(super) const HEADER: usize = 13;
@@ -33,8 +34,7 @@ impl Walk for Walker {
     fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, HeaderFault> {
         match *self {
             Self::Header => {
-                parts.skeleton.extend_from_slice(taken);
-                parts.has_size = true;
+                parts.size = Some(size(&taken[SCREEN_SIDES..]));
                 parts.is_incomplete = true;
                 *self = Self::Block;
                 Ok(after(colours(taken[FLAGS])))
@@ -54,9 +54,10 @@ impl Walk for Walker {
                 _ => Err(HeaderFault::Damaged),
             },
             Self::Descriptor => {
-                let screen = sides(&parts.skeleton[SCREEN_SIDES..]);
-                let image = sides(&taken[IMAGE_SIDES..]);
-                if image.0 > screen.0 || image.1 > screen.1 {
+                let image = size(&taken[IMAGE_SIDES..]);
+                let fits =
+                    |screen: Size| image.width <= screen.width && image.height <= screen.height;
+                if !parts.size.is_some_and(fits) {
                     return Err(HeaderFault::Damaged);
                 }
                 *self = Self::Part { is_image: true };
@@ -82,10 +83,10 @@ fn after(skip: u64) -> Want {
     Want::Bytes { skip, take: 1 }
 }
 
-/// Width and height.
-fn sides(bytes: &[u8]) -> (u16, u16) {
-    let side = |at| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
-    (side(0), side(2))
+fn size(bytes: &[u8]) -> Size {
+    let side = |at| u32::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]));
+    let (width, height) = (side(0), side(2));
+    Size { width, height }
 }
 
 /// The length of a colour table, from the flags.

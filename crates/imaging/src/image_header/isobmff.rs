@@ -2,6 +2,7 @@
 //! precede or follow them.
 
 use super::{HeaderFault, Parts, Walk, Want, be32};
+use crate::size::Size;
 
 /// Size and type.
 pub(super) const BOX_HEAD: usize = 8;
@@ -9,7 +10,14 @@ pub(super) const BOX_HEAD: usize = 8;
 const LARGE: u32 = 1;
 
 #[derive(Default)]
-pub(super) enum Walker {
+pub(super) struct Walker {
+    state: State,
+    /// A file of the boxes `ftyp` and `meta` only, for `imagesize`.
+    skeleton: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Default)]
+enum State {
     #[default]
     Head,
     LargeSize {
@@ -22,36 +30,35 @@ pub(super) enum Walker {
 
 impl Walk for Walker {
     fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, HeaderFault> {
-        match *self {
-            Self::Head => {
+        match self.state {
+            State::Head => {
                 let size = be32(taken).ok_or(HeaderFault::Damaged)?;
                 let kind = [taken[4], taken[5], taken[6], taken[7]];
                 if size == LARGE {
-                    *self = Self::LargeSize { kind };
+                    self.state = State::LargeSize { kind };
                     return Ok(Want::next(8));
                 }
                 // A size of 0 means up to the end of the file, so that no `meta` box can follow. Encoders do not use it for `meta`.
                 self.body(kind, u64::from(size).checked_sub(8))
             }
-            Self::LargeSize { kind } => {
+            State::LargeSize { kind } => {
                 let size = taken.first_chunk().map(|bytes| u64::from_be_bytes(*bytes));
                 self.body(kind, size.and_then(|size| size.checked_sub(16)))
             }
-            Self::Body { kind } => {
+            State::Body { kind } => {
                 // A file has one `ftyp`. More of them would exceed the limit of a part together.
-                if kind == *b"ftyp" && !parts.skeleton.is_empty() {
+                if kind == *b"ftyp" && !self.skeleton.is_empty() {
                     return Err(HeaderFault::Damaged);
                 }
-                parts
-                    .skeleton
+                self.skeleton
                     .extend_from_slice(&(BOX_HEAD as u32 + taken.len() as u32).to_be_bytes());
-                parts.skeleton.extend_from_slice(&kind);
-                parts.skeleton.extend_from_slice(taken);
+                self.skeleton.extend_from_slice(&kind);
+                self.skeleton.extend_from_slice(taken);
                 if kind == *b"meta" {
-                    parts.has_size = true;
+                    parts.size = Some(measure(&self.skeleton)?);
                     return Ok(Want::Nothing);
                 }
-                *self = Self::Head;
+                self.state = State::Head;
                 Ok(Want::next(BOX_HEAD))
             }
         }
@@ -62,7 +69,7 @@ impl Walker {
     fn body(&mut self, kind: [u8; 4], length: Option<u64>) -> Result<Want, HeaderFault> {
         let length = length.ok_or(HeaderFault::Damaged)?;
         if matches!(&kind, b"ftyp" | b"meta") {
-            *self = Self::Body { kind };
+            self.state = State::Body { kind };
             let take = usize::try_from(length).unwrap_or(usize::MAX);
             return if take == 0 {
                 Err(HeaderFault::Damaged)
@@ -70,10 +77,20 @@ impl Walker {
                 Ok(Want::next(take))
             };
         }
-        *self = Self::Head;
+        self.state = State::Head;
         Ok(Want::Bytes {
             skip: length,
             take: BOX_HEAD,
         })
     }
+}
+
+/// # Errors
+/// The boxes are not valid.
+fn measure(skeleton: &[u8]) -> Result<Size, HeaderFault> {
+    let stored = imagesize::blob_size(skeleton).map_err(|_| HeaderFault::Damaged)?;
+    // No format has sides above 32 bits. A saturated side is refused as too large.
+    let side = |pixels: usize| u32::try_from(pixels).unwrap_or(u32::MAX);
+    let (width, height) = (side(stored.width), side(stored.height));
+    Ok(Size { width, height })
 }

@@ -2,6 +2,7 @@
 //! (CIPA DC-008) precedes the frame header. Decoders silently fill the missing part of a truncated file with grey.
 
 use super::{HeaderFault, Parts, Walk, Want};
+use crate::size::Size;
 
 /// The marker before all segments.
 pub(super) const START: usize = 2;
@@ -21,9 +22,7 @@ pub(super) enum Walker {
     Marker,
     /// A marker may be preceded by any number of 0xFF bytes (B.1.1.2).
     Fill,
-    Frame {
-        marker: u8,
-    },
+    Frame,
     Length,
     AppLength,
     App,
@@ -42,14 +41,10 @@ impl Walk for Walker {
             Self::Marker if taken[0] != 0xff => Err(HeaderFault::Damaged),
             Self::Marker => self.marker(taken[1], parts),
             Self::Fill => self.marker(taken[0], parts),
-            Self::Frame { marker } => {
-                parts
-                    .skeleton
-                    .extend_from_slice(&[0xff, 0xd8, 0xff, marker]);
-                parts.skeleton.extend_from_slice(taken);
-                // `imagesize` requires at least 12 bytes.
-                parts.skeleton.extend_from_slice(&[0xff, 0xd9]);
-                parts.has_size = true;
+            Self::Frame => {
+                let side = |at| u32::from(u16::from_be_bytes([taken[at], taken[at + 1]]));
+                let (height, width) = (side(3), side(5));
+                parts.size = Some(Size { width, height });
                 parts.is_incomplete = true;
                 *self = Self::Marker;
                 // The rest of the segment, after the bytes already read.
@@ -101,10 +96,10 @@ impl Walker {
         let take;
         (*self, take) = match marker {
             0xff => (Self::Fill, 1),
-            0xda if parts.has_size => (Self::ScanLength, 2),
+            0xda if parts.size.is_some() => (Self::ScanLength, 2),
             // Start of frame, without the tables and extensions in the same range.
-            0xc0..=0xcf if !parts.has_size && !matches!(marker, 0xc4 | 0xc8 | 0xcc) => {
-                (Self::Frame { marker }, FRAME)
+            0xc0..=0xcf if parts.size.is_none() && !matches!(marker, 0xc4 | 0xc8 | 0xcc) => {
+                (Self::Frame, FRAME)
             }
             // Markers without a segment.
             0x01 | 0xd0..=0xd8 => (Self::Marker, 2),

@@ -2,7 +2,7 @@
 //!
 //! The position of both differs: after megabytes of depth maps in a phone's JPEG, after the image in WebP, after the media data in some
 //! HEIC. So no fixed prefix suffices. A walker per format follows the container's framing, keeps the few relevant parts, limited in
-//! size, and skips the rest. `imagesize` and `kamadak-exif` interpret the parts: they get a file of those parts only.
+//! size, and skips the rest. `imagesize` interprets the item tables of HEIC and AVIF, and `kamadak-exif` the orientation.
 //!
 //! For formats that this crate decodes, the walkers go on to the end of the first image: a truncated file is refused on arrival,
 //! instead of failing in a decoder after its job was accepted.
@@ -63,12 +63,10 @@ impl Want {
 /// The parts that a walker keeps.
 #[derive(Debug, Default)]
 struct Parts {
-    /// A small file of the same format, for `imagesize`.
-    skeleton: Vec<u8>,
+    /// As stored, before the orientation is applied.
+    size: Option<Size>,
     /// The Exif block, from its TIFF header.
     exif: Option<Vec<u8>>,
-    /// Does the skeleton contain the size?
-    has_size: bool,
     /// Is the end of the first image still missing?
     is_incomplete: bool,
     /// Has a PNG an alpha channel or a list of transparent colours, or a WebP transparent pixels?
@@ -90,6 +88,7 @@ pub struct HeaderReader {
 }
 
 impl HeaderReader {
+    /// `kind` is that of [`ImageKind::from_bytes`]: the walkers do not check the signature again.
     pub fn new(kind: ImageKind) -> Self {
         let (walker, first): (Box<dyn Walk>, usize) = match kind {
             ImageKind::Png => (Box::<png::Walker>::default(), png::SIGNATURE),
@@ -160,32 +159,18 @@ impl HeaderReader {
     /// Returns the displayed size of the image, after all bytes have been pushed.
     ///
     /// # Errors
-    /// The file ended early, or its parts are invalid.
+    /// The file ended early.
     pub fn finish(self) -> Result<Size, HeaderFault> {
-        if !self.parts.has_size {
-            return Err(HeaderFault::Truncated);
-        }
+        let Size { width, height } = self.parts.size.ok_or(HeaderFault::Truncated)?;
         if self.parts.is_incomplete {
             return Err(HeaderFault::CutOff);
         }
-        measure(&self.parts.skeleton, self.parts.exif)
+        let (width, height) = match self.parts.exif.is_some_and(swaps_sides) {
+            true => (height, width),
+            false => (width, height),
+        };
+        Ok(Size { width, height })
     }
-}
-
-/// Measures the skeleton that a walker has kept.
-///
-/// # Errors
-/// The skeleton is not valid in its format.
-fn measure(skeleton: &[u8], exif: Option<Vec<u8>>) -> Result<Size, HeaderFault> {
-    let stored = imagesize::blob_size(skeleton).map_err(|_| HeaderFault::Damaged)?;
-    // No format has sides above 32 bits. A saturated side is refused as too large.
-    let side = |pixels: usize| u32::try_from(pixels).unwrap_or(u32::MAX);
-    let (width, height) = (side(stored.width), side(stored.height));
-    let (width, height) = match exif.is_some_and(swaps_sides) {
-        true => (height, width),
-        false => (width, height),
-    };
-    Ok(Size { width, height })
 }
 
 /// Orientations 5 to 8 display rows as columns (TIFF 6.0, Exif 3.0 section 4.6.5). Like every viewer, ignores a block that cannot be

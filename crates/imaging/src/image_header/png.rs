@@ -1,6 +1,7 @@
 //! PNG: chunks of length, type, data and checksum (PNG third edition, section 5.3).
 
 use super::{HeaderFault, Parts, Walk, Want, be32};
+use crate::size::Size;
 
 pub(super) const SIGNATURE: usize = 8;
 /// Length and type.
@@ -27,7 +28,6 @@ impl Walk for Walker {
     fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, HeaderFault> {
         match *self {
             Self::Signature => {
-                parts.skeleton.extend_from_slice(taken);
                 *self = Self::Header;
                 Ok(Want::next(CHUNK_HEAD + 13 + CHECKSUM as usize))
             }
@@ -35,8 +35,9 @@ impl Walk for Walker {
                 if !taken.starts_with(b"\0\0\0\x0dIHDR") {
                     return Err(HeaderFault::Damaged);
                 }
-                parts.skeleton.extend_from_slice(taken);
-                parts.has_size = true;
+                let side = |at| be32(&taken[at..]).ok_or(HeaderFault::Damaged);
+                let (width, height) = (side(CHUNK_HEAD)?, side(CHUNK_HEAD + 4)?);
+                parts.size = Some(Size { width, height });
                 parts.has_alpha = taken[COLOUR_TYPE] & ALPHA != 0;
                 parts.is_incomplete = true;
                 *self = Self::ChunkHead;

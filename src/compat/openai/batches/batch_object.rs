@@ -1,21 +1,20 @@
 //! The batch object of the OpenAI API.
 
 use super::batch_body::{COMPLETION_WINDOW, path_of};
-use crate::application::core::Core;
 use crate::application::file_batches::{FileBatchStatus, ResultsKind};
-use crate::application::settings::Settings;
 use crate::compat::openai::object_ids::{self, WireFileId};
+use crate::compat::state::CompatState;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tintype_storage::domain::batch::{BatchProgress, BatchStatus};
 use tintype_storage::domain::file_batch::{LineFault, Validation};
 use tintype_storage::domain::time::Timestamp;
 
-pub fn json(batch: &FileBatchStatus, core: &Core, settings: &Settings) -> Value {
+pub fn json(batch: &FileBatchStatus, state: &CompatState) -> Value {
     let file_batch = &batch.file_batch;
     let progress = batch.accepted.as_ref().map(|(_, progress)| progress);
     let results = |kind| {
-        let file = batch.results_of(kind, core, settings)?;
+        let file = batch.results_of(kind, &state.core, &state.settings)?;
         Some(WireFileId::Results(kind, file.batch.id).to_string())
     };
     let created = file_batch.created_at.seconds();

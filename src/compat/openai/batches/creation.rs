@@ -13,15 +13,16 @@ use crate::application::file_batches::{self, FileBatchStatus};
 use crate::application::submission::batch_request::BatchRequest;
 use crate::application::submission::load_shedding;
 use crate::compat::auth;
-use crate::compat::openai::object_calls::{creation_response, json_response};
+use crate::compat::openai::object_calls::creation_response;
 use crate::compat::openai::object_ids::{WireFileId, no_such_file};
+use crate::compat::openai::refusal::OpenAiResult;
 use crate::compat::openai::sdk_attempt;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
 use crate::inputs::Reservation;
 use crate::web::body;
 use crate::web::submissions::idempotency_key;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, web};
 use tintype_fair_semaphore::Permit;
 use tintype_storage::domain::file_batch::{BatchEndpoint, UploadedFile};
 use tintype_storage::domain::ids::AccountId;
@@ -33,30 +34,15 @@ pub async fn create(
     request: HttpRequest,
     payload: web::Payload,
     state: web::Data<CompatState>,
-) -> HttpResponse {
-    match submit_batch(&request, payload, &state).await {
-        Ok((batch, replayed)) => {
-            let batch = batch_object::json(&batch, &state.core, &state.settings);
-            creation_response(batch, replayed)
-        }
-        Err(refusal) => json_response(Err(refusal)),
-    }
-}
-
-/// Returns the batch, and whether an earlier request created it.
-async fn submit_batch(
-    request: &HttpRequest,
-    payload: web::Payload,
-    state: &web::Data<CompatState>,
-) -> Result<(FileBatchStatus, bool), Refusal> {
-    let caller = auth::authenticate(request, &state.accounts).await?;
+) -> OpenAiResult {
+    let caller = auth::authenticate(&request, &state.accounts).await?;
     let key = idempotency_key::key(request.headers())?;
-    let body = body::read_json(request, payload, &state.settings).await?;
+    let body = body::read_json(&request, payload, &state.settings).await?;
     let batch_body = match BatchBody::read(&body) {
         Ok(batch_body) => batch_body,
         Err(refusal) => {
             load_shedding::check(&state.generations, caller.account()).await?;
-            return Err(refusal);
+            return Err(refusal.into());
         }
     };
     let call = Call {
@@ -64,11 +50,15 @@ async fn submit_batch(
         caller,
         batch_body,
         key,
-        is_first_attempt: sdk_attempt::number_of(request) == 0,
+        is_first_attempt: sdk_attempt::number_of(&request) == 0,
     };
     // Detached, because a client that disconnects repeats its request, which then waits until this one has created the batch, or
     // has noted its refusal.
-    detached(call.submit()).await
+    let (batch, replayed) = detached(call.submit()).await?;
+    Ok(creation_response(
+        batch_object::json(&batch, &state),
+        replayed,
+    ))
 }
 
 /// A valid request.

@@ -12,7 +12,7 @@ use crate::compat::openai::options::{Options, RawOptions};
 use crate::compat::refusal::Refusal;
 use crate::compat::scanner::MAX_DEPTH;
 use std::collections::HashMap;
-use tintype_api::fields::has_unlisted;
+use tintype_api::fault_list::has_unlisted;
 use tintype_storage::domain::file_batch::{BatchEndpoint, LineFault};
 use tintype_storage::domain::json::Json;
 

@@ -7,16 +7,17 @@ mod input_lines;
 pub mod result_lines;
 
 use super::list_query::{self, ListQuery};
-use super::object_calls::{authenticate, json_response};
+use super::object_calls::authenticate;
 use super::object_ids::{no_such_batch, parse_batch_id};
+use super::refusal::OpenAiResult;
 use super::unknown_paths::{guarded, not_found, shared_path};
 use crate::application::caller::payer::Payer;
 use crate::application::error::ErrorKind;
 use crate::application::file_batches::{self, FileBatchStatus};
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::state::CompatState;
-use actix_web::{HttpRequest, HttpResponse, web};
-use serde_json::Value;
+use crate::web::no_store;
+use actix_web::{HttpRequest, web};
 use tintype_storage::store::tables::FILE_BATCHES;
 
 const DEFAULT_LIMIT: usize = 20;
@@ -34,13 +35,9 @@ pub fn configure(service: &mut web::ServiceConfig) {
         .service(shared_path("/v1/batches{rest:(/.*)?}").default_service(web::to(not_found)));
 }
 
-async fn list(request: HttpRequest, state: web::Data<CompatState>) -> HttpResponse {
-    json_response(list_batches(&request, &state).await)
-}
-
-async fn list_batches(request: &HttpRequest, state: &CompatState) -> Result<Value, Refusal> {
-    let caller = authenticate(request, state).await?;
-    let query = ListQuery::of(request);
+async fn list(request: HttpRequest, state: web::Data<CompatState>) -> OpenAiResult {
+    let caller = authenticate(&request, &state).await?;
+    let query = ListQuery::of(&request);
     let limit = query.limit(DEFAULT_LIMIT, MAX_LIMIT)?;
     let after = match query.get("after") {
         None => None,
@@ -56,46 +53,34 @@ async fn list_batches(request: &HttpRequest, state: &CompatState) -> Result<Valu
     let mut data = Vec::with_capacity(page.items.len());
     for batch in page.items {
         let batch = file_batches::status(&state.core, batch).await?;
-        data.push(batch_object::json(&batch, &state.core, &state.settings));
+        data.push(batch_object::json(&batch, &state));
     }
-    Ok(list_query::page(data, page.next.is_some()))
+    Ok(no_store::json(list_query::page(data, page.next.is_some())))
 }
 
 async fn show(
     request: HttpRequest,
     path: web::Path<String>,
     state: web::Data<CompatState>,
-) -> HttpResponse {
-    json_response(get_batch(&request, &path, &state).await)
-}
-
-async fn get_batch(request: &HttpRequest, id: &str, state: &CompatState) -> Result<Value, Refusal> {
-    let caller = authenticate(request, state).await?;
-    let batch = find(&caller, id, state).await?;
-    Ok(batch_object::json(&batch, &state.core, &state.settings))
+) -> OpenAiResult {
+    let caller = authenticate(&request, &state).await?;
+    let batch = find(&caller, &path, &state).await?;
+    Ok(no_store::json(batch_object::json(&batch, &state)))
 }
 
 async fn cancel(
     request: HttpRequest,
     path: web::Path<String>,
     state: web::Data<CompatState>,
-) -> HttpResponse {
-    json_response(cancel_batch(&request, &path, &state).await)
-}
-
-async fn cancel_batch(
-    request: &HttpRequest,
-    id: &str,
-    state: &web::Data<CompatState>,
-) -> Result<Value, Refusal> {
-    let caller = authenticate(request, state).await?;
-    let batch = find(&caller, id, state).await?;
+) -> OpenAiResult {
+    let caller = authenticate(&request, &state).await?;
+    let batch = find(&caller, &path, &state).await?;
     let outcome = file_batches::cancel(&state.jobs, &caller, batch).await;
     let batch = outcome.map_err(|error| match error.kind {
         ErrorKind::Conflict => Refusal::new(Kind::Conflict, error.detail),
         _ => error.into(),
     })?;
-    Ok(batch_object::json(&batch, &state.core, &state.settings))
+    Ok(no_store::json(batch_object::json(&batch, &state)))
 }
 
 /// A batch of the caller's account. A batch that was submitted without a file counts as unknown.

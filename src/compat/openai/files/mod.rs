@@ -5,8 +5,9 @@ mod file_object;
 mod upload;
 
 use super::batches::result_lines;
-use super::object_calls::{authenticate, creation_response, json_response};
+use super::object_calls::{authenticate, creation_response};
 use super::object_ids::{WireFileId, no_such_file};
+use super::refusal::OpenAiResult;
 use super::sdk_attempt;
 use super::unknown_paths::{guarded, not_found, shared_path};
 use crate::application::blocking::blocking;
@@ -17,14 +18,14 @@ use crate::application::file_batches::uploaded_files;
 use crate::application::file_batches::{self, ResultsFile};
 use crate::compat::auth;
 use crate::compat::deadline;
-use crate::compat::dialect::Dialect;
 use crate::compat::drain::drain_if_refused;
 use crate::compat::recent_calls::RequestIdentity;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
+use crate::web::no_store;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
-use serde_json::{Value, json};
+use serde_json::json;
 use tintype_storage::domain::file_batch::UploadedFile;
 use upload::Upload;
 
@@ -51,31 +52,20 @@ pub enum File {
 
 async fn create(
     request: HttpRequest,
-    payload: web::Payload,
-    state: web::Data<CompatState>,
-) -> HttpResponse {
-    match store_file(&request, payload, &state).await {
-        Ok((file, replayed)) => {
-            creation_response(file_object::json(&File::Uploaded(file)), replayed)
-        }
-        Err(refusal) => json_response(Err(refusal)),
-    }
-}
-
-/// Returns the file, and whether an earlier attempt stored it.
-async fn store_file(
-    request: &HttpRequest,
     mut payload: web::Payload,
-    state: &web::Data<CompatState>,
-) -> Result<(UploadedFile, bool), Refusal> {
-    let caller = auth::authenticate(request, &state.accounts).await;
+    state: web::Data<CompatState>,
+) -> OpenAiResult {
+    let caller = auth::authenticate(&request, &state.accounts).await;
     let caller = drain_if_refused(&mut payload, caller).await?;
-    let (key, attempt) = (caller.key.id, sdk_attempt::number_of(request));
-    let upload = receive(request, payload, state, &caller).await;
+    let (key, attempt) = (caller.key.id, sdk_attempt::number_of(&request));
+    let upload = receive(&request, payload, &state, &caller).await;
     let calls = &state.recent_uploads;
     let upload = calls.record_if_refused(attempt, (key, None), upload, state.core.now())?;
     // Detached, because a client that disconnects repeats its request, which then waits until this one has stored the file.
-    detached(store_once(state.clone(), caller, upload, attempt)).await
+    let stored = detached(store_once(state.clone(), caller, upload, attempt));
+    let (file, replayed) = stored.await?;
+    let file = file_object::json(&File::Uploaded(file));
+    Ok(creation_response(file, replayed))
 }
 
 async fn receive(
@@ -90,7 +80,7 @@ async fn receive(
     upload::receive(request, payload, state, caller.account(), deadline).await
 }
 
-/// Stores a file, or finds the file that an earlier attempt at the same request stored.
+/// Stores a file, or finds the file that an earlier attempt at the same request stored. Returns the file, and whether it was found.
 async fn store_once(
     state: web::Data<CompatState>,
     caller: Payer,
@@ -132,59 +122,40 @@ async fn find_or_store(
     Ok((file, replayed))
 }
 
-async fn list(request: HttpRequest, state: web::Data<CompatState>) -> HttpResponse {
-    json_response(list_files(&request, &state).await)
-}
-
-async fn list_files(request: &HttpRequest, state: &CompatState) -> Result<Value, Refusal> {
-    let caller = authenticate(request, state).await?;
-    file_list::page(request, state, caller.account()).await
+async fn list(request: HttpRequest, state: web::Data<CompatState>) -> OpenAiResult {
+    let caller = authenticate(&request, &state).await?;
+    let page = file_list::page(&request, &state, caller.account()).await?;
+    Ok(no_store::json(page))
 }
 
 async fn show(
     request: HttpRequest,
     path: web::Path<String>,
     state: web::Data<CompatState>,
-) -> HttpResponse {
-    let find_file = find_file(&request, &path, &state).await;
-    json_response(find_file.map(|file| file_object::json(&file)))
+) -> OpenAiResult {
+    let file = find_file(&request, &path, &state).await?;
+    Ok(no_store::json(file_object::json(&file)))
 }
 
 async fn delete(
     request: HttpRequest,
     path: web::Path<String>,
     state: web::Data<CompatState>,
-) -> HttpResponse {
-    json_response(delete_file(&request, &path, &state).await)
-}
-
-async fn delete_file(
-    request: &HttpRequest,
-    id: &str,
-    state: &web::Data<CompatState>,
-) -> Result<Value, Refusal> {
-    match find_file(request, id, state).await? {
+) -> OpenAiResult {
+    match find_file(&request, &path, &state).await? {
         File::Uploaded(file) => uploaded_files::delete(&state.jobs, file).await?,
         File::Results(file) => file_batches::delete_results(&state.core, file).await?,
     }
-    Ok(json!({"id": id, "object": "file", "deleted": true}))
+    let deleted = json!({"id": *path, "object": "file", "deleted": true});
+    Ok(no_store::json(deleted))
 }
 
 async fn content(
     request: HttpRequest,
     path: web::Path<String>,
     state: web::Data<CompatState>,
-) -> HttpResponse {
-    let outcome = open_content(&request, &path, &state).await;
-    outcome.unwrap_or_else(|refusal| Dialect::OpenAi.response(&refusal))
-}
-
-async fn open_content(
-    request: &HttpRequest,
-    id: &str,
-    state: &web::Data<CompatState>,
-) -> Result<HttpResponse, Refusal> {
-    let file = find_file(request, id, state).await?;
+) -> OpenAiResult {
+    let file = find_file(&request, &path, &state).await?;
     let mut response = HttpResponse::Ok();
     response.content_type("application/octet-stream");
     response.insert_header((header::CACHE_CONTROL, "no-store"));
@@ -193,7 +164,7 @@ async fn open_content(
     Ok(match file {
         File::Uploaded(file) => {
             let pieces = uploaded_files::content(&state.jobs, &file).await?;
-            let pieces = pieces.ok_or_else(|| no_such_file(id, "id"))?;
+            let pieces = pieces.ok_or_else(|| no_such_file(&path, "id"))?;
             response.no_chunking(file.bytes);
             response.streaming(pieces)
         }
