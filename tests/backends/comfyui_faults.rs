@@ -9,7 +9,7 @@ use tintype::backends::comfyui::ComfyUi;
 use tintype::config::ComfyUiSettings;
 use tintype_egress::testing::server::{ReceivedRequest, Reply, json, text, unreachable_url};
 
-const SET_UP: &str = "broken: the image generator is not set up correctly";
+const SET_UP: &str = "misconfigured: the image generator is not set up correctly";
 
 /// The outcome of a prompt with this fate, on a server of each version.
 fn fate(fate: Fate, expected: &str) {
@@ -275,7 +275,7 @@ fn an_upload_that_fails_is_a_fault() {
     instead(
         line,
         || text(413, "Request Entity Too Large"),
-        "too large: the request is too large for the image generator",
+        "declined: the request is too large for the image generator",
     );
     instead(line, || text(400, ""), SET_UP);
     instead(line, || text(500, ""), "transient: ");
@@ -329,7 +329,7 @@ fn an_unreachable_server_is_transient() {
         let found = outcome(&generator.expect("set up"), &fixture.task()).await;
         assert_outcome(
             &found,
-            "transient: the image generator could not be reached",
+            "unreachable: the image generator could not be reached",
         );
     });
 }

@@ -149,9 +149,11 @@ pub fn describe(outcome: Result<GeneratedImage, GenerateError>) -> String {
         Err(GenerateError::NoImage(text)) => format!("no image: {text}"),
         Err(GenerateError::TimedOut(text)) => format!("timed out: {text}"),
         Err(GenerateError::Broken(text)) => format!("broken: {text}"),
+        Err(GenerateError::Unreachable(text)) => format!("unreachable: {text}"),
+        Err(GenerateError::Misconfigured(text)) => format!("misconfigured: {text}"),
         Err(GenerateError::Unusable(text)) => format!("unusable: {text}"),
         Err(GenerateError::Unsound(text)) => format!("unsound: {text}"),
-        Err(GenerateError::TooLarge(text)) => format!("too large: {text}"),
+        Err(GenerateError::Declined(text)) => format!("declined: {text}"),
         Err(GenerateError::NotAsked(text)) => format!("not asked: {text}"),
         Err(GenerateError::Storage(text)) => format!("storage: {text}"),
     }

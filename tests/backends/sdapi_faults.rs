@@ -13,9 +13,9 @@ use tintype::config::SdApiSettings;
 use tintype_actors::ports::Generator as _;
 use tintype_egress::testing::server::{Reply, json, text, unreachable_url};
 
-const SET_UP: &str = "broken: the image generator is not set up correctly";
+const SET_UP: &str = "misconfigured: the image generator is not set up correctly";
 const NO_IMAGE: &str = "broken: the image generator did not return a valid image";
-const EMPTY: &str = "no image: the image generator returned no image";
+const EMPTY: &str = "misconfigured: the image generator returned no image";
 const MEMORY: &str = "transient: the image generator ran out of memory";
 const MOMENT: &str = "transient: the image generator failed temporarily (status 500)";
 
@@ -61,7 +61,7 @@ fn a_request_rejected_by_the_server_is_a_setup_error() {
     comes_to(|| json(400, &json!({"error": "invalid params"})), SET_UP);
     comes_to(
         || text(413, "Request Entity Too Large"),
-        "too large: the request is too large for the image generator",
+        "declined: the request is too large for the image generator",
     );
     comes_to(|| text(501, ""), SET_UP);
 }
@@ -228,7 +228,7 @@ fn an_unreachable_server_is_transient() {
     let found = run(async { outcome(&generator.unwrap(), &fixture.task()).await });
     assert_outcome(
         &found,
-        "transient: the image generator could not be reached",
+        "unreachable: the image generator could not be reached",
     );
 }
 

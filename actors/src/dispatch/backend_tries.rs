@@ -11,6 +11,7 @@ use crate::ports::{
     BreakerEffect, GenerateError, GeneratedImage, GenerationTask, TryOutcome, with_cause,
 };
 use crate::stats::BackendStats;
+use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tintype_storage::domain::job::{Job, ResultImage};
@@ -23,6 +24,8 @@ pub struct Tries<'a> {
     pub route: &'a Route,
     /// The routes of the other backends that the run has not tried.
     pub untried: &'a [usize],
+    /// Set once a try of the run may have reached a backend.
+    pub has_reached: &'a Cell<bool>,
     pub context: &'a DispatchContext,
     pub log: &'a RunLog,
 }
@@ -82,6 +85,7 @@ impl Tries<'_> {
         };
         let (error, cause) = match generated {
             Ok(Ok(image)) => {
+                self.has_reached.set(true);
                 if let Some(cause) = cause {
                     tracing::warn!(%job, backend = backend.name, cause, "the try succeeded despite a fault");
                 }
@@ -97,6 +101,9 @@ impl Tries<'_> {
             Err(_) => timed_out(backend.timeout, cause),
         };
         let outcome = error.outcome();
+        if outcome != TryOutcome::NotAsked && !matches!(error, GenerateError::Unreachable(_)) {
+            self.has_reached.set(true);
+        }
         self.record(began, outcome);
         if !outcome.is_failure() && outcome != TryOutcome::NotAsked {
             self.record_contact();

@@ -6,12 +6,13 @@ use super::run_deadline::RunDeadline;
 use super::run_log::RunLog;
 use crate::backends::{BackendLease, LeaseKind, Route};
 use crate::ports::{GenerateError, GenerationTask, Progress};
+use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::job::{Job, PromptRef, ResultImage};
 use tintype_storage::domain::tier::Tier;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// The time in which a backend must answer whether it holds earlier work. A backend that loads a model is slow to answer, and without
 /// its answer another backend would repeat the work.
@@ -34,6 +35,7 @@ pub async fn generate(
     let routes = context.pool.routes(job.tier);
     let mut untried: Vec<usize> = (0..routes.len()).collect();
     let mut passed_on: Option<GenerateError> = None;
+    let has_reached = Cell::new(false);
     if is_resumed
         && routes.len() > 1
         && let Some(route_with_work) = find_route_with_earlier_work(&task, routes, context).await
@@ -52,6 +54,7 @@ pub async fn generate(
             task: task_on(&task, route),
             route,
             untried: &untried,
+            has_reached: &has_reached,
             context,
             log,
         };
@@ -69,19 +72,38 @@ pub async fn generate(
             Some(earlier) if earlier.rank() > error.rank() => earlier,
             _ => error,
         };
-        if untried.is_empty() || deadline.time_left().is_zero() {
+        let is_off = matches!(error, GenerateError::Unreachable(_)) && !has_reached.get();
+        let admits = |it: &Route| context.pool.admits(it, Instant::now());
+        // While all breakers are open, a job that no backend has seen waits for a probe, as the queued jobs do.
+        let waits = is_off && untried.is_empty() && !routes.iter().any(admits);
+        if (untried.is_empty() && !waits) || deadline.time_left().is_zero() {
             return Err(error);
         }
         // The cut-off ends the run, so that it does not ask another backend in vain.
         if context.cut_off.is_triggered() {
             return std::future::pending().await;
         }
-        passed_on = Some(error);
         let backend = &context.pool.backend(route).name;
-        tracing::info!(job = %job.id, %backend, "the run fails over");
+        match waits {
+            true => {
+                tracing::info!(job = %job.id, %backend, "the run waits until a backend can be reached");
+                untried = (0..routes.len()).collect();
+            }
+            false => tracing::info!(job = %job.id, %backend, "the run fails over"),
+        }
         drop(lease);
         let kind = LeaseKind::Failover(untried.clone());
-        lease = wait_for_lease(context, job.account, job.tier, kind).await;
+        let granted = wait_for_lease(context, job.account, job.tier, kind);
+        let granted = match waits {
+            // This wait counts against the deadline, because no other job causes it.
+            true => deadline.work(granted).await,
+            false => Some(granted.await),
+        };
+        let Some(granted) = granted else {
+            return Err(error);
+        };
+        lease = granted;
+        passed_on = Some(error);
     }
 }
 

@@ -37,18 +37,25 @@ pub enum GenerateError {
         /// How long the backend asks callers to wait.
         retry_after: Option<Duration>,
     },
+    /// No connection to the backend, so nothing was sent. The request may succeed later, or on another backend.
+    #[error("{0}")]
+    Unreachable(String),
     /// The backend took too long. The request may succeed later, or on another backend. The request itself may be the cause.
     #[error("{0}")]
     TimedOut(String),
     /// The backend cannot serve this request. Another one may.
     #[error("{0}")]
     Broken(String),
+    /// The backend lacks something that its configuration needs, such as a model, and fails most requests. Another one may serve the
+    /// request, which may itself be the cause.
+    #[error("{0}")]
+    Misconfigured(String),
     /// The backend rejects every request: its key, its account or its address is wrong. Another one may serve the request.
     #[error("{0}")]
     Unusable(String),
-    /// The backend answered that the request is too large. Another one may accept it.
+    /// The backend refuses the request because of its own limits, such as the size of a body. Another one may accept it.
     #[error("{0}")]
-    TooLarge(String),
+    Declined(String),
     /// The backend does not support this request and was not asked. Another one may support it.
     #[error("{0}")]
     NotAsked(String),
@@ -91,10 +98,12 @@ impl GenerateError {
             Self::NoImage(_)        => (K::Broken,      O::NoImage,   true,  true,     B::Success),
             Self::Transient { .. }  => (K::Unavailable, O::Transient, true,  true,     B::DoubtfulFailure),
             Self::Unavailable { .. } => (K::Unavailable, O::Transient, true, true,     B::Failure),
+            Self::Unreachable(_)    => (K::Unavailable, O::Transient, true,  true,     B::Failure),
             Self::TimedOut(_)       => (K::TimedOut,    O::TimedOut,  true,  true,     B::DoubtfulFailure),
             Self::Broken(_)         => (K::Broken,      O::Broken,    false, true,     B::Success),
+            Self::Misconfigured(_)  => (K::Broken,      O::Broken,    false, true,     B::DoubtfulFailure),
             Self::Unusable(_)       => (K::Broken,      O::Broken,    false, true,     B::Failure),
-            Self::TooLarge(_)       => (K::Refused,     O::Refused,   false, true,     B::Success),
+            Self::Declined(_)       => (K::Refused,     O::Refused,   false, true,     B::Success),
             Self::NotAsked(_)       => (K::Refused,     O::NotAsked,  false, true,     B::None),
             Self::Storage(_)        => (K::Unavailable, O::NotAsked,  true,  false,    B::None),
         };
@@ -123,7 +132,7 @@ impl GenerateError {
     /// So the request is at fault only if every backend says so.
     pub(crate) fn rank(&self) -> u8 {
         match self {
-            Self::TooLarge(_) | Self::NotAsked(_) => 0,
+            Self::Declined(_) | Self::NotAsked(_) => 0,
             error => 1 + u8::from(error.is_retryable()),
         }
     }

@@ -452,20 +452,43 @@ fn the_late_answer_of_a_try_that_timed_out_is_ignored() {
 #[test]
 fn a_backend_that_rejects_every_request_costs_a_few_jobs_and_not_the_whole_queue() {
     run(async {
-        let generator = ScriptedGenerator::new(vec![Act::Unusable; 6], Act::Image);
-        let world = Plan::with(generator.clone(), 1).start();
-        let mut jobs = Vec::new();
-        for _ in 0..30 {
-            jobs.push(world.accept(A, Tier::Fast, "a fox").await);
-        }
-        for (at, id) in jobs.iter().enumerate() {
-            // Five failures open the breaker, and the sixth is the first probe.
-            match at < 6 {
-                true => assert_eq!(world.failure(*id).await, "its key is wrong"),
-                false => world.done(*id).await,
+        for (act, error) in [
+            (Act::Unusable, "its key is wrong"),
+            (Act::Misconfigured, "it has no model"),
+        ] {
+            let generator = ScriptedGenerator::new(vec![act; 6], Act::Image);
+            let world = Plan::with(generator.clone(), 1).start();
+            let mut jobs = Vec::new();
+            for _ in 0..30 {
+                jobs.push(world.accept(A, Tier::Fast, "a fox").await);
             }
+            for (at, id) in jobs.iter().enumerate() {
+                // Five failures open the breaker, and the sixth is the first probe.
+                match at < 6 {
+                    true => assert_eq!(world.failure(*id).await, error),
+                    false => world.done(*id).await,
+                }
+            }
+            assert_eq!(generator.seen().len(), jobs.len(), "no retries");
+            world.check();
         }
-        assert_eq!(generator.seen().len(), jobs.len(), "no retries");
-        world.check();
+    });
+}
+
+#[test]
+fn one_accounts_requests_that_a_backend_cannot_serve_do_not_keep_another_account_from_it() {
+    run(async {
+        let mut acts = vec![Act::Image];
+        acts.extend(vec![Act::Misconfigured; 8]);
+        let world = Plan::with(ScriptedGenerator::new(acts, Act::Image), 1).start();
+        let id = world.accept(B, Tier::Fast, "a fox").await;
+        world.done(id).await;
+        for _ in 0..8 {
+            let id = world
+                .accept(A, Tier::Fast, "a request for a missing node")
+                .await;
+            world.failure(id).await;
+        }
+        assert_eq!(healths(&world), [Health::Degraded]);
     });
 }

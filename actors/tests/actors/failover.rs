@@ -38,7 +38,7 @@ fn waiting_for_the_next_backend_does_not_count_against_the_run_deadline() {
     run(async {
         for act in [
             Act::Broken,
-            Act::TooLarge,
+            Act::Declined,
             Act::NotAsked,
             Act::Transient(None),
         ] {
@@ -170,9 +170,9 @@ fn a_job_fails_with_the_error_that_may_pass_or_else_with_the_fault_of_a_backend(
             (Act::Broken, Act::NotAsked, "it is broken"),
             (Act::NotAsked, Act::Broken, "it is broken"),
             (Act::NotAsked, Act::NotAsked, "it takes no such thing"),
-            (Act::Transient(None), Act::TooLarge, "it is busy"),
-            (Act::TooLarge, Act::Broken, "it is broken"),
-            (Act::NotAsked, Act::TooLarge, "it is too large"),
+            (Act::Transient(None), Act::Declined, "it is busy"),
+            (Act::Declined, Act::Broken, "it is broken"),
+            (Act::NotAsked, Act::Declined, "it is too large"),
             (Act::Transient(None), Act::Refuse, "no such thing"),
         ] {
             let mut plan = Plan::with(ScriptedGenerator::always(first), 1);

@@ -18,5 +18,6 @@ mod progress;
 mod recovery;
 mod retries;
 mod stop;
+mod unreachable;
 mod waiting;
 mod world;

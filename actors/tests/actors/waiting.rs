@@ -103,12 +103,14 @@ fn each_failure_has_its_kind() {
     run(async {
         for (act, kind) in [
             (Act::Refuse, FailureKind::Refused),
-            (Act::TooLarge, FailureKind::Refused),
+            (Act::Declined, FailureKind::Refused),
             (Act::NotAsked, FailureKind::Refused),
             (Act::Block, FailureKind::Blocked),
             (Act::Transient(None), FailureKind::Unavailable),
             (Act::Hang, FailureKind::TimedOut),
+            (Act::Unreachable, FailureKind::Unavailable),
             (Act::Broken, FailureKind::Broken),
+            (Act::Misconfigured, FailureKind::Broken),
             (Act::Panic, FailureKind::Broken),
         ] {
             let world = Plan::with(ScriptedGenerator::always(act.clone()), 1).start();

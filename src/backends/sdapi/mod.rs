@@ -186,8 +186,7 @@ impl Inner {
         let read: T = self.upstream.json(response).await?;
         match read.image() {
             Ok(it) => Ok((self.upstream.decode_image(it.base64).await?, it.checkpoint)),
-            // The server is healthy, and a retry may succeed.
-            Err(NoImage::Empty) => Err(self.upstream.no_image(&message.body)),
+            Err(NoImage::Empty) => Err(self.upstream.no_image_of_model(&message.body)),
             Err(NoImage::Form) => {
                 let fault = Fault::Garbage("an answer unlike those of /sdapi/v1".into());
                 Err(self.upstream.noted(fault).into())

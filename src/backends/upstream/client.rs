@@ -31,6 +31,7 @@ const MAX_SMALL_RESPONSE: usize = 8 * 1024 * 1024;
 const MAX_ERROR: usize = 256 * 1024;
 /// Of a request's path in a fault; the backend may have chosen the path.
 const MAX_PATH_CHARS: usize = 200;
+const NO_IMAGE: &str = "the image generator returned no image";
 /// For DNS lookup, connection and TLS handshake together.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Usual Python servers close an idle connection after 5 s; closing earlier avoids requests on a connection that is closing.
@@ -216,12 +217,21 @@ impl Upstream {
 
     /// Notes why a success holds no image: some gateways answer an error with a success. Returns the caller's error.
     pub fn no_image(&self, body: &[u8]) -> GenerateError {
-        let message = self.message(body);
-        set_cause(match message.is_empty() {
-            true => "it answered without an image".to_owned(),
-            false => format!("it answered without an image, saying \"{message}\""),
-        });
-        GenerateError::NoImage("the image generator returned no image".into())
+        set_cause(self.no_image_cause(body));
+        GenerateError::NoImage(NO_IMAGE.into())
+    }
+
+    /// As [`no_image`](Self::no_image), for a server that answers this way if its model did not load.
+    pub fn no_image_of_model(&self, body: &[u8]) -> GenerateError {
+        set_cause(format!("{}; is a model loaded?", self.no_image_cause(body)));
+        GenerateError::Misconfigured(NO_IMAGE.into())
+    }
+
+    fn no_image_cause(&self, body: &[u8]) -> String {
+        match self.message(body).as_str() {
+            "" => "it answered without an image".to_owned(),
+            message => format!("it answered without an image, saying \"{message}\""),
+        }
     }
 
     /// Decodes a base64 image on the blocking pool.

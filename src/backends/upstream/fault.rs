@@ -50,7 +50,7 @@ pub enum Fault {
 
 /// The caller's error for every problem that only the operator can fix.
 pub fn misconfigured() -> GenerateError {
-    GenerateError::Broken(MISCONFIGURED.into())
+    GenerateError::Misconfigured(MISCONFIGURED.into())
 }
 
 const MISCONFIGURED: &str =
@@ -121,10 +121,9 @@ impl From<Fault> for GenerateError {
             retry_after: None,
         };
         match fault {
-            Fault::Unreachable(_) => Self::Unavailable {
-                reason: "the image generator could not be reached".into(),
-                retry_after: None,
-            },
+            Fault::Unreachable(_) => {
+                Self::Unreachable("the image generator could not be reached".into())
+            }
             Fault::BrokenOff(_) => transient(
                 "the image generator closed the connection before its answer was complete",
             ),
@@ -159,7 +158,7 @@ impl From<Fault> for GenerateError {
             Fault::AccountRejected(_) => Self::Unusable(MISCONFIGURED.into()),
             Fault::Status { status, .. } if is_operator_error(status) => misconfigured(),
             Fault::ModelRejected(_) | Fault::WebPage { .. } => misconfigured(),
-            Fault::Status { status, .. } if status.as_u16() == 413 => Self::TooLarge(
+            Fault::Status { status, .. } if status.as_u16() == 413 => Self::Declined(
                 "the request is too large for the image generator; send smaller input images"
                     .into(),
             ),
@@ -198,10 +197,12 @@ mod tests {
                 assert_eq!(retry_after, Some(Duration::from_secs(2)), "{code}");
                 "unavailable"
             }
+            GenerateError::Unreachable(_) => "unreachable",
             GenerateError::Broken(_) => "broken",
+            GenerateError::Misconfigured(_) => "misconfigured",
             GenerateError::Unusable(_) => "unusable",
             GenerateError::Refused(_) => "refused",
-            GenerateError::TooLarge(_) => "too large",
+            GenerateError::Declined(_) => "declined",
             GenerateError::Blocked(_) => "blocked",
             GenerateError::NoImage(_) => "no image",
             GenerateError::TimedOut(_) => "timed out",
@@ -219,9 +220,9 @@ mod tests {
             assert_eq!(class(code), "unusable", "{code}");
         }
         for code in [403, 404, 405, 410, 501, 505] {
-            assert_eq!(class(code), "broken", "{code}");
+            assert_eq!(class(code), "misconfigured", "{code}");
         }
-        assert_eq!(class(413), "too large");
+        assert_eq!(class(413), "declined");
         for code in [400, 406, 411, 412, 415, 422, 451] {
             assert_eq!(class(code), "refused", "{code}");
         }
