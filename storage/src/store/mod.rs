@@ -73,6 +73,17 @@ pub enum StoreError {
         kind: &'static str,
         reason: String,
     },
+    /// A newer version of Tintype wrote a record in a format that this version does not know.
+    #[error(
+        "a newer version of Tintype wrote this {kind} record (format {found}; this version reads formats up to {newest}); \
+         run that version again: nothing is damaged"
+    )]
+    NewerFormat {
+        /// The table's name.
+        kind: &'static str,
+        found: u8,
+        newest: u8,
+    },
     /// A decision needs a record that was not read for it. The round reads the record and decides again.
     #[error("a record has not been read")]
     NotRead,
