@@ -51,7 +51,7 @@ pub use records::{
 pub use round_reads::{Pairs, ReadSet, RoundReads};
 pub use search_index::SearchStep;
 pub(crate) use table::each_pair;
-pub use table::{AnyTable, Page, Record, Table};
+pub use table::{AnyTable, Page, Record, RecordJsonError, Table};
 pub use table_key::{AccountText, All, KeyBytes, TableKey, Under};
 pub use webhooks::MAX_WEBHOOKS;
 

@@ -354,6 +354,29 @@ fn only_a_file_batch_of_edits_has_the_second_format() {
     }
 }
 
+#[test]
+fn a_field_of_a_newer_version_is_refused() {
+    let [_, _, job, _] = some_jobs(FailureKind::Refused);
+    let line = ENDED_JOBS.to_json(&ENDED_JOBS.encode(&job)).unwrap();
+    for (known, unknown, path) in [
+        ("{", "{\"tip\":\"0.01\",", "tip"),
+        (
+            "\"image\":{",
+            "\"image\":{\"depth\":8,",
+            "state.image.depth",
+        ),
+    ] {
+        let newer = line.replacen(known, unknown, 1);
+        let refused = ENDED_JOBS.parse_json(&newer).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            format!(
+                "its record has the field `{path}`, which this version does not know; use the version that wrote the export"
+            )
+        );
+    }
+}
+
 /// One of each record in hexadecimal. If this changes, existing stores become unreadable: the record needs a new format, and
 /// its table must read both.
 #[test]
