@@ -194,7 +194,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     };
     let (objects, generators) = (&stores.objects, &setup.generators);
     let backends = backends(config, objects, generators, &on_damaged_input)?;
-    let process = node_process(config, started);
+    let process = node_process(config, started, setup.node.is_some()).await;
     let traces = trace_exporter(config)?;
     let inputs = Arc::new(InputImages::new(
         config,
