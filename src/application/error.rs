@@ -197,6 +197,13 @@ impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Engine(error) => error.into(),
+            StoreError::NewerFormat { .. } => {
+                tracing::error!(%error, "record of a newer version");
+                Self::new(
+                    ErrorKind::Internal,
+                    "a newer version of the service wrote a record of this call; report the request id to its operator",
+                )
+            }
             StoreError::NotRead | StoreError::Damaged { .. } | StoreError::Inconsistent { .. } => {
                 tracing::error!(%error, "corrupt record");
                 Self::new(

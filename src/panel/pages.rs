@@ -1,8 +1,10 @@
 //! The panel's page and its assets, served from the binary.
 
 use crate::web::assets::Assets;
-use crate::web::problem::HttpResult;
+use crate::web::auth::access::path_segment;
+use crate::web::problem::{Code, HttpResult, Problem};
 use actix_web::HttpRequest;
+use std::sync::LazyLock;
 
 macro_rules! assets {
     ($($name:literal),+ $(,)?) => {
@@ -19,6 +21,7 @@ assets!(
     "inter-600.woff2",
     "source-serif-500.woff2",
     "fonts-license.txt",
+    "startup.js",
     "theme.js",
     "base.css",
     "layout.css",
@@ -85,13 +88,28 @@ assets!(
     "page_profile.js",
 );
 
+/// The page names its scripts and styles below their tag, so that none comes from a node with another version.
+static PAGE: LazyLock<String> = LazyLock::new(|| {
+    let below_tag = format!("panel/{}/", ASSETS.tag());
+    include_str!("assets/index.html").replace("panel/TAG/", &below_tag)
+});
+
 /// `GET /panel`: the single page, which shows every view.
 pub async fn page(request: HttpRequest) -> HttpResult {
-    ASSETS.respond(&request, "index.html")
+    Ok(ASSETS.send(&request, "index.html", PAGE.as_bytes()))
 }
 
 /// `GET /panel/assets/{name}`.
 pub async fn asset(request: HttpRequest) -> HttpResult {
+    ASSETS.respond_to_path(&request)
+}
+
+/// `GET /panel/{tag}/{name}`.
+pub async fn tagged_asset(request: HttpRequest) -> HttpResult {
+    if path_segment(&request, "tag") != ASSETS.tag() {
+        let detail = "another version of the panel has this path; reload the page";
+        return Err(Problem::new(Code::NotFound, detail));
+    }
     ASSETS.respond_to_path(&request)
 }
 

@@ -25,6 +25,14 @@ pub fn configure(service: &mut web::ServiceConfig) {
             web::resource("/panel/assets/{name}"),
             pages::asset,
         ))
+        // The hexadecimal tag of all assets. Not below `/panel/assets`: base.css, which other pages share, names the fonts there.
+        .service(
+            read_only(
+                web::resource("/panel/{tag:[0-9a-f]{24}}/{name}"),
+                pages::tagged_asset,
+            )
+            .wrap(no_store::by_default()),
+        )
         .service(
             web::scope("/panel/api")
                 .app_data(AUTHENTICATOR)

@@ -21,7 +21,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     }
     let adapters = Adapters::open(&setup, &stores).await?;
     let backends = ConfiguredBackends::new(&setup, &stores.objects, &adapters.damaged_inputs)?;
-    let observability = Observability::start(&setup.config, started)?;
+    let observability = Observability::start(&setup.config, started, setup.node.is_some()).await?;
     let options = system_options(&setup, &stores, &adapters, backends, &observability);
     let system = System::start(options)?;
     system.joined().await.map_err(StartError::Join)?;

@@ -3,7 +3,8 @@
 use super::setup::Setup;
 use crate::application::limits::damaged_inputs::DamagedInputs;
 use crate::backends::damaged_inputs::{OnDamagedInput, ReportsDamagedInputs};
-use crate::backends::kinds::{self, BackendSetupError};
+use crate::backends::kinds;
+use crate::backends::setup_error::BackendSetupError;
 use crate::backends::tier_use::{TierUse, uses_of};
 use crate::config::{Sources, misspelt_variables};
 use crate::objects::ObjectStorage;

@@ -19,8 +19,12 @@ pub struct Observability {
 
 impl Observability {
     /// Starts the export of traces, if it is configured. `started` is the start time of the process.
-    pub fn start(config: &Config, started: SystemTime) -> Result<Self, TraceSetupError> {
-        let process = node_process(config, started);
+    pub async fn start(
+        config: &Config,
+        started: SystemTime,
+        is_node: bool,
+    ) -> Result<Self, TraceSetupError> {
+        let process = node_process(config, started, is_node).await;
         let endpoint = config.otlp.endpoint.as_deref();
         let start = |endpoint| Exporter::start(&config.otlp, endpoint).map(Arc::new);
         let traces = endpoint.map(start).transpose()?;

@@ -3,8 +3,8 @@
 use crate::web::auth::access::path_segment;
 use crate::web::images::entity_tag;
 use crate::web::problem::{Code, HttpResult, Problem};
-use actix_web::HttpRequest;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
+use actix_web::{HttpRequest, HttpResponse};
 use std::sync::OnceLock;
 
 /// No other hosts, no inline scripts or styles, no framing.
@@ -22,7 +22,7 @@ const SECURITY_HEADERS: [(HeaderName, &str); 5] = [
 /// The files of a page, by name.
 pub struct Assets {
     files: &'static [(&'static str, &'static [u8])],
-    /// One entity tag for all files, because their versions must match.
+    /// One entity tag for all files, because they only work together.
     tag: OnceLock<String>,
 }
 
@@ -39,18 +39,27 @@ impl Assets {
         let found = self.files.iter().find(|(it, _)| *it == name);
         let missing = || Problem::new(Code::NotFound, "there is no such path");
         let (_, content) = found.ok_or_else(missing)?;
-        let tag = self
-            .tag
-            .get_or_init(|| entity_tag::of(self.files.iter().map(|(_, content)| *content)));
-        // Revalidate each time, so that versions never mix.
-        let mut response = entity_tag::respond(request, tag.clone(), "no-cache", |response| {
-            response.content_type(content_type(name)).body(*content)
+        Ok(self.send(request, name, content))
+    }
+
+    /// Responds with this content of a file that derives from the files.
+    pub fn send(&self, request: &HttpRequest, name: &str, content: &'static [u8]) -> HttpResponse {
+        let tag = self.tag().to_owned();
+        // The browser asks each time, so that it mixes no files of two versions. It may ask several nodes: see `panel/pages.rs`.
+        let mut response = entity_tag::respond(request, tag, "no-cache", |response| {
+            response.content_type(content_type(name)).body(content)
         });
         for (name, value) in SECURITY_HEADERS {
             let value = HeaderValue::from_static(value);
             response.headers_mut().insert(name, value);
         }
-        Ok(response)
+        response
+    }
+
+    /// The entity tag of each file.
+    pub fn tag(&self) -> &str {
+        self.tag
+            .get_or_init(|| entity_tag::of(self.files.iter().map(|(_, content)| *content)))
     }
 
     /// Responds with the file that `{name}` in the path names.

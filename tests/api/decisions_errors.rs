@@ -3,6 +3,8 @@
 use crate::support::options::Options;
 use crate::support::{ENDPOINTS, OneNode, Server, fox, fox_with};
 use serde_json::json;
+use tintype_storage::engine::{Wait as _, commit_and_wait};
+use tintype_storage::store::tables::ENDED_JOBS;
 
 /// Every path of the two interfaces with its methods. `J`, `A` and `K` are placeholders for ids.
 const ROUTES: [(&str, &str); 14] = [
@@ -21,6 +23,25 @@ const ROUTES: [(&str, &str); 14] = [
     ("/admin/v1/audit", "GET"),
     ("/healthz", "GET, HEAD"),
 ];
+
+#[test]
+fn a_record_of_a_newer_version_is_not_called_damaged() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let job = server.create(&customer);
+    server.job_once(&customer, &job, "done");
+    let store = &server.inside().store;
+    let key = (customer.account.parse().unwrap(), job.parse().unwrap());
+    let key = ENDED_JOBS.key(&key);
+    let mut record = store.engine().get(&key).wait().unwrap().unwrap();
+    record[0] += 100;
+    commit_and_wait(&**store.engine(), vec![(key, Some(record))]).unwrap();
+    let path = format!("/api/v1/jobs/{job}");
+    let answer = server.get(&path).bearer(&customer.key);
+    let problem = answer.refused(500, "internal").json();
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(detail.starts_with("a newer version"), "{detail}");
+}
 
 #[test]
 fn every_error_code_has_the_same_format() {

@@ -204,6 +204,34 @@ fn a_call_with_another_method_is_405_and_names_the_methods() {
     }
 }
 
+/// A load balancer may send the calls of one page to nodes with different versions.
+#[test]
+fn the_panel_names_its_assets_below_their_tag_and_no_other_tag_is_served() {
+    let server = Server::start();
+    let page = server.get("/panel").expect(200);
+    let tag = page.header("etag").unwrap().trim_matches('"').to_owned();
+    let html = page.text();
+    let named: Vec<&str> = html
+        .split(['"'])
+        .filter(|it| it.starts_with("panel/"))
+        .collect();
+    let (tagged, rest): (Vec<&str>, Vec<&str>) = named
+        .into_iter()
+        .partition(|it| it.starts_with(&format!("panel/{tag}/")));
+    // Every version serves this one: it reloads the page if the others are missing.
+    assert_eq!(rest, ["panel/assets/startup.js"]);
+    assert!(tagged.len() > 5, "{html}");
+    for path in tagged.into_iter().chain(rest) {
+        let file = server.get(&format!("/{path}")).expect(200);
+        assert_eq!(file.header("cache-control"), Some("no-cache"), "{path}");
+    }
+    let foreign = "0".repeat(tag.len());
+    let missing = server.get(&format!("/panel/{foreign}/app.js")).expect(404);
+    assert_eq!(missing.header("cache-control"), Some("no-store"));
+    let missing = server.get(&format!("/panel/{tag}/no.js")).expect(404);
+    assert_eq!(missing.header("cache-control"), Some("no-store"));
+}
+
 #[test]
 fn the_pages_have_a_strict_content_security_policy() {
     let server = Server::start();

@@ -61,3 +61,29 @@ fn a_change_without_a_response_is_not_reported_as_failed() {
         drop(service);
     });
 }
+
+/// While nodes are upgraded, each call of a page may meet another version.
+#[test]
+fn a_page_whose_scripts_are_missing_reloads_until_they_are_there() {
+    browse(|service, browser| async move {
+        browser.tools("Network.enable", json!({})).await;
+        let block = |urls: serde_json::Value| {
+            browser.tools("Network.setBlockedURLs", json!({"urls": urls}))
+        };
+        block(json!(["*/shell.js"])).await;
+        browser.open("").await;
+        browser.see("div", "A new version of Tintype").await;
+        block(json!([])).await;
+        browser.see("h1", "Sign in").await;
+        let count = "return sessionStorage.getItem('tintype-reloads');";
+        browser.comes_to(count, json!(null)).await;
+        browser
+            .run("sessionStorage.setItem('tintype-reloads', 15);", vec![])
+            .await;
+        block(json!(["*/shell.js"])).await;
+        browser.client.refresh().await.unwrap();
+        browser.see("div", "The panel could not start").await;
+        browser.leave().await;
+        drop(service);
+    });
+}

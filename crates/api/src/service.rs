@@ -190,7 +190,7 @@ pub struct Node {
     pub answers: bool,
     /// `leaving`: the node accepts no more jobs and stops after its running ones. `dead`: the other nodes requeue its jobs.
     pub state: NodeWord,
-    /// The version of the program.
+    /// The version of the program. Of a node, it ends with a checksum of the executable: `0.1.0+5d0c9a31`.
     pub version: String,
     /// The host name.
     pub host: String,

@@ -46,9 +46,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn note_shortfalls(config: &Config) {
-    for (name, backend) in &config.backends {
-        for it in readiness::uses(config, name, backend) {
-            if let Some(shortfall) = &it.shortfall {
+    for name in config.backends.keys() {
+        for it in readiness::uses(config, name) {
+            if let Some(shortfall) = it.shortfall() {
                 note(&format!(
                     "warning: backend `{name}`, model `{}`: {shortfall}",
                     it.tier

@@ -296,4 +296,6 @@ async function start() {
 }
 
 keepTimesCurrent();
+// For startup.js.
+document.documentElement.dataset.started = "";
 await start();

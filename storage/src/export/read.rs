@@ -128,12 +128,9 @@ impl<R: BufRead> Reader<R> {
             }
             _ => {}
         }
-        let value = kind.parse_json(line.record.get()).map_err(|error| {
-            self.fault(format!(
-                "its record is not a valid {}: {error}",
-                kind.name()
-            ))
-        })?;
+        let value = kind
+            .parse_json(line.record.get())
+            .map_err(|error| self.fault(error.to_string()))?;
         if value.len() > MAX_VALUE_BYTES {
             return Err(self.fault(format!(
                 "its record is over the {MAX_VALUE_BYTES} bytes that a store takes"

@@ -3,7 +3,7 @@
 use super::line::{GivenUp, Header, Line, Trailer};
 use super::{VERSION, WriteError};
 use crate::engine::{Key, Snapshot, Value};
-use crate::store::tables::table_of;
+use crate::store::tables::{table_of, unknown_key};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
@@ -70,14 +70,14 @@ fn lines<E>(
 
 /// `None` for a record that exports omit.
 fn record<E>(key: &Key, value: &Value) -> Result<Option<Vec<u8>>, WriteError<E>> {
-    let key_text = hex::encode(key);
     let Some(kind) = table_of(key) else {
-        return Err(WriteError::UnknownKind(key_text));
+        return Err(WriteError::UnknownKind(unknown_key(key)));
     };
     if !kind.is_exported() {
         return Ok(None);
     }
     let json = kind.to_json(value)?;
+    let key_text = hex::encode(key);
     // A serializer's output is JSON.
     let json = RawValue::from_string(json).unwrap_or_default();
     Ok(Some(line(&Line {

@@ -77,6 +77,9 @@ pub fn encode<R: Serialize>(version: u8, record: &R) -> Value {
 }
 
 /// Decodes the current version or an earlier one.
+///
+/// # Errors
+/// The bytes are corrupt, or have a newer version.
 pub fn decode<R: DeserializeOwned + 'static>(
     kind: &'static str,
     earlier: Earlier<R>,
@@ -86,7 +89,16 @@ pub fn decode<R: DeserializeOwned + 'static>(
     let (found, rest) = bytes
         .split_first()
         .ok_or_else(|| damaged("it is empty".into()))?;
-    let read = if *found == version(earlier) {
+    let newest = version(earlier);
+    if *found > newest {
+        let found = *found;
+        return Err(StoreError::NewerFormat {
+            kind,
+            found,
+            newest,
+        });
+    }
+    let read = if *found == newest {
         postcard::take_from_bytes(rest)
     } else {
         let reader = earlier.iter().find(|(version, _)| version == found);

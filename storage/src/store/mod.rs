@@ -51,7 +51,7 @@ pub use records::{
 pub use round_reads::{Pairs, ReadSet, RoundReads};
 pub use search_index::SearchStep;
 pub(crate) use table::each_pair;
-pub use table::{AnyTable, Page, Record, Table};
+pub use table::{AnyTable, Page, Record, RecordJsonError, Table};
 pub use table_key::{AccountText, All, KeyBytes, TableKey, Under};
 pub use webhooks::MAX_WEBHOOKS;
 
@@ -72,6 +72,17 @@ pub enum StoreError {
         /// The table's name.
         kind: &'static str,
         reason: String,
+    },
+    /// A newer version of Tintype wrote a record in a format that this version does not know.
+    #[error(
+        "a newer version of Tintype wrote this {kind} record (format {found}; this version reads formats up to {newest}); \
+         run that version again: nothing is damaged"
+    )]
+    NewerFormat {
+        /// The table's name.
+        kind: &'static str,
+        found: u8,
+        newest: u8,
     },
     /// A decision needs a record that was not read for it. The round reads the record and decides again.
     #[error("a record has not been read")]

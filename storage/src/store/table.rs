@@ -418,8 +418,24 @@ pub trait AnyTable: Sync {
     /// The stored bytes of a record from a line of JSON.
     ///
     /// # Errors
-    /// The line holds another kind of record.
-    fn parse_json(&self, text: &str) -> serde_json::Result<Value>;
+    /// The line holds another kind of record, or a field of another version, whose content would be lost.
+    fn parse_json(&self, text: &str) -> Result<Value, RecordJsonError>;
+}
+
+/// Why a line of JSON cannot be stored as a record.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordJsonError {
+    #[error("its record is not a valid {kind}: {error}")]
+    Invalid {
+        /// The table's name.
+        kind: &'static str,
+        error: serde_json::Error,
+    },
+    #[error(
+        "its record has the field `{}`, which this version does not know; use the version that wrote the export",
+        .0.escape_debug()
+    )]
+    UnknownField(String),
 }
 
 impl<K: TableKey, R: Record> AnyTable for Table<K, R> {
@@ -451,8 +467,21 @@ impl<K: TableKey, R: Record> AnyTable for Table<K, R> {
         })
     }
 
-    fn parse_json(&self, text: &str) -> serde_json::Result<Value> {
-        serde_json::from_str(text).map(|record| self.encode(&record))
+    fn parse_json(&self, text: &str) -> Result<Value, RecordJsonError> {
+        let kind = self.name;
+        let invalid = |error| RecordJsonError::Invalid { kind, error };
+        let mut json = serde_json::Deserializer::from_str(text);
+        let mut unknown = None;
+        let parsed = serde_ignored::deserialize(&mut json, |path| {
+            // The path of an optional value has a `?`.
+            unknown.get_or_insert_with(|| path.to_string().replace("?.", ""));
+        });
+        let record = parsed.map_err(invalid)?;
+        json.end().map_err(invalid)?;
+        match unknown {
+            Some(field) => Err(RecordJsonError::UnknownField(field)),
+            None => Ok(self.encode(&record)),
+        }
     }
 }
 

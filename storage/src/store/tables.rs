@@ -207,6 +207,11 @@ pub fn table_of(key: &[u8]) -> Option<&'static dyn AnyTable> {
     ALL.iter().find(|table| table.holds(key)).copied()
 }
 
+/// A key of no table of this version, as messages name it. Most keys of settings are words.
+pub fn unknown_key(key: &[u8]) -> String {
+    format!("{} (`{}`)", hex::encode(key), key.escape_ascii())
+}
+
 #[cfg(test)]
 mod tests {
     use super::{ALL, prefixes};

@@ -7,7 +7,7 @@ use crate::engine::Wait as _;
 use crate::store::tables::{
     API_KEYS, API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT, DELETED_IMAGES, EXPIRIES, FAVOURITE_ACCOUNTS,
     FAVOURITES, FILE_BATCHES, IDEMPOTENCY, LEDGER, PEOPLE_BY_EMAIL, RETIRED_API_KEYS,
-    WEBHOOK_ACCOUNTS, WEBHOOKS, table_of,
+    WEBHOOK_ACCOUNTS, WEBHOOKS, table_of, unknown_key,
 };
 use crate::store::{
     IdempotencyKey, IdempotencyRecord, IdempotentCall, Store, StoreError, each_pair, email_hash,
@@ -25,6 +25,9 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
                 "the {kind} record {} is damaged: {reason}",
                 hex::encode(key)
             )),
+            Err(error @ StoreError::NewerFormat { .. }) => {
+                report.fault(format!("the record {}: {error}", hex::encode(key)));
+            }
             Err(error) => return Err(error),
         }
         Ok(())
@@ -35,8 +38,8 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
 fn fault_of(store: &Store, key: &[u8], value: &[u8]) -> Result<Option<String>, StoreError> {
     let Some(table) = table_of(key) else {
         return Ok(Some(format!(
-            "the record {} is of an unknown kind",
-            hex::encode(key)
+            "the record {} is of an unknown kind; a newer version of Tintype may have written it",
+            unknown_key(key)
         )));
     };
     if !table.fits(key, value)? {

@@ -16,7 +16,7 @@ use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
 use tintype_storage::store::tables::{BATCHES, FILE_BATCHES};
-use tintype_storage::store::{AcceptError, BatchError, NewBatch, NewJob, RoundReads};
+use tintype_storage::store::{AcceptError, BatchError, NewBatch, NewJob, Part, RoundReads};
 
 fn jobs_of(till: &Till, batch: BatchId) -> Vec<Job> {
     let found = till.store.batch(ACCOUNT, batch).wait().expect("read");
@@ -24,7 +24,7 @@ fn jobs_of(till: &Till, batch: BatchId) -> Vec<Job> {
     let mut jobs: Vec<Job> = Vec::new();
     loop {
         let after = jobs.last().map(|job| job.id);
-        let page = till.store.jobs_of_batch(&batch, after, 2).wait();
+        let page = till.store.jobs_of_batch(&batch, Part::All, after, 2).wait();
         let page = page.expect("jobs");
         if page.is_empty() {
             return jobs;

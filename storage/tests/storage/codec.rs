@@ -59,7 +59,12 @@ where
     }
     for version in (0..=u8::MAX).filter(|version| *version != bytes[0]) {
         let other = [&[version], &bytes[1..]].concat();
-        prop_assert!(is_damaged(&other), "version {}", version);
+        match table.decode(&other) {
+            Err(StoreError::NewerFormat { found, newest, .. }) => {
+                prop_assert!(version == found && found > newest, "version {}", version);
+            }
+            _ => prop_assert!(is_damaged(&other), "version {}", version),
+        }
     }
     Ok(())
 }
@@ -346,6 +351,29 @@ fn only_a_file_batch_of_edits_has_the_second_format() {
         assert_eq!(FILE_BATCHES.parse_json(&line).unwrap(), *bytes);
         assert!(FILE_BATCHES.decode(&[&bytes[..], &[0]].concat()).is_err());
         assert!(FILE_BATCHES.decode(&bytes[..bytes.len() - 1]).is_err());
+    }
+}
+
+#[test]
+fn a_field_of_a_newer_version_is_refused() {
+    let [_, _, job, _] = some_jobs(FailureKind::Refused);
+    let line = ENDED_JOBS.to_json(&ENDED_JOBS.encode(&job)).unwrap();
+    for (known, unknown, path) in [
+        ("{", "{\"tip\":\"0.01\",", "tip"),
+        (
+            "\"image\":{",
+            "\"image\":{\"depth\":8,",
+            "state.image.depth",
+        ),
+    ] {
+        let newer = line.replacen(known, unknown, 1);
+        let refused = ENDED_JOBS.parse_json(&newer).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            format!(
+                "its record has the field `{path}`, which this version does not know; use the version that wrote the export"
+            )
+        );
     }
 }
 

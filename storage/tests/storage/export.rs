@@ -382,6 +382,12 @@ fn repeated_moved_missing_and_forged_lines_are_rejected_by_their_number() {
             "line 5 of the export: its record is not a valid audit_entry",
         ),
         (
+            with_line(&text, 5, |it| {
+                it.replace("\"record\":{", "\"record\":{\"reason\":\"\",")
+            }),
+            "line 5 of the export: its record has the field `reason`, which this version does not know",
+        ),
+        (
             with_line(&text, 5, |_| "{}\n".into()),
             "line 5 of the export: this is neither a record nor the last line",
         ),

@@ -215,19 +215,20 @@ fn a_batch_that_decides_nothing_writes_nothing() {
 }
 
 #[test]
-fn an_event_that_fails_on_a_damaged_record_leaves_the_round_fit_to_commit() {
+fn an_event_that_fails_on_an_unreadable_record_leaves_the_round_fit_to_commit() {
     let mut till = Till::with("1");
     let job = till.running("0.10");
     let store: Store = till.store.clone();
-    // The spending of key 1 is unreadable: its record has an unknown version.
+    // The spending of key 1 is unreadable: a newer version wrote it.
     let spent = [b"u".as_slice(), key(1).as_bytes()].concat();
-    commit_and_wait(&**store.engine(), vec![(spent.clone(), Some(vec![99]))]).expect("damage");
+    commit_and_wait(&**store.engine(), vec![(spent.clone(), Some(vec![99]))])
+        .expect("a newer record");
     till.book = Till::reload(store.clone(), ACCOUNT).book;
     till.decisions(|decisions, ids| {
         let refused = ids.apply(decisions, job, finish());
         assert!(matches!(
             refused,
-            Err(EventError::Store(StoreError::Damaged { .. }))
+            Err(EventError::Store(StoreError::NewerFormat { .. }))
         ));
         ids.deposit(decisions, deposit(amount("1")))
             .expect("deposit");

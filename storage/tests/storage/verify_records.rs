@@ -172,6 +172,28 @@ fn every_unreadable_record_is_reported() {
     }
 }
 
+/// The advice to restore a backup would lose data.
+#[test]
+fn a_record_of_a_newer_format_is_reported_as_intact() {
+    let text = |kind: u8| {
+        let mut image = full();
+        let (key, value) = image.iter_mut().find(|(key, _)| key[0] == kind).unwrap();
+        value[0] = 200;
+        let key = hex::encode(key);
+        (key, faults(&image))
+    };
+    let newer = |kind: &str, newest: u8| {
+        format!(
+            "a newer version of Tintype wrote this {kind} record (format 200; this version reads formats up to {newest}); \
+             run that version again: nothing is damaged"
+        )
+    };
+    assert_eq!(text(b'l').1, [newer("live_job", 3)]);
+    let (key, found) = text(b'y');
+    let newer = newer("api_key_last_use", 1);
+    assert_eq!(found, [format!("the record {key}: {newer}")]);
+}
+
 #[test]
 fn records_under_a_wrong_key_are_reported_except_listed_kinds() {
     let passes = each_without_a_fault(|image, mut key, value| {
@@ -200,8 +222,8 @@ fn records_of_unknown_kinds_and_unknown_settings_are_reported() {
     assert_eq!(
         faults(&image),
         [
-            "the record 3f78 is of an unknown kind",
-            "the record 73756e6b6e6f776e is of an unknown kind"
+            "the record 3f78 (`?x`) is of an unknown kind; a newer version of Tintype may have written it",
+            "the record 73756e6b6e6f776e (`sunknown`) is of an unknown kind; a newer version of Tintype may have written it"
         ]
     );
 }

@@ -69,7 +69,7 @@ pub fn run(input: &[u8]) {
 fn check<K: TableKey, R: Record>(table: &Table<K, R>, bytes: &[u8]) -> Result<(), StoreError> {
     let record = table
         .decode(bytes)
-        .inspect_err(|fault| assert_damaged(table.name(), fault))?;
+        .inspect_err(|fault| assert_unreadable(table.name(), fault))?;
     let written = table.encode(&record);
     let read = table
         .decode(&written)
@@ -79,17 +79,25 @@ fn check<K: TableKey, R: Record>(table: &Table<K, R>, bytes: &[u8]) -> Result<()
     for other in [cut, &[written.as_slice(), &[0]].concat()] {
         match table.decode(other) {
             Ok(_) => panic!("a damaged {} is read", table.name()),
-            Err(fault) => assert_damaged(table.name(), &fault),
+            Err(fault) => assert_unreadable(table.name(), &fault),
         }
     }
     Ok(())
 }
 
-fn assert_damaged(name: &str, fault: &StoreError) {
+fn assert_unreadable(name: &str, fault: &StoreError) {
     match fault {
         StoreError::Damaged { kind, reason } => {
             assert_eq!(*kind, name);
             assert!(!reason.is_empty());
+        }
+        StoreError::NewerFormat {
+            kind,
+            found,
+            newest,
+        } => {
+            assert_eq!(*kind, name);
+            assert!(found > newest);
         }
         other => panic!("{other}"),
     }

@@ -106,7 +106,7 @@ fn the_next_change_of_a_record_writes_it_in_the_current_format() {
 }
 
 #[test]
-fn a_record_of_an_earlier_format_is_corrupt_if_truncated_extended_or_of_unknown_version() {
+fn a_record_of_an_earlier_format_is_corrupt_if_truncated_or_extended() {
     let is_corrupt = |bytes: &[u8]| {
         let read = PAYERS.decode(bytes);
         matches!(read, Err(StoreError::Damaged { kind: "payer", .. }))
@@ -116,7 +116,21 @@ fn a_record_of_an_earlier_format_is_corrupt_if_truncated_extended_or_of_unknown_
         assert!(is_corrupt(&bytes[..length]), "cut to {length}");
     }
     assert!(is_corrupt(&[bytes.as_slice(), &[0]].concat()));
+}
+
+#[test]
+fn a_record_of_a_newer_format_is_not_corrupt() {
+    let bytes = format_0();
     for version in CURRENT_VERSION + 1..=u8::MAX {
-        assert!(is_corrupt(&[&[version], &bytes[1..]].concat()), "{version}");
+        let read = PAYERS.decode(&[&[version], &bytes[1..]].concat());
+        let Err(StoreError::NewerFormat {
+            kind,
+            found,
+            newest,
+        }) = read
+        else {
+            panic!("{version}: {read:?}");
+        };
+        assert_eq!((kind, found, newest), ("payer", version, CURRENT_VERSION));
     }
 }
