@@ -25,6 +25,7 @@ mod peer;
 mod probe;
 mod sdapi;
 mod sdapi_faults;
+mod sdapi_interruptions;
 mod sdapi_stub;
 mod service;
 mod stub;

@@ -369,71 +369,13 @@ fn server_wide_progress_is_not_read_if_the_server_generates_several_images() {
             !stub.calls("POST /internal/progress").is_empty()
         })
         .await;
-        stub.interrupt();
+        // A user interrupts the other image.
+        stub.queue_call(true);
         stub.release();
         assert_outcome(&describe(making.await.unwrap()), "image");
         assert_eq!(task.progress.fraction(), None);
     });
     assert!(stub.calls("GET /sdapi/v1/progress").is_empty());
-}
-
-#[test]
-fn an_abandoned_image_is_interrupted_if_the_server_confirms_its_id() {
-    let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Automatic));
-    stub.hold(0.5);
-    run(async {
-        let making = tokio::task::spawn_local(plain(&fixture, &stub).generate(fixture.task()));
-        until("it is being made", || stub.is_busy()).await;
-        making.abort();
-        until("it is interrupted", || !stub.is_busy()).await;
-    });
-    assert_eq!(stub.calls("POST /sdapi/v1/interrupt").len(), 1);
-}
-
-#[test]
-fn an_abandoned_image_that_the_server_cannot_identify_is_not_interrupted() {
-    let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Next));
-    stub.hold(0.5);
-    run(async {
-        let making = tokio::task::spawn_local(plain(&fixture, &stub).generate(fixture.task()));
-        until("it is being made", || stub.is_busy()).await;
-        let before = stub.calls("POST /internal/progress").len();
-        making.abort();
-        until("the server was asked", || {
-            stub.calls("POST /internal/progress").len() > before
-        })
-        .await;
-        stub.release();
-    });
-    assert!(stub.calls("POST /sdapi/v1/interrupt").is_empty());
-}
-
-/// Without its web page, a server does not report tasks. The image must be of this backend if the backend sends one at a time.
-#[test]
-fn an_abandoned_image_on_a_server_without_web_page_is_interrupted() {
-    for concurrency in [1, 2] {
-        let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Headless));
-        let (remote, objects) = (remote(&stub.url()), fixture.objects.clone());
-        let settings = SdApiSettings::default();
-        let generator = SdApi::new("webui", &remote, settings, concurrency, objects).unwrap();
-        stub.hold(0.5);
-        run(async {
-            let making = tokio::task::spawn_local(generator.generate(fixture.task()));
-            until("it is being made", || stub.is_busy()).await;
-            let before = stub.calls("POST /internal/progress").len();
-            making.abort();
-            until("the server was asked", || {
-                stub.calls("POST /internal/progress").len() > before
-            })
-            .await;
-            if concurrency == 1 {
-                until("it is interrupted", || !stub.is_busy()).await;
-            }
-            stub.release();
-        });
-        let interrupts = stub.calls("POST /sdapi/v1/interrupt").len();
-        assert_eq!(interrupts, usize::from(concurrency == 1));
-    }
 }
 
 #[test]

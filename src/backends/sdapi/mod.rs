@@ -24,8 +24,9 @@ use crate::image_decoding::INPUT_DECODING;
 use crate::objects::ObjectStorage;
 use futures_util::FutureExt as _;
 use interrupt::Interrupt;
+use progress::Interruptions;
 use request::{Inputs, Request};
-use response::{GenerationResponse, ImageResponse, NoImage, UpscaleResponse};
+use response::{GenerationResponse, NoImage, ReturnedImage, UpscaleResponse};
 use std::sync::Arc;
 use tintype_actors::ports::{
     GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture, set_cause,
@@ -121,19 +122,23 @@ impl Inner {
         })
         .await;
         let mut interrupt = Interrupt::new(self.upstream.clone(), task_id.clone(), self.alone);
-        let returned = tokio::select! {
-            returned = self.ask(request) => returned,
-            never = progress::follow(&self.upstream, &task_id, self.alone, &task.progress) => match never {},
+        let (alone, mut interruptions) = (self.alone, Interruptions::default());
+        let response = tokio::select! {
+            response = self.upstream.post(request.path, request.body) => response,
+            never = progress::follow(&self.upstream, &task_id, alone, &task.progress, &mut interruptions) => match never {},
         };
         // On a fault the guard stays armed: the server may still be working.
-        let returned = returned?;
+        let response = self.expect_success(response?)?;
         interrupt.disarm();
-        let (made, used) = self.read::<GenerationResponse>(returned).await?;
-        if self.alone && progress::was_interrupted(&self.upstream).await {
+        interruptions.read_last(&self.upstream, alone).await;
+        let message = response.message();
+        let generated: GenerationResponse = self.upstream.json(response).await?;
+        if interruptions.include(generated.job_timestamp()) {
             return Err(GenerateError::Broken(
                 "the generation was interrupted on the image generator".into(),
             ));
         }
+        let (made, used) = self.decode(generated.image(), &message).await?;
         self.check_checkpoint(&task, used.as_deref());
         let small = native.0 < wanted.0 || native.1 < wanted.1;
         let made = match &self.settings.upscaler {
@@ -143,8 +148,7 @@ impl Inner {
         finish(task.account, made, wanted).await
     }
 
-    async fn ask(&self, request: Request) -> Result<Response, GenerateError> {
-        let response = self.upstream.post(request.path, request.body).await?;
+    fn expect_success(&self, response: Response) -> Result<Response, GenerateError> {
         match response.status.is_success() {
             true => Ok(response),
             false => Err(self.refusal(&response)),
@@ -178,17 +182,16 @@ impl Inner {
         }
     }
 
-    /// The image, and the name of its checkpoint.
-    async fn read<T: ImageResponse>(
+    /// The image, and the name of its checkpoint. `response` is the one that holds it.
+    async fn decode(
         &self,
-        response: Response,
+        returned: Result<ReturnedImage, NoImage>,
+        response: &Response,
     ) -> Result<(Vec<u8>, Option<String>), GenerateError> {
-        let message = response.message();
-        let read: T = self.upstream.json(response).await?;
-        match read.image() {
+        match returned {
             Ok(it) => Ok((self.upstream.decode_image(it.base64).await?, it.checkpoint)),
             // The server is healthy, and a retry may succeed.
-            Err(NoImage::Empty) => Err(self.upstream.no_image(&message.body)),
+            Err(NoImage::Empty) => Err(self.upstream.no_image(&response.body)),
             Err(NoImage::Form) => {
                 let fault = Fault::Garbage("an answer unlike those of /sdapi/v1".into());
                 Err(self.upstream.noted(fault).into())
@@ -200,11 +203,16 @@ impl Inner {
     async fn upscale(&self, made: Vec<u8>, upscaler: String, wanted: (u32, u32)) -> Vec<u8> {
         let image = made.clone();
         let request = blocking(move || request::enlargement(&image, &upscaler, wanted)).await;
-        let enlarged = match self.ask(request).await {
-            Ok(response) => self.read::<UpscaleResponse>(response).await,
-            Err(error) => Err(error),
-        };
         // The try logs the fault, although it succeeds.
-        enlarged.map_or(made, |(image, _)| image)
+        self.enlarge(request).await.unwrap_or(made)
+    }
+
+    async fn enlarge(&self, request: Request) -> Result<Vec<u8>, GenerateError> {
+        let response = self.upstream.post(request.path, request.body).await?;
+        let response = self.expect_success(response)?;
+        let message = response.message();
+        let enlarged: UpscaleResponse = self.upstream.json(response).await?;
+        let (image, _) = self.decode(enlarged.image(), &message).await?;
+        Ok(image)
     }
 }
