@@ -9,6 +9,7 @@ use super::sdapi::{self, SdApi};
 use super::upstream::UpstreamSetupError;
 use crate::config::{Backend, BackendKind};
 use crate::objects::ObjectStorage;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tintype_actors::ports::Generator;
 use tintype_storage::domain::tier::Resolution;
@@ -23,13 +24,14 @@ pub enum BackendSetupError {
     ComfyUi(#[from] ComfyUiSetupError),
 }
 
-/// The generator of a configured backend.
+/// The generator of a configured backend. `all` are the configured backends.
 ///
 /// # Errors
 /// See [`BackendSetupError`].
 pub fn generator(
     name: &str,
     backend: &Backend,
+    all: &BTreeMap<String, Backend>,
     objects: &ObjectStorage,
 ) -> Result<Arc<dyn Generator>, BackendSetupError> {
     let objects = objects.clone();
@@ -40,7 +42,9 @@ pub fn generator(
             remote, dialect, ..
         } => Arc::new(OpenAi::new(name, remote, dialect.clone(), objects)?),
         BackendKind::SdApi { remote, settings } => {
-            let (settings, concurrency) = (settings.clone(), backend.concurrency);
+            let same_server = all.values().filter(|it| it.shares_server(backend));
+            let concurrency = same_server.map(|it| it.concurrency).sum();
+            let settings = settings.clone();
             Arc::new(SdApi::new(name, remote, settings, concurrency, objects)?)
         }
         BackendKind::ComfyUi { remote, settings } => {

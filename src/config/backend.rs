@@ -114,6 +114,21 @@ impl Backend {
         }
     }
 
+    /// The address of the server on the operator's graphics card.
+    pub(super) fn local_server(&self) -> Option<&str> {
+        match &self.kind {
+            BackendKind::SdApi { remote, .. } | BackendKind::ComfyUi { remote, .. } => {
+                Some(&remote.base_url)
+            }
+            _ => None,
+        }
+    }
+
+    /// Do both backends send requests to one server on the operator's graphics card? A backend shares its server with itself.
+    pub fn shares_server(&self, other: &Self) -> bool {
+        self.local_server().is_some() && self.local_server() == other.local_server()
+    }
+
     /// Of one attempt.
     pub fn timeout(&self) -> Duration {
         self.remote().map_or(BUILTIN_TIMEOUT, |it| it.timeout())

@@ -2,11 +2,12 @@
 
 use crate::fixture::{Fixture, assert_outcome, describe, outcome, remote, run, until};
 use crate::peer::{Reply, json};
-use crate::sdapi::plain;
+use crate::sdapi::{TEXT, plain};
 use crate::sdapi_stub::{Kind, Stub};
 use serde_json::json;
+use tintype::backends::kinds;
 use tintype::backends::sdapi::SdApi;
-use tintype::config::SdApiSettings;
+use tintype::config::{Config, SdApiSettings, Sources};
 use tintype_actors::ports::Generator as _;
 
 const INTERRUPT: &str = "POST /sdapi/v1/interrupt";
@@ -68,6 +69,38 @@ fn an_abandoned_image_on_a_server_without_web_page_is_interrupted() {
         let interrupts = stub.calls(INTERRUPT).len();
         assert_eq!(interrupts, usize::from(concurrency == 1));
     }
+}
+
+/// Without its web page, a server does not tell which backend sent the running image.
+#[test]
+fn an_image_of_another_backend_of_the_server_is_not_interrupted() {
+    let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Headless));
+    let variables = |name: &str| {
+        let variable = |key: &str, value: &str| {
+            let variable = format!("TINTYPE__BACKENDS__{name}__{key}");
+            (variable, value.to_owned())
+        };
+        [variable("KIND", "sdapi"), variable("BASE_URL", &stub.url())]
+    };
+    let sources = Sources {
+        env: [variables("FAST"), variables("PRO")].concat(),
+        ..Sources::default()
+    };
+    let backends = Config::load(&sources).expect("valid").backends;
+    let generator = kinds::generator("fast", &backends["fast"], &backends, &fixture.objects);
+    stub.hold(0.5);
+    run(async {
+        let generator = generator.expect("set up");
+        let making = tokio::task::spawn_local(generator.generate(fixture.task()));
+        until("it is being made", || stub.is_busy()).await;
+        making.abort();
+        // It waits until the abandoned attempt is cleaned up.
+        let next = tokio::task::spawn_local(generator.generate(fixture.task()));
+        until("the next one was sent", || stub.calls(TEXT).len() == 2).await;
+        stub.release();
+        assert_outcome(&describe(next.await.unwrap()), "image");
+    });
+    assert!(stub.calls(INTERRUPT).is_empty());
 }
 
 #[test]

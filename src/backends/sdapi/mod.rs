@@ -42,13 +42,13 @@ pub struct SdApi {
 struct Inner {
     upstream: Upstream,
     settings: SdApiSettings,
-    /// Is the concurrency 1? Then the server-wide progress and flags belong to this backend's only task.
+    /// Does Tintype send the server one task at a time? Then the server-wide progress and flags belong to this backend's only task.
     alone: bool,
     objects: ObjectStorage,
 }
 
 impl SdApi {
-    /// `concurrency` is the number of concurrent requests to the backend `name`.
+    /// `concurrency` is the number of concurrent requests to the server, of all its backends together.
     ///
     /// # Errors
     /// See [`UpstreamSetupError`].
