@@ -11,6 +11,7 @@ use tintype::config::{Config, SdApiSettings, Sources};
 use tintype_actors::ports::Generator as _;
 
 const INTERRUPT: &str = "POST /sdapi/v1/interrupt";
+const MEMORY: &str = "transient: the image generator ran out of memory";
 
 #[test]
 fn an_abandoned_image_is_interrupted_if_the_server_confirms_its_id() {
@@ -120,6 +121,50 @@ fn an_image_whose_response_is_lost_is_interrupted_during_its_generation() {
         let interrupted = || !stub.calls(INTERRUPT).is_empty();
         until("it is interrupted", interrupted).await;
     });
+}
+
+#[test]
+fn the_next_attempt_waits_until_the_abandoned_image_is_interrupted() {
+    for lost in [
+        || Reply::Raw(Vec::new()),
+        // Of a proxy.
+        || Reply::Full(504, "text/html", b"<html>gateway timeout</html>".to_vec()),
+        || json(504, &json!({"message": "gateway timeout"})),
+    ] {
+        let fixture = Fixture::new();
+        let stub = Stub::with(Kind::Automatic, move |call| match call.path() {
+            "/sdapi/v1/txt2img" => Some(lost()),
+            "/internal/progress" => Some(json(200, &json!({"active": true, "progress": 0.5}))),
+            _ => None,
+        });
+        run(async {
+            let generator = plain(&fixture, &stub);
+            for _ in 0..2 {
+                assert_outcome(&outcome(&generator, &fixture.task()).await, "transient: ");
+            }
+        });
+        let mut lines = stub.lines();
+        lines.retain(|it| it == TEXT || it == INTERRUPT);
+        assert_eq!(lines[..3], [TEXT, INTERRUPT, TEXT]);
+    }
+}
+
+/// The server still names the failed task as its current one, as Forge does.
+#[test]
+fn an_image_that_failed_on_the_server_is_not_interrupted() {
+    let fixture = Fixture::new();
+    let stub = Stub::with(Kind::Automatic, |call| match call.path() {
+        "/sdapi/v1/txt2img" => Some(json(500, &json!({"error": "OutOfMemoryError"}))),
+        "/internal/progress" => Some(json(200, &json!({"active": true, "progress": 0.5}))),
+        _ => None,
+    });
+    run(async {
+        let generator = plain(&fixture, &stub);
+        for _ in 0..2 {
+            assert_outcome(&outcome(&generator, &fixture.task()).await, MEMORY);
+        }
+    });
+    assert!(stub.calls(INTERRUPT).is_empty());
 }
 
 #[test]

@@ -108,6 +108,12 @@ impl Stub {
         self.shared.state.lock().next = Some(interrupted);
     }
 
+    /// The lines of all calls, in order.
+    pub fn lines(&self) -> Vec<String> {
+        let state = self.shared.state.lock();
+        state.calls.iter().map(Call::line).collect()
+    }
+
     /// The calls with this line, such as `POST /sdapi/v1/txt2img`.
     pub fn calls(&self, line: &str) -> Vec<Call> {
         let state = self.shared.state.lock();

@@ -121,6 +121,8 @@ impl Inner {
             request::request(&settings, &own_task, native, inputs, &own_id)
         })
         .await;
+        // It could interrupt this task, if the server cannot identify tasks.
+        self.upstream.cleanups_ended().await;
         let mut interrupt = Interrupt::new(self.upstream.clone(), task_id.clone(), self.alone);
         let (alone, mut interruptions) = (self.alone, Interruptions::default());
         let response = tokio::select! {
@@ -128,8 +130,11 @@ impl Inner {
             never = progress::follow(&self.upstream, &task_id, alone, &task.progress, &mut interruptions) => match never {},
         };
         // On a fault the guard stays armed: the server may still be working.
-        let response = self.expect_success(response?)?;
-        interrupt.disarm();
+        let response = response?;
+        if is_of_server(&response) {
+            interrupt.disarm();
+        }
+        let response = self.expect_success(response)?;
         interruptions.read_last(&self.upstream, alone).await;
         let message = response.message();
         let generated: GenerationResponse = self.upstream.json(response).await?;
@@ -215,4 +220,12 @@ impl Inner {
         let (image, _) = self.decode(enlarged.image(), &message).await?;
         Ok(image)
     }
+}
+
+/// Did the server itself answer, not a proxy in front of it? The server answers when its work on the request has ended. A proxy that
+/// has lost it answers 502 or 504.
+fn is_of_server(response: &Response) -> bool {
+    let is_gateway_error = matches!(response.status.as_u16(), 502 | 504);
+    response.status.is_success()
+        || (response.media_type() == "application/json" && !is_gateway_error)
 }

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::ports::{GenerateError, set_cause};
 use tintype_egress::SetupError;
+use tokio::sync::watch;
 use url::Url;
 
 /// In bytes. A 4K image of noise has about 60 MB, or 80 MB in base64.
@@ -75,6 +76,8 @@ struct Inner {
     base: Url,
     /// See [`redactions`].
     redactions: Vec<String>,
+    /// The number of running cleanups.
+    cleanups: watch::Sender<usize>,
 }
 
 impl Upstream {
@@ -103,6 +106,7 @@ impl Upstream {
                 http,
                 redactions: redactions(remote, &base),
                 base,
+                cleanups: watch::Sender::default(),
             }),
         })
     }
@@ -122,6 +126,10 @@ impl Upstream {
     /// `base_url`.
     pub fn base(&self) -> &Url {
         &self.inner.base
+    }
+
+    pub(super) fn cleanups(&self) -> &watch::Sender<usize> {
+        &self.inner.cleanups
     }
 
     /// Sends a GET below `base_url`. `path` begins with a slash, is percent-encoded, and may have a query.
