@@ -9,18 +9,20 @@ use super::sdapi::{self, SdApi};
 use super::setup_error::BackendSetupError;
 use crate::config::{Backend, BackendKind};
 use crate::objects::ObjectStorage;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tintype_actors::ports::Generator;
 use tintype_storage::domain::tier::Resolution;
 use url::Url;
 
-/// The generator of a configured backend.
+/// The generator of a configured backend. `all` are the configured backends.
 ///
 /// # Errors
 /// See [`BackendSetupError`].
 pub fn generator(
     name: &str,
     backend: &Backend,
+    all: &BTreeMap<String, Backend>,
     objects: &ObjectStorage,
 ) -> Result<Arc<dyn Generator>, BackendSetupError> {
     let objects = objects.clone();
@@ -31,7 +33,9 @@ pub fn generator(
             remote, dialect, ..
         } => Arc::new(OpenAi::new(name, remote, dialect.clone(), objects)?),
         BackendKind::SdApi { remote, settings } => {
-            let (settings, concurrency) = (settings.clone(), backend.concurrency);
+            let same_server = all.values().filter(|it| it.shares_server(backend));
+            let concurrency = same_server.map(|it| it.concurrency).sum();
+            let settings = settings.clone();
             Arc::new(SdApi::new(name, remote, settings, concurrency, objects)?)
         }
         BackendKind::ComfyUi { remote, settings } => {

@@ -21,9 +21,41 @@ pub const BUILTIN_BACKEND: &str = "builtin";
 /// The largest 1K size: SDXL models are trained for it.
 const DEFAULT_MAX_PIXELS: u64 = 1_179_648;
 
-const MAX_NEGATIVE_PROMPT_BYTES: usize = 8_192;
+/// Of `negative_prompt` and `prompt_template`.
+const MAX_PROMPT_BYTES: usize = 8_192;
+/// The place of the caller's prompt in `prompt_template`.
+pub const PROMPT_PLACEHOLDER: &str = "{prompt}";
 /// Of a value in `override_settings` and `request`.
 const MAX_DEPTH: usize = 8;
+/// The fields of a request of kind `sdapi` that Tintype sets itself, so that `request` cannot contain them. Not
+/// `denoising_strength`, which it sets for input images only: a text-to-image request may need it for its second pass.
+pub const SDAPI_FIELDS: [&str; 25] = [
+    "batch_size",
+    "cfg_scale",
+    "extra_images",
+    "force_task_id",
+    "height",
+    "include_init_images",
+    "init_images",
+    "inpaint_full_res",
+    "inpainting_fill",
+    "inpainting_mask_invert",
+    "mask",
+    "n_iter",
+    "negative_prompt",
+    "override_settings",
+    "override_settings_restore_afterwards",
+    "prompt",
+    "resize_mode",
+    "sampler_index",
+    "sampler_name",
+    "save_images",
+    "scheduler",
+    "seed",
+    "send_images",
+    "steps",
+    "width",
+];
 
 /// Of one attempt. The built-in generator has no configured timeout.
 const BUILTIN_TIMEOUT: Duration = Duration::from_secs(300);
@@ -115,6 +147,21 @@ impl Backend {
             | BackendKind::SdApi { remote, .. }
             | BackendKind::ComfyUi { remote, .. } => Some(remote),
         }
+    }
+
+    /// The address of the server on the operator's graphics card.
+    pub(super) fn local_server(&self) -> Option<&str> {
+        match &self.kind {
+            BackendKind::SdApi { remote, .. } | BackendKind::ComfyUi { remote, .. } => {
+                Some(&remote.base_url)
+            }
+            _ => None,
+        }
+    }
+
+    /// Do both backends send requests to one server on the operator's graphics card? A backend shares its server with itself.
+    pub fn shares_server(&self, other: &Self) -> bool {
+        self.local_server().is_some() && self.local_server() == other.local_server()
     }
 
     /// Of one attempt.
@@ -244,7 +291,9 @@ settings! {
         pub steps: u32 = integer(1..=150), 25;
         /// How closely the image follows the prompt.
         pub cfg_scale: f64 = number(0.0..=30.0), 7.0;
-        pub negative_prompt: String = text(negative_prompt), String::new();
+        pub negative_prompt: String = text(prompt), String::new();
+        /// The operator's text around a caller's prompt, in the server's own syntax.
+        pub prompt_template: String = text(prompt_template), PROMPT_PLACEHOLDER.to_owned();
         /// How much of an input image the model changes, from 0 (nothing) to 1 (everything).
         pub denoising_strength: f64 = number(0.0..=1.0), 0.75;
         /// Pixels that the model generates at most. Larger images are upscaled.
@@ -259,15 +308,30 @@ settings! {
         /// Server options sent with each request.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         pub override_settings: BTreeMap<String, Value> = options, BTreeMap::new();
+        /// Does the server restore its own options after each request?
+        pub restore_settings: bool = boolean, true;
+        /// Further fields of each request.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        pub request: BTreeMap<String, Value> = further_fields(&SDAPI_FIELDS), BTreeMap::new();
     }
 }
 
-fn negative_prompt(text: &str) -> Result<String, String> {
-    let is_valid = text.len() <= MAX_NEGATIVE_PROMPT_BYTES && !text.contains('\0');
+fn prompt(text: &str) -> Result<String, String> {
+    let is_valid = text.len() <= MAX_PROMPT_BYTES && !text.contains('\0');
     accept_if(
         text,
         is_valid,
-        &format!("at most {MAX_NEGATIVE_PROMPT_BYTES} bytes without NUL"),
+        &format!("at most {MAX_PROMPT_BYTES} bytes without NUL"),
+    )
+}
+
+fn prompt_template(text: &str) -> Result<String, String> {
+    let text = prompt(text)?;
+    let is_valid = text.matches(PROMPT_PLACEHOLDER).count() == 1;
+    accept_if(
+        &text,
+        is_valid,
+        &format!("a text with {PROMPT_PLACEHOLDER} once"),
     )
 }
 

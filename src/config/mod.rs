@@ -35,7 +35,7 @@ use serde::Serialize;
 pub use addresses::Listen;
 pub use backend::{
     BUILTIN_BACKEND, Backend, BackendKind, ComfyUiSettings, ImageField, MaskFormat, OpenAiDialect,
-    Remote, ResponseFormat, SdApiSettings, SeedFormat,
+    PROMPT_PLACEHOLDER, Remote, ResponseFormat, SDAPI_FIELDS, SdApiSettings, SeedFormat,
 };
 pub use error::{ConfigErrors, Fault, Location};
 pub use misspelt_variables::misspelt_variables;

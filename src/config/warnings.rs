@@ -1,5 +1,6 @@
 //! Warnings about settings that are valid but probably not intended.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Config;
@@ -17,6 +18,7 @@ impl Config {
             .chain(self.unused_backend_warnings())
             .chain(self.concurrency_warnings())
             .chain(self.demo_fallback_warnings())
+            .chain(self.shared_server_warnings())
             .collect()
     }
 
@@ -76,6 +78,25 @@ impl Config {
             format!(
                 "when the other backends of the model `{name}` fail, the built-in generator, which is not an AI model, draws its images, \
                  and callers are charged for them: remove it from `backends` in [tiers.{name}]"
+            )
+        })
+    }
+
+    /// Each local server with several backends.
+    fn shared_server_warnings(&self) -> impl Iterator<Item = String> {
+        let mut by_server = BTreeMap::<&str, Vec<String>>::new();
+        for (name, backend) in &self.backends {
+            if let Some(server) = backend.local_server() {
+                let names = by_server.entry(server).or_default();
+                names.push(format!("`{name}`"));
+            }
+        }
+        by_server.retain(|_, names| names.len() > 1);
+        by_server.into_iter().map(|(server, names)| {
+            format!(
+                "the backends {} use one server, {server}, but each has its own `concurrency`, so their images wait for each other \
+                 within `timeout_seconds`: raise it to the time of an image of each, or use one backend for all models",
+                names.join(" and ")
             )
         })
     }

@@ -38,7 +38,7 @@ impl ConfiguredBackends {
         for (name, backend) in &config.backends {
             let generator = match setup.generators.get(name) {
                 Some(replacement) => Arc::clone(replacement),
-                None => kinds::generator(name, backend, objects)?,
+                None => kinds::generator(name, backend, &config.backends, objects)?,
             };
             index_of.insert(name.as_str(), backends.len());
             backends.push(Backend {

@@ -3,7 +3,7 @@
 use crate::support::options::Options;
 use crate::support::{ENDPOINTS, OneNode, Server, fox, fox_with};
 use serde_json::json;
-use tintype_storage::engine::{Wait as _, commit_and_wait};
+use tintype_storage::engine::commit_and_wait;
 use tintype_storage::store::tables::ENDED_JOBS;
 
 /// Every path of the two interfaces with its methods. `J`, `A` and `K` are placeholders for ids.

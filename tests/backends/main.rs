@@ -25,6 +25,7 @@ mod openai_servers;
 mod probe;
 mod sdapi;
 mod sdapi_faults;
+mod sdapi_interruptions;
 mod sdapi_stub;
 mod service;
 mod stub;

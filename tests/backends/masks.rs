@@ -2,7 +2,7 @@
 
 use crate::comfyui_stub::{self, Age};
 use crate::fixture::{Fixture, assert_outcome, outcome, run};
-use crate::sdapi::{IMAGE, plain, with};
+use crate::sdapi::{IMAGE, assert_reserved, plain, with};
 use crate::sdapi_stub::{self, Kind};
 use crate::service::{backend, form, image_of, pro, start};
 use crate::stub::Stub;
@@ -186,6 +186,7 @@ fn sdapi_gets_a_mask_that_is_white_where_the_image_may_change() {
     let calls = stub.calls(IMAGE);
     assert_eq!(calls.len(), 1);
     let body = calls[0].json();
+    assert_reserved(&body);
     assert_eq!(body["init_images"].as_array().map(Vec::len), Some(1));
     assert_eq!(body["inpainting_mask_invert"], json!(0));
     assert_eq!(body["inpainting_fill"], json!(1));

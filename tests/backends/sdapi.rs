@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use image::ImageFormat;
 use serde_json::{Value, json};
 use tintype::backends::sdapi::SdApi;
-use tintype::config::{SdApiSettings, Secret};
+use tintype::config::{SDAPI_FIELDS, SdApiSettings, Secret};
 use tintype_actors::ports::Generator;
 use tintype_egress::testing::server::{Reply, json};
 
@@ -25,6 +25,16 @@ pub fn with(fixture: &Fixture, stub: &Stub, settings: SdApiSettings) -> SdApi {
 
 pub fn plain(fixture: &Fixture, stub: &Stub) -> SdApi {
     with(fixture, stub, SdApiSettings::default())
+}
+
+/// Checks that the key `request` of the configuration cannot contain any field of this request.
+#[track_caller]
+pub fn assert_reserved(body: &Value) {
+    for field in body.as_object().expect("an object").keys() {
+        let is_reserved = SDAPI_FIELDS.contains(&&**field);
+        // In `request`, it is that of the second pass of a text-to-image call.
+        assert!(is_reserved || field == "denoising_strength", "{field}");
+    }
 }
 
 #[test]
@@ -52,7 +62,7 @@ fn a_prompt_becomes_an_image_on_every_server() {
             ("n_iter", json!(1)),
             ("send_images", json!(true)),
             ("save_images", json!(false)),
-            ("override_settings", json!({"samples_format": "png"})),
+            ("override_settings", json!({})),
             ("override_settings_restore_afterwards", json!(true)),
             ("sampler_name", Value::Null),
             ("scheduler", Value::Null),
@@ -102,8 +112,9 @@ fn the_settings_are_sent_with_each_request() {
     let options = |body: &Value| body["override_settings"].clone();
     assert_eq!(
         options(&bodies[0]),
-        json!({"samples_format": "png", "forge_additional_modules": modules, "sd_model_checkpoint": "sdxl"})
+        json!({"forge_additional_modules": modules, "sd_model_checkpoint": "sdxl"})
     );
+    assert_reserved(&bodies[0]);
     assert_eq!(
         options(&bodies[1])["sd_model_checkpoint"],
         "flux",
@@ -111,6 +122,40 @@ fn the_settings_are_sent_with_each_request() {
     );
     assert_eq!(bodies[0]["seed"], bodies[1]["seed"], "the same job");
     assert_ne!(bodies[0]["force_task_id"], bodies[1]["force_task_id"]);
+}
+
+#[test]
+fn the_operator_frames_prompts_and_adds_fields() {
+    let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Automatic));
+    let settings = SdApiSettings {
+        prompt_template: "<lora:house:0.8>, {prompt}, masterpiece".into(),
+        restore_settings: false,
+        request: [
+            ("enable_hr".to_owned(), json!(true)),
+            ("denoising_strength".to_owned(), json!(0.4)),
+        ]
+        .into(),
+        ..SdApiSettings::default()
+    };
+    run(async {
+        let generator = with(&fixture, &stub, settings);
+        let mut task = fixture.task_with(&[image(64, 64)]).await;
+        assert_outcome(&outcome(&generator, &task).await, "image");
+        task.inputs.clear();
+        task.prompt = "a <lora:x:9> {prompt}".into();
+        assert_outcome(&outcome(&generator, &task).await, "image");
+    });
+    let [text, image] = [TEXT, IMAGE].map(|line| stub.calls(line)[0].json());
+    assert_eq!(
+        text["prompt"],
+        "<lora:house:0.8>, a < lora:x:9> \\(prompt\\), masterpiece"
+    );
+    for body in [&text, &image] {
+        assert_eq!(body["enable_hr"], true);
+        assert_eq!(body["override_settings_restore_afterwards"], false);
+    }
+    assert_eq!(text["denoising_strength"], 0.4, "of the second pass");
+    assert_eq!(image["denoising_strength"], 0.75, "of the input image");
 }
 
 #[test]
@@ -195,6 +240,7 @@ fn input_images_may_go_as_references() {
     });
     let body = stub.calls(TEXT)[0].json();
     let sent = body["extra_images"].as_array().unwrap();
+    assert_reserved(&body);
     assert_eq!(sent[0], STANDARD.encode(&inputs[0]));
     let second = STANDARD.decode(sent[1].as_str().unwrap()).unwrap();
     assert!(second.starts_with(b"\x89PNG"));
@@ -369,71 +415,13 @@ fn server_wide_progress_is_not_read_if_the_server_generates_several_images() {
             !stub.calls("POST /internal/progress").is_empty()
         })
         .await;
-        stub.interrupt();
+        // A user interrupts the other image.
+        stub.queue_call(true);
         stub.release();
         assert_outcome(&describe(making.await.unwrap()), "image");
         assert_eq!(task.progress.fraction(), None);
     });
     assert!(stub.calls("GET /sdapi/v1/progress").is_empty());
-}
-
-#[test]
-fn an_abandoned_image_is_interrupted_if_the_server_confirms_its_id() {
-    let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Automatic));
-    stub.hold(0.5);
-    run(async {
-        let making = tokio::task::spawn_local(plain(&fixture, &stub).generate(fixture.task()));
-        until("it is being made", || stub.is_busy()).await;
-        making.abort();
-        until("it is interrupted", || !stub.is_busy()).await;
-    });
-    assert_eq!(stub.calls("POST /sdapi/v1/interrupt").len(), 1);
-}
-
-#[test]
-fn an_abandoned_image_that_the_server_cannot_identify_is_not_interrupted() {
-    let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Next));
-    stub.hold(0.5);
-    run(async {
-        let making = tokio::task::spawn_local(plain(&fixture, &stub).generate(fixture.task()));
-        until("it is being made", || stub.is_busy()).await;
-        let before = stub.calls("POST /internal/progress").len();
-        making.abort();
-        until("the server was asked", || {
-            stub.calls("POST /internal/progress").len() > before
-        })
-        .await;
-        stub.release();
-    });
-    assert!(stub.calls("POST /sdapi/v1/interrupt").is_empty());
-}
-
-/// Without its web page, a server does not report tasks. The image must be of this backend if the backend sends one at a time.
-#[test]
-fn an_abandoned_image_on_a_server_without_web_page_is_interrupted() {
-    for concurrency in [1, 2] {
-        let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Headless));
-        let (remote, objects) = (remote(&stub.url()), fixture.objects.clone());
-        let settings = SdApiSettings::default();
-        let generator = SdApi::new("webui", &remote, settings, concurrency, objects).unwrap();
-        stub.hold(0.5);
-        run(async {
-            let making = tokio::task::spawn_local(generator.generate(fixture.task()));
-            until("it is being made", || stub.is_busy()).await;
-            let before = stub.calls("POST /internal/progress").len();
-            making.abort();
-            until("the server was asked", || {
-                stub.calls("POST /internal/progress").len() > before
-            })
-            .await;
-            if concurrency == 1 {
-                until("it is interrupted", || !stub.is_busy()).await;
-            }
-            stub.release();
-        });
-        let interrupts = stub.calls("POST /sdapi/v1/interrupt").len();
-        assert_eq!(interrupts, usize::from(concurrency == 1));
-    }
 }
 
 #[test]

@@ -31,6 +31,10 @@ struct State {
     calls: Vec<ReceivedRequest>,
     held: bool,
     interrupted: bool,
+    /// When the last job began. A counter stands in for the time.
+    job_timestamp: u64,
+    /// Does another call wait? Then it begins when a generation ends, before the response. True: it is interrupted at once.
+    next: Option<bool>,
     active: Option<String>,
     fraction: f64,
 }
@@ -63,6 +67,8 @@ impl Stub {
                 calls: Vec::new(),
                 held: false,
                 interrupted: false,
+                job_timestamp: 20_261_127_120_000,
+                next: None,
                 active: None,
                 fraction: 0.0,
             }),
@@ -92,9 +98,20 @@ impl Stub {
         self.shared.changed.notify_all();
     }
 
-    /// Reports the last image as interrupted from now on.
+    /// Reports the last image as interrupted, until the next one begins.
     pub fn interrupt(&self) {
         self.shared.state.lock().interrupted = true;
+    }
+
+    /// Lets a call of another client wait. It begins when a generation ends, and is then interrupted if `interrupted`.
+    pub fn queue_call(&self, interrupted: bool) {
+        self.shared.state.lock().next = Some(interrupted);
+    }
+
+    /// The lines of all calls, in order.
+    pub fn lines(&self) -> Vec<String> {
+        let state = self.shared.state.lock();
+        state.calls.iter().map(Call::line).collect()
     }
 
     /// The calls with this line, such as `POST /sdapi/v1/txt2img`.
@@ -141,7 +158,8 @@ impl Shared {
                 let skips = call.query("skip_current_image").as_deref() == Some("true");
                 let state = self.state.lock();
                 let jobs = usize::from(state.active.is_some());
-                let flags = json!({"interrupted": state.interrupted, "skipped": false, "job": "", "job_count": jobs});
+                let flags = json!({"interrupted": state.interrupted, "skipped": false, "job": "", "job_count": jobs,
+                    "job_timestamp": state.job_timestamp.to_string()});
                 json(
                     200,
                     &json!({"progress": state.fraction, "eta_relative": 1.0, "state": flags, "current_image": (!skips).then(preview)}),
@@ -159,6 +177,7 @@ impl Shared {
 
     fn generate(&self, body: &Value) -> Reply {
         let mut state = self.state.lock();
+        state.begin();
         state.active = Some(
             body["force_task_id"]
                 .as_str()
@@ -171,10 +190,27 @@ impl Shared {
             }
         }
         state.active = None;
+        let (job_timestamp, interrupted) = (state.job_timestamp, state.interrupted);
+        if let Some(interrupted) = state.next.take() {
+            state.begin();
+            state.interrupted = interrupted;
+        }
         drop(state);
         let side = |key: &str| body[key].as_u64().unwrap_or(512) as u32;
-        let image = STANDARD.encode(image(side("width"), side("height")));
-        answer(&[image])
+        // SD.Next drops an interrupted image; the others return it as far as it is.
+        let images = match self.kind == Kind::Next && interrupted {
+            true => Vec::new(),
+            false => vec![STANDARD.encode(image(side("width"), side("height")))],
+        };
+        answer_of(job_timestamp, &images)
+    }
+}
+
+impl State {
+    /// The flags are those of the running job, or of the last one.
+    fn begin(&mut self) {
+        self.interrupted = false;
+        self.job_timestamp += 1;
     }
 }
 
@@ -184,7 +220,11 @@ fn preview() -> String {
 }
 
 pub fn answer(images: &[String]) -> Reply {
-    let info = json!({"seed": 5, "index_of_first_image": 0, "infotexts": ["a red fox"]});
+    answer_of(0, images)
+}
+
+fn answer_of(job_timestamp: u64, images: &[String]) -> Reply {
+    let info = json!({"seed": 5, "index_of_first_image": 0, "infotexts": ["a red fox"], "job_timestamp": job_timestamp.to_string()});
     json(
         200,
         &json!({"images": images, "parameters": {}, "info": info.to_string()}),

@@ -13,7 +13,7 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Returns an armed guard for the task with this `force_task_id`. `alone`: the backend sends one task at a time.
+    /// Returns an armed guard for the task with this `force_task_id`. `alone`: Tintype sends the server one task at a time.
     pub fn new(upstream: Upstream, task_id: String, alone: bool) -> Self {
         Self {
             work: Some((upstream, task_id)),

@@ -23,8 +23,9 @@ use crate::image_decoding::INPUT_DECODING;
 use crate::objects::ObjectStorage;
 use futures_util::FutureExt as _;
 use interrupt::Interrupt;
+use progress::Interruptions;
 use request::{Inputs, Request};
-use response::{GenerationResponse, ImageResponse, NoImage, UpscaleResponse};
+use response::{GenerationResponse, NoImage, ReturnedImage, UpscaleResponse};
 use std::sync::Arc;
 use tintype_actors::ports::{
     GenerateError, GeneratedImage, GenerationTask, Generator, PortFuture, set_cause,
@@ -40,13 +41,13 @@ pub struct SdApi {
 struct Inner {
     upstream: Upstream,
     settings: SdApiSettings,
-    /// Is the concurrency 1? Then the server-wide progress and flags belong to this backend's only task.
+    /// Does Tintype send the server one task at a time? Then the server-wide progress and flags belong to this backend's only task.
     alone: bool,
     objects: ObjectStorage,
 }
 
 impl SdApi {
-    /// `concurrency` is the number of concurrent requests to the backend `name`.
+    /// `concurrency` is the number of concurrent requests to the server, of all its backends together.
     ///
     /// # Errors
     /// See [`BackendSetupError`].
@@ -119,20 +120,29 @@ impl Inner {
             request::request(&settings, &own_task, native, inputs, &own_id)
         })
         .await;
+        // It could interrupt this task, if the server cannot identify tasks.
+        self.upstream.cleanups_ended().await;
         let mut interrupt = Interrupt::new(self.upstream.clone(), task_id.clone(), self.alone);
-        let returned = tokio::select! {
-            returned = self.ask(request) => returned,
-            never = progress::follow(&self.upstream, &task_id, self.alone, &task.progress) => match never {},
+        let (alone, mut interruptions) = (self.alone, Interruptions::default());
+        let response = tokio::select! {
+            response = self.upstream.post(request.path, request.body) => response,
+            never = progress::follow(&self.upstream, &task_id, alone, &task.progress, &mut interruptions) => match never {},
         };
         // On a fault the guard stays armed: the server may still be working.
-        let returned = returned?;
-        interrupt.disarm();
-        let (made, used) = self.read::<GenerationResponse>(returned).await?;
-        if self.alone && progress::was_interrupted(&self.upstream).await {
+        let response = response?;
+        if is_of_server(&response) {
+            interrupt.disarm();
+        }
+        let response = self.expect_success(response)?;
+        interruptions.read_last(&self.upstream, alone).await;
+        let message = response.message();
+        let generated: GenerationResponse = self.upstream.json(response).await?;
+        if interruptions.include(generated.job_timestamp()) {
             return Err(GenerateError::Broken(
                 "the generation was interrupted on the image generator".into(),
             ));
         }
+        let (made, used) = self.decode(generated.image(), &message).await?;
         self.check_checkpoint(&task, used.as_deref());
         let small = native.0 < wanted.0 || native.1 < wanted.1;
         let made = match &self.settings.upscaler {
@@ -142,8 +152,7 @@ impl Inner {
         finish(task.account, made, wanted).await
     }
 
-    async fn ask(&self, request: Request) -> Result<Response, GenerateError> {
-        let response = self.upstream.post(request.path, request.body).await?;
+    fn expect_success(&self, response: Response) -> Result<Response, GenerateError> {
         match response.status.is_success() {
             true => Ok(response),
             false => Err(self.refusal(&response)),
@@ -177,16 +186,15 @@ impl Inner {
         }
     }
 
-    /// The image, and the name of its checkpoint.
-    async fn read<T: ImageResponse>(
+    /// The image, and the name of its checkpoint. `response` is the one that holds it.
+    async fn decode(
         &self,
-        response: Response,
+        returned: Result<ReturnedImage, NoImage>,
+        response: &Response,
     ) -> Result<(Vec<u8>, Option<String>), GenerateError> {
-        let message = response.message();
-        let read: T = self.upstream.json(response).await?;
-        match read.image() {
+        match returned {
             Ok(it) => Ok((self.upstream.decode_image(it.base64).await?, it.checkpoint)),
-            Err(NoImage::Empty) => Err(self.upstream.no_image_of_model(&message.body)),
+            Err(NoImage::Empty) => Err(self.upstream.no_image_of_model(&response.body)),
             Err(NoImage::Form) => {
                 let fault = Fault::Garbage("an answer unlike those of /sdapi/v1".into());
                 Err(self.upstream.noted(fault).into())
@@ -198,11 +206,24 @@ impl Inner {
     async fn upscale(&self, made: Vec<u8>, upscaler: String, wanted: (u32, u32)) -> Vec<u8> {
         let image = made.clone();
         let request = blocking(move || request::enlargement(&image, &upscaler, wanted)).await;
-        let enlarged = match self.ask(request).await {
-            Ok(response) => self.read::<UpscaleResponse>(response).await,
-            Err(error) => Err(error),
-        };
         // The try logs the fault, although it succeeds.
-        enlarged.map_or(made, |(image, _)| image)
+        self.enlarge(request).await.unwrap_or(made)
     }
+
+    async fn enlarge(&self, request: Request) -> Result<Vec<u8>, GenerateError> {
+        let response = self.upstream.post(request.path, request.body).await?;
+        let response = self.expect_success(response)?;
+        let message = response.message();
+        let enlarged: UpscaleResponse = self.upstream.json(response).await?;
+        let (image, _) = self.decode(enlarged.image(), &message).await?;
+        Ok(image)
+    }
+}
+
+/// Did the server itself answer, not a proxy in front of it? The server answers when its work on the request has ended. A proxy that
+/// has lost it answers 502 or 504.
+fn is_of_server(response: &Response) -> bool {
+    let is_gateway_error = matches!(response.status.as_u16(), 502 | 504);
+    response.status.is_success()
+        || (response.media_type() == "application/json" && !is_gateway_error)
 }

@@ -1,11 +1,13 @@
-//! Polls the progress and preview of a task: by task id (A1111 from 1.8, Forge), else for the whole server.
+//! Polls the progress and preview of a task: by task id (A1111 from 1.8, Forge), else for the whole server. Notes interruptions by
+//! users of the server.
 
 use crate::backends::preview::preview_of_text;
 use crate::backends::upstream::{Response, Upstream, blocking};
 use bytes::Bytes;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::time::Duration;
 use tintype_actors::ports::Progress;
@@ -52,15 +54,62 @@ struct Flags {
     skipped: Option<bool>,
     /// Batches of the running call; 0 without one.
     job_count: Option<i64>,
+    /// Of the job that the flags belong to: the running one, or else the last one.
+    #[serde(default, deserialize_with = "job_timestamp")]
+    job_timestamp: Option<u64>,
 }
 
-/// Reports the progress of a task while the returned future is polled. Asks server-wide if the task is the server's only one and the
-/// server does not know its id. Stops polling a server that supports neither call.
+/// Reads when a job began, in the server's own form: `"20261127133614"`. The response and the flags of a job have the same value.
+pub fn job_timestamp<'de, D: Deserializer<'de>>(source: D) -> Result<Option<u64>, D::Error> {
+    let given = Value::deserialize(source)?;
+    Ok(given.as_str().and_then(|it| it.parse().ok()))
+}
+
+/// The jobs that a user of the server interrupted or skipped, by their `job_timestamp`. The response looks like that of a finished
+/// image; only flags of the server differ, and the next job clears them. So they are read during the task and after it. Servers
+/// without the flags cannot interrupt.
+#[derive(Default)]
+pub struct Interruptions {
+    jobs: BTreeSet<Option<u64>>,
+    /// Has the server reported the task as its running one?
+    has_seen_task: bool,
+}
+
+impl Interruptions {
+    /// Reads the flags once more, after the response, if they can belong to the task.
+    pub async fn read_last(&mut self, upstream: &Upstream, alone: bool) {
+        if alone || self.has_seen_task {
+            self.read(upstream).await;
+        }
+    }
+
+    async fn read(&mut self, upstream: &Upstream) {
+        self.add(whole(upstream, false).await.and_then(|it| it.state));
+    }
+
+    fn add(&mut self, flags: Option<Flags>) {
+        let is_set = |it: &Flags| it.interrupted == Some(true) || it.skipped == Some(true);
+        self.jobs
+            .extend(flags.filter(is_set).map(|it| it.job_timestamp));
+    }
+
+    /// Without a time of the job, or of an interrupted one, each interruption counts.
+    pub fn include(&self, job: Option<u64>) -> bool {
+        match job {
+            Some(_) => self.jobs.contains(&job) || self.jobs.contains(&None),
+            None => !self.jobs.is_empty(),
+        }
+    }
+}
+
+/// Reports the progress of a task, and its interruption, while the returned future is polled. Asks server-wide if the task is the
+/// server's only one and the server does not know its id. Stops polling a server that supports neither call.
 pub async fn follow(
     upstream: &Upstream,
     task_id: &str,
     alone: bool,
     progress: &Progress,
+    interruptions: &mut Interruptions,
 ) -> Infallible {
     let (mut by_task, mut turn, mut seen) = (true, 0u32, -1);
     loop {
@@ -73,22 +122,22 @@ pub async fn follow(
         };
         let reported = match by_task {
             // A queued task has no progress.
-            true => of_task(upstream, task_id, with_preview.then_some(seen))
-                .await
-                .filter(|it| !alone || it.is_known())
-                .map(|it| {
+            true => match of_task(upstream, task_id, with_preview.then_some(seen)).await {
+                Some(it) if it.active == Some(true) => {
+                    interruptions.has_seen_task = true;
+                    interruptions.read(upstream).await;
                     if it.live_preview.is_some() {
                         seen = it.id_live_preview.unwrap_or(seen);
                     }
-                    let is_active = it.active == Some(true);
-                    (
-                        it.progress.filter(|_| is_active),
-                        it.live_preview.filter(|_| is_active),
-                    )
-                }),
-            false => whole(upstream, with_preview)
-                .await
-                .map(|it| (it.progress, it.current_image)),
+                    Some((it.progress, it.live_preview))
+                }
+                Some(it) if !alone || it.is_known() => Some((None, None)),
+                _ => None,
+            },
+            false => whole(upstream, with_preview).await.map(|it| {
+                interruptions.add(it.state);
+                (it.progress, it.current_image)
+            }),
         };
         match reported {
             Some((fraction, image)) => {
@@ -107,8 +156,8 @@ pub async fn follow(
     }
 }
 
-/// Is the task running? A1111 and Forge report no tasks without their web page. Then a running task counts as this one if this backend
-/// sends one at a time (`alone`), because no page can have sent it.
+/// Is the task running? A1111 and Forge report no tasks without their web page. Then a running task counts as this one if Tintype
+/// sends the server one at a time (`alone`), because no page can have sent it.
 pub async fn is_active(upstream: &Upstream, task_id: &str, alone: bool) -> bool {
     let words = upstream.for_small_responses();
     let body = question(task_id, None);
@@ -120,13 +169,6 @@ pub async fn is_active(upstream: &Upstream, task_id: &str, alone: bool) -> bool 
         return flags.is_some_and(|it| it.job_count > Some(0));
     }
     read::<Task>(&response).is_some_and(|it| it.active == Some(true))
-}
-
-/// Was the last image interrupted or skipped by a user of the server? The response looks like that of a finished image; only these
-/// flags differ. Servers without the flags cannot interrupt.
-pub async fn was_interrupted(upstream: &Upstream) -> bool {
-    let flags = whole(upstream, false).await.and_then(|it| it.state);
-    flags.is_some_and(|it| it.interrupted == Some(true) || it.skipped == Some(true))
 }
 
 /// `after` requests a preview newer than the one with this id.

@@ -1,7 +1,7 @@
 //! Builds the bodies of `/sdapi/v1/txt2img`, `/img2img` and `/extra-single-image`.
 
 use super::prompt::plain;
-use crate::config::SdApiSettings;
+use crate::config::{PROMPT_PLACEHOLDER, SdApiSettings};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
@@ -39,7 +39,9 @@ pub fn request(
         true => task.prompt.clone(),
         false => plain(&task.prompt),
     };
-    let mut body = Map::new();
+    let template = &settings.prompt_template;
+    let prompt = template.replacen(PROMPT_PLACEHOLDER, &prompt, 1);
+    let mut body: Map<String, Value> = settings.request.clone().into_iter().collect();
     let mut set = |key: &str, value: Value| drop(body.insert(key.to_owned(), value));
     set("prompt", prompt.into());
     set("negative_prompt", settings.negative_prompt.clone().into());
@@ -61,7 +63,8 @@ pub fn request(
         set("scheduler", scheduler.clone().into());
     }
     set("override_settings", options(settings, task));
-    set("override_settings_restore_afterwards", true.into());
+    let restores = settings.restore_settings;
+    set("override_settings_restore_afterwards", restores.into());
     let encoded = || -> Vec<String> {
         originals
             .iter()
@@ -113,10 +116,7 @@ fn seed(task: &GenerationTask) -> u32 {
 }
 
 fn options(settings: &SdApiSettings, task: &GenerationTask) -> Value {
-    let mut options = Map::new();
-    // Lossless, because the image may still be cropped or enlarged. The operator's table may override it.
-    options.insert("samples_format".into(), "png".into());
-    options.extend(settings.override_settings.clone());
+    let mut options: Map<String, Value> = settings.override_settings.clone().into_iter().collect();
     if let Some(checkpoint) = checkpoint(settings, task) {
         options.insert("sd_model_checkpoint".into(), checkpoint.into());
     }

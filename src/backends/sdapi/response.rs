@@ -1,7 +1,7 @@
 //! Parses responses: `{"images": ["<base64>"], "info": "<JSON as a string>"}`.
 
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use super::progress::job_timestamp;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 /// Why a response holds no image.
@@ -17,19 +17,14 @@ pub enum NoImage {
 #[derive(Debug, Deserialize)]
 pub struct GenerationResponse {
     images: Option<Vec<String>>,
-    info: Option<Box<RawValue>>,
+    #[serde(default, deserialize_with = "info")]
+    info: Info,
 }
 
 /// A response to extra-single-image.
 #[derive(Debug, Deserialize)]
 pub struct UpscaleResponse {
     image: Option<String>,
-}
-
-pub trait ImageResponse: DeserializeOwned + Send + 'static {
-    /// # Errors
-    /// See [`NoImage`].
-    fn image(self) -> Result<ReturnedImage, NoImage>;
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -39,38 +34,48 @@ pub struct ReturnedImage {
     pub checkpoint: Option<String>,
 }
 
-impl ImageResponse for GenerationResponse {
+impl GenerationResponse {
+    /// When the job began, if the server tells.
+    pub fn job_timestamp(&self) -> Option<u64> {
+        self.info.job_timestamp
+    }
+
     /// Returns the first image after the grid, if the server sends a grid.
-    fn image(self) -> Result<ReturnedImage, NoImage> {
+    ///
+    /// # Errors
+    /// See [`NoImage`].
+    pub fn image(self) -> Result<ReturnedImage, NoImage> {
         let images = self.images.ok_or(NoImage::Form)?;
-        let info = self.info.map(|it| Info::read(it.get())).unwrap_or_default();
-        let first = info.index_of_first_image.unwrap_or(0);
+        let first = self.info.index_of_first_image.unwrap_or(0);
         let first = if first < images.len() { first } else { 0 };
         let image = images.into_iter().nth(first).ok_or(NoImage::Empty)?;
-        returned(image, info.sd_model_name)
+        returned(image, self.info.sd_model_name)
     }
 }
 
-impl ImageResponse for UpscaleResponse {
-    fn image(self) -> Result<ReturnedImage, NoImage> {
+impl UpscaleResponse {
+    /// # Errors
+    /// See [`NoImage`].
+    pub fn image(self) -> Result<ReturnedImage, NoImage> {
         returned(self.image.ok_or(NoImage::Form)?, None)
     }
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 struct Info {
     /// After an optional grid.
     index_of_first_image: Option<usize>,
     sd_model_name: Option<String>,
+    #[serde(default, deserialize_with = "job_timestamp")]
+    job_timestamp: Option<u64>,
 }
 
-impl Info {
-    /// `info` is JSON in a JSON string; some servers send the object itself.
-    fn read(info: &str) -> Self {
-        let within: Option<String> = serde_json::from_str(info).ok();
-        let text = within.as_deref().unwrap_or(info);
-        serde_json::from_str(text).unwrap_or_default()
-    }
+/// `info` is JSON in a JSON string; some servers send the object itself.
+fn info<'de, D: Deserializer<'de>>(source: D) -> Result<Info, D::Error> {
+    let given = Box::<RawValue>::deserialize(source)?;
+    let within: Option<String> = serde_json::from_str(given.get()).ok();
+    let text = within.as_deref().unwrap_or(given.get());
+    Ok(serde_json::from_str(text).unwrap_or_default())
 }
 
 fn returned(base64: String, checkpoint: Option<String>) -> Result<ReturnedImage, NoImage> {
@@ -83,20 +88,22 @@ fn returned(base64: String, checkpoint: Option<String>) -> Result<ReturnedImage,
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde::de::DeserializeOwned;
     use serde_json::{Value, json};
 
-    fn read<T: ImageResponse>(response: &Value) -> Result<String, NoImage> {
+    fn read<T: DeserializeOwned>(response: &Value) -> Result<T, NoImage> {
         let bytes = serde_json::to_vec(response).unwrap();
-        let read: T = serde_json::from_slice(&bytes).map_err(|_| NoImage::Form)?;
-        read.image().map(|it| it.base64)
+        serde_json::from_slice(&bytes).map_err(|_| NoImage::Form)
     }
 
     fn image(response: &Value) -> Result<String, NoImage> {
-        read::<GenerationResponse>(response)
+        let read: GenerationResponse = read(response)?;
+        read.image().map(|it| it.base64)
     }
 
     fn enlarged(response: &Value) -> Result<String, NoImage> {
-        read::<UpscaleResponse>(response)
+        let read: UpscaleResponse = read(response)?;
+        read.image().map(|it| it.base64)
     }
 
     #[test]

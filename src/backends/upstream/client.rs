@@ -21,6 +21,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::ports::{GenerateError, set_cause};
+use tokio::sync::watch;
 use url::Url;
 
 /// In bytes. A 4K image of noise has about 60 MB, or 80 MB in base64.
@@ -63,6 +64,8 @@ struct Inner {
     base: Url,
     /// See [`redactions`].
     redactions: Vec<String>,
+    /// The number of running cleanups.
+    cleanups: watch::Sender<usize>,
 }
 
 impl Upstream {
@@ -91,6 +94,7 @@ impl Upstream {
                 http,
                 redactions: redactions(remote, &base),
                 base,
+                cleanups: watch::Sender::default(),
             }),
         })
     }
@@ -110,6 +114,10 @@ impl Upstream {
     /// `base_url`.
     pub fn base(&self) -> &Url {
         &self.inner.base
+    }
+
+    pub(super) fn cleanups(&self) -> &watch::Sender<usize> {
+        &self.inner.cleanups
     }
 
     /// Sends a GET below `base_url`. `path` begins with a slash, is percent-encoded, and may have a query.

@@ -430,6 +430,34 @@ fn the_built_in_generator_behind_another_backend_is_warned_about() {
 }
 
 #[test]
+fn backends_of_one_local_server_are_warned_about() {
+    let with = |kind: &str, urls: [&str; 2]| {
+        let backend = |(name, url)| {
+            format!(
+                "[backends.{name}]\nkind = '{kind}'\nbase_url = '{url}'\n[tiers.{name}]\nbackends = [{{ name = '{name}' }}]\n"
+            )
+        };
+        let files = ["fast", "pro"].into_iter().zip(urls).map(backend);
+        TestConfig::file(files.collect::<String>()).config()
+    };
+    let one = ["http://127.0.0.1:1", "http://127.0.0.1:1/"];
+    for kind in ["sdapi", "comfyui"] {
+        let config = with(kind, one);
+        assert!(config.backends["fast"].shares_server(&config.backends["pro"]));
+        let warnings = config.warnings();
+        assert_eq!(warnings.len(), 1);
+        let said = "the backends `fast` and `pro` use one server, http://127.0.0.1:1, but";
+        assert!(warnings[0].starts_with(said), "{warnings:?}");
+        for other in ["http://127.0.0.1:2", "http://127.0.0.1:1/gpu2"] {
+            let config = with(kind, [one[0], other]);
+            assert!(!config.backends["fast"].shares_server(&config.backends["pro"]));
+            assert_eq!(config.warnings(), [""; 0]);
+        }
+    }
+    assert_eq!(with("openai", one).warnings(), [""; 0]);
+}
+
+#[test]
 fn a_tier_whose_attempts_may_outlast_a_run_is_warned_about() {
     assert_eq!(TestConfig::file("").config().warnings(), [""; 0]);
     let two = "[backends.a]\nkind = 'openai'\nbase_url = 'https://a'\n[backends.b]\nkind = 'sdapi'\n\

@@ -30,8 +30,7 @@ fn comfyui(given: &TestConfig) -> ComfyUiSettings {
 #[test]
 fn absent_keys_have_the_documented_defaults() {
     assert_eq!(sdapi(&file("sdapi", "")), SdApiSettings::default());
-    let blank =
-        "checkpoint = ''\nsampler = ''\nscheduler = ''\nupscaler = ''\noverride_settings = {}";
+    let blank = "checkpoint = ''\nsampler = ''\nscheduler = ''\nupscaler = ''\noverride_settings = {}\nrequest = {}";
     assert_eq!(sdapi(&file("sdapi", blank)), SdApiSettings::default());
     assert_eq!(comfyui(&file("comfyui", "")), ComfyUiSettings::default());
     let given = file("sdapi", "");
@@ -44,7 +43,8 @@ fn every_key_is_read() {
         "sdapi",
         "checkpoint = 'sdxl.safetensors'\nsampler = 'DPM++ 2M'\nscheduler = 'Karras'\nsteps = 8\ncfg_scale = 1\n\
          negative_prompt = '(blurry:1.2)'\ndenoising_strength = 0.5\nmax_pixels = 262_144\nupscaler = 'R-ESRGAN 4x+'\n\
-         reference_inputs = true\nprompt_syntax = true\n\
+         reference_inputs = true\nprompt_syntax = true\nprompt_template = '<lora:a:1>, {prompt}'\nrestore_settings = false\n\
+         request = { enable_hr = true, alwayson_scripts = { ADetailer = { args = [true] } } }\n\
          override_settings = { forge_additional_modules = ['ae', 't5'], n = 1, f = 3.5, on = true, deep = { a = [[1]] } }",
     ));
     let expected = SdApiSettings {
@@ -59,6 +59,14 @@ fn every_key_is_read() {
         upscaler: Some("R-ESRGAN 4x+".into()),
         reference_inputs: true,
         prompt_syntax: true,
+        prompt_template: "<lora:a:1>, {prompt}".into(),
+        restore_settings: false,
+        request: [
+            ("enable_hr", json!(true)),
+            ("alwayson_scripts", json!({"ADetailer": {"args": [true]}})),
+        ]
+        .map(|(key, value)| (key.to_owned(), value))
+        .into(),
         override_settings: [
             ("forge_additional_modules", json!(["ae", "t5"])),
             ("n", json!(1)),
@@ -159,6 +167,27 @@ fn an_invalid_value_is_reported_with_the_expectation() {
         (
             "override_settings = { sd_model_checkpoint = 'x' }",
             "it goes into `checkpoint`",
+        ),
+        (
+            "request = { seed = 1 }",
+            "request: expected no seed in here; Tintype sets this field itself",
+        ),
+        (
+            "request = { sampler_index = 'x' }",
+            "expected no sampler_index in here",
+        ),
+        ("request = { a = inf }", "expected strings, finite numbers"),
+        (
+            "prompt_template = 'a fox'",
+            "prompt_template: expected a text with {prompt} once",
+        ),
+        (
+            "prompt_template = '{prompt}, {prompt}'",
+            "expected a text with {prompt} once",
+        ),
+        (
+            "prompt_template = \"{prompt}\\u0000\"",
+            "expected at most 8192 bytes without NUL",
         ),
         ("sampler = ' x'", "expected a name of at most 512 bytes"),
         (

@@ -91,7 +91,10 @@ base_url = 'http://127.0.0.1:3'
 cfg_scale = 1
 denoising_strength = 0.3
 prompt_syntax = true
+restore_settings = false
+prompt_template = 'a {prompt}'
 override_settings = { list = ['a', 2, 1.5, true], deep = { x = 'y' } }
+request = { alwayson_scripts = { deep = { args = [1] } } }
 ";
     let config = TestConfig::file(content).config();
     assert_eq!(TestConfig::file(config.render()).config(), config);
