@@ -111,7 +111,7 @@ impl Stub {
     /// The lines of all calls, in order.
     pub fn lines(&self) -> Vec<String> {
         let state = self.shared.state.lock();
-        state.calls.iter().map(Call::line).collect()
+        state.calls.iter().map(ReceivedRequest::line).collect()
     }
 
     /// The calls with this line, such as `POST /sdapi/v1/txt2img`.
