@@ -11,12 +11,12 @@ use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use tintype_actors::round::{Decision, decide};
+use tintype_actors::round::decide;
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::{Key, ReadRequest};
 use tintype_storage::store::tables::VAULT_KEY;
-use tintype_storage::store::{RoundReads, Store, StoreError, Writes};
+use tintype_storage::store::{Decision, RoundReads, Store, StoreError, Writes};
 use uuid::Uuid;
 
 const FILE_NAME: &str = "secrets-key";
@@ -203,7 +203,7 @@ impl Decision for StoreFirstKey {
         vec![ReadRequest::Get(VAULT_KEY.key(&()))]
     }
 
-    fn decide(&self, reads: &RoundReads<'_>) -> Result<(Writes, SealedSecret), StoreError> {
+    fn decide(&mut self, reads: &RoundReads<'_>) -> Result<(Writes, SealedSecret), StoreError> {
         Ok(match reads.get(&VAULT_KEY, &())? {
             Some(kept) => (Writes::new(), kept),
             None => (vec![VAULT_KEY.put(&(), &self.0)], self.0.clone()),

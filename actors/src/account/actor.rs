@@ -1,6 +1,6 @@
 //! The account actor: takes the commands in its inbox and starts a round for them. Commands that arrive meanwhile form the next round.
 
-use super::round::{AccountRound, DecidedRound, Wake};
+use super::round::{AccountRound, Wake};
 use super::shared_state::AccountSharedState;
 use crate::process_context::ProcessContext;
 use actix::{Actor, Addr, AsyncContext, Context, Handler};
@@ -36,9 +36,9 @@ impl AccountActor {
                 wake: address.clone().recipient(),
                 pause: pause.clone(),
                 commands,
-                decided: DecidedRound::default(),
+                decided: 0,
             };
-            context.process.store.decide(Box::new(round));
+            context.process.store.decide(round, AccountRound::end);
         }
         // Dropping a command fails its caller. The next caller wakes the actor again, and is refused too.
         while !inbox.take(usize::MAX).is_empty() {

@@ -11,10 +11,10 @@ use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::job::JobEvent;
 use tintype_storage::domain::pause::Pause;
-use tintype_storage::engine::{EngineError, Key, ReadRequest, ReadResults, Round, RoundStep};
+use tintype_storage::engine::{Key, ReadRequest};
 use tintype_storage::store::{
-    AccountState, Decisions, InitialReads, RoundOutcome, RoundReads, StateChange, StoreError,
-    Writes,
+    AccountState, Decision, Decisions, InitialReads, RoundOutcome, RoundReads, StateChange,
+    StoreError, Writes,
 };
 
 /// The inbox may have commands, or a round has ended or failed.
@@ -29,20 +29,18 @@ pub struct AccountRound {
     /// The paused models at the start of the round.
     pub pause: Pause,
     pub commands: Vec<AccountCommand>,
-    /// The result of the last call of `decide`.
-    pub decided: DecidedRound,
+    /// The number of commands that the last call of `decide` decided, from the first one on. The others go to the next round.
+    pub decided: usize,
 }
 
-#[derive(Default)]
 pub struct DecidedRound {
-    /// The number of decided commands, from the first one on. The others go to the next round.
-    commands: usize,
-    change: Option<StateChange>,
-    error: Option<StoreError>,
+    change: StateChange,
     announcements: Announcements,
 }
 
-impl Round for AccountRound {
+impl Decision for AccountRound {
+    type Outcome = DecidedRound;
+
     fn locked_keys(&self) -> Vec<Key> {
         vec![AccountState::lock_of(self.shared.id)]
     }
@@ -57,62 +55,46 @@ impl Round for AccountRound {
         reads.into_requests()
     }
 
-    fn decide(&mut self, reads: &ReadResults) -> RoundStep {
-        self.decided = DecidedRound::default();
+    fn decide(&mut self, reads: &RoundReads<'_>) -> Result<(Writes, DecidedRound), StoreError> {
+        self.decided = 0;
         let shared = Arc::clone(&self.shared);
-        let reads = RoundReads::new(reads);
-        let writes = match &shared.source {
-            StateSource::Memory(memory) => self.decide_on_memory(&memory.state.lock(), &reads),
-            StateSource::Store(node) => self.decide_on_store(*node, &reads),
-        };
-        if reads.has_unread() {
-            return RoundStep::Read(reads.take_unread());
+        match &shared.source {
+            StateSource::Memory(memory) => self.decide_on_memory(&memory.state.lock(), reads),
+            StateSource::Store(node) => self.decide_on_store(*node, reads),
         }
-        RoundStep::Write(writes.unwrap_or_else(|error| {
-            self.decided.error = Some(error);
-            Writes::new()
-        }))
     }
+}
 
+impl AccountRound {
     /// Runs on the engine's thread, because another thread would add to the callers' latency.
-    fn done(mut self: Box<Self>, outcome: Result<(), EngineError>) {
+    pub fn end(mut self, outcome: Result<DecidedRound, StoreError>) {
         let context = &self.shared.context;
-        let undecided = self.commands.split_off(self.decided.commands);
-        let DecidedRound {
-            change,
-            error,
-            announcements,
-            ..
-        } = self.decided;
-        match (outcome, error) {
-            (Ok(()), None) => {
-                if let (Some(change), StateSource::Memory(memory)) = (change, &self.shared.source) {
-                    memory.apply(change, context);
+        let undecided = self.commands.split_off(self.decided);
+        match outcome {
+            Ok(decided) => {
+                if let StateSource::Memory(memory) = &self.shared.source {
+                    memory.apply(decided.change, context);
                 }
-                announcements.publish(self.commands, &self.shared);
+                decided.announcements.publish(self.commands, &self.shared);
             }
-            (Ok(()), Some(error)) => context.process.fail_stop.trip(error.to_string()),
-            (Err(error), _) => {
-                let error = StoreError::from(error);
-                self.commands
-                    .into_iter()
-                    .for_each(|it| it.reply(Err(&error)));
+            Err(error @ StoreError::Engine(_)) => {
+                let refuse = |it: AccountCommand| it.reply(Err(&error));
+                self.commands.into_iter().for_each(refuse);
             }
+            Err(error) => context.process.fail_stop.trip(error.to_string()),
         }
         // Also after a failure, so that commands that arrived meanwhile are refused at once.
         if self.shared.inbox.end_commit(undecided) {
             self.wake.do_send(Wake);
         }
     }
-}
 
-impl AccountRound {
     /// Decides on the state in memory: only this process changes the account.
     fn decide_on_memory(
         &mut self,
         state: &AccountState,
         reads: &RoundReads<'_>,
-    ) -> Result<Writes, StoreError> {
+    ) -> Result<(Writes, DecidedRound), StoreError> {
         let context = &self.shared.context;
         let decisions = state.decisions(reads, context.limits).under(&self.pause);
         decide(
@@ -129,7 +111,7 @@ impl AccountRound {
         &mut self,
         node: NodeId,
         reads: &RoundReads<'_>,
-    ) -> Result<Writes, StoreError> {
+    ) -> Result<(Writes, DecidedRound), StoreError> {
         let context = &self.shared.context;
         let read = AccountState::of_shared(node, self.shared.id, reads)?;
         if let Some(newest) = read.state.newest_of_others() {
@@ -167,16 +149,16 @@ fn add(reads: &mut InitialReads<'_>, command: &AccountCommand) {
 
 /// Decides commands until the round is full. An error is a store error and ends the process.
 fn decide(
-    decided: &mut DecidedRound,
+    decided: &mut usize,
     commands: &mut [AccountCommand],
     decisions: Decisions<'_>,
     reads: &RoundReads<'_>,
     context: &AccountContext,
-) -> Result<Writes, StoreError> {
-    let now = context.process.now();
+) -> Result<(Writes, DecidedRound), StoreError> {
+    let (now, mut announcements) = (context.process.now(), Announcements::default());
     let mut decider = CommandDecider {
         decisions,
-        announcements: &mut decided.announcements,
+        announcements: &mut announcements,
         context,
         now,
     };
@@ -191,7 +173,7 @@ fn decide(
                 outcome?;
             }
         }
-        decided.commands += 1;
+        *decided += 1;
     }
     if reads.has_unread() {
         return Err(StoreError::NotRead);
@@ -207,10 +189,12 @@ fn decide(
         change,
     } = decisions.finish()?;
     let waiting_jobs = &context.waiting_jobs;
-    decided.announcements.queue_changes =
-        waiting_jobs.remove_ended(&left_queue, reads, &mut writes)?;
-    decided.announcements.left_queue = left_queue;
-    decided.announcements.deliveries = deliveries;
-    decided.change = Some(change);
-    Ok(writes)
+    announcements.queue_changes = waiting_jobs.remove_ended(&left_queue, reads, &mut writes)?;
+    announcements.left_queue = left_queue;
+    announcements.deliveries = deliveries;
+    let decided = DecidedRound {
+        change,
+        announcements,
+    };
+    Ok((writes, decided))
 }

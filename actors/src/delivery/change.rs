@@ -3,7 +3,6 @@
 use super::command::{DeliveryError, RedeliveryChange, Reply};
 use super::context::DeliveryContext;
 use super::receiver::FindResult;
-use crate::round::{Decision, decide_then};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use tintype_storage::domain::audit_log::ToAuditEntry;
@@ -15,7 +14,7 @@ use tintype_storage::domain::operator_event::EventSubject;
 use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::engine::{Key, ReadRequest};
 use tintype_storage::store::tables::{AUDIT_LOG, DELIVERIES};
-use tintype_storage::store::{DeletionStep, RoundReads, StoreError, Writes};
+use tintype_storage::store::{Decision, DeletionStep, RoundReads, StoreError, Writes};
 
 pub enum Change {
     Attempt {
@@ -288,14 +287,14 @@ impl Changes {
         }
         let on_change_ended = Arc::clone(&self.on_change_ended);
         let fail_stop = self.context.process.fail_stop.clone();
-        let end = move |outcome: Result<T, StoreError>| {
+        let end = move |_, outcome: Result<T, StoreError>| {
             if let Err(error) = &outcome {
                 fail_stop.trip(error.to_string());
             }
             then(outcome, &*on_change_ended);
         };
         let store = &self.context.process.store;
-        decide_then(store, DeliveryRound { of, decide }, end);
+        store.decide(DeliveryRound { of, decide }, end);
     }
 }
 
@@ -322,7 +321,7 @@ where
         self.of.iter().map(|key| DELIVERIES.request(key)).collect()
     }
 
-    fn decide(&self, reads: &RoundReads<'_>) -> Result<(Writes, T), StoreError> {
+    fn decide(&mut self, reads: &RoundReads<'_>) -> Result<(Writes, T), StoreError> {
         let found = self.of.iter().map(|key| reads.get(&DELIVERIES, key));
         Ok((self.decide)(found.collect::<Result<_, _>>()?))
     }

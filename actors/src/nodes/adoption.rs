@@ -3,7 +3,7 @@
 //!
 //! Several nodes may adopt a store at the same time, and each may die midway: every step holds the record of their progress.
 
-use crate::round::{Decision, decide};
+use crate::round::decide;
 use std::collections::HashSet;
 use tintype_storage::domain::adoption::Adoption;
 use tintype_storage::domain::delivery::DeliveryId;
@@ -18,7 +18,9 @@ use tintype_storage::store::tables::{
     ACCOUNT_LOADS, ADOPTION, BATCH_PROGRESS, DELIVERIES, DUE_BY_SHARD, DUE_DELIVERIES, EXPIRIES,
     LIVE_JOBS, QUEUE,
 };
-use tintype_storage::store::{All, DueDelivery, RoundReads, Store, StoreError, Write, Writes};
+use tintype_storage::store::{
+    All, Decision, DueDelivery, RoundReads, Store, StoreError, Write, Writes,
+};
 
 /// Records per step.
 const STEP: usize = 250;
@@ -64,7 +66,7 @@ impl Decision for AdoptJobs {
         vec![ADOPTION.request(&())]
     }
 
-    fn decide(&self, reads: &RoundReads<'_>) -> Result<(Writes, ()), StoreError> {
+    fn decide(&mut self, reads: &RoundReads<'_>) -> Result<(Writes, ()), StoreError> {
         let Adoption::Jobs { after } = adoption(reads)? else {
             return Ok((Writes::new(), ()));
         };
@@ -160,7 +162,7 @@ impl Decision for AdoptDeliveries {
         needs.chain([first_due()]).collect()
     }
 
-    fn decide(&self, reads: &RoundReads<'_>) -> Result<(Writes, ()), StoreError> {
+    fn decide(&mut self, reads: &RoundReads<'_>) -> Result<(Writes, ()), StoreError> {
         if adoption(reads)? != Adoption::Deliveries {
             return Ok((Writes::new(), ()));
         }

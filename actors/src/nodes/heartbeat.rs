@@ -1,12 +1,11 @@
 //! Heartbeats: a node proves that it is alive, and reads the heartbeats of the others.
 
-use crate::round::Decision;
 use std::collections::HashSet;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::{Node, NodeProcess};
 use tintype_storage::engine::{Key, ReadRequest};
 use tintype_storage::store::tables::NODES;
-use tintype_storage::store::{RoundReads, StoreError, Writes};
+use tintype_storage::store::{Decision, RoundReads, StoreError, Writes};
 
 /// The first heartbeat of a node. From now on the others watch the node.
 pub struct Join {
@@ -41,7 +40,7 @@ impl Decision for Join {
         vec![NODES.request_all()]
     }
 
-    fn decide(&self, reads: &RoundReads<'_>) -> Result<(Writes, Self::Outcome), StoreError> {
+    fn decide(&mut self, reads: &RoundReads<'_>) -> Result<(Writes, Self::Outcome), StoreError> {
         let mut nodes = reads.scan(&NODES, &NODES.request_all())?;
         let joined = Node::new(self.process.clone());
         let writes = vec![NODES.put(&self.node, &joined)];
@@ -61,7 +60,7 @@ impl Decision for Heartbeat {
         vec![NODES.request(&self.node), NODES.request_all()]
     }
 
-    fn decide(&self, reads: &RoundReads<'_>) -> Result<(Writes, HeartbeatOutcome), StoreError> {
+    fn decide(&mut self, reads: &RoundReads<'_>) -> Result<(Writes, HeartbeatOutcome), StoreError> {
         let own = reads.get(&NODES, &self.node)?;
         let Some(own) = own.filter(|it| !it.has_ended) else {
             return Ok((Writes::new(), HeartbeatOutcome::DeclaredDead));

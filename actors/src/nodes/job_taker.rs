@@ -7,7 +7,7 @@ use super::shared_slots::SlotDemands;
 use crate::dispatch::DispatchContext;
 use crate::node::NodeContext;
 use crate::queue::{Lane, QueueChange, QueuedJob};
-use crate::round::{Decision, decide};
+use crate::round::decide;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,7 +18,7 @@ use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry, Turns};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::{Direction, Key, ReadRequest, Value};
 use tintype_storage::store::tables::{NODES, PAUSE, QUEUE, SERVED_TURNS, TAKEN_JOBS};
-use tintype_storage::store::{RoundReads, StoreError, Writes};
+use tintype_storage::store::{Decision, RoundReads, StoreError, Writes};
 use tokio::time::{Instant, timeout};
 
 /// Other nodes add jobs to the queue without waking this one.
@@ -205,7 +205,7 @@ impl Decision for Take {
         needs
     }
 
-    fn decide(&self, reads: &RoundReads<'_>) -> Result<(Writes, TakeOutcome), StoreError> {
+    fn decide(&mut self, reads: &RoundReads<'_>) -> Result<(Writes, TakeOutcome), StoreError> {
         let served = reads.get(&SERVED_TURNS, &self.tier)?.unwrap_or_default();
         let own = reads.get(&NODES, &self.node)?;
         let pause = reads.get(&PAUSE, &())?;

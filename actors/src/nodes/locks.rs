@@ -4,14 +4,14 @@
 //! its holder has left or was declared dead. A dead node is fenced, so work under a lock never commits after another node has taken the
 //! lock over.
 
-use crate::round::{Decision, decide};
+use crate::round::decide;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::lock::{Lock, LockName};
 use tintype_storage::domain::node::Node;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Key, ReadRequest};
 use tintype_storage::store::tables::{LOCKS, NODES};
-use tintype_storage::store::{RoundReads, Store, StoreError, Write, Writes};
+use tintype_storage::store::{Decision, RoundReads, Store, StoreError, Write, Writes};
 
 /// The outcome of [`take`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Decision for TakeLock {
         vec![LOCKS.request(&self.name), NODES.request(&self.node)]
     }
 
-    fn decide(&self, reads: &RoundReads<'_>) -> Result<(Writes, LockOutcome), StoreError> {
+    fn decide(&mut self, reads: &RoundReads<'_>) -> Result<(Writes, LockOutcome), StoreError> {
         let unchanged = |outcome| Ok((Writes::new(), outcome));
         let is_alive = |node: Option<Node>| node.is_some_and(|it| !it.has_ended);
         if !is_alive(reads.get(&NODES, &self.node)?) {

@@ -5,7 +5,7 @@ use super::heartbeat::living_nodes;
 use crate::delivery::{DeliveryActor, DeliveryCommand};
 use crate::node::{HEARTBEAT_INTERVAL, NodeContext};
 use crate::process_context::ProcessContext;
-use crate::round::{Decision, decide};
+use crate::round::decide;
 use actix::Addr;
 use futures_util::future::{try_join, try_join_all};
 use std::collections::{HashMap, HashSet};
@@ -14,7 +14,7 @@ use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::shard::{Shard, ShardHolder};
 use tintype_storage::engine::{Key, ReadRequest};
 use tintype_storage::store::tables::{NODES, SHARD_HOLDERS};
-use tintype_storage::store::{RoundReads, Store, StoreError, Writes};
+use tintype_storage::store::{Decision, RoundReads, Store, StoreError, Writes};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
@@ -123,7 +123,7 @@ impl Decision for Move {
         holders.chain([NODES.request_all()]).collect()
     }
 
-    fn decide(&self, reads: &RoundReads<'_>) -> Result<(Writes, ()), StoreError> {
+    fn decide(&mut self, reads: &RoundReads<'_>) -> Result<(Writes, ()), StoreError> {
         let living = living_nodes(reads)?;
         if !living.contains(&self.node) {
             return Ok((Writes::new(), ()));

@@ -4,13 +4,12 @@
 //! take that was in flight has been committed, or never will be.
 
 use super::locks;
-use crate::round::Decision;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::Node;
 use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
 use tintype_storage::engine::{Direction, Key, ReadRequest};
 use tintype_storage::store::tables::{LOCKS, NODES, QUEUE, TAKEN_JOBS};
-use tintype_storage::store::{RoundReads, StoreError, Writes};
+use tintype_storage::store::{Decision, RoundReads, StoreError, Writes};
 
 /// Jobs per round.
 const STEP: usize = 500;
@@ -35,7 +34,7 @@ impl Decision for DeclareDead {
         vec![NODES.request(&self.dead), NODES.request(&self.by)]
     }
 
-    fn decide(&self, reads: &RoundReads<'_>) -> Result<(Writes, bool), StoreError> {
+    fn decide(&mut self, reads: &RoundReads<'_>) -> Result<(Writes, bool), StoreError> {
         let by = reads.get(&NODES, &self.by)?;
         let is_silent = |it: &Node| it.beat == self.beat && !it.has_ended;
         let dead = reads.get(&NODES, &self.dead)?.filter(is_silent);
@@ -100,7 +99,7 @@ impl Decision for Requeue {
         needs
     }
 
-    fn decide(&self, reads: &RoundReads<'_>) -> Result<(Writes, RequeueOutcome), StoreError> {
+    fn decide(&mut self, reads: &RoundReads<'_>) -> Result<(Writes, RequeueOutcome), StoreError> {
         let found = reads.get(&NODES, &self.node)?;
         if found.is_none_or(|it| it.has_ended != (self.departure == Departure::Dead)) {
             return Ok((Writes::new(), RequeueOutcome::NotRequeued));

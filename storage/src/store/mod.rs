@@ -9,6 +9,7 @@ mod codec;
 mod commands;
 mod commit;
 mod daily_usage;
+mod decision;
 mod deleted_images;
 mod deliveries;
 mod due_index;
@@ -38,6 +39,7 @@ pub use commands::{
     AcceptError, AcceptedBatch, AcceptedJob, AccountChanged, BatchError, CommandError, Deposit,
     DepositError, EventError, IdempotencyUse, Limits, LiveJobs, NewBatch, NewBatchJob, NewJob,
 };
+pub use decision::Decision;
 pub use deliveries::DeletionStep;
 pub use due_index::{DueIndex, DueList};
 pub use favourites::MAX_FAVOURITES;
