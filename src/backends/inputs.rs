@@ -18,7 +18,7 @@ pub struct Accepts {
     pub max_bytes: usize,
     /// Of all files together. Above it, each file larger than its equal share is shrunk.
     pub max_total_bytes: usize,
-    /// A job with more input images is refused.
+    /// A job with more input images is refused. Its mask does not count.
     pub max_count: usize,
     /// Does the backend apply the Exif orientation? Otherwise rotated files are turned upright first.
     pub heeds_orientation: bool,
@@ -48,13 +48,15 @@ pub async fn load(
     task: &GenerationTask,
     accepts: Accepts,
 ) -> Result<Vec<FittedImage>, GenerateError> {
-    if task.inputs.len() > accepts.max_count {
+    let count = task.inputs.len() - usize::from(task.has_mask);
+    if count > accepts.max_count {
         let most = match accepts.max_count {
-            1 => "one input image".to_owned(),
-            count => format!("{count} input images"),
+            0 => "no input images".to_owned(),
+            1 => "at most one input image".to_owned(),
+            most => format!("at most {most} input images"),
         };
         return Err(GenerateError::NotAsked(format!(
-            "the image generator takes at most {most}"
+            "the image generator takes {most}"
         )));
     }
     let mut inputs = Vec::with_capacity(task.inputs.len());

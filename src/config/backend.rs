@@ -22,7 +22,7 @@ pub const BUILTIN_BACKEND: &str = "builtin";
 const DEFAULT_MAX_PIXELS: u64 = 1_179_648;
 
 const MAX_NEGATIVE_PROMPT_BYTES: usize = 8_192;
-/// Of a value in `override_settings`.
+/// Of a value in `override_settings` and `request`.
 const MAX_DEPTH: usize = 8;
 
 /// Of one attempt. The built-in generator has no configured timeout.
@@ -34,6 +34,9 @@ pub struct Backend {
     pub kind: BackendKind,
     /// How many images it generates at the same time.
     pub concurrency: usize,
+    /// Is `concurrency` the default of the kind?
+    #[serde(skip)]
+    pub has_default_concurrency: bool,
     /// Does `concurrency` limit all nodes of a cluster together, or each of them?
     pub shared: bool,
 }
@@ -137,8 +140,37 @@ settings! {
         /// `low`, `medium`, `high`, or another value that the server knows. `None`: not sent.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub quality: Option<String> = text(or_empty(free_name)), None;
+        /// Input images that the model takes at most, besides a mask.
+        pub max_inputs: usize = integer(0..=16), 16;
+        /// Pixels that a model of another server than OpenAI generates at most. Larger images are upscaled. `None`: every size is
+        /// requested.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub max_pixels: Option<u64> = or_no_limit, None;
+        /// Further fields of each request.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        pub request: BTreeMap<String, Value> = further_fields(&OPENAI_FIELDS), BTreeMap::new();
     }
 }
+
+/// Fields of the OpenAI images API that Tintype sets, or whose default it relies on.
+const OPENAI_FIELDS: [&str; 16] = [
+    "background",
+    "file",
+    "image",
+    "image[]",
+    "mask",
+    "model",
+    "n",
+    "output_compression",
+    "output_format",
+    "partial_images",
+    "prompt",
+    "quality",
+    "response_format",
+    "seed",
+    "size",
+    "stream",
+];
 
 /// When requests contain `response_format: b64_json`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -239,15 +271,31 @@ fn negative_prompt(text: &str) -> Result<String, String> {
     )
 }
 
-/// Reads a table of any shape as JSON.
 fn options(field: &Field<'_>) -> Option<BTreeMap<String, Value>> {
-    let tree = field.table()?;
-    if tree.contains_key("sd_model_checkpoint") {
+    if field.table()?.contains_key("sd_model_checkpoint") {
         field
             .fault("expected no sd_model_checkpoint in here; it goes into `checkpoint`".to_owned());
         return None;
     }
-    match json_of(tree, 0) {
+    json_table(field)
+}
+
+/// Reads a table of fields that are sent with each request, none of which may be one of `own`.
+fn further_fields(own: &[&str]) -> impl Fn(&Field<'_>) -> Option<BTreeMap<String, Value>> {
+    move |field| {
+        if let Some(key) = field.table()?.keys().find(|it| own.contains(&it.as_str())) {
+            field.fault(format!(
+                "expected no {key} in here; Tintype sets this field itself"
+            ));
+            return None;
+        }
+        json_table(field)
+    }
+}
+
+/// Reads a table of any shape as JSON.
+fn json_table(field: &Field<'_>) -> Option<BTreeMap<String, Value>> {
+    match json_of(field.table()?, 0) {
         Some(options) => Some(options.into_iter().collect()),
         None => {
             field.fault(format!(
@@ -297,6 +345,14 @@ settings! {
         pub workflow_image: Option<PathBuf> = text(or_empty(path)), None;
         /// Pixels that a workflow generates at most. Larger images are upscaled.
         pub max_pixels: u64 = max_pixels, DEFAULT_MAX_PIXELS;
+    }
+}
+
+/// As [`max_pixels`]; 0 means no limit.
+fn or_no_limit(field: &Field<'_>) -> Option<Option<u64>> {
+    match field.node.item {
+        Item::Integer(0) => Some(None),
+        _ => max_pixels(field).map(Some),
     }
 }
 

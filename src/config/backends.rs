@@ -109,9 +109,7 @@ fn one(name: &str, mut s: Section<'_>) -> Option<Backend> {
         Kind::OpenAi => (4, 300),
         Kind::SdApi | Kind::ComfyUi => (1, 300),
     };
-    let concurrency = s
-        .optional("concurrency", integer(1..=4096))
-        .unwrap_or(concurrency);
+    let configured = s.optional("concurrency", integer(1..=4096));
     // Such a server runs on one machine, whichever node sends the request.
     let shared = s
         .optional("shared", boolean)
@@ -139,7 +137,8 @@ fn one(name: &str, mut s: Section<'_>) -> Option<Backend> {
     s.finish_kind(word);
     Some(Backend {
         kind,
-        concurrency,
+        concurrency: configured.unwrap_or(concurrency),
+        has_default_concurrency: configured.is_none(),
         shared,
     })
 }
@@ -254,13 +253,13 @@ impl Section<'_> {
             "api_key" | "api_key_env" if kind == "comfyui" => Some(
                 "unknown key for kind \"comfyui\", which needs no API key; the key of a proxy goes into `headers`".to_owned(),
             ),
+            _ if KIND_SPECIFIC_KEYS.iter().any(|keys| keys.contains(&key)) => {
+                Some(format!("unknown key for kind \"{}\"", printable(kind)))
+            }
             _ if OpenAiDialect::KEYS.contains(&key) => Some(format!(
                 "unknown key for kind \"{}\"; only \"openai\" has it",
                 printable(kind)
             )),
-            _ if KIND_SPECIFIC_KEYS.iter().any(|keys| keys.contains(&key)) => {
-                Some(format!("unknown key for kind \"{}\"", printable(kind)))
-            }
             _ => None,
         });
     }

@@ -21,6 +21,7 @@ mod local_service;
 mod log;
 mod masks;
 mod openai;
+mod openai_servers;
 mod peer;
 mod probe;
 mod sdapi;

@@ -15,6 +15,7 @@ fn probe(kind: &str, base_url: &str, model: &str) -> (bool, String) {
     let mut settings = vec![
         ("BACKENDS__FAR__KIND", kind),
         ("BACKENDS__FAR__BASE_URL", base_url),
+        ("BACKENDS__FAR__CONCURRENCY", "1"),
         ("TIERS__PRO__BACKENDS", &entry),
     ];
     if kind != "comfyui" {

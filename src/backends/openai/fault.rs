@@ -1,6 +1,7 @@
 //! Maps error responses of the OpenAI API. Their codes are more specific than the status.
 
 use super::super::upstream::{Fault, Response, Upstream, for_caller};
+use super::size::Family;
 use serde_json::Value;
 use tintype_actors::ports::GenerateError;
 
@@ -26,8 +27,36 @@ const MODEL_ERRORS: [&str; 1] = ["model_not_found"];
 /// Values of `error.param` for fields that the caller does not control.
 const OPERATOR_FIELDS: [&str; 6] = ["model", "quality", "size", "response_format", "n", "seed"];
 
-pub fn to_generate_error(upstream: &Upstream, response: &Response) -> GenerateError {
-    by_code(upstream, response).unwrap_or_else(|| upstream.refusal(response, None).into())
+/// What other servers say if they run another model than the requested one.
+const NO_SUCH_MODEL: [&str; 4] = ["mismatch", "not found", "does not exist", "no such model"];
+
+/// The error of a response that is no success.
+///
+/// OpenAI refuses a request because of its content. Other servers have limits of their own, and tell a missing model only in the text.
+pub fn to_generate_error(
+    upstream: &Upstream,
+    family: Family,
+    response: &Response,
+) -> GenerateError {
+    if let Some(known) = by_code(upstream, response) {
+        return known;
+    }
+    let message = upstream.message(&response.body);
+    if family == Family::Any && matches!(response.status.as_u16(), 400 | 422) {
+        if lacks_model(&message) {
+            return upstream.noted(Fault::ModelRejected(message)).into();
+        }
+        return match upstream.refusal(response, None).into() {
+            GenerateError::Refused(reason) => GenerateError::Declined(reason),
+            other => other,
+        };
+    }
+    upstream.refusal(response, None).into()
+}
+
+fn lacks_model(message: &str) -> bool {
+    let text = message.to_ascii_lowercase();
+    text.contains("model") && NO_SUCH_MODEL.iter().any(|it| text.contains(it))
 }
 
 /// The error of a known code; `None` if only the status tells.

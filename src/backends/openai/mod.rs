@@ -8,6 +8,7 @@ mod size;
 
 use super::background::refuse_transparent;
 use super::inputs::{self, Accepts};
+use super::local::finish::finish;
 use super::luma_mask;
 use super::upstream::{Auth, Fault, Response, Upstream, UpstreamSetupError, blocking, decoding};
 use crate::config::{ImageField, MaskFormat, OpenAiDialect, Remote};
@@ -23,20 +24,6 @@ use tintype_actors::ports::{GenerateError, GeneratedImage, GenerationTask, Gener
 use tintype_imaging::fit::FittedImage;
 use tintype_imaging::{DecodePermit, ImageKind};
 use tintype_storage::domain::tier::Resolution;
-
-/// The limits of OpenAI itself.
-const OPENAI_ACCEPTS: Accepts = Accepts {
-    kinds: &[ImageKind::Png, ImageKind::Jpeg, ImageKind::WebP],
-    max_bytes: 50_000_000,
-    max_total_bytes: 200_000_000,
-    max_count: 16,
-    heeds_orientation: false,
-};
-/// The formats that every compatible server reads.
-const COMMON_ACCEPTS: Accepts = Accepts {
-    kinds: &[ImageKind::Png, ImageKind::Jpeg],
-    ..OPENAI_ACCEPTS
-};
 
 #[derive(Clone)]
 pub struct OpenAi {
@@ -63,14 +50,6 @@ impl OpenAi {
 
     async fn run(self, task: GenerationTask) -> Result<GeneratedImage, GenerateError> {
         let family = Family::of(task.model.as_deref());
-        let accepts = match (family, self.dialect.image_field) {
-            (_, ImageField::File) => Accepts {
-                max_count: 1,
-                ..COMMON_ACCEPTS
-            },
-            (Family::Any, _) => COMMON_ACCEPTS,
-            _ => OPENAI_ACCEPTS,
-        };
         let mask_format = mask_format(family, &self.dialect);
         if mask_format == MaskFormat::None {
             inputs::refuse_mask(&task)?;
@@ -78,6 +57,7 @@ impl OpenAi {
         if !takes_transparent(task.model.as_deref()) {
             refuse_transparent(&task)?;
         }
+        let accepts = accepts(family, &self.dialect);
         let mut inputs = inputs::load(&self.objects, &task, accepts).await?;
         let mask = match (inputs::take_mask(&task, &mut inputs), inputs.first()) {
             (Some(mask), Some(image)) => Some(inputs::fit_mask(task.account, mask, image).await?),
@@ -98,7 +78,7 @@ impl OpenAi {
         let fields = Fields::of(&task, family, &self.dialect);
         let response = self.ask(fields, inputs, mask).await?;
         if !response.status.is_success() {
-            return Err(fault::to_generate_error(&self.upstream, &response));
+            return Err(fault::to_generate_error(&self.upstream, family, &response));
         }
         let message = response.message();
         let images: ImagesResponse = self.upstream.json(response).await?;
@@ -106,7 +86,11 @@ impl OpenAi {
             let known = fault::by_code(&self.upstream, &message);
             return Err(known.unwrap_or_else(|| self.upstream.no_image(&message.body)));
         };
-        self.image(item).await
+        let bytes = self.image(item).await?;
+        match (family, self.dialect.max_pixels) {
+            (Family::Any, Some(_)) => finish(task.account, bytes, task.pixels).await,
+            _ => Ok(GeneratedImage::foreign(bytes)),
+        }
     }
 
     async fn ask(
@@ -126,15 +110,33 @@ impl OpenAi {
     }
 
     /// Decodes the image, or fetches it from the address in the response.
-    async fn image(&self, item: Item) -> Result<GeneratedImage, GenerateError> {
-        let bytes = match item {
-            Item::Data(text) => self.upstream.decode_image(text).await?,
+    async fn image(&self, item: Item) -> Result<Vec<u8>, Fault> {
+        match item {
+            Item::Data(text) => self.upstream.decode_image(text).await,
             Item::Address(url) => {
                 let response = self.upstream.get_same_origin(&url).await?;
-                self.upstream.expect_success(response)?.body.to_vec()
+                Ok(self.upstream.expect_success(response)?.body.to_vec())
             }
-        };
-        Ok(GeneratedImage::foreign(bytes))
+        }
+    }
+}
+
+/// The limits of OpenAI itself, unless the dialect has lower ones.
+fn accepts(family: Family, dialect: &OpenAiDialect) -> Accepts {
+    let is_file = dialect.image_field == ImageField::File;
+    Accepts {
+        kinds: match family == Family::Any || is_file {
+            // The formats that every compatible server reads.
+            true => &[ImageKind::Png, ImageKind::Jpeg],
+            false => &[ImageKind::Png, ImageKind::Jpeg, ImageKind::WebP],
+        },
+        max_bytes: 50_000_000,
+        max_total_bytes: 200_000_000,
+        max_count: match is_file {
+            true => dialect.max_inputs.min(1),
+            false => dialect.max_inputs,
+        },
+        heeds_orientation: false,
     }
 }
 
@@ -156,6 +158,7 @@ fn mask_format(family: Family, dialect: &OpenAiDialect) -> MaskFormat {
     match (dialect.image_field, dialect.mask) {
         // A generation has no field for a mask.
         (ImageField::File, _) => MaskFormat::None,
+        _ if dialect.max_inputs == 0 => MaskFormat::None,
         (_, MaskFormat::Auto) if family == Family::Any => MaskFormat::None,
         (_, MaskFormat::Auto) => MaskFormat::Alpha,
         (_, configured) => configured,
@@ -169,6 +172,11 @@ pub fn largest(model: &str) -> Option<Resolution> {
         Family::Bounded => Some(Resolution::K2),
         Family::Any => None,
     }
+}
+
+/// Does Tintype request every size from this model, because it does not know a limit of it?
+pub fn is_unlimited(model: Option<&str>, dialect: &OpenAiDialect) -> bool {
+    Family::of(model) == Family::Any && dialect.max_pixels.is_none()
 }
 
 impl Generator for OpenAi {

@@ -4,12 +4,15 @@ use super::super::upstream::{Form, Part};
 use super::super::without_directives;
 use super::size::Family;
 use crate::backends::inputs::file_name;
+use crate::backends::local::size::native;
 use crate::config::{ImageField, OpenAiDialect, ResponseFormat, SeedFormat};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
 use tintype_actors::ports::GenerationTask;
 use tintype_imaging::fit::FittedImage;
 
@@ -29,6 +32,9 @@ pub struct Fields {
     response_format: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     seed: Option<u32>,
+    /// The operator's own.
+    #[serde(flatten)]
+    request: BTreeMap<String, Value>,
 }
 
 #[derive(Serialize)]
@@ -42,7 +48,10 @@ struct Generation<'a> {
 impl Fields {
     /// For servers other than OpenAI's, the prompt is stripped of the caller's server directives.
     pub fn of(task: &GenerationTask, family: Family, dialect: &OpenAiDialect) -> Self {
-        let (width, height) = family.size(task.ratio, task.pixels);
+        let (width, height) = match (family, dialect.max_pixels) {
+            (Family::Any, Some(most)) => native(task.pixels, most),
+            _ => family.size(task.ratio, task.pixels),
+        };
         let base64 = match dialect.response_format {
             ResponseFormat::Auto => family == Family::Any,
             ResponseFormat::B64Json => true,
@@ -75,6 +84,7 @@ impl Fields {
                 .map(|it| it.to_string()),
             response_format: base64.then_some("b64_json"),
             seed: (seed_format == SeedFormat::Field).then_some(seed),
+            request: dialect.request.clone(),
         }
     }
 
@@ -110,6 +120,13 @@ impl Fields {
             if let Some(value) = value {
                 form = form.text(name, value);
             }
+        }
+        for (name, value) in self.request {
+            let text = match value {
+                Value::String(text) => text,
+                other => other.to_string(),
+            };
+            form = form.text(name, text);
         }
         let name = match field {
             ImageField::ImageList => "image[]",

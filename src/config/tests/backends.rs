@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::super::{BackendKind, Config, ImageField, MaskFormat, ResponseFormat, SeedFormat};
 use super::TestConfig;
 
@@ -170,6 +172,87 @@ fn the_dialect_of_an_openai_server_is_read_and_no_other_kind_has_one() {
 }
 
 #[test]
+fn the_limits_of_an_openai_model_are_read() {
+    let base = "base_url = 'http://a'";
+    let dialect = |lines: &str| {
+        let file = format!("[backends.x]\nkind = 'openai'\n{base}\n{lines}\n");
+        match TestConfig::file(file).config().backends["x"].kind.clone() {
+            BackendKind::OpenAi { dialect, .. } => dialect,
+            other => panic!("{other:?}"),
+        }
+    };
+    let limits = |lines: &str| {
+        let read = dialect(lines);
+        (read.max_inputs, read.max_pixels)
+    };
+    assert_eq!(limits(""), (16, None));
+    assert_eq!(limits("max_inputs = 1\nmax_pixels = 0"), (1, None));
+    assert_eq!(
+        limits("max_inputs = 0\nmax_pixels = 1_179_648"),
+        (0, Some(1_179_648))
+    );
+    for (line, expected) in [
+        ("max_inputs = 17", "an integer from 0 to 16"),
+        ("max_pixels = 1", "an integer from 65536 to"),
+    ] {
+        let faults = with("openai", &format!("{base}\n{line}"));
+        assert!(faults[0].contains(expected), "{faults:?}");
+    }
+    assert!(
+        with("gemini", &format!("{base}\nmax_pixels = 65_536"))[0]
+            .ends_with("unknown key for kind \"gemini\"")
+    );
+}
+
+#[test]
+fn fields_that_tintype_sets_are_no_further_fields_of_requests() {
+    let base = "base_url = 'http://a'";
+    let file = format!(
+        "[backends.x]\nkind = 'openai'\n{base}\nrequest = {{ true_cfg_scale = 4.0, negative_prompt = ' ' }}\n"
+    );
+    let BackendKind::OpenAi { dialect, .. } =
+        TestConfig::file(file).config().backends["x"].kind.clone()
+    else {
+        panic!("another kind");
+    };
+    let fields: Vec<_> = dialect.request.into_iter().collect();
+    assert_eq!(
+        fields,
+        [
+            ("negative_prompt".to_owned(), json!(" ")),
+            ("true_cfg_scale".to_owned(), json!(4.0))
+        ]
+    );
+    for name in ["prompt", "size", "n", "seed", "output_format", "quality"] {
+        let faults = with("openai", &format!("{base}\nrequest = {{ {name} = 1 }}"));
+        assert_eq!(faults.len(), 1);
+        let expected = format!(
+            "backends.x.request: expected no {name} in here; Tintype sets this field itself"
+        );
+        assert!(faults[0].ends_with(&expected), "{faults:?}");
+    }
+}
+
+#[test]
+fn an_own_server_with_the_concurrency_of_a_hosted_service_is_warned_about() {
+    let warnings = |url: &str, line: &str| {
+        let file = format!(
+            "[backends.gpu]\nkind = 'openai'\nbase_url = '{url}'\n{line}\n[tiers.fast]\nbackends = [{{ name = 'gpu' }}]\n"
+        );
+        TestConfig::file(file).config().warnings()
+    };
+    let own = "http://127.0.0.1:8000/v1";
+    let warned = warnings(own, "");
+    assert_eq!(warned.len(), 1);
+    assert!(
+        warned[0].starts_with("the backend `gpu` gets 4 requests at the same time"),
+        "{warned:?}"
+    );
+    assert_eq!(warnings(own, "concurrency = 4"), [""; 0]);
+    assert_eq!(warnings("https://api.openai.com/v1", ""), [""; 0]);
+}
+
+#[test]
 fn kind_and_base_url_are_needed_and_checked() {
     assert!(with("openai", "")[0].ends_with("backends.x.base_url: missing, but required"));
     assert!(with("openia", "base_url = 'http://a'")[0].contains("did you mean `openai`?"));
@@ -317,7 +400,7 @@ fn a_listener_that_other_machines_reach_without_https_is_warned_about() {
 
 #[test]
 fn a_backend_that_no_tier_uses_is_warned_about() {
-    let gpu = "[backends.gpu]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:1'\n";
+    let gpu = "[backends.gpu]\nkind = 'openai'\nbase_url = 'https://a'\n";
     let warnings = TestConfig::file(gpu).config().warnings();
     assert_eq!(warnings.len(), 1);
     assert!(warnings[0].contains("no model uses the backend `gpu`"));
@@ -328,7 +411,7 @@ fn a_backend_that_no_tier_uses_is_warned_about() {
 #[test]
 fn the_built_in_generator_behind_another_backend_is_warned_about() {
     let with = |backends: &str| {
-        let gpu = "[backends.gpu]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:1'\n";
+        let gpu = "[backends.gpu]\nkind = 'openai'\nbase_url = 'https://a'\n";
         let file = format!("{gpu}[tiers.pro]\nbackends = [{backends}]\n");
         TestConfig::file(&file).config().warnings()
     };
@@ -349,7 +432,7 @@ fn the_built_in_generator_behind_another_backend_is_warned_about() {
 #[test]
 fn a_tier_whose_attempts_may_outlast_a_run_is_warned_about() {
     assert_eq!(TestConfig::file("").config().warnings(), [""; 0]);
-    let two = "[backends.a]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:1'\n[backends.b]\nkind = 'sdapi'\n\
+    let two = "[backends.a]\nkind = 'openai'\nbase_url = 'https://a'\n[backends.b]\nkind = 'sdapi'\n\
                base_url = 'http://127.0.0.1:2'\n[tiers.pro]\nbackends = [{ name = 'a' }, { name = 'b' }]\n";
     let given =
         |seconds: u64| TestConfig::file(format!("{two}[jobs]\ntimeout_seconds = {seconds}\n"));
