@@ -120,10 +120,15 @@ pub fn takes_transparent(backend: &Backend, model: Option<&str>) -> bool {
     }
 }
 
-/// A message for the operator about resolutions that the tier sells and its model lacks; `None` when the model has all of them or
-/// its limit is unknown.
+/// A message for the operator about resolutions that the tier sells and its model lacks, or may lack; `None` when the model has all of
+/// them.
 pub fn shortfall(backend: &Backend, model: Option<&str>, resolutions: &[String]) -> Option<String> {
+    let is_unlimited = match &backend.kind {
+        BackendKind::OpenAi { dialect, .. } => openai::is_unlimited(model, dialect),
+        _ => false,
+    };
     let largest = match &backend.kind {
+        _ if is_unlimited => Some(Resolution::K1),
         BackendKind::Gemini { .. } => gemini::largest(model?),
         BackendKind::OpenAi { .. } => openai::largest(model?),
         BackendKind::Procedural | BackendKind::SdApi { .. } | BackendKind::ComfyUi { .. } => None,
@@ -133,12 +138,15 @@ pub fn shortfall(backend: &Backend, model: Option<&str>, resolutions: &[String])
         .filter(|word| word.parse().is_ok_and(|it: Resolution| it > largest))
         .map(String::as_str)
         .collect();
-    (!missing.is_empty()).then(|| {
-        format!(
-            "the model {} generates at most {largest}, but the tier sells {}: those images will be smaller",
-            model.unwrap_or_default(),
-            missing.join(" and ")
-        )
+    let (model, sold) = (model.unwrap_or_default(), missing.join(" and "));
+    (!missing.is_empty()).then(|| match is_unlimited {
+        true => format!(
+            "its server is asked for {sold} at full size: if the model draws duplicates or runs out of memory there, set \
+             `max_pixels` of the backend"
+        ),
+        false => format!(
+            "the model {model} generates at most {largest}, but the tier sells {sold}: those images will be smaller"
+        ),
     })
 }
 
@@ -194,6 +202,37 @@ mod tests {
         }
         for model in ["gpt-image-2", "gpt-image-2-2026-04-21", "Qwen/Qwen-Image"] {
             assert!(!takes("openai", model), "{model}");
+        }
+    }
+
+    #[test]
+    fn a_tier_that_sells_more_than_the_known_limit_of_its_model_is_reported() {
+        let sells = |kind: &str, model: &str, limit: Option<&str>, resolutions: &[&str]| {
+            let base = [("KIND", kind), ("BASE_URL", "http://127.0.0.1:9/v1")];
+            let limit = limit.map(|it| ("MAX_PIXELS", it));
+            let name = |key: &str| format!("TINTYPE__BACKENDS__FAR__{key}");
+            let sources = Sources {
+                env: base
+                    .into_iter()
+                    .chain(limit)
+                    .map(|(key, value)| (name(key), value.to_owned()))
+                    .collect(),
+                ..Sources::default()
+            };
+            let backends = Config::load(&sources).unwrap().backends;
+            let resolutions: Vec<String> = resolutions.iter().map(|it| (*it).into()).collect();
+            shortfall(&backends["far"], Some(model), &resolutions).unwrap_or_default()
+        };
+        let all = ["1K", "2K", "4K"];
+        assert!(sells("openai", "gpt-image-2", None, &all).contains("at most 2K"));
+        let unknown = sells("openai", "Qwen/Qwen-Image", None, &all);
+        assert!(unknown.contains("set `max_pixels`"), "{unknown}");
+        for (kind, limit, resolutions) in [
+            ("openai", Some("1179648"), &all[..]),
+            ("openai", None, &all[..1]),
+            ("sdapi", None, &all[..]),
+        ] {
+            assert_eq!(sells(kind, "Qwen/Qwen-Image", limit, resolutions), "");
         }
     }
 

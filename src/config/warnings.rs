@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Config;
-use super::backend::BUILTIN_BACKEND;
+use super::backend::{BUILTIN_BACKEND, Backend, BackendKind};
 use super::tiers::{Tier, TierBackend};
 
 impl Config {
@@ -15,6 +15,7 @@ impl Config {
             .into_iter()
             .chain(run_timeouts)
             .chain(self.unused_backend_warnings())
+            .chain(self.concurrency_warnings())
             .chain(self.demo_fallback_warnings())
             .collect()
     }
@@ -33,6 +34,26 @@ impl Config {
             format!(
                 "no model uses the backend `{name}`: add it to `backends` of a model, such as \
                  [tiers.quality] backends = [{{ name = \"{name}\" }}]"
+            )
+        })
+    }
+
+    /// Each server with the OpenAI API that may be the operator's own, with the concurrency of a hosted service. Hosted services use
+    /// HTTPS.
+    fn concurrency_warnings(&self) -> impl Iterator<Item = String> {
+        let is_own = |backend: &Backend| match &backend.kind {
+            BackendKind::OpenAi { remote, .. } => remote.base_url.starts_with("http://"),
+            _ => false,
+        };
+        let suspicious = self
+            .backends
+            .iter()
+            .filter(move |(_, it)| it.has_default_concurrency && is_own(it));
+        suspicious.map(|(name, backend)| {
+            format!(
+                "the backend `{name}` gets {} requests at the same time: a server with one graphics card works on one, and the others \
+                 may exceed `timeout_seconds`. Set `concurrency` in [backends.{name}]",
+                backend.concurrency
             )
         })
     }

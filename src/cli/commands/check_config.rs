@@ -30,6 +30,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             if arguments.probe {
                 return Ok(probe(&config));
             }
+            note_shortfalls(&config);
             if let Some(reason) = arguments.settings.no_file() {
                 note(&reason);
             }
@@ -39,6 +40,19 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Err(errors) => {
             note(&errors.to_string());
             Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+fn note_shortfalls(config: &Config) {
+    for (name, backend) in &config.backends {
+        for it in readiness::uses(config, name, backend) {
+            if let Some(shortfall) = &it.shortfall {
+                note(&format!(
+                    "warning: backend `{name}`, model `{}`: {shortfall}",
+                    it.tier
+                ));
+            }
         }
     }
 }
