@@ -110,7 +110,10 @@ fn the_model_is_searched_for_in_the_list_of_models() {
         probe("openai", &stub.url("/v1"), "sd-cpp-local"),
         (
             true,
-            "  ok    it answers; its models: sd-cpp-local\n  ok    model sd-cpp-local\n".into()
+            "  ok    it answers; its models: sd-cpp-local\n  ok    model sd-cpp-local\n  \
+             note  model pro: its server is asked for 2K and 4K at full size: if the model draws duplicates or runs out of memory \
+             there, set `max_pixels` of the backend\n"
+                .into()
         )
     );
     assert_eq!(stub.only().target, "/v1/models");

@@ -80,3 +80,13 @@ impl TestConfig {
 fn defaults() -> Config {
     TestConfig::nothing().config()
 }
+
+/// Compares configurations of which one spells out the concurrency of its backends.
+fn assert_same(mut left: Config, mut right: Config) {
+    for config in [&mut left, &mut right] {
+        for backend in config.backends.values_mut() {
+            backend.has_default_concurrency = false;
+        }
+    }
+    assert_eq!(left, right);
+}

@@ -1,7 +1,7 @@
 //! No output shows a secret: neither `render`, nor `Debug`, nor an error.
 
 use super::super::MASK;
-use super::{TestConfig, defaults};
+use super::{TestConfig, assert_same, defaults};
 use std::fs;
 
 const SECRETS: [&str; 6] = [
@@ -95,9 +95,15 @@ restore_settings = false
 prompt_template = 'a {prompt}'
 override_settings = { list = ['a', 2, 1.5, true], deep = { x = 'y' } }
 request = { alwayson_scripts = { deep = { args = [1] } } }
+[backends.e]
+kind = 'openai'
+base_url = 'http://127.0.0.1:4/v1'
+max_inputs = 0
+max_pixels = 65_536
+request = { negative_prompt = ' ', true_cfg_scale = 4.0 }
 ";
     let config = TestConfig::file(content).config();
-    assert_eq!(TestConfig::file(config.render()).config(), config);
+    assert_same(TestConfig::file(config.render()).config(), config);
 }
 
 #[test]
