@@ -82,7 +82,7 @@ fn every_default_is_the_documented_value() {
     assert_eq!(
         (c.log.filter.as_str(), c.log.format),
         (
-            "info,tintype::requests=warn,actix_server=warn",
+            "info,tintype::requests=warn,actix_server=warn,object_store=warn",
             LogFormat::Text
         )
     );
