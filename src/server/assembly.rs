@@ -14,7 +14,7 @@ use crate::application::limits::damaged_inputs::DamagedInputs;
 use crate::application::limits::rate_limit::{Elapsed, elapsed};
 use crate::application::nodes::maintainer::Maintainer;
 use crate::application::nodes::rate_exchange;
-use crate::application::operations::pause;
+use crate::application::operations::{pause, readiness};
 use crate::application::services::{AccountService, GenerationService, JobService, WebhookService};
 use crate::application::settings::Settings;
 use crate::backends::damaged_inputs::OnDamagedInput;
@@ -164,12 +164,13 @@ impl Instance {
             spawn(pause::follow(core.clone().into_inner()));
             spawn(rate_exchange::run(self.accounts.clone().into_inner()));
         }
+        spawn(readiness::watch(self.jobs.clone().into_inner()));
     }
 
     /// Gives the handlers of the separate address of the metrics their services.
     pub(super) fn provide_metrics(&self, app: &mut ServiceConfig) {
         app.app_data(self.core.clone())
-            .app_data(self.settings.clone())
+            .app_data(self.jobs.clone())
             .app_data(self.metrics.clone())
             .app_data(self.metrics.requests.worker());
     }
