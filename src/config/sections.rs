@@ -50,6 +50,8 @@ section! {
         /// How long a graceful shutdown waits for requests and jobs in flight.
         pub shutdown_grace_seconds: u64 = integer(0..=3600)
             => shutdown_grace: Duration = Duration::from_secs,
+        /// The part of it in which a node still accepts calls. See `Config::drain`.
+        drain_seconds: u64 = integer(0..=3600) => drain: Duration = Duration::from_secs,
     }
 }
 

@@ -26,5 +26,5 @@ pub mod sweeps;
 pub use assembly::{Instance, Setup, start};
 pub use engine::wait_for_database;
 pub use listener::{bind, serve, serve_metrics};
-pub use shutdown::{close, finish_jobs};
+pub use shutdown::{close, drain_connections, finish_jobs};
 pub use start_error::StartError;

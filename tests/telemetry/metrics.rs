@@ -49,6 +49,8 @@ fn readiness_is_a_metric_and_does_not_wait_for_a_probe() {
         server.get("/readyz").send().status == 200
     });
     assert_eq!(is_ready(), 1.0);
+    server.inside().begin_draining();
+    assert_eq!(is_ready(), 0.0);
 }
 
 #[test]

@@ -48,6 +48,9 @@ fn reason_of_process(core: &Core) -> Option<String> {
     if core.fail_stop.has_tripped() {
         return Some("the service cannot write its records and is stopping; see its log".into());
     }
+    if core.is_draining() {
+        return Some("this node is stopping".into());
+    }
     nodes::reason_not_ready(core)
 }
 

@@ -13,10 +13,8 @@ use actix_web::rt::System;
 use anyhow::anyhow;
 use clap::Args;
 use futures_util::FutureExt as _;
-use futures_util::future::FusedFuture as _;
 use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener};
-use std::pin::pin;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -146,9 +144,10 @@ async fn listen_until(
     tracing::info!("stopping: {name}");
     // The server refuses new connections. Jobs continue within the same grace period.
     let closing = actix_web::rt::spawn(handle.stop(true));
-    let mut cut_short = pin!(second_signal(stop_signals).fuse());
-    server::finish_jobs(instance, &mut cut_short).await;
-    if !cut_short.is_terminated() {
+    let cut_short = second_signal(stop_signals).shared();
+    server::drain_connections(instance, cut_short.clone()).await;
+    server::finish_jobs(instance, cut_short.clone()).await;
+    if cut_short.peek().is_none() {
         let closed = async {
             closing.await?;
             running.await??;
@@ -156,7 +155,7 @@ async fn listen_until(
         };
         tokio::select! {
             closed = closed => closed?,
-            () = &mut cut_short => {}
+            () = cut_short => {}
         }
     }
     // Metrics stay available until the last job has ended.
