@@ -33,6 +33,7 @@ use self::commands::{
     export, generate, import, job, key, move_records, node, pause, person, restore, schema, serve,
     stats, verify, webhook, webhook_verify, workflow,
 };
+use crate::observability::log;
 use actix_web::rt::System;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -146,7 +147,9 @@ pub fn main() -> ExitCode {
         Command::Completions(arguments) => completions::run::<Cli>(arguments),
     };
     outcome.unwrap_or_else(|error| {
-        output::note(&format!("tintype: {}", error_line(&error)));
+        let reason = error_line(&error);
+        log::log_exit(&reason);
+        output::note(&format!("tintype: {reason}"));
         ExitCode::FAILURE
     })
 }

@@ -157,6 +157,20 @@ impl Config {
         retentions.into_iter().flatten().min()
     }
 
+    /// How long a stopping node still accepts calls, so that load balancers see the stop first. A single process refuses connections at
+    /// once.
+    pub fn drain(&self) -> Duration {
+        match self.storage.url {
+            Some(_) => self.server.drain().min(self.server.shutdown_grace()),
+            None => Duration::ZERO,
+        }
+    }
+
+    /// How long calls and jobs in flight may take to finish once the process refuses connections.
+    pub fn grace_after_drain(&self) -> Duration {
+        self.server.shutdown_grace() - self.drain()
+    }
+
     /// The models that only the built-in generator serves, which is not an AI model.
     pub fn demo_models(&self) -> Vec<&'static str> {
         let is_demo = |tier: &Tier| tier.backends.iter().all(|it| self.is_builtin(it));

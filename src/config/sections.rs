@@ -50,6 +50,8 @@ section! {
         /// How long a graceful shutdown waits for requests and jobs in flight.
         pub shutdown_grace_seconds: u64 = integer(0..=3600)
             => shutdown_grace: Duration = Duration::from_secs,
+        /// The part of it in which a node still accepts calls. See `Config::drain`.
+        drain_seconds: u64 = integer(0..=3600) => drain: Duration = Duration::from_secs,
     }
 }
 
@@ -170,7 +172,8 @@ section! {
     }
 }
 
-/// Reads `[operator]`. The webhook requires both its URL and its secret.
+/// Reads `[operator]`. The service requires both the URL and the secret of the webhook. A command has no webhook without its secret,
+/// which may be set only for the service.
 pub(super) fn operator(mut section: Section<'_>) -> Operator {
     // A faulty value already has its fault, and does not count as missing.
     let is_empty = |key| {
@@ -180,7 +183,7 @@ pub(super) fn operator(mut section: Section<'_>) -> Operator {
         })
     };
     match ["webhook_url", "webhook_secret"].map(is_empty) {
-        [Some(false), Some(true)] => section.missing(
+        [Some(false), Some(true)] if section.context.needs_keys => section.missing(
             "webhook_secret",
             "webhook_url",
             format!("missing, but required with webhook_url; expected {WEBHOOK_SECRET}"),
@@ -192,7 +195,13 @@ pub(super) fn operator(mut section: Section<'_>) -> Operator {
         ),
         _ => {}
     }
-    Operator::read(section)
+    let operator = Operator::read(section);
+    Operator {
+        webhook_url: operator
+            .webhook_url
+            .filter(|_| operator.webhook_secret.is_some()),
+        ..operator
+    }
 }
 
 section! {

@@ -5,8 +5,8 @@
 
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
-use crate::application::operations::queue;
-use crate::application::settings::Settings;
+use crate::application::operations::{queue, readiness};
+use crate::application::services::JobService;
 use crate::observability::metrics::{CONTENT_TYPE, Metrics, Sources, StoredFigures};
 use crate::web::auth::Operator;
 use crate::web::no_store;
@@ -29,17 +29,16 @@ pub fn configure(service: &mut web::ServiceConfig) {
 /// Serves metrics on the service's address, unless they have a separate one.
 pub async fn show(
     request: HttpRequest,
-    core: web::Data<Core>,
-    settings: web::Data<Settings>,
+    jobs: web::Data<JobService>,
     metrics: web::Data<Metrics>,
 ) -> HttpResult {
-    if settings.config.server.metrics_listen.is_some() {
+    if jobs.settings.config.server.metrics_listen.is_some() {
         return unknown().await;
     }
     if !is_direct(&request) {
         Operator::extract(&request).await?;
     }
-    render(core, settings, metrics).await
+    render(jobs, metrics).await
 }
 
 /// Headers that proxies add.
@@ -69,18 +68,17 @@ fn names_this_machine(request: &HttpRequest) -> bool {
     })
 }
 
-async fn render(
-    core: web::Data<Core>,
-    settings: web::Data<Settings>,
-    metrics: web::Data<Metrics>,
-) -> HttpResult {
+async fn render(jobs: web::Data<JobService>, metrics: web::Data<Metrics>) -> HttpResult {
+    let core = &jobs.core;
     let stored = match core.store.engine().outage() {
-        None => Some(stored_figures(&core).await?),
+        None => Some(stored_figures(core).await?),
         Some(_) => None,
     };
     // On the blocking pool: it reads files and the accounts.
     let text = blocking(move || {
+        let JobService { core, settings, .. } = &**jobs;
         metrics.text(&Sources {
+            is_ready: readiness::is_ready(&jobs),
             store: &core.store,
             system: &core.system,
             pause: core.pause.read().clone(),

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::Path as FilePath;
+use std::sync::Once;
 
 /// An open file system whose `syncfs` is known to wait for the disk.
 pub(super) struct FileSystem {
@@ -13,10 +14,27 @@ pub(super) struct FileSystem {
 /// Opens the file system of a directory. `None` if it has no reliable `syncfs`.
 pub(super) type OpenFileSystem = Box<dyn Fn(&FilePath) -> Option<FileSystem> + Send + Sync>;
 
+impl FileSystem {
+    /// Opens the file system of a directory. The first one without a reliable `syncfs` is logged, because its writes cost more.
+    pub(super) fn open(directory: &FilePath) -> Option<Self> {
+        static LOGGED: Once = Once::new();
+        let opened = Self::with_syncfs(directory);
+        if opened.is_none() {
+            LOGGED.call_once(|| {
+                tracing::info!(
+                    directory = %directory.display(),
+                    "images are synced one by one, because this file system or kernel has no reliable syncfs; ext4, XFS and Btrfs have it since Linux 5.8"
+                );
+            });
+        }
+        opened
+    }
+}
+
 #[cfg(target_os = "linux")]
 impl FileSystem {
     /// Others than these may not wait for the disk: FUSE does not forward `syncfs` to its daemon.
-    pub(super) fn open(directory: &FilePath) -> Option<Self> {
+    fn with_syncfs(directory: &FilePath) -> Option<Self> {
         use nix::sys::statfs::{BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, fstatfs};
         use std::os::unix::fs::MetadataExt as _;
         if !reports_lost_writes() {
@@ -36,7 +54,7 @@ impl FileSystem {
 
 #[cfg(not(target_os = "linux"))]
 impl FileSystem {
-    pub(super) fn open(_: &FilePath) -> Option<Self> {
+    fn with_syncfs(_: &FilePath) -> Option<Self> {
         None
     }
 }
@@ -44,11 +62,19 @@ impl FileSystem {
 /// Does `syncfs` of this kernel fail if a write was lost? It does since Linux 5.8.
 #[cfg(target_os = "linux")]
 fn reports_lost_writes() -> bool {
-    static REPORTS: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| {
-        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease");
-        release.is_ok_and(|it| is_since_5_8(&it))
-    });
+    static REPORTS: std::sync::LazyLock<bool> =
+        std::sync::LazyLock::new(|| is_since_5_8(&kernel_release()));
     *REPORTS
+}
+
+/// A sandboxed service has no `/proc/sys` (`ProcSubset=pid` of systemd), so this asks the kernel.
+#[cfg(target_os = "linux")]
+fn kernel_release() -> String {
+    let names = nix::sys::utsname::uname();
+    names.map_or_else(
+        |_| String::new(),
+        |it| it.release().to_string_lossy().into_owned(),
+    )
 }
 
 #[cfg(target_os = "linux")]
@@ -61,6 +87,12 @@ fn is_since_5_8(release: &str) -> bool {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_release_is_that_of_the_running_kernel() {
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+        assert_eq!(kernel_release(), release.trim_end());
+    }
 
     #[test]
     fn groups_need_a_kernel_that_reports_lost_writes() {

@@ -12,6 +12,7 @@ mod file_system;
 mod key;
 mod local_writer;
 mod named_objects;
+mod probe;
 mod resumed_read;
 mod retention;
 pub(crate) mod signed_url;
@@ -29,6 +30,7 @@ pub use self::key::{
     job_of_result, media_type, other_results, read_result_key, result_key, upload_key, view_key,
 };
 pub use self::named_objects::{NamedObject, ObjectRole};
+use self::probe::Probes;
 pub use self::retention::Removal;
 pub use self::signed_url::{Grant, UrlFault};
 pub use self::signing_key::FileSigningKey;
@@ -42,25 +44,14 @@ use object_store::{
     Attribute, Attributes, GetOptions, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt,
     PutOptions,
 };
-use std::io;
 use std::ops::Range;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Mutex;
-use tokio::time::Instant;
 use url::Url;
 
 /// S3 and Google Cloud Storage sign URLs for at most 7 days.
 const MAX_CLOUD_LIFETIME_SECONDS: u64 = 7 * 86_400;
-
-const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How long [`ObjectStorage::recent_probe`] shares an outcome.
-const PROBE_LIFETIME: Duration = Duration::from_secs(1);
-
-/// No object has this prefix.
-const PROBE_PREFIX: &str = "tintype-probe";
 
 /// The object store and its URL signer. Clones share both.
 #[derive(Clone)]
@@ -74,10 +65,8 @@ struct Inner {
     name: String,
     public_url: String,
     signing_key: FileSigningKey,
-    last_probe: Arc<Mutex<Option<RecentProbe>>>,
+    probes: Probes,
 }
-
-type RecentProbe = (Instant, Result<(), &'static str>);
 
 impl ObjectStorage {
     /// Opens the store that `objects` (the value of `storage.objects`) names: empty for
@@ -125,7 +114,7 @@ impl ObjectStorage {
                 name: root.display().to_string(),
                 public_url: String::new(),
                 signing_key: FileSigningKey::from_bytes(&[0; 32]),
-                last_probe: Arc::default(),
+                probes: Probes::default(),
             }),
         })
     }
@@ -159,7 +148,7 @@ impl ObjectStorage {
                 name,
                 public_url: public_url.trim_end_matches('/').to_owned(),
                 signing_key,
-                last_probe: Arc::default(),
+                probes: Probes::default(),
             }),
         })
     }
@@ -356,72 +345,6 @@ impl ObjectStorage {
         now: DateTime<Utc>,
     ) -> Result<Grant, UrlFault> {
         signed_url::read(&self.inner.signing_key, raw_key, query, now)
-    }
-
-    /// Checks the store: writes a small file to a local directory, which detects a full disk before
-    /// an image is lost; lists a cloud's bucket and signs a URL with the credentials, because not all
-    /// credentials can sign. Waits at most 5 s.
-    ///
-    /// # Errors
-    /// `Files`; `MissingBucket`; `Store`.
-    pub async fn probe(&self) -> Result<(), ObjectError> {
-        if let StoreKind::Local { root, .. } = &self.inner.backend.kind {
-            let written =
-                tokio::time::timeout(PROBE_TIMEOUT, temp_cleanup::try_to_write(root)).await;
-            let source = match written {
-                Ok(Ok(())) => return Ok(()),
-                Ok(Err(source)) => source,
-                Err(_) => io::Error::new(io::ErrorKind::TimedOut, "no answer within 5 seconds"),
-            };
-            let files = ObjectError::files("cannot write to the object directory", root);
-            return Err(files(source));
-        }
-        let probe = tokio::time::timeout(PROBE_TIMEOUT, self.probe_cloud()).await;
-        probe.unwrap_or_else(|_| {
-            Err(self.fault("listing", PROBE_PREFIX, "no answer within 5 seconds"))
-        })
-    }
-
-    /// The outcome of a probe that is at most a second old. Callers share it and wait for a probe in progress, because each probe writes
-    /// a file or costs a call of the bucket. The probe ends even if its caller disconnects.
-    ///
-    /// # Errors
-    /// The reason, for callers. The log has the error.
-    pub async fn recent_probe(&self) -> Result<(), &'static str> {
-        let mut last = Arc::clone(&self.inner.last_probe).lock_owned().await;
-        if let Some((at, outcome)) = *last
-            && at.elapsed() < PROBE_LIFETIME
-        {
-            return outcome;
-        }
-        let objects = self.clone();
-        let probe = tokio::spawn(async move {
-            let outcome = objects.probe().await.map_err(|error| {
-                tracing::warn!(target: FAULT_TARGET, %error, "not ready");
-                error.reason()
-            });
-            *last = Some((Instant::now(), outcome));
-            outcome
-        });
-        let outcome = probe.await;
-        outcome.unwrap_or(Err("the object store cannot be used"))
-    }
-
-    async fn probe_cloud(&self) -> Result<(), ObjectError> {
-        // A prefix without objects keeps the response short for every bucket.
-        if let Some(Err(fault)) = self.list(PROBE_PREFIX).next().await {
-            return Err(fault);
-        }
-        let key = format!("{PROBE_PREFIX}/url");
-        let signed = self
-            .presign(&key, Utc::now(), Duration::from_secs(60))
-            .await;
-        signed.map(drop).map_err(|mut error| {
-            if let ObjectError::Store { cause, .. } = &mut error {
-                *cause = StoreFault::CannotSign;
-            }
-            error
-        })
     }
 
     /// The error of an operation that needs no existing object: "not found" means the bucket.

@@ -1,5 +1,6 @@
 //! Tests of the whole store over a local directory.
 
+use super::probe::PROBE_LIFETIME;
 use super::*;
 use futures_util::{FutureExt as _, TryStreamExt};
 use object_store::PutPayload;
@@ -186,14 +187,15 @@ async fn a_probe_is_shared_for_a_second() {
     tokio::time::advance(PROBE_LIFETIME).await;
     let reason = objects.recent_probe().await.unwrap_err();
     assert_eq!(reason, "the object store cannot be written");
+    assert!(!objects.is_usable());
 }
 
 #[tokio::test]
 async fn a_probe_ends_and_is_shared_even_if_its_caller_disconnects() {
     let (dir, objects) = local();
     assert!(objects.recent_probe().now_or_never().is_none());
-    let last = objects.inner.last_probe.lock().await;
-    assert!(matches!(*last, Some((_, Ok(())))), "{last:?}");
+    let last = objects.inner.probes.last.lock().await;
+    assert!(matches!(last.outcome, Some((_, Ok(())))), "{last:?}");
     let files = std::fs::read_dir(dir.path().join("objects")).unwrap();
     assert_eq!(files.count(), 0);
 }

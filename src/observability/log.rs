@@ -3,9 +3,14 @@
 use super::log_rate_limit::LogRateLimit;
 use crate::config::{Log, LogFormat};
 use std::io::IsTerminal as _;
+use std::panic;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Registry, fmt};
+
+/// Is the log read by programs, which skip lines that are not JSON?
+static IS_JSON: AtomicBool = AtomicBool::new(false);
 
 /// Starts logging to standard error. Later calls have no effect.
 pub fn start(log: &Log) {
@@ -14,6 +19,7 @@ pub fn start(log: &Log) {
         // Colours only on a terminal.
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
+    let is_json = log.format == LogFormat::Json;
     let lines = match log.format {
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
@@ -23,5 +29,53 @@ pub fn start(log: &Log) {
         .with(filter)
         .with(LogRateLimit);
     // The library rejects a second start, as in tests that share a process.
-    let _ = log.try_init();
+    if log.try_init().is_ok() && is_json {
+        IS_JSON.store(true, Ordering::Relaxed);
+        log_panics();
+    }
+}
+
+/// Logs why the process exits, if the log is JSON. Standard error also has it as text.
+pub fn log_exit(reason: &str) {
+    if IS_JSON.load(Ordering::Relaxed) {
+        tracing::error!(reason, "the process exits");
+    }
+}
+
+/// Logs each panic before the previous hook prints it.
+fn log_panics() {
+    let print = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        let location = info.location().map(tracing::field::display);
+        let reason = info.payload_as_str();
+        tracing::error!(location, reason, "a thread panicked");
+        print(info);
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read as _, Seek as _};
+
+    #[test]
+    fn a_panic_is_logged_with_its_location() {
+        let mut file = tempfile::tempfile().unwrap();
+        let lines = fmt::layer().with_writer(file.try_clone().unwrap());
+        let log = Registry::default().with(lines.json().flatten_event(true));
+        tracing::subscriber::with_default(log, || {
+            log_panics();
+            panic::catch_unwind(|| panic!("a {}", "bug")).unwrap_err();
+            // That of the standard library prints the panics of other tests.
+            drop(panic::take_hook());
+        });
+        let mut text = String::new();
+        file.rewind().unwrap();
+        file.read_to_string(&mut text).unwrap();
+        let line: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(line["level"], "ERROR");
+        assert_eq!(line["reason"], "a bug");
+        let location = line["location"].as_str().unwrap();
+        assert!(location.starts_with(file!()), "{location}");
+    }
 }

@@ -11,7 +11,7 @@ use crate::application::jobs::search_index;
 use crate::application::limits::call_limits::CallLimits;
 use crate::application::nodes::maintainer::Maintainer;
 use crate::application::nodes::rate_exchange;
-use crate::application::operations::pause;
+use crate::application::operations::{pause, readiness};
 use crate::application::services::{AccountService, GenerationService, JobService, WebhookService};
 use crate::application::settings::Settings;
 use crate::catalog::catalog;
@@ -129,6 +129,7 @@ impl Instance {
             spawn(pause::follow(core.clone().into_inner()));
             spawn(rate_exchange::run(self.accounts.clone().into_inner()));
         }
+        spawn(readiness::watch(self.jobs.clone().into_inner()));
     }
 
     /// Gives handlers the services.
@@ -150,7 +151,7 @@ impl Instance {
     /// Gives the handlers of the separate address of the metrics their services.
     pub(super) fn provide_metrics(&self, app: &mut ServiceConfig) {
         app.app_data(self.core.clone())
-            .app_data(self.settings.clone())
+            .app_data(self.jobs.clone())
             .app_data(self.metrics.clone())
             .app_data(self.metrics.requests.worker());
     }

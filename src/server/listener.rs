@@ -58,7 +58,7 @@ pub fn serve_metrics(instance: Instance, listener: TcpListener) -> io::Result<Se
 pub fn serve(instance: Instance, listener: TcpListener) -> io::Result<Server> {
     let config = &instance.settings.config;
     let workers = config.server.workers();
-    let grace = config.server.shutdown_grace_seconds;
+    let grace = config.grace_after_drain().as_secs();
     let server = HttpServer::new(move || {
         App::new()
             .configure(|app| instance.provide(app))

@@ -64,8 +64,9 @@ async fn handle<B: MessageBody + 'static>(
     let dialect = compat::dialect_of(path);
     let aborts = database_outage::aborts(path);
     let is_audited = AUDITED.iter().any(|prefix| path.starts_with(prefix));
-    let framing = Framing::of(request.head());
     let unread = unread_body::keep(&mut request);
+    let core = request.app_data::<web::Data<Core>>();
+    let framing = Framing::of(request.head()).closing_if(is_draining(core));
     let rendered = |problem| RenderedProblem {
         problem,
         id: id.clone(),
@@ -73,7 +74,6 @@ async fn handle<B: MessageBody + 'static>(
         framing,
         unread: unread.clone(),
     };
-    let core = request.app_data::<web::Data<Core>>();
     let path = request.match_info().as_str();
     if let Some(refusal) = core.and_then(|core| early_refusal(core, request.method(), path)) {
         let response = rendered(refusal).error_response();
@@ -113,8 +113,16 @@ async fn handle<B: MessageBody + 'static>(
         let (request, sent) = response.into_parts();
         response = ServiceResponse::new(request, unread.until_sent(sent));
     }
+    // Also after a long poll that began before.
+    let core = response.request().app_data::<web::Data<Core>>();
+    let framing = framing.closing_if(is_draining(core));
     framing.apply(response.response_mut());
     Ok(with_headers(response, id))
+}
+
+/// Should callers open a new connection for the next call, to another node?
+fn is_draining(core: Option<&web::Data<Core>>) -> bool {
+    core.is_some_and(|core| core.is_draining())
 }
 
 /// Refuses every request while the process stops, and those that would wait for the database during an outage.

@@ -35,5 +35,5 @@ pub use engine::wait_for_database;
 pub use instance::Instance;
 pub use listener::{bind, serve, serve_metrics};
 pub use setup::Setup;
-pub use shutdown::{close, finish_jobs};
+pub use shutdown::{close, drain_connections, finish_jobs};
 pub use start_error::StartError;

@@ -11,11 +11,22 @@ use tokio::time::timeout;
 /// take over from a node that could not do this.
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Lets running jobs finish within the grace period, which `cut_short` ends early. The next start or another node resumes the others.
+/// Lets load balancers see that a node stops, while it still answers calls. `cut_short` ends this early.
+pub async fn drain_connections(instance: &Instance, cut_short: impl Future<Output = ()>) {
+    let drain = instance.settings.config.drain();
+    if drain.is_zero() {
+        return;
+    }
+    instance.core.begin_draining();
+    // The error means that the time has passed.
+    let _ = timeout(drain, cut_short).await;
+}
+
+/// Lets running jobs finish within the rest of the grace period, which `cut_short` ends early. The next start or another node resumes the others.
 pub async fn finish_jobs(instance: &Instance, cut_short: impl Future<Output = ()>) {
     let core = &instance.core;
     core.stopping.send_replace(true);
-    let grace = instance.settings.config.server.shutdown_grace();
+    let grace = instance.settings.config.grace_after_drain();
     let finish = async {
         core.system.drain(grace).await;
         let _ = timeout(DATABASE_TIMEOUT, core.system.return_jobs()).await;

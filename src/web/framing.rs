@@ -8,8 +8,8 @@ use actix_web::http::{ConnectionType, Version};
 /// What a request demands of the end of its response.
 #[derive(Clone, Copy, Debug)]
 pub struct Framing {
-    /// Actix ignores the offer, but closes the connection after the response without `Connection: close`. No handler can keep it open.
-    offers_upgrade: bool,
+    /// The connection ends with the response, so the response must say `Connection: close`.
+    closes: bool,
     /// HTTP/1.0 has no chunks: the end of the connection ends a body of unknown length.
     lacks_chunks: bool,
 }
@@ -17,8 +17,17 @@ pub struct Framing {
 impl Framing {
     pub fn of(request: &RequestHead) -> Self {
         Self {
-            offers_upgrade: request.connection_type() == ConnectionType::Upgrade,
+            // Actix ignores the offer, but closes the connection without telling. No handler can keep it open.
+            closes: request.connection_type() == ConnectionType::Upgrade,
             lacks_chunks: request.version < Version::HTTP_11,
+        }
+    }
+
+    /// Also closes the connection if `closes`.
+    pub fn closing_if(self, closes: bool) -> Self {
+        Self {
+            closes: self.closes || closes,
+            ..self
         }
     }
 
@@ -29,7 +38,7 @@ impl Framing {
         if has_no_length {
             head.no_chunking(true);
         }
-        if has_no_length || self.offers_upgrade {
+        if has_no_length || self.closes {
             head.set_connection_type(ConnectionType::Close);
         }
     }

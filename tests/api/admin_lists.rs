@@ -1,6 +1,7 @@
 //! Decisions 6: lists with `limit` and `cursor`.
 
-use crate::support::{Server, clock, until};
+use crate::support::http::{Request, Session};
+use crate::support::{Server, clock, fox, until};
 use serde_json::{Value, json};
 
 /// Reads a list in pages of `limit`; returns all entries and the number of pages.
@@ -143,6 +144,34 @@ fn health_and_readiness_need_no_token() {
     server.get("/healthz").expect(200);
     std::fs::create_dir(server.objects()).unwrap();
     readiness(200);
+}
+
+#[test]
+fn a_draining_node_still_answers_and_closes_the_connections() {
+    let server = Server::start();
+    let ada = server.customer("10");
+    let answer = |request: Request| {
+        let answer = Session::open(server.address).send(&request);
+        let connection = answer.header("connection").map(str::to_owned);
+        (answer, connection)
+    };
+    assert_eq!(answer(server.get("/healthz")).1, None);
+    server.inside().begin_draining();
+    let readiness = server.get("/readyz").refused(503, "overloaded");
+    assert!(readiness.json()["detail"].to_string().contains("stopping"));
+    let generation = server.native(&ada, "POST", "/nb/text-generations");
+    for (request, status) in [
+        (server.get("/readyz"), 503),
+        (server.get("/healthz"), 200),
+        (server.native(&ada, "GET", "/balance"), 200),
+        (server.get("/api/v1/balance"), 401),
+        (server.get("/no/such/path"), 404),
+        (generation.json(&fox()), 202),
+    ] {
+        let (answer, connection) = answer(request);
+        assert_eq!(answer.status, status);
+        assert_eq!(connection.as_deref(), Some("close"), "{status}");
+    }
 }
 
 #[test]

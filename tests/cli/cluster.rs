@@ -57,6 +57,7 @@ impl Cluster {
         let dead_after = DEAD_AFTER_SECONDS.to_string();
         let own = [
             ("TINTYPE__CLUSTER__DEAD_AFTER_SECONDS", dead_after),
+            ("TINTYPE__SERVER__DRAIN_SECONDS", "0".into()),
             (
                 "TINTYPE_SECRET",
                 "what-the-nodes-of-a-test-have-in-common".into(),

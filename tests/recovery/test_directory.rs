@@ -45,6 +45,8 @@ impl TestDirectory {
         };
         // Off, because callers under load exceed the default rate.
         place.set("LIMITS__FETCHES_PER_SECOND", "0");
+        // Off, so that nodes stop without a delay.
+        place.set("SERVER__DRAIN_SECONDS", "0");
         for (key, value) in settings {
             place.set(key, value);
         }

@@ -297,6 +297,35 @@ fn a_failed_job_is_logged_once_with_its_id_and_the_answers_of_its_backends() {
 }
 
 #[test]
+fn the_reason_of_an_exit_is_a_line_of_json_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let exit = |format: &str| {
+        let settings = [("LOG__FORMAT", format), ("SERVER__LISTEN", &address)];
+        let output = Process::command(dir.path(), &settings)
+            .arg("serve")
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let log = exit("json");
+    let events = log.lines().filter(|line| line.starts_with('{'));
+    let events: Vec<Value> = events
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(events.len(), 1, "{log}");
+    assert_eq!(events[0]["level"], "ERROR", "{log}");
+    let reason = events[0]["reason"].as_str().unwrap();
+    let expected = format!("cannot listen on {address}");
+    assert!(reason.starts_with(&expected), "{log}");
+    let text = format!("tintype: {reason}\n");
+    assert!(log.ends_with(&text), "{log}");
+    assert_eq!(exit("text"), text, "a person reads it once");
+}
+
+#[test]
 fn the_start_and_a_disk_that_is_nearly_full_are_logged() {
     let settings = [
         ("LOG__FORMAT", "json"),

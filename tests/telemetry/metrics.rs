@@ -35,6 +35,25 @@ fn metrics_are_served_without_a_token_in_the_text_format_of_prometheus() {
 }
 
 #[test]
+fn readiness_is_a_metric_and_does_not_wait_for_a_probe() {
+    let server = Server::with(Options::new().on_disk());
+    let is_ready = || server.figures().of("tintype_ready", &[]);
+    assert_eq!(is_ready(), 1.0);
+    std::fs::remove_dir_all(server.objects()).unwrap();
+    until("a probe has failed", || {
+        server.get("/readyz").send().status == 503
+    });
+    assert_eq!(is_ready(), 0.0);
+    std::fs::create_dir(server.objects()).unwrap();
+    until("a probe has succeeded", || {
+        server.get("/readyz").send().status == 200
+    });
+    assert_eq!(is_ready(), 1.0);
+    server.inside().begin_draining();
+    assert_eq!(is_ready(), 0.0);
+}
+
+#[test]
 fn each_histogram_adds_up() {
     let server = Server::with(Options::new().on_disk());
     let ada = server.customer("10");

@@ -12,6 +12,7 @@ use self::file_locks::FileLocks;
 use crate::application::error::Error;
 use parking_lot::RwLock;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tintype_actors::account::{AccountCommand, AccountHandle, KeyChange};
 use tintype_actors::clock::Clock;
 use tintype_actors::fail_stop::FailStop;
@@ -35,6 +36,8 @@ pub struct Core {
     pub fail_stop: FailStop,
     /// True once a graceful shutdown begins.
     pub stopping: watch::Sender<bool>,
+    /// See [`Core::is_draining`].
+    draining: AtomicBool,
     /// The durable pause switches, which the dispatcher reads too.
     pub pause: Arc<RwLock<Pause>>,
     pub locks: ChangeLocks,
@@ -74,6 +77,7 @@ impl Core {
             pause: Arc::clone(&process.durable_pause),
             locks: ChangeLocks::new(process),
             stopping: watch::Sender::new(false),
+            draining: AtomicBool::new(false),
             store: system.store().clone(),
             system,
             clock,
@@ -86,6 +90,15 @@ impl Core {
     /// each: the log has the reason.
     pub fn is_ending(&self) -> bool {
         *self.stopping.borrow() || self.fail_stop.has_tripped()
+    }
+
+    /// Is this node about to stop, but still accepts calls? Load balancers should send it no more of them.
+    pub fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
+    pub fn begin_draining(&self) {
+        self.draining.store(true, Ordering::Relaxed);
     }
 
     pub fn now(&self) -> Timestamp {

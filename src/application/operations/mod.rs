@@ -6,3 +6,4 @@ pub mod disk_space;
 pub(crate) mod operator_events;
 pub mod pause;
 pub(crate) mod queue;
+pub(crate) mod readiness;

@@ -1,7 +1,7 @@
 //! Operator events from periodic checks, and test events. Events about accounts and deliveries are written by the commits that cause
 //! them.
 
-use super::disk_space::DiskSpace;
+use super::disk_space::{self, DiskSpace};
 use crate::application::caller::Caller;
 use crate::application::core::Core;
 use crate::application::core::audit_context::Subject;
@@ -47,7 +47,7 @@ fn observe_backends(core: &Core, settings: &Settings, alarms: &mut Alarms) -> Op
 /// Reports low free space in the data directory.
 pub async fn watch_disk(core: &Core, settings: &Settings, found: &DiskSpace) -> Result<(), Error> {
     let data_dir = settings.config.storage.data_dir.display().to_string();
-    let (free, low) = (found.free_bytes, settings.config.operator.disk_low_bytes);
+    let (free, low) = (found.free_bytes, disk_space::low_bytes(settings));
     watch(core, |alarms| {
         alarms.observe_disk(&data_dir, free, low, core.now())
     })

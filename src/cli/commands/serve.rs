@@ -2,6 +2,7 @@
 
 use crate::admin_token::token_file;
 use crate::application::services::AccountService;
+use crate::cli::output;
 use crate::cli::settings::{LOCAL_CONFIG, Settings};
 use crate::cli::stop_signal::StopSignals;
 use crate::config::{Config, Listen};
@@ -13,10 +14,8 @@ use actix_web::rt::System;
 use anyhow::anyhow;
 use clap::Args;
 use futures_util::FutureExt as _;
-use futures_util::future::FusedFuture as _;
 use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener};
-use std::pin::pin;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -89,7 +88,8 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
         // Also during a graceful shutdown, which writes too.
         reason = instance.core.fail_stop.tripped() => {
             tokio::time::sleep(SHUTDOWN_DELAY).await;
-            let _ = writeln!(std::io::stderr(), "tintype: stopped: {reason}");
+            log::log_exit(&format!("stopped: {reason}"));
+            output::note(&format!("tintype: stopped: {reason}"));
             // No graceful shutdown: nothing more may be written.
             std::process::exit(1);
         }
@@ -144,11 +144,12 @@ async fn listen_until(
     let running = actix_web::rt::spawn(server);
     let name = stop_signals.next().await;
     tracing::info!("stopping: {name}");
+    let cut_short = second_signal(stop_signals).shared();
+    server::drain_connections(instance, cut_short.clone()).await;
     // The server refuses new connections. Jobs continue within the same grace period.
     let closing = actix_web::rt::spawn(handle.stop(true));
-    let mut cut_short = pin!(second_signal(stop_signals).fuse());
-    server::finish_jobs(instance, &mut cut_short).await;
-    if !cut_short.is_terminated() {
+    server::finish_jobs(instance, cut_short.clone()).await;
+    if cut_short.peek().is_none() {
         let closed = async {
             closing.await?;
             running.await??;
@@ -156,7 +157,7 @@ async fn listen_until(
         };
         tokio::select! {
             closed = closed => closed?,
-            () = &mut cut_short => {}
+            () = cut_short => {}
         }
     }
     // Metrics stay available until the last job has ended.

@@ -26,6 +26,7 @@ fn every_default_is_the_documented_value() {
     assert_eq!(c.server.max_body_bytes, 1_048_576);
     assert_eq!(c.server.body_timeout(), Duration::from_secs(30));
     assert_eq!(c.server.shutdown_grace(), Duration::from_secs(30));
+    assert_eq!(c.drain(), Duration::ZERO);
     assert_eq!(c.storage.data_dir, Path::new("data"));
     assert_eq!(c.storage.objects, None);
     assert_eq!(c.storage.cache_bytes, 64 * 1024 * 1024);
@@ -82,7 +83,7 @@ fn every_default_is_the_documented_value() {
     assert_eq!(
         (c.log.filter.as_str(), c.log.format),
         (
-            "info,tintype::requests=warn,actix_server=warn",
+            "info,tintype::requests=warn,actix_server=warn,object_store=warn",
             LogFormat::Text
         )
     );
@@ -267,4 +268,22 @@ fn uploaded_files_are_kept_at_most_as_long_as_jobs() {
     assert_eq!(days(7, 30), Some(7));
     assert_eq!(days(7, 0), Some(7));
     assert_eq!(days(90, 30), Some(30));
+}
+
+#[test]
+fn a_node_drains_within_the_grace_period() {
+    let seconds = |text: &str| {
+        let node =
+            "storage.url = 'postgres://localhost/tintype'\nstorage.objects = 's3://pictures'\n";
+        let config =
+            TestConfig::file(format!("{node}{text}")).flag("cluster.secret", "x".repeat(32));
+        let config = config.config();
+        [config.drain(), config.grace_after_drain()].map(|it| it.as_secs())
+    };
+    assert_eq!(seconds(""), [3, 27]);
+    assert_eq!(seconds("server.drain_seconds = 0"), [0, 30]);
+    assert_eq!(seconds("server.drain_seconds = 40"), [30, 0]);
+    let single = TestConfig::file("server.drain_seconds = 40").config();
+    assert!(single.drain().is_zero(), "it refuses connections at once");
+    assert_eq!(single.grace_after_drain(), Duration::from_secs(30));
 }

@@ -268,6 +268,27 @@ fn decisions_14_the_operators_webhook_needs_its_url_and_a_secret_of_the_usual_fo
 }
 
 #[test]
+fn a_command_reads_a_configuration_without_the_secret_of_the_operators_webhook() {
+    let url = "operator.webhook_url = 'https://ops.example/hook'";
+    let read = |secret: Option<&str>| {
+        let mut file = TestConfig::file(url);
+        if let Some(secret) = secret {
+            file = file.env("TINTYPE__OPERATOR__WEBHOOK_SECRET", secret);
+        }
+        Config::load_for_command(&file.sources)
+    };
+    // Without the secret a command cannot send the events.
+    assert_eq!(read(None).unwrap().operator.webhook_url, None);
+    let secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+    let operator = read(Some(secret)).unwrap().operator;
+    assert!(operator.webhook_url.is_some() && operator.webhook_secret.is_some());
+    let faulty = read(Some("whsec_AAAA")).unwrap_err().to_string();
+    assert!(faulty.contains("operator.webhook_secret"), "{faulty}");
+    // A URL without its secret is a mistake in the environment of the service.
+    assert!(TestConfig::file(url).load().is_err());
+}
+
+#[test]
 fn a_malformed_list_or_table_in_a_variable_is_reported_as_such() {
     let fault =
         |name: &str, value: &str| TestConfig::nothing().env(name, value).faults().join("\n");

@@ -46,6 +46,7 @@ pub struct StoredFigures {
 
 /// The sources of one scrape.
 pub struct Sources<'a> {
+    pub is_ready: bool,
     pub store: &'a Store,
     pub system: &'a System,
     pub pause: Pause,
@@ -77,7 +78,7 @@ impl Metrics {
     /// All metrics in the exposition format. Blocking: it reads files and accounts.
     pub fn text(&self, sources: &Sources<'_>) -> Result<String, StoreError> {
         let mut text = Exposition::default();
-        process::collect(&mut text, self.started);
+        process::collect(&mut text, self.started, sources.is_ready);
         self.requests.collect(&mut text);
         jobs::collect(&mut text, sources);
         backends::collect(&mut text, sources.system);

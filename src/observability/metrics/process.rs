@@ -1,4 +1,5 @@
-//! Process metrics under the standard names of Prometheus clients. Needs `/proc`; without it, only the start time and build info remain.
+//! Metrics of the process: whether it is ready, its version, and those that Prometheus clients usually have, under their standard names.
+//! The latter need `/proc`, except the start time.
 
 use super::exposition::Exposition;
 use std::fs;
@@ -8,10 +9,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const TICKS: f64 = 100.0;
 
 /// Blocking, but short: it reads files of `/proc`.
-pub fn collect(out: &mut Exposition, started: SystemTime) {
+pub fn collect(out: &mut Exposition, started: SystemTime, is_ready: bool) {
     let since = started.duration_since(UNIX_EPOCH).unwrap_or_default();
     out.gauge("tintype_build_info", "1, labeled with the version.")
         .value(&[("version", env!("CARGO_PKG_VERSION"))], 1);
+    out.gauge(
+        "tintype_ready",
+        "1 while GET /readyz answers 200: the process can accept jobs.",
+    )
+    .flag(&[], is_ready);
     out.gauge(
         "process_start_time_seconds",
         "Start time of the process in seconds since the Unix epoch.",
@@ -110,7 +116,7 @@ mod tests {
     #[test]
     fn this_process_has_metrics() {
         let mut out = Exposition::default();
-        collect(&mut out, SystemTime::now());
+        collect(&mut out, SystemTime::now(), true);
         let text = out.into_text();
         if cfg!(target_os = "linux") {
             for name in [

@@ -13,7 +13,7 @@ const MEANING = {
 };
 
 /** A notice if the disk of the data directory is nearly full. */
-export const diskNotice = ({ disk }) => (disk?.is_low ? notice("bad", `The disk is nearly full: ${bytes(disk.free_bytes)} are free in `, h("code", { class: "wrap" }, disk.data_dir), ". On a full disk no image can be stored, and calls fail.") : null);
+export const diskNotice = ({ disk }) => (disk?.is_low ? notice("bad", `The disk is nearly full: ${bytes(disk.free_bytes)} are free in `, h("code", { class: "wrap" }, disk.data_dir), ". On a full disk nothing can be stored, and calls fail.") : null);
 
 /** The consecutive failures, and when a job next tests a backend that is down. */
 function failures(it) {
