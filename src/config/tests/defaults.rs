@@ -184,7 +184,7 @@ fn with_examples() -> String {
 #[test]
 fn the_examples_load_and_state_the_defaults_of_their_kind() {
     let key = "the-key-in-the-environment";
-    let mut spelled_out = TestConfig::file(with_examples())
+    let spelled_out = TestConfig::file(with_examples())
         .env("GEMINI_API_KEY", key)
         .config();
     let short = "[backends]
