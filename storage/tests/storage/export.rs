@@ -431,9 +431,13 @@ fn an_export_is_only_taken_into_an_empty_store() {
 
 #[test]
 fn a_store_with_a_damaged_or_unknown_record_gives_no_complete_export() {
-    for (key, words) in [("spause", "a damaged pause record"), ("snew", "736e6577")] {
+    for (key, version, words) in [
+        ("spause", 0, "a damaged pause record"),
+        ("spause", 99, "a newer version of Tintype wrote this pause"),
+        ("snew", 1, "736e6577 (`snew`)"),
+    ] {
         let engine: Arc<dyn Engine> = Arc::new(MemoryEngine::new());
-        commit_and_wait(&*engine, vec![(key.into(), Some(vec![99]))]).expect("commit");
+        commit_and_wait(&*engine, vec![(key.into(), Some(vec![version]))]).expect("commit");
         let mut text = Vec::new();
         let snapshot = Arc::clone(&engine).snapshot().expect("a snapshot");
         let outcome = write(snapshot, |block| {

@@ -476,11 +476,11 @@ fn a_report_is_bounded() {
 #[test]
 fn a_record_that_cannot_be_read_ends_the_audit_with_its_kind() {
     let sound = Sound::new();
-    sound.write(live(sound.queued.id), Some(vec![9]));
+    sound.write(live(sound.queued.id), Some(vec![0]));
     let error = verify(&sound.till.store, |_| {}).expect_err("damaged");
     assert_eq!(
         error.to_string(),
-        "a damaged live_job record: version 9 is unknown; run `tintype verify` and restore a backup"
+        "a damaged live_job record: version 0 is unknown; run `tintype verify` and restore a backup"
     );
     assert!(matches!(sound.failed.state, JobState::Failed { .. }));
     assert!(

@@ -378,7 +378,7 @@ fn a_delivery_of_no_account_is_reported() {
 #[test]
 fn an_attempt_that_cannot_be_read_ends_the_audit_with_its_kind() {
     let sound = Sound::new();
-    sound.write(attempt(sound.delivered.id, 0), Some(vec![9]));
+    sound.write(attempt(sound.delivered.id, 0), Some(vec![0]));
     let error = verify(&sound.till.store, |_| {}).expect_err("damaged");
     assert!(error.to_string().starts_with("a damaged attempt record: "));
 }
