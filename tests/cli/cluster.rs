@@ -76,16 +76,17 @@ impl Cluster {
     /// Starts the load balancer before the nodes, which are all ready.
     pub fn balance(&mut self) {
         let mut text = fs::read_to_string(BALANCER).expect("its configuration");
-        let mut set = |from: &str, to: &str| {
-            assert_eq!(text.matches(from).count(), 1, "{from} in {text}");
+        let mut set = |from: &str, to: &str, places: usize| {
+            assert_eq!(text.matches(from).count(), places, "{from} in {text}");
             text = text.replace(from, to);
         };
-        set("bind 127.0.0.1:8000", &format!("bind {}", self.address));
-        set("balance leastconn", "balance roundrobin");
+        set("bind 127.0.0.1:8000", &format!("bind {}", self.address), 1);
+        set("balance leastconn", "balance roundrobin", 1);
         let missed_checks = format!("fall {DEAD_AFTER_SECONDS}");
-        set("fall 2", &missed_checks);
+        set("fall 2", &missed_checks, 1);
         for (port, node) in (8081..).zip(&self.nodes) {
-            set(&format!("127.0.0.1:{port}"), node);
+            // For calls, and for the panel.
+            set(&format!("127.0.0.1:{port}"), node, 2);
         }
         let path = self.directory.path().join("haproxy.cfg");
         fs::write(&path, text).expect("a file");

@@ -454,7 +454,11 @@ fn backends_of_one_local_server_are_warned_about() {
             assert_eq!(config.warnings(), [""; 0]);
         }
     }
-    assert_eq!(with("openai", one).warnings(), [""; 0]);
+    let warnings = with("openai", one).warnings();
+    assert!(
+        !warnings.iter().any(|it| it.contains("use one server")),
+        "{warnings:?}"
+    );
 }
 
 #[test]
