@@ -102,6 +102,8 @@ impl Options {
             .set("storage.data_dir", data_dir)
             .set("admin.token", ADMIN_TOKEN)
             .set("cluster.secret", "the-secret-of-the-nodes-of-the-tests-01")
+            // A node of a busy machine may miss heartbeats for seconds. Tests of dead nodes set less.
+            .set("cluster.dead_after_seconds", 60)
             .set("server.workers", 2)
             .set("server.shutdown_grace_seconds", 0)
             .set("backends.builtin.concurrency", 64)
