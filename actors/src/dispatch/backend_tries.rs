@@ -1,6 +1,5 @@
 //! The tries of a run on one backend.
 
-use super::backoff;
 use super::context::DispatchContext;
 use super::failures::FailedTry;
 use super::prompt_redaction::redact_prompt;
@@ -11,7 +10,6 @@ use crate::ports::{
     BreakerEffect, GenerateError, GeneratedImage, GenerationTask, TryOutcome, with_cause,
 };
 use crate::stats::BackendStats;
-use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tintype_storage::domain::job::{Job, ResultImage};
@@ -20,59 +18,26 @@ use tokio::time::{Instant, timeout};
 
 /// The tries on one backend.
 pub struct Tries<'a> {
-    pub task: GenerationTask,
+    pub task: &'a GenerationTask,
     pub route: &'a Route,
-    /// The routes of the other backends that the run has not tried.
-    pub untried: &'a [usize],
-    /// Set once a try of the run may have reached a backend.
-    pub has_reached: &'a Cell<bool>,
     pub context: &'a DispatchContext,
     pub log: &'a RunLog,
 }
 
 impl Tries<'_> {
-    /// Tries the backend, and repeats the try after transient failures.
-    ///
-    /// If another backend is up, the run leaves this one early: when its breaker opens, or when it asks for a wait longer than the
-    /// longest backoff.
-    pub async fn generate(
+    /// One try. If it ends because the deadline of the run has passed, it does not count against the backend.
+    pub async fn try_once(
         &self,
         lease: &mut BackendLease,
         deadline: &mut RunDeadline,
     ) -> Result<GeneratedImage, GenerateError> {
-        let mut repeats = 0;
-        loop {
-            let error = match self.try_once(lease, deadline).await {
-                Some(Ok(image)) => return Ok(image),
-                Some(Err(error)) => error,
-                None => return Err(deadline.exceeded()),
-            };
-            let jitter = (self.context.jitter)();
-            let wait = backoff::delay(repeats + 1, error.retry_after(), jitter);
-            let is_up = self.context.pool.admits(self.route, Instant::now());
-            let leaves = (!is_up || wait > backoff::MAX_DELAY) && self.is_another_up();
-            let retries = error.is_retryable() && repeats < self.backend().retries && !leaves;
-            if !retries || !deadline.wait(wait).await {
-                return Err(error);
-            }
-            repeats += 1;
-            self.stats().retries.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// One try; `None` if the deadline of the run has passed, which does not count against the backend.
-    async fn try_once(
-        &self,
-        lease: &mut BackendLease,
-        deadline: &mut RunDeadline,
-    ) -> Option<Result<GeneratedImage, GenerateError>> {
         let (job, account, backend) = (&self.task.job, self.task.account, self.backend());
         self.task.progress.reset();
         let began = Instant::now();
         // A timeout drops the future, so a late image cannot arrive.
         let generated = timeout(
             backend.timeout,
-            backend.generator.generate(self.task.clone()),
+            backend.generator.generate(task_on(self.task, self.route)),
         );
         let (generated, cause) = with_cause(deadline.work(generated)).await;
         // The log, the statistics and the operator's event hold no prompt, which the backend's own message may repeat.
@@ -81,18 +46,17 @@ impl Tries<'_> {
         let Some(generated) = generated else {
             let error = deadline.exceeded();
             tracing::warn!(%job, backend = backend.name, %error, "the run used up its time");
-            return None;
+            return Err(error);
         };
         let (error, cause) = match generated {
             Ok(Ok(image)) => {
-                self.has_reached.set(true);
                 if let Some(cause) = cause {
                     tracing::warn!(%job, backend = backend.name, cause, "the try succeeded despite a fault");
                 }
                 self.record_contact();
                 self.record(began, TryOutcome::Image);
                 lease.record(BreakerEvent::Succeeded(account), Instant::now());
-                return Some(Ok(image));
+                return Ok(image);
             }
             Ok(Err(error)) => {
                 let cause = cause.unwrap_or_else(|| redact(error.to_string()));
@@ -101,9 +65,6 @@ impl Tries<'_> {
             Err(_) => timed_out(backend.timeout, cause),
         };
         let outcome = error.outcome();
-        if outcome != TryOutcome::NotAsked && !matches!(error, GenerateError::Unreachable(_)) {
-            self.has_reached.set(true);
-        }
         self.record(began, outcome);
         if !outcome.is_failure() && outcome != TryOutcome::NotAsked {
             self.record_contact();
@@ -124,7 +85,7 @@ impl Tries<'_> {
         if let Some(event) = event {
             lease.record(event, Instant::now());
         }
-        Some(Err(error))
+        Err(error)
     }
 
     /// Stores the backend's image.
@@ -153,7 +114,7 @@ impl Tries<'_> {
         }
     }
 
-    fn backend(&self) -> &Backend {
+    pub fn backend(&self) -> &Backend {
         self.context.pool.backend(self.route)
     }
 
@@ -163,13 +124,6 @@ impl Tries<'_> {
 
     fn now(&self) -> Timestamp {
         self.context.accounts.now()
-    }
-
-    /// Does the breaker of an untried backend admit runs?
-    fn is_another_up(&self) -> bool {
-        let (pool, now) = (&self.context.pool, Instant::now());
-        let routes = pool.routes(self.task.tier);
-        self.untried.iter().any(|at| pool.admits(&routes[*at], now))
     }
 
     fn record_contact(&self) {
@@ -209,6 +163,13 @@ impl Tries<'_> {
         if self.context.process.observer.is_some() {
             self.log.add(&self.backend().name, began.elapsed(), outcome);
         }
+    }
+}
+
+pub fn task_on(task: &GenerationTask, route: &Route) -> GenerationTask {
+    GenerationTask {
+        model: route.model.clone(),
+        ..task.clone()
     }
 }
 

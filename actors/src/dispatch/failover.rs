@@ -1,12 +1,13 @@
 //! The tries of a run: on its first backend, then on the tier's other backends in order, until one returns an image that can be stored.
 
-use super::backend_tries::Tries;
+use super::backend_tries::{Tries, task_on};
+use super::backoff;
 use super::context::DispatchContext;
+use super::next_step::{NextStep, RunState, next_step};
 use super::run_deadline::RunDeadline;
 use super::run_log::RunLog;
 use crate::backends::{BackendLease, LeaseKind, Route};
 use crate::ports::{GenerateError, GenerationTask, Progress};
-use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tintype_storage::domain::ids::AccountId;
@@ -35,7 +36,7 @@ pub async fn generate(
     let routes = context.pool.routes(job.tier);
     let mut untried: Vec<usize> = (0..routes.len()).collect();
     let mut passed_on: Option<GenerateError> = None;
-    let has_reached = Cell::new(false);
+    let mut has_reached = false;
     if is_resumed
         && routes.len() > 1
         && let Some(route_with_work) = find_route_with_earlier_work(&task, routes, context).await
@@ -47,62 +48,81 @@ pub async fn generate(
         let kind = LeaseKind::Failover(untried.clone());
         lease = wait_for_lease(context, job.account, job.tier, kind).await;
     }
+    let mut repeats = 0;
     loop {
         untried.retain(|at| *at != lease.route);
         let route = &routes[lease.route];
         let tries = Tries {
-            task: task_on(&task, route),
+            task: &task,
             route,
-            untried: &untried,
-            has_reached: &has_reached,
             context,
             log,
         };
-        let image = match tries.generate(&mut lease, &mut deadline).await {
-            Ok(image) => log.store(tries.store(image, job, &mut deadline)).await,
-            Err(error) => Err(error),
+        let (error, may_repeat) = match tries.try_once(&mut lease, &mut deadline).await {
+            Ok(image) => match log.store(tries.store(image, job, &mut deadline)).await {
+                Ok(image) => return Ok(image),
+                Err(error) => (error, false),
+            },
+            Err(error) => (error, repeats < tries.backend().retries),
         };
-        let error = match image {
-            Ok(image) => return Ok(image),
-            Err(error) if !error.allows_failover() => return Err(error),
-            Err(error) => error,
+        let wait = backoff::delay(repeats + 1, error.retry_after(), (context.jitter)());
+        let (now, pool) = (Instant::now(), &context.pool);
+        let admits = |at: usize| pool.admits(&routes[at], now);
+        has_reached |= error.has_reached_backend();
+        let is_unreachable =
+            |it: &GenerateError| !has_reached && matches!(it, GenerateError::Unreachable(_));
+        let state = RunState {
+            repeat_after: may_repeat.then_some(wait),
+            time_left: deadline.time_left(),
+            is_up: admits(lease.route),
+            has_untried: !untried.is_empty(),
+            is_untried_up: untried.iter().any(|at| admits(*at)),
+            is_any_up: (0..routes.len()).any(admits),
+            is_unreachable: is_unreachable(&error) || passed_on.iter().any(is_unreachable),
         };
-        tries.stats().given_up.fetch_add(1, Ordering::Relaxed);
+        let step = next_step(&error, &state);
+        if let NextStep::Repeat(wait) = step {
+            deadline.wait(wait).await;
+            repeats += 1;
+            tries.stats().retries.fetch_add(1, Ordering::Relaxed);
+            continue;
+        }
+        if error.allows_failover() {
+            tries.stats().given_up.fetch_add(1, Ordering::Relaxed);
+        }
         let error = match passed_on {
             Some(earlier) if earlier.rank() > error.rank() => earlier,
             _ => error,
         };
-        let is_off = matches!(error, GenerateError::Unreachable(_)) && !has_reached.get();
-        let admits = |it: &Route| context.pool.admits(it, Instant::now());
-        // While all breakers are open, a job that no backend has seen waits for a probe, as the queued jobs do.
-        let waits = is_off && untried.is_empty() && !routes.iter().any(admits);
-        if (untried.is_empty() && !waits) || deadline.time_left().is_zero() {
+        if step == NextStep::Fail {
             return Err(error);
         }
         // The cut-off ends the run, so that it does not ask another backend in vain.
         if context.cut_off.is_triggered() {
             return std::future::pending().await;
         }
-        let backend = &context.pool.backend(route).name;
-        match waits {
-            true => {
+        drop(lease);
+        let backend = &tries.backend().name;
+        let wait_for_lease = |untried: &[usize]| {
+            let kind = LeaseKind::Failover(untried.to_vec());
+            wait_for_lease(context, job.account, job.tier, kind)
+        };
+        lease = match step {
+            NextStep::AwaitBackend => {
                 tracing::info!(job = %job.id, %backend, "the run waits until a backend can be reached");
                 untried = (0..routes.len()).collect();
+                // This wait counts against the deadline, because no other job causes it.
+                match deadline.work(wait_for_lease(&untried)).await {
+                    Some(lease) => lease,
+                    None => return Err(error),
+                }
             }
-            false => tracing::info!(job = %job.id, %backend, "the run fails over"),
-        }
-        drop(lease);
-        let kind = LeaseKind::Failover(untried.clone());
-        let granted = wait_for_lease(context, job.account, job.tier, kind);
-        let granted = match waits {
-            // This wait counts against the deadline, because no other job causes it.
-            true => deadline.work(granted).await,
-            false => Some(granted.await),
+            _ => {
+                tracing::info!(job = %job.id, %backend, "the run fails over");
+                wait_for_lease(&untried).await
+            }
         };
-        let Some(granted) = granted else {
-            return Err(error);
-        };
-        lease = granted;
+        repeats = 0;
         passed_on = Some(error);
     }
 }
@@ -162,11 +182,4 @@ async fn task_for(
         progress,
         cut_off: context.cut_off.receiver(),
     })
-}
-
-fn task_on(task: &GenerationTask, route: &Route) -> GenerationTask {
-    GenerationTask {
-        model: route.model.clone(),
-        ..task.clone()
-    }
 }

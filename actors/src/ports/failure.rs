@@ -128,13 +128,19 @@ impl GenerateError {
         self.rule().failover
     }
 
-    /// Of the errors of a run's backends, the job fails with the one that ranks highest: an error that may pass, else a backend's fault.
-    /// So the request is at fault only if every backend says so.
+    /// Of the errors of a run's backends, the job fails with the one that ranks highest: one that ends the run, else one that may pass,
+    /// else a backend's fault. So the request is at fault only if every backend says so.
     pub(crate) fn rank(&self) -> u8 {
         match self {
             Self::Declined(_) | Self::NotAsked(_) => 0,
-            error => 1 + u8::from(error.is_retryable()),
+            error if error.allows_failover() => 1 + u8::from(error.is_retryable()),
+            _ => 3,
         }
+    }
+
+    /// Can the backend have received the request?
+    pub(crate) fn has_reached_backend(&self) -> bool {
+        !matches!(self, Self::Unreachable(_)) && self.outcome() != TryOutcome::NotAsked
     }
 
     pub(crate) fn breaker_effect(&self) -> BreakerEffect {

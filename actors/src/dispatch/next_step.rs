@@ -1,0 +1,134 @@
+//! The decision after a failed try: what its run does next.
+
+use super::backoff;
+use crate::ports::GenerateError;
+use std::time::Duration;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextStep {
+    /// Try the same backend again after this wait.
+    Repeat(Duration),
+    /// Try the next backend that the run has not tried.
+    FailOver,
+    /// Try any backend, as soon as a breaker admits a probe.
+    AwaitBackend,
+    /// The run ends.
+    Fail,
+}
+
+/// The state of a run after a failed try. A backend is up if its breaker admits runs.
+#[derive(Clone, Copy, Debug)]
+pub struct RunState {
+    /// The wait before a repeat; `None` if this backend may not be tried again.
+    pub repeat_after: Option<Duration>,
+    /// Until the deadline of the run.
+    pub time_left: Duration,
+    /// Is the backend of the try up?
+    pub is_up: bool,
+    pub has_untried: bool,
+    pub is_untried_up: bool,
+    pub is_any_up: bool,
+    /// Has no backend received a request of the run, and could at least one not be reached?
+    pub is_unreachable: bool,
+}
+
+/// If another backend is up, a run leaves a backend early: when its breaker opens, or when it asks for a wait longer than the longest
+/// backoff. While all breakers are open, a job that no backend has seen waits for a probe, as the queued jobs do.
+pub fn next_step(error: &GenerateError, run: &RunState) -> NextStep {
+    if let Some(wait) = run.repeat_after
+        && error.is_retryable()
+        && wait < run.time_left
+        && !(run.is_untried_up && (!run.is_up || wait > backoff::MAX_DELAY))
+    {
+        NextStep::Repeat(wait)
+    } else if !error.allows_failover() || run.time_left.is_zero() {
+        NextStep::Fail
+    } else if run.has_untried {
+        NextStep::FailOver
+    } else if run.is_unreachable && !run.is_any_up {
+        NextStep::AwaitBackend
+    } else {
+        NextStep::Fail
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::NextStep::{AwaitBackend, Fail, FailOver, Repeat};
+    use super::*;
+    use GenerateError::{Broken, Refused, Storage, TimedOut, Unreachable};
+
+    type Row = (fn(String) -> GenerateError, RunState, NextStep);
+
+    const WAIT: Duration = Duration::from_secs(1);
+    const LONG: Duration = Duration::from_secs(31);
+    /// A tier with one backend, which is up.
+    const ALONE: RunState = RunState {
+        repeat_after: Some(WAIT),
+        time_left: Duration::from_secs(60),
+        is_up: true,
+        has_untried: false,
+        is_untried_up: false,
+        is_any_up: true,
+        is_unreachable: false,
+    };
+    const ALONE_DOWN: RunState = RunState {
+        is_up: false,
+        is_any_up: false,
+        ..ALONE
+    };
+    const OTHER_UP: RunState = RunState {
+        has_untried: true,
+        is_untried_up: true,
+        ..ALONE
+    };
+    const OTHER_DOWN: RunState = RunState {
+        has_untried: true,
+        ..ALONE
+    };
+
+    #[rustfmt::skip]
+    #[test]
+    fn each_failure_has_its_next_step() {
+        let last = |run| RunState { repeat_after: None, ..run };
+        let long = |run| RunState { repeat_after: Some(LONG), ..run };
+        let down = |run| RunState { is_up: false, ..run };
+        let late = |run| RunState { time_left: WAIT, ..run };
+        let over = |run| RunState { time_left: Duration::ZERO, ..run };
+        let unreachable = |run| RunState { is_unreachable: true, ..run };
+        let rows: [Row; 24] = [
+            // A transient error is repeated on its backend, until another one is the better choice.
+            (TimedOut, ALONE,                                Repeat(WAIT)),
+            (TimedOut, ALONE_DOWN,                           Repeat(WAIT)),
+            (TimedOut, long(ALONE),                          Repeat(LONG)),
+            (TimedOut, OTHER_UP,                             Repeat(WAIT)),
+            (TimedOut, down(OTHER_UP),                       FailOver),
+            (TimedOut, long(OTHER_UP),                       FailOver),
+            (TimedOut, down(OTHER_DOWN),                     Repeat(WAIT)),
+            (TimedOut, long(OTHER_DOWN),                     Repeat(LONG)),
+            // After the last repeat, and without the time for one.
+            (TimedOut, last(ALONE),                          Fail),
+            (TimedOut, last(OTHER_DOWN),                     FailOver),
+            (TimedOut, late(ALONE),                          Fail),
+            (TimedOut, late(OTHER_DOWN),                     FailOver),
+            (TimedOut, over(OTHER_UP),                       Fail),
+            // Another try on the same backend would fail in the same way.
+            (Broken,   ALONE,                                Fail),
+            (Broken,   OTHER_UP,                             FailOver),
+            (Broken,   OTHER_DOWN,                           FailOver),
+            // Another backend would fail in the same way.
+            (Refused,  OTHER_UP,                             Fail),
+            (Storage,  OTHER_UP,                             Repeat(WAIT)),
+            (Storage,  last(OTHER_UP),                       Fail),
+            // No backend could be reached.
+            (Unreachable, last(unreachable(ALONE_DOWN)),       AwaitBackend),
+            (Unreachable, last(ALONE_DOWN),                    Fail),
+            (Unreachable, last(unreachable(ALONE)),            Fail),
+            (Unreachable, last(unreachable(OTHER_DOWN)),       FailOver),
+            (Unreachable, over(last(unreachable(ALONE_DOWN))), Fail),
+        ];
+        for (at, (error, run, expected)) in rows.into_iter().enumerate() {
+            assert_eq!(next_step(&error(String::new()), &run), expected, "row {at}: {run:?}");
+        }
+    }
+}
