@@ -5,11 +5,11 @@
 
 mod addresses;
 mod amounts;
-mod backend;
 mod backends;
 mod environment;
 mod error;
 mod file;
+mod headers;
 mod log_filter;
 mod misspelt_variables;
 mod node;
@@ -33,7 +33,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 pub use addresses::Listen;
-pub use backend::{
+pub use backends::{
     BUILTIN_BACKEND, Backend, BackendKind, ComfyUiSettings, ImageField, MaskFormat, OpenAiDialect,
     PROMPT_PLACEHOLDER, Remote, ResponseFormat, SDAPI_FIELDS, SdApiSettings, SeedFormat,
 };

@@ -55,7 +55,7 @@ macro_rules! settings {
             pub(super) const KEYS: &[&str] = &[$(stringify!($key)),+];
 
             /// Reads the keys of this kind from the section of a backend.
-            pub(super) fn read(section: &mut super::reader::Section<'_>) -> Self {
+            pub(super) fn read(section: &mut crate::config::reader::Section<'_>) -> Self {
                 Self {
                     $($key: section.optional(stringify!($key), $reader).unwrap_or($default)),+
                 }

@@ -16,7 +16,7 @@ use url::Url;
 
 use super::addresses::{Listen, base_url, bucket_url, range, webhook_url};
 use super::amounts::{self, amount, factor};
-use super::backends::headers;
+use super::headers::headers;
 use super::log_filter::log_filter;
 use super::node::Item;
 use super::reader::Section;

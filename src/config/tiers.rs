@@ -8,7 +8,7 @@ use serde::Serialize;
 use tintype_api::fields::nearest;
 
 use super::amounts::{self, amount};
-use super::backend::{Backend, BackendKind};
+use super::backends::{Backend, BackendKind};
 use super::error::Location;
 use super::node::{Item, Tree};
 use super::reader::{Field, Section};

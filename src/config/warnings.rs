@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Config;
-use super::backend::{BUILTIN_BACKEND, Backend, BackendKind};
+use super::backends::{BUILTIN_BACKEND, Backend, BackendKind};
 use super::tiers::{Tier, TierBackend};
 
 impl Config {
