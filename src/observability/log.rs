@@ -4,42 +4,38 @@ use super::log_rate_limit::LogRateLimit;
 use crate::config::{Log, LogFormat};
 use std::io::IsTerminal as _;
 use std::panic;
-use std::sync::atomic::{AtomicBool, Ordering};
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Registry, fmt};
 
-/// Is the log read by programs, which skip lines that are not JSON?
-static IS_JSON: AtomicBool = AtomicBool::new(false);
-
 /// Starts logging to standard error. Later calls have no effect.
 pub fn start(log: &Log) {
-    let filter = EnvFilter::new(&log.filter);
     let lines = fmt::layer()
         // Colours only on a terminal.
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
     let is_json = log.format == LogFormat::Json;
-    let lines = match log.format {
-        LogFormat::Text => lines.boxed(),
-        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+    let (lines, filter) = match is_json {
+        true => (lines.json().flatten_event(true).boxed(), log.filter.clone()),
+        // Without the events of this module, which standard error has as text already.
+        false => (
+            lines.boxed(),
+            format!("{},{}=off", log.filter, module_path!()),
+        ),
     };
     let log = Registry::default()
         .with(lines)
-        .with(filter)
+        .with(EnvFilter::new(filter))
         .with(LogRateLimit);
     // The library rejects a second start, as in tests that share a process.
     if log.try_init().is_ok() && is_json {
-        IS_JSON.store(true, Ordering::Relaxed);
         log_panics();
     }
 }
 
-/// Logs why the process exits, if the log is JSON. Standard error also has it as text.
+/// Logs why the process exits, for programs that read the log and skip lines that are not JSON. Standard error also has it as text.
 pub fn log_exit(reason: &str) {
-    if IS_JSON.load(Ordering::Relaxed) {
-        tracing::error!(reason, "the process exits");
-    }
+    tracing::error!(reason, "the process exits");
 }
 
 /// Logs each panic before the previous hook prints it.
