@@ -23,6 +23,7 @@ pub struct FileLocks {
 impl FileLocks {
     pub fn new(process: &ProcessContext) -> Self {
         Self {
+            // One permit for each file, and no limit over all files.
             local: FairSemaphore::new(Semaphore::MAX_PERMITS as u64, 1),
             nodes: NodeLocks::of(process),
         }

@@ -41,9 +41,10 @@ pub async fn create(
         deadline,
     };
     let received = receive(&call, &request, payload).await;
+    // SDKs retry a refused call without an idempotency key. The retry must not get the images of an earlier call with the same content.
     let received = calls.record_if_refused(attempt, (key, None), received, core.now());
     let (form, idempotency_key) = received?;
-    // Not noted: a retry of an invalid request is refused too.
+    // Not recorded as refused: a retry of an invalid request is refused too.
     let edit = Edit::of_form(form, idempotency_key, &caller, &state.settings)?;
     let content = Some(edit.request.fingerprint());
     if !edit.options.stream {
@@ -118,7 +119,7 @@ impl Edit {
     }
 }
 
-/// The request of an edit of these images, with a mask or without one.
+/// The request of an edit of these images, with a mask as the last input image, or without one.
 ///
 /// # Errors
 /// The mask is not usable.

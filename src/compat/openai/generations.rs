@@ -33,7 +33,7 @@ pub async fn create(
     let received = receive(&request, payload, &state, &caller).await;
     let received = calls.record_if_refused(attempt, (key, None), received, core.now());
     let (body, idempotency_key) = received?;
-    // Not noted: a retry of an invalid request is refused too.
+    // Not recorded as refused: a retry of an invalid request is refused too.
     let options = RawOptions::of_json(&body)?.read(&caller, &state.settings)?;
     let content = Some(options.request(Vec::new(), None).fingerprint());
     let call = Call {

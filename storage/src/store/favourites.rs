@@ -6,7 +6,7 @@ use crate::domain::ids::{AccountId, JobId};
 use crate::domain::time::Timestamp;
 use crate::engine::Direction;
 
-/// Favourites per account. Records that are never deleted must be bounded.
+/// Favourites per account; the use case that adds one checks the number. Records that are never deleted must be bounded.
 pub const MAX_FAVOURITES: usize = 5_000;
 
 impl Store {
@@ -31,6 +31,7 @@ impl Store {
         Ok(found.into_iter().map(|((_, job), _)| job).collect())
     }
 
+    /// The second record leads from a job to its favourite without its account, for the deletion of old images.
     pub fn put_favourite(&self, account: AccountId, job: JobId, since: Timestamp) -> Writes {
         vec![
             FAVOURITES.put(&(account, job), &since),
