@@ -69,8 +69,10 @@ pub async fn generate(
         let (now, pool) = (Instant::now(), &context.pool);
         let admits = |at: usize| pool.admits(&routes[at], now);
         has_reached |= error.has_reached_backend();
-        let is_unreachable =
-            |it: &GenerateError| !has_reached && matches!(it, GenerateError::Unreachable(_));
+        let worst = match &passed_on {
+            Some(earlier) if earlier.rank() > error.rank() => earlier.clone(),
+            _ => error.clone(),
+        };
         let state = RunState {
             repeat_after: may_repeat.then_some(wait),
             time_left: deadline.time_left(),
@@ -78,7 +80,7 @@ pub async fn generate(
             has_untried: !untried.is_empty(),
             is_untried_up: untried.iter().any(|at| admits(*at)),
             is_any_up: (0..routes.len()).any(admits),
-            is_unreachable: is_unreachable(&error) || passed_on.iter().any(is_unreachable),
+            is_unreachable: !has_reached && matches!(worst, GenerateError::Unreachable(_)),
         };
         let step = next_step(&error, &state);
         if let NextStep::Repeat(wait) = step {
@@ -90,12 +92,8 @@ pub async fn generate(
         if error.allows_failover() {
             tries.stats().given_up.fetch_add(1, Ordering::Relaxed);
         }
-        let error = match passed_on {
-            Some(earlier) if earlier.rank() > error.rank() => earlier,
-            _ => error,
-        };
         if step == NextStep::Fail {
-            return Err(error);
+            return Err(worst);
         }
         // The cut-off ends the run, so that it does not ask another backend in vain.
         if context.cut_off.is_triggered() {
@@ -114,7 +112,7 @@ pub async fn generate(
                 // This wait counts against the deadline, because no other job causes it.
                 match deadline.work(wait_for_lease(&untried)).await {
                     Some(lease) => lease,
-                    None => return Err(error),
+                    None => return Err(worst),
                 }
             }
             _ => {
@@ -123,7 +121,7 @@ pub async fn generate(
             }
         };
         repeats = 0;
-        passed_on = Some(error);
+        passed_on = Some(worst);
     }
 }
 
