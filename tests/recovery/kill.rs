@@ -1,8 +1,9 @@
 //! The process is killed repeatedly while callers create jobs. The test itself remembers every 202.
 
 use crate::client::{Client, Connection, Cut};
+use crate::kill_load::{Memory, acknowledged};
 use crate::test_directory::{Service, TestDirectory, until};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 const ROUNDS: usize = 12;
@@ -11,31 +12,6 @@ const CALLERS: usize = 4;
 const MAX_CALLS: usize = 100_000;
 /// Jobs to run at the end; the others are canceled, because each run takes a second here.
 const MADE: usize = 4;
-
-/// The callers' own records, like those of a real caller that must neither lose a job nor pay for it twice.
-#[derive(Default)]
-struct Memory {
-    /// Job ids by idempotency key.
-    acknowledged: BTreeMap<String, String>,
-    /// Idempotency keys of calls without an answer.
-    in_doubt: BTreeSet<String>,
-    next: usize,
-}
-
-impl Memory {
-    /// The idempotency key of the next call: one without an answer, else a new one.
-    fn take(&mut self) -> String {
-        self.in_doubt.pop_first().unwrap_or_else(|| {
-            self.next += 1;
-            format!("key-{}", self.next)
-        })
-    }
-
-    fn note(&mut self, name: String, id: String) {
-        let known = self.acknowledged.entry(name).or_insert_with(|| id.clone());
-        assert_eq!(*known, id, "one key, two jobs");
-    }
-}
 
 fn create_until_cut(client: &Client, memory: &Mutex<Memory>) {
     let Ok(mut connection) = Connection::open(&client.address) else {
@@ -51,10 +27,6 @@ fn create_until_cut(client: &Client, memory: &Mutex<Memory>) {
             }
         }
     }
-}
-
-fn acknowledged(memory: &Mutex<Memory>) -> usize {
-    memory.lock().expect("memory").acknowledged.len()
 }
 
 /// Starts the service and kills it while it opens the store or recovers jobs.

@@ -25,23 +25,26 @@ const MAX_LOOKS: usize = 100_000;
 const VERIFY_EVERY: u64 = 10;
 pub const BALANCE: u64 = 900_000;
 
-/// The callers' own records.
+/// The callers' own records, like those of a real caller that must neither lose a job nor pay for it twice.
 #[derive(Default)]
 pub struct Memory {
+    /// Job ids by idempotency key.
     pub acknowledged: BTreeMap<String, String>,
-    in_doubt: BTreeSet<String>,
+    /// Idempotency keys of calls without an answer.
+    pub in_doubt: BTreeSet<String>,
     next: usize,
 }
 
 impl Memory {
-    fn take(&mut self) -> String {
+    /// The idempotency key of the next call: one without an answer, else a new one.
+    pub fn take(&mut self) -> String {
         self.in_doubt.pop_first().unwrap_or_else(|| {
             self.next += 1;
             format!("load-{}", self.next)
         })
     }
 
-    fn note(&mut self, name: String, id: String) {
+    pub fn note(&mut self, name: String, id: String) {
         let known = self.acknowledged.entry(name).or_insert_with(|| id.clone());
         assert_eq!(*known, id, "one key, two jobs");
     }
