@@ -1,11 +1,12 @@
 //! Decisions 11 and 14: the operator's limits of an account apply to all its keys, and a key may limit its live jobs.
 
 use crate::support::http::{Answer, all_at_once};
-use crate::support::{Behaviour, Customer, OneNode, Options, Server, fox, fox_with, until};
+use crate::support::{Behaviour, Customer, OneNode, Options, Server, fox, until};
 use serde_json::{Value, json};
 use std::time::Duration;
 
 const PATH: &str = "/text-generations";
+const LIMIT_REACHED: &str = "account_limit_reached";
 const HOUR: Duration = Duration::from_secs(3_600);
 
 fn limit(server: &Server, account: &str, limits: Value) -> Value {
@@ -26,43 +27,22 @@ fn account_with_limits(server: &Server, limits: Value) -> [Customer; 2] {
     [first, second]
 }
 
-/// Completes a job of 0.134.
-fn spend(server: &Server, customer: &Customer) {
-    let job = server.create(customer);
-    server.job_once(customer, &job, "done");
-}
-
-/// Asserts that a limit of the account rejects the call, and returns the detail.
-fn limit_detail(server: &Server, customer: &Customer) -> String {
-    let answer = server.generation(customer, PATH, &fox());
-    let answer = answer.refused(402, "account_limit_reached");
-    // The server also rejects calls that would store a long prompt first, and dry runs.
-    let large = fox_with(json!({"prompt": "x".repeat(30_000)}));
-    let early = server.generation(customer, PATH, &large);
-    let dry = server.generation(customer, &format!("{PATH}?dry_run=true"), &fox());
-    for early in [early, dry] {
-        let early = early.refused(402, "account_limit_reached").json();
-        assert_eq!(early["detail"], answer.json()["detail"]);
-    }
-    answer.json()["detail"].as_str().unwrap().to_owned()
-}
-
 #[test]
 fn all_keys_of_an_account_share_its_daily_limit() {
     let server = Server::start();
     let keys = account_with_limits(&server, json!({"spend_per_day": "0.268"}));
-    spend(&server, &keys[0]);
-    spend(&server, &keys[1]);
+    server.spend(&keys[0]);
+    server.spend(&keys[1]);
     for key in &keys {
         assert_eq!(
-            limit_detail(&server, key),
+            server.limit_detail(key, LIMIT_REACHED),
             "the account has a spend limit of 0.268 USD a day (UTC), of which 0.268 USD is spent or reserved; the price is 0.134 USD; \
              wait for the next day, or ask the operator to raise it"
         );
     }
     let account = &keys[0].account;
     let new = server.another_key(account, json!({"spend_limit": "5"}));
-    limit_detail(&server, &new);
+    server.limit_detail(&new, LIMIT_REACHED);
     let limits = &get_account(&server, account)["limits"];
     assert_eq!(
         *limits,
@@ -76,9 +56,9 @@ fn all_keys_of_an_account_share_its_daily_limit() {
     );
     // The start is 11:06:40.
     server.clock.advance(HOUR * 12);
-    limit_detail(&server, &keys[0]);
+    server.limit_detail(&keys[0], LIMIT_REACHED);
     server.clock.advance(HOUR);
-    spend(&server, &keys[0]);
+    server.spend(&keys[0]);
     let used = &get_account(&server, account)["limits"]["used"];
     assert_eq!(used["spent_today"], "0.134");
     assert_eq!(used["spent_this_month"], "0.402");
@@ -89,14 +69,14 @@ fn all_keys_of_an_account_share_its_daily_limit() {
 fn the_monthly_limit_of_an_account_resets_with_the_calendar_month() {
     let server = Server::start();
     let keys = account_with_limits(&server, json!({"spend_per_month": "0.20"}));
-    spend(&server, &keys[0]);
+    server.spend(&keys[0]);
     // 18 November plus 12 days is still November.
     server.clock.advance(HOUR * 24 * 12);
-    let detail = limit_detail(&server, &keys[1]);
+    let detail = server.limit_detail(&keys[1], LIMIT_REACHED);
     assert!(detail.contains("0.20 USD a month (UTC)"), "{detail}");
     server.clock.advance(HOUR * 24);
-    spend(&server, &keys[1]);
-    limit_detail(&server, &keys[0]);
+    server.spend(&keys[1]);
+    server.limit_detail(&keys[0], LIMIT_REACHED);
     server.assert_settled();
 }
 
@@ -121,13 +101,13 @@ fn reserved_amounts_count_and_amounts_released_by_failed_jobs_do_not() {
     let keys = account_with_limits(&server, json!({"spend_per_day": "0.20"}));
     server.generator.hold();
     let job = server.create(&keys[0]);
-    limit_detail(&server, &keys[1]);
+    server.limit_detail(&keys[1], LIMIT_REACHED);
     server.generator.behave(Behaviour::Break("no"));
     server.generator.release_all();
     server.job_once(&keys[0], &job, "failed");
     server.generator.behave(Behaviour::Succeed);
-    spend(&server, &keys[1]);
-    limit_detail(&server, &keys[0]);
+    server.spend(&keys[1]);
+    server.limit_detail(&keys[0], LIMIT_REACHED);
     server.assert_settled();
 }
 
@@ -135,14 +115,14 @@ fn reserved_amounts_count_and_amounts_released_by_failed_jobs_do_not() {
 fn a_new_daily_limit_counts_earlier_spending_of_the_day() {
     let server = Server::start();
     let customer = server.customer("9.00");
-    spend(&server, &customer);
+    server.spend(&customer);
     let account = limit(&server, &customer.account, json!({"spend_per_day": "0.20"}));
     assert_eq!(account["limits"]["used"]["spent_today"], "0.134");
-    limit_detail(&server, &customer);
+    server.limit_detail(&customer, LIMIT_REACHED);
     limit(&server, &customer.account, json!({"spend_per_day": null}));
-    spend(&server, &customer);
+    server.spend(&customer);
     limit(&server, &customer.account, json!({"spend_per_day": "0.40"}));
-    let detail = limit_detail(&server, &customer);
+    let detail = server.limit_detail(&customer, LIMIT_REACHED);
     assert!(detail.contains("of which 0.268 USD is spent"), "{detail}");
     server.assert_settled();
 }
@@ -415,8 +395,8 @@ fn an_account_is_opened_with_limits_once_for_each_idempotency_key() {
     open("0.20").expect(201);
     open("0.30").refused(422, "idempotency_key_reused");
     let key = server.another_key(opened["account_id"].as_str().unwrap(), json!({}));
-    spend(&server, &key);
-    limit_detail(&server, &key);
+    server.spend(&key);
+    server.limit_detail(&key, LIMIT_REACHED);
     server.assert_settled();
 }
 
@@ -453,11 +433,11 @@ fn limits_and_their_usage_survive_a_restart() {
         json!({"spend_per_day": "0.20", "max_concurrent": 4}),
     );
     let capped = server.another_key(&keys[0].account, json!({"max_concurrent": 7}));
-    spend(&server, &keys[0]);
+    server.spend(&keys[0]);
     let before = get_account(&server, &keys[0].account);
     let server = server.restart();
     assert_eq!(get_account(&server, &keys[0].account), before);
-    limit_detail(&server, &keys[1]);
+    server.limit_detail(&keys[1], LIMIT_REACHED);
     let own = server.native(&capped, "GET", "/key").expect(200).json();
     assert_eq!(own["max_concurrent"], 7);
     server.assert_settled();
@@ -467,7 +447,7 @@ fn limits_and_their_usage_survive_a_restart() {
 fn the_synchronous_interfaces_enforce_the_same_limits() {
     let server = Server::start();
     let keys = account_with_limits(&server, json!({"spend_per_day": "0.20"}));
-    spend(&server, &keys[0]);
+    server.spend(&keys[0]);
     let body = json!({"contents": [{"role": "user", "parts": [{"text": "a fox"}]}]});
     let google = server.post("/v1beta/models/gemini-3-pro-image:generateContent");
     let google = google.json(&body).header("x-goog-api-key", &keys[1].key);

@@ -15,7 +15,7 @@ fn newest(server: &Server) -> Value {
     entries(server, "limit=1").remove(0)
 }
 
-fn actions(entries: &[Value]) -> Vec<&str> {
+pub fn actions(entries: &[Value]) -> Vec<&str> {
     let action = |line: &'_ Value| line["action"].as_str().unwrap().len();
     assert!(entries.iter().all(|line| action(line) > 0));
     entries

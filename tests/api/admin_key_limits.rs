@@ -1,10 +1,11 @@
 //! A key's spend limits per day and month, and its usage figures.
 
-use crate::support::{Customer, Options, Server, fox, fox_with};
+use crate::support::{Customer, Options, Server, fox};
 use serde_json::{Value, json};
 use std::time::Duration;
 
 const PATH: &str = "/text-generations";
+const LIMIT_REACHED: &str = "key_limit_reached";
 const HOUR: Duration = Duration::from_secs(3_600);
 
 fn get_key(server: &Server, customer: &Customer) -> Value {
@@ -12,42 +13,24 @@ fn get_key(server: &Server, customer: &Customer) -> Value {
     server.admin("GET", &path).expect(200).json()
 }
 
-/// Completes a job of 0.134.
-fn spend(server: &Server, customer: &Customer) {
-    let job = server.create(customer);
-    server.job_once(customer, &job, "done");
-}
-
-/// Asserts that a limit of the key rejects the call, and returns the detail.
-fn limit_detail(server: &Server, customer: &Customer) -> String {
-    let answer = server.generation(customer, PATH, &fox());
-    let answer = answer.refused(402, "key_limit_reached");
-    // The server also rejects calls that would store inputs or a long prompt first.
-    let large = fox_with(json!({"prompt": "x".repeat(30_000)}));
-    let early = server.generation(customer, PATH, &large);
-    let early = early.refused(402, "key_limit_reached").json();
-    assert_eq!(early["detail"], answer.json()["detail"]);
-    answer.json()["detail"].as_str().unwrap().to_owned()
-}
-
 #[test]
 fn a_daily_limit_ends_at_midnight_utc() {
     let server = Server::start();
     let customer = server.customer_with("9.00", json!({"spend_limit_daily": "0.268"}));
-    spend(&server, &customer);
-    spend(&server, &customer);
-    let detail = limit_detail(&server, &customer);
+    server.spend(&customer);
+    server.spend(&customer);
+    let detail = server.limit_detail(&customer, LIMIT_REACHED);
     assert!(detail.contains("0.268 USD a day (UTC)"), "{detail}");
     // The start is 11:06:40.
     server.clock.advance(HOUR * 12);
-    limit_detail(&server, &customer);
+    server.limit_detail(&customer, LIMIT_REACHED);
     server.clock.advance(HOUR);
     let key = get_key(&server, &customer);
     assert_eq!(
         (&key["spent"], &key["spent_today"]),
         (&"0.268".into(), &"0.00".into())
     );
-    spend(&server, &customer);
+    server.spend(&customer);
     let key = get_key(&server, &customer);
     assert_eq!(key["spent_today"], "0.134");
     assert_eq!(key["spent_this_month"], "0.402");
@@ -58,14 +41,14 @@ fn a_daily_limit_ends_at_midnight_utc() {
 fn a_monthly_limit_ends_with_the_calendar_month() {
     let server = Server::start();
     let customer = server.customer_with("9.00", json!({"spend_limit_monthly": "0.20"}));
-    spend(&server, &customer);
+    server.spend(&customer);
     // 18 November plus 12 days is still November.
     server.clock.advance(HOUR * 24 * 12);
-    let detail = limit_detail(&server, &customer);
+    let detail = server.limit_detail(&customer, LIMIT_REACHED);
     assert!(detail.contains("0.20 USD a month (UTC)"), "{detail}");
     server.clock.advance(HOUR * 24);
-    spend(&server, &customer);
-    limit_detail(&server, &customer);
+    server.spend(&customer);
+    server.limit_detail(&customer, LIMIT_REACHED);
     assert_eq!(get_key(&server, &customer)["spent_this_month"], "0.134");
 }
 
@@ -75,14 +58,14 @@ fn the_reserved_amount_counts_against_every_limit() {
     let customer = server.customer_with("9.00", json!({"spend_limit_daily": "0.20"}));
     server.generator.hold();
     let job = server.create(&customer);
-    limit_detail(&server, &customer);
+    server.limit_detail(&customer, LIMIT_REACHED);
     // The next day's limit applies as well, because the job may be charged then.
     server.clock.advance(HOUR * 24);
-    limit_detail(&server, &customer);
+    server.limit_detail(&customer, LIMIT_REACHED);
     server.generator.release_all();
     server.job_once(&customer, &job, "done");
     assert_eq!(get_key(&server, &customer)["spent_today"], "0.134");
-    limit_detail(&server, &customer);
+    server.limit_detail(&customer, LIMIT_REACHED);
     server.assert_settled();
 }
 
@@ -124,9 +107,9 @@ fn limits_are_set_changed_and_lifted() {
 fn windows_survive_a_restart() {
     let server = Server::with(Options::new().on_disk());
     let customer = server.customer_with("9.00", json!({"spend_limit_daily": "0.20"}));
-    spend(&server, &customer);
+    server.spend(&customer);
     let server = server.restart();
-    limit_detail(&server, &customer);
+    server.limit_detail(&customer, LIMIT_REACHED);
     assert_eq!(get_key(&server, &customer)["spent_today"], "0.134");
     server.assert_settled();
 }
@@ -158,7 +141,7 @@ fn a_client_reads_the_limits_of_its_own_key() {
     let server = Server::start();
     let limits = json!({"spend_limit_daily": "1", "spend_limit_monthly": "2"});
     let customer = server.customer_with("9.00", limits);
-    spend(&server, &customer);
+    server.spend(&customer);
     let own = server.native(&customer, "GET", "/key").expect(200).json();
     for (name, value) in [
         ("spend_limit_daily", "1.00"),

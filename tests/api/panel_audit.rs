@@ -1,5 +1,6 @@
 //! Every change in the panel has an entry in the audit log: actor, address, action, and the state before and after.
 
+use crate::admin_audit::actions;
 use crate::support::panel::PASSWORD;
 use crate::support::{Browser, Options, Server, audited};
 use serde_json::{Value, json};
@@ -20,15 +21,6 @@ fn entries(server: &Server, kinds: &[&str]) -> Vec<Value> {
     };
     entries.retain(|line| kinds.contains(&kind(line).as_str()));
     entries
-}
-
-fn actions(entries: &[Value]) -> Vec<&str> {
-    let action = |line: &'_ Value| line["action"].as_str().unwrap().len();
-    assert!(entries.iter().all(|line| action(line) > 0));
-    entries
-        .iter()
-        .map(|line| line["action"].as_str().unwrap())
-        .collect()
 }
 
 #[test]

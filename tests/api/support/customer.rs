@@ -77,6 +77,28 @@ impl Server {
         })
     }
 
+    /// Completes a job of 0.134.
+    pub fn spend(&self, customer: &Customer) {
+        let job = self.create(customer);
+        self.job_once(customer, &job, "done");
+    }
+
+    /// Asserts that a spend limit rejects calls with this code, and returns the detail.
+    pub fn limit_detail(&self, customer: &Customer, code: &str) -> String {
+        let path = "/text-generations";
+        let detail = |request: Request| request.refused(402, code).json()["detail"].clone();
+        let found = detail(self.generation(customer, path, &super::fox()));
+        // The server also rejects calls that would store a long prompt first, and dry runs.
+        let large = super::fox_with(json!({"prompt": "x".repeat(30_000)}));
+        let dry = format!("{path}?dry_run=true");
+        assert_eq!(detail(self.generation(customer, path, &large)), found);
+        assert_eq!(
+            detail(self.generation(customer, &dry, &super::fox())),
+            found
+        );
+        found.as_str().unwrap().to_owned()
+    }
+
     /// Returns balance, reserved and available.
     pub fn money(&self, customer: &Customer) -> (String, String, String) {
         let answer = self.native(customer, "GET", "/balance").expect(200).json();
