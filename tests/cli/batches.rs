@@ -1,6 +1,6 @@
 //! `tintype batch` against a real server: submit, follow, cancel and download.
 
-use crate::support::{CommandOutput, Running, Service, run, tintype, wait_for};
+use crate::support::{CommandOutput, Running, Service, run, tintype, until_some};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -178,7 +178,7 @@ fn a_download_after_a_wait_can_be_interrupted() {
     let mut command = tintype(directory.path(), &arguments);
     command.env("TINTYPE_KEY", "tt_key");
     let running = Running::start(command);
-    wait_for("the download begins", || {
+    until_some("the download begins", || {
         directory.path().join("images").exists().then_some(())
     });
     let (code, lines) = running.interrupt_and_read();

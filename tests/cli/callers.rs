@@ -1,6 +1,6 @@
 //! Callers of the synchronous interfaces, with several nodes behind the load balancer.
 
-use crate::support::{Service, wait_for};
+use crate::support::{Service, until_some};
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
 
@@ -17,7 +17,7 @@ fn waiting_caller(service: &Service, prompt: &str) -> TcpStream {
 }
 
 fn wait_for_job(service: &Service, prompt: &str, field: &str, value: &str) {
-    wait_for(&format!("{field} of {prompt} is {value}"), || {
+    until_some(&format!("{field} of {prompt} is {value}"), || {
         let list = service.json(&["job", "list"]);
         let jobs = list["data"].as_array().unwrap();
         let mut matching = jobs.iter().filter(|it| it["prompt"] == prompt);

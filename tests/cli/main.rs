@@ -10,6 +10,12 @@ mod lost_responses;
 mod naming;
 mod operating;
 mod operator_events;
+#[allow(
+    dead_code,
+    reason = "shared with the tests of the HTTP edge, which use all of it"
+)]
+#[path = "../api/support/poll.rs"]
+mod poll;
 mod receiving;
 mod refusals;
 #[allow(

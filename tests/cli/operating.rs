@@ -1,6 +1,6 @@
 //! Operator commands against a real server: accounts, deposits, keys, pauses and the audit log.
 
-use crate::support::{Service, run, tintype, wait_for};
+use crate::support::{Service, run, tintype, until_some};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -422,7 +422,7 @@ fn the_only_process_of_a_data_directory_is_listed() {
 fn nodes_behind_a_load_balancer_answer_in_turn() {
     let service = Service::start();
     let mut answered = BTreeSet::new();
-    wait_for("every node has answered", || {
+    until_some("every node has answered", || {
         let list = service.json(&["node", "list"]);
         // A node lists itself after its first heartbeat.
         let mut nodes = list["data"].as_array().unwrap().iter();

@@ -1,6 +1,6 @@
 //! Events for the operator: how an operator notices a lost one, and receives it on this machine.
 
-use crate::support::{Running, Service, wait_for};
+use crate::support::{Running, Service, until_some};
 use serde_json::Value;
 use tintype_postgres::testing::free_port;
 
@@ -21,7 +21,7 @@ fn service(port: u16) -> Service {
 /// Reports a low balance; returns the failed delivery of the event.
 fn failed_event(service: &Service) -> Value {
     service.run(&["account", "low-balance", "default", "1000"]);
-    wait_for("the event has failed", || {
+    until_some("the event has failed", || {
         let found = service.json(&["delivery", "list", "--status", "failed"]);
         found["data"].get(0).cloned()
     })
@@ -41,7 +41,7 @@ fn an_event_that_the_operator_does_not_receive_is_logged_and_named() {
     ] {
         assert_eq!(event[field], expected, "{field}");
     }
-    let line = wait_for("the log reports it", || {
+    let line = until_some("the log reports it", || {
         let mut lines = service.lines().into_iter();
         lines.find(|it| it.contains("operator event was not delivered"))
     });

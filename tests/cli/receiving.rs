@@ -104,7 +104,7 @@ fn a_webhook_is_registered_tested_observed_and_redelivered_to() {
 
     // The delivery of a job.
     let job = job(&service, &url);
-    let mine = crate::support::wait_for("the job's delivery", || {
+    let mine = crate::support::until_some("the job's delivery", || {
         let found = service.json(&["delivery", "list", "--job", &job]);
         found["data"][0]["delivery_id"].as_str().map(str::to_owned)
     });

@@ -1,7 +1,8 @@
 //! Runs the real binary: commands until they exit, and servers until SIGTERM.
 
 use crate::cluster::Cluster;
-pub use crate::running::{Running, wait_for};
+pub use crate::poll::until_some;
+pub use crate::running::Running;
 use serde_json::Value;
 use std::io::Write as _;
 use std::path::Path;
@@ -173,7 +174,7 @@ impl Service {
 
     /// Waits until a delivery has this status.
     pub fn wait_for_delivery(&self, delivery: &str, status: &str) -> Value {
-        wait_for(&format!("{delivery} is {status}"), || {
+        until_some(&format!("{delivery} is {status}"), || {
             let seen = self.json(&["delivery", "show", delivery]);
             (seen["status"] == status).then_some(seen)
         })

@@ -30,6 +30,12 @@ mod nodes;
 mod outage;
 mod pages;
 mod playground;
+#[allow(
+    dead_code,
+    reason = "shared with the tests of the HTTP edge, which use all of it"
+)]
+#[path = "../api/support/poll.rs"]
+mod poll;
 mod prefix;
 mod queue;
 mod receiver;

@@ -1,7 +1,8 @@
 //! Runs the program as a separate process, to test its signals and its log.
 
 use super::http::Request;
-use super::running::{Running, Stream, wait_for};
+use super::poll::until_some;
+use super::running::{Running, Stream};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
@@ -44,7 +45,7 @@ impl Process {
         command.arg("serve");
         let running = Running::start(command);
         let find = |what: &str, part: fn(&str) -> Option<&str>| {
-            wait_for(what, || {
+            until_some(what, || {
                 let lines = running.lines_of(Stream::Out);
                 lines.iter().find_map(|line| part(line).map(str::to_owned))
             })

@@ -1,28 +1,10 @@
 //! A process of a test, and what it prints.
 
+use super::poll::{poll, until, until_some};
 use std::io::{BufRead as _, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
-
-const TIMEOUT: Duration = Duration::from_secs(60);
-const POLL_INTERVAL: Duration = Duration::from_millis(10);
-
-/// Calls `probe` until it returns a value. Panics after a minute.
-pub fn wait_for<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + TIMEOUT;
-    loop {
-        if let Some(found) = probe() {
-            return found;
-        }
-        assert!(
-            Instant::now() < deadline,
-            "timeout while waiting until {what}"
-        );
-        thread::sleep(POLL_INTERVAL);
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
@@ -69,15 +51,8 @@ impl Running {
 
     /// Waits for a line for which `probe` returns a value.
     pub fn line<T>(&self, what: &str, probe: impl Fn(&str) -> Option<T>) -> T {
-        let deadline = Instant::now() + TIMEOUT;
-        loop {
-            let lines = self.lines();
-            if let Some(found) = lines.iter().find_map(|line| probe(line)) {
-                return found;
-            }
-            assert!(Instant::now() < deadline, "no line with {what}: {lines:#?}");
-            thread::sleep(POLL_INTERVAL);
-        }
+        poll(|| self.lines().iter().find_map(|line| probe(line)))
+            .unwrap_or_else(|| panic!("no line with {what}: {:#?}", self.lines()))
     }
 
     /// Waits for a line that contains `text`; returns the rest of the line.
@@ -117,9 +92,7 @@ impl Running {
         let lines = Arc::clone(&self.lines);
         let code = self.wait();
         // The lines are complete once both readers have released them.
-        wait_for("the output has ended", || {
-            (Arc::strong_count(&lines) == 1).then_some(())
-        });
+        until("the output has ended", || Arc::strong_count(&lines) == 1);
         let lines = lines.lock().unwrap().clone();
         (code, lines)
     }
@@ -131,7 +104,7 @@ impl Running {
     }
 
     pub fn wait(mut self) -> Option<i32> {
-        wait_for("it has ended", || self.child.try_wait().unwrap()).code()
+        until_some("it has ended", || self.child.try_wait().unwrap()).code()
     }
 }
 
