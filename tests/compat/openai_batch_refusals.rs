@@ -152,6 +152,7 @@ fn empty_files_and_files_with_too_many_requests_fail_as_a_whole() {
     assert_eq!(fault("\n \r\n"), "empty_file");
     let three = [fox("a"), fox("b"), fox("c")];
     assert_eq!(fault(&lines(&three)), "too_many_tasks");
+    server.generator.hold();
     let batch = server.submit_file(&customer, &three[..2]);
     assert_eq!(batch["status"], "in_progress");
 }
@@ -168,7 +169,9 @@ fn a_line_has_as_many_bytes_as_the_body_of_a_single_request() {
         let call = server.file_batch_call(&customer, &file, json!({}));
         call.expect(200).json()
     };
+    server.generator.hold();
     assert_eq!(submit(&content(2_048))["status"], "in_progress");
+    server.generator.release_all();
     let failed = submit(&format!("\n{}", content(2_049)));
     let expected = json!([{
         "code": "invalid_value", "line": 2, "param": null,

@@ -169,7 +169,7 @@ impl Browser {
 
     /// Waits for the element at an XPath.
     pub async fn find(&self, path: &str) -> Element {
-        let waiting = self.client.wait().at_most(PATIENCE);
+        let waiting = self.client.wait().at_most(PATIENCE).every(POLL);
         match waiting.for_element(Locator::XPath(path)).await {
             Ok(element) => element,
             Err(error) => {
