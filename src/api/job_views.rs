@@ -5,7 +5,7 @@ use crate::application::error::Error;
 use crate::application::jobs::image_url;
 use crate::application::services::JobService;
 use crate::application::submission::queue_estimate::QueueEstimates;
-use tintype_api::JobRecord;
+use tintype_api::{JobRecord, Waiting};
 use tintype_storage::domain::job::{Job, PromptText};
 
 /// Renders the jobs of one response, whose estimates are of one time.
@@ -20,6 +20,11 @@ impl<'a> JobViews<'a> {
             jobs,
             estimates: QueueEstimates::now(&jobs.core),
         }
+    }
+
+    /// The position of a queued job.
+    pub fn waiting(&self, job: &Job) -> Option<Waiting> {
+        self.estimates.waiting(job)
     }
 
     /// A job in the form of the lookup.

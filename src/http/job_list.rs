@@ -1,20 +1,14 @@
 //! `GET /jobs`: the account's jobs, newest first, filtered.
 
 use crate::api::job_views::JobViews;
-use crate::application::error;
-use crate::application::jobs::list;
+use crate::application::jobs::{image_url, list};
 use crate::application::services::JobService;
 use crate::web::auth::Principal;
 use crate::web::no_store;
-use crate::web::problem::{HttpResult, Problem};
+use crate::web::problem::HttpResult;
 use crate::web::queries::job_query;
-use crate::web::queries::paging::Listing;
-use actix_web::http::header::ContentType;
 use actix_web::{HttpRequest, web};
-use tintype_api::ListedJob;
-
-/// More than most entries take, so that the body is allocated once.
-const ENTRY_BYTES: usize = 1_024;
+use tintype_api::JobPage;
 
 pub async fn list(
     principal: Principal,
@@ -26,12 +20,10 @@ pub async fn list(
     let account = principal.caller.account();
     let found = list::page_of(&jobs, account, window, &filter).await?;
     let views = JobViews::of(&jobs);
-    let mut data = Vec::with_capacity(found.jobs.len());
+    let mut page = JobPage::of(found.jobs.len());
     for job in &found.jobs {
-        data.push(ListedJob::new(job, views.lookup(job).await?));
+        let image_url = image_url(&jobs, job).await?;
+        page.add(job, image_url.as_deref(), views.waiting(job));
     }
-    let mut body = Vec::with_capacity(ENTRY_BYTES * (data.len() + 1));
-    let listing = Listing::of(data, found.next.map(|id| *id.as_bytes()));
-    serde_json::to_writer(&mut body, &listing).map_err(|_| Problem::from(error::internal()))?;
-    Ok(no_store::ok().content_type(ContentType::json()).body(body))
+    Ok(no_store::written_json(page.end(found.next.map(|id| id.0))))
 }

@@ -1,11 +1,17 @@
 //! Responses that no cache may store: they may contain keys, secrets and prompts.
 
-use actix_web::http::{StatusCode, header};
+use actix_web::http::StatusCode;
+use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::middleware::DefaultHeaders;
 use actix_web::{HttpResponse, HttpResponseBuilder};
 use serde::Serialize;
 
-const NO_STORE: (header::HeaderName, &str) = (header::CACHE_CONTROL, "no-store");
+const NO_STORE: (HeaderName, HeaderValue) =
+    (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+const JSON: (HeaderName, HeaderValue) = (
+    header::CONTENT_TYPE,
+    HeaderValue::from_static("application/json"),
+);
 
 /// Wraps a scope: all its responses without `Cache-Control` get the header.
 pub fn by_default() -> DefaultHeaders {
@@ -31,4 +37,9 @@ pub fn no_content() -> HttpResponse {
 /// 200 with a JSON body.
 pub fn json(body: impl Serialize) -> HttpResponse {
     ok().json(body)
+}
+
+/// The same for a body that is written already.
+pub fn written_json(body: Vec<u8>) -> HttpResponse {
+    ok().insert_header(JSON).body(body)
 }

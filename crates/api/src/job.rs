@@ -86,21 +86,7 @@ pub struct JobResult {
 impl<'a> Job<'a> {
     /// `image_url` is a fresh download URL of a finished image, `waiting` the position of a queued job.
     pub fn new(job: &'a job::Job, image_url: Option<String>, waiting: Option<Waiting>) -> Self {
-        let (started_at, finished_at, error) = match &job.state {
-            JobState::Queued => (None, None, None),
-            JobState::Processing { started_at, .. } => (Some(*started_at), None, None),
-            JobState::Done {
-                started_at,
-                finished_at,
-                ..
-            } => (Some(*started_at), Some(*finished_at), None),
-            JobState::Failed {
-                started_at,
-                finished_at,
-                error,
-                ..
-            } => (*started_at, Some(*finished_at), Some(error.as_str())),
-        };
+        let (started_at, finished_at, error) = times_and_error(&job.state);
         Self {
             job_id: job.id.into(),
             status: job.state.as_str().into(),
@@ -117,7 +103,28 @@ impl<'a> Job<'a> {
     }
 }
 
-/// A job in a list: with the fields that lists can be filtered by.
+/// When a job started and ended, and why it failed.
+pub(crate) fn times_and_error(
+    state: &JobState,
+) -> (Option<Timestamp>, Option<Timestamp>, Option<&str>) {
+    match state {
+        JobState::Queued => (None, None, None),
+        JobState::Processing { started_at, .. } => (Some(*started_at), None, None),
+        JobState::Done {
+            started_at,
+            finished_at,
+            ..
+        } => (Some(*started_at), Some(*finished_at), None),
+        JobState::Failed {
+            started_at,
+            finished_at,
+            error,
+            ..
+        } => (*started_at, Some(*finished_at), Some(error)),
+    }
+}
+
+/// A job in a list: with the fields that lists can be filtered by. [`JobPage`](crate::JobPage) writes it faster.
 #[derive(Serialize, JsonSchema)]
 pub struct ListedJob<'a> {
     #[serde(flatten)]
@@ -147,7 +154,7 @@ impl<'a> ListedJob<'a> {
             job: response,
             tier: job.tier.as_str().into(),
             mode: job.mode.as_str().into(),
-            aspect_ratio: job.ratio.into(),
+            aspect_ratio: job.ratio.as_str().into(),
             resolution: job.resolution.as_str().into(),
             price: job.price.into(),
             key_id: job.key.into(),
@@ -252,7 +259,7 @@ impl<'a> JobRecord<'a> {
                 AspectChoice::Auto => "auto".into(),
                 AspectChoice::Fixed(ratio) => ratio.into(),
             },
-            ratio: job.ratio.into(),
+            ratio: job.ratio.as_str().into(),
             resolution: job.resolution.as_str().into(),
             price: job.price.into(),
             prompt,

@@ -17,6 +17,7 @@ pub mod fault_list;
 pub mod field;
 pub mod fields;
 mod job;
+mod job_page;
 mod listing;
 mod pause;
 mod person;
@@ -38,6 +39,7 @@ pub use fields::{FieldFault, Fields};
 pub use job::{
     CreatedJob, Estimate, InputImage, Job, JobRecord, JobResult, ListedJob, Picture, Waiting,
 };
+pub use job_page::JobPage;
 pub use listing::Listing;
 pub use pause::Switches;
 pub use person::{InviteAgain, InvitePerson, Person, PersonChange};

@@ -88,8 +88,6 @@ texts!(
     KeyText => json!({"type": "string", "pattern": "^tt_[0-9A-Za-z]{49}$"}),
     /// The text of a webhook's secret.
     SecretText => json!({"type": "string", "pattern": "^whsec_[0-9A-Za-z+/]+=*$"}),
-    /// An aspect ratio.
-    RatioWord => words(AspectRatio::ALL.iter().map(ToString::to_string)),
     /// An aspect ratio, or `auto`, which follows the first input image.
     AspectWord => words(AspectRatio::ALL.iter().map(ToString::to_string).chain(["auto".to_owned()])),
 );
@@ -109,6 +107,8 @@ word_types!(
     TierWord => Tier::names(),
     /// With input images or without.
     ModeWord => Mode::names(),
+    /// An aspect ratio.
+    RatioWord => AspectRatio::ALL.map(AspectRatio::as_str),
     /// A resolution.
     ResolutionWord => Resolution::names(),
     /// A kind of ledger entry.

@@ -7,7 +7,8 @@ use tintype_storage::domain::json::Json;
 use tintype_storage::domain::request::MAX_METADATA_DEPTH;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::store::Part;
+use tintype_storage::store::tables::IDS_AHEAD;
+use tintype_storage::store::{Part, Store, StoreError};
 
 /// `None` matches every job.
 #[derive(Default, PartialEq)]
@@ -47,17 +48,28 @@ impl JobFilter {
         }
     }
 
-    /// The range of ids of matching jobs: from the first (inclusive) to the second (exclusive). `ahead`: see
-    /// [`Store::ids_ahead`](tintype_storage::store::Store::ids_ahead).
-    pub(super) fn range(&self, ahead: Timestamp) -> (Option<JobId>, Option<JobId>) {
-        let (since, below) = self.moments(ahead);
-        (since.map(JobId::first_of), below)
+    /// The range of ids of matching jobs: from the first (inclusive) to the second (exclusive).
+    pub(super) async fn range(
+        &self,
+        store: &Store,
+    ) -> Result<(Option<JobId>, Option<JobId>), StoreError> {
+        let (since, below) = self.moments(store).await?;
+        Ok((since.map(JobId::first_of), below))
     }
 
     /// The same with the time of the first id.
-    pub(super) fn moments(&self, ahead: Timestamp) -> (Option<Timestamp>, Option<JobId>) {
-        let before = self.created_before.map(|it| JobId(end_of_ids(it, ahead)));
-        (self.created_after, before)
+    pub(super) async fn moments(
+        &self,
+        store: &Store,
+    ) -> Result<(Option<Timestamp>, Option<JobId>), StoreError> {
+        let below = match self.created_before {
+            Some(before) => {
+                let ahead = IDS_AHEAD.mark(store).await?;
+                Some(JobId(end_of_ids(before, ahead)))
+            }
+            None => None,
+        };
+        Ok((self.created_after, below))
     }
 
     /// Checks everything but the metadata.

@@ -20,7 +20,6 @@ use tintype_storage::domain::job::{Job, PromptRef};
 use tintype_storage::domain::search_block::MAX_JOBS;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::tables::IDS_AHEAD;
 use tintype_storage::store::{JobPage, JobWindow, SearchStep, StoreError};
 use tokio::runtime::Handle;
 use tokio::task::yield_now;
@@ -76,7 +75,7 @@ pub async fn page_of(
     filter: &JobFilter,
 ) -> Result<FoundJobs, Error> {
     let after = window.after.map(|id| JobId(Uuid::from_bytes(id)));
-    let (mut from, mut before) = filter.range(IDS_AHEAD.mark(&jobs.core.store).await?);
+    let (mut from, mut before) = filter.range(&jobs.core.store).await?;
     if let Some(id) = filter.batch {
         let Some((batch, _)) = jobs.core.store.batch(account, id).await? else {
             return Ok(FoundJobs::default());
@@ -250,8 +249,8 @@ pub async fn page_of_all(
     window: Window,
     filter: JobFilter,
 ) -> Result<JobPage, Error> {
-    let ahead = IDS_AHEAD.mark(&jobs.core.store).await?;
-    let (mut account, (mut since, mut before)) = (account, filter.moments(ahead));
+    let (mut since, mut before) = filter.moments(&jobs.core.store).await?;
+    let mut account = account;
     if let Some(id) = filter.batch {
         let Some(batch) = batches::find_in_all(&jobs.core, account, id).await? else {
             return Ok(JobPage::default());

@@ -355,7 +355,7 @@ impl Submission {
             price: job.price.into(),
             tier: job.tier.as_str().into(),
             mode: job.mode.as_str().into(),
-            aspect_ratio: job.ratio.into(),
+            aspect_ratio: job.ratio.as_str().into(),
             resolution: job.resolution.as_str().into(),
             available: available.unwrap_or_default().into(),
         })

@@ -83,17 +83,14 @@ impl Amount {
         self.0.mantissa() * 10i128.pow(SCALE - self.0.scale())
     }
 
-    fn from_millionths(millionths: i128) -> Result<Self, AmountError> {
-        Self::new(
-            Decimal::try_from_i128_with_scale(millionths, SCALE)
-                .map_err(|_| AmountError::TooLarge)?,
-        )
+    /// Appends the amount as it is displayed.
+    pub fn write_ascii(self, to: &mut Vec<u8>) {
+        let (text, begin) = self.to_ascii();
+        to.extend_from_slice(&text[begin..]);
     }
-}
 
-impl fmt::Display for Amount {
-    /// Writes two to six digits after the point: `12.00`, `0.039`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// The text at the end of a buffer, and where it begins.
+    fn to_ascii(self) -> ([u8; MAX_CHARS], usize) {
         // Writes from the last digit to the first: every response has amounts, and `Decimal`'s formatting takes a third longer.
         let millionths = self.millionths();
         let size = millionths.unsigned_abs();
@@ -120,7 +117,22 @@ impl fmt::Display for Amount {
         if millionths < 0 {
             put(b'-');
         }
-        f.write_str(std::str::from_utf8(&text[at..]).map_err(|_| fmt::Error)?)
+        (text, at)
+    }
+
+    fn from_millionths(millionths: i128) -> Result<Self, AmountError> {
+        Self::new(
+            Decimal::try_from_i128_with_scale(millionths, SCALE)
+                .map_err(|_| AmountError::TooLarge)?,
+        )
+    }
+}
+
+impl fmt::Display for Amount {
+    /// Writes two to six digits after the point: `12.00`, `0.039`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (text, begin) = self.to_ascii();
+        f.write_str(std::str::from_utf8(&text[begin..]).map_err(|_| fmt::Error)?)
     }
 }
 

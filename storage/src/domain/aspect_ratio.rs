@@ -19,22 +19,22 @@ const fn ratio(width: u8, height: u8) -> AspectRatio {
 
 type Size = (u32, u32);
 
-/// The ratios with the sizes of the model behind `fast`, if it has the ratio, and of the models behind `quality` and `pro`, at 1K.
-const SIZES: [(AspectRatio, Option<Size>, Size); 14] = [
-    (ratio(1, 1), Some((1024, 1024)), (1024, 1024)),
-    (ratio(2, 3), Some((832, 1248)), (848, 1264)),
-    (ratio(3, 2), Some((1248, 832)), (1264, 848)),
-    (ratio(3, 4), Some((864, 1184)), (896, 1200)),
-    (ratio(4, 3), Some((1184, 864)), (1200, 896)),
-    (ratio(4, 5), Some((896, 1152)), (928, 1152)),
-    (ratio(5, 4), Some((1152, 896)), (1152, 928)),
-    (ratio(9, 16), Some((768, 1344)), (768, 1376)),
-    (ratio(16, 9), Some((1344, 768)), (1376, 768)),
-    (ratio(21, 9), Some((1536, 672)), (1584, 672)),
-    (ratio(1, 4), None, (512, 2048)),
-    (ratio(4, 1), None, (2048, 512)),
-    (ratio(1, 8), None, (384, 3072)),
-    (ratio(8, 1), None, (3072, 384)),
+/// The ratios with their names, the sizes of the model behind `fast`, if it has the ratio, and of the models behind `quality` and `pro`, at 1K.
+const SIZES: [(AspectRatio, &str, Option<Size>, Size); 14] = [
+    (ratio(1, 1), "1:1", Some((1024, 1024)), (1024, 1024)),
+    (ratio(2, 3), "2:3", Some((832, 1248)), (848, 1264)),
+    (ratio(3, 2), "3:2", Some((1248, 832)), (1264, 848)),
+    (ratio(3, 4), "3:4", Some((864, 1184)), (896, 1200)),
+    (ratio(4, 3), "4:3", Some((1184, 864)), (1200, 896)),
+    (ratio(4, 5), "4:5", Some((896, 1152)), (928, 1152)),
+    (ratio(5, 4), "5:4", Some((1152, 896)), (1152, 928)),
+    (ratio(9, 16), "9:16", Some((768, 1344)), (768, 1376)),
+    (ratio(16, 9), "16:9", Some((1344, 768)), (1376, 768)),
+    (ratio(21, 9), "21:9", Some((1536, 672)), (1584, 672)),
+    (ratio(1, 4), "1:4", None, (512, 2048)),
+    (ratio(4, 1), "4:1", None, (2048, 512)),
+    (ratio(1, 8), "1:8", None, (384, 3072)),
+    (ratio(8, 1), "8:1", None, (3072, 384)),
 ];
 
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +54,12 @@ impl AspectRatio {
         }
         all
     };
+
+    /// Such as `16:9`.
+    pub fn as_str(self) -> &'static str {
+        let found = SIZES.iter().find(|(ratio, ..)| *ratio == self);
+        found.map_or("", |(_, name, ..)| name)
+    }
 
     /// Width over height.
     pub fn value(self) -> f64 {
@@ -78,7 +84,7 @@ impl AspectRatio {
     /// Width and height in pixels, from the published sizes of the tier's model.
     pub fn pixels(self, tier: Tier, resolution: Resolution) -> (u32, u32) {
         let published = SIZES.iter().find(|(ratio, ..)| *ratio == self);
-        let size = published.and_then(|(_, fast, large)| match tier {
+        let size = published.and_then(|(_, _, fast, large)| match tier {
             Tier::Fast => *fast,
             Tier::Quality | Tier::Pro => Some(*large),
         });
@@ -113,7 +119,7 @@ impl TryFrom<(u8, u8)> for AspectRatio {
 
 impl fmt::Display for AspectRatio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.width, self.height)
+        f.write_str(self.as_str())
     }
 }
 
@@ -121,13 +127,8 @@ impl FromStr for AspectRatio {
     type Err = UnknownRatio;
 
     fn from_str(text: &str) -> Result<Self, UnknownRatio> {
-        let (width, height) = text.split_once(':').ok_or(UnknownRatio)?;
-        let wanted = Self::ALL.into_iter().find(|it| {
-            text.len() < 6 && width.parse() == Ok(it.width) && height.parse() == Ok(it.height)
-        });
-        wanted
-            .filter(|it| it.to_string() == text)
-            .ok_or(UnknownRatio)
+        let mut all = Self::ALL.into_iter();
+        all.find(|it| it.as_str() == text).ok_or(UnknownRatio)
     }
 }
 
@@ -172,6 +173,13 @@ mod tests {
             "auto",
         ] {
             assert!(bad.parse::<AspectRatio>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_ratio_is_width_and_height() {
+        for it in AspectRatio::ALL {
+            assert_eq!(it.as_str(), format!("{}:{}", it.width, it.height));
         }
     }
 

@@ -71,6 +71,30 @@ impl Timestamp {
             .unwrap_or(DateTime::UNIX_EPOCH)
     }
 
+    /// In RFC 3339, as it is displayed: `2026-11-18T11:06:40.001Z`.
+    pub fn to_ascii(self) -> [u8; 24] {
+        // Digit by digit: every response has timestamps, and chrono's formatting takes several times as long.
+        let millis = (self.0 % DAY_MILLIS) as u32;
+        let seconds = millis / 1_000;
+        let (year, month, day) = date_of(self.day() as u32);
+        let mut text = *b"0000-00-00T00:00:00.000Z";
+        let mut put = |at: usize, value: u32| {
+            text[at] = b'0' + (value / 10 % 10) as u8;
+            text[at + 1] = b'0' + (value % 10) as u8;
+        };
+        put(0, year / 100);
+        put(2, year % 100);
+        put(5, month);
+        put(8, day);
+        put(11, seconds / 3_600);
+        put(14, seconds / 60 % 60);
+        put(17, seconds % 60);
+        put(20, millis % 1_000 / 10);
+        // Overwrites the second of the three digits and adds the third.
+        put(21, millis % 100);
+        text
+    }
+
     /// Reads an RFC 3339 date-time of any offset; fractions of a millisecond are dropped. A leap second becomes the second after it.
     pub fn parse(text: &str) -> Option<Self> {
         let moment = DateTime::parse_from_rfc3339(text).ok()?;
@@ -86,27 +110,30 @@ impl Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Digit by digit: every response has timestamps, and chrono's formatting takes two thirds longer.
-        let moment = self.to_datetime();
-        let (date, seconds) = (moment.date_naive(), moment.num_seconds_from_midnight());
-        let year = date.year().unsigned_abs();
-        let millis = moment.timestamp_subsec_millis();
-        let mut text = *b"0000-00-00T00:00:00.000Z";
-        let mut put = |at: usize, value: u32| {
-            text[at] = b'0' + (value / 10 % 10) as u8;
-            text[at + 1] = b'0' + (value % 10) as u8;
-        };
-        put(0, year / 100);
-        put(2, year % 100);
-        put(5, date.month());
-        put(8, date.day());
-        put(11, seconds / 3_600);
-        put(14, seconds / 60 % 60);
-        put(17, seconds % 60);
-        put(20, millis / 10);
-        // Overwrites the second of the three digits and adds the third.
-        put(21, millis % 100);
-        f.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
+        f.write_str(std::str::from_utf8(&self.to_ascii()).map_err(|_| fmt::Error)?)
+    }
+}
+
+/// The year, month and day of the month of a day since 1970-01-01. Years begin in March here, so that a leap day is the last day of its
+/// year.
+fn date_of(day: u32) -> (u32, u32, u32) {
+    const DAYS_OF_4_YEARS: u32 = 1_461;
+    const DAYS_OF_400_YEARS: u32 = 146_097;
+    // From 0000-03-01 to 1970-01-01.
+    let day = day + 719_468;
+    let (era, day) = (day / DAYS_OF_400_YEARS, day % DAYS_OF_400_YEARS);
+    // Without the leap days of this era. The first century has one more than the others.
+    let day_of_common =
+        day - day / (DAYS_OF_4_YEARS - 1) + day / 36_524 - day / (DAYS_OF_400_YEARS - 1);
+    let year = day_of_common / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    // Five months from March and from August have 153 days.
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let year = 400 * era + year;
+    match month {
+        0..10 => (year, month + 3, day),
+        _ => (year + 1, month - 9, day),
     }
 }
 
@@ -135,7 +162,8 @@ mod tests {
     #[test]
     fn a_timestamp_is_written_as_the_library_writes_it() {
         let step = LAST / 9_973;
-        for at in (0..=LAST).step_by(step as usize) {
+        let days = (0..=LAST).step_by(DAY_MILLIS as usize);
+        for at in (0..=LAST).step_by(step as usize).chain(days) {
             let moment = Timestamp::from_millis(at);
             let written = moment.to_datetime();
             let written = written.to_rfc3339_opts(chrono::SecondsFormat::Millis, true);

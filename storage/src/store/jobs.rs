@@ -1,5 +1,6 @@
 //! Stored jobs: live and ended ones are separate, so that a restart does not read history.
 
+use super::table::Scan;
 use super::tables::{ENDED_JOBS, EXPIRIES, LIVE_JOBS};
 use super::{All, Store, StoreError, Table};
 use crate::domain::ids::{AccountId, JobId};
@@ -71,7 +72,7 @@ impl Store {
             }
             let key = |id| (account, id);
             let range = table.between(&account, from.map(key), below.map(key));
-            table.scan(self, &range, direction, limit).await
+            table.read(self, Scan(range, direction, limit)).await
         };
         // Read live jobs first: a job that ends meanwhile is found twice instead of never. The ended record is newer.
         let live = scan(Part::Ended, &LIVE_JOBS).await?;
@@ -102,22 +103,20 @@ impl Store {
 }
 
 /// Merges two lists in the same order. If both contain a job, the ended record wins.
-fn merge(
-    live: Vec<((AccountId, JobId), Job)>,
-    ended: Vec<((AccountId, JobId), Job)>,
-    direction: Direction,
-    limit: usize,
-) -> Vec<Job> {
-    let job = |(_, job): ((AccountId, JobId), Job)| job;
+fn merge(live: Vec<Job>, ended: Vec<Job>, direction: Direction, limit: usize) -> Vec<Job> {
     // Skips the merge, which moves each job again.
-    if live.is_empty() || ended.is_empty() {
-        return live.into_iter().chain(ended).map(job).collect();
+    if ended.is_empty() {
+        return live;
     }
-    let (live, ended) = (live.into_iter().map(job), ended.into_iter().map(job));
-    let merged = live.merge_join_by(ended, |a, b| match direction {
-        Direction::Rising => a.id.cmp(&b.id),
-        Direction::Falling => b.id.cmp(&a.id),
-    });
+    if live.is_empty() {
+        return ended;
+    }
+    let merged = live
+        .into_iter()
+        .merge_join_by(ended, |a, b| match direction {
+            Direction::Rising => a.id.cmp(&b.id),
+            Direction::Falling => b.id.cmp(&a.id),
+        });
     merged
         .map(|it| it.reduce(|_, ended| ended))
         .take(limit)

@@ -230,8 +230,9 @@ impl<K: TableKey, R: Record> Table<K, R> {
         store: &Store,
         Scan(range, direction, limit): Scan,
     ) -> Result<Vec<R>, StoreError> {
-        let found = self.scan(store, &range, direction, limit).await?;
-        Ok(found.into_iter().map(|(_, record)| record).collect())
+        let pairs = store.engine().scan(&range, direction, limit).await?;
+        let record = |(key, value): &(Key, Value)| self.entry_of(key, value).map(|(_, it)| it);
+        pairs.iter().map(record).collect()
     }
 
     pub(super) fn entry_of(&self, key: &[u8], value: &[u8]) -> Result<(K, R), StoreError> {

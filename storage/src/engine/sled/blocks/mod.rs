@@ -18,6 +18,7 @@ mod tests;
 pub use read::ReadError;
 
 use super::super::{EngineError, Key};
+use super::failed;
 use block::Record;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,18 +50,49 @@ impl BlockTree {
     }
 
     /// The last block within a bound of the keys in sled.
-    ///
-    /// sled looks through one leaf after the other, from the right. If a cut writes a part into the right leaf meanwhile, and then
-    /// another part into the left one, it could miss the records of the first; then it looks again.
     fn last_block(&self, until: Bound<Key>) -> Result<Option<Block>, EngineError> {
+        self.blocks_falling(until).next()
+    }
+
+    /// The blocks within a bound of the keys in sled, from the last one.
+    fn blocks_falling(&self, until: Bound<Key>) -> FallingBlocks<'_> {
+        FallingBlocks {
+            blocks: self,
+            until,
+            found: None,
+        }
+    }
+}
+
+/// Blocks from the right to the left.
+///
+/// sled looks through one leaf after the other, and its iterator keeps the last leaf. If a cut writes a part into the right leaf
+/// meanwhile, and then another part into the left one, it could miss the records of the first; then it looks again.
+struct FallingBlocks<'a> {
+    blocks: &'a BlockTree,
+    until: Bound<Key>,
+    /// The cuts before the iterator was created, and the iterator.
+    found: Option<(u64, ::sled::Iter)>,
+}
+
+impl FallingBlocks<'_> {
+    fn next(&mut self) -> Result<Option<Block>, EngineError> {
+        let BlockTree { tree, cuts } = self.blocks;
         loop {
-            let cuts = self.cuts.load(Ordering::Acquire);
-            let within = (Bound::Included(vec![BLOCKS]), until.clone());
-            let found = self.tree.range(within).next_back().transpose();
-            let found = found.map_err(super::failed)?;
-            if self.cuts.load(Ordering::Acquire) == cuts {
-                return Ok(found.map(|(sled_key, bytes)| Block { sled_key, bytes }));
+            let (cuts_before, found) = self.found.get_or_insert_with(|| {
+                let cuts = cuts.load(Ordering::Acquire);
+                let within = (Bound::Included(vec![BLOCKS]), self.until.clone());
+                (cuts, tree.range(within))
+            });
+            let last = found.next_back().transpose().map_err(failed)?;
+            if cuts.load(Ordering::Acquire) != *cuts_before {
+                self.found = None;
+                continue;
             }
+            return Ok(last.map(|(sled_key, bytes)| {
+                self.until = Bound::Excluded(sled_key.to_vec());
+                Block { sled_key, bytes }
+            }));
         }
     }
 }

@@ -89,12 +89,16 @@ impl BlockTree {
     }
 
     fn falling(&self, range: KeyRange) -> impl Iterator<Item = Result<Pair, ReadError>> {
-        let mut until = Some(in_sled(&range.to, Bound::Excluded(vec![AFTER_BLOCKS])));
+        let until = in_sled(&range.to, Bound::Excluded(vec![AFTER_BLOCKS]));
+        let mut blocks = Some(self.blocks_falling(until));
         let mut end: Option<Block> = None;
         let records = iter::from_fn(move || {
-            let block = match self.last_block(until.take()?) {
+            let block = match blocks.as_mut()?.next() {
                 Ok(block) => block?,
-                Err(error) => return Some(vec![Err(error.into())]),
+                Err(error) => {
+                    blocks = None;
+                    return Some(vec![Err(error.into())]);
+                }
             };
             let end_key = end.as_ref().map(Block::key);
             let mut records = self.pairs(&block, end_key, |key| range.contains(key));
@@ -103,7 +107,9 @@ impl BlockTree {
                 Bound::Included(from) | Bound::Excluded(from) => block.key() <= &**from,
                 Bound::Unbounded => false,
             };
-            until = (!is_first).then(|| Bound::Excluded(block.sled_key.to_vec()));
+            if is_first {
+                blocks = None;
+            }
             end = Some(block);
             Some(records)
         });
