@@ -75,6 +75,10 @@ impl JobWaiter {
         }
     }
 
+    pub fn account(&self) -> AccountId {
+        self.account
+    }
+
     /// Lets repeated requests without an idempotency key find the job: a later attempt of an SDK while this caller waits, and all of
     /// them after it has disconnected.
     pub fn with_identity(mut self, request: Option<RequestIdentity>, attempt: Option<u32>) -> Self {

@@ -24,6 +24,8 @@ const MAX_NAME: usize = 6 * "thought_signature".len();
 pub enum ImageFields {
     /// In `data` of each `inlineData`, as base64. The number replaces the string.
     InlineData,
+    /// In each `data`, as base64. The number replaces the string.
+    Data,
     /// In each `image_url` that is a data URL. [`DATA_SCHEME`] and the number replace the URL.
     DataUrl,
 }
@@ -222,6 +224,10 @@ impl Scanner {
             })
         );
         match (self.fields, self.member_name()) {
+            (ImageFields::Data, Some(Name::Data)) => {
+                self.begin_image(None, out);
+                return Ok(());
+            }
             (ImageFields::InlineData, Some(Name::Data)) if in_inline_data => {
                 self.begin_image(None, out);
                 return Ok(());
@@ -313,7 +319,7 @@ impl Scanner {
             out.push(Piece::End(outcome));
         }
         let scheme = match self.fields {
-            ImageFields::InlineData => "",
+            ImageFields::InlineData | ImageFields::Data => "",
             ImageFields::DataUrl => DATA_SCHEME,
         };
         let number = format!("\"{scheme}{}\"", self.images);
@@ -405,7 +411,7 @@ fn parse_name(raw: &[u8]) -> Name {
         "inlineData" | "inline_data" => Name::InlineData,
         "data" => Name::Data,
         "image_url" => Name::ImageUrl,
-        "thoughtSignature" | "thought_signature" => Name::Signature,
+        "thoughtSignature" | "thought_signature" | "signature" => Name::Signature,
         _ => Name::Other,
     }
 }
