@@ -97,6 +97,7 @@ impl View {
     /// The response to a creation in the background, which is the same if the call is repeated.
     pub fn started(&self, job: &Job) -> Vec<Part> {
         let mut body = self.members(job, "in_progress");
+        body["updated"] = body["created"].clone();
         self.put_content(&mut body, Vec::new());
         vec![Part::Text(body.to_string())]
     }
