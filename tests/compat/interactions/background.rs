@@ -6,7 +6,7 @@ use crate::fixture::ResponseAssertions;
 use crate::support::raw::Wire;
 use crate::support::sample_images::tiny_png;
 use crate::support::{Behaviour, OneNode, Options, Server, until};
-use serde_json::json;
+use serde_json::{Value, json};
 use tintype_storage::domain::ids::KeyId;
 use tintype_storage::testing::stalled::StalledEngine;
 
