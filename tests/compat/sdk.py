@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Drives the Python SDKs google-genai and openai against a running server (see served.py): images, streams and errors."""
+"""Drives the Python SDKs google-genai and openai against a running server (see served.py): images, streams and errors. The interactions are in
+sdk_interactions.py."""
 
 import asyncio
 import base64
