@@ -224,16 +224,16 @@ impl Scanner {
             })
         );
         match (self.fields, self.member_name()) {
-            (ImageFields::Data, Some(Name::Data)) => {
-                self.begin_image(None, out);
-                return Ok(());
-            }
             (ImageFields::InlineData, Some(Name::Data)) if in_inline_data => {
                 self.begin_image(None, out);
                 return Ok(());
             }
             (ImageFields::DataUrl, Some(Name::ImageUrl)) => {
                 self.state = State::UrlStart(Box::default());
+                return Ok(());
+            }
+            (ImageFields::Data, Some(Name::Data)) => {
+                self.begin_image(None, out);
                 return Ok(());
             }
             (_, Some(Name::Signature)) => self.state = State::Skipped { escaped: false },
@@ -319,7 +319,8 @@ impl Scanner {
             out.push(Piece::End(outcome));
         }
         let scheme = match self.fields {
-            ImageFields::InlineData | ImageFields::Data => "",
+            ImageFields::Data => "",
+            ImageFields::InlineData => "",
             ImageFields::DataUrl => DATA_SCHEME,
         };
         let number = format!("\"{scheme}{}\"", self.images);

@@ -330,6 +330,7 @@ async function batches() {
   check("an ended batch stays as it is", over instanceof OpenAI.ConflictError);
 }
 
-for (const part of [geminiImages, streams, models, refusals, images, formatsAndStreams, imageAtAUrl, interactions, refusalsOfOpenAi, batches, frail]) await part();
+for (const part of [geminiImages, streams, models, refusals, images, formatsAndStreams, imageAtAUrl, refusalsOfOpenAi, batches, frail]) await part();
+await interactions();
 console.log(`${passed} passed, ${failed} failed (JavaScript)`);
 process.exit(failed > 0 ? 1 : 0);

@@ -129,7 +129,9 @@ fn only_a_queued_interaction_can_be_canceled() {
     server.generator.hold();
     let running = id_of(&created(&server, &customer, &in_background()));
     server.until_running(1);
-    let queued = id_of(&created(&server, &customer, &in_background()));
+    let format = json!({"type": "image", "mime_type": "image/jpeg"});
+    let body = with(json!({"background": true, "response_format": format}));
+    let queued = id_of(&created(&server, &customer, &body));
     server.assert_money(&customer, "1.00", "0.078", "0.922");
     let cancel = |id: &str| {
         call(&server, &customer, "POST", &format!("{id}/cancel"))
