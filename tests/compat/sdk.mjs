@@ -207,6 +207,8 @@ async function interactions() {
   check(`an agent: ${agent}`, agent.status === 400 && agent.message.includes("agent is not supported"));
 }
 
+await interactions();
+
 // Failures that only a backend can cause. Meanwhile a slow stream holds the only slot.
 async function frail() {
   const { TINTYPE_FRAIL_URL: baseUrl, TINTYPE_FRAIL_KEY: apiKey } = process.env;
@@ -331,6 +333,5 @@ async function batches() {
 }
 
 for (const part of [geminiImages, streams, models, refusals, images, formatsAndStreams, imageAtAUrl, refusalsOfOpenAi, batches, frail]) await part();
-await interactions();
 console.log(`${passed} passed, ${failed} failed (JavaScript)`);
 process.exit(failed > 0 ? 1 : 0);
