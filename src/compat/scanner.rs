@@ -410,9 +410,10 @@ fn parse_name(raw: &[u8]) -> Name {
     let name: String = serde_json::from_slice(&quoted).unwrap_or_default();
     match name.as_str() {
         "inlineData" | "inline_data" => Name::InlineData,
+        "signature" => Name::Signature,
         "data" => Name::Data,
         "image_url" => Name::ImageUrl,
-        "thoughtSignature" | "thought_signature" | "signature" => Name::Signature,
+        "thoughtSignature" | "thought_signature" => Name::Signature,
         _ => Name::Other,
     }
 }
