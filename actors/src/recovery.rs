@@ -52,7 +52,7 @@ fn queue_live_jobs(
             live += 1;
             match (&job.state, &job.origin) {
                 (JobState::Processing { .. }, _) => begun.push(QueuedJob::from(&job)),
-                (_, Origin::Native | Origin::Batch(_)) => {
+                (_, Origin::Native | Origin::Batch(_) | Origin::Background) => {
                     waiting.push(QueuedJob::from(&job));
                     // Nothing is dispatched during a pause, so its turn may come late.
                     if is_of_canceled_batch(store, &job, &mut last_batch)? {

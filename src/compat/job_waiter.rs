@@ -19,7 +19,7 @@ pub enum WaitOutcome {
     Blocked(String),
 }
 
-/// Waits for a job on behalf of a caller. Dropping it before the job has started cancels the job.
+/// Waits for a job on behalf of a caller. Dropping it before the job has started cancels the job, unless the job runs in the background.
 pub struct JobWaiter {
     state: web::Data<CompatState>,
     account: AccountId,
@@ -61,6 +61,7 @@ impl JobWaiter {
         account: AccountId,
         job: JobId,
         replayed: bool,
+        on_drop: OnDrop,
     ) -> Self {
         Self {
             state: state.clone(),
@@ -70,8 +71,12 @@ impl JobWaiter {
             request: None,
             attempt: None,
             waiting: None,
-            on_drop: OnDrop::Cancel,
+            on_drop,
         }
+    }
+
+    pub fn account(&self) -> AccountId {
+        self.account
     }
 
     /// Lets repeated requests without an idempotency key find the job: a later attempt of an SDK while this caller waits, and all of

@@ -5,6 +5,7 @@
 //! jobs through [`submission`].
 
 mod auth;
+mod background;
 mod base64;
 mod base64_body;
 mod body;
@@ -13,6 +14,7 @@ mod deadline;
 mod dialect;
 mod disconnect;
 mod drain;
+mod earlier_image;
 mod gemini;
 mod job_stream;
 mod job_waiter;

@@ -34,6 +34,7 @@ pub fn configure(service: &mut web::ServiceConfig) {
                 .get(models::show)
                 .head(models::show),
         )
+        .configure(gemini::interactions::configure)
         .service(versioned_resource("{rest:(/.*)?}").default_service(web::to(unknown)))
         .service(
             web::resource("/upload/{version:v1|v1beta|v1alpha}{rest:(/.*)?}")

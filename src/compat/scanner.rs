@@ -24,6 +24,8 @@ const MAX_NAME: usize = 6 * "thought_signature".len();
 pub enum ImageFields {
     /// In `data` of each `inlineData`, as base64. The number replaces the string.
     InlineData,
+    /// In each `data`, as base64. The number replaces the string.
+    Data,
     /// In each `image_url` that is a data URL. [`DATA_SCHEME`] and the number replace the URL.
     DataUrl,
 }
@@ -230,6 +232,10 @@ impl Scanner {
                 self.state = State::UrlStart(Box::default());
                 return Ok(());
             }
+            (ImageFields::Data, Some(Name::Data)) => {
+                self.begin_image(None, out);
+                return Ok(());
+            }
             (_, Some(Name::Signature)) => self.state = State::Skipped { escaped: false },
             _ => {
                 self.state = State::Kept {
@@ -313,6 +319,7 @@ impl Scanner {
             out.push(Piece::End(outcome));
         }
         let scheme = match self.fields {
+            ImageFields::Data => "",
             ImageFields::InlineData => "",
             ImageFields::DataUrl => DATA_SCHEME,
         };
@@ -403,6 +410,7 @@ fn parse_name(raw: &[u8]) -> Name {
     let name: String = serde_json::from_slice(&quoted).unwrap_or_default();
     match name.as_str() {
         "inlineData" | "inline_data" => Name::InlineData,
+        "signature" => Name::Signature,
         "data" => Name::Data,
         "image_url" => Name::ImageUrl,
         "thoughtSignature" | "thought_signature" => Name::Signature,

@@ -17,11 +17,12 @@ const OPENAI_CALLS: [&str; 5] = [
     "/chat/completions",
     "/responses",
 ];
-const GEMINI_CALLS: [&str; 4] = [
+const GEMINI_CALLS: [&str; 5] = [
     ":generateContent",
     ":streamGenerateContent",
     ":countTokens",
     ":predict",
+    "/interactions",
 ];
 const VERSIONS: [&str; 3] = ["v1", "v1beta", "v1alpha"];
 

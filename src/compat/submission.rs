@@ -11,7 +11,7 @@ use crate::application::submission::generation_request::GenerationRequest;
 use crate::application::submission::submit_generation::submit_and_watch;
 use actix_web::web::Data;
 use tintype_storage::domain::ids::JobId;
-use tintype_storage::domain::job::JobState;
+use tintype_storage::domain::job::{JobState, Origin};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::store::{AcceptedJob, IdempotentCall};
 use tokio::time::Instant;
@@ -25,7 +25,7 @@ pub fn check_scope(caller: &Payer, tier: Tier, model: &str) -> Result<(), Refusa
     })
 }
 
-/// A call whose caller waits for its images.
+/// A call whose caller waits for its images, or for the acceptance of its jobs in the background.
 pub struct Call<'a> {
     pub state: &'a Data<CompatState>,
     pub caller: &'a Payer,
@@ -53,7 +53,8 @@ impl Call<'_> {
         request: &GenerationRequest,
     ) -> Result<Option<JobWaiter>, Refusal> {
         let (state, account, attempt) = (self.state, self.caller.account(), self.attempt);
-        let waiter = |job| JobWaiter::new(state, account, job, true);
+        let on_drop = on_drop_of(request);
+        let waiter = |job| JobWaiter::new(state, account, job, true, on_drop);
         if let Some(used) = request.idempotency() {
             let call = IdempotentCall::Generation;
             let first = idempotency::replay(&state.core, call, account, Some(&used)).await?;
@@ -63,14 +64,16 @@ impl Call<'_> {
             return Ok(None);
         };
         let recent_calls = &state.recent_calls;
-        while let Some(earlier) = recent_calls.take(identity, attempt, state.core.now()) {
+        while let Some(mut earlier) = recent_calls.take(identity, attempt, state.core.now()) {
+            // A disconnect does not cancel a job in the background.
+            earlier.is_abandoned &= on_drop == OnDrop::Cancel;
             // Before the lookup: if this request ends meanwhile, the next repeat still finds the job.
             let mut waiter = waiter(earlier.created).with_identity(Some(identity), attempt);
             if !earlier.is_abandoned {
                 waiter.on_drop = OnDrop::Detach;
             }
             if self.is_usable(earlier).await? {
-                waiter.on_drop = OnDrop::Cancel;
+                waiter.on_drop = on_drop;
                 return Ok(Some(waiter));
             }
             waiter.on_drop = OnDrop::Nothing;
@@ -100,14 +103,15 @@ impl Call<'_> {
     pub async fn submit_new(&self, request: GenerationRequest) -> Result<JobWaiter, Refusal> {
         let identity = request_identity(self.caller, &request);
         let (shared, account) = (self.state.clone(), self.caller.account());
-        let attempt = self.attempt;
+        let (attempt, on_drop) = (self.attempt, on_drop_of(&request));
         let refusal = RefusalOnDrop {
             state: self.state.clone(),
             request: identity.filter(|_| attempt == Some(0)),
         };
         let watch = move |accepted: AcceptedJob| {
             refusal.disarm();
-            let waiter = JobWaiter::new(&shared, account, accepted.job, accepted.replayed);
+            let AcceptedJob { job, replayed } = accepted;
+            let waiter = JobWaiter::new(&shared, account, job, replayed, on_drop);
             waiter.with_identity(identity, attempt)
         };
         let generations = &self.state.generations;
@@ -135,6 +139,14 @@ impl Drop for RefusalOnDrop {
             let calls = &self.state.recent_calls;
             calls.record_refused(key, Some(fingerprint), now);
         }
+    }
+}
+
+/// What happens to the job of a request when its caller disconnects.
+fn on_drop_of(request: &GenerationRequest) -> OnDrop {
+    match request.origin {
+        Origin::Background => OnDrop::Detach,
+        Origin::Native | Origin::Synchronous | Origin::Batch(_) => OnDrop::Cancel,
     }
 }
 

@@ -36,6 +36,20 @@ except errors.ClientError as error:
     sys.exit("different request" not in str(error))
 sys.exit("the key was not sent")
 """,
+    "interactions of google-genai for Python": """
+import os, sys
+from google import genai
+from google.genai import types
+key = sys.argv[1]
+client = genai.Client(api_key=os.environ["TINTYPE_KEY"], http_options=types.HttpOptions(base_url=os.environ["TINTYPE_URL"]))
+make = lambda prompt: client.interactions.create(model="fast", input=prompt, ROW)
+make("a fox")
+try:
+    make("a wolf")
+except Exception as error:
+    sys.exit("different request" not in str(error))
+sys.exit("the key was not sent")
+""",
     "openai for Python": """
 import os, sys, openai
 key = sys.argv[1]
@@ -53,6 +67,14 @@ import { GoogleGenAI } from "@google/genai";
 const key = process.argv[2];
 const ai = new GoogleGenAI({ apiKey: process.env.TINTYPE_KEY, httpOptions: { baseUrl: process.env.TINTYPE_URL } });
 const make = (contents) => ai.models.generateContent({ model: "fast", contents, ROW });
+await make("a fox");
+process.exit(await make("a wolf").then(() => 1, (error) => (error.message.includes("different request") ? 0 : 2)));
+""",
+    "interactions of @google/genai for JavaScript": """
+import { GoogleGenAI } from "@google/genai";
+const key = process.argv[2];
+const ai = new GoogleGenAI({ apiKey: process.env.TINTYPE_KEY, httpOptions: { baseUrl: process.env.TINTYPE_URL } });
+const make = (input) => ai.interactions.create({ model: "fast", input }, ROW);
 await make("a fox");
 process.exit(await make("a wolf").then(() => 1, (error) => (error.message.includes("different request") ? 0 : 2)));
 """,

@@ -13,6 +13,7 @@ mod fixture;
 mod hostile_bodies;
 mod idempotency;
 mod inputs;
+mod interactions;
 mod jobs;
 mod models;
 mod object_store;

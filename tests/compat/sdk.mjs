@@ -176,6 +176,39 @@ async function imageAtAUrl() {
   check("the shape of an image at a URL", opened(answer) === "1264x848");
 }
 
+async function interactions() {
+  const api = gemini().interactions;
+  const fast = { model: "fast", input: "a red fox" };
+  const side = (interaction) => size(Buffer.from(interaction.output_image.data, "base64"));
+  const response_format = { type: "image", aspect_ratio: "16:9", image_size: "2K" };
+  const first = await api.create({ model: "pro", input: "a red fox", response_format });
+  check("an interaction", first.status === "completed" && side(first) === "2752x1536");
+  check("its usage", first.usage.total_tokens > 0 && first.model === "pro");
+  const second = await api.create({ model: "pro", input: "with a hat", previous_interaction_id: first.id });
+  check("the shape of the previous one", side(second) === "1376x768" && side(await api.get(second.id)) === "1376x768");
+  const input = [{ type: "text", text: "make it blue" }, { type: "image", data: await png("9:16") }];
+  check("an input image", side(await api.create({ model: "pro", input })) === "768x1376");
+  const started = await api.create({ ...fast, background: true });
+  let ended = started;
+  while (ended.status === "in_progress") {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    ended = await api.get(started.id);
+  }
+  check("a background interaction", started.status === "in_progress" && side(ended) === "1024x1024");
+  check("a cancellation after the end", (await api.cancel(started.id)).status === "completed");
+  const events = [];
+  for await (const event of await api.create({ ...fast, stream: true })) events.push(event);
+  const images = events.filter((it) => it.event_type === "step.delta" && it.delta.type === "image");
+  check("a stream", images.length === 1 && events.at(-1).interaction.status === "completed");
+  await api.delete(started.id);
+  const gone = await api.get(started.id).catch((error) => error);
+  check(`a deleted interaction: ${gone}`, gone.status === 404 && gone.message.includes("no longer stored"));
+  const agent = await api.create({ agent: "a", input: "a" }).catch((error) => error);
+  check(`an agent: ${agent}`, agent.status === 400 && agent.message.includes("agent is not supported"));
+}
+
+await interactions();
+
 // Failures that only a backend can cause. Meanwhile a slow stream holds the only slot.
 async function frail() {
   const { TINTYPE_FRAIL_URL: baseUrl, TINTYPE_FRAIL_KEY: apiKey } = process.env;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Drives the Python SDKs google-genai and openai against a running server (see served.py): images, streams and errors."""
+"""Drives the Python SDKs google-genai and openai against a running server (see served.py): images, streams and errors. The interactions are in
+sdk_interactions.py."""
 
 import asyncio
 import base64
@@ -15,6 +16,8 @@ import openai
 from google import genai
 from google.genai import errors, types
 from PIL import Image
+
+from sdk_interactions import interactions
 
 URL, KEY = os.environ["TINTYPE_URL"], os.environ["TINTYPE_KEY"]
 passed, failed = 0, []
@@ -420,5 +423,6 @@ def batches() -> None:
 
 for part in (gemini_images, streams, models, refusals, images, formats, masks, openai_streams, image_at_a_url, refusals_of_openai, batches, frail):
     part()
+interactions(gemini(), check, png)
 print(f"{passed} passed, {len(failed)} failed (google-genai {genai.__version__}, openai {openai.__version__})")
 sys.exit(1 if failed else 0)

@@ -179,7 +179,11 @@ fn row_404_not_found_unknown_paths_and_methods() {
             ("DELETE", "/models"),
             ("POST", "/models"),
             ("GET", "/files"),
-            ("POST", "/interactions"),
+            ("PUT", "/interactions"),
+            ("GET", "/interactions"),
+            ("PATCH", "/interactions/a"),
+            ("POST", "/interactions/a/resume"),
+            ("POST", "/agents"),
             ("GET", ""),
             ("GET", "/"),
             ("GET", "/models/"),
@@ -212,7 +216,8 @@ fn row_404_not_found_says_what_to_do_instead() {
             "/api/v1/batches",
         ),
         ("POST", "/v1beta/models/pro:embedContent", "generateContent"),
-        ("POST", "/v1beta/interactions", "generateContent"),
+        ("GET", "/v1beta/interactions", "/v1beta/interactions"),
+        ("POST", "/v1beta/agents", "generateContent"),
         ("POST", "/v1beta/tunedModels", "/v1beta/models"),
     ] {
         let call = server.call(method, path);

@@ -75,6 +75,7 @@ fn other_programs_are_told_by_the_path_that_they_call() {
         ("/api/v1/images/edits", "https://pictures.example/v1"),
         ("//v1/images/generations", "two slashes"),
         ("/models/pro:generateContent", "without /api"),
+        ("/interactions", "without /api"),
         ("//v1beta/models/pro:generateContent", "two slashes"),
     ] {
         let error = call(path);

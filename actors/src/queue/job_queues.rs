@@ -29,7 +29,7 @@ impl From<&Job> for QueuedJob {
             account: job.account,
             tier: job.tier,
             lane: match job.origin {
-                Origin::Native | Origin::Synchronous => Lane::Single,
+                Origin::Native | Origin::Synchronous | Origin::Background => Lane::Single,
                 Origin::Batch(_) => Lane::Batch,
             },
         }

@@ -270,6 +270,7 @@ impl<'a> JobRecord<'a> {
                 Origin::Native => "native".into(),
                 Origin::Synchronous => "synchronous".into(),
                 Origin::Batch(_) => "batch".into(),
+                Origin::Background => "background".into(),
             },
             batch_id: job.member().map(|it| it.batch.into()),
             custom_id: job.member().map(BatchMember::custom_id),

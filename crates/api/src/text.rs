@@ -124,7 +124,7 @@ word_types!(
     /// Why a delivery failed.
     DeliveryReason => FailReason::names(),
     /// The API that created a job.
-    OriginWord => ["native", "synchronous", "batch"],
+    OriginWord => ["native", "synchronous", "batch", "background"],
     /// The author of a change.
     ActorWord => ["operator", "service", "person"],
     /// The kind of a change.

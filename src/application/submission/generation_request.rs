@@ -102,7 +102,7 @@ impl GenerationRequest {
     pub fn fingerprint(&self) -> Fingerprint {
         match self.origin {
             Origin::Native | Origin::Batch(_) => self.native_fingerprint(),
-            Origin::Synchronous => self.synchronous_fingerprint(),
+            Origin::Synchronous | Origin::Background => self.synchronous_fingerprint(),
         }
     }
 
@@ -133,7 +133,10 @@ impl GenerationRequest {
 
     fn synchronous_fingerprint(&self) -> Fingerprint {
         let mut parts = Parts::default();
-        parts.add("synchronous");
+        parts.add(match self.origin {
+            Origin::Background => "background",
+            _ => "synchronous",
+        });
         parts.add(self.offer.tier().as_str());
         parts.add(self.offer.resolution().as_str());
         match self.shape {
@@ -333,6 +336,10 @@ mod tests {
             },
             GenerationRequest {
                 origin: Origin::Synchronous,
+                ..request()
+            },
+            GenerationRequest {
+                origin: Origin::Background,
                 ..request()
             },
             GenerationRequest {

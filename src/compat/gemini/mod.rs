@@ -2,10 +2,12 @@
 
 mod content;
 mod fields;
+pub mod interactions;
 mod options;
 mod request;
 mod response;
 mod stream;
+mod turns;
 pub mod unknown_paths;
 
 use super::auth;
@@ -142,13 +144,14 @@ async fn respond(
         prompt,
         with_text: body.options.wants_text,
     };
-    let generation = request::generation_request(body, received, admitted.idempotency_key.clone())?;
     let call = Call {
         state,
         caller: &admitted.caller,
         attempt: None,
         deadline: admitted.deadline,
     };
+    let idempotency_key = admitted.idempotency_key.clone();
+    let generation = request::generation_request(body, received, idempotency_key, &call).await?;
     let waiter = call.submit(generation).await?;
     request_log::record_job(request, waiter.job);
     match admitted.method {

@@ -5,6 +5,7 @@ use crate::compat::refusal::Refusal;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::catalog::{Catalog, Offer};
 use tintype_storage::domain::json::Json;
+use tintype_storage::domain::output_format::OutputFormat;
 use tintype_storage::domain::tier::{Resolution, Tier};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +16,14 @@ pub struct Options {
     pub offer: Offer,
     /// The request asks for text besides the image.
     pub wants_text: bool,
+    /// `None`: the file as the backend returns it.
+    pub output: Option<OutputFormat>,
 }
+
+/// The names of aspect ratio and size in `generateContent`, where both spellings are read, and in interactions.
+type ImageNames = [&'static str; 2];
+const CAMEL_CASE: ImageNames = ["aspectRatio", "imageSize"];
+const SNAKE_CASE: ImageNames = ["aspect_ratio", "image_size"];
 
 /// Google's enum spells numbers as words.
 const NUMBERS: [(&str, &str); 10] = [
@@ -38,18 +46,47 @@ pub fn read(body: &Object<'_>, tier: Tier, catalog: &Catalog) -> Result<Options,
     if let Some(config) = body.get("generationConfig")? {
         read_config(&config.object()?, tier, catalog, &mut read)?;
     }
-    let offer = match read.offer {
-        Some(offer) => offer,
-        None => catalog.offer(tier, Resolution::K1).ok_or_else(|| {
-            let field = "generationConfig.imageConfig.imageSize";
-            Refusal::missing(field, &sizes(tier, catalog))
-        })?,
+    read.complete("generationConfig.imageConfig.imageSize", tier, catalog)
+}
+
+/// Reads the options of an interaction: `response_format`, and the older `response_modalities` and `generation_config.image_config`.
+///
+/// # Errors
+/// As [`read`]; an unsupported file format or delivery.
+pub fn read_interaction(
+    body: &Object<'_>,
+    tier: Tier,
+    catalog: &Catalog,
+) -> Result<Options, Refusal> {
+    let mut read = PartialOptions {
+        wants_text: wants_text(body, "response_modalities")?,
+        ..PartialOptions::default()
     };
-    Ok(Options {
-        ratio: read.ratio,
-        offer,
-        wants_text: read.wants_text,
-    })
+    if let Some(config) = body.get("generation_config")?
+        && let Some(image) = config.object()?.get("image_config")?
+    {
+        read_image(&image, SNAKE_CASE, tier, catalog, &mut read)?;
+    }
+    if let Some(format) = body.get("response_format")? {
+        let mut types = Vec::new();
+        for entry in format.entries() {
+            let object = entry.object()?;
+            let kind = object.text("type")?.map(|(_, kind)| kind.to_owned());
+            let kind = kind.unwrap_or_default();
+            if kind == "image" {
+                read_image(&entry, SNAKE_CASE, tier, catalog, &mut read)?;
+                read.output = output(&object)?.or(read.output);
+            }
+            types.push(kind);
+        }
+        let other = |kind: &String| matches!(kind.as_str(), "text" | "audio" | "video");
+        if !types.is_empty() && types.iter().all(other) {
+            let message = "must have the type `image`: this model only generates images";
+            return Err(Refusal::field(format.path, message));
+        }
+        read.wants_text |= types.iter().any(|kind| kind == "text");
+    }
+    read.complete("response_format.image_size", tier, catalog)
 }
 
 #[derive(Default)]
@@ -57,6 +94,41 @@ struct PartialOptions {
     ratio: Option<AspectRatio>,
     offer: Option<Offer>,
     wants_text: bool,
+    output: Option<OutputFormat>,
+}
+
+impl PartialOptions {
+    /// `size_field` is what a request without a size lacks, if the default size is not offered.
+    fn complete(self, size_field: &str, tier: Tier, catalog: &Catalog) -> Result<Options, Refusal> {
+        let offer = self.offer.or_else(|| catalog.offer(tier, Resolution::K1));
+        Ok(Options {
+            ratio: self.ratio,
+            offer: offer.ok_or_else(|| Refusal::missing(size_field, &sizes(tier, catalog)))?,
+            wants_text: self.wants_text,
+            output: self.output,
+        })
+    }
+}
+
+fn output(image: &Object<'_>) -> Result<Option<OutputFormat>, Refusal> {
+    if let Some((field, delivery)) = image.text("delivery")?
+        && delivery != "inline"
+    {
+        let message = "must be `inline`; a job has a download URL at /api/v1/jobs/{id}";
+        return Err(Refusal::field(field, message));
+    }
+    let Some((field, media_type)) = image.text("mime_type")? else {
+        return Ok(None);
+    };
+    match media_type {
+        "image/png" => Ok(Some(OutputFormat::Png)),
+        "image/jpeg" => Ok(Some(OutputFormat::Jpeg { quality: 100 })),
+        "image/webp" => Ok(Some(OutputFormat::WebP)),
+        _ => {
+            let message = "must be `image/png`, `image/jpeg` or `image/webp`";
+            Err(Refusal::field(field, message))
+        }
+    }
 }
 
 fn read_config(
@@ -65,10 +137,10 @@ fn read_config(
     catalog: &Catalog,
     options: &mut PartialOptions,
 ) -> Result<(), Refusal> {
-    options.wants_text = wants_text(config)?;
+    options.wants_text = wants_text(config, "responseModalities")?;
     // The newer spelling is read last, so that it takes precedence.
     if let Some(image) = config.get("imageConfig")? {
-        read_image(&image, tier, catalog, options)?;
+        read_image(&image, CAMEL_CASE, tier, catalog, options)?;
     }
     if let Some(format) = config.get("responseFormat")? {
         for entry in format.entries() {
@@ -78,7 +150,7 @@ fn read_config(
             };
             if let Some(images) = entry.object()?.get("image")? {
                 for image in images.entries() {
-                    read_image(&image, tier, catalog, options)?;
+                    read_image(&image, CAMEL_CASE, tier, catalog, options)?;
                 }
             }
         }
@@ -86,8 +158,8 @@ fn read_config(
     Ok(())
 }
 
-fn wants_text(config: &Object<'_>) -> Result<bool, Refusal> {
-    let Some(modalities) = config.get("responseModalities")? else {
+fn wants_text(config: &Object<'_>, name: &str) -> Result<bool, Refusal> {
+    let Some(modalities) = config.get(name)? else {
         return Ok(false);
     };
     let has = |modality: &str| {
@@ -105,18 +177,19 @@ fn wants_text(config: &Object<'_>) -> Result<bool, Refusal> {
 
 fn read_image(
     image: &Field<'_>,
+    [ratio_name, size_name]: ImageNames,
     tier: Tier,
     catalog: &Catalog,
     options: &mut PartialOptions,
 ) -> Result<(), Refusal> {
     let image = image.object()?;
-    if let Some((field, text)) = image.text("aspectRatio")?
+    if let Some((field, text)) = image.text(ratio_name)?
         && let Some(ratio) =
             ratio(text, tier, catalog).map_err(|message| Refusal::field(field, message))?
     {
         options.ratio = Some(ratio);
     }
-    if let Some((field, text)) = image.text("imageSize")?
+    if let Some((field, text)) = image.text(size_name)?
         && let Some(offer) =
             offer(text, tier, catalog).map_err(|message| Refusal::field(field, message))?
     {

@@ -1,13 +1,16 @@
 //! Parses the body of `generateContent`.
 
-use super::content::{self, InputImage, Source};
+use super::content;
 use super::fields::Object;
 use super::options::{self, Options};
+use super::turns::{InputImage, Source};
 use crate::application::settings::Settings;
 use crate::application::submission::generation_request::{GenerationRequest, Input, Shape};
 use crate::compat::body::ReceivedBody;
-use crate::compat::refusal::Refusal;
+use crate::compat::earlier_image;
+use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::scanner::MAX_DEPTH;
+use crate::compat::submission::Call;
 use tintype_storage::domain::job::Origin;
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::tier::Tier;
@@ -33,29 +36,43 @@ pub fn parse(text: &str, tier: Tier, settings: &Settings) -> Result<ParsedBody, 
     })
 }
 
+/// The request of a call whose caller waits for the image.
+///
 /// # Errors
-/// The data of an input image is not a valid image.
-pub fn generation_request(
+/// The data of an input image is not a valid image, or the image of an earlier job cannot be used.
+pub async fn generation_request(
     body: ParsedBody,
     mut received: ReceivedBody,
     idempotency_key: Option<String>,
+    call: &Call<'_>,
 ) -> Result<GenerationRequest, Refusal> {
-    let mut take = |image: InputImage| match image.source {
-        Source::Url(url) => Ok(Input::Url {
-            url,
-            field: image.field,
-        }),
-        Source::Inline(number) => received.take(number, image.field),
-    };
-    let inputs: Vec<Input> = body
-        .images
-        .into_iter()
-        .map(&mut take)
-        .collect::<Result<_, _>>()?;
-    let Options { offer, ratio, .. } = body.options;
+    let mut inputs = Vec::with_capacity(body.images.len());
+    for InputImage { field, source } in body.images {
+        inputs.push(match source {
+            Source::Url(url) => Input::Url { url, field },
+            Source::Inline(number) => received.take(number, field)?,
+            Source::Earlier(job) => earlier_image::copy(call, job, &field)
+                .await?
+                .ok_or_else(|| no_interaction(&job.to_string()))?,
+        });
+    }
+    let Options {
+        offer,
+        ratio,
+        output,
+        ..
+    } = body.options;
     let shape = ratio.map_or(Shape::OfInputOrSquare, Shape::Fixed);
-    Ok(GenerationRequest {
-        idempotency_key,
-        ..GenerationRequest::new(offer, shape, body.prompt, inputs, Origin::Synchronous)
-    })
+    let mut request =
+        GenerationRequest::new(offer, shape, body.prompt, inputs, Origin::Synchronous);
+    request.idempotency_key = idempotency_key;
+    request.options.output = output;
+    Ok(request)
+}
+
+/// The same message for an unknown id, an invalid id, and the interaction of another account.
+pub fn no_interaction(id: &str) -> Refusal {
+    let id: String = id.chars().filter(|it| !it.is_control()).take(80).collect();
+    let message = format!("there is no interaction with the id {id}");
+    Refusal::new(Kind::NoSuchObject, message)
 }

@@ -5,12 +5,12 @@ use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::stray_sdk::base_url_advice;
 use actix_web::{HttpRequest, HttpResponse};
 
-const SERVED: &str = "this interface serves generateContent, streamGenerateContent and countTokens of /v1beta/models/{model}, and the list at /v1beta/models";
+const SERVED: &str = "this interface serves generateContent, streamGenerateContent and countTokens of /v1beta/models/{model}, the list at /v1beta/models, and /v1beta/interactions";
 const ONLY_IMAGES: &str = "the models only generate images; call generateContent";
 const BATCHES: &str = "call generateContent for each request, or submit a batch at POST /api/v1/batches, or as a file at POST /v1/batches with an OpenAI SDK";
 
 /// Resources and methods of Google's API, and what to do instead.
-const ALTERNATIVES: [(&str, &str); 11] = [
+const ALTERNATIVES: [(&str, &str); 10] = [
     (
         "files",
         "files cannot be uploaded; send each image in its request as `inlineData`, or as `fileData` with an http(s) URL in `fileUri`",
@@ -18,10 +18,6 @@ const ALTERNATIVES: [(&str, &str); 11] = [
     (
         "cachedContents",
         "contents are not cached; send all of them in each request",
-    ),
-    (
-        "interactions",
-        "call generateContent, and send the earlier turns in `contents`",
     ),
     ("batches", BATCHES),
     ("batchGenerateContent", BATCHES),

@@ -74,6 +74,16 @@ fn only_data_of_inline_data_is_an_image() {
 }
 
 #[test]
+fn each_data_is_an_image_if_the_body_has_no_other_name_for_it() {
+    let data = STANDARD.encode([1; 300]);
+    let body = format!(r#"{{"input":[{{"data":"{data}","type":"image"}},{{"text":"data"}}]}}"#);
+    let (text, images) = scanned_by(ImageFields::Data, &body);
+    assert_eq!(images, [Ok(vec![1; 300])]);
+    let expected = r#"{"input":[{"data":"0","type":"image"},{"text":"data"}]}"#;
+    assert_eq!(text, expected);
+}
+
+#[test]
 fn names_and_data_may_be_escaped() {
     let body = r#"{"inline\u0044ata":{"\u0064\u0061\u0074\u0061":"AA\/+\u002f\u003D\u003d"}}"#;
     let (text, images) = scanned(body);

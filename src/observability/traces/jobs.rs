@@ -126,6 +126,7 @@ impl Observer for JobTraces {
             Origin::Native => "native",
             Origin::Synchronous => "synchronous",
             Origin::Batch(_) => "batch",
+            Origin::Background => "background",
         };
         let outcome = JobOutcome::of(job).map_or("", JobOutcome::as_str);
         self.exporter.offer(Span {

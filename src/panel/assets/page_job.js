@@ -79,13 +79,14 @@ const causes = (job) => (job.causes?.length ? h("section", { class: "card" }, h(
   h("ul", { class: "stack lines" }, job.causes.map((it) => h("li", {}, h("b", {}, it.backend), h("div", { class: "wrap" }, it.message),
     h("time", { class: "small muted", datetime: it.at, title: it.at }, moment(it.at)))))) : null);
 
-/** Jobs of a batch send none, and the caller of a synchronous job waits for the result. */
-const sendsWebhook = (job) => !job.batch_id && job.origin !== "synchronous";
+/** Jobs of a batch send none. The caller of a synchronous job waits for the result, and that of a background job looks it up. */
+const sendsWebhook = (job) => !job.batch_id && job.origin === "native";
 
 /** Why a job has no delivery. */
 function noDelivery(job) {
   if (job.batch_id) return ["Jobs of a batch send no webhook. The ", h("a", { href: `#/batches/${job.batch_id}` }, "batch"), " sends one when it ends."];
   if (job.origin === "synchronous") return "No webhook is called, because the caller waits for the result.";
+  if (job.origin === "background") return "No webhook is called, because the caller looks the result up.";
   return job.finished_at ? "No webhook was called: none was registered when the job ended." : "The webhook is called when the job ends.";
 }
 

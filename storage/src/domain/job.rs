@@ -47,7 +47,7 @@ pub struct Job {
     pub created_at: Timestamp,
     pub state: JobState,
     /// The last field, and absent from the record of a job without it: such a record has the format from before this field. Another
-    /// optional field, here or in the options, needs version 4, which always has the present ones, and readers of versions 1 to 3.
+    /// optional field, here or in the options, needs version 7, which always has the present ones, and readers of versions 1 to 6.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub options: Option<ImageOptions>,
 }
@@ -60,7 +60,7 @@ impl Job {
     pub fn member(&self) -> Option<&BatchMember> {
         match &self.origin {
             Origin::Batch(member) => Some(member),
-            Origin::Native | Origin::Synchronous => None,
+            Origin::Native | Origin::Synchronous | Origin::Background => None,
         }
     }
 
@@ -78,7 +78,7 @@ impl Job {
     }
 
     /// May a repeated call with the same idempotency key create a new job? Yes if a synchronous job failed for a reason that is
-    /// neither the request's nor a backend's answer to it. A native call was answered with the job itself.
+    /// neither the request's nor a backend's answer to it. Other calls were answered with the job itself.
     pub fn frees_idempotency_key(&self) -> bool {
         let JobState::Failed { kind, .. } = &self.state else {
             return false;
@@ -127,6 +127,8 @@ pub enum Origin {
     Synchronous,
     /// Batch: a webhook reports the end of the whole batch.
     Batch(Box<BatchMember>),
+    /// In the background of a synchronous interface: the caller looks the job up, and no webhook is called.
+    Background,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

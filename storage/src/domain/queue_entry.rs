@@ -26,7 +26,7 @@ impl QueueClass {
     /// The class of a job before its first run.
     pub fn of_new(job: &Job) -> Self {
         match job.origin {
-            Origin::Native | Origin::Synchronous => Self::Single,
+            Origin::Native | Origin::Synchronous | Origin::Background => Self::Single,
             Origin::Batch(_) => Self::Batch,
         }
     }

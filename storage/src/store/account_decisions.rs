@@ -272,7 +272,7 @@ impl Decisions<'_> {
     fn webhooks_for(&mut self, job: &Job) -> Result<Arc<Vec<Webhook>>, StoreError> {
         match job.origin {
             Origin::Native => self.records.webhooks(self.next.account.id),
-            Origin::Synchronous | Origin::Batch(_) => Ok(Arc::default()),
+            Origin::Synchronous | Origin::Batch(_) | Origin::Background => Ok(Arc::default()),
         }
     }
 

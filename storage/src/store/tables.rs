@@ -20,7 +20,7 @@ use crate::domain::ids::{
     AccountId, AuditId, BatchId, FileId, JobId, KeyId, NodeId, TransactionId,
 };
 use crate::domain::image_options::ImageOptions;
-use crate::domain::job::Job;
+use crate::domain::job::{Job, Origin};
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::lock::{Lock, LockName};
 use crate::domain::node::{AccountLoad, Node, TakenJob, WaitingCaller};
@@ -46,7 +46,13 @@ macro_rules! tables {
     };
 }
 
-const EARLIER_JOBS: Earlier<Job> = &[(1, codec::without_last_field), (2, job_without_background)];
+const EARLIER_JOBS: Earlier<Job> = &[
+    (1, codec::without_last_field),
+    (2, job_without_background),
+    (3, |bytes| postcard::take_from_bytes(bytes)),
+    (4, codec::without_last_field),
+    (5, job_without_background),
+];
 
 fn job_without_background(bytes: &[u8]) -> postcard::Result<(Job, &[u8])> {
     let (mut job, rest) = codec::without_last_field::<Job>(bytes)?;
@@ -60,12 +66,16 @@ fn job_without_background(bytes: &[u8]) -> postcard::Result<(Job, &[u8])> {
 }
 
 /// A job without options has the format from before that field, so that older nodes and an older program read it. So has a job whose
-/// options name no background.
+/// options name no background. The last three formats are the same with an origin that these programs do not know.
 fn job_version(job: &Job) -> u8 {
-    match job.options {
+    let version = match job.options {
         None => 1,
         Some(options) if options.background.is_none() => 2,
         Some(_) => 3,
+    };
+    match job.origin {
+        Origin::Background => version + 3,
+        Origin::Native | Origin::Synchronous | Origin::Batch(_) => version,
     }
 }
 

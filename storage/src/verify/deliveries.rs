@@ -158,6 +158,9 @@ fn verify_subject(
             Origin::Batch(_) => report.fault(format!(
                 "delivery {id} is of job {job}, whose batch has the delivery"
             )),
+            Origin::Background => report.fault(format!(
+                "delivery {id} is of job {job}, whose caller looks it up"
+            )),
         },
     }
     Ok(())

@@ -135,7 +135,9 @@ fn origins() -> impl Strategy<Value = Origin> {
             }))
         },
     );
-    prop_oneof![Just(Origin::Native), Just(Origin::Synchronous), member]
+    let plain = [Origin::Native, Origin::Synchronous, Origin::Background].map(Just);
+    let [native, synchronous, background] = plain;
+    prop_oneof![native, synchronous, background, member]
 }
 
 fn image_options() -> impl Strategy<Value = ImageOptions> {

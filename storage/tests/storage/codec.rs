@@ -316,6 +316,33 @@ fn only_a_job_with_a_background_has_the_third_format() {
     }
 }
 
+/// An older program names the newer format, instead of an origin that it does not know.
+#[test]
+fn only_a_job_in_the_background_has_the_last_formats() {
+    for plain in some_jobs(FailureKind::Refused) {
+        let options = ImageOptions {
+            output: Some(OutputFormat::WebP),
+            ..ImageOptions::default()
+        };
+        let with_background = ImageOptions {
+            background: Some(Background::Opaque),
+            ..options
+        };
+        for (options, format) in [(None, 4), (Some(options), 5), (Some(with_background), 6)] {
+            let job = Job {
+                origin: Origin::Background,
+                options,
+                ..plain.clone()
+            };
+            let stored = LIVE_JOBS.encode(&job);
+            assert_eq!(stored[0], format);
+            assert_eq!(LIVE_JOBS.decode(&stored).unwrap(), job);
+            let line = ENDED_JOBS.to_json(&stored).unwrap();
+            assert_eq!(ENDED_JOBS.parse_json(&line).unwrap(), stored);
+        }
+    }
+}
+
 /// Older nodes and an older program read batches of generations.
 #[test]
 fn only_a_file_batch_of_edits_has_the_second_format() {

@@ -47,6 +47,7 @@ fn wide_and_large() -> Options {
         ratio: Some("16:9".parse().unwrap()),
         offer: offer(Tier::Pro, Resolution::K2),
         wants_text: false,
+        output: None,
     }
 }
 
@@ -104,6 +105,7 @@ fn missing_options_have_defaults() {
         ratio: None,
         offer: offer(Tier::Fast, Resolution::K1),
         wants_text: false,
+        output: None,
     };
     for config in [
         json!(null),

@@ -1,0 +1,75 @@
+//! Jobs that run in the background: their callers look them up.
+//!
+//! A request with the origin [`Background`](tintype_storage::domain::job::Origin::Background) is submitted with
+//! [`Call::submit`](super::submission::Call::submit). A disconnect does not cancel its job.
+
+use super::base64_body::StoredImage;
+use super::refusal::{Kind, Refusal};
+use super::state::CompatState;
+use crate::application::caller::Caller;
+use crate::application::error::{ErrorKind, image_fault};
+use crate::application::jobs;
+use crate::objects::ObjectError;
+use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::job::{Job, ResultImage};
+
+/// Cancels a job of the account if it is queued, and returns it as it is then: a started job continues. `None` if the account has no
+/// such job.
+///
+/// # Errors
+/// The store fails.
+pub async fn cancel(
+    state: &CompatState,
+    account: AccountId,
+    id: JobId,
+) -> Result<Option<Job>, Refusal> {
+    match jobs::cancel(&state.jobs, &Caller::ApiKey(account), account, id).await {
+        Ok(job) => Ok(Some(job)),
+        Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind == ErrorKind::Conflict => {
+            Ok(state.core.store.job(account, id).await?)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Opens the image of a job.
+///
+/// # Errors
+/// The image was deleted, or the object store fails.
+pub async fn open(
+    state: &CompatState,
+    job: &Job,
+    image: &ResultImage,
+) -> Result<StoredImage, Refusal> {
+    check_stored(state, job).await?;
+    let opened = StoredImage::open(&state.jobs, &image.key).await;
+    opened.map_err(read_fault)
+}
+
+/// The object of an image is deleted after its record, and that may fail and be repeated later.
+///
+/// # Errors
+/// The image was deleted.
+pub async fn check_stored(state: &CompatState, job: &Job) -> Result<(), Refusal> {
+    match state
+        .core
+        .store
+        .is_image_deleted(job.account, job.id)
+        .await?
+    {
+        true => Err(deleted()),
+        false => Ok(()),
+    }
+}
+
+pub fn read_fault(error: ObjectError) -> Refusal {
+    match error {
+        ObjectError::NotFound { .. } => deleted(),
+        error => image_fault(error).into(),
+    }
+}
+
+fn deleted() -> Refusal {
+    Refusal::new(Kind::NoSuchObject, "the image is no longer stored")
+}

@@ -1,0 +1,236 @@
+//! Google's Interactions API. An interaction is a job: its id is the id of the job, and its state is that of the job's record.
+
+mod body;
+mod stream;
+mod view;
+
+use self::body::{Body, Mode};
+use self::view::{Shape, View};
+use super::request::{generation_request, no_interaction};
+use super::unknown_paths;
+use crate::application::caller::Caller;
+use crate::application::caller::payer::Payer;
+use crate::application::images::deletion;
+use crate::application::submission::load_shedding;
+use crate::compat::auth;
+use crate::compat::background;
+use crate::compat::base64_body;
+use crate::compat::body::{self as compat_body, ImageHandling};
+use crate::compat::deadline;
+use crate::compat::dialect::Dialect;
+use crate::compat::drain::drain_if_refused;
+use crate::compat::job_waiter::{JobWaiter, WaitOutcome, mark_answered};
+use crate::compat::preflight;
+use crate::compat::refusal::Refusal;
+use crate::compat::response_head::response_head;
+use crate::compat::scanner::ImageFields;
+use crate::compat::state::CompatState;
+use crate::compat::submission::Call;
+use crate::observability::request_log;
+use crate::web::no_store;
+use crate::web::problem::catch_panic::GuardedResource;
+use crate::web::submissions::idempotency_key;
+use actix_web::{HttpRequest, HttpResponse, web};
+use serde_json::json;
+use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::job::{Job, Origin};
+use tokio::time::Instant;
+
+const JSON: &str = "application/json; charset=UTF-8";
+
+pub fn configure(service: &mut web::ServiceConfig) {
+    let resource = |path: &str| {
+        let path = format!("/{{version:v1|v1beta|v1alpha}}/interactions{path}");
+        GuardedResource::new(web::resource(path), unknown_paths::not_found)
+    };
+    service
+        .service(resource("").post(create))
+        .service(resource("/{id}").get(show).delete(delete))
+        .service(resource("/{id}/cancel").post(cancel));
+}
+
+/// `POST {version}/interactions`
+async fn create(
+    request: HttpRequest,
+    mut payload: web::Payload,
+    version: web::Path<String>,
+    state: web::Data<CompatState>,
+) -> HttpResponse {
+    let outcome = async {
+        let deadline = deadline::of_request(&request, &state.settings);
+        let admitted = admit(&request, &state).await;
+        let (caller, idempotency_key) = drain_if_refused(&mut payload, admitted).await?;
+        let call = Call {
+            state: &state,
+            caller: &caller,
+            // The SDKs do not number their attempts.
+            attempt: None,
+            deadline,
+        };
+        let waiting = submit(&call, &request, payload, &version, idempotency_key).await?;
+        waiting.respond(call.deadline).await
+    };
+    outcome.await.unwrap_or_else(refuse)
+}
+
+/// All checks before the body is read, which names the model.
+async fn admit(
+    request: &HttpRequest,
+    state: &web::Data<CompatState>,
+) -> Result<(Payer, Option<String>), Refusal> {
+    let caller = auth::authenticate(request, &state.accounts).await?;
+    let key = idempotency_key::key(request.headers())?;
+    preflight::check_any(state, &caller, key.as_deref(), 0).await?;
+    Ok((caller, key))
+}
+
+async fn submit(
+    call: &Call<'_>,
+    request: &HttpRequest,
+    payload: web::Payload,
+    version: &str,
+    idempotency_key: Option<String>,
+) -> Result<Submitted, Refusal> {
+    let (state, account) = (call.state, call.caller.account());
+    let images = ImageHandling::Store(ImageFields::Data);
+    let received =
+        compat_body::receive(request, payload, state, account, images, call.deadline).await?;
+    load_shedding::check(&state.generations, account).await?;
+    let body = Body::parse(&received.text, version, call.caller, &state.settings)?;
+    let view = View {
+        state: state.clone(),
+        shape: Shape::of(request),
+        model: Some(body.model),
+        previous: body.previous,
+        with_text: body.content.options.wants_text,
+    };
+    let mut generation = generation_request(body.content, received, idempotency_key, call).await?;
+    if body.mode == Mode::Background {
+        generation.origin = Origin::Background;
+    }
+    let waiter = call.submit(generation).await?;
+    request_log::record_job(request, waiter.job);
+    Ok(Submitted {
+        view,
+        mode: body.mode,
+        waiter,
+    })
+}
+
+/// An interaction whose job exists.
+struct Submitted {
+    view: View,
+    mode: Mode,
+    waiter: JobWaiter,
+}
+
+impl Submitted {
+    async fn respond(self, deadline: Instant) -> Result<HttpResponse, Refusal> {
+        let Self {
+            view,
+            mode,
+            mut waiter,
+        } = self;
+        let mut response = response_head(waiter.replayed);
+        let parts = match mode {
+            Mode::Stream => return stream::respond(view, waiter, deadline).await,
+            Mode::Background => {
+                let job = view.job(&waiter).await?;
+                view.started(&job)
+            }
+            Mode::Wait => {
+                let image = match waiter.wait(deadline).await? {
+                    WaitOutcome::Image(image) => Some(waiter.open(&image).await?),
+                    WaitOutcome::Blocked(_) => None,
+                };
+                let job = view.job(&waiter).await?;
+                view.parts(&job, image).await
+            }
+        };
+        let body = base64_body::sized_body(parts, mark_answered(vec![waiter]));
+        Ok(response.content_type(JSON).body(body))
+    }
+}
+
+/// `GET {version}/interactions/{id}`
+async fn show(
+    request: HttpRequest,
+    path: web::Path<(String, String)>,
+    state: web::Data<CompatState>,
+) -> HttpResponse {
+    let outcome = async {
+        let (caller, id) = authenticate(&request, &path.1, &state).await?;
+        let query = url::form_urlencoded::parse(request.query_string().as_bytes());
+        if query
+            .into_iter()
+            .any(|it| it == ("stream".into(), "true".into()))
+        {
+            let message = "must be false; repeat the call until the status is not `in_progress`";
+            return Err(Refusal::field("stream", message));
+        }
+        let job = state.core.store.job(caller.account(), id).await?;
+        let job = job.ok_or_else(|| no_interaction(&path.1))?;
+        respond_with(&request, &state, &job).await
+    };
+    outcome.await.unwrap_or_else(refuse)
+}
+
+/// `POST {version}/interactions/{id}/cancel`
+async fn cancel(
+    request: HttpRequest,
+    path: web::Path<(String, String)>,
+    state: web::Data<CompatState>,
+) -> HttpResponse {
+    let outcome = async {
+        let (caller, id) = authenticate(&request, &path.1, &state).await?;
+        let job = background::cancel(&state, caller.account(), id).await?;
+        let job = job.ok_or_else(|| no_interaction(&path.1))?;
+        respond_with(&request, &state, &job).await
+    };
+    outcome.await.unwrap_or_else(refuse)
+}
+
+/// `DELETE {version}/interactions/{id}`: deletes the image.
+async fn delete(
+    request: HttpRequest,
+    path: web::Path<(String, String)>,
+    state: web::Data<CompatState>,
+) -> HttpResponse {
+    let outcome = async {
+        let (caller, id) = authenticate(&request, &path.1, &state).await?;
+        let account = caller.account();
+        deletion::delete(&state.jobs, &Caller::ApiKey(account), account, id).await?;
+        Ok(no_store::json(json!({})))
+    };
+    outcome.await.unwrap_or_else(refuse)
+}
+
+/// Authenticates the caller, checks its rate limit and reads the id of the path.
+async fn authenticate(
+    request: &HttpRequest,
+    id: &str,
+    state: &CompatState,
+) -> Result<(Payer, JobId), Refusal> {
+    let caller = auth::authenticate(request, &state.accounts).await?;
+    caller.check_rate()?;
+    let id = id.parse().map_err(|_| no_interaction(id))?;
+    Ok((caller, id))
+}
+
+async fn respond_with(
+    request: &HttpRequest,
+    state: &web::Data<CompatState>,
+    job: &Job,
+) -> Result<HttpResponse, Refusal> {
+    let view = View::of_record(state, Shape::of(request));
+    let image = match job.result_image() {
+        Some(image) => Some(background::open(state, job, image).await?),
+        None => None,
+    };
+    let body = base64_body::sized_body(view.parts(job, image).await, || {});
+    Ok(response_head(false).content_type(JSON).body(body))
+}
+
+fn refuse(refusal: Refusal) -> HttpResponse {
+    Dialect::Gemini.response(&refusal)
+}

@@ -1,0 +1,143 @@
+//! Interactions with `stream`: server-sent events, as the SDKs read them. The image is one event.
+
+use super::view::{Shape, View, error_of, failure, image_content, status};
+use crate::compat::base64_body::{Part, StoredImage};
+use crate::compat::gemini::response::{TEXT, with_image};
+use crate::compat::job_stream::{self, StreamFormat};
+use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
+use crate::compat::refusal::Refusal;
+use crate::compat::response_head::response_head;
+use actix_web::HttpResponse;
+use serde_json::{Value, json};
+use tintype_storage::domain::job::ResultImage;
+use tokio::time::Instant;
+
+const END: &str = "event: done\ndata: [DONE]\n\n";
+
+/// # Errors
+/// The job fails before anything has been sent.
+pub async fn respond(
+    view: View,
+    waiter: JobWaiter,
+    deadline: Instant,
+) -> Result<HttpResponse, Refusal> {
+    let mut response = response_head(waiter.replayed);
+    response.content_type("text/event-stream");
+    let body = job_stream::body(Events(view), waiter, deadline).await?;
+    Ok(response.body(body))
+}
+
+struct Events(View);
+
+/// The names of the events.
+struct Names {
+    created: &'static str,
+    content_start: &'static str,
+    content_delta: &'static str,
+    content_stop: &'static str,
+    completed: &'static str,
+}
+
+const OF_STEPS: Names = Names {
+    created: "interaction.created",
+    content_start: "step.start",
+    content_delta: "step.delta",
+    content_stop: "step.stop",
+    completed: "interaction.completed",
+};
+const OF_OUTPUTS: Names = Names {
+    created: "interaction.start",
+    content_start: "content.start",
+    content_delta: "content.delta",
+    content_stop: "content.stop",
+    completed: "interaction.complete",
+};
+
+impl StreamFormat for Events {
+    fn keep_alive(&self) -> &'static str {
+        ": keep-alive\n\n"
+    }
+
+    async fn events(
+        &self,
+        waiter: &mut JobWaiter,
+        outcome: WaitOutcome,
+    ) -> Result<Vec<Part>, Refusal> {
+        let view = &self.0;
+        let image = match outcome {
+            WaitOutcome::Image(image) => {
+                let opened = waiter.open(&image).await?;
+                Some((image, opened))
+            }
+            WaitOutcome::Blocked(_) => None,
+        };
+        let job = view.job(waiter).await?;
+        let names = self.names();
+        let begun = view.members(&job, "in_progress");
+        let mut parts = vec![event(names.created, json!({"interaction": begun}))];
+        let update = json!({"interaction_id": job.id.to_string(), "status": "in_progress"});
+        parts.push(event("interaction.status_update", update));
+        let mut ended = view.members(&job, status(&job));
+        if let Some((stored, image)) = image {
+            self.push_content(&mut parts, &stored, image);
+            ended["usage"] = view.usage(&job).await;
+        } else if let Some(error) = failure(&job) {
+            parts.push(event("error", json!({"error": error})));
+        }
+        parts.push(event(names.completed, json!({"interaction": ended})));
+        parts.push(Part::Text(END.into()));
+        Ok(parts)
+    }
+
+    fn error_event(&self, refusal: &Refusal) -> String {
+        text_of("error", json!({"error": error_of(refusal)})) + END
+    }
+}
+
+impl Events {
+    fn names(&self) -> &'static Names {
+        match self.0.shape {
+            Shape::Steps => &OF_STEPS,
+            Shape::Outputs => &OF_OUTPUTS,
+        }
+    }
+
+    /// One step with all contents, or each content for an older SDK.
+    fn push_content(&self, parts: &mut Vec<Part>, stored: &ResultImage, image: StoredImage) {
+        let (names, is_step) = (self.names(), self.0.shape == Shape::Steps);
+        let start = |index: usize, kind: &str| match is_step {
+            true => json!({"index": index, "step": {"type": "model_output"}}),
+            false => json!({"index": index, "content": {"type": kind}}),
+        };
+        let stop = |index: usize| event(names.content_stop, json!({"index": index}));
+        let mut index = 0;
+        if self.0.with_text {
+            let text = json!({"index": index, "delta": {"type": "text", "text": TEXT}});
+            parts.push(event(names.content_start, start(index, "text")));
+            parts.push(event(names.content_delta, text));
+            if !is_step {
+                parts.push(stop(index));
+                index += 1;
+            }
+        }
+        if !(is_step && self.0.with_text) {
+            parts.push(event(names.content_start, start(index, "image")));
+        }
+        let mut delta = json!({"index": index, "delta": image_content(&stored.key)});
+        delta["event_type"] = names.content_delta.into();
+        let head = format!("event: {}\ndata: ", names.content_delta);
+        parts.push(Part::Text(head));
+        parts.extend(with_image(&delta, image));
+        parts.push(Part::Text("\n\n".into()));
+        parts.push(stop(index));
+    }
+}
+
+fn event(name: &str, data: Value) -> Part {
+    Part::Text(text_of(name, data))
+}
+
+fn text_of(name: &str, mut data: Value) -> String {
+    data["event_type"] = name.into();
+    format!("event: {name}\ndata: {data}\n\n")
+}
