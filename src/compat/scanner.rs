@@ -26,6 +26,8 @@ pub enum ImageFields {
     InlineData,
     /// In each `image_url` that is a data URL. [`DATA_SCHEME`] and the number replace the URL.
     DataUrl,
+    /// As `DataUrl`, and in each `result`, as base64. [`DATA_SCHEME`] and the number replace the string.
+    DataUrlOrResult,
 }
 
 /// A part of an image in the body.
@@ -53,6 +55,7 @@ enum Name {
     InlineData,
     Data,
     ImageUrl,
+    Result,
     Signature,
     Other,
 }
@@ -226,7 +229,11 @@ impl Scanner {
                 self.begin_image(None, out);
                 return Ok(());
             }
-            (ImageFields::DataUrl, Some(Name::ImageUrl)) => {
+            (ImageFields::DataUrlOrResult, Some(Name::Result)) => {
+                self.begin_image(None, out);
+                return Ok(());
+            }
+            (ImageFields::DataUrl | ImageFields::DataUrlOrResult, Some(Name::ImageUrl)) => {
                 self.state = State::UrlStart(Box::default());
                 return Ok(());
             }
@@ -314,7 +321,7 @@ impl Scanner {
         }
         let scheme = match self.fields {
             ImageFields::InlineData => "",
-            ImageFields::DataUrl => DATA_SCHEME,
+            ImageFields::DataUrl | ImageFields::DataUrlOrResult => DATA_SCHEME,
         };
         let number = format!("\"{scheme}{}\"", self.images);
         self.images += 1;
@@ -405,6 +412,7 @@ fn parse_name(raw: &[u8]) -> Name {
         "inlineData" | "inline_data" => Name::InlineData,
         "data" => Name::Data,
         "image_url" => Name::ImageUrl,
+        "result" => Name::Result,
         "thoughtSignature" | "thought_signature" => Name::Signature,
         _ => Name::Other,
     }
