@@ -26,7 +26,8 @@ pub enum ImageFields {
     InlineData,
     /// In each `image_url` that is a data URL. [`DATA_SCHEME`] and the number replace the URL.
     DataUrl,
-    /// As `DataUrl`, and in each `result`, as base64. [`DATA_SCHEME`] and the number replace the string.
+    /// As `DataUrl`, and in each `result`, as base64. [`DATA_SCHEME`] and the number replace the string. Only in arrays that are
+    /// members of the body: `metadata` may have such names too.
     DataUrlOrResult,
 }
 
@@ -209,6 +210,11 @@ impl Scanner {
         }
     }
 
+    fn may_have_image(&self) -> bool {
+        self.fields != ImageFields::DataUrlOrResult
+            || matches!(self.levels.get(1), Some(Level::Array))
+    }
+
     fn begin_string(&mut self, out: &mut Vec<Piece>) -> Result<(), ScanFault> {
         let in_inline_data = matches!(
             self.levels.last(),
@@ -224,7 +230,8 @@ impl Scanner {
                 ..
             })
         );
-        match (self.fields, self.member_name()) {
+        let name = self.member_name().filter(|_| self.may_have_image());
+        match (self.fields, name) {
             (ImageFields::InlineData, Some(Name::Data)) if in_inline_data => {
                 self.begin_image(None, out);
                 return Ok(());

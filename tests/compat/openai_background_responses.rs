@@ -165,7 +165,7 @@ fn a_response_is_found_by_its_account_only() {
     let found = lookup(&server, &customer, &response).expect(200).json();
     assert_eq!(found, response);
     let job = json!({"id": format!("resp_{}", server.create(&customer))});
-    assert_eq!(once(&server, &customer, &job, "completed")["model"], "fast");
+    assert_eq!(once(&server, &customer, &job, "completed")["model"], "pro");
     let unknown = json!({"id": "resp_01890000-0000-7000-8000-000000000000"});
     let bare = json!({"id": server.create(&other)});
     for id in [&response, &unknown, &bare] {
@@ -194,7 +194,7 @@ fn other_calls_of_the_api_are_refused_with_advice() {
             format!("{path}/input_items"),
             unknown,
             404,
-            "/api/v1/jobs/",
+            "/api/v1/jobs",
         ),
         (
             "GET",

@@ -76,7 +76,7 @@ fn a_prompt_gets_a_response_with_the_image() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let body = fox(json!({
-        "metadata": {"order": "7", "output": "null"},
+        "metadata": {"order": "7", "result": "AAAA", "image_url": "data:,"},
         "temperature": 0.5,
         "reasoning": {"effort": "low"},
         "tool_choice": {"type": "image_generation"},
@@ -110,7 +110,8 @@ fn a_prompt_gets_a_response_with_the_image() {
     assert_eq!(shown, ["png", "1x1", "auto", "opaque", "generate"]);
     let of = |name: &str| response["usage"][name].as_u64().expect(name);
     assert_eq!(of("input_tokens") + of("output_tokens"), of("total_tokens"));
-    assert_eq!(server.job(&customer, job)["metadata"], body["metadata"]);
+    let jobs = server.native(&customer, "GET", "/jobs?metadata%5Border%5D=7");
+    assert_eq!(jobs.expect(200).json()["data"][0]["job_id"], job);
     server.assert_money(&customer, "0.961", "0.00", "0.961");
     server.assert_settled();
 }
@@ -365,22 +366,20 @@ fn a_previous_response_must_be_an_image_of_the_account() {
     let failed = format!("resp_{}", jobs["data"][0]["job_id"].as_str().unwrap());
     let unknown = "resp_01890000-0000-7000-8000-000000000000".to_owned();
     let of_other = of_other["id"].as_str().unwrap().to_owned();
-    for id in [
-        of_other.clone(),
-        failed,
-        unknown,
-        "resp_x".into(),
-        "x".into(),
-    ] {
-        let body = fox(json!({"previous_response_id": id}));
-        let answer = respond(&server, &customer, &body).send();
-        answer.assert_openai_field("previous_response_id");
+    let call = |extra| respond(&server, &customer, &fox(extra)).send();
+    for id in [of_other.clone(), unknown, "resp_x".into(), "x".into()] {
+        let answer = call(json!({"previous_response_id": id}));
+        let code = Some("previous_response_not_found");
+        let said = answer.assert_openai_error(400, INVALID, code);
+        assert!(said.contains(&id), "{said}");
+        let item = json!({"type": "item_reference", "id": id.replace("resp_", "ig_")});
+        let answer = call(json!({"input": [item, user(json!("a hat"))]}));
+        answer.assert_openai_error(404, INVALID, None);
+        assert_eq!(answer.json()["error"]["param"], "input[0].id");
     }
-    let item = of_other.replace("resp_", "ig_");
-    let item = json!({"type": "item_reference", "id": item});
-    let body = fox(json!({"input": [item, user(json!("a hat"))]}));
-    let answer = respond(&server, &customer, &body).send();
-    answer.assert_openai_field("input[0].id");
+    let answer = call(json!({"previous_response_id": failed}));
+    let said = answer.assert_openai_field("previous_response_id");
+    assert!(said.contains("has no image"), "{said}");
     server.assert_money(&customer, "1.00", "0.00", "1.00");
     assert_no_inputs_left(&server);
 }

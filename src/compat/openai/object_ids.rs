@@ -96,6 +96,24 @@ pub fn no_such_batch(id: &str, param: &str) -> Refusal {
     no_object(message, param)
 }
 
+/// The same message for an unknown id, an invalid id, and the response of another account.
+pub fn no_such_previous(id: &str, param: &str) -> Refusal {
+    let message = format!(
+        "Previous response with id '{}' not found.",
+        printable_id(id)
+    );
+    Refusal {
+        field: Some(param.to_owned()),
+        ..Refusal::new(Kind::NoSuchPrevious, message)
+    }
+}
+
+/// The same message for an unknown id, an invalid id, and the image of another account.
+pub fn no_such_item(id: &str, param: &str) -> Refusal {
+    let message = format!("Item with id '{}' not found.", printable_id(id));
+    no_object(message, param)
+}
+
 fn no_object(message: String, param: &str) -> Refusal {
     Refusal {
         field: Some(param.to_owned()),

@@ -3,7 +3,7 @@
 use super::input::{EarlierImage, InputImage};
 use super::lookup;
 use super::object::ResponseObject;
-use super::request::{self, Request};
+use super::request::{self, PREVIOUS, Request};
 use super::stream;
 use crate::application::settings::Settings;
 use crate::application::submission::generation_request::{GenerationRequest, Input};
@@ -17,6 +17,7 @@ use crate::compat::earlier_image;
 use crate::compat::job_waiter::{JobWaiter, WaitOutcome, mark_answered};
 use crate::compat::openai::edit_body::resolve;
 use crate::compat::openai::edits::{check_headers, edit_request};
+use crate::compat::openai::object_ids::{no_such_item, no_such_previous};
 use crate::compat::openai::refusal::OpenAiResult;
 use crate::compat::openai::sdk_attempt;
 use crate::compat::refusal::{Kind, Refusal};
@@ -106,9 +107,9 @@ async fn copy(call: &Call<'_>, earlier: &EarlierImage) -> Result<Input, Refusal>
         Some(job) => earlier_image::copy(call, *job, field).await?,
         None => None,
     };
-    copied.ok_or_else(|| {
-        let message = format!("`{id}` is not the id of a response of this account");
-        Refusal::field(field, message)
+    copied.ok_or_else(|| match field.as_str() {
+        PREVIOUS => no_such_previous(id, field),
+        _ => no_such_item(id, field),
     })
 }
 
@@ -119,7 +120,7 @@ fn generation_request(
     settings: &Settings,
 ) -> Result<GenerationRequest, Refusal> {
     let generation = edit_request(&request.options, inputs, idempotency_key, settings)
-        .map_err(|refusal| request.in_tool(refusal))?;
+        .map_err(|refusal| request.of_mask(refusal))?;
     Ok(GenerationRequest {
         metadata: request.metadata.clone(),
         origin: match request.background {

@@ -53,7 +53,7 @@ pub async fn refuse_deletion() -> OpenAiResult {
 }
 
 pub async fn refuse_input_items() -> OpenAiResult {
-    let message = "input items are not stored; the prompt is at /api/v1/jobs/{job_id}, where the id of the response without `resp_` is the job_id";
+    let message = "input items are not stored; GET /api/v1/jobs lists the jobs with their prompts";
     Err(Refusal::new(Kind::NotFound, message).into())
 }
 

@@ -5,9 +5,9 @@ use crate::application::caller::payer::Payer;
 use crate::application::settings::Settings;
 use crate::compat::models;
 use crate::compat::openai::edit_body::image_url;
+use crate::compat::openai::metadata;
 use crate::compat::openai::object_ids::parse_response_id;
 use crate::compat::openai::options::{Options, RawOptions, members_of};
-use crate::compat::openai::{mask, metadata};
 use crate::compat::refusal::Refusal;
 use tintype_storage::domain::json::Json;
 
@@ -48,9 +48,9 @@ pub struct Request {
 }
 
 impl Request {
-    /// A refusal of the options, with the path of the member in this body.
-    pub fn in_tool(&self, refusal: Refusal) -> Refusal {
-        in_tool(refusal, &self.tool)
+    /// A refusal of the mask, with the path of its member in this body.
+    pub fn of_mask(&self, refusal: Refusal) -> Refusal {
+        renamed(refusal, |_| format!("{}.{MASK}", self.tool))
     }
 }
 
@@ -102,7 +102,7 @@ pub fn read(text: &str, caller: &Payer, settings: &Settings) -> Result<Request, 
     members.push(("prompt".into(), Json::String(input.prompt)));
     members.push(("stream".into(), Json::Bool(stream)));
     let options = RawOptions::of_members(members).and_then(|it| it.read(caller, settings));
-    let options = options.map_err(|refusal| in_tool(refusal, &path))?;
+    let options = options.map_err(|refusal| in_body(refusal, &path))?;
     if options.count > 1 {
         let message = "must be 1; send one request for each image";
         return Err(Refusal::field(format!("{path}.n"), message));
@@ -175,16 +175,20 @@ fn check_action(path: &str, tool: &mut Members, has_no_image: bool) -> Result<()
     Err(Refusal::field(format!("{path}.{ACTION}"), message))
 }
 
-fn in_tool(refusal: Refusal, path: &str) -> Refusal {
+/// A refusal of the options, with the path of the member in this body.
+fn in_body(refusal: Refusal, path: &str) -> Refusal {
+    renamed(refusal, |field| match field {
+        "model" => field.to_owned(),
+        "prompt" => input::FIELD.to_owned(),
+        _ => format!("{path}.{field}"),
+    })
+}
+
+fn renamed(refusal: Refusal, new_name: impl FnOnce(&str) -> String) -> Refusal {
     let Some(field) = refusal.field else {
         return refusal;
     };
-    let name = match field.as_str() {
-        "model" => field.clone(),
-        "prompt" => input::FIELD.to_owned(),
-        mask::FIELD => format!("{path}.{MASK}"),
-        _ => format!("{path}.{field}"),
-    };
+    let name = new_name(&field);
     Refusal {
         message: match refusal.message.strip_prefix(&field) {
             Some(rest) => format!("{name}{rest}"),
