@@ -78,19 +78,29 @@ fn a_background_response_survives_its_caller_and_a_restart() {
     let server = Server::with(Options::new().slots(1).on_disk());
     let customer = server.customer("1.00");
     server.generator.hold();
-    let running = respond(&server, &customer, &background(json!({})))
-        .expect(200)
-        .json();
+    let with_options = |extra: Value| {
+        let mut tool = json!({"type": "image_generation", "output_format": "webp"});
+        merge(&mut tool, extra);
+        background(json!({"tools": [tool]}))
+    };
+    let running = respond(&server, &customer, &with_options(json!({})));
+    let running = running.expect(200).json();
     server.until_running(1);
     let mut wire = Wire::open(server.address);
-    let call = respond(&server, &customer, &background(json!({"input": "an owl"})));
+    let call = respond(
+        &server,
+        &customer,
+        &with_options(json!({"background": "opaque"})),
+    );
     wire.send(&call.wire());
     let queued = wire.answer_to("POST").expect("an answer").json();
     drop(wire);
     let server = server.restart();
     server.generator.release_all();
     once(&server, &customer, &running, "completed");
-    once(&server, &customer, &queued, "completed");
+    let done = once(&server, &customer, &queued, "completed");
+    assert_eq!(done["output"][0]["output_format"], "webp");
+    assert_eq!(done["tools"][0]["background"], "opaque");
     server.assert_money(&customer, "0.922", "0.00", "0.922");
     server.assert_settled();
 }

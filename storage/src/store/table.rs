@@ -98,17 +98,23 @@ impl<K: TableKey, R: Record> Table<K, R> {
     }
 
     pub fn encode(&self, record: &R) -> Value {
-        let version = match self.version_of {
-            Some(version_of) => version_of(record),
-            None => codec::version(self.earlier),
-        };
-        codec::encode(version, record)
+        let version = self.version_of.map(|version_of| version_of(record));
+        codec::encode(version.unwrap_or(codec::version(self.earlier)), record)
     }
 
     /// # Errors
     /// The bytes are corrupt.
     pub fn decode(&self, value: &[u8]) -> Result<R, StoreError> {
-        codec::decode(self.name, self.earlier, value)
+        let record = codec::decode(self.name, self.earlier, value)?;
+        // Formats may differ only in the records that have them.
+        let version = self.version_of.map(|version_of| version_of(&record));
+        match version.is_none_or(|version| value.first() == Some(&version)) {
+            true => Ok(record),
+            false => Err(StoreError::Damaged {
+                kind: self.name,
+                reason: "no such record has its format".into(),
+            }),
+        }
     }
 
     pub fn key(&self, key: &K) -> Key {

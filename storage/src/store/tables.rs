@@ -51,6 +51,7 @@ const EARLIER_JOBS: Earlier<Job> = &[
     (2, job_without_background),
     (3, |bytes| postcard::take_from_bytes(bytes)),
     (4, codec::without_last_field),
+    (5, job_without_background),
 ];
 
 fn job_without_background(bytes: &[u8]) -> postcard::Result<(Job, &[u8])> {
@@ -65,14 +66,16 @@ fn job_without_background(bytes: &[u8]) -> postcard::Result<(Job, &[u8])> {
 }
 
 /// A job without options has the format from before that field, so that older nodes and an older program read it. So has a job whose
-/// options name no background. The last two formats are for an origin that these programs do not know.
+/// options name no background. The last three formats are the same with an origin that these programs do not know.
 fn job_version(job: &Job) -> u8 {
-    match (&job.origin, job.options) {
-        (Origin::Background, None) => 4,
-        (Origin::Background, Some(_)) => 5,
-        (_, None) => 1,
-        (_, Some(options)) if options.background.is_none() => 2,
-        (_, Some(_)) => 3,
+    let version = match job.options {
+        None => 1,
+        Some(options) if options.background.is_none() => 2,
+        Some(_) => 3,
+    };
+    match job.origin {
+        Origin::Background => version + 3,
+        Origin::Native | Origin::Synchronous | Origin::Batch(_) => version,
     }
 }
 

@@ -324,7 +324,11 @@ fn only_a_job_in_the_background_has_the_last_formats() {
             output: Some(OutputFormat::WebP),
             ..ImageOptions::default()
         };
-        for (options, format) in [(None, 4), (Some(options), 5)] {
+        let with_background = ImageOptions {
+            background: Some(Background::Opaque),
+            ..options
+        };
+        for (options, format) in [(None, 4), (Some(options), 5), (Some(with_background), 6)] {
             let job = Job {
                 origin: Origin::Background,
                 options,
