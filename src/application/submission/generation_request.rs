@@ -391,9 +391,11 @@ mod tests {
             inputs: url("http://a/"),
             ..request()
         };
+        // No synchronous call had metadata when these were recorded.
         let synchronous = GenerationRequest {
             origin: Origin::Synchronous,
             images: 2,
+            metadata: None,
             ..request()
         };
         let jpeg = in_format(OutputFormat::Jpeg { quality: 80 });
