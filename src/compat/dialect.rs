@@ -26,9 +26,11 @@ fn gemini(kind: Kind) -> (u16, &'static str) {
         | Kind::KeyReused
         | Kind::Blocked => (400, "INVALID_ARGUMENT"),
         // Google routes by method and path, so a wrong method is an unknown path.
-        Kind::UnknownModel | Kind::NotFound | Kind::NoSuchObject | Kind::WrongMethod => {
-            (404, "NOT_FOUND")
-        }
+        Kind::UnknownModel
+        | Kind::NotFound
+        | Kind::NoSuchObject
+        | Kind::NoSuchPrevious
+        | Kind::WrongMethod => (404, "NOT_FOUND"),
         Kind::Conflict => (409, "ABORTED"),
         Kind::NoFunds | Kind::TooMany => (429, "RESOURCE_EXHAUSTED"),
         Kind::Unavailable => (503, "UNAVAILABLE"),
@@ -49,6 +51,7 @@ fn openai(kind: Kind) -> (u16, &'static str, Option<&'static str>) {
         Kind::UnknownModel => (404, invalid, Some("model_not_found")),
         Kind::NotFound => (404, invalid, Some("unknown_url")),
         Kind::NoSuchObject => (404, invalid, None),
+        Kind::NoSuchPrevious => (400, invalid, Some("previous_response_not_found")),
         Kind::Conflict => (409, invalid, None),
         Kind::WrongMethod => (405, invalid, Some("method_not_supported")),
         Kind::Invalid => (400, invalid, None),
@@ -182,6 +185,7 @@ mod tests {
             Kind::UnknownModel,
             Kind::NotFound,
             Kind::NoSuchObject,
+            Kind::NoSuchPrevious,
             Kind::Conflict,
             Kind::WrongMethod,
             Kind::Invalid,

@@ -20,6 +20,11 @@ pub trait StreamFormat: 'static {
     /// Clients ignore it.
     fn keep_alive(&self) -> &'static str;
 
+    /// The events that precede the first keep-alive, or the outcome if that is earlier.
+    fn first_events(&self) -> String {
+        String::new()
+    }
+
     /// The events of an outcome.
     ///
     /// # Errors
@@ -48,7 +53,8 @@ pub async fn body(
         () = sleep(KEEP_ALIVE_INTERVAL) => None,
     };
     if let Some(outcome) = outcome {
-        let parts = format.events(&mut waiter, outcome).await?;
+        let mut parts = vec![Part::Text(format.first_events())];
+        parts.extend(format.events(&mut waiter, outcome).await?);
         let sent = mark_answered(vec![waiter]);
         let pieces = base64_body::on_sent(base64_body::pieces(parts), sent);
         return Ok(base64_body::streamed_body(pieces));
@@ -109,6 +115,8 @@ impl<F: StreamFormat> StreamTask<F> {
         let waiting = waiter.wait(self.deadline);
         tokio::pin!(waiting);
         let keep_alive = Bytes::from_static(self.format.keep_alive().as_bytes());
+        let first_events = Bytes::from(self.format.first_events());
+        self.sender.send(Ok(first_events)).await.ok()?;
         loop {
             self.sender.send(Ok(keep_alive.clone())).await.ok()?;
             tokio::select! {

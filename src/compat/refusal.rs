@@ -23,8 +23,10 @@ pub enum Kind {
     UnknownModel,
     /// The path does not exist.
     NotFound,
-    /// The account has no file or batch with this id.
+    /// The account has no file, batch or response with this id.
     NoSuchObject,
+    /// The account has no response with the id of the previous one.
+    NoSuchPrevious,
     /// The state of the file or batch does not allow the request.
     Conflict,
     /// The path exists, but not for this method.

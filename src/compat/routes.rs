@@ -21,6 +21,7 @@ pub fn configure(service: &mut web::ServiceConfig) {
             web::resource("/v1/images{rest:(/.*)?}")
                 .default_service(web::to(openai::unknown_paths::not_found)),
         )
+        .configure(openai::responses::configure)
         .configure(openai::files::configure)
         .configure(openai::batches::configure)
         .service(
@@ -46,7 +47,7 @@ pub fn configure(service: &mut web::ServiceConfig) {
 pub fn dialect_of(path: &str) -> Option<Dialect> {
     let mut segments = path.strip_prefix('/')?.split('/');
     match (segments.next()?, segments.next()) {
-        ("v1", Some("images" | "files" | "batches")) => Some(Dialect::OpenAi),
+        ("v1", Some("images" | "responses" | "files" | "batches")) => Some(Dialect::OpenAi),
         ("v1" | "v1beta" | "v1alpha", _) | ("upload", Some("v1" | "v1beta" | "v1alpha")) => {
             Some(Dialect::Gemini)
         }

@@ -28,6 +28,9 @@ pub enum ImageFields {
     Data,
     /// In each `image_url` that is a data URL. [`DATA_SCHEME`] and the number replace the URL.
     DataUrl,
+    /// As `DataUrl`, and in each `result`, as base64. [`DATA_SCHEME`] and the number replace the string. Only in arrays that are
+    /// members of the body: `metadata` may have such names too.
+    DataUrlOrResult,
 }
 
 /// A part of an image in the body.
@@ -55,6 +58,7 @@ enum Name {
     InlineData,
     Data,
     ImageUrl,
+    Result,
     Signature,
     Other,
 }
@@ -208,6 +212,11 @@ impl Scanner {
         }
     }
 
+    fn may_have_image(&self) -> bool {
+        self.fields != ImageFields::DataUrlOrResult
+            || matches!(self.levels.get(1), Some(Level::Array))
+    }
+
     fn begin_string(&mut self, out: &mut Vec<Piece>) -> Result<(), ScanFault> {
         let in_inline_data = matches!(
             self.levels.last(),
@@ -223,12 +232,17 @@ impl Scanner {
                 ..
             })
         );
-        match (self.fields, self.member_name()) {
+        let name = self.member_name().filter(|_| self.may_have_image());
+        match (self.fields, name) {
             (ImageFields::InlineData, Some(Name::Data)) if in_inline_data => {
                 self.begin_image(None, out);
                 return Ok(());
             }
-            (ImageFields::DataUrl, Some(Name::ImageUrl)) => {
+            (ImageFields::DataUrlOrResult, Some(Name::Result)) => {
+                self.begin_image(None, out);
+                return Ok(());
+            }
+            (ImageFields::DataUrl | ImageFields::DataUrlOrResult, Some(Name::ImageUrl)) => {
                 self.state = State::UrlStart(Box::default());
                 return Ok(());
             }
@@ -321,7 +335,7 @@ impl Scanner {
         let scheme = match self.fields {
             ImageFields::Data => "",
             ImageFields::InlineData => "",
-            ImageFields::DataUrl => DATA_SCHEME,
+            ImageFields::DataUrl | ImageFields::DataUrlOrResult => DATA_SCHEME,
         };
         let number = format!("\"{scheme}{}\"", self.images);
         self.images += 1;
@@ -413,6 +427,7 @@ fn parse_name(raw: &[u8]) -> Name {
         "signature" => Name::Signature,
         "data" => Name::Data,
         "image_url" => Name::ImageUrl,
+        "result" => Name::Result,
         "thoughtSignature" | "thought_signature" => Name::Signature,
         _ => Name::Other,
     }

@@ -166,6 +166,41 @@ async function formatsAndStreams() {
   check("several images are refused", refusal instanceof OpenAI.BadRequestError && refusal.param === "n");
 }
 
+// The Responses API: synchronous, streamed and in the background.
+async function responses() {
+  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: key });
+  const tools = [{ type: "image_generation", size: "1536x1024" }];
+  const opened = (response) => size(Buffer.from(response.output[0].result, "base64"));
+  const make = (options) => client.responses.create({ model: "pro", input: "a red fox", tools, ...options });
+  const ended = async (response) => {
+    while (["queued", "in_progress"].includes(response.status)) {
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      response = await client.responses.retrieve(response.id);
+    }
+    return response;
+  };
+  const fox = await make({ metadata: { kind: "fox" } });
+  check("a response", fox.status === "completed" && opened(fox) === "1264x848");
+  check("its members", fox.metadata.kind === "fox" && fox.output_text === "" && fox.usage.total_tokens > 0);
+  const blue = await make({ input: "make it blue", previous_response_id: fox.id, background: true });
+  check("in the background", blue.background && ["queued", "in_progress"].includes(blue.status));
+  const done = await ended(blue);
+  check("an edit", done.output[0].action === "edit" && opened(done) === "1264x848");
+  const input = [{ role: "user", content: "a red fox" }, ...done.output, { role: "user", content: "with a hat" }];
+  check("a second turn", opened(await make({ input, tools: [{ type: "image_generation" }] })) === "1264x848");
+  check("a canceled response stays done", (await client.responses.cancel(blue.id)).status === "completed");
+  const events = [];
+  for await (const event of await make({ stream: true })) events.push(event);
+  check("numbered events", events.every((event, at) => event.sequence_number === at) && events.length === 8);
+  check("the last event", events[7].type === "response.completed" && opened(events[7].response) === "1264x848");
+  const stream = client.responses.stream({ model: "fast", input: "a red fox", tools });
+  check("a stream of the SDK", (await stream.finalResponse()).output[0].result.length > 0);
+  const text = await make({ tools: undefined }).catch((error) => error);
+  check("a text is refused", text instanceof OpenAI.BadRequestError && text.param === "tools");
+  const unknown = await client.responses.retrieve("resp_x").catch((error) => error);
+  check("an unknown response is not found", unknown instanceof OpenAI.NotFoundError);
+}
+
 async function imageAtAUrl() {
   const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: key });
   const options = { model: "pro", prompt: "a red fox", size: "1536x1024", response_format: "url" };
@@ -332,6 +367,6 @@ async function batches() {
   check("an ended batch stays as it is", over instanceof OpenAI.ConflictError);
 }
 
-for (const part of [geminiImages, streams, models, refusals, images, formatsAndStreams, imageAtAUrl, refusalsOfOpenAi, batches, frail]) await part();
+for (const part of [geminiImages, streams, models, refusals, images, formatsAndStreams, responses, imageAtAUrl, refusalsOfOpenAi, batches, frail]) await part();
 console.log(`${passed} passed, ${failed} failed (JavaScript)`);
 process.exit(failed > 0 ? 1 : 0);

@@ -256,6 +256,60 @@ def openai_streams() -> None:
     checked(asyncio.run(asynchronous()), openai.types.ImageGenCompletedEvent)
 
 
+def responses() -> None:
+    """The Responses API: synchronous, streamed and in the background."""
+    client = openai.OpenAI(base_url=f"{URL}/v1", api_key=KEY)
+    tools = [{"type": "image_generation", "size": "1536x1024", "output_format": "jpeg"}]
+
+    def opened(response) -> Image.Image:
+        strict = openai.types.responses.Response.model_validate(response.model_dump(), strict=True)
+        (item,) = strict.output
+        check("an image call", (item.type, item.status) == ("image_generation_call", "completed"))
+        return Image.open(BytesIO(base64.b64decode(item.result)))
+
+    def ended(response):
+        while response.status in ("queued", "in_progress"):
+            time.sleep(0.2)
+            response = client.responses.retrieve(response.id)
+        return response
+
+    fox = client.responses.create(model="pro", input="a red fox", tools=tools, metadata={"kind": "fox"})
+    image = opened(fox)
+    check(f"a response: {image.size}", (image.format, image.size) == ("JPEG", (1264, 848)))
+    check("its members", (fox.model, fox.metadata, fox.error) == ("pro", {"kind": "fox"}, None))
+    check("its usage", fox.usage.total_tokens > 0 and fox.output_text == "")
+    check("it is found", opened(client.responses.retrieve(fox.id)).size == image.size)
+    blue = client.responses.create(
+        model="pro", input="make it blue", tools=[{"type": "image_generation"}], previous_response_id=fox.id
+    )
+    check("an edit", (blue.output[0].action, opened(blue).size) == ("edit", (1264, 848)))
+    turns = [{"role": "user", "content": "a red fox"}, *blue.output, {"role": "user", "content": "with a hat"}]
+    answer = client.responses.create(model="pro", input=turns, tools=tools, background=True)
+    check(f"in the background: {answer.status}", answer.background and answer.status in ("queued", "in_progress"))
+    check("its image", opened(ended(answer)).size == (1264, 848))
+    check("a canceled response stays done", client.responses.cancel(answer.id).status == "completed")
+    many = [client.responses.create(model="fast", input=f"fox {it}", tools=tools, background=True) for it in range(9)]
+    canceled = [client.responses.cancel(it.id).status for it in many[::-1]]
+    check(f"a queued one is canceled: {canceled}", "cancelled" in canceled)
+    check("all end", {ended(it).status for it in many} <= {"completed", "cancelled"})
+    events = list(client.responses.create(model="fast", input="a red fox", tools=tools, stream=True))
+    check("numbered events", [it.sequence_number for it in events] == list(range(8)))
+    check("the last event", events[-1].type == "response.completed" and opened(events[-1].response).format == "JPEG")
+    with client.responses.stream(model="fast", input="a red fox", tools=tools) as stream:
+        check("a stream of the SDK", opened(stream.get_final_response()).format == "JPEG")
+    for what, options in (("a text", {}), ("an unknown image", {"tools": tools, "previous_response_id": "resp_x"})):
+        try:
+            client.responses.create(model="fast", input="a red fox", **options)
+            check(f"{what} is refused", False)
+        except openai.BadRequestError as error:
+            check(f"{what} is refused: {error}", error.param in ("tools", "previous_response_id"))
+    try:
+        client.responses.retrieve("resp_x")
+        check("an unknown response is not found", False)
+    except openai.NotFoundError as error:
+        check("an unknown response is not found", "resp_x" in str(error))
+
+
 def image_at_a_url() -> None:
     client = openai.OpenAI(base_url=f"{URL}/v1", api_key=KEY)
     made = client.images.generate(model="pro", prompt="a red fox", size="1536x1024", response_format="url")
@@ -421,7 +475,7 @@ def batches() -> None:
         check("an ended batch stays as it is", True)
 
 
-for part in (gemini_images, streams, models, refusals, images, formats, masks, openai_streams, image_at_a_url, refusals_of_openai, batches, frail):
+for part in (gemini_images, streams, models, refusals, images, formats, masks, openai_streams, responses, image_at_a_url, refusals_of_openai, batches, frail):
     part()
 interactions(gemini(), check, png)
 print(f"{passed} passed, {len(failed)} failed (google-genai {genai.__version__}, openai {openai.__version__})")

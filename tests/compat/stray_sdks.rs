@@ -110,7 +110,7 @@ fn other_callers_and_right_base_urls_get_the_usual_errors() {
     let body = json!({"prompt": "a red fox", "aspect_ratio": "1:1"});
     let call = server.post("/api/v1/text-generations").bearer(&poor.key);
     from(call.json(&body), OPENAI).refused(402, "insufficient_balance");
-    let said = server.post("/v1/responses").bearer(&customer.key);
+    let said = server.post("/v1/chat/completions").bearer(&customer.key);
     let said = from(said.json(&json!({})), OPENAI).send();
     let said = said.assert_openai_error(404, "invalid_request_error", Some("unknown_url"));
     assert!(said.contains("/v1/images/generations"), "{said}");

@@ -153,6 +153,10 @@ impl GenerationRequest {
         if self.images > 1 {
             parts.add(self.images.to_be_bytes());
         }
+        // Recorded fingerprints have no such part.
+        if self.metadata.is_some() {
+            parts.add_metadata(self.metadata.as_ref());
+        }
         self.add_options(&mut parts);
         parts.finish()
     }
@@ -387,9 +391,11 @@ mod tests {
             inputs: url("http://a/"),
             ..request()
         };
+        // No synchronous call had metadata when these were recorded.
         let synchronous = GenerationRequest {
             origin: Origin::Synchronous,
             images: 2,
+            metadata: None,
             ..request()
         };
         let jpeg = in_format(OutputFormat::Jpeg { quality: 80 });

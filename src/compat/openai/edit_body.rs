@@ -77,7 +77,10 @@ pub fn take_images(
 }
 
 /// The path of the URL in a reference to an image, and the URL.
-fn image_url(path: &str, reference: Json) -> Result<(String, String), Refusal> {
+///
+/// # Errors
+/// There is no URL, or another kind of reference.
+pub fn image_url(path: &str, reference: Json) -> Result<(String, String), Refusal> {
     let Json::Object(members) = reference else {
         let message = format!("must be an object such as {EXAMPLE}");
         return Err(Refusal::field(path, message));
@@ -104,7 +107,10 @@ fn image_url(path: &str, reference: Json) -> Result<(String, String), Refusal> {
 }
 
 /// In the text of a [`ReceivedBody`], [`DATA_SCHEME`] and the number of an image replace its URL.
-fn resolve(
+///
+/// # Errors
+/// The URL or the data is invalid.
+pub fn resolve(
     (field, url): (String, String),
     body: Option<&mut ReceivedBody>,
 ) -> Result<Input, Refusal> {

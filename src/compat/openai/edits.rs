@@ -74,7 +74,13 @@ async fn receive(
 }
 
 /// Runs the checks that need no body, and returns the idempotency key.
-async fn check_headers(call: &Call<'_>, request: &HttpRequest) -> Result<Option<String>, Refusal> {
+///
+/// # Errors
+/// The first check that fails.
+pub async fn check_headers(
+    call: &Call<'_>,
+    request: &HttpRequest,
+) -> Result<Option<String>, Refusal> {
     let key = idempotency_key::key(request.headers())?;
     let attempt = sdk_attempt::number_of(request);
     preflight::check_any(call.state, call.caller, key.as_deref(), attempt).await?;

@@ -1,4 +1,4 @@
-//! The OpenAI API: images, files and batches.
+//! The OpenAI API: images, responses, files and batches.
 
 mod background;
 pub mod batches;
@@ -10,12 +10,14 @@ pub mod files;
 pub mod generations;
 mod list_query;
 mod mask;
+mod metadata;
 mod multipart;
 mod object_calls;
 pub(super) mod object_ids;
 mod options;
 mod refusal;
 mod response;
+pub mod responses;
 mod sdk_attempt;
 mod size;
 mod stream;

@@ -10,7 +10,7 @@ use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 use std::future::ready;
 
-const SERVED: &str = "generate images at /v1/images/generations and /v1/images/edits; files are at /v1/files, and batches at /v1/batches";
+const SERVED: &str = "generate images at /v1/images/generations, /v1/images/edits and /v1/responses; files are at /v1/files, and batches at /v1/batches";
 
 /// A path that the Gemini API has too. It does not match requests with a key in the way of Google's SDKs.
 pub fn shared_path(path: &str) -> Resource {

@@ -213,3 +213,20 @@ fn an_escaped_quote_does_not_end_a_url() {
         (body.into(), vec![])
     );
 }
+
+#[test]
+fn results_are_images_except_in_metadata() {
+    let image = STANDARD.encode([1; 300]);
+    let body = format!(
+        r#"{{"metadata":{{"result":"{image}","image_url":"data:image/png;base64,{image}","thought_signature":"x"}},
+        "input":[{{"result":"{image}"}},{{"content":[{{"image_url":"data:image/png;base64,{image}"}}]}},{{"result":null}}]}}"#
+    );
+    let (text, images) = scanned_by(ImageFields::DataUrlOrResult, &body);
+    assert_eq!(images, [Ok(vec![1; 300]), Ok(vec![1; 300])]);
+    let (metadata, input) = text.split_once("\"input\"").unwrap();
+    assert!(body.starts_with(metadata));
+    assert_eq!(
+        input,
+        r#":[{"result":"data:0"},{"content":[{"image_url":"data:1"}]},{"result":null}]}"#
+    );
+}

@@ -101,7 +101,8 @@ A response always contains every field, `null` without a value, except fields th
 
 The same keys, prices and balances also work with programs written for other services. `/v1beta` (and `/v1`, `/v1alpha`) implements the Gemini API: [interactions](https://ai.google.dev/api/interactions-api), and \
 `POST /v1beta/models/{{model}}:generateContent`, described in [Google's reference](https://ai.google.dev/api/generate-content). `/v1/images/generations` \
-and `/v1/images/edits` implement [OpenAI's Images API](https://platform.openai.com/docs/api-reference/images), `/v1/files` and `/v1/batches` its \
+and `/v1/images/edits` implement [OpenAI's Images API](https://platform.openai.com/docs/api-reference/images), `/v1/responses` the image tool of its \
+[Responses API](https://platform.openai.com/docs/api-reference/responses), `/v1/files` and `/v1/batches` its \
 [Batch API](https://platform.openai.com/docs/api-reference/batch). Their responses and errors follow \
 those references, so this document does not repeat them.
 "

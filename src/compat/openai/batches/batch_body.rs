@@ -1,6 +1,7 @@
 //! The body of `POST /v1/batches`.
 
 use crate::compat::openai::expires_after;
+use crate::compat::openai::metadata;
 use crate::compat::openai::object_ids::{WireFileId, no_such_file};
 use crate::compat::refusal::Refusal;
 use crate::compat::scanner::MAX_DEPTH;
@@ -11,12 +12,6 @@ use tintype_storage::domain::json::Json;
 const ENDPOINTS: [BatchEndpoint; 2] = [BatchEndpoint::Generations, BatchEndpoint::Edits];
 /// The only supported completion window.
 pub const COMPLETION_WINDOW: &str = "24h";
-/// OpenAI's limits of metadata.
-const MAX_PAIRS: usize = 16;
-const MAX_KEY_CHARS: usize = 64;
-const MAX_VALUE_CHARS: usize = 512;
-/// Maximum bytes of metadata as JSON, because it is part of a record. Enough for all pairs in ASCII.
-const MAX_METADATA_BYTES: usize = 10_240;
 
 /// The path of an endpoint.
 pub fn path_of(endpoint: BatchEndpoint) -> &'static str {
@@ -62,7 +57,7 @@ impl BatchBody {
             _ => return Err(no_such_file(&id, "input_file_id")),
         };
         let results_lifetime_seconds = fields.results_lifetime()?;
-        let metadata = fields.metadata()?;
+        let metadata = metadata::read(fields.take(metadata::FIELD))?;
         Ok(Self {
             terms: FileBatchTerms {
                 input,
@@ -106,35 +101,5 @@ impl Fields {
         };
         let (anchor, seconds) = (text("anchor"), text("seconds"));
         expires_after::read(NAME, anchor.as_deref(), seconds.as_deref()).map(Some)
-    }
-
-    fn metadata(&mut self) -> Result<Option<Json>, Refusal> {
-        const NAME: &str = "metadata";
-        let fault = |message: String| Err(Refusal::field(NAME, message));
-        let members = match self.take(NAME) {
-            None => return Ok(None),
-            Some(Json::Object(members)) => members,
-            Some(_) => return fault("must be an object".into()),
-        };
-        if members.len() > MAX_PAIRS {
-            return fault(format!("may have at most {MAX_PAIRS} pairs"));
-        }
-        for (key, value) in &members {
-            let Json::String(value) = value else {
-                return fault("must have only string values".into());
-            };
-            if key.chars().count() > MAX_KEY_CHARS || value.chars().count() > MAX_VALUE_CHARS {
-                return fault(format!(
-                    "may have keys of at most {MAX_KEY_CHARS} characters and values of at most {MAX_VALUE_CHARS}"
-                ));
-            }
-        }
-        let metadata = Json::Object(members);
-        if metadata.to_compact().len() > MAX_METADATA_BYTES {
-            return fault(format!(
-                "may have at most {MAX_METADATA_BYTES} bytes as JSON"
-            ));
-        }
-        Ok(Some(metadata))
     }
 }

@@ -1,0 +1,42 @@
+//! `metadata` of requests.
+
+use crate::compat::refusal::Refusal;
+use tintype_storage::domain::json::Json;
+
+/// The name of the member.
+pub const FIELD: &str = "metadata";
+/// OpenAI's limits.
+const MAX_PAIRS: usize = 16;
+const MAX_KEY_CHARS: usize = 64;
+const MAX_VALUE_CHARS: usize = 512;
+/// Maximum bytes as JSON, because it is part of a record. Enough for all pairs in ASCII.
+const MAX_BYTES: usize = 10_240;
+
+/// # Errors
+/// The value is not an object of strings within OpenAI's limits.
+pub fn read(value: Option<Json>) -> Result<Option<Json>, Refusal> {
+    let fault = |message: String| Err(Refusal::field(FIELD, message));
+    let members = match value {
+        None => return Ok(None),
+        Some(Json::Object(members)) => members,
+        Some(_) => return fault("must be an object".into()),
+    };
+    if members.len() > MAX_PAIRS {
+        return fault(format!("may have at most {MAX_PAIRS} pairs"));
+    }
+    for (key, value) in &members {
+        let Json::String(value) = value else {
+            return fault("must have only string values".into());
+        };
+        if key.chars().count() > MAX_KEY_CHARS || value.chars().count() > MAX_VALUE_CHARS {
+            return fault(format!(
+                "may have keys of at most {MAX_KEY_CHARS} characters and values of at most {MAX_VALUE_CHARS}"
+            ));
+        }
+    }
+    let metadata = Json::Object(members);
+    if metadata.to_compact().len() > MAX_BYTES {
+        return fault(format!("may have at most {MAX_BYTES} bytes as JSON"));
+    }
+    Ok(Some(metadata))
+}

@@ -1,0 +1,179 @@
+//! `POST /v1/responses`
+
+use super::input::{EarlierImage, InputImage};
+use super::lookup;
+use super::object::ResponseObject;
+use super::request::{self, PREVIOUS, Request};
+use super::stream;
+use crate::application::settings::Settings;
+use crate::application::submission::generation_request::{GenerationRequest, Input};
+use crate::application::submission::load_shedding;
+use crate::compat::auth;
+use crate::compat::base64_body;
+use crate::compat::body::{self, ImageHandling, ReceivedBody};
+use crate::compat::deadline;
+use crate::compat::drain::drain_if_refused;
+use crate::compat::earlier_image;
+use crate::compat::job_waiter::{JobWaiter, WaitOutcome, mark_answered};
+use crate::compat::openai::edit_body::resolve;
+use crate::compat::openai::edits::{check_headers, edit_request};
+use crate::compat::openai::object_ids::{no_such_item, no_such_previous};
+use crate::compat::openai::refusal::OpenAiResult;
+use crate::compat::openai::sdk_attempt;
+use crate::compat::refusal::{Kind, Refusal};
+use crate::compat::response_head::response_head;
+use crate::compat::scanner::ImageFields;
+use crate::compat::state::CompatState;
+use crate::compat::submission::Call;
+use crate::observability::request_log;
+use actix_web::{HttpRequest, HttpResponse, web};
+use tintype_storage::domain::job::{Origin, ResultImage};
+use tokio::time::Instant;
+
+pub async fn create(
+    request: HttpRequest,
+    mut payload: web::Payload,
+    state: web::Data<CompatState>,
+) -> OpenAiResult {
+    let deadline = deadline::of_request(&request, &state.settings);
+    let caller = auth::authenticate(&request, &state.accounts).await;
+    let caller = drain_if_refused(&mut payload, caller).await?;
+    let (key, attempt) = (caller.key.id, sdk_attempt::number_of(&request));
+    let (calls, core) = (&state.recent_calls, &state.core);
+    let mut call = Call {
+        state: &state,
+        caller: &caller,
+        attempt: Some(attempt),
+        deadline,
+    };
+    let received = receive(&call, &request, payload).await;
+    let received = calls.record_if_refused(attempt, (key, None), received, core.now());
+    let (body, idempotency_key) = received?;
+    // Not noted: a retry of an invalid request is refused too.
+    let read = request::read(&body.text, &caller, &state.settings)?;
+    if !read.options.stream {
+        call.deadline = deadline::before_read_timeout(&request, deadline);
+    }
+    let inputs = resolve_inputs(&call, &read, body).await;
+    let inputs = calls.record_if_refused(attempt, (key, None), inputs, core.now())?;
+    let generation = generation_request(&read, inputs, idempotency_key, &state.settings)?;
+    let content = Some(generation.fingerprint());
+    let outcome = respond(&call, &request, read, generation).await;
+    Ok(calls.record_if_refused(attempt, (key, content), outcome, core.now())?)
+}
+
+/// Returns the body and the idempotency key.
+async fn receive(
+    call: &Call<'_>,
+    request: &HttpRequest,
+    mut payload: web::Payload,
+) -> Result<(ReceivedBody, Option<String>), Refusal> {
+    let (state, account) = (call.state, call.caller.account());
+    let idempotency_key = check_headers(call, request).await;
+    let idempotency_key = drain_if_refused(&mut payload, idempotency_key).await?;
+    let handling = ImageHandling::Store(ImageFields::DataUrlOrResult);
+    let body = body::receive(request, payload, state, account, handling, call.deadline).await?;
+    load_shedding::check(&state.generations, account).await?;
+    Ok((body, idempotency_key))
+}
+
+/// The input images, and the mask.
+type Inputs = (Vec<Input>, Option<Input>);
+
+async fn resolve_inputs(
+    call: &Call<'_>,
+    request: &Request,
+    mut body: ReceivedBody,
+) -> Result<Inputs, Refusal> {
+    let mut images = Vec::with_capacity(request.images.len());
+    for image in &request.images {
+        images.push(match image {
+            InputImage::Url(field, url) => resolve((field.clone(), url.clone()), Some(&mut body))?,
+            InputImage::Earlier(earlier) => copy(call, earlier).await?,
+        });
+    }
+    let mask = request.mask.clone();
+    let mask = mask
+        .map(|mask| resolve(mask, Some(&mut body)))
+        .transpose()?;
+    Ok((images, mask))
+}
+
+/// # Errors
+/// The account has no such response, or it has no image.
+async fn copy(call: &Call<'_>, earlier: &EarlierImage) -> Result<Input, Refusal> {
+    let EarlierImage { field, id, job } = earlier;
+    let copied = match job {
+        Some(job) => earlier_image::copy(call, *job, field).await?,
+        None => None,
+    };
+    copied.ok_or_else(|| match field.as_str() {
+        PREVIOUS => no_such_previous(id, field),
+        _ => no_such_item(id, field),
+    })
+}
+
+fn generation_request(
+    request: &Request,
+    inputs: Inputs,
+    idempotency_key: Option<String>,
+    settings: &Settings,
+) -> Result<GenerationRequest, Refusal> {
+    let generation = edit_request(&request.options, inputs, idempotency_key, settings)
+        .map_err(|refusal| request.of_mask(refusal))?;
+    Ok(GenerationRequest {
+        metadata: request.metadata.clone(),
+        origin: match request.background {
+            true => Origin::Background,
+            false => Origin::Synchronous,
+        },
+        ..generation
+    })
+}
+
+async fn respond(
+    call: &Call<'_>,
+    http_request: &HttpRequest,
+    request: Request,
+    generation: GenerationRequest,
+) -> Result<HttpResponse, Refusal> {
+    let (state, account) = (call.state, call.caller.account());
+    let mut waiter = call.submit(generation).await?;
+    request_log::record_job(http_request, waiter.job);
+    let Request {
+        options,
+        model,
+        previous,
+        background,
+        ..
+    } = request;
+    let image = match background || options.stream {
+        true => None,
+        false => Some(wait(&mut waiter, call.deadline).await?),
+    };
+    let job = state.core.store.job(account, waiter.job).await?;
+    let gone = || Refusal::new(Kind::Internal, "the job no longer exists");
+    let object = ResponseObject::of_job(state, job.ok_or_else(gone)?).await;
+    let object = object.of_request(model, previous, &options);
+    if options.stream {
+        return stream::respond(state.clone(), object, waiter, call.deadline).await;
+    }
+    let parts = match image {
+        Some(image) => {
+            let stored = waiter.open(&image).await?;
+            object.parts(Some((&image, stored)))
+        }
+        // A repeated call may find a job that is done.
+        None => lookup::parts(state, &object).await?,
+    };
+    Ok(response_head(waiter.replayed)
+        .content_type("application/json")
+        .body(base64_body::sized_body(parts, mark_answered(vec![waiter]))))
+}
+
+async fn wait(waiter: &mut JobWaiter, deadline: Instant) -> Result<ResultImage, Refusal> {
+    match waiter.wait(deadline).await? {
+        WaitOutcome::Image(image) => Ok(image),
+        WaitOutcome::Blocked(reason) => Err(Refusal::new(Kind::Blocked, reason)),
+    }
+}

@@ -1,0 +1,286 @@
+//! A Response object, made from the record of its job.
+
+use crate::compat::base64_body::{Part, StoredImage};
+use crate::compat::job_waiter::{WaitOutcome, wait_outcome};
+use crate::compat::openai::background;
+use crate::compat::openai::object_ids::{image_call_id, response_id};
+use crate::compat::openai::options::Options;
+use crate::compat::openai::response::format_of;
+use crate::compat::refusal::{Kind, Refusal};
+use crate::compat::state::CompatState;
+use crate::compat::usage::{self, PromptTokens};
+use crate::request_text;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tintype_storage::domain::image_options::Background;
+use tintype_storage::domain::job::{FailureKind, Job, JobState, Origin, PromptText, ResultImage};
+use tintype_storage::domain::output_format::OutputFormat;
+
+/// Replaced by the output. No text of the caller contains it: quotes in texts have a backslash.
+const OUTPUT_PLACEHOLDER: &str = r#""output":null"#;
+/// Replaced by the base64 text of the image. No other member of an item contains this character, which JSON must escape.
+const IMAGE_PLACEHOLDER: &str = "\u{0}";
+
+pub struct ResponseObject {
+    pub job: Job,
+    text: PromptText,
+    /// The model that the caller named. A later lookup says the name of the tier.
+    model: String,
+    quality: &'static str,
+    /// Known while the request is.
+    previous: Option<String>,
+}
+
+/// `status`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    Queued,
+    InProgress,
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+impl Status {
+    pub fn of(job: &Job) -> Self {
+        match &job.state {
+            JobState::Queued => Self::Queued,
+            JobState::Processing { .. } => Self::InProgress,
+            JobState::Done { .. } => Self::Completed,
+            JobState::Failed {
+                kind: FailureKind::Canceled,
+                ..
+            } => Self::Cancelled,
+            JobState::Failed { .. } => Self::Failed,
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::InProgress => "in_progress",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl ResponseObject {
+    /// A text that cannot be read is left out: the response only counts its characters, and repeats its metadata.
+    pub async fn of_job(state: &CompatState, job: Job) -> Self {
+        let text = request_text::of(&state.jobs.objects, &job.prompt).await;
+        let text = text.unwrap_or_else(|error| {
+            tracing::warn!(job = %job.id, %error, "could not read the text of a job");
+            None
+        });
+        Self {
+            model: job.tier.to_string(),
+            text: text.unwrap_or_default(),
+            quality: "auto",
+            previous: None,
+            job,
+        }
+    }
+
+    /// Repeats what only the request says.
+    pub fn of_request(self, model: String, previous: Option<String>, options: &Options) -> Self {
+        Self {
+            model,
+            previous,
+            quality: options.quality.unwrap_or(self.quality),
+            ..self
+        }
+    }
+
+    /// The same object with a newer record.
+    pub fn with_job(&self, job: Job) -> Self {
+        Self {
+            job,
+            text: self.text.clone(),
+            model: self.model.clone(),
+            previous: self.previous.clone(),
+            ..*self
+        }
+    }
+
+    /// The object in the state of its job. `image` is that of a job that is done.
+    pub fn parts(&self, image: Option<(&ResultImage, StoredImage)>) -> Vec<Part> {
+        if let Some((image, stored)) = image {
+            let (before, after) = self.around_output(Status::Completed, Value::Null);
+            let (before, after) = ([Part::Text(before)], [Part::Text(after)]);
+            let item = self.image_item(image, stored);
+            return before.into_iter().chain(item).chain(after).collect();
+        }
+        let status = Status::of(&self.job);
+        let text = match (status, wait_outcome(self.job.clone())) {
+            (Status::InProgress, _) => self.with_output(status, Some(&self.item("generating"))),
+            (_, Ok(WaitOutcome::Blocked(reason))) => self.failed(Kind::Blocked, &reason),
+            (Status::Failed, Err(refusal)) => self.failed(refusal.kind, &refusal.message),
+            _ => self.with_output(status, None),
+        };
+        vec![Part::Text(text)]
+    }
+
+    /// The object of a job that failed, or was canceled.
+    pub fn failed(&self, kind: Kind, message: &str) -> String {
+        if kind == Kind::Canceled {
+            return self.with_output(Status::Cancelled, None);
+        }
+        let mut item = String::new();
+        if kind == Kind::Blocked {
+            let mut blocked = self.item("failed");
+            blocked["error"] = json!({
+                "type": "image_generation_user_error",
+                "code": "moderation_blocked",
+                "message": message,
+                "param": null,
+            });
+            item = blocked.to_string();
+        }
+        let error = json!({"code": error_code(kind), "message": message});
+        let (before, after) = self.around_output(Status::Failed, error);
+        format!("{before}{item}{after}")
+    }
+
+    /// The object with this item, or without one.
+    pub fn with_output(&self, status: Status, item: Option<&Value>) -> String {
+        let (before, after) = self.around_output(status, Value::Null);
+        let item = item.map(Value::to_string).unwrap_or_default();
+        format!("{before}{item}{after}")
+    }
+
+    /// The output item without its image.
+    pub fn item(&self, status: &str) -> Value {
+        json!({
+            "id": image_call_id(self.job.id),
+            "type": "image_generation_call",
+            "status": status,
+            "result": null,
+        })
+    }
+
+    /// The output item with its image.
+    pub fn image_item(&self, image: &ResultImage, stored: StoredImage) -> Vec<Part> {
+        let mut item = self.item("completed");
+        let asked = self.job.options().background;
+        item["result"] = IMAGE_PLACEHOLDER.into();
+        item["action"] = match self.inputs() {
+            0 => "generate".into(),
+            _ => "edit".into(),
+        };
+        item["background"] = background::of_image(image, asked, Some(stored.has_alpha)).into();
+        item["output_format"] = format_of(image).into();
+        item["quality"] = self.quality.into();
+        item["size"] = usage::size(image).into();
+        let item = item.to_string();
+        let (before, after) = item.split_once("\\u0000").unwrap_or((&item, ""));
+        vec![
+            Part::Text(before.to_owned()),
+            Part::Image(Box::new(stored)),
+            Part::Text(after.to_owned()),
+        ]
+    }
+
+    /// The object before and after the items of its output.
+    fn around_output(&self, status: Status, error: Value) -> (String, String) {
+        let body = self.body(status, error).to_string();
+        let (before, after) = body.split_once(OUTPUT_PLACEHOLDER).unwrap_or((&body, ""));
+        (format!("{before}\"output\":["), format!("]{after}"))
+    }
+
+    fn body(&self, status: Status, error: Value) -> Value {
+        let job = &self.job;
+        let finished_at = match &job.state {
+            JobState::Done { finished_at, .. } => Some(finished_at.seconds()),
+            _ => None,
+        };
+        let metadata = self.text.metadata.clone();
+        let metadata = metadata.and_then(|text| RawValue::from_string(text).ok());
+        json!({
+            "id": response_id(job.id),
+            "object": "response",
+            "created_at": job.created_at.seconds(),
+            "completed_at": finished_at,
+            "status": status.as_str(),
+            "background": job.origin == Origin::Background,
+            "error": error,
+            "incomplete_details": null,
+            "instructions": null,
+            "max_output_tokens": null,
+            "metadata": metadata.map_or_else(|| json!({}), |it| json!(it)),
+            "model": self.model,
+            "output": null,
+            "parallel_tool_calls": false,
+            "previous_response_id": self.previous,
+            "reasoning": null,
+            "store": true,
+            "temperature": null,
+            "text": {"format": {"type": "text"}},
+            "tool_choice": {"type": "image_generation"},
+            "tools": [self.tool()],
+            "top_p": null,
+            "truncation": "disabled",
+            "usage": (status == Status::Completed).then(|| self.usage()),
+            "user": null,
+        })
+    }
+
+    fn tool(&self) -> Value {
+        let options = self.job.options();
+        let (width, height) = self.job.ratio.pixels(self.job.tier, self.job.resolution);
+        let mut tool = json!({
+            "type": "image_generation",
+            "background": match options.background {
+                None => "auto",
+                Some(Background::Opaque) => "opaque",
+                Some(Background::Transparent) => "transparent",
+            },
+            "quality": self.quality,
+            "size": format!("{width}x{height}"),
+        });
+        if let Some(output) = options.output {
+            let (format, compression) = match output {
+                OutputFormat::Png => ("png", 100),
+                OutputFormat::Jpeg { quality } => ("jpeg", quality),
+                OutputFormat::WebP => ("webp", 100),
+            };
+            tool["output_format"] = format.into();
+            tool["output_compression"] = compression.into();
+        }
+        tool
+    }
+
+    /// The number of input images without the mask.
+    fn inputs(&self) -> usize {
+        let mask = usize::from(self.job.options().has_mask);
+        self.job.inputs.len().saturating_sub(mask)
+    }
+
+    /// The names of this API differ from those of the Images API.
+    fn usage(&self) -> Value {
+        let prompt = PromptTokens::estimate(&self.text.prompt, self.inputs());
+        let mut usage =
+            prompt.openai_usage(usage::image_tokens(self.job.tier, self.job.resolution));
+        usage["input_tokens_details"] = json!({"cached_tokens": 0, "cache_write_tokens": 0});
+        usage["output_tokens_details"] = json!({"reasoning_tokens": 0});
+        usage
+    }
+}
+
+/// The codes that the SDKs know.
+fn error_code(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Blocked => "image_content_policy_violation",
+        Kind::Invalid => "invalid_prompt",
+        _ => "server_error",
+    }
+}
+
+/// Did the job fail, or does only this caller not get its image?
+pub fn is_failure_of_job(refusal: &Refusal) -> bool {
+    matches!(
+        refusal.kind,
+        Kind::Blocked | Kind::Invalid | Kind::Canceled | Kind::Internal
+    )
+}
