@@ -49,6 +49,7 @@ mod decisions_queue;
 mod decisions_rates;
 mod decisions_ratios;
 mod decisions_reads;
+mod decisions_refunds;
 mod decisions_retention;
 mod decisions_status;
 mod decisions_waiting;

@@ -303,6 +303,17 @@ fn jobs_and_stats_of_a_server() {
     assert!(image.contains(&format!("/results/{id}.")), "{image}");
     let late = run(service.command(&["job", "cancel", id]), b"").failure();
     assert!(late.contains("done"), "{late}");
+    // The account is that of the job.
+    service.run(&["account", "add", "another"]);
+    let refund = ["deposit", "add", "--refund-of", id];
+    let part = service.run(&[&refund[..], &["0.009"]].concat());
+    assert_eq!(field(&part, "refund of"), id);
+    assert_eq!(field(&part, "account"), "default");
+    assert_eq!(field(&service.run(&refund), "amount"), "0.03");
+    let shown = service.run(&["job", "show", id]);
+    assert_eq!(field(&shown, "refunded"), "0.039");
+    let more = run(service.command(&refund), b"").failure();
+    assert!(more.contains("0.00 is left to refund"), "{more}");
     let deleted = service.run(&["job", "delete-image", id]);
     assert_eq!(deleted, format!("deleted the image of {id}\n"));
     let shown = service.run(&["job", "show", id]);

@@ -4,6 +4,7 @@ use super::tables::{ACCOUNT_REFUNDS, JOB_REFUNDS};
 use super::{All, Store, StoreError};
 use crate::domain::amount::Amount;
 use crate::domain::ids::{AccountId, JobId};
+use crate::domain::job::Job;
 use crate::engine::Direction;
 
 impl Store {
@@ -14,6 +15,13 @@ impl Store {
         job: JobId,
     ) -> Result<Option<Amount>, StoreError> {
         JOB_REFUNDS.get(self, &(account, job)).await
+    }
+
+    /// What is left to refund of the price of a job.
+    pub async fn refundable(&self, job: &Job) -> Result<Amount, StoreError> {
+        let refunded = self.refund_of(job.account, job.id).await?;
+        let left = job.price.minus(refunded.unwrap_or_default());
+        Ok(left.unwrap_or_default())
     }
 
     /// The refunds of each account that has any, also of deleted jobs.

@@ -2,6 +2,7 @@
 
 use super::examples::{ACCOUNT, charge, last_page, page};
 use crate::http::openapi::{DocumentBuilder, Header, Operation, date_time};
+use crate::web::problem::Code;
 use serde_json::{Value, json};
 use tintype_api::schema::words;
 use tintype_api::{Account, Body as _, NewAccount, NewDeposit, Transaction};
@@ -112,7 +113,8 @@ pub fn deposit(builder: &mut DocumentBuilder<'_>) -> Operation {
             "reference": "invoice 7",
         }),
     );
-    Operation::new("addDeposit", "Accounts", "Add funds")
+    Operation::new("addDeposit", "Accounts", "Add funds or refund a job")
+        .text("A refund is a deposit with the `job_id` of a job that was charged to this account. Without `amount` it is all that is left of the charge. More than is left: `409`. Spend limits of keys are not given back.")
         .idempotent(
             "An idempotency key of your choice. Repeated calls with the same key book one deposit, for 400 days.",
         )
@@ -127,8 +129,13 @@ pub fn deposit(builder: &mut DocumentBuilder<'_>) -> Operation {
                     "A correction",
                     json!({"amount": "-5.00", "reference": "invoice 7 was too high"}),
                 ),
+                (
+                    "A refund",
+                    json!({"job_id": charge()["job_id"], "reference": "the image was unusable"}),
+                ),
             ],
         )
+        .refuses([Code::Conflict])
         .response(
             builder
                 .response::<Transaction>(201, "The new ledger entry.", entry)
