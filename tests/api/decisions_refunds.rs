@@ -109,7 +109,7 @@ fn a_repeated_refund_happens_once_and_the_job_is_part_of_the_request() {
 }
 
 #[test]
-fn hostile_41_concurrent_refunds_give_back_the_charge_once() {
+fn concurrent_refunds_give_back_the_charge_once() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let job = done(&server, &customer);

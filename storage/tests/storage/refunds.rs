@@ -45,7 +45,7 @@ fn refunded(till: &Till, job: JobId) -> Option<String> {
 }
 
 #[test]
-fn hostile_41_a_job_is_refunded_at_most_its_charge() {
+fn a_job_is_refunded_at_most_its_charge() {
     let mut till = Till::with("5");
     let [job, other] = [done(&mut till, "0.039"), done(&mut till, "0.10")];
     assert_eq!(
