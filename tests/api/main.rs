@@ -51,6 +51,7 @@ mod decisions_ratios;
 mod decisions_reads;
 mod decisions_refunds;
 mod decisions_retention;
+mod decisions_statements;
 mod decisions_status;
 mod decisions_waiting;
 mod disconnects;
