@@ -359,8 +359,9 @@ fn statements(service: &Service) {
     let month = service.run(&month);
     assert_eq!(month.lines().count(), 1, "{month}");
     let without = service.command(&["account", "statement"]);
-    let output = run(without, b"").failure();
-    assert!(output.contains("--month"), "{output}");
+    let output = run(without, b"");
+    assert_eq!(output.code, Some(2));
+    assert!(output.err.contains("--month"), "{output:?}");
 }
 
 #[test]
