@@ -6,7 +6,7 @@ use std::time::Duration;
 use tintype_storage::domain::batch::BatchStatus;
 use tintype_storage::domain::daily_usage::DailyUsage;
 use tintype_storage::domain::delivery::{self, Attempt, DeliveryId};
-use tintype_storage::domain::ids::{BatchId, JobId, TransactionId};
+use tintype_storage::domain::ids::{BatchId, JobId};
 use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::domain::time::DAY_MILLIS;
 use tintype_storage::engine::Wait as _;
@@ -14,7 +14,7 @@ use tintype_storage::engine::commit_and_wait;
 use tintype_storage::store::tables::{
     BATCH_PROGRESS, BATCHES, DAILY_USAGE, ENDED_JOBS, SEARCH_INDEX,
 };
-use tintype_storage::store::{NewJob, Part, Refund, Store, Writes};
+use tintype_storage::store::{NewJob, Part, Store, Writes};
 use tintype_storage::testing::samples;
 use uuid::Uuid;
 
@@ -79,21 +79,6 @@ fn prompted(prompt: &str) -> NewJob {
 }
 
 /// Accepts a job and ends it on a day.
-/// Refunds the whole charge of a job.
-fn refund(till: &mut Till, job: JobId) {
-    let refund = Refund {
-        job,
-        amount: None,
-        reference: None,
-        idempotency: None,
-    };
-    let refunded = till.decisions(|decisions, ids| {
-        let id = TransactionId(ids.id());
-        decisions.refund(id, &refund, ids.now)
-    });
-    refunded.expect("refund");
-}
-
 fn done_on(till: &mut Till, day: i64, new: NewJob) -> JobId {
     till.now = on_day(day);
     let job = till.accept(new).expect("accept").job;
@@ -133,13 +118,9 @@ fn jobs_are_deleted_a_whole_day_after_their_retention_and_the_money_stays_exact(
         &till.store,
         till.store.put_deleted_image(ACCOUNT, old, at(1)),
     );
-    refund(&mut till, old);
     let on_the_day = done_on(&mut till, 2, prompted("a day later"));
-    refund(&mut till, on_the_day);
     let recent = done_on(&mut till, 3, prompted("recent"));
     till.check();
-    let refunded = |till: &Till, job| till.store.refund_of(ACCOUNT, job).wait().expect("read");
-    assert!(refunded(&till, old).is_some());
     let figures = till.figures();
 
     assert_eq!(forget(&till.store, 1), 0, "all ended on day 1 or later");
@@ -149,8 +130,6 @@ fn jobs_are_deleted_a_whole_day_after_their_retention_and_the_money_stays_exact(
         assert_eq!(till.store.job(ACCOUNT, gone).wait().expect("read"), None);
     }
     assert_eq!(till.store.batch(ACCOUNT, batch).wait().expect("read"), None);
-    assert_eq!(refunded(&till, old), None);
-    assert!(refunded(&till, on_the_day).is_some());
     assert_eq!(till.figures(), figures);
     till.check();
 

@@ -1,5 +1,6 @@
 //! Refunds of jobs: at most their charges, in the ledger and in verification.
 
+use crate::old_jobs::{forget, on_day};
 use crate::support::*;
 use tintype_storage::domain::amount::AmountError;
 use tintype_storage::domain::ids::{JobId, TransactionId};
@@ -137,6 +138,24 @@ fn a_repeated_refund_is_made_once_and_shares_the_keys_of_deposits() {
     let other = refund(&mut till, &refund_of(job, "", named("r", 2)));
     assert!(matches!(other, Err(RefundError::KeyReused)));
     assert_eq!(till.figures()[0], "5.00");
+    till.check();
+}
+
+#[test]
+fn the_refund_of_a_deleted_job_stays_in_the_ledger() {
+    let mut till = Till::with("5");
+    let [old, recent] = [1, 2].map(|day| {
+        till.now = on_day(day);
+        let job = done(&mut till, "0.10");
+        refund(&mut till, &refund_of(job, "0.06", None)).expect("refund");
+        job
+    });
+    assert!(forget(&till.store, 2) > 0);
+    assert_eq!(refunded(&till, old), None);
+    assert_eq!(refunded(&till, recent).as_deref(), Some("0.06"));
+    assert_eq!(till.figures()[0], "4.92");
+    let again = refund(&mut till, &refund_of(old, "", None));
+    assert!(matches!(again, Err(RefundError::UnknownJob)));
     till.check();
 }
 
