@@ -11,7 +11,7 @@ use crate::objects::FAULT_TARGET;
 use crate::request_text;
 use futures_util::future::{join_all, try_join_all};
 use std::fmt::Display;
-use tintype_api::text::AspectWord;
+use tintype_api::text::{AspectWord, Money};
 use tintype_api::{
     Account, ApiKey, BackendError, Batch, Delivery, JobRecord, Listing, Model, Person, Picture,
     Webhook,
@@ -25,8 +25,8 @@ use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::person;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::domain::webhook;
-use tintype_storage::store::Page;
 use tintype_storage::store::tables::{API_KEY_LAST_USE, OPERATOR_EVENTS};
+use tintype_storage::store::{Page, StoreError};
 
 /// An account with the usage of its limits.
 pub async fn account(core: &Core, account: account::Account) -> Result<Account, Error> {
@@ -111,16 +111,25 @@ pub async fn delivery(core: &Core, delivery: delivery::Delivery) -> Result<Deliv
     Ok(Delivery::new(delivery, attempts).with_event(event.as_ref()))
 }
 
-/// Adds what only the operator sees: the backend of the image, or the error of each failed attempt.
-pub fn for_operator<'a>(core: &Core, job: &Job, record: JobRecord<'a>) -> JobRecord<'a> {
+/// Adds what only the operator sees: the backend of the image, or the error of each failed attempt, and what was refunded.
+///
+/// # Errors
+/// The store fails.
+pub async fn for_operator<'a>(
+    core: &Core,
+    job: &Job,
+    record: JobRecord<'a>,
+) -> Result<JobRecord<'a>, StoreError> {
     let tries = core.system.failed_tries(job.id).into_iter();
     let causes = tries.map(|it| BackendError::new(Some(it.backend), it.error.at, it.error.cause));
     let backend = job.result_image().and_then(|it| it.backend.clone());
-    JobRecord {
+    let refunded = core.store.refund_of(job.account, job.id).await?;
+    Ok(JobRecord {
         causes: causes.collect(),
         picture: record.picture.map(|it| Picture { backend, ..it }),
+        refunded: refunded.map(Money::from),
         ..record
-    }
+    })
 }
 
 /// A batch, without its metadata if the metadata cannot be read now.

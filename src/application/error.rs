@@ -8,7 +8,7 @@ use tintype_actors::delivery::DeliveryError;
 use tintype_storage::domain::caller::CallerRefusal;
 use tintype_storage::domain::pause::ActivePause;
 use tintype_storage::engine::EngineError;
-use tintype_storage::store::{DepositError, StoreError};
+use tintype_storage::store::{DepositError, RefundError, StoreError};
 
 pub use tintype_api::FieldFault;
 
@@ -262,6 +262,20 @@ impl From<DepositError> for Error {
             DepositError::KeyReused => key_reused(error.to_string()),
             DepositError::Ledger(error) => Self::field("amount", error.to_string()),
             DepositError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<RefundError> for Error {
+    fn from(error: RefundError) -> Self {
+        match error {
+            RefundError::KeyReused => key_reused(error.to_string()),
+            RefundError::UnknownJob | RefundError::NotCharged(_) => {
+                Self::field("job_id", error.to_string())
+            }
+            RefundError::ExceedsCharge { .. } => Self::conflict(error.to_string()),
+            RefundError::Ledger(error) => Self::field("amount", error.to_string()),
+            RefundError::Store(error) => error.into(),
         }
     }
 }

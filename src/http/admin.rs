@@ -8,7 +8,9 @@ use super::openapi::operations::{
 };
 use super::openapi::{self, RequiredAuth};
 use crate::application::caller::Caller;
-use crate::management::{accounts, audit, deliveries, jobs, keys, people, service, webhooks};
+use crate::management::{
+    accounts, audit, deliveries, jobs, keys, people, service, statements, webhooks,
+};
 use crate::web::auth::Operator;
 use crate::web::auth::access::Authenticator;
 use actix_web::FromRequest as _;
@@ -25,6 +27,7 @@ pub fn router() -> ApiRouter {
         at("/accounts/{account_id}/deposits").post(accounts::deposit, of_accounts::deposit),
         at("/accounts/{account_id}/transactions")
             .get(accounts::transactions, of_accounts::transactions),
+        at("/statements").get(statements::list, of_accounts::statements),
         at("/accounts/{account_id}/batches").get(accounts::batches, of_batches::of_account),
         at("/accounts/{account_id}/keys")
             .get(keys::list, of_keys::list)

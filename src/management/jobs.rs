@@ -64,7 +64,7 @@ pub async fn show(of: OfJob, jobs: web::Data<JobService>) -> HttpResult {
     let store = &jobs.core.store;
     let record = JobRecord {
         image_deleted: store.is_image_deleted(of.job.account, of.job.id).await?,
-        ..responses::for_operator(&jobs.core, &of.job, record)
+        ..responses::for_operator(&jobs.core, &of.job, record).await?
     };
     Ok(HttpResponse::Ok().json(record))
 }

@@ -7,4 +7,5 @@ pub(crate) mod jobs;
 pub(crate) mod keys;
 pub(crate) mod people;
 pub(crate) mod service;
+pub(crate) mod statements;
 pub(crate) mod webhooks;

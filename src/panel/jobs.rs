@@ -19,7 +19,9 @@ use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use tintype_api::JobRecord;
-use tintype_api::text::Moment;
+use tintype_api::text::{Moment, Money};
+use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::job::JobStatus;
 
 pub async fn list_jobs(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (window, filter) = job_query::of_panel(&request)?;
@@ -99,11 +101,17 @@ pub async fn show_job(OfJob { caller, job }: OfJob, jobs: Data<JobService>) -> H
         tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "could not read the input URLs of a job");
         Vec::new()
     });
+    let record = match caller.is_operator() {
+        true => responses::for_operator(core, &job, record).await?,
+        false => record,
+    };
+    let refundable = match caller.is_operator() && job.state.status() == JobStatus::Done {
+        true => core.store.refundable(&job).await?,
+        false => Amount::ZERO,
+    };
     Ok(HttpResponse::Ok().json(JobDetails {
-        record: match caller.is_operator() {
-            true => responses::for_operator(core, &job, record),
-            false => record,
-        },
+        record,
+        refundable: (!refundable.is_zero()).then(|| refundable.into()),
         key: key.map(|(_, key)| NamedKey {
             name: key.name,
             prefix: key.text_prefix,
@@ -121,6 +129,9 @@ pub async fn show_job(OfJob { caller, job }: OfJob, jobs: Data<JobService>) -> H
 struct JobDetails<'a> {
     #[serde(flatten)]
     record: JobRecord<'a>,
+    /// For the operator: what is left to refund of the charge. `None` if nothing is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refundable: Option<Money>,
     /// `None` if the key was deleted.
     key: Option<NamedKey>,
     /// The URLs of the input images, for a job of a batch.

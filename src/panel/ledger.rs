@@ -23,7 +23,7 @@ const PAGE: usize = 1_000;
 /// A ledger entry shows this many characters of the prompt.
 const PROMPT_CHARS: usize = 120;
 
-/// `GET /transactions`, with the job of each charge.
+/// `GET /transactions`, with the job of each charge and refund.
 pub async fn list(of: OfAccount, request: HttpRequest, core: web::Data<Core>) -> HttpResult {
     let (window, filter) = ledger_query::of(&request)?;
     let account = of.account.id;
@@ -34,7 +34,7 @@ pub async fn list(of: OfAccount, request: HttpRequest, core: web::Data<Core>) ->
             let job = entry.job;
             let mut view = json!(tintype_api::Transaction::from(entry));
             if let Some(job) = job {
-                view["job"] = charged_job(&mut names, &core, account, job).wait()?;
+                view["job"] = job_of_entry(&mut names, &core, account, job).wait()?;
             }
             Ok::<_, StoreError>(view)
         })
@@ -42,8 +42,8 @@ pub async fn list(of: OfAccount, request: HttpRequest, core: web::Data<Core>) ->
     Ok(HttpResponse::Ok().json(listing.await?))
 }
 
-/// The job of a charge; `null` if the job was deleted.
-async fn charged_job(
+/// The job of a charge or refund; `null` if the job was deleted.
+async fn job_of_entry(
     names: &mut Names,
     core: &Core,
     account: AccountId,

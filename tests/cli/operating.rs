@@ -303,6 +303,18 @@ fn jobs_and_stats_of_a_server() {
     assert!(image.contains(&format!("/results/{id}.")), "{image}");
     let late = run(service.command(&["job", "cancel", id]), b"").failure();
     assert!(late.contains("done"), "{late}");
+    // The account is that of the job.
+    service.run(&["account", "add", "another"]);
+    let refund = ["deposit", "add", "--refund-of", id];
+    let part = service.run(&[&refund[..], &["0.009"]].concat());
+    assert_eq!(field(&part, "refund of"), id);
+    assert_eq!(field(&part, "account"), "default");
+    assert_eq!(field(&service.run(&refund), "amount"), "0.03");
+    let shown = service.run(&["job", "show", id]);
+    assert_eq!(field(&shown, "refunded"), "0.039");
+    let more = run(service.command(&refund), b"").failure();
+    assert!(more.contains("0.00 is left to refund"), "{more}");
+    statements(&service);
     let deleted = service.run(&["job", "delete-image", id]);
     assert_eq!(deleted, format!("deleted the image of {id}\n"));
     let shown = service.run(&["job", "show", id]);
@@ -319,6 +331,37 @@ fn jobs_and_stats_of_a_server() {
     assert_eq!(ones.count(), 1, "{done:?}");
     assert!(stats().contains("\nBACKEND "), "{}", stats());
     service.stop();
+}
+
+/// The charge of a job of 0.039, which was refunded.
+fn statements(service: &Service) {
+    let period = ["--from", "2020-01-01", "--to", "2100-01-01"];
+    let statement = |more: &[&str]| {
+        let arguments = [&["account", "statement"], &period[..], more];
+        service.run(&arguments.concat())
+    };
+    let all = statement(&[]);
+    assert!(
+        all.starts_with("OPENING") && all.contains("-0.039"),
+        "{all}"
+    );
+    assert!(all.contains("another"), "{all}");
+    let lines = statement(&["default", "--lines", "--csv"]);
+    let [head, line] = lines.lines().collect::<Vec<_>>()[..] else {
+        panic!("{lines}")
+    };
+    assert!(head.ends_with("model,resolution,unit_price,images,charged"));
+    assert!(
+        line.ends_with("\"default\",\"USD\",fast,1K,0.039,1,0.039"),
+        "{line}"
+    );
+    let month = ["account", "statement", "--month", "2020-01", "--csv"];
+    let month = service.run(&month);
+    assert_eq!(month.lines().count(), 1, "{month}");
+    let without = service.command(&["account", "statement"]);
+    let output = run(without, b"");
+    assert_eq!(output.code, Some(2));
+    assert!(output.err.contains("--month"), "{output:?}");
 }
 
 #[test]

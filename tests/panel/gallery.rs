@@ -163,6 +163,37 @@ fn an_image_is_deleted_on_the_page_of_its_job() {
 }
 
 #[test]
+fn a_job_is_refunded_on_its_page() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        fill_gallery(&browser).await;
+        browser.press("Show: a fox").await;
+        browser.press("Details").await;
+        browser.press("Refund…").await;
+        let amount = "return document.querySelector('dialog input[name=amount]').value;";
+        assert_eq!(browser.run(amount, vec![]).await, json!("0.039"));
+        browser.fill("amount", "0.04").await;
+        let send = "//dialog//button[.='Refund']";
+        browser.press_in(send).await;
+        browser.see("div", "0.039 is left to refund").await;
+        browser.fill("amount", "0.009").await;
+        browser.press_in(send).await;
+        browser.see("dd", "0.009 USD").await;
+        browser.press("Refund…").await;
+        let amount = browser.run(amount, vec![]).await;
+        assert_eq!(amount, json!("0.03"));
+        browser.press_in(send).await;
+        browser.see("dd", "0.039 USD").await;
+        let button = "return [...document.querySelectorAll('button')].some((it) => it.textContent === 'Refund…');";
+        browser.comes_to(button, json!(false)).await;
+        browser.go("#/ledger", "Ledger").await;
+        browser.see("b", "Refund").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
 fn two_images_are_compared() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;

@@ -11,7 +11,7 @@ use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::{
     AcceptError, AcceptedBatch, AcceptedJob, AccountChanged, BatchError, CommandError, Deposit,
-    DepositError, EventError, NewBatch, NewJob, StoreError, Writes,
+    DepositError, EventError, NewBatch, NewJob, Refund, RefundError, StoreError, Writes,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -124,6 +124,12 @@ pub enum AccountCommand {
         to_entry: Option<ToAuditEntry<LedgerEntry>>,
         reply: Reply<LedgerEntry, DepositError>,
     },
+    /// Gives back the charge of a job, or a part of it. A replayed refund gets no second audit entry.
+    Refund {
+        refund: Refund,
+        to_entry: Option<ToAuditEntry<LedgerEntry>>,
+        reply: Reply<LedgerEntry, RefundError>,
+    },
     /// Changes the account's name or limits, or activates or deactivates it.
     Change {
         change: AccountChange,
@@ -168,6 +174,7 @@ impl AccountCommand {
             Self::Accept { reply, .. } => reply.refuse_if_abandoned(),
             Self::AcceptBatch { reply, .. } => reply.refuse_if_abandoned(),
             Self::Deposit { reply, .. } => reply.refuse_if_abandoned(),
+            Self::Refund { reply, .. } => reply.refuse_if_abandoned(),
             _ => false,
         }
     }
@@ -182,6 +189,7 @@ impl AccountCommand {
                 reply.send(durable)
             }
             Self::Deposit { reply, .. } => reply.send(durable),
+            Self::Refund { reply, .. } => reply.send(durable),
             Self::Change { reply, .. } => reply.send(durable),
             Self::Barrier { reply } => reply.send(durable),
             Self::ChangeKey(change) => {

@@ -11,8 +11,7 @@ use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::{
-    AcceptError, AcceptedBatch, AcceptedJob, Decisions, Deposit, DepositError, EventError,
-    NewBatch, NewJob, StoreError,
+    AcceptError, AcceptedBatch, AcceptedJob, Decisions, EventError, NewBatch, NewJob, StoreError,
 };
 use uuid::Uuid;
 
@@ -76,7 +75,20 @@ impl CommandDecider<'_, '_> {
                 deposit,
                 to_entry,
                 reply,
-            } => self.deposit(deposit, to_entry.as_ref(), reply)?,
+            } => {
+                let id = TransactionId(self.next_id());
+                let outcome = self.decisions.deposit(id, deposit, self.now);
+                self.record_deposit(id, reply.set_outcome(outcome)?, to_entry.as_ref());
+            }
+            AccountCommand::Refund {
+                refund,
+                to_entry,
+                reply,
+            } => {
+                let id = TransactionId(self.next_id());
+                let outcome = self.decisions.refund(id, refund, self.now);
+                self.record_deposit(id, reply.set_outcome(outcome)?, to_entry.as_ref());
+            }
             AccountCommand::Change {
                 change,
                 to_entry,
@@ -168,21 +180,16 @@ impl CommandDecider<'_, '_> {
         });
     }
 
-    fn deposit(
+    /// Adds the audit entry of a deposit or refund with the new `id`. A replayed one has the id of the first one.
+    fn record_deposit<E>(
         &mut self,
-        deposit: &Deposit,
+        id: TransactionId,
+        outcome: &Result<LedgerEntry, E>,
         to_entry: Option<&ToAuditEntry<LedgerEntry>>,
-        reply: &mut Reply<LedgerEntry, DepositError>,
-    ) -> Result<(), StoreError> {
-        let id = TransactionId(self.next_id());
-        let outcome = reply.set_outcome(self.decisions.deposit(id, deposit, self.now))?;
-        // A replayed deposit has the id of the first one.
-        if let Ok(entry) = outcome
-            && entry.id == id
-        {
+    ) {
+        if let Some(entry) = outcome.as_ref().ok().filter(|it| it.id == id) {
             self.record(to_entry, entry);
         }
-        Ok(())
     }
 
     fn apply(

@@ -141,6 +141,7 @@ fn add(reads: &mut InitialReads<'_>, command: &AccountCommand) {
         AccountCommand::Apply { job, event, .. } => reads.add_for_apply(*job, event),
         AccountCommand::Expire { job, .. } => reads.add_for_apply(*job, &JobEvent::Expire),
         AccountCommand::Deposit { deposit, .. } => reads.add_for_deposit(deposit),
+        AccountCommand::Refund { refund, .. } => reads.add_for_refund(refund),
         AccountCommand::Change { .. }
         | AccountCommand::ChangeKey(_)
         | AccountCommand::Barrier { .. } => {}

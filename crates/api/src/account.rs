@@ -2,8 +2,8 @@
 
 use crate::api_key::Rate;
 use crate::field::{
-    DepositAmount, Flag, Limit, MaxConcurrent, Name, Nullable, Object, OpeningBalance, Optional,
-    RateLimit, Reference, Required,
+    DepositAmount, Flag, Job, Limit, MaxConcurrent, Name, Nullable, Object, OpeningBalance,
+    Optional, RateLimit, Reference, Required,
 };
 use crate::schema::Off;
 use crate::text::{Day, EntryWord, Id, Moment, Money, ResolutionWord, TierWord};
@@ -13,7 +13,7 @@ use tintype_storage::domain::account::{self, AccountChange};
 use tintype_storage::domain::account_limits::{self, AccountLimitsChange};
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::daily_usage::UsageTotals;
-use tintype_storage::domain::ids::KeyId;
+use tintype_storage::domain::ids::{JobId, KeyId};
 use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::spending::Period;
 use tintype_storage::domain::tier::{Resolution, Tier};
@@ -190,17 +190,20 @@ impl AccountLimits {
     }
 }
 
-/// A request to deposit money, or to correct a deposit.
+/// A request to deposit money, to correct a deposit, or to refund a job.
 pub struct NewDeposit {
-    pub amount: Amount,
+    pub amount: Option<Amount>,
     pub reference: Option<String>,
+    pub job_id: Option<JobId>,
 }
 
 body!(NewDeposit {
-    /// Not zero. A negative amount corrects a deposit. It cannot reduce `balance` below `reserved`.
-    amount: Required<DepositAmount>,
+    /// Not zero. A negative amount corrects a deposit. It cannot reduce `balance` below `reserved`. Required without `job_id`. The amount of a refund is positive; the default is all that is not refunded yet.
+    amount: Optional<DepositAmount>,
     /// Your reference, such as an invoice number.
     reference: Optional<Reference>,
+    /// Refunds this job, which was charged to this account. All refunds of a job together are at most its charge.
+    job_id: Optional<Job>,
 });
 
 /// A ledger entry.
@@ -208,13 +211,13 @@ body!(NewDeposit {
 pub struct Transaction {
     /// The entry's id.
     pub transaction_id: Id,
-    /// `deposit`: money paid in. `charge`: the price of an image. `adjustment`: a negative correction.
+    /// `deposit`: money paid in, or with `job_id` a refund. `charge`: the price of an image. `adjustment`: a negative correction.
     pub kind: EntryWord,
     /// The change of the balance, negative for a charge.
     pub amount: Money,
     /// The balance after this entry.
     pub balance_after: Money,
-    /// The job that was charged, or `null`.
+    /// The job that was charged, or refunded by a deposit. Otherwise `null`.
     pub job_id: Option<Id>,
     /// The operator's reference, or `null`.
     pub reference: Option<String>,

@@ -13,6 +13,7 @@ use std::net::IpAddr;
 use tintype_storage::domain::amount::Amount as DomainAmount;
 use tintype_storage::domain::api_key::RateLimit as DomainRateLimit;
 use tintype_storage::domain::canonical::Encoding as DomainEncoding;
+use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::ledger::Balances;
 use tintype_storage::domain::person::{Email as DomainEmail, MAX_EMAIL_CHARS, Role as DomainRole};
 use tintype_storage::domain::request::MAX_URL_CHARS;
@@ -160,6 +161,9 @@ strings!(
     }), json!({"type": "string", "format": "date-time"});
     /// The cursor of a redelivery.
     Cursor: Uuid = |text| Uuid::try_parse(&text).map_err(|_| "must be a next_cursor of this call".to_owned()),
+        json!({"type": "string", "format": "uuid"});
+    /// A job's id.
+    Job: JobId = |text| text.parse().map_err(|_| "must be the id of a job".to_owned()),
         json!({"type": "string", "format": "uuid"});
     OpeningBalance: DomainAmount = |text| {
         let amount: DomainAmount = text.parse().map_err(display)?;

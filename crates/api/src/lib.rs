@@ -24,6 +24,7 @@ mod person;
 mod problem;
 pub mod schema;
 mod service;
+mod statement;
 pub mod visible_text;
 mod webhook;
 
@@ -48,4 +49,5 @@ pub use service::{
     Backend, BackendError, BackendTest, BackendTries, Model, ModelStatus, Node, Nodes,
     ProcessStatus, ServiceStatus, Stats, Throughput,
 };
+pub use statement::{Statement, StatementLine};
 pub use webhook::{Attempt, Delivery, Redelivery, RedeliveryRange, Webhook, WebhookFields};

@@ -1,4 +1,4 @@
-//! Deposits money into accounts, and corrects deposits.
+//! Deposits money into accounts, corrects deposits, and refunds jobs.
 
 use crate::application::accounts::fingerprint;
 use crate::application::caller::Caller;
@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tintype_actors::account::AccountCommand;
 use tintype_api::NewDeposit;
-use tintype_storage::domain::audit_log::{Action, AuditEntry};
+use tintype_storage::domain::audit_log::{Action, AuditEntry, ToAuditEntry};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::ledger::LedgerEntry;
-use tintype_storage::store::{Deposit, IdempotencyUse};
+use tintype_storage::store::{Deposit, IdempotencyUse, Refund};
 
 pub struct DepositOutcome {
     pub entry: LedgerEntry,
@@ -21,7 +21,7 @@ pub struct DepositOutcome {
     pub is_replay: bool,
 }
 
-/// Deposits money once per idempotency key. A negative amount corrects an earlier deposit.
+/// Deposits money once per idempotency key. A negative amount corrects an earlier deposit. With a job, refunds it.
 pub async fn deposit(
     core: &Core,
     caller: &Caller,
@@ -30,13 +30,22 @@ pub async fn deposit(
     idempotency_key: Option<String>,
 ) -> Result<DepositOutcome, Error> {
     let context = caller.operate()?;
-    let NewDeposit { amount, reference } = new;
-    let idempotency = idempotency_key.map(|name| {
-        let text = reference.as_deref().unwrap_or_default();
-        IdempotencyUse {
-            name,
-            fingerprint: fingerprint([&amount.to_string(), text]),
-        }
+    let NewDeposit {
+        amount,
+        reference,
+        job_id,
+    } = new;
+    if amount.is_none() && job_id.is_none() {
+        return Err(Error::field("amount", "is required without job_id"));
+    }
+    let amount_text = amount.map(|it| it.to_string()).unwrap_or_default();
+    let asked = match job_id {
+        Some(job) => format!("refund of {job}: {amount_text}"),
+        None => amount_text,
+    };
+    let idempotency = idempotency_key.map(|name| IdempotencyUse {
+        name,
+        fingerprint: fingerprint([&asked, reference.as_deref().unwrap_or_default()]),
     });
     let actor = core.account_actor(account, error::busy).await?;
     let subject = Subject::of_account(account);
@@ -48,17 +57,38 @@ pub async fn deposit(
         noted.store(true, Ordering::Relaxed);
         with_facts(entry.clone(), ledger_entry)
     };
-    let deposited = actor.call(|reply| AccountCommand::Deposit {
-        to_entry: Some(Box::new(to_entry)),
-        deposit: Deposit {
-            amount,
-            reference,
-            idempotency,
-        },
-        reply,
-    });
+    let to_entry: Option<ToAuditEntry<LedgerEntry>> = Some(Box::new(to_entry));
+    let entry = match job_id {
+        Some(job) => {
+            let refund = Refund {
+                job,
+                amount,
+                reference,
+                idempotency,
+            };
+            let refunded = actor.call(|reply| AccountCommand::Refund {
+                refund,
+                to_entry,
+                reply,
+            });
+            refunded.await??
+        }
+        None => {
+            let deposit = Deposit {
+                amount: amount.unwrap_or_default(),
+                reference,
+                idempotency,
+            };
+            let deposited = actor.call(|reply| AccountCommand::Deposit {
+                deposit,
+                to_entry,
+                reply,
+            });
+            deposited.await??
+        }
+    };
     Ok(DepositOutcome {
-        entry: deposited.await??,
+        entry,
         is_replay: !is_new.load(Ordering::Relaxed),
     })
 }
@@ -70,11 +100,14 @@ fn with_facts(entry: AuditEntry, ledger_entry: &LedgerEntry) -> AuditEntry {
     };
     let before = ledger_entry.balance_after.minus(ledger_entry.amount).ok();
     let before = before.map(|it| json!({"balance": it.to_string()}));
-    let after = json!({
+    let mut after = json!({
         "balance": ledger_entry.balance_after.to_string(),
         "kind": ledger_entry.kind.as_str(),
         "amount": ledger_entry.amount.to_string(),
         "reference": ledger_entry.reference,
     });
+    if let Some(job) = ledger_entry.job {
+        after["job_id"] = json!(job);
+    }
     to_audit_entry(entry, before, Some(after))
 }

@@ -4,6 +4,7 @@ pub mod api_keys;
 pub(crate) mod deposits;
 pub(crate) mod ledger;
 pub mod panel_key;
+pub(crate) mod statements;
 pub(crate) mod usage;
 
 use self::api_keys::rate_facts;

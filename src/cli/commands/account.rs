@@ -1,5 +1,6 @@
 //! `tintype account`: accounts of a running server.
 
+use super::statement;
 use crate::cli::common::{Common, or_dash, parse_end, parse_time, rate_text, yes_or_no};
 use crate::cli::limit_options::LimitOptions;
 use crate::cli::operator::{Operator, PageOptions, body, only_set, read};
@@ -53,6 +54,8 @@ pub enum Command {
     Limit(Limit),
     /// List the deposits, adjustments and charges of an account, newest first.
     Ledger(Ledger),
+    /// Sum up what changed the balances of accounts in a month or another period.
+    Statement(statement::Options),
 }
 
 #[derive(Args)]
@@ -180,6 +183,7 @@ pub async fn run(command: Command) -> anyhow::Result<()> {
         }
         Command::Limit(arguments) => limit(arguments).await,
         Command::Ledger(arguments) => ledger(arguments).await,
+        Command::Statement(options) => statement::run(options).await,
     }
 }
 

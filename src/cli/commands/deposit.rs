@@ -1,24 +1,29 @@
 //! `tintype deposit`: funds of an account of a running server.
 
+use super::job::account_of_job;
 use crate::cli::common::Common;
 use crate::cli::operator::body;
 use crate::cli::output::field_lines;
 use clap::{Args, Subcommand};
 use serde_json::Value;
 use tintype_api::Transaction;
+use tintype_storage::domain::ids::JobId;
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Add funds to an account. Use a negative amount to correct a deposit.
+    /// Add funds to an account, or refund a job. Use a negative amount to correct a deposit.
     Add(Add),
 }
 
 #[derive(Args)]
 pub struct Add {
-    /// Amount, such as 25.00. A negative amount corrects an earlier deposit.
-    #[arg(allow_negative_numbers = true)]
-    amount: String,
-    /// The account, by id or name [default: the only active one].
+    /// Amount, such as 25.00. A negative amount corrects an earlier deposit. A refund without an amount is all that is left of the charge.
+    #[arg(allow_negative_numbers = true, required_unless_present = "refund_of")]
+    amount: Option<String>,
+    /// Refund this job. All its refunds together are at most its charge.
+    #[arg(long, value_name = "JOB")]
+    refund_of: Option<JobId>,
+    /// The account, by id or name [default: the account of the refunded job, or the only active one].
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
     /// Reference shown in the ledger, such as an invoice number.
@@ -33,10 +38,18 @@ pub struct Add {
 
 pub async fn run(Command::Add(arguments): Command) -> anyhow::Result<()> {
     let operator = arguments.common.operator()?;
-    let account = operator.account(arguments.account.as_deref()).await?;
+    let account = match (arguments.account, arguments.refund_of) {
+        (None, Some(job)) => Some(account_of_job(&operator, job).await?),
+        (account, _) => account,
+    };
+    let account = operator.account(account.as_deref()).await?;
     let path = format!("/accounts/{}/deposits", &*account.account_id);
     let body = body([
-        ("amount", Some(arguments.amount.into())),
+        ("amount", arguments.amount.map(Value::from)),
+        (
+            "job_id",
+            arguments.refund_of.map(|it| it.to_string().into()),
+        ),
         ("reference", arguments.reference.map(Value::from)),
     ]);
     let key = arguments.idempotency_key.as_deref();
@@ -48,6 +61,7 @@ pub async fn run(Command::Add(arguments): Command) -> anyhow::Result<()> {
             ("kind", Some(&it.kind)),
             ("amount", Some(&it.amount)),
             ("balance", Some(&it.balance_after)),
+            ("refund of", it.job_id.as_deref()),
             ("reference", it.reference.as_deref()),
             ("created", Some(&it.created_at)),
         ])

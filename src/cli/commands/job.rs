@@ -3,7 +3,7 @@
 use crate::cli::batch_id::parse_batch_id;
 use crate::cli::common::{Common, or_dash, parse_end, parse_time};
 use crate::cli::key_ref::KeyRef;
-use crate::cli::operator::{Operator, PageOptions, only_set};
+use crate::cli::operator::{Operator, PageOptions, only_set, read};
 use crate::cli::output::{Column, field_lines, truncate};
 use crate::cli::problem_text::ErrorResponse;
 use clap::builder::PossibleValuesParser;
@@ -98,7 +98,8 @@ pub async fn run(command: Command) -> anyhow::Result<()> {
         Command::Show(target) => {
             let operator = target.common.operator()?;
             let response = operator.get(&path(&operator, &target, "").await?).await;
-            let response = response.map_err(|error| name_job(error, &target))?;
+            let response =
+                response.map_err(|error| name_job(error, target.id, target.account.as_deref()))?;
             target.common.show(response, describe)
         }
         Command::Cancel(target) => {
@@ -152,21 +153,27 @@ async fn path(operator: &Operator, target: &Target, part: &str) -> anyhow::Resul
 }
 
 /// Names the job that does not exist. The server does not, because its answer must be the same for the job of another account.
-fn name_job(error: anyhow::Error, target: &Target) -> anyhow::Error {
+fn name_job(error: anyhow::Error, id: JobId, account: Option<&str>) -> anyhow::Error {
     let is_unknown = error
         .downcast_ref()
         .is_some_and(ErrorResponse::is_not_found);
-    match (is_unknown, &target.account) {
+    match (is_unknown, account) {
         (false, _) => error,
-        (true, None) => anyhow::anyhow!(
-            "there is no job {}; find its id with `tintype job list`",
-            target.id
-        ),
+        (true, None) => {
+            anyhow::anyhow!("there is no job {id}; find its id with `tintype job list`")
+        }
         (true, Some(account)) => anyhow::anyhow!(
-            "the account `{account}` has no job {}; find its id with `tintype job list`, or omit --account to search all accounts",
-            target.id
+            "the account `{account}` has no job {id}; find its id with `tintype job list`, or omit --account to search all accounts"
         ),
     }
+}
+
+/// The id of the account of a job.
+pub async fn account_of_job(operator: &Operator, id: JobId) -> anyhow::Result<String> {
+    let response = operator.get(&format!("/jobs/{id}")).await;
+    let response = response.map_err(|error| name_job(error, id, None))?;
+    let job: JobRecord<'_> = read(response)?;
+    Ok(job.account_id.to_string())
 }
 
 /// Deletes `part` of a job, and prints `text`.
@@ -174,7 +181,8 @@ async fn delete(target: &Target, part: &str, text: &str) -> anyhow::Result<()> {
     let operator = target.common.operator()?;
     let path = path(&operator, target, part).await?;
     let response = operator.delete(&path).await;
-    let response = response.map_err(|error| name_job(error, target))?;
+    let response =
+        response.map_err(|error| name_job(error, target.id, target.account.as_deref()))?;
     target.common.confirm(&response, text)
 }
 
@@ -195,6 +203,7 @@ fn describe(it: JobRecord<'_>) -> String {
         ("model", Some(&format!("{}, {}", &*it.tier, &*it.mode))),
         ("size", Some(&size(&it))),
         ("price", Some(&it.price)),
+        ("refunded", it.refunded.as_deref()),
         ("prompt", it.prompt.as_deref()),
         ("metadata", it.metadata.as_ref().map(|it| it.get())),
         ("batch", batch.as_deref()),

@@ -22,6 +22,7 @@ pub mod person;
 pub mod restore;
 pub mod schema;
 pub mod serve;
+pub mod statement;
 pub mod stats;
 pub mod verify;
 pub mod webhook;

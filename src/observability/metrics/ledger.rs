@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use std::fmt;
 use std::time::Instant;
 use tintype_storage::domain::account::Account;
+use tintype_storage::domain::amount::Amount;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Store, StoreError};
 
@@ -28,6 +29,7 @@ struct Totals {
     reserved: Millionths,
     deposited: Millionths,
     charged: Millionths,
+    refunded: Millionths,
 }
 
 /// An amount of money that may exceed the range of a single account.
@@ -83,9 +85,11 @@ impl LedgerTotals {
         .value(&currency, totals.reserved);
         out.gauge(
             "tintype_ledger_deposited",
-            "Sum of all deposits, less corrections.",
+            "Sum of all deposits and refunds, less corrections.",
         )
         .value(&currency, totals.deposited);
+        out.gauge("tintype_ledger_refunded", "Sum of all refunds of jobs.")
+            .value(&currency, totals.refunded);
         out.counter("tintype_ledger_charged_total", "Sum of all charges.")
             .value(&currency, totals.charged);
         Ok(())
@@ -105,6 +109,8 @@ impl LedgerTotals {
                 Ok(())
             })
             .wait()?;
+        let add_refunds = |refunded: Amount| totals.refunded.0 += refunded.millionths();
+        store.each_account_refunds(add_refunds).wait()?;
         self.cached.put((), totals, began.elapsed());
         Ok(totals)
     }

@@ -81,6 +81,7 @@ function subjectName(it) {
 function wordsOf(it) {
   if (it.action === "pause.change") return [pauseWords(it)];
   if (it.action === "deposit.create" && it.after?.amount?.startsWith("-")) return ["adjusted the balance by", "for"];
+  if (it.action === "deposit.create" && it.after?.job_id) return ["refunded", "to"];
   return WORDS[it.action] ?? [it.action];
 }
 

@@ -4,6 +4,7 @@ import { get, remove } from "./api.js";
 import { bytes, duration, moment, money, shortId } from "./format.js";
 import { head } from "./shell.js";
 import { code, copyIcon, copyable, dialog, notice } from "./dialogs.js";
+import { refund } from "./funds.js";
 import { star } from "./favourite.js";
 import { lightbox } from "./lightbox.js";
 import { imageAt, missing } from "./image.js";
@@ -107,6 +108,7 @@ export async function job(main, context) {
     fill(main, head(h("span", { class: "row wraps" }, "Job", jobBadge(found)), copyable(found.job_id, "the job id"),
       found.image_deleted ? null : star(found, context, reload),
       found.status === "queued" && context.canChange ? h("button", { class: "button danger", type: "button", onclick: cancel }, "Cancel") : null,
+      found.refundable ? h("button", { class: "button", type: "button", onclick: () => refund(found).then(reload) }, "Refund…") : null,
       context.canGenerate ? h("a", { class: "button", href: `#/playground?again=${id}` }, "Run again") : null),
     h("div", { class: "job-view" },
       h("div", { class: "stack" }, stage(found, model, context, reload),
@@ -117,7 +119,7 @@ export async function job(main, context) {
         h("section", { class: "card" }, h("h2", {}, "Request"), pairs(
           ["Model", found.tier], ["Resolution", found.resolution],
           ["Aspect ratio", found.aspect_ratio === found.ratio ? found.ratio : `${found.aspect_ratio} → ${found.ratio}`],
-          ["Interface", found.origin], ["Price", money(found.price)], ["Key", keyOf(found)],
+          ["Interface", found.origin], ["Price", money(found.price)], ["Refunded", found.refunded ? money(found.refunded) : null], ["Key", keyOf(found)],
           ["Callback", found.callback_url], ["Backend", found.picture?.backend],
           ["Batch", found.batch_id ? [h("a", { href: `#/batches/${found.batch_id}` }, shortId(found.batch_id)), ` as ${found.custom_id}`] : null],
           ["Input URLs", found.input_urls.length ? h("ol", { class: "stack tight" }, found.input_urls.map((it, at) => h("li", { class: "wrap" }, found.input_urls.length > 1 ? h("span", { class: "muted" }, `[${at}] `) : null, it))) : null],

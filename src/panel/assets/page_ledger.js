@@ -8,7 +8,10 @@ import { empty, listing, table } from "./lists.js";
 
 const KINDS = { deposit: "Deposit", charge: "Charge", adjustment: "Adjustment" };
 
-function chargedJob(it) {
+/** A refund is a deposit with a job. */
+const kindOf = (it) => (it.kind === "deposit" && it.job_id ? "Refund" : KINDS[it.kind] ?? it.kind);
+
+function jobOf(it) {
   const link = (words) => h("a", { class: "prompt clip", href: `#/jobs/${it.job_id}` }, words);
   if (!it.job) return link(shortId(it.job_id));
   return h("div", { class: "wrap" }, link(it.job.prompt ?? "A long prompt"),
@@ -18,8 +21,8 @@ function chargedJob(it) {
 const signed = (text) => (text.startsWith("-") ? text.replace("-", "−") : `+${text}`);
 
 const columns = [
-  { title: "What", cell: (it) => h("div", {}, h("b", {}, KINDS[it.kind] ?? it.kind), it.reference ? h("div", { class: "small muted wrap" }, it.reference) : null) },
-  { title: "Job", kind: "rest", cell: (it) => (it.job_id ? chargedJob(it) : h("span", { class: "muted" }, "–")) },
+  { title: "What", cell: (it) => h("div", {}, h("b", {}, kindOf(it)), it.reference ? h("div", { class: "small muted wrap" }, it.reference) : null) },
+  { title: "Job", kind: "rest", cell: (it) => (it.job_id ? jobOf(it) : h("span", { class: "muted" }, "–")) },
   { title: "When", kind: "fit", cell: (it) => h("time", { datetime: it.created_at, title: it.created_at }, moment(it.created_at)) },
   { title: "Amount", kind: "num fit", amount: (it) => it.amount, cell: (it, digits) => h("span", { class: it.amount.startsWith("-") ? "" : "plus" }, signed(grouped(it.amount, digits))) },
   { title: "Balance after", kind: "num fit", amount: (it) => it.balance_after, cell: (it, digits) => grouped(it.balance_after, digits) },

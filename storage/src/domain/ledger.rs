@@ -141,7 +141,7 @@ pub struct LedgerEntry {
     /// Negative for a charge.
     pub amount: Amount,
     pub balance_after: Amount,
-    /// The charged job.
+    /// The job that was charged, or refunded by a deposit.
     pub job: Option<JobId>,
     /// The operator's text, such as an invoice number.
     pub reference: Option<String>,
@@ -149,6 +149,11 @@ pub struct LedgerEntry {
 }
 
 impl LedgerEntry {
+    /// The job of a refund. `None` for every other entry.
+    pub fn refunded_job(&self) -> Option<JobId> {
+        self.job.filter(|_| self.kind == EntryKind::Deposit)
+    }
+
     /// The first entry of an account that opens with money.
     pub fn opening(id: TransactionId, balance: Amount, at: Timestamp) -> Self {
         Self {

@@ -5,6 +5,7 @@
 
 mod admission;
 mod batches;
+mod deposits;
 mod idempotency;
 mod initial_reads;
 mod owed_delivery;
@@ -17,9 +18,7 @@ pub use initial_reads::InitialReads;
 pub use sharing::SharedState;
 pub use state::{AccountState, RoundOutcome, StateChange};
 
-use super::commands::{
-    AcceptError, AcceptedJob, AccountChanged, Deposit, DepositError, EventError, Limits, NewJob,
-};
+use super::commands::{AcceptError, AcceptedJob, AccountChanged, EventError, Limits, NewJob};
 use super::deliveries::delivery_writes;
 use super::tables::{
     ACCOUNTS, API_KEY_SPENDING, AUDIT_LOG, BATCH_PROGRESS, DAILY_USAGE, ENDED_JOBS, EXPIRIES,
@@ -321,38 +320,6 @@ impl Decisions<'_> {
             reference: None,
             created_at: at,
         });
-    }
-
-    /// Deposits or withdraws money.
-    pub fn deposit(
-        &mut self,
-        id: TransactionId,
-        deposit: &Deposit,
-        now: Timestamp,
-    ) -> Result<LedgerEntry, DepositError> {
-        let call = IdempotentCall::Deposit;
-        if let Some(first) = self.first_use(call, deposit.idempotency.as_ref(), now)? {
-            let first = TransactionId(first.ok_or(DepositError::KeyReused)?);
-            let entry = self.records.read(&LEDGER, &(self.next.account.id, first))?;
-            let missing = || self.inconsistent("a deposit's ledger entry is missing");
-            return Ok(entry.ok_or_else(missing)?);
-        }
-        self.next.account.balances = self.next.account.balances.deposit(deposit.amount)?;
-        let entry = LedgerEntry {
-            id,
-            kind: match deposit.amount.is_negative() {
-                true => EntryKind::Adjustment,
-                false => EntryKind::Deposit,
-            },
-            amount: deposit.amount,
-            balance_after: self.next.account.balances.balance,
-            job: None,
-            reference: deposit.reference.clone(),
-            created_at: now,
-        };
-        self.add_entry(entry.clone());
-        self.remember(call, deposit.idempotency.as_ref(), id.0, now);
-        Ok(entry)
     }
 
     /// Changes the account's name, limits or activity. `None` if nothing changes.

@@ -241,6 +241,36 @@ pub struct Deposit {
     pub idempotency: Option<IdempotencyUse>,
 }
 
+/// Gives back the charge of a job, or a part of it.
+#[derive(Clone, Debug)]
+pub struct Refund {
+    pub job: JobId,
+    /// `None`: all that is not refunded yet.
+    pub amount: Option<Amount>,
+    /// The operator's text.
+    pub reference: Option<String>,
+    /// Refunds share the idempotency keys of deposits.
+    pub idempotency: Option<IdempotencyUse>,
+}
+
+/// Why a refund was refused. Nothing has changed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum RefundError {
+    #[error("the Idempotency-Key was used before with a different deposit")]
+    KeyReused,
+    #[error("the account has no such job")]
+    UnknownJob,
+    /// Only a done job is charged.
+    #[error("the job is {0} and was not charged")]
+    NotCharged(&'static str),
+    #[error("{left} is left to refund of the job's charge of {charge}")]
+    ExceedsCharge { left: Amount, charge: Amount },
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum DepositError {
     #[error("the Idempotency-Key was used before with a different deposit")]
@@ -269,7 +299,7 @@ macro_rules! command_errors {
     )+};
 }
 
-command_errors! { AcceptError BatchError EventError DepositError }
+command_errors! { AcceptError BatchError EventError DepositError RefundError }
 
 impl CommandError for StoreError {
     fn store_error(&self) -> Option<&StoreError> {

@@ -6,7 +6,7 @@ use super::{All, Store, StoreError, Table};
 use crate::domain::ids::{AccountId, JobId};
 use crate::domain::job::Job;
 use crate::domain::time::Timestamp;
-use crate::engine::Direction;
+use crate::engine::{Direction, Value};
 use itertools::Itertools as _;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,18 @@ impl Store {
             Some(job) => Ok(Some(job)),
             None => ENDED_JOBS.get(self, &(account, id)).await,
         }
+    }
+
+    /// Ended jobs by their ids; `None` for a job that has not ended or was deleted.
+    pub async fn ended_jobs(
+        &self,
+        account: AccountId,
+        ids: &[JobId],
+    ) -> Result<Vec<Option<Job>>, StoreError> {
+        let keys = ids.iter().map(|id| ENDED_JOBS.key(&(account, *id)));
+        let found = self.engine().get_many(&keys.collect_vec()).await?;
+        let decode = |it: Option<Value>| it.map(|it| ENDED_JOBS.decode(&it)).transpose();
+        found.into_iter().map(decode).collect()
     }
 
     /// The live and ended jobs of an account in a range of ids, newest first: at most `limit`, and at least one if there are

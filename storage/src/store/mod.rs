@@ -23,6 +23,7 @@ mod old_jobs;
 mod operator_events;
 mod people;
 mod records;
+mod refunds;
 mod round_reads;
 mod search_index;
 mod table;
@@ -38,6 +39,7 @@ pub use api_keys::{BeforeJobs, KeyName, KeyWithAccount};
 pub use commands::{
     AcceptError, AcceptedBatch, AcceptedJob, AccountChanged, BatchError, CommandError, Deposit,
     DepositError, EventError, IdempotencyUse, Limits, LiveJobs, NewBatch, NewBatchJob, NewJob,
+    Refund, RefundError,
 };
 pub use decision::Decision;
 pub use deliveries::DeletionStep;

@@ -6,7 +6,7 @@
 
 use super::tables::{
     BATCH_PROGRESS, BATCHES, DELETED_IMAGES, DELIVERIES, ENDED_JOBS, FILE_BATCHES, IDS_AHEAD,
-    JOBS_FORGOTTEN, SEARCH_INDEX,
+    JOB_REFUNDS, JOBS_FORGOTTEN, SEARCH_INDEX,
 };
 use super::{All, Part, Store, StoreError, Writes};
 use crate::domain::batch::Batch;
@@ -104,6 +104,7 @@ impl Store {
             .await?;
         needed.extend(self.jobs_with_delivery(account, from, last).await?);
         let without_image = self.deleted_images_of(account, from, last).await?;
+        let refunded = self.refunded_jobs_of(account, from, last).await?;
         let mut step = Deletion::default();
         let mut kept = Vec::new();
         let mut batch = None;
@@ -116,6 +117,9 @@ impl Store {
                     step.writes.push(ENDED_JOBS.delete(&key));
                     if without_image.contains(&job.id) {
                         step.writes.push(DELETED_IMAGES.delete(&key));
+                    }
+                    if refunded.contains(&job.id) {
+                        step.writes.push(JOB_REFUNDS.delete(&key));
                     }
                     step.ended_on(day);
                 }

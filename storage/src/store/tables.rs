@@ -10,6 +10,7 @@ use super::table::{AnyTable, Table};
 use super::table_key::AccountText;
 use crate::domain::account::Account;
 use crate::domain::adoption::Adoption;
+use crate::domain::amount::Amount;
 use crate::domain::api_key::{ApiKey, DeletedKey, KeyHash};
 use crate::domain::audit_log::AuditEntry;
 use crate::domain::batch::{Batch, BatchProgress};
@@ -154,6 +155,10 @@ tables! {
     FAVOURITE_ACCOUNTS: JobId => AccountId = b"G" "favourite_account";
     /// Jobs whose images were deleted on demand, with the time.
     DELETED_IMAGES: (AccountId, JobId) => Timestamp = b"I" "deleted_image";
+    /// What was refunded of each job's charge.
+    JOB_REFUNDS: (AccountId, JobId) => Amount = b"M" "job_refund";
+    /// The sum of all refunds of an account, also of deleted jobs.
+    ACCOUNT_REFUNDS: AccountId => Amount = b"U" "account_refunds";
     /// Blocks of the search index, by their last job.
     SEARCH_INDEX: (AccountId, JobId) => SearchBlock = b"c" "search_block" .fits(|key, it| it.first <= key.1);
     DAILY_USAGE: DailyUsageKey => DailyUsage = b"d" "daily_usage";

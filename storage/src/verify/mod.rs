@@ -6,6 +6,7 @@ mod deliveries;
 mod people;
 mod queue;
 mod records;
+mod refunds;
 mod search_index;
 
 use crate::domain::account::Account;
@@ -95,6 +96,8 @@ struct Totals {
     accounts: HashMap<AccountId, Sums>,
     /// The prices of the done jobs of each key.
     spent: HashMap<KeyId, Amount>,
+    /// The refunds of each job, by the ledger.
+    refunds: BTreeMap<(AccountId, JobId), Amount>,
 }
 
 /// Verifies a store without other users. `visit_job` receives each job, to check its objects elsewhere.
@@ -104,11 +107,13 @@ pub fn verify(store: &Store, mut visit_job: impl FnMut(&Job)) -> Result<Report, 
         jobs_forgotten: JOBS_FORGOTTEN.mark(store).wait()?,
         accounts: HashMap::new(),
         spent: HashMap::new(),
+        refunds: BTreeMap::new(),
     };
     verify_live_jobs(store, &mut visit_job, &mut totals, &mut report)?;
     verify_ended_jobs(store, &mut visit_job, &mut totals, &mut report)?;
     add_forgotten_jobs(store, &mut totals, &mut report)?;
     verify_ledger(store, &mut totals, &mut report)?;
+    refunds::verify(store, &totals.refunds, &mut report)?;
     let accounts = verify_accounts(store, totals.accounts, &mut report)?;
     verify_api_keys(store, &accounts, &mut report)?;
     verify_spending(store, totals.spent, &mut report)?;
@@ -209,6 +214,10 @@ fn verify_ledger(
         let of_account = totals.accounts.entry(account).or_default();
         let is_forgotten = entry.created_at < totals.jobs_forgotten;
         verify_entry(account, &entry, of_account, is_forgotten, report);
+        if let Some(job) = entry.refunded_job() {
+            let refunded = totals.refunds.entry((account, job)).or_default();
+            add(report, refunded, entry.amount);
+        }
         Ok(())
     };
     LEDGER.each(store, &All, visit).wait()

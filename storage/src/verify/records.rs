@@ -137,7 +137,7 @@ fn missing_index_entry(
 }
 
 /// May the job or batch with this id have been deleted after its retention?
-fn may_be_forgotten(store: &Store, id: Uuid) -> Result<bool, StoreError> {
+pub(super) fn may_be_forgotten(store: &Store, id: Uuid) -> Result<bool, StoreError> {
     Ok(id < JobId::first_of(store.ids_forgotten().wait()?).0)
 }
 

@@ -21,6 +21,7 @@ mod nodes;
 mod old_batches;
 mod old_jobs;
 mod people;
+mod refunds;
 mod rotations;
 mod sled_backlog;
 mod sled_checkpoint;

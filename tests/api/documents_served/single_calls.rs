@@ -191,6 +191,11 @@ pub fn operations(tour: &mut Tour<'_>) {
     };
     tour.assert_answer(deposit("1.00"), "201");
     tour.assert_answer(deposit("2.00"), "idempotency_key_reused");
+    let charged = server.create(&tour.customer);
+    server.job_once(&tour.customer, &charged, "done");
+    let too_much = json!({"amount": "99.00", "job_id": charged});
+    let refund = server.admin("POST", &format!("/accounts/{account}/deposits"));
+    tour.assert_answer(refund.json(&too_much), "conflict");
     let open = |name: &str| {
         let body = json!({"name": name});
         server

@@ -1,10 +1,11 @@
 //! Describes the operator's calls on accounts and their ledgers.
 
 use super::examples::{ACCOUNT, charge, last_page, page};
-use crate::http::openapi::{DocumentBuilder, Header, Operation, date_time};
+use crate::http::openapi::{DocumentBuilder, Header, Operation, date_time, uuid};
+use crate::web::problem::Code;
 use serde_json::{Value, json};
 use tintype_api::schema::words;
-use tintype_api::{Account, Body as _, NewAccount, NewDeposit, Transaction};
+use tintype_api::{Account, Body as _, NewAccount, NewDeposit, Statement, Transaction};
 use tintype_storage::domain::account::AccountChange;
 use tintype_storage::domain::ledger::EntryKind;
 
@@ -112,7 +113,8 @@ pub fn deposit(builder: &mut DocumentBuilder<'_>) -> Operation {
             "reference": "invoice 7",
         }),
     );
-    Operation::new("addDeposit", "Accounts", "Add funds")
+    Operation::new("addDeposit", "Accounts", "Add funds or refund a job")
+        .text("A refund is a deposit with the `job_id` of a job that was charged to this account. Without `amount` it is all that is left of the charge. More than is left: `409`. Spend limits of keys are not given back.")
         .idempotent(
             "An idempotency key of your choice. Repeated calls with the same key book one deposit, for 400 days.",
         )
@@ -127,8 +129,13 @@ pub fn deposit(builder: &mut DocumentBuilder<'_>) -> Operation {
                     "A correction",
                     json!({"amount": "-5.00", "reference": "invoice 7 was too high"}),
                 ),
+                (
+                    "A refund",
+                    json!({"job_id": charge()["job_id"], "reference": "the image was unusable"}),
+                ),
             ],
         )
+        .refuses([Code::Conflict])
         .response(
             builder
                 .response::<Transaction>(201, "The new ledger entry.", entry)
@@ -147,4 +154,35 @@ pub fn transactions(builder: &mut DocumentBuilder<'_>) -> Operation {
         .response(builder.page::<Transaction>("A page of the ledger.",
             last_page(charge()),
         ))
+}
+
+/// `GET /statements`
+pub fn statements(builder: &mut DocumentBuilder<'_>) -> Operation {
+    let line = json!({
+        "model": "pro",
+        "resolution": "1K",
+        "unit_price": "0.134",
+        "images": 12,
+        "charged": "1.608",
+    });
+    let example = json!({
+        "account_id": ACCOUNT,
+        "name": "studio",
+        "currency": "USD",
+        "opening": "3.20",
+        "deposits": "25.00",
+        "refunds": "0.134",
+        "adjustments": "-0.50",
+        "charges": "-1.608",
+        "closing": "26.226",
+        "lines": [line],
+    });
+    Operation::new("listStatements", "Accounts", "List statements of accounts")
+        .text("What changed the balance of each account in a period, by its ledger: `opening` plus `deposits`, `refunds`, `adjustments` and `charges` is `closing`. Oldest account first, without accounts that were opened later. A page may end early and still have a `next_cursor`.")
+        .window()
+        .query("account_id", "Only this account.", uuid())
+        .query("from", "The start of the period. Default: the first entry.", date_time())
+        .query("to", "The end of the period, which is included. Default: now.", date_time())
+        .query("lines", "`true`: also the charges by model, resolution and price. This reads the job of each charge.", json!({"type": "boolean", "default": false}))
+        .response(builder.page::<Statement>("A page of statements.", page(example)))
 }

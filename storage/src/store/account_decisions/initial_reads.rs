@@ -7,9 +7,12 @@ use crate::domain::job::JobEvent;
 use crate::domain::tier::Tier;
 use crate::engine::ReadRequest;
 use crate::store::IdempotentCall;
-use crate::store::commands::{Deposit, IdempotencyUse, NewBatch, NewJob};
+use crate::store::commands::{Deposit, IdempotencyUse, NewBatch, NewJob, Refund};
 use crate::store::idempotency::last_use_of;
-use crate::store::tables::{API_KEYS, API_KEYS_BY_ID, BATCH_PROGRESS, LIVE_JOBS, SERVED_TURNS};
+use crate::store::tables::{
+    ACCOUNT_REFUNDS, API_KEYS, API_KEYS_BY_ID, BATCH_PROGRESS, ENDED_JOBS, JOB_REFUNDS, LIVE_JOBS,
+    SERVED_TURNS,
+};
 use crate::store::webhooks::webhooks_of;
 
 /// Collects the initial reads of a round about an account.
@@ -73,6 +76,18 @@ impl<'a> InitialReads<'a> {
     /// For [`Decisions::deposit`](super::Decisions::deposit).
     pub fn add_for_deposit(&mut self, deposit: &Deposit) {
         self.add_use(IdempotentCall::Deposit, deposit.idempotency.as_ref());
+    }
+
+    /// For [`Decisions::refund`](super::Decisions::refund).
+    pub fn add_for_refund(&mut self, refund: &Refund) {
+        let job = (self.account, refund.job);
+        self.requests.extend([
+            LIVE_JOBS.request(&job),
+            ENDED_JOBS.request(&job),
+            JOB_REFUNDS.request(&job),
+            ACCOUNT_REFUNDS.request(&self.account),
+        ]);
+        self.add_use(IdempotentCall::Deposit, refund.idempotency.as_ref());
     }
 
     fn add_key(&mut self, key: KeyId, shown: Option<&PresentedKey>) {
