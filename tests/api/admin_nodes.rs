@@ -14,6 +14,12 @@ fn a_process_without_other_nodes_lists_only_itself() {
     let id = server.inside().system.node().map(|it| it.id.to_string());
     assert_eq!(answer["shared"], id.is_some());
     assert_eq!(answer["warnings"], serde_json::json!([]));
+    assert_eq!(answer["next_cursor"], serde_json::Value::Null);
+    for (query, field) in [("limit=0", "limit"), ("cursor=x", "cursor"), ("a=b", "a")] {
+        let path = format!("/nodes?{query}");
+        let refused = server.admin("GET", &path).refused(422, "validation_failed");
+        assert_eq!(refused["errors"][0]["field"], field);
+    }
     let nodes = answer["data"].as_array().unwrap();
     assert_eq!(nodes.len(), 1);
     let node = &nodes[0];
@@ -52,6 +58,21 @@ fn a_node_lists_itself_and_earlier_nodes_from_its_first_response_on() {
         let context = node.inside().system.node().expect("a node");
         context.id.to_string()
     });
+    let page = |query: &str| {
+        let path = format!("/nodes?limit=1{query}");
+        nodes[1].admin("GET", &path).expect(200).json()
+    };
+    let first = page("");
+    let last = page(&format!(
+        "&cursor={}",
+        first["next_cursor"].as_str().unwrap()
+    ));
+    assert_eq!(last["next_cursor"], serde_json::Value::Null);
+    let of_page = |page: &serde_json::Value| page["data"][0]["node_id"].clone();
+    assert_eq!(
+        [of_page(&first), of_page(&last)],
+        ids.each_ref().map(|it| it.as_str())
+    );
     let mut sorted = ids.to_vec();
     sorted.sort();
     assert_eq!(listed(&nodes[1]), sorted);
