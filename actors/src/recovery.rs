@@ -66,7 +66,6 @@ fn queue_live_jobs(
         .wait()?;
     start(current)?;
     live_jobs.store(live, Ordering::Relaxed);
-    // Jobs that had begun a run before the restart go first.
     begun.into_iter().for_each(|job| queues.push_begun(job));
     queues.push_all(waiting);
     queues.wake();

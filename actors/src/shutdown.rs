@@ -36,7 +36,7 @@ impl Drain<'_> {
         let deadline = Instant::now() + limit;
         loop {
             let in_flight = DeliveryDepths::of(self.deliveries).await.in_flight;
-            if self.queues.depths().running == 0 && (!attempts || in_flight == 0) {
+            if self.queues.in_progress() == 0 && (!attempts || in_flight == 0) {
                 return true;
             }
             if Instant::now() >= deadline {

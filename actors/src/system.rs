@@ -278,7 +278,7 @@ impl System {
             // Waits for a take in flight.
             let _taking = node.taking.lock().await;
             // See `leave`.
-            if self.waiting_jobs().own().depths().running == 0
+            if self.waiting_jobs().own().in_progress() == 0
                 && let Err(error) = nodes::return_jobs(self.store(), node.id).await
             {
                 tracing::warn!(%error, "could not return jobs to the queue");
@@ -295,7 +295,7 @@ impl System {
             self.tasks.iter().for_each(JoinHandle::abort);
             // While a change of a run is in progress, no other node may continue the job: the late change would miscount its runs. The
             // others declare this node dead, which fences it, and then take over its jobs.
-            let runs = self.waiting_jobs().own().depths().running;
+            let runs = self.waiting_jobs().own().in_progress();
             if runs > 0 {
                 return tracing::warn!(
                     runs,

@@ -150,7 +150,7 @@ async fn require_holder(config: &Config, operator: &Operator) -> anyhow::Result<
     let Some(holder) = holders.first() else {
         return Ok(());
     };
-    let nodes: Nodes = read(operator.get("/nodes").await?)?;
+    let nodes: Nodes = read(operator.get("/nodes?limit=100").await?)?;
     match nodes.data.iter().find(|it| it.answers) {
         Some(node) if !holders.contains(&node.pid) => bail!(
             "the server at {} is process {}, but process {holder} uses the directory",

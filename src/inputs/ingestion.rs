@@ -6,6 +6,7 @@ use super::{
     fetch::{FetchedImage, Target, fetch},
     progress::Ingestion,
 };
+use futures_util::FutureExt as _;
 use futures_util::stream::{self, StreamExt};
 use std::collections::BTreeMap;
 use tokio::time::{Instant, timeout_at};
@@ -41,6 +42,12 @@ pub(super) async fn run(
                 faults.insert(index, message);
             }
             Ok(Some((_, Err(Failure::Total)))) => {
+                // Fetches that have ended meanwhile may have faults too.
+                while let Some(Some((index, outcome))) = fetches.next().now_or_never() {
+                    if let Err(Failure::Entry(message)) = outcome {
+                        faults.insert(index, message);
+                    }
+                }
                 return Err(IngestError::Invalid(InputFaults {
                     too_large: true,
                     entries: faults.into_iter().collect(),

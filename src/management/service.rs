@@ -13,7 +13,7 @@ use crate::application::settings::Settings;
 use crate::web::auth::access::OperatorCall;
 use crate::web::body;
 use crate::web::problem::HttpResult;
-use crate::web::queries::query;
+use crate::web::queries::{paging, query};
 use actix_web::http::Method;
 use actix_web::http::header::CONTENT_TYPE;
 use actix_web::web::{Data, Path, Payload};
@@ -65,12 +65,19 @@ pub async fn test_backend(
 }
 
 /// `GET /nodes`
-pub async fn nodes(_: OperatorCall, core: Data<Core>, process: Data<NodeProcess>) -> HttpResult {
-    let nodes = nodes::list(&core, &process);
+pub async fn nodes(
+    _: OperatorCall,
+    request: HttpRequest,
+    core: Data<Core>,
+    process: Data<NodeProcess>,
+) -> HttpResult {
+    let window = paging::window(&request)?;
+    let nodes = nodes::list(&core, &process, &window);
     Ok(HttpResponse::Ok().json(Nodes {
+        data: nodes.page.data,
+        next_cursor: nodes.page.next_cursor,
         shared: core.system.node().is_some(),
-        warnings: nodes::warnings(&nodes),
-        data: nodes,
+        warnings: nodes.warnings,
     }))
 }
 

@@ -165,7 +165,7 @@ fn failures_and_unlisted_proxies_are_logged_with_bounds() {
         .find(|line| line.contains("failed operator token"));
     let first = first.unwrap();
     assert!(
-        first.contains("WARN") && first.contains("127.0.0.1"),
+        first.contains("WARN") && first.contains("127.0.0.1") && first.contains("request_id="),
         "{first}"
     );
     assert!(!log.contains("guessed-token"), "{log}");

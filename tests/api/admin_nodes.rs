@@ -14,6 +14,13 @@ fn a_process_without_other_nodes_lists_only_itself() {
     let id = server.inside().system.node().map(|it| it.id.to_string());
     assert_eq!(answer["shared"], id.is_some());
     assert_eq!(answer["warnings"], serde_json::json!([]));
+    assert_eq!(answer["next_cursor"], serde_json::Value::Null);
+    for (query, field) in [("limit=0", "limit"), ("cursor=x", "cursor"), ("a=b", "a")] {
+        let path = format!("/nodes?{query}");
+        let refused = server.admin("GET", &path);
+        let refused = refused.refused(422, "validation_failed").json();
+        assert_eq!(refused["errors"][0]["field"], field);
+    }
     let nodes = answer["data"].as_array().unwrap();
     assert_eq!(nodes.len(), 1);
     let node = &nodes[0];
@@ -52,9 +59,25 @@ fn a_node_lists_itself_and_earlier_nodes_from_its_first_response_on() {
         let context = node.inside().system.node().expect("a node");
         context.id.to_string()
     });
+    let page = |query: &str| {
+        let path = format!("/nodes?limit=1{query}");
+        nodes[1].admin("GET", &path).expect(200).json()
+    };
+    let first = page("");
+    let last = page(&format!(
+        "&cursor={}",
+        first["next_cursor"].as_str().unwrap()
+    ));
+    assert_eq!(last["next_cursor"], serde_json::Value::Null);
+    let mut of_pages = [first, last].map(|page| {
+        let id = page["data"][0]["node_id"].as_str();
+        id.unwrap().to_owned()
+    });
+    of_pages.sort();
     let mut sorted = ids.to_vec();
     sorted.sort();
     assert_eq!(listed(&nodes[1]), sorted);
+    assert_eq!(of_pages.to_vec(), sorted);
     assert!(listed(&nodes[0]).contains(&ids[0]));
 }
 

@@ -328,9 +328,23 @@ fn an_idempotency_key_makes_one_batch() {
         let call = server.batch_call(&customer, &other).idempotent("k");
         call.refused(422, "idempotency_key_reused");
     }
-    // Single calls have separate idempotency keys.
-    let single = server.generation(&customer, "/nb/text-generations", &crate::support::fox());
-    single.idempotent("k").expect(202);
+    // Single calls share their keys with batches.
+    let single = |key| {
+        let path = "/nb/text-generations";
+        let call = server.generation(&customer, path, &crate::support::fox());
+        call.idempotent(key)
+    };
+    single("k").refused(422, "idempotency_key_reused");
+    single("single").expect(202);
+    for path in ["/batches", "/batches?dry_run=true"] {
+        let call = server.native(&customer, "POST", path).json(&body);
+        let call = call.idempotent("single");
+        call.refused(422, "idempotency_key_reused");
+    }
+    let path = "/nb/text-generations?dry_run=true";
+    let dry = server.generation(&customer, path, &crate::support::fox());
+    let dry = dry.idempotent("k");
+    dry.refused(422, "idempotency_key_reused");
     server.assert_money(&customer, "100.00", "0.117", "99.883");
     server.generator.release_all();
     server.assert_settled();

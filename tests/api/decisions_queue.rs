@@ -1,5 +1,6 @@
 //! Decisions 2: the order of the queue, pauses, stops and restarts.
 
+use crate::support::batches::entry;
 use crate::support::{
     Behaviour, Customer, OneNode, Server, clock, fox, fox_with, options::Options, until,
 };
@@ -64,6 +65,37 @@ fn queued_jobs_stay_queued_during_a_pause_and_running_ones_finish() {
     server.pause(&[]);
     server.job_once(&customer, &waiting, "done");
     server.assert_settled();
+}
+
+#[test]
+fn a_restart_during_a_pause_continues_the_jobs_in_progress() {
+    for covers in ["fast", "project"] {
+        let server = Server::with(one_at_a_time().on_disk());
+        let customer = server.customer("10.00");
+        server.generator.hold();
+        let batch = server.submit(&customer, &[entry(), entry()]);
+        until("a job of the batch runs", || server.generator.runs() == 1);
+        let waiting = job(&server, &customer, "waiting");
+        server.pause(&[covers]);
+        let server = server.restart();
+        let path = format!("/batches/{}", batch["batch_id"].as_str().unwrap());
+        server.native(&customer, "DELETE", &path).expect(200);
+        server.assert_visible("one job is in progress, one is queued", || {
+            let stats = server.admin("GET", "/stats").expect(200).json();
+            (&stats["running"], &stats["queued"]["fast"]) == (&json!(1), &json!(1))
+        });
+        server.assert_visible("the queued job is the next one", || {
+            server.job(&customer, &waiting)["queue_position"] == 1
+        });
+        server.generator.release_all();
+        let ended = server.batch_ended(&customer, &batch);
+        let counts = json!({"total": 2, "queued": 0, "processing": 0, "done": 1, "failed": 1});
+        assert_eq!(ended["counts"], counts, "{covers}");
+        assert_eq!(server.job(&customer, &waiting)["status"], "queued");
+        server.pause(&[]);
+        server.job_once(&customer, &waiting, "done");
+        server.assert_settled();
+    }
 }
 
 #[test]

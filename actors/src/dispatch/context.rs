@@ -43,10 +43,8 @@ impl DispatchContext {
 
     /// Lets a job of another account, if one may begin, probe a backend that only one account's requests may have brought down.
     pub fn end_cool_downs_for_others(&self, now: Instant) {
-        let has_other = |tier, account| {
-            !self.process.durable_pause.read().covers(tier)
-                && self.waiting_jobs.has_other(tier, account)
-        };
+        let pause = self.process.durable_pause.read();
+        let has_other = |tier, account| self.waiting_jobs.has_other(tier, account, &pause);
         self.pool.end_cool_downs_for_others(now, has_other);
     }
 

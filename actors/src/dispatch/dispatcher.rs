@@ -65,7 +65,11 @@ impl Dispatcher {
                 // If the run has ended meanwhile, this drops the lease.
                 Grant::Waiting(request, lease) => drop(request.reply.send(lease)),
                 Grant::Start(lease) => {
-                    if let Some(turn) = self.context.waiting_jobs.own().pop(tier) {
+                    let context = &self.context;
+                    let pause = context.process.durable_pause.read();
+                    let turn = context.waiting_jobs.own().pop(tier, &pause);
+                    drop(pause);
+                    if let Some(turn) = turn {
                         JobActor::start(turn, lease, Arc::clone(&self.context));
                     }
                 }
@@ -79,7 +83,7 @@ impl Dispatcher {
     }
 
     /// The first tier in turn that has both a run and a lease for it, as an index into `turns`. Runs that wait for a lease go before
-    /// jobs that begin, and go on during a pause and an orderly stop.
+    /// jobs that begin, and go on during a pause and an orderly stop. Jobs that have begun a run before go on during a pause.
     fn next(&mut self, now: Instant) -> Option<(usize, Grant)> {
         let Self {
             context,
@@ -99,7 +103,7 @@ impl Dispatcher {
             }
             let waiting = failover.len();
             drop(failover);
-            let is_startable = !*is_stopping && !pause.covers(*tier) && queues.has_next(*tier);
+            let is_startable = !*is_stopping && queues.has_next(*tier, &pause);
             if !is_startable || !selection.accepts_more(waiting) {
                 return None;
             }
@@ -110,7 +114,9 @@ impl Dispatcher {
     /// Dispatches again when a breaker admits a probe, if any run waits.
     fn set_probe_timer(&mut self, now: Instant, ctx: &mut Context<Self>) {
         let (queues, pool) = (self.context.waiting_jobs.own(), &self.context.pool);
-        let waits = |tier| queues.has_next(tier) || !pool.failover_queue(tier).lock().is_empty();
+        let pause = self.context.process.durable_pause.read();
+        let waits =
+            |tier| queues.has_next(tier, &pause) || !pool.failover_queue(tier).lock().is_empty();
         let next = match Tier::ALL.into_iter().any(waits) {
             true => pool.next_probe(now),
             false => None,

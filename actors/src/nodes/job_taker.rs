@@ -91,7 +91,11 @@ impl JobTaker {
             let queues = waiting_jobs.own();
             let now = Instant::now();
             self.dispatch.end_cool_downs_for_others(now);
-            let waiting = if takes_jobs { queues.waiting() } else { [0; 3] };
+            let pause = self.dispatch.process.durable_pause.read().clone();
+            let waiting = match takes_jobs {
+                true => queues.waiting(&pause),
+                false => [0; 3],
+            };
             let own_slots = match takes_jobs {
                 true => pool.own_slots(tier, now),
                 false => 0,
@@ -109,6 +113,7 @@ impl JobTaker {
                 own_slots,
                 demands,
                 takes_jobs,
+                is_paused: pause.covers(tier),
                 held: queues.held_accounts(tier),
                 scans_all,
             };
@@ -168,6 +173,8 @@ struct Take {
     demands: SlotDemands,
     /// If false, the round only takes and releases slots.
     takes_jobs: bool,
+    /// Is the tier paused, as far as this node knows? Then its dispatcher starts no queued job.
+    is_paused: bool,
     /// Accounts whose batch jobs could not begin at this node now. They stay in the queue.
     held: HashSet<AccountId>,
     /// By class: scan from the first place on, not from the last served turn on?
@@ -212,9 +219,9 @@ impl Decision for Take {
         if own.is_none_or(|it| it.has_ended) {
             return Ok((Writes::new(), TakeOutcome::default()));
         }
-        let takes_jobs = self.takes_jobs && !pause.is_some_and(|it| it.covers(self.tier));
+        let is_paused = self.is_paused || pause.is_some_and(|it| it.covers(self.tier));
         let mut slots = self.demands.settle(self.node, reads)?;
-        let limit = match takes_jobs {
+        let limit = match self.takes_jobs {
             true => (self.own_slots + slots.free()).min(MAX_JOBS),
             false => 0,
         };
@@ -225,17 +232,24 @@ impl Decision for Take {
             };
             return Ok((slots.writes(), nothing));
         }
+        let classes: &[QueueClass] = match is_paused {
+            // Jobs that have begun a run go on during a pause.
+            true => &[QueueClass::Resumed],
+            false => &QueueClass::ALL,
+        };
+        let scan = |class: &QueueClass| reads.pairs(&self.scan(*class, served.of(*class), limit));
         // Collect all missing reads at once.
-        let [resumed, single, batch] =
-            QueueClass::ALL.map(|class| reads.pairs(&self.scan(class, served.of(class), limit)));
-        let scanned = [resumed?, single?, batch?];
+        let scanned: Vec<_> = classes.iter().map(scan).collect();
+        let scanned = scanned.into_iter().collect::<Result<Vec<_>, _>>()?;
         let Found { places, skips } = self.find(scanned.iter().flat_map(|it| &**it), limit)?;
         let found_all = IN_TURN.map(|class| {
             let is_beyond = |it: &QueueEntry| {
                 it.class > class || it.class == class && it.turn >= served.of(class)
             };
             let is_skipped = skips && class == QueueClass::Batch;
-            !is_skipped && (places.len() < limit || places.iter().any(|(it, _)| is_beyond(it)))
+            !is_paused
+                && !is_skipped
+                && (places.len() < limit || places.iter().any(|(it, _)| is_beyond(it)))
         });
         let (mut writes, jobs) = self.take_all(places, served);
         slots.take(jobs.len());

@@ -113,7 +113,7 @@ impl Membership {
             let heartbeat = Heartbeat {
                 node: own,
                 is_leaving: self.node.is_leaving(),
-                running: self.queues.depths().running as u64,
+                running: self.queues.in_progress() as u64,
             };
             let nodes = match decide(&self.process.store, heartbeat).await? {
                 HeartbeatOutcome::Alive(nodes) => nodes,

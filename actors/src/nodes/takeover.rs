@@ -4,11 +4,13 @@
 //! take that was in flight has been committed, or never will be.
 
 use super::locks;
+use std::collections::HashSet;
 use tintype_storage::domain::ids::NodeId;
+use tintype_storage::domain::job::JobState;
 use tintype_storage::domain::node::Node;
 use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
 use tintype_storage::engine::{Direction, Key, ReadRequest};
-use tintype_storage::store::tables::{LOCKS, NODES, QUEUE, TAKEN_JOBS};
+use tintype_storage::store::tables::{LIVE_JOBS, LOCKS, NODES, QUEUE, TAKEN_JOBS};
 use tintype_storage::store::{Decision, RoundReads, StoreError, Writes};
 
 /// Jobs per round.
@@ -105,11 +107,16 @@ impl Decision for Requeue {
             return Ok((Writes::new(), RequeueOutcome::NotRequeued));
         }
         let taken = reads.scan(&TAKEN_JOBS, &self.taken_request())?;
+        let jobs = taken.iter().map(|((_, job), taken)| (taken.account, *job));
+        let jobs = reads.get_all(&LIVE_JOBS, jobs.collect::<HashSet<_>>())?;
         let mut writes = Writes::new();
         for (key, taken) in &taken {
+            // A job whose run had not begun is still queued, and must not begin during a pause.
+            let job = jobs.get(&(taken.account, key.1));
+            let queued = job.filter(|it| it.state == JobState::Queued);
             let entry = QueueEntry {
                 tier: taken.tier,
-                class: QueueClass::Resumed,
+                class: queued.map_or(QueueClass::Resumed, QueueClass::of_new),
                 turn: 0,
                 job: key.1,
             };

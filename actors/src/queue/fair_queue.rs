@@ -1,6 +1,6 @@
 //! A fair queue: round robin between accounts; within an account first in, first out, single jobs before batch jobs.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::ControlFlow;
 use tintype_storage::domain::ids::{AccountId, JobId};
 
@@ -188,9 +188,9 @@ impl FairQueue {
         self.accounts.get(&account).map_or(0, |it| it.batch.len())
     }
 
-    /// The oldest of the first jobs of all accounts and lanes, ignoring the jobs in `excluded`.
-    pub fn oldest(&self, excluded: &HashSet<JobId>) -> Option<(AccountId, JobId)> {
-        let first = |jobs: &VecDeque<JobId>| jobs.iter().find(|it| !excluded.contains(it)).copied();
+    /// The oldest of the first jobs of all accounts and lanes.
+    pub fn oldest(&self) -> Option<(AccountId, JobId)> {
+        let first = |jobs: &VecDeque<JobId>| jobs.front().copied();
         let of_account = |(account, queue): (&AccountId, &AccountQueue)| {
             let jobs = [&queue.single, &queue.batch].into_iter();
             Some((*account, jobs.filter_map(first).min()?))
@@ -332,7 +332,7 @@ mod tests {
             }
         });
         assert_eq!(visited, order[..3]);
-        assert_eq!(queue.oldest(&HashSet::new()), Some((flood, first)));
+        assert_eq!(queue.oldest(), Some((flood, first)));
         assert!(queue.remove(flood, first));
         let popped: Vec<JobId> = std::iter::from_fn(|| next(&mut queue)).collect();
         assert_eq!(popped, [single, theirs, second]);

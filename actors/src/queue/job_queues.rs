@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Job, Origin};
+use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 use tokio::sync::Notify;
 
@@ -36,12 +37,12 @@ impl From<&Job> for QueuedJob {
     }
 }
 
-/// The numbers of waiting and running jobs.
+/// The numbers of jobs that are not terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Depths {
-    /// By tier.
+    /// Jobs that wait for their first run, by tier.
     pub queued: [usize; 3],
-    /// Of all tiers.
+    /// Jobs of all tiers that lookups call `processing`; see [`JobQueues::begun`].
     pub running: usize,
 }
 
@@ -55,9 +56,10 @@ pub struct JobQueues {
 
 #[derive(Default)]
 struct TierQueue {
+    /// Jobs that wait for their first run. None of them begins during a pause.
     queue: FairQueue,
-    /// Waiting jobs that have begun a run before.
-    begun: HashSet<JobId>,
+    /// Jobs that wait for a further run. They go first, also during a pause: lookups call them `processing`.
+    begun: FairQueue,
     /// Jobs whose turn has begun and not ended: at most twice the slots of the tier's backends, plus the jobs that fetch input images
     /// or whose end is being written.
     taken: HashMap<JobId, AccountId>,
@@ -92,9 +94,26 @@ impl TierQueue {
         fetches.filter_map(|(account, it)| it.is_full().then_some(*account))
     }
 
-    fn has_next(&self) -> bool {
-        self.queue
-            .has_next(|account| is_held(&self.fetches, account))
+    /// The queues from which jobs begin, the first one first.
+    fn startable(&self, is_paused: bool) -> impl Iterator<Item = &FairQueue> {
+        [Some(&self.begun), (!is_paused).then_some(&self.queue)]
+            .into_iter()
+            .flatten()
+    }
+
+    fn has_next(&self, is_paused: bool) -> bool {
+        let is_held = |account| is_held(&self.fetches, account);
+        self.startable(is_paused).any(|it| it.has_next(is_held))
+    }
+
+    /// The number of jobs that wait for a slot, of all accounts or of all but one.
+    fn waiting(&self, is_paused: bool, except: Option<AccountId>) -> usize {
+        let waiting = self.startable(is_paused).map(|queue| {
+            let held = self.held().filter(|it| Some(*it) != except);
+            let held = held.map(|it| queue.batch_len_of(it)).sum::<usize>();
+            queue.len() - except.map_or(0, |it| queue.len_of(it)) - held
+        });
+        waiting.sum()
     }
 
     fn push(&mut self, queued: QueuedJob) {
@@ -133,7 +152,7 @@ impl JobQueues {
         let mut was_idle = false;
         for job in jobs {
             let mut tier = self.of(job.tier).lock();
-            was_idle |= !tier.has_next() || tier.queue.len_of(job.account) == 0;
+            was_idle |= !tier.has_next(false) || tier.queue.len_of(job.account) == 0;
             tier.push(job);
         }
         was_idle
@@ -142,17 +161,24 @@ impl JobQueues {
     /// Appends a job that has begun a run before.
     pub fn push_begun(&self, job: QueuedJob) {
         let mut tier = self.of(job.tier).lock();
-        tier.push(job);
-        tier.begun.insert(job.job);
+        tier.begun.push(job.account, job.job, job.lane);
     }
 
-    /// Takes the next job of a tier. The job counts as running until its [`Turn`] ends.
-    pub fn pop(self: &Arc<Self>, tier: Tier) -> Option<Turn> {
+    /// Takes the next job of a tier. The job is in progress until its [`Turn`] ends.
+    pub fn pop(self: &Arc<Self>, tier: Tier, pause: &Pause) -> Option<Turn> {
         let mut queues = self.of(tier).lock();
         loop {
-            let TierQueue { queue, fetches, .. } = &mut *queues;
-            let (account, job, lane) = queue.pop(|account| is_held(fetches, account))?;
-            let resumed = queues.begun.remove(&job);
+            let TierQueue {
+                queue,
+                begun,
+                fetches,
+                ..
+            } = &mut *queues;
+            let is_held = |account| is_held(fetches, account);
+            let further = begun.pop(is_held);
+            let resumed = further.is_some();
+            let first = || (!pause.covers(tier)).then(|| queue.pop(is_held)).flatten();
+            let (account, job, lane) = further.or_else(first)?;
             // A job that is queued twice has one turn at a time.
             if queues.taken.insert(job, account).is_none() {
                 queues.turns.begun += 1;
@@ -175,37 +201,29 @@ impl JobQueues {
     pub fn remove(&self, tier: Tier, account: AccountId, job: JobId) {
         let mut tier = self.of(tier).lock();
         if !tier.taken.contains_key(&job) {
-            tier.queue.remove(account, job);
-            tier.begun.remove(&job);
+            let _ = tier.queue.remove(account, job) || tier.begun.remove(account, job);
         }
     }
 
     /// The number of jobs that wait for a slot, by tier.
-    pub fn waiting(&self) -> [usize; 3] {
-        Tier::ALL.map(|tier| {
-            let tier = self.of(tier).lock();
-            let held = tier.held().map(|account| tier.queue.batch_len_of(account));
-            tier.queue.len() - held.sum::<usize>()
-        })
+    pub fn waiting(&self, pause: &Pause) -> [usize; 3] {
+        Tier::ALL.map(|tier| self.of(tier).lock().waiting(pause.covers(tier), None))
     }
 
     /// The number of jobs that wait for their first run.
     pub fn len(&self, tier: Tier) -> usize {
-        let tier = self.of(tier).lock();
-        tier.queue.len().saturating_sub(tier.begun.len())
+        self.of(tier).lock().queue.len()
     }
 
     /// May a job begin as soon as it gets a slot?
-    pub fn has_next(&self, tier: Tier) -> bool {
-        self.of(tier).lock().has_next()
+    pub fn has_next(&self, tier: Tier, pause: &Pause) -> bool {
+        self.of(tier).lock().has_next(pause.covers(tier))
     }
 
     /// Does a job of an account other than this one wait for a slot?
-    pub fn has_other(&self, tier: Tier, account: AccountId) -> bool {
-        let tier = self.of(tier).lock();
-        let held = tier.held().filter(|it| *it != account);
-        let held = held.map(|it| tier.queue.batch_len_of(it)).sum::<usize>();
-        tier.queue.len() > tier.queue.len_of(account) + held
+    pub fn has_other(&self, tier: Tier, account: AccountId, pause: &Pause) -> bool {
+        let queues = self.of(tier).lock();
+        queues.waiting(pause.covers(tier), Some(account)) > 0
     }
 
     /// The accounts that fetch as many input images as they may: none of their batch jobs begins.
@@ -230,15 +248,19 @@ impl JobQueues {
     }
 
     pub fn depths(&self) -> Depths {
-        let running = |tier| self.of(tier).lock().taken.len();
         Depths {
             queued: Tier::ALL.map(|tier| self.len(tier)),
-            running: Tier::ALL.into_iter().map(running).sum(),
+            running: Tier::ALL.into_iter().map(|tier| self.begun(tier)).sum(),
         }
     }
 
-    /// Up to `limit` next jobs that `matches` accepts, of all accounts or of one. Jobs that have begun a run before are left out:
-    /// lookups call them `processing`.
+    /// The number of jobs whose turn has begun and not ended.
+    pub fn in_progress(&self) -> usize {
+        let taken = |tier| self.of(tier).lock().taken.len();
+        Tier::ALL.into_iter().map(taken).sum()
+    }
+
+    /// Up to `limit` next jobs that `matches` accepts, of all accounts or of one. Jobs that wait for a further run are left out.
     pub fn next(
         &self,
         tier: Tier,
@@ -247,9 +269,9 @@ impl JobQueues {
         matches: impl Fn(JobId) -> bool,
     ) -> Vec<NextJob> {
         let tier = self.of(tier).lock();
-        let matches = |job: &JobId| !tier.begun.contains(job) && matches(*job);
         if let Some(account) = account {
-            let jobs = tier.queue.of_account(account).filter(matches).take(limit);
+            let jobs = tier.queue.of_account(account);
+            let jobs = jobs.filter(|job| matches(*job)).take(limit);
             let next = |job| NextJob {
                 account,
                 job,
@@ -263,7 +285,7 @@ impl JobQueues {
                 return ControlFlow::Break(());
             }
             position += 1;
-            if matches(&job) {
+            if matches(job) {
                 found.push(NextJob {
                     account,
                     job,
@@ -281,6 +303,7 @@ impl JobQueues {
             let queues = self.of(tier).lock();
             depths.queued[tier.index()] = queues.queue.len_of(account);
             depths.running += queues.taken.values().filter(|it| **it == account).count();
+            depths.running += queues.begun.len_of(account);
         }
         depths
     }
@@ -306,7 +329,7 @@ impl JobQueues {
     /// The job with the longest wait for its first run.
     pub fn oldest(&self, tier: Tier) -> Option<(AccountId, JobId)> {
         let tier = self.of(tier).lock();
-        tier.queue.oldest(&tier.begun)
+        tier.queue.oldest()
     }
 
     /// The position of a job that is queued in the store; see [`FairQueue::position`]. It is 1 for a job whose turn has begun. A
@@ -361,8 +384,7 @@ impl Drop for Turn {
         if self.has_ended {
             return;
         }
-        tier.queue.push_front(job.account, job.job, job.lane);
-        tier.begun.insert(job.job);
+        tier.begun.push_front(job.account, job.job, job.lane);
         drop(tier);
         self.queues.wake();
     }

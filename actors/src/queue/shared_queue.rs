@@ -175,7 +175,8 @@ impl SharedQueue {
         }
         let tier = state.of(job.tier);
         let listed = state.places.get(&job.job).and_then(|it| tier.at(it).ok());
-        listed.unwrap_or(tier.listed.len() + tier.beyond) + 1
+        let at = listed.unwrap_or(tier.listed.len() + tier.beyond);
+        at.saturating_sub(tier.resumed_jobs()) + 1
     }
 
     /// The next jobs; see [`JobQueues::next`](super::JobQueues::next).
@@ -187,12 +188,10 @@ impl SharedQueue {
         matches: impl Fn(JobId) -> bool,
     ) -> Vec<NextJob> {
         let state = self.state.lock();
-        let listed = state.of(tier).listed.iter().enumerate();
-        let matching = listed.filter(|(_, (place, of))| {
-            place.class != QueueClass::Resumed
-                && account.is_none_or(|it| it == *of)
-                && matches(place.job)
-        });
+        let tier = state.of(tier);
+        let waiting = tier.listed[tier.resumed_jobs()..].iter().enumerate();
+        let matching = waiting
+            .filter(|(_, (place, of))| account.is_none_or(|it| it == *of) && matches(place.job));
         let next = |(at, (place, account)): (usize, &(QueueEntry, AccountId))| NextJob {
             account: *account,
             job: place.job,
@@ -202,11 +201,22 @@ impl SharedQueue {
     }
 
     /// Does a listed job that may begin belong to an account other than this one? No batch job of the `held` accounts begins.
-    pub fn has_other(&self, tier: Tier, account: AccountId, held: &HashSet<AccountId>) -> bool {
+    pub fn has_other(
+        &self,
+        tier: Tier,
+        account: AccountId,
+        held: &HashSet<AccountId>,
+        is_paused: bool,
+    ) -> bool {
         let state = self.state.lock();
         let mut listed = state.of(tier).listed.iter();
         listed.any(|(place, of)| {
-            *of != account && (place.class != QueueClass::Batch || !held.contains(of))
+            let may_begin = match place.class {
+                QueueClass::Resumed => true,
+                QueueClass::Single => !is_paused,
+                QueueClass::Batch => !is_paused && !held.contains(of),
+            };
+            *of != account && may_begin
         })
     }
 
@@ -217,24 +227,31 @@ impl SharedQueue {
 
     pub fn depths(&self) -> Depths {
         let state = self.state.lock();
+        let resumed = state.tiers.iter().map(TierCopy::resumed_jobs);
         Depths {
             queued: Tier::ALL.map(|it| state.of(it).waiting()),
-            running: state.taken.len(),
+            running: state.taken.len() + resumed.sum::<usize>(),
         }
     }
 
     /// Counts only listed jobs.
     pub fn depths_of(&self, account: AccountId) -> Depths {
         let state = self.state.lock();
-        let queued = |tier| {
-            let listed = state.of(tier).listed.iter();
-            listed.filter(|(_, of)| *of == account).count()
-        };
         let taken = state.taken.values().filter(|it| it.account == account);
-        Depths {
-            queued: Tier::ALL.map(queued),
+        let mut depths = Depths {
             running: taken.count(),
+            ..Depths::default()
+        };
+        for tier in Tier::ALL {
+            let listed = state.of(tier).listed.iter();
+            for (place, _) in listed.filter(|(_, of)| *of == account) {
+                match place.class {
+                    QueueClass::Resumed => depths.running += 1,
+                    QueueClass::Single | QueueClass::Batch => depths.queued[tier.index()] += 1,
+                }
+            }
         }
+        depths
     }
 
     /// The number of jobs that are not terminal.

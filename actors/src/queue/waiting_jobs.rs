@@ -6,6 +6,7 @@ use super::shared_queue::{QueueChange, SharedQueue};
 use std::sync::Arc;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Job, JobState};
+use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::store::{RoundReads, Store, StoreError, Writes};
 
@@ -50,11 +51,12 @@ impl WaitingJobs {
     }
 
     /// Does a job that may begin belong to an account other than this one?
-    pub(crate) fn has_other(&self, tier: Tier, account: AccountId) -> bool {
+    pub(crate) fn has_other(&self, tier: Tier, account: AccountId, pause: &Pause) -> bool {
         let own = &self.own;
+        let held = || own.held_accounts(tier);
         let shared = self.shared.as_ref();
-        own.has_other(tier, account)
-            || shared.is_some_and(|it| it.has_other(tier, account, &own.held_accounts(tier)))
+        own.has_other(tier, account, pause)
+            || shared.is_some_and(|it| it.has_other(tier, account, &held(), pause.covers(tier)))
     }
 
     /// The number of jobs of all nodes that are not terminal; `None` for a single process, whose accounts count them.

@@ -317,7 +317,7 @@ impl Kind for Models {
             }
         }
         if words.is_empty() {
-            let message = "must name at least one model; leave it out, or send null, for all";
+            let message = "must name at least one model; send null for all";
             fields.fault(name, message);
             is_valid = false;
         }

@@ -23,7 +23,7 @@ pub struct Stats {
     /// The number of queued jobs, by model.
     #[schemars(with = "PerTier<u64>")]
     pub queued: BTreeMap<&'static str, usize>,
-    /// The number of running jobs.
+    /// The number of jobs that are `processing`, including those that wait to continue after a restart.
     pub running: usize,
     /// The number of jobs that have not ended.
     pub live_jobs: usize,
@@ -175,9 +175,11 @@ pub struct ModelStatus {
 pub struct Nodes {
     /// The nodes as the responding node sees them, in the order of their starts. A process with a local store lists only itself.
     pub data: Vec<Node>,
+    /// Send it as `cursor` to get the next page. `null` on the last page.
+    pub next_cursor: Option<String>,
     /// Are the records in a database that several nodes can share?
     pub shared: bool,
-    /// Problems to look into: nodes with different versions or configurations, or a node that does not answer.
+    /// Problems of all nodes to look into: nodes with different versions or configurations, or a node that does not answer.
     pub warnings: Vec<String>,
 }
 

@@ -100,7 +100,13 @@ impl AuthThrottle {
         };
         if network.is_logged {
             let address = address.map(tracing::field::display);
-            tracing::warn!(address, failures = network.count, "failed {what}");
+            let request_id = origin.request.as_deref();
+            tracing::warn!(
+                request_id,
+                address,
+                failures = network.count,
+                "failed {what}"
+            );
         }
         let slow = [Some(network), email].into_iter().flatten();
         let delayed: Vec<_> = slow.filter(|it| it.count > UNDELAYED_FAILURES).collect();

@@ -4,10 +4,11 @@ pub mod maintainer;
 pub(crate) mod rate_exchange;
 
 use crate::application::core::Core;
+use crate::application::paging::Window;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tintype_actors::node::{HEARTBEAT_INTERVAL, NodeState, SeenNode};
-use tintype_api::Node;
+use tintype_api::{Listing, Node};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::{self, NodeProcess};
 
@@ -15,22 +16,54 @@ use tintype_storage::domain::node::{self, NodeProcess};
 const LATE: Duration = HEARTBEAT_INTERVAL.saturating_mul(3);
 const DEAD: &str = "dead";
 
-/// All nodes, in the order of their starts.
-pub fn list(core: &Core, process: &NodeProcess) -> Vec<Node> {
-    let running = core.system.waiting_jobs().depths().running as u64;
+/// A page of the nodes, in the order of their starts.
+pub struct NodeList {
+    pub page: Listing<Node>,
+    /// Of all nodes.
+    pub warnings: Vec<String>,
+}
+
+pub fn list(core: &Core, process: &NodeProcess, window: &Window) -> NodeList {
+    let mut nodes = seen(core, process);
+    nodes.sort_by_key(|(place, _)| *place);
+    let (places, nodes): (Vec<_>, Vec<_>) = nodes.into_iter().unzip();
+    let warnings = warnings(&nodes);
+    let nodes = places.into_iter().zip(nodes);
+    let mut later = nodes.filter(|(place, _)| window.after.is_none_or(|after| *place > after));
+    let (places, data): (Vec<_>, Vec<_>) = later.by_ref().take(window.limit).unzip();
+    let next = later.next().and(places.last().copied());
+    NodeList {
+        page: Listing::of(data, next),
+        warnings,
+    }
+}
+
+fn seen(core: &Core, process: &NodeProcess) -> Vec<([u8; 16], Node)> {
     let Some(context) = core.system.node() else {
         let node = node::Node {
-            running,
+            running: core.system.waiting_jobs().depths().running as u64,
             is_leaving: *core.stopping.borrow(),
             ..node::Node::new(process.clone())
         };
-        return vec![view(None, node, Duration::ZERO, true)];
+        return vec![([0; 16], view(None, node, Duration::ZERO, true))];
     };
-    let mut nodes = context.nodes();
-    nodes.sort_by_key(|it| (it.node.process.started_at, it.id));
-    let view =
-        |SeenNode { id, node, since }| view(Some(id), node, since.elapsed(), id == context.id);
-    nodes.into_iter().map(view).collect()
+    let nodes = context.nodes().into_iter();
+    let view = |SeenNode { id, node, since }| {
+        let place = place(id, &node);
+        (
+            place,
+            view(Some(id), node, since.elapsed(), id == context.id),
+        )
+    };
+    nodes.map(view).collect()
+}
+
+/// The place of a node in the list: its start, then its id. It is the cursor too, because the node may be gone by the next page.
+fn place(id: NodeId, node: &node::Node) -> [u8; 16] {
+    let started_at = node.process.started_at.millis().to_be_bytes();
+    let mut place = id.0.into_bytes();
+    place[..started_at.len()].copy_from_slice(&started_at);
+    place
 }
 
 /// A node as the wire shows it. `id` is `None` if this process alone uses the store.
@@ -54,7 +87,7 @@ fn view(id: Option<NodeId>, node: node::Node, beat_age: Duration, answers: bool)
 }
 
 /// Problems that need the operator's attention.
-pub fn warnings(nodes: &[Node]) -> Vec<String> {
+fn warnings(nodes: &[Node]) -> Vec<String> {
     let mut warnings = Vec::new();
     let living = || nodes.iter().filter(|it| *it.state != *DEAD);
     let kinds = |of: fn(&Node) -> &str| -> BTreeSet<&str> { living().map(of).collect() };

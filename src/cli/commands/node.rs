@@ -28,7 +28,7 @@ pub enum Command {
 }
 
 pub async fn run(Command::List(common): Command) -> anyhow::Result<()> {
-    let response = common.operator()?.get("/nodes").await?;
+    let response = common.operator()?.get("/nodes?limit=100").await?;
     if common.json {
         return print_json(&response);
     }

@@ -27,7 +27,7 @@ export async function nodes(main, context) {
   const list = h("div", { class: "stack" });
   const text = h("span", {});
   const draw = async () => {
-    const { data, shared, warnings } = await get("/nodes", context.signal);
+    const { data, shared, warnings } = await get("/nodes?limit=100", context.signal);
     fill(text, shared ? SHARED : ALONE);
     fill(list, warnings.map((it) => notice("warn", it)),
       h("div", { class: "sheet" }, data.length ? h("div", { class: "scroll" }, table(COLUMNS, data, "Nodes", (it) => it.node_id ?? "")) : empty("No node yet", "This process is joining.")));

@@ -126,7 +126,14 @@ fn requested_range(
     if !same_file {
         return Ok(None);
     }
-    let Ok(RangeHeader::Bytes(ranges)) = RangeHeader::parse(request) else {
+    let ranges = match RangeHeader::parse(request) {
+        // Units are case-insensitive.
+        Ok(RangeHeader::Unregistered(unit, ranges)) if unit.eq_ignore_ascii_case("bytes") => {
+            format!("bytes={ranges}").parse()
+        }
+        ranges => ranges,
+    };
+    let Ok(RangeHeader::Bytes(ranges)) = ranges else {
         return Ok(None);
     };
     let [range] = ranges.as_slice() else {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// The priority of a job within its tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum QueueClass {
-    /// Their node left or died. Their turn had come before.
+    /// Their node left or died after their first run had begun. They go on during a pause.
     Resumed,
     /// Submitted one by one.
     Single,

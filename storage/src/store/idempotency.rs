@@ -6,13 +6,13 @@ use super::table::Scan;
 use super::tables::{BATCHES, FILE_BATCHES, IDEMPOTENCY};
 use super::{IdempotencyKey, IdempotencyRecord, IdempotentCall, Store, StoreError, Writes};
 use crate::domain::ids::{AccountId, BatchId, JobId};
-use crate::domain::job::Job;
 use crate::domain::time::Timestamp;
 use crate::engine::{Direction, Key};
+use uuid::Uuid;
 
 impl Store {
     /// The use in force at `now`. An expired use is not in force, nor one whose job frees the key (see
-    /// [`Job::frees_idempotency_key`]), nor one whose job or batch was deleted: the retention of keys may have been longer once.
+    /// [`Job::frees_idempotency_key`](crate::domain::job::Job::frees_idempotency_key)), nor one whose job or batch was deleted: the retention of keys may have been longer once.
     pub async fn idempotency(
         &self,
         call: IdempotentCall,
@@ -20,24 +20,43 @@ impl Store {
         name: &str,
         now: Timestamp,
     ) -> Result<Option<IdempotencyRecord>, StoreError> {
-        let uses = IDEMPOTENCY
-            .read(self, last_use_of(call, account, name))
-            .await?;
-        let Some(record) = newest_use(uses, now) else {
-            return Ok(None);
-        };
-        let is_in_force = match call {
-            IdempotentCall::Generation => {
-                holds_key(self.job(account, JobId(record.made)).await?.as_ref())
+        for place in call.places() {
+            let uses = last_use_of(*place, account, name);
+            let uses = IDEMPOTENCY.read(self, uses).await?;
+            if let Some(record) = newest_use(uses, now)
+                && self.is_in_force(*place, account, record.made).await?
+            {
+                return Ok(Some(record));
             }
-            IdempotentCall::Batch => {
-                let batch = (account, BatchId(record.made));
-                BATCHES.get(self, &batch).await?.is_some()
-                    || FILE_BATCHES.get(self, &batch).await?.is_some()
-            }
-            IdempotentCall::Deposit | IdempotentCall::Opening => true,
-        };
-        Ok(is_in_force.then_some(record))
+        }
+        Ok(None)
+    }
+
+    async fn is_in_force(
+        &self,
+        place: IdempotentCall,
+        account: AccountId,
+        made: Uuid,
+    ) -> Result<bool, StoreError> {
+        match place {
+            IdempotentCall::Generation => match self.job(account, JobId(made)).await? {
+                Some(job) => Ok(!job.frees_idempotency_key()),
+                None => self.knows_batch(account, BatchId(made)).await,
+            },
+            IdempotentCall::Batch => self.knows_batch(account, BatchId(made)).await,
+            IdempotentCall::Deposit | IdempotentCall::Opening => Ok(true),
+        }
+    }
+
+    /// A batch whose file was invalid has only the record of the file.
+    pub(crate) async fn knows_batch(
+        &self,
+        account: AccountId,
+        batch: BatchId,
+    ) -> Result<bool, StoreError> {
+        let batch = (account, batch);
+        Ok(BATCHES.get(self, &batch).await?.is_some()
+            || FILE_BATCHES.get(self, &batch).await?.is_some())
     }
 
     pub fn remember_use(
@@ -47,13 +66,16 @@ impl Store {
         name: &str,
         record: &IdempotencyRecord,
     ) -> Writes {
-        let key = IdempotencyKey {
+        let key = |place: &IdempotentCall| IdempotencyKey {
             account,
-            call,
+            call: *place,
             name: name.to_owned(),
             expires_at: record.expires_at,
         };
-        vec![IDEMPOTENCY.put(&key, record)]
+        let places = call.places().iter();
+        places
+            .map(|place| IDEMPOTENCY.put(&key(place), record))
+            .collect()
     }
 
     /// Deletes expired uses among the next `limit` records from `cursor` on. Returns the next cursor, empty at the end. The
@@ -64,9 +86,24 @@ impl Store {
         cursor: &[u8],
         limit: usize,
     ) -> Result<(Writes, Key), StoreError> {
-        IDEMPOTENCY
-            .delete_where(self, cursor, limit, |record| record.expires_at <= now)
-            .await
+        let is_over = |record: &IdempotencyRecord| record.expires_at <= now;
+        let found = IDEMPOTENCY.delete_where(self, cursor, limit, is_over);
+        let (mut writes, cursor) = found.await?;
+        // The records of one use go together: a failed batch is deleted once no key of a batch names it.
+        let keys = writes
+            .iter()
+            .filter_map(|(key, _)| IDEMPOTENCY.read_key(key));
+        let further = keys.flat_map(|key| {
+            let places = key.call.places()[1..].iter();
+            let further = places.map(move |call| IdempotencyKey {
+                call: *call,
+                ..key.clone()
+            });
+            further.map(|key| IDEMPOTENCY.delete(&key))
+        });
+        let further: Writes = further.collect();
+        writes.extend(further);
+        Ok((writes, cursor))
     }
 }
 
@@ -87,9 +124,4 @@ pub(super) fn newest_use(
     now: Timestamp,
 ) -> Option<IdempotencyRecord> {
     uses.into_iter().next().filter(|it| now < it.expires_at)
-}
-
-/// Does the job of a generation call keep its key in use? A deleted job does not.
-pub(super) fn holds_key(job: Option<&Job>) -> bool {
-    job.is_some_and(|job| !job.frees_idempotency_key())
 }

@@ -70,7 +70,8 @@ impl DailyUsageKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark;
 
-/// The calls that accept an idempotency key. Each call has its own keys.
+/// The calls that accept an idempotency key. Each has its own keys, but a batch uses its key for [`Self::Generation`] too, so that no
+/// caller pays for a batch and a job under one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum IdempotentCall {
@@ -87,6 +88,16 @@ const OPERATOR_RETENTION: Duration = Duration::from_secs(400 * 86_400);
 
 impl IdempotentCall {
     pub(super) const ALL: [Self; 4] = [Self::Generation, Self::Deposit, Self::Batch, Self::Opening];
+
+    /// The calls for which a use of a key is recorded, and of which an earlier use counts.
+    pub(super) fn places(self) -> &'static [Self] {
+        match self {
+            Self::Generation => &[Self::Generation],
+            Self::Deposit => &[Self::Deposit],
+            Self::Batch => &[Self::Batch, Self::Generation],
+            Self::Opening => &[Self::Opening],
+        }
+    }
 
     /// How long a use is remembered, if `configured` is the retention of the keys of callers.
     pub fn retention(self, configured: Duration) -> Duration {

@@ -6,8 +6,8 @@ use crate::engine::KeyRange;
 use crate::engine::Wait as _;
 use crate::store::tables::{
     API_KEYS, API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT, DELETED_IMAGES, EXPIRIES, FAVOURITE_ACCOUNTS,
-    FAVOURITES, FILE_BATCHES, IDEMPOTENCY, LEDGER, PEOPLE_BY_EMAIL, RETIRED_API_KEYS,
-    WEBHOOK_ACCOUNTS, WEBHOOKS, table_of, unknown_key,
+    FAVOURITES, IDEMPOTENCY, LEDGER, PEOPLE_BY_EMAIL, RETIRED_API_KEYS, WEBHOOK_ACCOUNTS, WEBHOOKS,
+    table_of, unknown_key,
 };
 use crate::store::{
     IdempotencyKey, IdempotencyRecord, IdempotentCall, Store, StoreError, each_pair, email_hash,
@@ -149,14 +149,12 @@ fn missing_reference(
 ) -> Result<Option<String>, StoreError> {
     let (account, made) = (key.account, record.made);
     let (what, is_there) = match key.call {
-        IdempotentCall::Generation => ("job", store.job(account, JobId(made)).wait()?.is_some()),
-        IdempotentCall::Batch => {
-            let batch = BatchId(made);
-            // The file of a batch may have been invalid: then only the record of the file exists.
-            let is_there = store.batch(account, batch).wait()?.is_some()
-                || FILE_BATCHES.get(store, &(account, batch)).wait()?.is_some();
-            ("batch", is_there)
-        }
+        IdempotentCall::Generation => (
+            "job",
+            store.job(account, JobId(made)).wait()?.is_some()
+                || store.knows_batch(account, BatchId(made)).wait()?,
+        ),
+        IdempotentCall::Batch => ("batch", store.knows_batch(account, BatchId(made)).wait()?),
         IdempotentCall::Deposit => {
             let entry = LEDGER.get(store, &(account, TransactionId(made))).wait()?;
             ("deposit", entry.is_some())

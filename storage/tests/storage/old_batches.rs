@@ -128,7 +128,7 @@ fn the_key_of_a_deleted_job_or_batch_is_free() {
         ..new_job(amount("0.20"))
     };
     let batch = NewBatch {
-        idempotency: named("k", 1),
+        idempotency: named("b", 1),
         ..new_batch(2, "0.10")
     };
     let first_job = till.accept(job.clone()).expect("accept").job;
@@ -136,7 +136,12 @@ fn the_key_of_a_deleted_job_or_batch_is_free() {
     let jobs = all_ids(&till);
     jobs.into_iter().for_each(|job| complete(&mut till, job));
     let used = |till: &Till, call| {
-        let found = till.store.idempotency(call, ACCOUNT, "k", at(till.now));
+        let name = if call == IdempotentCall::Batch {
+            "b"
+        } else {
+            "k"
+        };
+        let found = till.store.idempotency(call, ACCOUNT, name, at(till.now));
         found.wait().expect("read").map(|it| it.made)
     };
     let [generation, of_batch] = [IdempotentCall::Generation, IdempotentCall::Batch];
@@ -191,7 +196,7 @@ fn an_idempotency_key_may_refer_to_a_failed_batch() {
         &till.store,
         till.store.remember_use(call, ACCOUNT, "k", &record),
     );
-    assert_eq!(till.faults().len(), 1);
+    assert_eq!(till.faults().len(), 2, "as a batch and as a generation");
     let id = (ACCOUNT, failed.id);
     commit(&till.store, vec![FILE_BATCHES.put(&id, &failed)]);
     assert_eq!(till.faults(), [""; 0]);
@@ -202,6 +207,11 @@ fn an_idempotency_key_may_refer_to_a_failed_batch() {
     };
     let refused = till.accept_batch(&other);
     assert!(matches!(refused, Err(AcceptError::KeyReused)));
+    let single = NewJob {
+        idempotency: named("k", 2),
+        ..new_job(amount("0.10"))
+    };
+    assert!(matches!(till.accept(single), Err(AcceptError::KeyReused)));
     let found = till.store.idempotency(call, ACCOUNT, "k", at(8)).wait();
     assert_eq!(found.expect("read"), Some(record));
     let forgotten = || {
@@ -209,13 +219,47 @@ fn an_idempotency_key_may_refer_to_a_failed_batch() {
         found.wait().expect("read").0
     };
     assert_eq!(forgotten(), Writes::new(), "the key refers to it");
+    // The sweep has not reached the use as a generation.
     let (expired, _) = till
         .store
-        .delete_expired(at(9), &[], 9)
+        .delete_expired(at(9), &[], 1)
         .wait()
         .expect("read");
+    assert_eq!(expired.len(), 2);
     commit(&till.store, expired);
     commit(&till.store, forgotten());
     let left = FILE_BATCHES.get(&till.store, &id).wait();
     assert_eq!(left.expect("read"), None);
+    assert_eq!(till.faults(), [""; 0]);
+}
+
+/// No caller pays twice for one key.
+#[test]
+fn a_batch_and_a_job_share_idempotency_keys() {
+    let mut till = Till::with("100");
+    let job = |name| NewJob {
+        idempotency: named(name, 1),
+        ..new_job(amount("0.20"))
+    };
+    let batch = |name| NewBatch {
+        idempotency: named(name, 2),
+        ..new_batch(2, "0.10")
+    };
+    till.accept(job("job first")).expect("accept");
+    till.accept_batch(&batch("batch first")).expect("accept");
+    let refused = till.accept_batch(&batch("job first"));
+    assert!(matches!(refused, Err(AcceptError::KeyReused)));
+    let refused = till.accept(job("batch first"));
+    assert!(matches!(refused, Err(AcceptError::KeyReused)));
+    assert!(till.accept(job("job first")).expect("replay").replayed);
+    let again = till.accept_batch(&batch("batch first"));
+    assert!(again.expect("replay").replayed);
+    for (call, name) in [
+        (IdempotentCall::Batch, "job first"),
+        (IdempotentCall::Generation, "batch first"),
+    ] {
+        let found = till.store.idempotency(call, ACCOUNT, name, at(till.now));
+        assert!(found.wait().expect("read").is_some(), "{name}");
+    }
+    till.check();
 }

@@ -20,6 +20,13 @@ fn place(turn: u64, number: u128) -> QueueEntry {
     }
 }
 
+fn resumed(number: u128) -> QueueEntry {
+    QueueEntry {
+        class: QueueClass::Resumed,
+        ..place(0, number)
+    }
+}
+
 fn position(queue: &SharedQueue, number: u128) -> usize {
     queue.position(&QueuedJob {
         job: JobId(Uuid::from_u128(number)),
@@ -94,14 +101,36 @@ fn a_job_of_another_account_is_found() {
     let changes = QueueChange::of(&queued(1, 1)).expect("sound");
     queue.apply(changes, TURNS);
     let none = HashSet::new();
-    assert!(!queue.has_other(Tier::Pro, account(1), &none));
-    assert!(queue.has_other(Tier::Pro, account(2), &none));
-    assert!(!queue.has_other(Tier::Fast, account(2), &none));
+    assert!(!queue.has_other(Tier::Pro, account(1), &none, false));
+    assert!(queue.has_other(Tier::Pro, account(2), &none, false));
+    assert!(!queue.has_other(Tier::Fast, account(2), &none, false));
     let held = HashSet::from([account(1)]);
     assert!(
-        queue.has_other(Tier::Pro, account(2), &held),
+        queue.has_other(Tier::Pro, account(2), &held, false),
         "no batch job"
     );
+    let has_other = || queue.has_other(Tier::Pro, account(2), &none, true);
+    assert!(!has_other(), "a paused job may not begin");
+    let resumed = QUEUE.put(&resumed(2), &account(1));
+    queue.apply(QueueChange::of(&vec![resumed]).expect("sound"), TURNS);
+    assert!(has_other());
+}
+
+#[test]
+fn a_job_that_waits_for_a_further_run_is_running_and_shifts_no_position() {
+    let queue = SharedQueue::default();
+    let resumed = vec![QUEUE.put(&resumed(9), &account(1))];
+    let writes = [queued(1, 1), queued(2, 2), resumed].concat();
+    queue.apply(QueueChange::of(&writes).expect("sound"), TURNS);
+    assert_eq!([1, 2, 3].map(|it| position(&queue, it)), [1, 2, 3]);
+    let next = queue.next(Tier::Pro, None, 5, |_| true);
+    let next = next.iter().map(|it| (it.job, it.position));
+    let expected = [(place(1, 1).job, 1), (place(2, 2).job, 2)];
+    assert_eq!(next.collect::<Vec<_>>(), expected);
+    let depths = queue.depths();
+    assert_eq!((depths.queued, depths.running), ([0, 0, 2], 1));
+    assert_eq!(queue.depths_of(account(1)), depths);
+    assert_eq!(queue.live(), 3);
 }
 
 #[test]

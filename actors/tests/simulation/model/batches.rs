@@ -206,13 +206,15 @@ impl Model {
         }
         let at = batch.created_at.millis();
         if let Some(name) = &asked.name {
-            let used = KeyUse {
-                account: batch.account,
-                call: b'b',
-                name: name.clone(),
-                expires_at: at + self.rules.retention,
-            };
-            self.name_recorded(&used, batch.id.0, at, changed);
+            for call in asked.calls() {
+                let used = KeyUse {
+                    account: batch.account,
+                    call: *call,
+                    name: name.clone(),
+                    expires_at: at + self.rules.retention,
+                };
+                self.name_recorded(&used, batch.id.0, at, changed);
+            }
         } else if asked.made.len() as u64 >= asked.issues {
             self.fault(format!(
                 "request {request} was sent {} times and has one batch more",

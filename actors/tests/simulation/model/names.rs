@@ -27,16 +27,14 @@ impl Names {
     pub fn stood_for(
         &self,
         account: AccountId,
-        call: u8,
+        calls: &[u8],
         name: &str,
         clock_low: i64,
         made: impl Fn(Uuid) -> bool,
     ) -> bool {
-        let uses = self.uses.get(&(account, call, name.to_owned()));
-        uses.is_some_and(|uses| {
-            uses.iter()
-                .any(|it| it.expires_at > clock_low && made(it.made))
-        })
+        let uses = |call: &u8| self.uses.get(&(account, *call, name.to_owned()));
+        let mut uses = calls.iter().filter_map(uses).flatten();
+        uses.any(|it| it.expires_at > clock_low && made(it.made))
     }
 
     /// Frees the key of a job that ended without an image, or of a deleted job or batch.

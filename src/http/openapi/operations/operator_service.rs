@@ -47,11 +47,13 @@ pub fn nodes(builder: &mut DocumentBuilder<'_>) -> Operation {
             node("5d0b9f6e-58c5-4a0e-9d5e-3f6b8a4c2d10", "a", true, 120),
             node("b7a1c2d4-0f31-4c55-8f0d-0c7f2a6d1e3b", "b", false, 340),
         ],
+        "next_cursor": null,
         "shared": true,
         "warnings": [],
     });
     Operation::new("listNodes", "Service", "List nodes")
         .text("The processes that share the store, as the responding one sees them, with warnings.")
+        .window()
         .response(builder.response::<Nodes>(200, "The nodes.", example))
 }
 

@@ -107,7 +107,9 @@ impl<'a> InitialReads<'a> {
     }
 
     fn add_use(&mut self, call: IdempotentCall, used: Option<&IdempotencyUse>) {
-        let last = used.map(|used| last_use_of(call, self.account, &used.name));
-        self.requests.extend(last.map(ReadRequest::from));
+        let Some(used) = used else { return };
+        let uses = call.places().iter();
+        let uses = uses.map(|place| last_use_of(*place, self.account, &used.name).into());
+        self.requests.extend(uses);
     }
 }
