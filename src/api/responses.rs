@@ -114,6 +114,7 @@ pub async fn delivery(core: &Core, delivery: delivery::Delivery) -> Result<Deliv
 /// Adds what only the operator sees: the backend of the image, or the error of each failed attempt.
 pub fn for_operator<'a>(core: &Core, job: &Job, record: JobRecord<'a>) -> JobRecord<'a> {
     let tries = core.system.failed_tries(job.id).into_iter();
+    let tries = tries.filter(|_| !job.is_erased());
     let causes = tries.map(|it| BackendError::new(Some(it.backend), it.error.at, it.error.cause));
     let backend = job.result_image().and_then(|it| it.backend.clone());
     JobRecord {

@@ -66,6 +66,7 @@ pub fn router() -> ApiRouter {
             .get(jobs::show, operator_jobs::show)
             .delete(jobs::cancel, operator_jobs::cancel),
         at("/jobs/{job_id}/image").delete(jobs::delete_image, operator_jobs::delete_image),
+        at("/jobs/{job_id}/content").delete(jobs::erase, operator_jobs::erase),
         at("/stats").get(service::stats, operator_service::stats),
         at("/nodes").get(service::nodes, operator_service::nodes),
         at("/backends/{name}/test").post(service::test_backend, operator_service::test_backend),

@@ -15,7 +15,7 @@ const WORDS = {
   "key.create": ["created the key"], "key.change": ["changed the key"], "key.rotate": ["rotated the key"], "key.delete": ["deleted the key"],
   "webhook.create": ["registered the webhook"], "webhook.change": ["changed the webhook"], "webhook.rotate_secret": ["rotated the secret of the webhook"],
   "webhook.delete": ["deleted the webhook"], "webhook.test": ["sent a test to the webhook"], "delivery.redeliver": ["redelivered the delivery to"],
-  "job.create": ["requested the image"], "job.cancel": ["canceled the job"], "job.delete_image": ["deleted the image of the job"],
+  "job.create": ["requested the image"], "job.cancel": ["canceled the job"], "job.delete_image": ["deleted the image of the job"], "job.erase": ["erased the content of the job"],
   "person.invite": ["invited", "to"], "person.invite_again": ["created a new link for", "in"], "person.join": ["accepted the invitation as", "in"], "person.change": ["changed the role of", "in"],
   "person.change_password": ["changed the password"], "person.remove": ["removed", "from"],
   "session.begin": ["signed in", "to"], "session.end": ["signed out", "of"], "session.end_all": ["ended all sessions", "in"],

@@ -51,7 +51,7 @@ pub fn early_checks(tour: &mut Tour<'_>) {
             );
             tour.assert_answer(empty.text("[]"), "validation_failed");
         } else if lists_code(&call, "validation_failed") && access_of(&call) != Access::Anyone {
-            let no_list = ["/{job_id}", "/{batch_id}", "/image", "/export"];
+            let no_list = ["/{job_id}", "/{batch_id}", "/image", "/content", "/export"];
             let query = if no_list.iter().any(|it| call.template.ends_with(it)) {
                 "wait=x&account_id=x&recorded=x"
             } else {

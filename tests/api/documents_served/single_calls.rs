@@ -118,6 +118,9 @@ pub fn jobs(tour: &mut Tour<'_>) {
     let delete_image = |job: &str| server.native(&customer, "DELETE", &image_of(job));
     tour.assert_answer(delete_image(&own), "conflict");
     tour.assert_answer(server.admin("DELETE", &image_of(&own)), "conflict");
+    let erase = |job: &str| server.admin("DELETE", &format!("/jobs/{job}/content"));
+    let live = fill.last().unwrap();
+    tour.assert_answer(erase(live), "conflict");
     server.generator.release_all();
     for job in fill {
         server.job_once(&customer, &job, "done");
@@ -170,10 +173,12 @@ pub fn jobs(tour: &mut Tour<'_>) {
         server.admin("DELETE", &image_of(&job)),
         "storage_unavailable",
     );
+    tour.assert_answer(erase(&job), "storage_unavailable");
     fs::remove_file(&results).unwrap();
     fs::rename(results.with_extension("aside"), &results).unwrap();
     tour.assert_answer(delete_image(&job), "204");
     tour.assert_answer(server.admin("DELETE", &image_of(&job)), "204");
+    tour.assert_answer(erase(&job), "204");
     server.clock.advance(std::time::Duration::from_secs(90_000));
     tour.assert_answer(server.get(&file), "url_expired");
 }
