@@ -22,6 +22,7 @@ pub fn router() -> ApiRouter {
         at("/accounts/{account_id}")
             .get(accounts::show, of_accounts::show)
             .patch(accounts::change, of_accounts::change),
+        at("/accounts/{account_id}/content").delete(accounts::erase, of_accounts::erase),
         at("/accounts/{account_id}/deposits").post(accounts::deposit, of_accounts::deposit),
         at("/accounts/{account_id}/transactions")
             .get(accounts::transactions, of_accounts::transactions),

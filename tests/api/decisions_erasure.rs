@@ -211,3 +211,150 @@ fn only_an_ended_job_is_erased_and_only_by_the_operator() {
     }
     server.assert_settled();
 }
+
+/// An account whose name, person, webhook, keys, file, jobs and batch all tell who it is.
+fn studio(server: &Server) -> (Customer, Vec<String>) {
+    let customer = server.customer("10.00");
+    let account = format!("/accounts/{}", customer.account);
+    let name = json!({"name": NAME});
+    server.admin("PATCH", &account).json(&name).expect(200);
+    let person = json!({"email": format!("{NAME}@example.com"), "role": "owner"});
+    let invite = server.admin("POST", &format!("{account}/people"));
+    invite.json(&person).expect(201);
+    // A key that was deleted before has a name, too.
+    let deleted = server.another_key(&customer.account, name.clone());
+    let of_deleted = server.create(&deleted);
+    server.job_once(&customer, &of_deleted, "done");
+    server
+        .admin("DELETE", &format!("/keys/{}", deleted.key_id))
+        .expect(204);
+    server.another_key(&customer.account, name);
+    let file = format!(
+        "--b\r\nContent-Disposition: form-data; name=\"purpose\"\r\n\r\nbatch\r\n--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{NAME}.jsonl\"\r\n\r\n{{\"prompt\": \"{NAME}\"}}\r\n--b--\r\n"
+    );
+    let upload = server.call("POST", "/v1/files").bearer(&customer.key);
+    upload
+        .bytes("multipart/form-data; boundary=b", file.as_bytes())
+        .expect(200);
+    let body = json!({"prompt": NAME.repeat(900), "metadata": {"user": NAME}});
+    let jobs: Vec<String> = (0..3)
+        .map(|_| create(server, &customer, body.clone()))
+        .collect();
+    for job in &jobs {
+        server.job_once(&customer, job, "done");
+    }
+    let batch =
+        json!({"requests": [entry_with(json!({"prompt": NAME}))], "metadata": {"user": NAME}});
+    let batch = server.batch_call(&customer, &batch).expect(202).json();
+    server.batch_ended(&customer, &batch);
+    (customer, jobs)
+}
+
+/// The traces but the audit log, whose entries are never changed.
+fn traces_outside_of_the_log(server: &Server) -> Vec<String> {
+    let mut found = traces(server);
+    found.retain(|it| it != "audit_entry");
+    found
+}
+
+#[test]
+fn an_erased_account_keeps_its_ledger_and_nothing_that_names_a_person() {
+    let server = Server::start();
+    let (customer, jobs) = studio(&server);
+    let found = traces_outside_of_the_log(&server);
+    for kind in [
+        "account",
+        "api_key",
+        "batch",
+        "deleted_api_key",
+        "ended_job",
+        "person",
+        "uploaded_file",
+        "uploads",
+        "words",
+    ] {
+        assert!(found.iter().any(|it| it == kind), "{kind}: {found:?}");
+    }
+    let account = format!("/accounts/{}", customer.account);
+    let ledger = || {
+        server
+            .admin("GET", &format!("{account}/transactions"))
+            .expect(200)
+            .json()
+    };
+    let read = || server.admin("GET", &account).expect(200).json();
+    let (old_ledger, old) = (ledger(), read());
+    let erase = |query: &str| server.admin("DELETE", &format!("{account}/content?limit=2{query}"));
+
+    // Interrupted after a step, it begins again.
+    let first = erase("").expect(200).json();
+    assert_eq!(first["jobs"], 2);
+    assert!(first["next_cursor"].is_string());
+    assert_eq!(read()["active"], false);
+    assert_eq!(read()["name"], NAME, "not complete yet");
+    server
+        .native(&customer, "GET", "/balance")
+        .refused(401, "unauthorized");
+    for _ in 0..2 {
+        let (mut count, mut cursor) = (0, String::new());
+        loop {
+            let step = erase(&cursor).expect(200).json();
+            count += step["jobs"].as_u64().unwrap();
+            let Some(next) = step["next_cursor"].as_str() else {
+                break;
+            };
+            cursor = format!("&cursor={next}");
+        }
+        assert_eq!(count, 5, "all jobs");
+        assert_eq!(traces_outside_of_the_log(&server), [""; 0]);
+    }
+    let erased = read();
+    let name = format!("erased-{}", &customer.account[..8]);
+    assert_eq!(erased["name"], name.as_str());
+    assert_eq!(erased["balance"], old["balance"]);
+    assert_eq!(ledger(), old_ledger);
+    let job = server
+        .admin("GET", &format!("/jobs/{}", jobs[0]))
+        .expect(200)
+        .json();
+    assert_eq!(
+        (&job["status"], &job["prompt"]),
+        (&json!("done"), &Value::Null)
+    );
+    for list in ["/people", "/webhooks", "/keys"] {
+        let list = server
+            .admin("GET", &format!("{account}{list}"))
+            .expect(200)
+            .json();
+        assert_eq!(list["data"], json!([]));
+    }
+    let log = server
+        .admin("GET", "/audit?action=account.erase")
+        .expect(200)
+        .json();
+    let log = log["data"].as_array().unwrap();
+    assert_eq!(log.len(), 1, "{log:?}");
+    assert_eq!(
+        (&log[0]["before"], &log[0]["after"]),
+        (&Value::Null, &json!({"name": name}))
+    );
+    server.assert_settled();
+}
+
+#[test]
+fn an_account_with_a_live_job_is_not_erased() {
+    let server = Server::start();
+    let customer = server.customer("10.00");
+    server.generator.hold();
+    let job = server.create(&customer);
+    let path = format!("/accounts/{}", customer.account);
+    let erase = server.admin("DELETE", &format!("{path}/content"));
+    erase.refused(409, "conflict");
+    let account = server.admin("GET", &path).expect(200).json();
+    assert_eq!(account.get("active"), None, "nothing has changed");
+    server.generator.release_all();
+    server.job_once(&customer, &job, "done");
+    let done = erase.expect(200).json();
+    assert_eq!(done, json!({"jobs": 1, "next_cursor": null}));
+    server.assert_settled();
+}

@@ -1,4 +1,4 @@
-//! `tintype job erase`: one job, or all jobs of a person.
+//! `tintype job erase` and `tintype account erase`.
 
 use crate::support::{Service, run, wait_for};
 use serde_json::{Value, json};
@@ -84,5 +84,29 @@ fn the_jobs_of_a_person_are_erased_after_a_confirmation() {
     for wrong in [&["job", "erase"][..], &["job", "erase", &one, "--yes"]] {
         assert_eq!(run(service.command(wrong), b"").code, Some(2));
     }
+    service.stop_and_run(&["verify", "--data-dir", "data"]);
+}
+
+#[test]
+fn an_account_is_erased_after_a_confirmation() {
+    let service = Service::start();
+    let jobs = [1, 2].map(|_| done(&service, "42"));
+    let account = service.json(&["account", "show", "default"]);
+    let id = account["account_id"].as_str().unwrap();
+    let refused = run(service.command(&["account", "erase", "default"]), b"").failure();
+    assert!(refused.contains("add --yes to confirm"), "{refused}");
+    assert!(refused.contains(id), "{refused}");
+    let erased = service.run(&["account", "erase", "default", "--yes"]);
+    assert_eq!(erased, format!("erased {id} with 2 jobs\n"));
+    let shown = service.json(&["account", "show", id]);
+    assert_eq!(
+        (&shown["name"], &shown["active"]),
+        (&json!(format!("erased-{}", &id[..8])), &json!(false))
+    );
+    for job in &jobs {
+        assert_eq!(service.json(&["job", "show", job])["prompt"], Value::Null);
+    }
+    let again = service.json(&["account", "erase", id, "--yes"]);
+    assert_eq!(again, json!({"account_id": id, "jobs": 2}));
     service.stop_and_run(&["verify", "--data-dir", "data"]);
 }

@@ -80,6 +80,8 @@ named_enum!(
         JobDeleteImage = "job.delete_image",
         /// The texts and the image of an ended job were deleted.
         JobErase = "job.erase",
+        /// An account was deactivated, and everything but its ledger and usage was erased.
+        AccountErase = "account.erase",
     }
 );
 
