@@ -121,6 +121,7 @@ pub async fn for_operator<'a>(
     record: JobRecord<'a>,
 ) -> Result<JobRecord<'a>, StoreError> {
     let tries = core.system.failed_tries(job.id).into_iter();
+    let tries = tries.filter(|_| !job.is_erased());
     let causes = tries.map(|it| BackendError::new(Some(it.backend), it.error.at, it.error.cause));
     let backend = job.result_image().and_then(|it| it.backend.clone());
     let refunded = core.store.refund_of(job.account, job.id).await?;

@@ -5,6 +5,7 @@ pub(crate) mod blocking;
 pub mod caller;
 pub mod core;
 pub mod credentials;
+pub mod erasure;
 pub mod error;
 pub(crate) mod file_batches;
 pub(crate) mod idempotency;

@@ -64,7 +64,7 @@ enum Command {
     /// Create, limit, rotate and delete API keys.
     #[command(subcommand)]
     Key(key::Command),
-    /// List and show jobs; cancel queued jobs.
+    /// List and show jobs; cancel queued jobs; erase their content.
     #[command(subcommand)]
     Job(job::Command),
     /// Submit, follow and cancel batches of requests; download their images.

@@ -24,6 +24,7 @@ pub fn router() -> ApiRouter {
         at("/accounts/{account_id}")
             .get(accounts::show, of_accounts::show)
             .patch(accounts::change, of_accounts::change),
+        at("/accounts/{account_id}/content").delete(accounts::erase, of_accounts::erase),
         at("/accounts/{account_id}/deposits").post(accounts::deposit, of_accounts::deposit),
         at("/accounts/{account_id}/transactions")
             .get(accounts::transactions, of_accounts::transactions),
@@ -69,6 +70,7 @@ pub fn router() -> ApiRouter {
             .get(jobs::show, operator_jobs::show)
             .delete(jobs::cancel, operator_jobs::cancel),
         at("/jobs/{job_id}/image").delete(jobs::delete_image, operator_jobs::delete_image),
+        at("/jobs/{job_id}/content").delete(jobs::erase, operator_jobs::erase),
         at("/stats").get(service::stats, operator_service::stats),
         at("/nodes").get(service::nodes, operator_service::nodes),
         at("/backends/{name}/test").post(service::test_backend, operator_service::test_backend),

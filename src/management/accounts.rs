@@ -6,6 +6,7 @@ use crate::application::accounts;
 use crate::application::accounts::deposits;
 use crate::application::accounts::ledger;
 use crate::application::core::Core;
+use crate::application::erasure;
 use crate::application::jobs::batches::page_of;
 use crate::application::services::{AccountService, JobService};
 use crate::web::auth::access::{OfAccount, OperatorCall, OperatorOnly};
@@ -17,7 +18,7 @@ use crate::web::submissions::idempotency_key::{self, creation_response};
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use futures_util::future::try_join_all;
-use tintype_api::{Listing, NewAccount, Transaction};
+use tintype_api::{AccountErasure, Listing, NewAccount, Transaction};
 
 /// `POST /accounts`
 pub async fn open(
@@ -45,6 +46,22 @@ pub async fn list(_: OperatorCall, request: HttpRequest, core: Data<Core>) -> Ht
 /// `GET /accounts/{account_id}`
 pub async fn show(of: OfAccount, core: Data<Core>) -> HttpResult {
     Ok(HttpResponse::Ok().json(responses::account(&core, of.account).await?))
+}
+
+/// `DELETE /accounts/{account_id}/content`
+pub async fn erase(
+    OperatorOnly { caller, named: of }: OperatorOnly<OfAccount>,
+    request: HttpRequest,
+    accounts: Data<AccountService>,
+    jobs: Data<JobService>,
+) -> HttpResult {
+    let window = paging::window(&request)?;
+    let erased = erasure::accounts::erase(&accounts, &jobs, &caller, of.account.id, window).await?;
+    let next = erased.next.map(|it| it.0.simple().to_string());
+    Ok(HttpResponse::Ok().json(AccountErasure {
+        jobs: erased.count,
+        next_cursor: next,
+    }))
 }
 
 /// `PATCH /accounts/{account_id}`

@@ -1,13 +1,14 @@
-//! Lists, shows and cancels jobs of all accounts, and deletes their images.
+//! Lists, shows and cancels jobs of all accounts, deletes their images, and erases their content.
 
 use crate::api::job_views::JobViews;
 use crate::api::responses;
+use crate::application::erasure;
 use crate::application::images::deletion;
 use crate::application::jobs;
 use crate::application::jobs::filter::JobFilter;
 use crate::application::jobs::list;
 use crate::application::services::JobService;
-use crate::web::auth::access::{OfJob, OperatorCall};
+use crate::web::auth::access::{OfJob, OperatorCall, OperatorOnly};
 use crate::web::problem::{HttpResult, Problem};
 use crate::web::queries::job_query;
 use crate::web::queries::paging::{self, Listing};
@@ -78,5 +79,12 @@ pub async fn cancel(of: OfJob, jobs: web::Data<JobService>) -> HttpResult {
 /// `DELETE /jobs/{job_id}/image`
 pub async fn delete_image(of: OfJob, jobs: web::Data<JobService>) -> HttpResult {
     deletion::delete(&jobs, &of.caller, of.job.account, of.job.id).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// `DELETE /jobs/{job_id}/content`
+pub async fn erase(of: OperatorOnly<OfJob>, jobs: web::Data<JobService>) -> HttpResult {
+    let job = &of.named.job;
+    erasure::jobs::erase(&jobs, &of.caller, job.account, job.id).await?;
     Ok(HttpResponse::NoContent().finish())
 }

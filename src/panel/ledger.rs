@@ -53,7 +53,9 @@ async fn job_of_entry(
         return Ok(Value::Null);
     };
     let prompt = match &job.prompt {
-        PromptRef::Inline(text) => Some(text.prompt.chars().take(PROMPT_CHARS).collect::<String>()),
+        PromptRef::Inline(text) => Some(text.prompt.chars().take(PROMPT_CHARS).collect::<String>())
+            // An erased job has none.
+            .filter(|it| !it.is_empty()),
         // A long prompt is in the object store, which lists do not read.
         PromptRef::Stored(_) => None,
     };

@@ -146,7 +146,8 @@ fn of_jobs(api: &mut web::ServiceConfig) {
             at("/jobs/{job_id}/picture")
                 .get(job_images::image)
                 .delete(management::jobs::delete_image),
-        );
+        )
+        .service(at("/jobs/{job_id}/content").delete(management::jobs::erase));
 }
 
 fn of_batches(api: &mut web::ServiceConfig) {

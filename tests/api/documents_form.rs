@@ -14,6 +14,7 @@ const VERBS: &[&str] = &[
     "check",
     "create",
     "download",
+    "erase",
     "export",
     "follow",
     "invite",

@@ -29,6 +29,7 @@ mod decisions_callbacks;
 mod decisions_cancel;
 mod decisions_cancel_after;
 mod decisions_dry_run;
+mod decisions_erasure;
 mod decisions_errors;
 mod decisions_events;
 mod decisions_files;

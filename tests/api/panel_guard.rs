@@ -33,6 +33,7 @@ pub const OF_ACCOUNT: &[(&str, &str, bool)] = &[
     ("GET", "/jobs/{job_id}/preview", false),
     ("GET", "/jobs/{job_id}/picture", false),
     ("DELETE", "/jobs/{job_id}/picture", false),
+    ("DELETE", "/jobs/{job_id}/content", true),
     ("GET", "/batches", false),
     ("POST", "/batches", false),
     ("GET", "/batches/{batch_id}", false),

@@ -94,6 +94,7 @@ fn calls() -> Vec<(&'static str, &'static str, Option<Value>, u16)> {
         ("GET", "/deliveries/{delivery_id}/sent", None, 200),
         ("POST", "/deliveries/{delivery_id}/redeliver", None, 202),
         ("DELETE", "/jobs/{job_id}/picture", None, 204),
+        ("DELETE", "/jobs/{job_id}/content", None, 204),
         ("DELETE", "/people/{person_id}/sessions", None, 204),
         ("DELETE", "/people/{person_id}", None, 204),
         ("DELETE", "/keys/{key_id}", None, 204),
@@ -147,6 +148,8 @@ fn every_call_of_an_accounts_pages_does_its_work_for_the_operator() {
         "webhook.test",
         "webhook.delete",
         "delivery.redeliver",
+        "job.delete_image",
+        "job.erase",
     ] {
         assert!(told(action), "{action}");
     }

@@ -5,6 +5,7 @@ mod batches;
 mod bucket;
 mod callers;
 mod cluster;
+mod erasing;
 mod installed;
 mod lost_responses;
 mod naming;

@@ -12,6 +12,7 @@ mod certificates;
 mod checks;
 mod cluster_vault;
 mod crash_matrix;
+mod erasure;
 mod helpers;
 mod hostile_names;
 mod hostile_responses;

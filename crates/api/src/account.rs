@@ -19,6 +19,15 @@ use tintype_storage::domain::spending::Period;
 use tintype_storage::domain::tier::{Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
 
+/// A step of the erasure of an account.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct AccountErasure {
+    /// The number of jobs that this call has erased, or found erased.
+    pub jobs: usize,
+    /// Send it as `cursor` to continue. `null`: the account is erased.
+    pub next_cursor: Option<String>,
+}
+
 /// A request to open an account.
 pub struct NewAccount {
     pub name: String,

@@ -185,7 +185,7 @@ pub struct JobRecord<'a> {
     pub resolution: ResolutionWord,
     /// The price, fixed when the job was accepted.
     pub price: Money,
-    /// The prompt. `null` if it was too long for the record and its object is gone. In a list also if the object store does not answer.
+    /// The prompt. `null` if it was erased, or too long for the record and its object is gone. In a list also if the object store does not answer.
     pub prompt: Option<String>,
     /// The metadata of the request. `null` if there was none, or `prompt` is `null`.
     #[schemars(with = "Option<Metadata>")]
@@ -266,7 +266,8 @@ impl<'a> JobRecord<'a> {
             ratio: job.ratio.as_str().into(),
             resolution: job.resolution.as_str().into(),
             price: job.price.into(),
-            prompt,
+            // No request has an empty prompt.
+            prompt: prompt.filter(|it| !it.is_empty()),
             // Stored metadata is valid JSON. If it is not, the response omits it.
             metadata: metadata.and_then(|text| RawValue::from_string(text).ok()),
             callback_url: job.callback.as_ref().map(|it| it.url.as_str().into()),

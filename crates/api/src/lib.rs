@@ -29,7 +29,8 @@ pub mod visible_text;
 mod webhook;
 
 pub use account::{
-    Account, AccountLimits, AccountUse, Balance, NewAccount, NewDeposit, Transaction, Usage,
+    Account, AccountErasure, AccountLimits, AccountUse, Balance, NewAccount, NewDeposit,
+    Transaction, Usage,
 };
 pub use api_key::{ApiKey, OwnKey, Rate, Rotation};
 pub use audit_log::AuditEntry;

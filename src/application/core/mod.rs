@@ -52,8 +52,8 @@ pub struct ChangeLocks {
     pub operator: ChangeLock,
     /// Guards changes of people and their sessions.
     pub people: ChangeLock,
-    /// Guards changes of favourites, the removal of images that are not favourites and of old jobs and batches, new blocks of the search
-    /// index, and the removal of a batch's result files.
+    /// Guards changes of favourites, the removal of images that are not favourites and of old jobs and batches, the erasure of jobs and
+    /// batches, new blocks of the search index, and the removal of a batch's result files.
     pub favourites: ChangeLock,
     /// Guards the submission of an uploaded file as a batch.
     pub files: FileLocks,

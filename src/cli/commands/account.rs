@@ -6,15 +6,19 @@ use crate::cli::limit_options::LimitOptions;
 use crate::cli::operator::{Operator, PageOptions, body, only_set, read};
 use crate::cli::output::{Column, field_lines, note, print};
 use crate::csv_text::{LEDGER_HEAD, ledger_line};
+use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use tintype_api::{Account, Transaction};
+use tintype_api::{Account, AccountErasure, Transaction};
 use tintype_storage::domain::ledger::EntryKind;
 use tintype_storage::domain::time::Timestamp;
 
 /// Ledger entries per page of a CSV export.
 const CSV_PAGE_SIZE: usize = 1_000;
+
+/// Jobs that one call erases: the most of the API.
+const ERASED_PER_CALL: usize = 100;
 
 const COLUMNS: [Column<Account>; 7] = [
     ("ACCOUNT", |it| it.account_id.to_string()),
@@ -48,6 +52,8 @@ pub enum Command {
     Deactivate(Target),
     /// Reactivate an account.
     Activate(Target),
+    /// Erase the personal data of an account: its jobs, people, webhooks, keys, files and name. The ledger is kept.
+    Erase(Erase),
     /// Set the available amount below which the panel shows a warning.
     LowBalance(LowBalance),
     /// Limit all API keys of an account together. Limits that you omit stay unchanged.
@@ -56,6 +62,18 @@ pub enum Command {
     Ledger(Ledger),
     /// Sum up what changed the balances of accounts in a month or another period.
     Statement(statement::Options),
+}
+
+#[derive(Args)]
+pub struct Erase {
+    /// The account, by id or name.
+    #[arg(value_name = "ID_OR_NAME")]
+    account: String,
+    /// Confirm that the account is erased.
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    common: Common,
 }
 
 #[derive(Args)]
@@ -177,6 +195,7 @@ pub async fn run(command: Command) -> anyhow::Result<()> {
         Command::Activate(Target { account, common }) => {
             change(&account, json!({"active": true}), &common).await
         }
+        Command::Erase(arguments) => erase(arguments).await,
         Command::LowBalance(it) => {
             let amount = (it.amount != "none").then_some(it.amount);
             change(&it.account, json!({"low_balance": amount}), &it.common).await
@@ -243,6 +262,32 @@ async fn warn_of_same_name(operator: &Operator, account: &Account) {
             account.name
         ));
     }
+}
+
+async fn erase(arguments: Erase) -> anyhow::Result<()> {
+    let operator = arguments.common.operator()?;
+    let account = operator.account_argument(Some(&arguments.account)).await?;
+    let (id, name) = (&*account.account_id, &account.name);
+    anyhow::ensure!(
+        arguments.yes,
+        "this erases the jobs, people, webhooks, keys, files and the name of `{name}` ({id}) for ever; add --yes to confirm"
+    );
+    let (mut jobs, mut cursor) = (0, String::new());
+    loop {
+        let path = format!("/accounts/{id}/content?limit={ERASED_PER_CALL}{cursor}");
+        let erased = operator.delete(&path).await;
+        let erased: AccountErasure = read(erased.with_context(|| {
+            format!("erased {jobs} jobs of {id}; repeat the command for the rest")
+        })?)?;
+        jobs += erased.jobs;
+        match erased.next_cursor {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    let outcome = json!({"account_id": id, "jobs": jobs});
+    let text = format!("erased {id} with {jobs} jobs");
+    arguments.common.confirm(&outcome, &text)
 }
 
 async fn limit(arguments: Limit) -> anyhow::Result<()> {

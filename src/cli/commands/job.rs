@@ -1,5 +1,7 @@
 //! `tintype job`: jobs of all accounts of a running server.
 
+mod erase;
+
 use crate::cli::batch_id::parse_batch_id;
 use crate::cli::common::{Common, or_dash, parse_end, parse_time};
 use crate::cli::key_ref::KeyRef;
@@ -40,6 +42,8 @@ pub enum Command {
     Cancel(Target),
     /// Delete the image of a job. The job is kept, with its charge.
     DeleteImage(Target),
+    /// Erase the personal data of an ended job, or of all matching jobs. The jobs are kept, with their charges.
+    Erase(erase::Erase),
 }
 
 #[derive(Args)]
@@ -110,6 +114,7 @@ pub async fn run(command: Command) -> anyhow::Result<()> {
             let text = format!("deleted the image of {}", target.id);
             delete(&target, "/image", &text).await
         }
+        Command::Erase(arguments) => erase::run(arguments).await,
     }
 }
 
@@ -121,10 +126,7 @@ async fn list(arguments: List) -> anyhow::Result<()> {
         None => None,
     };
     let text = |time: Option<Timestamp>| time.map(|it| it.to_string());
-    let members = arguments.metadata.iter();
-    let members: Vec<(String, String)> = members
-        .map(|(name, value)| (format!("metadata[{name}]"), value.clone()))
-        .collect();
+    let members = metadata_filters(&arguments.metadata);
     let members = members.iter().map(|(name, value)| (&**name, value.clone()));
     let filters = only_set([
         ("account_id", account),
@@ -138,6 +140,12 @@ async fn list(arguments: List) -> anyhow::Result<()> {
     let filters: Vec<(&str, String)> = filters.into_iter().chain(members).collect();
     let found = operator.list("/jobs", &filters, arguments.page).await?;
     arguments.common.show_list(found, &COLUMNS)
+}
+
+/// The query parameters of a filter by metadata.
+fn metadata_filters(members: &[(String, String)]) -> Vec<(String, String)> {
+    let filter = |(name, value): &(String, String)| (format!("metadata[{name}]"), value.clone());
+    members.iter().map(filter).collect()
 }
 
 fn size(job: &JobRecord<'_>) -> String {

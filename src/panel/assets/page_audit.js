@@ -11,17 +11,17 @@ const KINDS = [["", "All"], ["account", "Accounts"], ["deposit", "Deposits"], ["
 
 /** The words of each action: before the subject, and between subject and account (by default "of", or "in" without a subject). */
 const WORDS = {
-  "account.create": ["opened the account"], "account.change": ["changed the account"], "batch.create": ["submitted the batch"], "batch.cancel": ["canceled the batch"], "deposit.create": ["deposited", "for"],
+  "account.create": ["opened the account"], "account.change": ["changed the account"], "account.erase": ["erased the account"], "batch.create": ["submitted the batch"], "batch.cancel": ["canceled the batch"], "deposit.create": ["deposited", "for"],
   "key.create": ["created the key"], "key.change": ["changed the key"], "key.rotate": ["rotated the key"], "key.delete": ["deleted the key"],
   "webhook.create": ["registered the webhook"], "webhook.change": ["changed the webhook"], "webhook.rotate_secret": ["rotated the secret of the webhook"],
   "webhook.delete": ["deleted the webhook"], "webhook.test": ["sent a test to the webhook"], "delivery.redeliver": ["redelivered the delivery to"],
-  "job.create": ["requested the image"], "job.cancel": ["canceled the job"], "job.delete_image": ["deleted the image of the job"],
+  "job.create": ["requested the image"], "job.cancel": ["canceled the job"], "job.delete_image": ["deleted the image of the job"], "job.erase": ["erased the content of the job"],
   "person.invite": ["invited", "to"], "person.invite_again": ["created a new link for", "in"], "person.join": ["accepted the invitation as", "in"], "person.change": ["changed the role of", "in"],
   "person.change_password": ["changed the password"], "person.remove": ["removed", "from"],
   "session.begin": ["signed in", "to"], "session.end": ["signed out", "of"], "session.end_all": ["ended all sessions", "in"],
 };
 /** Actions without a subject, or whose subject is the account. */
-const WHOLE = ["account.create", "account.change", "person.change_password", "session.begin", "session.end"];
+const WHOLE = ["account.create", "account.change", "account.erase", "person.change_password", "session.begin", "session.end"];
 
 /** "fast", "fast and pro", "fast, quality and pro". */
 const listed = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}` : names[0]);

@@ -38,6 +38,11 @@ const deleteImage = (job, context) => dialog({ title: "Delete this image?", succ
   text: "The image and its scaled-down views are deleted for everyone, and its URLs stop working. The job stays, with its charge. Backups keep their copy until they are removed.",
   submit: () => remove(`${context.base}/jobs/${job.job_id}/picture`) });
 
+/** Asks, then erases the content. */
+const eraseJob = (job, context) => dialog({ title: "Erase the content of this job?", success: "Erased", confirm: "Erase", danger: true,
+  text: "The prompt, the metadata, the callback, the input URLs, the image, and what the deliveries have sent and received are deleted for everyone. The job stays, with its charge. Backups keep their copy until they are removed.",
+  submit: () => remove(`${context.base}/jobs/${job.job_id}/content`) });
+
 /** The prompt of a job in a sentence. */
 const named = ({ prompt }) => (prompt ? `“${prompt.slice(0, 200)}${prompt.length > 200 ? "…" : ""}”` : "A job with a long prompt");
 
@@ -104,11 +109,13 @@ export async function job(main, context) {
     const models = found.status === "queued" ? await get(`${context.base}/models`, context.signal) : null;
     const model = models?.data.find((it) => it.id === found.tier);
     const cancel = () => cancelJob(found, context.base).then(reload);
-    const prompt = h("p", { class: "words" }, found.prompt ?? "The prompt was too long to store and is no longer available.");
+    const prompt = h("p", { class: "words" }, found.prompt ?? "The prompt was erased, or it was long and is no longer available.");
     fill(main, head(h("span", { class: "row wraps" }, "Job", jobBadge(found)), copyable(found.job_id, "the job id"),
       found.image_deleted ? null : star(found, context, reload),
       found.status === "queued" && context.canChange ? h("button", { class: "button danger", type: "button", onclick: cancel }, "Cancel") : null,
       found.refundable ? h("button", { class: "button", type: "button", onclick: () => refund(found).then(reload) }, "Refund…") : null,
+      found.finished_at && context.session.kind === "operator"
+        ? h("button", { class: "button danger", type: "button", onclick: () => eraseJob(found, context).then(reload) }, "Erase content…") : null,
       context.canGenerate ? h("a", { class: "button", href: `#/playground?again=${id}` }, "Run again") : null),
     h("div", { class: "job-view" },
       h("div", { class: "stack" }, stage(found, model, context, reload),

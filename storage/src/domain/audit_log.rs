@@ -78,6 +78,10 @@ named_enum!(
         BatchCancel = "batch.cancel",
         /// The image of a done job was deleted before its retention ended.
         JobDeleteImage = "job.delete_image",
+        /// The texts and the image of an ended job were deleted.
+        JobErase = "job.erase",
+        /// An account was deactivated, and everything but its ledger and usage was erased.
+        AccountErase = "account.erase",
     }
 );
 

@@ -2,12 +2,12 @@
 
 use super::amount::Amount;
 use super::ids::{AccountId, BatchId, JobId, KeyId};
-use super::job::{Callback, JobState, PromptRef};
+use super::job::{Callback, JobState, PromptRef, PromptText};
 use super::named_enum::named_enum;
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// The accepted batch. Immutable.
+/// The accepted batch. Only its erasure changes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
     /// Sorts by time of acceptance.
@@ -26,6 +26,17 @@ pub struct Batch {
     /// The webhook that the caller named for the batch's event.
     pub callback: Option<Callback>,
     pub created_at: Timestamp,
+}
+
+impl Batch {
+    /// The batch without the texts of its caller.
+    pub fn erased(&self) -> Self {
+        Self {
+            text: PromptRef::Inline(PromptText::default()),
+            callback: None,
+            ..self.clone()
+        }
+    }
 }
 
 /// Changes in the commits that change the batch's jobs.

@@ -1,6 +1,7 @@
 //! Uploaded files, and batches that are submitted as a file.
 
 use super::ids::{AccountId, BatchId, FileId, KeyId};
+use super::job::ERASED;
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -94,6 +95,18 @@ pub struct LineFault {
 }
 
 impl FileBatch {
+    /// The batch without the texts of its caller, which error messages may quote.
+    pub fn erased(&self) -> Self {
+        let mut batch = self.clone();
+        batch.terms.metadata = None;
+        if let Validation::Failed(faults) = &mut batch.outcome {
+            for fault in faults {
+                fault.message = ERASED.into();
+            }
+        }
+        batch
+    }
+
     /// When the results of a batch that ended at `ended` expire. `retention` is that of images; `None` keeps them for ever.
     pub fn results_expire_at(
         &self,

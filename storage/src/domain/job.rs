@@ -19,6 +19,10 @@ pub const ABANDONED: &str = "canceled because its caller disconnected";
 pub const EXPIRED: &str = "expired before it started";
 /// The `error` of a job that used up its runs on restarts.
 pub const INTERRUPTED: &str = "interrupted";
+/// The `error` of a failed job whose content was erased, instead of what a backend or a host answered. Also the name of erased keys.
+pub const ERASED: &str = "erased";
+/// Errors that quote nothing. An erased job keeps them.
+const FIXED_ERRORS: [&str; 4] = [CANCELED, ABANDONED, EXPIRED, INTERRUPTED];
 /// Longer errors are truncated.
 const MAX_ERROR_CHARS: usize = 500;
 
@@ -75,6 +79,28 @@ impl Job {
             JobState::Done { image, .. } => Some(image),
             JobState::Queued | JobState::Processing { .. } | JobState::Failed { .. } => None,
         }
+    }
+
+    /// The job without the texts of its caller, of backends and of hosts. What the ledger, the daily usage and verification need stays.
+    pub fn erased(&self) -> Self {
+        let mut job = self.clone();
+        job.prompt = PromptRef::Inline(PromptText::default());
+        job.callback = None;
+        if let Origin::Batch(member) = &mut job.origin {
+            member.custom_id = None;
+            member.input_urls = InputUrls::Inline(Vec::new());
+        }
+        if let JobState::Failed { error, .. } = &mut job.state
+            && !FIXED_ERRORS.contains(&error.as_str())
+        {
+            *error = ERASED.into();
+        }
+        job
+    }
+
+    /// Was the content erased? No request has an empty prompt.
+    pub fn is_erased(&self) -> bool {
+        matches!(&self.prompt, PromptRef::Inline(text) if text.prompt.is_empty())
     }
 
     /// May a repeated call with the same idempotency key create a new job? Yes if a synchronous job failed for a reason that is

@@ -13,6 +13,7 @@ mod decision;
 mod deleted_images;
 mod deliveries;
 mod due_index;
+mod erasure;
 mod favourites;
 mod file_batches;
 mod idempotency;
@@ -44,6 +45,7 @@ pub use commands::{
 pub use decision::Decision;
 pub use deliveries::DeletionStep;
 pub use due_index::{DueIndex, DueList};
+pub use erasure::AttemptErasure;
 pub use favourites::MAX_FAVOURITES;
 pub use job_lists::{JobPage, JobWindow};
 pub use jobs::Part;

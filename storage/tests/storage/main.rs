@@ -10,6 +10,7 @@ mod codec_deliveries;
 mod conformance;
 mod daily_usage;
 mod engines_agree;
+mod erasure;
 mod export;
 mod history;
 mod idempotency;

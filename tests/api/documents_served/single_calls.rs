@@ -1,7 +1,7 @@
 //! The answers that need a history: money, queues, pauses, files, secrets.
 
 use super::tour::Tour;
-use crate::support::{fox_with, merge, until};
+use crate::support::{Customer, fox_with, merge, until};
 use serde_json::json;
 use std::fs;
 use std::sync::Arc;
@@ -96,6 +96,9 @@ pub fn jobs(tour: &mut Tour<'_>) {
     let customer = tour.customer.clone();
     let job = server.create(&customer);
     let done = server.job_once(&customer, &job, "done");
+    let leaving = server.customer("1.00");
+    let of_leaving = server.create(&leaving);
+    server.job_once(&leaving, &of_leaving, "done");
     let of = |path: &str| server.native(&customer, "GET", &format!("/jobs/{job}{path}"));
     tour.assert_answer(of("?wait=1"), "200");
     tour.assert_answer(of("/events"), "200");
@@ -118,6 +121,14 @@ pub fn jobs(tour: &mut Tour<'_>) {
     let delete_image = |job: &str| server.native(&customer, "DELETE", &image_of(job));
     tour.assert_answer(delete_image(&own), "conflict");
     tour.assert_answer(server.admin("DELETE", &image_of(&own)), "conflict");
+    let erase = |job: &str| server.admin("DELETE", &format!("/jobs/{job}/content"));
+    let live = fill.last().unwrap();
+    tour.assert_answer(erase(live), "conflict");
+    let erase_account = |it: &Customer| {
+        let path = format!("/accounts/{}/content", it.account);
+        server.admin("DELETE", &path)
+    };
+    tour.assert_answer(erase_account(&customer), "conflict");
     server.generator.release_all();
     for job in fill {
         server.job_once(&customer, &job, "done");
@@ -170,10 +181,14 @@ pub fn jobs(tour: &mut Tour<'_>) {
         server.admin("DELETE", &image_of(&job)),
         "storage_unavailable",
     );
+    tour.assert_answer(erase(&job), "storage_unavailable");
+    tour.assert_answer(erase_account(&leaving), "storage_unavailable");
     fs::remove_file(&results).unwrap();
     fs::rename(results.with_extension("aside"), &results).unwrap();
     tour.assert_answer(delete_image(&job), "204");
     tour.assert_answer(server.admin("DELETE", &image_of(&job)), "204");
+    tour.assert_answer(erase(&job), "204");
+    tour.assert_answer(erase_account(&leaving), "200");
     server.clock.advance(std::time::Duration::from_secs(90_000));
     tour.assert_answer(server.get(&file), "url_expired");
 }

@@ -5,7 +5,9 @@ use crate::http::openapi::{DocumentBuilder, Header, Operation, date_time, uuid};
 use crate::web::problem::Code;
 use serde_json::{Value, json};
 use tintype_api::schema::words;
-use tintype_api::{Account, Body as _, NewAccount, NewDeposit, Statement, Transaction};
+use tintype_api::{
+    Account, AccountErasure, Body as _, NewAccount, NewDeposit, Statement, Transaction,
+};
 use tintype_storage::domain::account::AccountChange;
 use tintype_storage::domain::ledger::EntryKind;
 
@@ -87,6 +89,20 @@ pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
     .response(builder.response::<Account>(200, "The account.",
         super::examples::with(example(), limited_account()),
     ))
+}
+
+/// `DELETE /accounts/{account_id}/content`
+pub fn erase(builder: &mut DocumentBuilder<'_>) -> Operation {
+    Operation::new("eraseAccount", "Accounts", "Erase an account")
+        .text("Deactivates the account and erases `limit` of its jobs, newest first, as `DELETE /jobs/{job_id}/content` does. Repeat the call with `next_cursor`. The last call also erases the metadata of batches and what deliveries have sent and received, \
+            deletes people, webhooks, keys and uploaded files, and names the account `erased-` and the first part of its id. Its record, ledger and daily usage stay. You can begin again at any time. While a job has not ended: `409`.")
+        .window()
+        .response(builder.response::<AccountErasure>(
+            200,
+            "The step is done.",
+            json!({"jobs": 20, "next_cursor": "01a1fa956f5b7a039d4f2f1c6f0f2d11"}),
+        ))
+        .refuses([Code::Conflict, Code::StorageUnavailable])
 }
 
 fn limited_account() -> Value {

@@ -1,7 +1,7 @@
 //! Describes the operator's calls on jobs.
 
 use super::examples::{canceled_job, done_job, page, record, record_without_image};
-use crate::http::openapi::{DocumentBuilder, Operation, date_time, uuid};
+use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc, date_time, uuid};
 use crate::web::problem::Code;
 use serde_json::json;
 use tintype_api::JobRecord;
@@ -68,4 +68,15 @@ pub fn delete_image(builder: &mut DocumentBuilder<'_>) -> Operation {
     super::jobs::delete_image(builder)
         .query("account_id", ACCOUNT, uuid())
         .refuses([Code::ValidationFailed])
+}
+
+/// `DELETE /jobs/{job_id}/content`
+pub fn erase(_: &mut DocumentBuilder<'_>) -> Operation {
+    Operation::new("eraseJob", "Jobs", "Erase the content of a job")
+        .text("Deletes the personal data of a job that has ended: prompt, metadata, `callback_url`, `custom_id`, input URLs, the text of the error, the image with its scaled-down views, \
+            the words in the search index, and what the attempts of its delivery have sent and received. The job stays, with its status, price, model, key and times, and so does its charge; `prompt` is then `null`. \
+            A pending delivery is still sent, with `metadata` `null`. A repeated call returns the same. A job that has not ended: `409`.")
+        .query("account_id", ACCOUNT, uuid())
+        .response(ResponseDoc::new(204, "The content is erased."))
+        .refuses([Code::ValidationFailed, Code::Conflict, Code::StorageUnavailable])
 }

@@ -1,0 +1,95 @@
+//! Erases the content of an ended job on request: the texts of its caller, of backends and of receivers, and the image.
+
+use crate::application::caller::Caller;
+use crate::application::core::Core;
+use crate::application::core::audit_context::Subject;
+use crate::application::core::commit::{Change, detached};
+use crate::application::error::{Error, object_store_fault};
+use crate::application::images::deletion;
+use crate::application::jobs::no_job;
+use crate::application::services::JobService;
+use crate::objects::{NamedObject, ObjectRole};
+use serde_json::json;
+use std::sync::Arc;
+use tintype_actors::round::decide;
+use tintype_storage::domain::audit_log::Action;
+use tintype_storage::domain::delivery::DeliveryId;
+use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::store::AttemptErasure;
+
+/// Erases a job, to the end even if the caller disconnects. Its state, price, shape, key and times stay. A pending delivery is still
+/// sent, with the erased record. Idempotent.
+///
+/// # Errors
+/// `NotFound`; `Forbidden`; `Conflict` if the job has not ended; `StorageUnavailable`: a repeated call continues
+pub async fn erase(
+    jobs: &Arc<JobService>,
+    caller: &Caller,
+    account: AccountId,
+    id: JobId,
+) -> Result<(), Error> {
+    let audit = caller.operate()?.clone();
+    let jobs = Arc::clone(jobs);
+    detached(async move {
+        let core = &jobs.core;
+        // Retention and the search index change the same records under this lock.
+        let guard = core.locks.favourites.lock().await?;
+        let job = core.store.job(account, id).await?.ok_or_else(no_job)?;
+        if !job.state.is_terminal() {
+            let detail = "the job has not ended; cancel it, or wait until it ends";
+            return Err(Error::conflict(detail));
+        }
+        let erased = core
+            .store
+            .erase_jobs(account, std::slice::from_ref(&job), core.now());
+        let mut writes = erased.await?;
+        if writes.is_empty() {
+            drop(guard);
+        } else {
+            let before = json!({"status": job.state.as_str()});
+            let subject = Subject::of(account, id.0);
+            writes.push(audit.record(core, Action::JobErase, subject, Some(before), None));
+            core.commit(Change::under_lock(guard, writes)).await?;
+        }
+        // After the record: a later attempt then sends and records none of the erased texts.
+        erase_attempts(core, account, DeliveryId(id.0)).await?;
+        delete_objects(&jobs, NamedObject::of_job(&job)).await
+    })
+    .await
+}
+
+/// Erases what the attempts of a delivery have sent and received.
+pub async fn erase_attempts(
+    core: &Core,
+    account: AccountId,
+    delivery: DeliveryId,
+) -> Result<(), Error> {
+    Ok(decide(&core.store, AttemptErasure { account, delivery }).await?)
+}
+
+/// Deletes the objects that erased records have named. Their records name no text any more: if the store refuses, maintenance deletes
+/// the text as an orphan.
+///
+/// # Errors
+/// `StorageUnavailable`
+pub async fn delete_objects(
+    jobs: &JobService,
+    objects: impl IntoIterator<Item = NamedObject>,
+) -> Result<(), Error> {
+    for object in objects {
+        let deleted = match object.role {
+            ObjectRole::Image => deletion::delete_objects(jobs, &object.key).await,
+            _ => jobs.objects.delete(&object.key).await,
+        };
+        deleted.map_err(|error| {
+            let detail =
+                "the content is erased, but an object could not be deleted; repeat the call";
+            object_store_fault(
+                error,
+                "could not delete an object of an erased record",
+                detail,
+            )
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! Erases the content of ended jobs in place: the ledger, the daily usage and verification need their records.
+
+use super::table::Scan;
+use super::tables::{ATTEMPTS, DELIVERIES, ENDED_JOBS, SEARCH_INDEX};
+use super::{Decision, Part, RoundReads, Store, StoreError, Writes};
+use crate::domain::delivery::{Attempt, DeliveryId};
+use crate::domain::ids::{AccountId, JobId};
+use crate::domain::job::Job;
+use crate::domain::search_block::{MAX_JOBS, SearchBlock};
+use crate::domain::time::Timestamp;
+use crate::engine::{Direction, Key, ReadRequest};
+use uuid::Uuid;
+
+impl Store {
+    /// Replaces ended jobs of one account, oldest first, by their erased records, and records that their images are deleted. Nothing to
+    /// write if all of them are erased.
+    ///
+    /// The caller holds the lock of favourites: retention and the search index change the same records.
+    pub async fn erase_jobs(
+        &self,
+        account: AccountId,
+        jobs: &[Job],
+        at: Timestamp,
+    ) -> Result<Writes, StoreError> {
+        let mut writes = Writes::new();
+        let mut changed = Vec::new();
+        for job in jobs {
+            let erased = job.erased();
+            if job.result_image().is_some() && !self.is_image_deleted(account, job.id).await? {
+                writes.extend(self.put_deleted_image(account, job.id, at));
+            }
+            if erased != *job {
+                writes.push(ENDED_JOBS.put(&(account, job.id), &erased));
+                changed.push(erased);
+            }
+        }
+        let mut indexed = None;
+        for job in &changed {
+            if indexed.is_none_or(|last| last < job.id) {
+                let (last, block) = self.block_after_erasure(account, job.id, &changed).await?;
+                writes.extend(block);
+                indexed = Some(last);
+            }
+        }
+        Ok(writes)
+    }
+
+    /// The block of the search index that contains `first`, with the erased records of its jobs, and the last job of the block. No block
+    /// contains the newest jobs.
+    async fn block_after_erasure(
+        &self,
+        account: AccountId,
+        first: JobId,
+        erased: &[Job],
+    ) -> Result<(JobId, Writes), StoreError> {
+        let range = SEARCH_INDEX.between(&account, Some((account, first)), None);
+        let blocks = SEARCH_INDEX.scan(self, &range, Direction::Rising, 1);
+        let Some(((_, last), block)) = blocks.await?.into_iter().next() else {
+            return Ok((JobId(Uuid::max()), Writes::new()));
+        };
+        let mut jobs = self
+            .rising_jobs_of(account, Part::All, block.first, last, MAX_JOBS)
+            .await?;
+        for job in &mut jobs {
+            if let Some(erased) = erased.iter().find(|it| it.id == job.id) {
+                job.clone_from(erased);
+            }
+        }
+        let block = SearchBlock::of(&jobs);
+        let writes = block.map(|(last, block)| SEARCH_INDEX.put(&(account, last), &block));
+        Ok((last, writes.into_iter().collect()))
+    }
+}
+
+/// Erases what the attempts of a delivery have sent and received. The deletion of old deliveries locks the same record, so no attempt
+/// outlives its delivery.
+pub struct AttemptErasure {
+    pub account: AccountId,
+    pub delivery: DeliveryId,
+}
+
+impl AttemptErasure {
+    fn attempts(&self) -> ReadRequest {
+        Scan(
+            ATTEMPTS.range(&self.delivery),
+            Direction::Rising,
+            usize::MAX,
+        )
+        .into()
+    }
+}
+
+impl Decision for AttemptErasure {
+    type Outcome = ();
+
+    fn locked_keys(&self) -> Vec<Key> {
+        vec![DELIVERIES.key(&(self.account, self.delivery))]
+    }
+
+    fn initial_reads(&self) -> Vec<ReadRequest> {
+        let delivery = DELIVERIES.request(&(self.account, self.delivery));
+        vec![delivery, self.attempts()]
+    }
+
+    fn decide(&mut self, reads: &RoundReads<'_>) -> Result<(Writes, ()), StoreError> {
+        let delivery = reads.get(&DELIVERIES, &(self.account, self.delivery))?;
+        if delivery.is_none() {
+            return Ok((Writes::new(), ()));
+        }
+        let mut writes = Writes::new();
+        for (key, attempt) in reads.scan(&ATTEMPTS, &self.attempts())? {
+            if !attempt.response_body.is_empty() || attempt.sent.is_some() {
+                let erased = Attempt {
+                    response_body: String::new(),
+                    sent: None,
+                    ..attempt
+                };
+                writes.push(ATTEMPTS.put(&key, &erased));
+            }
+        }
+        Ok((writes, ()))
+    }
+}

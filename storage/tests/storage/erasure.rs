@@ -1,0 +1,98 @@
+//! Erasing ended jobs in place: the search index follows, and verification finds no fault.
+
+use crate::old_jobs::commit;
+use crate::support::*;
+use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::job::{JobState, PromptRef};
+use tintype_storage::engine::Wait as _;
+use tintype_storage::store::tables::SEARCH_INDEX;
+use tintype_storage::store::{NewJob, SearchStep};
+use tintype_storage::testing::samples;
+
+/// Enough words that two such prompts fill a block of the index.
+fn prompt(word: &str) -> String {
+    let words: Vec<String> = (0..400).map(|at| format!("{word}{at:03}")).collect();
+    words.join(" ")
+}
+
+#[test]
+fn an_erased_job_leaves_the_words_of_its_block_and_keeps_its_charge() {
+    let mut till = Till::with("100");
+    let jobs: Vec<JobId> = ["lovelace", "babbages", "lovelace", "menabrea", "lovelace"]
+        .map(|word| {
+            let new = NewJob {
+                prompt: samples::prompt(prompt(word)),
+                ..new_job(amount("0.20"))
+            };
+            let job = till.accept(new).expect("accept").job;
+            till.apply(job, begin()).expect("begin");
+            till.apply(job, finish()).expect("finish");
+            job
+        })
+        .into();
+    let store = till.store.clone();
+    let settled = JobId::first_of(at(till.now + 60_000));
+    while let Some(block) = store
+        .next_search_block(ACCOUNT, settled)
+        .wait()
+        .expect("read")
+    {
+        commit(&store, vec![block]);
+    }
+    let blocks = || SEARCH_INDEX.all(&store).wait().expect("index");
+    assert_eq!(blocks().len(), 2, "the last job fills no block");
+    let may_hold = |word: &str| {
+        let held = blocks().into_iter();
+        held.map(|(_, it)| it.may_hold(&[word.to_owned()]))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(may_hold("lovelace"), [true, true]);
+    let before = store.account(ACCOUNT).wait().expect("read");
+    let read = |id: &JobId| {
+        store
+            .job(ACCOUNT, *id)
+            .wait()
+            .expect("read")
+            .expect("a job")
+    };
+
+    // One job of each block, and the one after them.
+    let own: Vec<_> = [0, 2, 4].map(|at| read(&jobs[at])).into();
+    let erase = |jobs: &[_]| {
+        store
+            .erase_jobs(ACCOUNT, jobs, at(9))
+            .wait()
+            .expect("erase")
+    };
+    commit(&store, erase(&own));
+    let erased: Vec<_> = [0, 2, 4].map(|at| read(&jobs[at])).into();
+    assert_eq!(erase(&erased), [], "nothing is left to erase");
+    for (old, new) in own.iter().zip(&erased) {
+        let empty = samples::prompt("");
+        assert_eq!(
+            new,
+            &tintype_storage::domain::job::Job {
+                prompt: empty,
+                ..old.clone()
+            }
+        );
+        assert!(matches!(new.state, JobState::Done { .. }));
+        assert!(
+            store
+                .is_image_deleted(ACCOUNT, new.id)
+                .wait()
+                .expect("read")
+        );
+    }
+    assert_eq!(may_hold("lovelace"), [false, false]);
+    assert_eq!(may_hold("babbages"), [true, false]);
+    assert_eq!(may_hold("menabrea"), [false, true]);
+    let end = store.search_index_end(ACCOUNT).wait().expect("end");
+    let words = ["lovelace007".to_owned()];
+    let step = store.next_search_step(ACCOUNT, &words, end, end.map(JobId::next), 99);
+    assert_eq!(step.wait().expect("search"), SearchStep::End);
+    let other = read(&jobs[1]);
+    assert!(matches!(other.prompt, PromptRef::Inline(text) if text.prompt == prompt("babbages")));
+    assert_eq!(store.account(ACCOUNT).wait().expect("read"), before);
+    till.check();
+}
