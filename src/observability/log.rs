@@ -4,9 +4,10 @@ use super::log_rate_limit::LogRateLimit;
 use crate::config::{Log, LogFormat};
 use std::io::IsTerminal as _;
 use std::panic;
+use tracing::{Level, Metadata};
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
-use tracing_subscriber::{EnvFilter, Registry, fmt};
+use tracing_subscriber::{EnvFilter, Registry, filter, fmt};
 
 /// Starts logging to standard error. Later calls have no effect.
 pub fn start(log: &Log) {
@@ -26,11 +27,17 @@ pub fn start(log: &Log) {
     let log = Registry::default()
         .with(lines)
         .with(EnvFilter::new(filter))
+        .with(filter::filter_fn(holds_no_records))
         .with(LogRateLimit);
     // The library rejects a second start, as in tests that share a process.
     if log.try_init().is_ok() && is_json {
         log_panics();
     }
+}
+
+/// The database logs the bytes of its pages at the level `trace`, which contain prompts and hashes of passwords.
+fn holds_no_records(event: &Metadata<'_>) -> bool {
+    *event.level() <= Level::INFO || !event.target().starts_with("sled")
 }
 
 /// Logs why the process exits, for programs that read the log and skip lines that are not JSON. Standard error also has it as text.
@@ -54,20 +61,53 @@ mod tests {
     use super::*;
     use std::io::{Read as _, Seek as _};
 
+    /// Runs `log` with a subscriber of `layers`, and returns what it wrote.
+    fn written<S>(layers: impl FnOnce(std::fs::File) -> S, log: impl FnOnce()) -> String
+    where
+        S: tracing::Subscriber + Send + Sync + 'static,
+    {
+        let mut file = tempfile::tempfile().unwrap();
+        tracing::subscriber::with_default(layers(file.try_clone().unwrap()), log);
+        let mut text = String::new();
+        file.rewind().unwrap();
+        file.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn the_database_logs_no_pages() {
+        let layers = |file| {
+            Registry::default()
+                .with(fmt::layer().with_writer(file))
+                .with(EnvFilter::new("trace,sled=trace"))
+                .with(filter::filter_fn(holds_no_records))
+        };
+        let text = written(layers, || {
+            tracing::trace!(target: "sled::pagecache", "a page");
+            tracing::debug!(target: "sled", "a page");
+            tracing::warn!(target: "sled::pagecache", "a fault");
+            tracing::trace!(target: "tintype::http", "a call");
+        });
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 2, "{text}");
+        assert!(
+            lines[0].ends_with("a fault") && lines[1].ends_with("a call"),
+            "{text}"
+        );
+    }
+
     #[test]
     fn a_panic_is_logged_with_its_location() {
-        let mut file = tempfile::tempfile().unwrap();
-        let lines = fmt::layer().with_writer(file.try_clone().unwrap());
-        let log = Registry::default().with(lines.json().flatten_event(true));
-        tracing::subscriber::with_default(log, || {
+        let layers = |file| {
+            let lines = fmt::layer().with_writer(file);
+            Registry::default().with(lines.json().flatten_event(true))
+        };
+        let text = written(layers, || {
             log_panics();
             panic::catch_unwind(|| panic!("a {}", "bug")).unwrap_err();
             // That of the standard library prints the panics of other tests.
             drop(panic::take_hook());
         });
-        let mut text = String::new();
-        file.rewind().unwrap();
-        file.read_to_string(&mut text).unwrap();
         let line: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(line["level"], "ERROR");
         assert_eq!(line["reason"], "a bug");
