@@ -6,7 +6,7 @@ use super::{All, Store, StoreError, Table};
 use crate::domain::ids::{AccountId, JobId};
 use crate::domain::job::Job;
 use crate::domain::time::Timestamp;
-use crate::engine::{Direction, Value};
+use crate::engine::{Direction, Key, Value};
 use itertools::Itertools as _;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,8 @@ impl Store {
         ids: &[JobId],
     ) -> Result<Vec<Option<Job>>, StoreError> {
         let keys = ids.iter().map(|id| ENDED_JOBS.key(&(account, *id)));
-        let found = self.engine().get_many(&keys.collect_vec()).await?;
+        let keys: Vec<Key> = keys.collect();
+        let found = self.engine().get_many(&keys).await?;
         let decode = |it: Option<Value>| it.map(|it| ENDED_JOBS.decode(&it)).transpose();
         found.into_iter().map(decode).collect()
     }
