@@ -1,6 +1,6 @@
 //! `tintype job erase` and `tintype account erase`.
 
-use crate::support::{Service, run, wait_for};
+use crate::support::{Service, run, until_some};
 use serde_json::{Value, json};
 
 /// Creates a job with this metadata, and waits until it is done.
@@ -11,7 +11,7 @@ fn done(service: &Service, user: &str) -> String {
     );
     assert_eq!(status, "202", "{job}");
     let id = job["job_id"].as_str().unwrap().to_owned();
-    wait_for("the job is done", || {
+    until_some("the job is done", || {
         let shown = service.json(&["job", "show", &id]);
         (shown["status"] == "done").then_some(())
     });
