@@ -143,10 +143,13 @@ fn idempotency_keys_are_neither_used_up_nor_replayed() {
     let same = same.expect(200);
     assert_eq!(same.header("idempotent-replayed"), None);
     assert_eq!(same.json()["available"], "0.866");
-    let batch = |query: &str, requests: &[Value]| {
+    let keyed_batch = |key: &str, query: &str, requests: &[Value]| {
         let call = server.native(&customer, "POST", &format!("/batches{query}"));
-        call.json(&batch_of(requests)).idempotent("k")
+        call.json(&batch_of(requests)).idempotent(key)
     };
+    let of_job = keyed_batch("k", "?dry_run=true", &[entry()]);
+    of_job.refused(422, "idempotency_key_reused");
+    let batch = |query: &str, requests: &[Value]| keyed_batch("b", query, requests);
     batch("", &[entry()]).expect(202);
     batch("?dry_run=true", &[entry()]).expect(200);
     let other = batch("?dry_run=true", &[entry(), entry()]);

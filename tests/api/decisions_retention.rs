@@ -88,7 +88,7 @@ fn a_key_that_was_remembered_longer_than_its_job_creates_a_new_one() {
     let old = done_job(&server, &customer, "a");
     let batch = |server: &Server| {
         let call = server.batch_call(&customer, &batch_of(&[entry()]));
-        call.idempotent("a").expect(202)
+        call.idempotent("b").expect(202)
     };
     let old_batch = batch(&server).json();
     server.batch_ended(&customer, &old_batch);
