@@ -4,6 +4,7 @@ use super::log_rate_limit::LogRateLimit;
 use crate::config::{Log, LogFormat};
 use std::io::IsTerminal as _;
 use std::panic;
+use tintype_storage::engine::LOGS_VALUES;
 use tracing::{Level, Metadata};
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -27,7 +28,7 @@ pub fn start(log: &Log) {
     let log = Registry::default()
         .with(lines)
         .with(EnvFilter::new(filter))
-        .with(filter::filter_fn(holds_no_records))
+        .with(filter::filter_fn(holds_no_values))
         .with(LogRateLimit);
     // The library rejects a second start, as in tests that share a process.
     if log.try_init().is_ok() && is_json {
@@ -35,9 +36,10 @@ pub fn start(log: &Log) {
     }
 }
 
-/// The database logs the bytes of its pages at the level `trace`, which contain prompts and hashes of passwords.
-fn holds_no_records(event: &Metadata<'_>) -> bool {
-    *event.level() <= Level::INFO || !event.target().starts_with("sled")
+/// Stored values contain prompts and hashes of passwords.
+fn holds_no_values(event: &Metadata<'_>) -> bool {
+    let logs_values = || LOGS_VALUES.iter().any(|it| event.target().starts_with(it));
+    *event.level() <= Level::INFO || !logs_values()
 }
 
 /// Logs why the process exits, for programs that read the log and skip lines that are not JSON. Standard error also has it as text.
@@ -75,17 +77,16 @@ mod tests {
     }
 
     #[test]
-    fn the_database_logs_no_pages() {
+    fn no_engine_logs_stored_values() {
         let layers = |file| {
             Registry::default()
                 .with(fmt::layer().with_writer(file))
-                .with(EnvFilter::new("trace,sled=trace"))
-                .with(filter::filter_fn(holds_no_records))
+                .with(EnvFilter::new("trace"))
+                .with(filter::filter_fn(holds_no_values))
         };
         let text = written(layers, || {
-            tracing::trace!(target: "sled::pagecache", "a page");
-            tracing::debug!(target: "sled", "a page");
-            tracing::warn!(target: "sled::pagecache", "a fault");
+            tracing::trace!(target: LOGS_VALUES[0], "a page");
+            tracing::warn!(target: LOGS_VALUES[0], "a fault");
             tracing::trace!(target: "tintype::http", "a call");
         });
         let lines: Vec<_> = text.lines().collect();
