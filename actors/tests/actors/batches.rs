@@ -13,9 +13,12 @@ use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId};
 use tintype_storage::domain::job::{CANCELED, JobState, PromptRef, PromptText};
 use tintype_storage::domain::pause::Pause;
+use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::{AcceptError, AcceptedBatch, BatchError, NewBatch, NewBatchJob, Part};
+use tintype_storage::store::{
+    AcceptError, AcceptedBatch, BatchError, IdempotencyUse, NewBatch, NewBatchJob, Part,
+};
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::testing::samples;
 use tokio::sync::oneshot;
@@ -36,6 +39,15 @@ fn request(prompt: &str) -> NewBatchJob {
 }
 
 fn send(world: &World, account: AccountId, prompts: &[&str]) -> Answer<AcceptedBatch, AcceptError> {
+    send_keyed(world, account, prompts, None)
+}
+
+fn send_keyed(
+    world: &World,
+    account: AccountId,
+    prompts: &[&str],
+    idempotency: Option<IdempotencyUse>,
+) -> Answer<AcceptedBatch, AcceptError> {
     let requests: Vec<NewBatchJob> = prompts.iter().map(|it| request(it)).collect();
     let prices = requests.iter().map(|it| it.price);
     let price = prices.fold(Amount::ZERO, |sum, it| sum.plus(it).expect("a sum"));
@@ -47,7 +59,7 @@ fn send(world: &World, account: AccountId, prompts: &[&str]) -> Answer<AcceptedB
         price,
         text: PromptRef::Inline(PromptText::default()),
         callback: None,
-        idempotency: None,
+        idempotency,
         file: None,
     };
     let (reply, answer) = oneshot::channel();
@@ -59,6 +71,33 @@ fn send(world: &World, account: AccountId, prompts: &[&str]) -> Answer<AcceptedB
         .expect("readable");
     let _ = handle.expect("it").accept_batch(batch, None, reply);
     answer
+}
+
+#[test]
+fn a_job_with_the_key_of_a_batch_of_the_same_commit_is_refused() {
+    run(async {
+        let world = Plan::over(fresh("100"), quick(), 1).start();
+        world.engine.hold();
+        let first = world.send(A, Tier::Fast, "first", None);
+        until("its commit is in flight", || world.engine.held() == 1).await;
+        let used = IdempotencyUse {
+            name: "k".into(),
+            fingerprint: Fingerprint([8; 32]),
+        };
+        let batch = send_keyed(&world, A, &["a", "b"], Some(used));
+        let job = world.send(A, Tier::Fast, "fox", Some("k"));
+        settle().await;
+        world.engine.open();
+        first.await.expect("an answer").expect("accepted");
+        batch.await.expect("an answer").expect("accepted");
+        let refused = job.await.expect("an answer");
+        assert!(
+            matches!(refused, Err(AcceptError::KeyReused)),
+            "{refused:?}"
+        );
+        world.idle().await;
+        world.check();
+    });
 }
 
 async fn submit(world: &World, account: AccountId, prompts: &[&str]) -> BatchId {

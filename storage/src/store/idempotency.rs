@@ -8,6 +8,7 @@ use super::{IdempotencyKey, IdempotencyRecord, IdempotentCall, Store, StoreError
 use crate::domain::ids::{AccountId, BatchId, JobId};
 use crate::domain::time::Timestamp;
 use crate::engine::{Direction, Key};
+use std::collections::HashSet;
 use uuid::Uuid;
 
 impl Store {
@@ -90,9 +91,8 @@ impl Store {
         let found = IDEMPOTENCY.delete_where(self, cursor, limit, is_over);
         let (mut writes, cursor) = found.await?;
         // The records of one use go together: a failed batch is deleted once no key of a batch names it.
-        let keys = writes
-            .iter()
-            .filter_map(|(key, _)| IDEMPOTENCY.read_key(key));
+        let deleted: HashSet<Key> = writes.iter().map(|(key, _)| key.clone()).collect();
+        let keys = deleted.iter().filter_map(|key| IDEMPOTENCY.read_key(key));
         let further = keys.flat_map(|key| {
             let places = key.call.places()[1..].iter();
             let further = places.map(move |call| IdempotencyKey {
@@ -101,7 +101,7 @@ impl Store {
             });
             further.map(|key| IDEMPOTENCY.delete(&key))
         });
-        let further: Writes = further.collect();
+        let further: Writes = further.filter(|(key, _)| !deleted.contains(key)).collect();
         writes.extend(further);
         Ok((writes, cursor))
     }

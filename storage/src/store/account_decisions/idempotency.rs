@@ -44,7 +44,11 @@ impl Decisions<'_> {
             }
         };
         let Some(first) = first else { return Ok(None) };
+        let of_batch = (account, BatchId(first.made));
         let is_in_force = match place {
+            // The batch of an earlier command of the round has a new id each time the round decides, so a read of its id as that of a
+            // job would never end.
+            IdempotentCall::Generation if self.records.has_written(&BATCHES, &of_batch) => true,
             IdempotentCall::Generation => match self.known_job(JobId(first.made))? {
                 Some(job) => !job.frees_idempotency_key(),
                 None => self.knows_batch(BatchId(first.made))?,
