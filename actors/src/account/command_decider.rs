@@ -15,14 +15,14 @@ use tintype_storage::store::{
 };
 use uuid::Uuid;
 
-pub struct CommandDecider<'a, 'd> {
-    pub decisions: Decisions<'d>,
-    pub announcements: &'a mut Announcements,
+pub struct CommandDecider<'a> {
+    pub decisions: Decisions<'a>,
+    pub announcements: Announcements,
     pub context: &'a AccountContext,
     pub now: Timestamp,
 }
 
-impl CommandDecider<'_, '_> {
+impl CommandDecider<'_> {
     pub fn decide(&mut self, command: &mut AccountCommand) -> Result<(), StoreError> {
         match command {
             AccountCommand::Accept {

@@ -3,18 +3,15 @@
 use super::announcements::Announcements;
 use super::command::AccountCommand;
 use super::command_decider::CommandDecider;
-use super::context::AccountContext;
 use super::shared_state::{AccountSharedState, StateSource};
 use actix::{Message, Recipient};
 use std::sync::Arc;
 use tintype_storage::domain::delivery::DeliveryId;
-use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::job::JobEvent;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::engine::{Key, ReadRequest};
 use tintype_storage::store::{
-    AccountState, Decision, Decisions, InitialReads, RoundOutcome, RoundReads, StateChange,
-    StoreError, Writes,
+    AccountState, Decision, InitialReads, RoundOutcome, RoundReads, StateChange, StoreError, Writes,
 };
 
 /// The inbox may have commands, or a round has ended or failed.
@@ -56,12 +53,85 @@ impl Decision for AccountRound {
     }
 
     fn decide(&mut self, reads: &RoundReads<'_>) -> Result<(Writes, DecidedRound), StoreError> {
-        self.decided = 0;
-        let shared = Arc::clone(&self.shared);
-        match &shared.source {
-            StateSource::Memory(memory) => self.decide_on_memory(&memory.state.lock(), reads),
-            StateSource::Store(node) => self.decide_on_store(*node, reads),
+        let Self {
+            shared,
+            pause,
+            commands,
+            decided,
+            ..
+        } = self;
+        *decided = 0;
+        let context = &*shared.context;
+        let (memory, read);
+        let (state, pause) = match &shared.source {
+            StateSource::Memory(it) => {
+                memory = it.state.lock();
+                (&*memory, &*pause)
+            }
+            StateSource::Store(node) => {
+                read = AccountState::of_shared(*node, shared.id, reads)?;
+                if let Some(newest) = read.state.newest_of_others() {
+                    context.process.ids.raise(newest);
+                }
+                (&read.state, &read.pause)
+            }
+        };
+        let mut decider = CommandDecider {
+            decisions: state.decisions(reads, context.limits).under(pause),
+            announcements: Announcements::default(),
+            context,
+            now: context.process.now(),
+        };
+        for command in commands {
+            if decider.decisions.is_full() {
+                break;
+            }
+            if !command.refuse_if_abandoned() {
+                let outcome = decider.decide(command);
+                // The loop goes on with the other commands, so that one read gets all unread records.
+                if !reads.has_unread() {
+                    outcome?;
+                }
+            }
+            *decided += 1;
         }
+        match reads.has_unread() {
+            true => Err(StoreError::NotRead),
+            false => DecidedRound::of(decider, reads),
+        }
+    }
+}
+
+impl DecidedRound {
+    fn of(
+        decider: CommandDecider<'_>,
+        reads: &RoundReads<'_>,
+    ) -> Result<(Writes, Self), StoreError> {
+        let CommandDecider {
+            mut decisions,
+            mut announcements,
+            context,
+            now,
+        } = decider;
+        let process = &context.process;
+        if let Some(operator) = &process.operator {
+            decisions.report_low_balance(operator, || DeliveryId(process.ids.next(now)), now);
+        }
+        let RoundOutcome {
+            mut writes,
+            deliveries,
+            left_queue,
+            change,
+        } = decisions.finish()?;
+        let waiting_jobs = &context.waiting_jobs;
+        announcements.queue_changes = waiting_jobs.remove_ended(&left_queue, reads, &mut writes)?;
+        announcements.left_queue = left_queue;
+        announcements.deliveries = deliveries;
+        let decided = Self {
+            change,
+            announcements,
+        };
+        Ok((writes, decided))
     }
 }
 
@@ -88,45 +158,6 @@ impl AccountRound {
             self.wake.do_send(Wake);
         }
     }
-
-    /// Decides on the state in memory: only this process changes the account.
-    fn decide_on_memory(
-        &mut self,
-        state: &AccountState,
-        reads: &RoundReads<'_>,
-    ) -> Result<(Writes, DecidedRound), StoreError> {
-        let context = &self.shared.context;
-        let decisions = state.decisions(reads, context.limits).under(&self.pause);
-        decide(
-            &mut self.decided,
-            &mut self.commands,
-            decisions,
-            reads,
-            context,
-        )
-    }
-
-    /// Decides on the state in the store, which other nodes change too.
-    fn decide_on_store(
-        &mut self,
-        node: NodeId,
-        reads: &RoundReads<'_>,
-    ) -> Result<(Writes, DecidedRound), StoreError> {
-        let context = &self.shared.context;
-        let read = AccountState::of_shared(node, self.shared.id, reads)?;
-        if let Some(newest) = read.state.newest_of_others() {
-            context.process.ids.raise(newest);
-        }
-        let decisions = read.state.decisions(reads, context.limits);
-        let decisions = decisions.under(&read.pause);
-        decide(
-            &mut self.decided,
-            &mut self.commands,
-            decisions,
-            reads,
-            context,
-        )
-    }
 }
 
 /// Adds the records that every decision about this command reads.
@@ -146,56 +177,4 @@ fn add(reads: &mut InitialReads<'_>, command: &AccountCommand) {
         | AccountCommand::ChangeKey(_)
         | AccountCommand::Barrier { .. } => {}
     }
-}
-
-/// Decides commands until the round is full. An error is a store error and ends the process.
-fn decide(
-    decided: &mut usize,
-    commands: &mut [AccountCommand],
-    decisions: Decisions<'_>,
-    reads: &RoundReads<'_>,
-    context: &AccountContext,
-) -> Result<(Writes, DecidedRound), StoreError> {
-    let (now, mut announcements) = (context.process.now(), Announcements::default());
-    let mut decider = CommandDecider {
-        decisions,
-        announcements: &mut announcements,
-        context,
-        now,
-    };
-    for command in commands {
-        if decider.decisions.is_full() {
-            break;
-        }
-        if !command.refuse_if_abandoned() {
-            let outcome = decider.decide(command);
-            // The loop goes on with the other commands, so that one read gets all unread records.
-            if !reads.has_unread() {
-                outcome?;
-            }
-        }
-        *decided += 1;
-    }
-    if reads.has_unread() {
-        return Err(StoreError::NotRead);
-    }
-    let CommandDecider { mut decisions, .. } = decider;
-    if let Some(operator) = &context.process.operator {
-        decisions.report_low_balance(operator, || DeliveryId(context.process.ids.next(now)), now);
-    }
-    let RoundOutcome {
-        mut writes,
-        deliveries,
-        left_queue,
-        change,
-    } = decisions.finish()?;
-    let waiting_jobs = &context.waiting_jobs;
-    announcements.queue_changes = waiting_jobs.remove_ended(&left_queue, reads, &mut writes)?;
-    announcements.left_queue = left_queue;
-    announcements.deliveries = deliveries;
-    let decided = DecidedRound {
-        change,
-        announcements,
-    };
-    Ok((writes, decided))
 }
