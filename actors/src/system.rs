@@ -375,7 +375,6 @@ fn account_context(
         process: Arc::clone(process),
         limits: jobs.limits,
         submitted_pause: RwLock::new(process.durable_pause.read().clone()),
-        max_runs: jobs.max_runs,
         live_jobs: AtomicUsize::default(),
         waiting_jobs: WaitingJobs::new(process.node.is_some()),
         deliveries: deliveries.clone().recipient(),
@@ -394,6 +393,7 @@ fn dispatch_context(
     let is_one_of_several = process.node.is_some();
     Arc::new(DispatchContext {
         process: Arc::clone(process),
+        max_runs: jobs.max_runs,
         run_timeout: jobs.run_timeout,
         waiting_jobs,
         pool: BackendPool::new(jobs.backends, jobs.routes, waker, is_one_of_several),

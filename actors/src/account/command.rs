@@ -8,7 +8,6 @@ use tintype_storage::domain::batch::BatchProgress;
 use tintype_storage::domain::ids::{BatchId, JobId, KeyId};
 use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::domain::ledger::LedgerEntry;
-use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::{
     AcceptError, AcceptedBatch, AcceptedJob, AccountChanged, BatchError, CommandError, Deposit,
     DepositError, EventError, NewBatch, NewJob, Refund, RefundError, StoreError, Writes,
@@ -100,22 +99,11 @@ pub enum AccountCommand {
         to_entry: Option<ToAuditEntry<BatchId>>,
         reply: Reply<BatchProgress, BatchError>,
     },
-    /// Begins a run of a job, or fails a job that has used all its runs. The run is counted before it begins.
-    Begin {
-        job: JobId,
-        reply: Reply<Job, EventError>,
-    },
-    /// Applies an event that ends a run or a job.
+    /// Applies an event to a job. The event that begins a run counts it before it begins.
     Apply {
         job: JobId,
         event: JobEvent,
         to_entry: Option<ToAuditEntry<Job>>,
-        reply: Reply<Job, EventError>,
-    },
-    /// Fails a job that is still queued when it expires. Deletes the expiry record in any case.
-    Expire {
-        job: JobId,
-        due: Timestamp,
         reply: Reply<Job, EventError>,
     },
     /// Adds money. A replayed deposit gets no second audit entry.
@@ -158,13 +146,14 @@ pub struct KeyChange {
 }
 
 impl AccountCommand {
-    /// May an overloaded account refuse it? The account always takes the ends of runs, and changes of itself and its keys, which must
-    /// not wait behind the calls that they restrict.
+    /// May an overloaded account refuse it? The account always takes the events of runs, and changes of itself and its keys, which must
+    /// not wait behind the calls that they restrict. A refused expiry is sent again.
     pub(super) fn is_refusable(&self) -> bool {
-        !matches!(
-            self,
-            Self::Begin { .. } | Self::Apply { .. } | Self::Change { .. } | Self::ChangeKey(_)
-        )
+        match self {
+            Self::Apply { event, .. } => matches!(event, JobEvent::Expire { .. }),
+            Self::Change { .. } | Self::ChangeKey(_) => false,
+            _ => true,
+        }
     }
 
     /// Refuses a command whose caller has gone, if the command takes or adds money: a call that was not answered with success must
@@ -185,9 +174,7 @@ impl AccountCommand {
             Self::Accept { reply, .. } => reply.send(durable),
             Self::AcceptBatch { reply, .. } => reply.send(durable),
             Self::CancelBatch { reply, .. } => reply.send(durable),
-            Self::Begin { reply, .. } | Self::Apply { reply, .. } | Self::Expire { reply, .. } => {
-                reply.send(durable)
-            }
+            Self::Apply { reply, .. } => reply.send(durable),
             Self::Deposit { reply, .. } => reply.send(durable),
             Self::Refund { reply, .. } => reply.send(durable),
             Self::Change { reply, .. } => reply.send(durable),

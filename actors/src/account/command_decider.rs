@@ -47,30 +47,12 @@ impl CommandDecider<'_> {
                     self.record(to_entry.as_ref(), batch);
                 }
             }
-            AccountCommand::Begin { job, reply } => {
-                let max_runs = self.context.max_runs;
-                self.apply(*job, JobEvent::Begin { max_runs }, reply)?;
-                // The job ended before its turn came, perhaps on another node.
-                if let Some(Err(_)) = &reply.outcome {
-                    self.decisions.release_taken(*job);
-                }
-            }
             AccountCommand::Apply {
                 job,
                 event,
                 to_entry,
                 reply,
-            } => {
-                self.apply(*job, event.clone(), reply)?;
-                if let Some(Ok(job)) = &reply.outcome {
-                    self.record(to_entry.as_ref(), job);
-                }
-            }
-            AccountCommand::Expire { job, due, reply } => {
-                let entry = TransactionId(self.next_id());
-                let outcome = self.decisions.expire(*job, *due, entry, self.now);
-                self.announce_change(*job, reply.set_outcome(outcome)?, false);
-            }
+            } => self.apply(*job, event, to_entry.as_ref(), reply)?,
             AccountCommand::Deposit {
                 deposit,
                 to_entry,
@@ -195,26 +177,27 @@ impl CommandDecider<'_> {
     fn apply(
         &mut self,
         id: JobId,
-        event: JobEvent,
+        event: &JobEvent,
+        to_entry: Option<&ToAuditEntry<Job>>,
         reply: &mut Reply<Job, EventError>,
     ) -> Result<(), StoreError> {
         let begins = matches!(event, JobEvent::Begin { .. });
         let entry = TransactionId(self.next_id());
-        let outcome = reply.set_outcome(self.decisions.apply(id, event, entry, self.now))?;
-        self.announce_change(id, outcome, begins);
+        let outcome = self.decisions.apply(id, event.clone(), entry, self.now);
+        match reply.set_outcome(outcome)? {
+            Ok(job) => {
+                let announcements = &mut self.announcements;
+                announcements.changed.push(id);
+                announcements.counts.changed(job, begins, self.now);
+                if self.context.process.observer.is_some() && job.state.is_terminal() {
+                    announcements.ended.push(job.clone());
+                }
+                self.record(to_entry, job);
+            }
+            // The job ended before its turn came, perhaps on another node.
+            Err(_) if begins => self.decisions.release_taken(id),
+            Err(_) => {}
+        }
         Ok(())
-    }
-
-    /// Collects what to announce of an event that changed a job.
-    fn announce_change(&mut self, id: JobId, outcome: &Result<Job, EventError>, begins: bool) {
-        let Ok(job) = outcome else {
-            return;
-        };
-        self.announcements.changed.push(id);
-        self.announcements.counts.changed(job, begins, self.now);
-        let is_observed = self.context.process.observer.is_some() && job.state.is_terminal();
-        self.announcements
-            .ended
-            .extend(is_observed.then(|| job.clone()));
     }
 }

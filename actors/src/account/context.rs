@@ -17,8 +17,6 @@ pub struct AccountContext {
     /// The paused models as of the last submitted commit. A decision holds the read lock until its commit is submitted, and a pause is
     /// submitted under the write lock. So no job is accepted after a pause that its decision did not see.
     pub submitted_pause: RwLock<Pause>,
-    /// Maximum number of runs of a job.
-    pub max_runs: u32,
     /// Jobs of all accounts that are not terminal.
     pub live_jobs: AtomicUsize,
     pub waiting_jobs: WaitingJobs,

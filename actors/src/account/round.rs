@@ -7,7 +7,6 @@ use super::shared_state::{AccountSharedState, StateSource};
 use actix::{Message, Recipient};
 use std::sync::Arc;
 use tintype_storage::domain::delivery::DeliveryId;
-use tintype_storage::domain::job::JobEvent;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::engine::{Key, ReadRequest};
 use tintype_storage::store::{
@@ -166,11 +165,7 @@ fn add(reads: &mut InitialReads<'_>, command: &AccountCommand) {
         AccountCommand::Accept { job, .. } => reads.add_for_accept(job),
         AccountCommand::AcceptBatch { batch, .. } => reads.add_for_accept_batch(batch),
         AccountCommand::CancelBatch { batch, .. } => reads.add_for_cancel_batch(*batch),
-        AccountCommand::Begin { job, .. } => {
-            reads.add_for_apply(*job, &JobEvent::Begin { max_runs: 0 });
-        }
         AccountCommand::Apply { job, event, .. } => reads.add_for_apply(*job, event),
-        AccountCommand::Expire { job, .. } => reads.add_for_apply(*job, &JobEvent::Expire),
         AccountCommand::Deposit { deposit, .. } => reads.add_for_deposit(deposit),
         AccountCommand::Refund { refund, .. } => reads.add_for_refund(refund),
         AccountCommand::Change { .. }

@@ -1,12 +1,13 @@
 //! Fails queued jobs that have expired. Any process may have accepted a job, and any process may fail it: failing it twice changes
 //! nothing.
 
-use crate::account::{AccountCommand, NoReply};
+use crate::account::NoReply;
 use crate::dispatch::DispatchContext;
 use futures_util::future::join_all;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::job::JobEvent;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::StoreError;
 use tokio::task::spawn_local;
@@ -64,8 +65,7 @@ async fn expire(due: Timestamp, job: JobId, account: AccountId, dispatch: &Dispa
     let Some(account) = dispatch.account(account).await else {
         return;
     };
-    let expired = account.call(|reply| AccountCommand::Expire { job, due, reply });
-    match expired.await {
+    match account.apply(job, JobEvent::Expire { due }, None).await {
         Ok(Ok(job)) => {
             // Spawned, so that a hanging object store does not delay the next expiry.
             spawn_local(dispatch.job_objects.delete_inputs(&job));

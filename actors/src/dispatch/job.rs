@@ -8,7 +8,6 @@
 use super::context::DispatchContext;
 use super::failover::wait_for_lease;
 use super::run::{log_failure, run};
-use crate::account::AccountCommand;
 use crate::backends::{BackendLease, LeaseKind};
 use crate::queue::{QueuedJob, Turn};
 use actix::{
@@ -200,8 +199,8 @@ async fn begin(job: QueuedJob, lease: Option<BackendLease>, context: &DispatchCo
         return Start::Nothing(None);
     };
     let id = job.job;
-    let begun = account.call(|reply| AccountCommand::Begin { job: id, reply });
-    match begun.await {
+    let max_runs = context.max_runs;
+    match account.apply(id, JobEvent::Begin { max_runs }, None).await {
         Ok(Ok(job)) if job.state.is_terminal() => {
             if let JobState::Failed { kind, .. } = &job.state {
                 log_failure(&job, *kind);

@@ -291,8 +291,8 @@ pub enum JobEvent {
     Cancel,
     /// The caller's connection is lost.
     Abandon,
-    /// The start deadline passed.
-    Expire,
+    /// The start deadline passed, which was at `due`.
+    Expire { due: Timestamp },
 }
 
 /// What happens to the reserved price of a job.
@@ -343,7 +343,7 @@ pub fn transition(job: &Job, event: JobEvent, at: Timestamp) -> Result<Step, Tra
             ABANDONED,
             FailureKind::Canceled,
         ),
-        (JobState::Queued, JobEvent::Expire) => {
+        (JobState::Queued, JobEvent::Expire { .. }) => {
             failed_state(None, at.max(job.created_at), EXPIRED, FailureKind::Canceled)
         }
         (
@@ -380,7 +380,10 @@ pub fn transition(job: &Job, event: JobEvent, at: Timestamp) -> Result<Step, Tra
         (JobState::Processing { started_at, .. }, JobEvent::Fail { error, kind }) => {
             failed_state(Some(*started_at), at, &error, kind)
         }
-        (JobState::Processing { .. }, JobEvent::Cancel | JobEvent::Abandon | JobEvent::Expire) => {
+        (
+            JobState::Processing { .. },
+            JobEvent::Cancel | JobEvent::Abandon | JobEvent::Expire { .. },
+        ) => {
             return Err(TransitionError::AlreadyStarted);
         }
         (state @ (JobState::Done { .. } | JobState::Failed { .. }), _) => {

@@ -178,7 +178,8 @@ impl Decisions<'_> {
         }
     }
 
-    /// Applies an event to a job: state, money and ledger entry in one round.
+    /// Applies an event to a job: state, money and ledger entry in one round. Deletes the record of an expiry even if the job is no
+    /// longer queued.
     pub fn apply(
         &mut self,
         id: JobId,
@@ -186,6 +187,9 @@ impl Decisions<'_> {
         entry: TransactionId,
         now: Timestamp,
     ) -> Result<Job, EventError> {
+        if let JobEvent::Expire { due } = event {
+            self.records.put(EXPIRIES.delete(&(due, id)));
+        }
         let job = self.known_job(id)?.ok_or(EventError::NotFound)?;
         let event = self.cancel_if_batch_is_canceled(&job, event)?;
         let step = transition(&job, event, now)?;
@@ -228,18 +232,6 @@ impl Decisions<'_> {
             }
         }
         Ok(step.job)
-    }
-
-    /// Applies an expiry that was due at `due`, and deletes its record even if the job is no longer queued.
-    pub fn expire(
-        &mut self,
-        id: JobId,
-        due: Timestamp,
-        entry: TransactionId,
-        now: Timestamp,
-    ) -> Result<Job, EventError> {
-        self.records.put(EXPIRIES.delete(&(due, id)));
-        self.apply(id, JobEvent::Expire, entry, now)
     }
 
     /// Collects the effects of a job's end.

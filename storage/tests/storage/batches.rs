@@ -214,7 +214,8 @@ fn a_batch_is_charged_once_for_each_job_that_becomes_done() {
     till.apply(c, begin()).expect("begin");
     till.apply(c, fail()).expect("fail");
     till.apply(d, JobEvent::Cancel).expect("cancel");
-    till.apply(e, JobEvent::Expire).expect("expire");
+    let expire = JobEvent::Expire { due: at(till.now) };
+    till.apply(e, expire).expect("expire");
     till.apply(f, begin()).expect("begin");
     till.apply(f, JobEvent::CutOff).expect("cut off");
     assert_eq!(charged(&till, batch), "0.139", "none of them is done");

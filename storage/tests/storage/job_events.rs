@@ -256,10 +256,7 @@ fn an_expiry_is_due_at_its_time_and_is_deleted_even_if_the_job_has_begun() {
             till.apply(job, begin()).expect("begin");
         }
         till.now += 60_000;
-        let expired = till.decisions(|decisions, ids| {
-            let entry = TransactionId(ids.id());
-            decisions.expire(job, due, entry, ids.now)
-        });
+        let expired = till.apply(job, JobEvent::Expire { due });
         assert_eq!(expired.is_ok(), !has_begun);
         assert_eq!(recorded(&till), []);
         till.check();

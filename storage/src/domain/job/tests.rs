@@ -67,7 +67,7 @@ fn every_state_handles_every_event() {
         },
         JobEvent::Cancel,
         JobEvent::Abandon,
-        JobEvent::Expire,
+        JobEvent::Expire { due: at(9_000) },
     ];
     let mut grid = String::new();
     for state in &states {

@@ -110,7 +110,7 @@ impl Decisions<'_> {
             (&job.state, &event),
             (
                 JobState::Queued,
-                JobEvent::Begin { .. } | JobEvent::Abandon | JobEvent::Expire
+                JobEvent::Begin { .. } | JobEvent::Abandon | JobEvent::Expire { .. }
             )
         );
         let Some(member) = job.member().filter(|_| leaves_queue) else {
