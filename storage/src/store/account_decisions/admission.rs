@@ -50,7 +50,7 @@ impl Decisions<'_> {
                 .iter()
                 .try_for_each(|it| pause.admit(*it))?;
         }
-        self.check_rate(admission)?;
+        self.check_rate(admission, key)?;
         let live = LiveJobs {
             of_account: self.next.live_jobs,
             max_of_account: self.limits.max_live(&self.next.account.limits),
@@ -84,23 +84,19 @@ impl Decisions<'_> {
     }
 
     /// Refuses a call if its key's or account's rate limit has become stricter since the call was counted.
-    fn check_rate(&mut self, admission: &AdmissionRequest<'_>) -> Result<(), AcceptError> {
-        if is_stricter(
-            self.next.account.limits.rate_limit,
-            admission.account_rate_limit,
-        ) {
-            return Err(AcceptError::RateLowered);
+    fn check_rate(
+        &self,
+        admission: &AdmissionRequest<'_>,
+        key: &ApiKey,
+    ) -> Result<(), AcceptError> {
+        let now_of_account = self.next.account.limits.rate_limit;
+        let is_account_stricter = is_stricter(now_of_account, admission.account_rate_limit);
+        let shown = admission.shown;
+        let is_key_stricter = shown.is_some_and(|it| is_stricter(key.rate_limit, it.rate_limit));
+        match is_account_stricter || is_key_stricter {
+            true => Err(AcceptError::RateLowered),
+            false => Ok(()),
         }
-        let Some(shown) = admission.shown else {
-            return Ok(());
-        };
-        let now = self
-            .terms(admission.key)?
-            .and_then(|terms| terms.1.rate_limit);
-        if is_stricter(now, shown.rate_limit) {
-            return Err(AcceptError::RateLowered);
-        }
-        Ok(())
     }
 
     /// Replaces a cached key. `after` is the changed key with the hash of its text, `None` for a removed key. `writes` persist
