@@ -16,8 +16,8 @@ use tintype_storage::domain::ids::{AccountId, JobId, NodeId};
 use tintype_storage::domain::node::TakenJob;
 use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry, Turns};
 use tintype_storage::domain::tier::Tier;
-use tintype_storage::engine::{Direction, Key, ReadRequest, Value};
-use tintype_storage::store::tables::{NODES, PAUSE, QUEUE, SERVED_TURNS, TAKEN_JOBS};
+use tintype_storage::engine::{Direction, Key, ReadRequest};
+use tintype_storage::store::tables::{LIVE_JOBS, NODES, PAUSE, QUEUE, SERVED_TURNS, TAKEN_JOBS};
 use tintype_storage::store::{Decision, RoundReads, StoreError, Writes};
 use tokio::time::{Instant, timeout};
 
@@ -136,27 +136,17 @@ impl JobTaker {
     }
 
     /// Gives the dispatcher the taken jobs.
-    fn queue(&self, jobs: Vec<(JobId, TakenJob)>) {
+    fn queue(&self, jobs: Vec<(QueueClass, QueuedJob)>) {
         if jobs.is_empty() {
             return;
         }
         let queues = self.dispatch.waiting_jobs.own();
         let stats = &self.dispatch.process.stats.nodes;
         let count = jobs.len() as u64;
-        for (job, taken) in jobs {
-            let lane = match taken.class {
-                QueueClass::Resumed | QueueClass::Single => Lane::Single,
-                QueueClass::Batch => Lane::Batch,
-            };
-            let queued = QueuedJob {
-                job,
-                account: taken.account,
-                tier: taken.tier,
-                lane,
-            };
-            match taken.class {
-                QueueClass::Resumed => queues.push_begun(queued),
-                QueueClass::Single | QueueClass::Batch => drop(queues.push_all([queued])),
+        for (class, job) in jobs {
+            match class {
+                QueueClass::Resumed => queues.push_begun(job),
+                QueueClass::Single | QueueClass::Batch => drop(queues.push_all([job])),
             }
         }
         queues.wake();
@@ -183,7 +173,8 @@ struct Take {
 
 #[derive(Default)]
 struct TakeOutcome {
-    jobs: Vec<(JobId, TakenJob)>,
+    /// By the class from which the node took them.
+    jobs: Vec<(QueueClass, QueuedJob)>,
     /// The number of jobs that had slots.
     limit: usize,
     /// Slots of shared backends, by the index of the backend.
@@ -241,7 +232,10 @@ impl Decision for Take {
         // Collect all missing reads at once.
         let scanned: Vec<_> = classes.iter().map(scan).collect();
         let scanned = scanned.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let Found { places, skips } = self.find(scanned.iter().flat_map(|it| &**it), limit)?;
+        let entries = scanned.iter().flat_map(|it| it.iter());
+        let entries = entries.filter_map(|(key, value)| QUEUE.entry(key, value).transpose());
+        let entries = entries.collect::<Result<Vec<_>, _>>()?;
+        let Found { places, skips } = self.find(entries, reads, limit)?;
         let found_all = IN_TURN.map(|class| {
             let is_beyond = |it: &QueueEntry| {
                 it.class > class || it.class == class && it.turn >= served.of(class)
@@ -268,30 +262,50 @@ impl Decision for Take {
 
 /// The next jobs of the queue.
 struct Found {
-    places: Vec<(QueueEntry, AccountId)>,
-    /// Were jobs of held accounts left out?
+    places: Vec<(QueueEntry, QueuedJob)>,
+    /// Were queued jobs of held accounts left out?
     skips: bool,
 }
 
 impl Take {
-    fn find<'a>(
+    /// Leaves out batch jobs of held accounts: they could not begin at this node now.
+    fn find(
         &self,
-        scanned: impl Iterator<Item = &'a (Key, Value)>,
+        entries: Vec<(QueueEntry, AccountId)>,
+        reads: &RoundReads<'_>,
         limit: usize,
     ) -> Result<Found, StoreError> {
+        // An entry of a resumed job does not tell whether the job belongs to a batch.
+        let resumed = entries
+            .iter()
+            .filter(|(it, _)| it.class == QueueClass::Resumed);
+        let resumed = resumed.map(|(place, account)| (*account, place.job));
+        let resumed = reads.get_all(&LIVE_JOBS, resumed)?;
+        let lane_of = |place: &QueueEntry, account| match place.class {
+            QueueClass::Resumed => {
+                let job = resumed.get(&(account, place.job));
+                job.map_or(Lane::Single, Lane::of)
+            }
+            QueueClass::Single => Lane::Single,
+            QueueClass::Batch => Lane::Batch,
+        };
         let (mut places, mut skips) = (Vec::new(), false);
-        for (key, value) in scanned {
+        for (place, account) in entries {
             if places.len() == limit {
                 break;
             }
-            match QUEUE.entry(key, value)? {
-                Some((place, account))
-                    if place.class == QueueClass::Batch && self.held.contains(&account) =>
-                {
-                    skips = true;
-                }
-                entry => places.extend(entry),
+            let lane = lane_of(&place, account);
+            if lane == Lane::Batch && self.held.contains(&account) {
+                skips |= place.class == QueueClass::Batch;
+                continue;
             }
+            let queued = QueuedJob {
+                job: place.job,
+                account,
+                tier: place.tier,
+                lane,
+            };
+            places.push((place, queued));
         }
         Ok(Found { places, skips })
     }
@@ -299,20 +313,20 @@ impl Take {
     /// Moves jobs from their places in the queue to this node.
     fn take_all(
         &self,
-        found: Vec<(QueueEntry, AccountId)>,
+        found: Vec<(QueueEntry, QueuedJob)>,
         mut served: Turns,
-    ) -> (Writes, Vec<(JobId, TakenJob)>) {
+    ) -> (Writes, Vec<(QueueClass, QueuedJob)>) {
         let (mut writes, mut jobs) = (Writes::new(), Vec::new());
-        for (place, account) in found {
-            let job = TakenJob {
-                account,
+        for (place, queued) in found {
+            let taken = TakenJob {
+                account: queued.account,
                 tier: place.tier,
                 class: place.class,
             };
             served.raise(place.class, place.turn);
             writes.push(QUEUE.delete(&place));
-            writes.push(TAKEN_JOBS.put(&(self.node, place.job), &job));
-            jobs.push((place.job, job));
+            writes.push(TAKEN_JOBS.put(&(self.node, place.job), &taken));
+            jobs.push((place.class, queued));
         }
         if !jobs.is_empty() {
             writes.push(SERVED_TURNS.put(&self.tier, &served));
@@ -335,7 +349,7 @@ impl Take {
             };
             range = range.starting_at(QUEUE.key(&first));
         }
-        let held = match class == QueueClass::Batch && !self.held.is_empty() {
+        let held = match class != QueueClass::Single && !self.held.is_empty() {
             true => MAX_HELD,
             false => 0,
         };

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::ControlFlow;
 use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::job::Job;
 
 /// The line of its account in which a job waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +11,15 @@ pub enum Lane {
     /// Jobs that were submitted one by one. They go first.
     Single,
     Batch,
+}
+
+impl Lane {
+    pub fn of(job: &Job) -> Self {
+        match job.member() {
+            Some(_) => Self::Batch,
+            None => Self::Single,
+        }
+    }
 }
 
 /// The waiting jobs of one tier.

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use tintype_storage::domain::ids::{AccountId, JobId};
-use tintype_storage::domain::job::{Job, Origin};
+use tintype_storage::domain::job::Job;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 use tokio::sync::Notify;
@@ -29,10 +29,7 @@ impl From<&Job> for QueuedJob {
             job: job.id,
             account: job.account,
             tier: job.tier,
-            lane: match job.origin {
-                Origin::Native | Origin::Synchronous | Origin::Background => Lane::Single,
-                Origin::Batch(_) => Lane::Batch,
-            },
+            lane: Lane::of(job),
         }
     }
 }

@@ -16,13 +16,14 @@ use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::engine::Wait as _;
+use tintype_storage::store::tables::TAKEN_JOBS;
 use tintype_storage::store::{
     AcceptError, AcceptedBatch, BatchError, IdempotencyUse, NewBatch, NewBatchJob, Part,
 };
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::testing::samples;
 use tokio::sync::oneshot;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 /// A prompt `image:URL` has an input image at that URL.
 fn request(prompt: &str) -> NewBatchJob {
@@ -263,6 +264,30 @@ fn hostile_117_a_batch_with_slow_input_urls_does_not_occupy_the_slots() {
         assert_eq!(counts(&world, batch), [0, 0, 20, 0]);
         // Two at a time fetch, and the next ones while those generate.
         assert!(begin.elapsed() < SLOW_FETCH * 11, "{:?}", begin.elapsed());
+        world.check();
+    });
+}
+
+#[test]
+fn a_node_leaves_a_resumed_job_in_the_queue_while_its_account_fetches_all_it_may() {
+    run(async {
+        let engine = fresh("100");
+        let plan = Plan::over(Arc::clone(&engine) as _, quick(), 2);
+        let world = plan.among_nodes().start();
+        world.system.joined().await.expect("it joins");
+        let batch = submit(&world, A, &["image:slow:1", "image:slow:2"]).await;
+        until("both fetch", || counts(&world, batch) == [0, 2, 0, 0]).await;
+        world.system.drain(Duration::ZERO).await;
+        world.system.return_jobs().await;
+        world.system.leave().await;
+        let world = Plan::over(engine, quick(), 1).among_nodes().start();
+        world.system.joined().await.expect("it joins");
+        let taken = || TAKEN_JOBS.all(&world.store).wait().expect("readable").len();
+        until("a job fetches", || taken() > 0).await;
+        sleep(SLOW_FETCH / 2).await;
+        assert_eq!(taken(), 1, "the node has one slot");
+        world.idle().await;
+        assert_eq!(counts(&world, batch), [0, 0, 2, 0]);
         world.check();
     });
 }

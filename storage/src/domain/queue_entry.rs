@@ -4,7 +4,7 @@
 //! are served in order of acceptance, and accounts alternate, over all nodes.
 
 use super::ids::JobId;
-use super::job::{Job, Origin};
+use super::job::Job;
 use super::tier::Tier;
 use serde::{Deserialize, Serialize};
 
@@ -25,9 +25,9 @@ impl QueueClass {
 
     /// The class of a job before its first run.
     pub fn of_new(job: &Job) -> Self {
-        match job.origin {
-            Origin::Native | Origin::Synchronous | Origin::Background => Self::Single,
-            Origin::Batch(_) => Self::Batch,
+        match job.member() {
+            Some(_) => Self::Batch,
+            None => Self::Single,
         }
     }
 }
