@@ -32,96 +32,173 @@ pub async fn generate(
     let Some(task) = deadline.work(task_for(job, context, progress)).await else {
         return Err(deadline.exceeded());
     };
-    let task = task?;
     let routes = context.pool.routes(job.tier);
-    let mut untried: Vec<usize> = (0..routes.len()).collect();
-    let mut passed_on: Option<GenerateError> = None;
-    let mut has_reached = false;
-    if is_resumed
-        && routes.len() > 1
-        && let Some(route_with_work) = find_route_with_earlier_work(&task, routes, context).await
-        && route_with_work != lease.route
-    {
+    let mut run = FailoverRun {
+        job,
+        task: task?,
+        routes,
+        context,
+        log,
+        deadline,
+        untried: (0..routes.len()).collect(),
+        has_reached: false,
+        passed_on: None,
+    };
+    if is_resumed && routes.len() > 1 {
+        lease = run.move_to_earlier_work(lease).await;
+    }
+    loop {
+        match run.try_backend(&mut lease).await {
+            Ok(image) => return Ok(image),
+            Err((step, worst)) => lease = run.move_on(lease, step, worst).await?,
+        }
+    }
+}
+
+/// A run of a job over the backends of its tier.
+struct FailoverRun<'a> {
+    job: &'a Job,
+    task: GenerationTask,
+    routes: &'a [Route],
+    context: &'a DispatchContext,
+    log: &'a RunLog,
+    deadline: RunDeadline,
+    /// The routes that the run has not tried, by index.
+    untried: Vec<usize>,
+    /// Has a backend received a request of the run?
+    has_reached: bool,
+    /// The worst error of the backends that the run has left.
+    passed_on: Option<GenerateError>,
+}
+
+impl<'a> FailoverRun<'a> {
+    /// Moves to the backend that holds the work of an earlier run, if there is one.
+    async fn move_to_earlier_work(&mut self, lease: BackendLease) -> BackendLease {
+        let found = self.find_earlier_work().await;
+        let Some(route) = found.filter(|it| *it != lease.route) else {
+            return lease;
+        };
         // Dropped before the other lease is awaited: no run holds one slot and waits for another.
         drop(lease);
-        untried.sort_by_key(|at| *at != route_with_work);
-        let kind = LeaseKind::Failover(untried.clone());
-        lease = wait_for_lease(context, job.account, job.tier, kind).await;
+        self.untried.sort_by_key(|at| *at != route);
+        self.lease_on_untried().await
     }
-    let mut repeats = 0;
-    loop {
-        untried.retain(|at| *at != lease.route);
-        let route = &routes[lease.route];
+
+    /// The route whose backend holds the work of an earlier run.
+    async fn find_earlier_work(&self) -> Option<usize> {
+        for (at, route) in self.routes.iter().enumerate() {
+            let generator = &self.context.pool.backend(route).generator;
+            let holds = generator.has_earlier_work(task_on(&self.task, route));
+            if timeout(EARLIER_WORK_TIMEOUT, holds).await == Ok(true) {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    /// Tries one backend until it returns an image that can be stored. Otherwise returns the next step, which is no repeat, and the
+    /// worst error.
+    async fn try_backend(
+        &mut self,
+        lease: &mut BackendLease,
+    ) -> Result<ResultImage, (NextStep, GenerateError)> {
+        self.untried.retain(|at| *at != lease.route);
         let tries = Tries {
-            task: &task,
-            route,
-            context,
-            log,
+            task: &self.task,
+            route: &self.routes[lease.route],
+            context: self.context,
+            log: self.log,
         };
-        let (error, may_repeat) = match tries.try_once(&mut lease, &mut deadline).await {
-            Ok(image) => match log.store(tries.store(image, job, &mut deadline)).await {
-                Ok(image) => return Ok(image),
-                Err(error) => (error, false),
-            },
-            Err(error) => (error, repeats < tries.backend().retries),
+        let mut repeats = 0;
+        loop {
+            let deadline = &mut self.deadline;
+            let (error, may_repeat) = match tries.try_once(lease, deadline).await {
+                Ok(image) => match self.log.store(tries.store(image, self.job, deadline)).await {
+                    Ok(image) => return Ok(image),
+                    Err(error) => (error, false),
+                },
+                Err(error) => (error, repeats < tries.backend().retries),
+            };
+            self.has_reached |= error.has_reached_backend();
+            let jitter = (self.context.jitter)();
+            let wait = backoff::delay(repeats + 1, error.retry_after(), jitter);
+            let (step, worst) = self.decide(&error, lease.route, may_repeat.then_some(wait));
+            if let NextStep::Repeat(wait) = step {
+                self.deadline.wait(wait).await;
+                repeats += 1;
+                tries.stats().retries.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
+            if error.allows_failover() {
+                tries.stats().given_up.fetch_add(1, Ordering::Relaxed);
+            }
+            return Err((step, worst));
+        }
+    }
+
+    /// The next step after an error on this route, and the worst of it and the errors of the backends that the run has left.
+    fn decide(
+        &self,
+        error: &GenerateError,
+        route: usize,
+        repeat_after: Option<Duration>,
+    ) -> (NextStep, GenerateError) {
+        let worst = match &self.passed_on {
+            Some(earlier) if earlier.rank() > error.rank() => earlier,
+            _ => error,
         };
-        let wait = backoff::delay(repeats + 1, error.retry_after(), (context.jitter)());
-        let (now, pool) = (Instant::now(), &context.pool);
-        let admits = |at: usize| pool.admits(&routes[at], now);
-        has_reached |= error.has_reached_backend();
-        let worst = match &passed_on {
-            Some(earlier) if earlier.rank() > error.rank() => earlier.clone(),
-            _ => error.clone(),
-        };
+        let now = Instant::now();
+        let admits = |at: usize| self.context.pool.admits(&self.routes[at], now);
         let state = RunState {
-            repeat_after: may_repeat.then_some(wait),
-            time_left: deadline.time_left(),
-            is_up: admits(lease.route),
-            has_untried: !untried.is_empty(),
-            is_untried_up: untried.iter().any(|at| admits(*at)),
-            is_any_up: (0..routes.len()).any(admits),
-            is_unreachable: !has_reached && matches!(worst, GenerateError::Unreachable(_)),
+            repeat_after,
+            time_left: self.deadline.time_left(),
+            is_up: admits(route),
+            has_untried: !self.untried.is_empty(),
+            is_untried_up: self.untried.iter().any(|at| admits(*at)),
+            is_any_up: (0..self.routes.len()).any(admits),
+            is_unreachable: !self.has_reached && matches!(worst, GenerateError::Unreachable(_)),
         };
-        let step = next_step(&error, &state);
-        if let NextStep::Repeat(wait) = step {
-            deadline.wait(wait).await;
-            repeats += 1;
-            tries.stats().retries.fetch_add(1, Ordering::Relaxed);
-            continue;
-        }
-        if error.allows_failover() {
-            tries.stats().given_up.fetch_add(1, Ordering::Relaxed);
-        }
+        (next_step(error, &state), worst.clone())
+    }
+
+    /// Waits for a lease on another backend, or returns the error of the run.
+    async fn move_on(
+        &mut self,
+        lease: BackendLease,
+        step: NextStep,
+        worst: GenerateError,
+    ) -> Result<BackendLease, GenerateError> {
         if step == NextStep::Fail {
             return Err(worst);
         }
         // The cut-off ends the run, so that it does not ask another backend in vain.
-        if context.cut_off.is_triggered() {
+        if self.context.cut_off.is_triggered() {
             return std::future::pending().await;
         }
+        let job = self.job.id;
+        let backend = &self.context.pool.backend(&self.routes[lease.route]).name;
         drop(lease);
-        let backend = &tries.backend().name;
-        let wait_for_lease = |untried: &[usize]| {
-            let kind = LeaseKind::Failover(untried.to_vec());
-            wait_for_lease(context, job.account, job.tier, kind)
-        };
-        lease = match step {
-            NextStep::AwaitBackend => {
-                tracing::info!(job = %job.id, %backend, "the run waits until a backend can be reached");
-                untried = (0..routes.len()).collect();
-                // This wait counts against the deadline, because no other job causes it.
-                match deadline.work(wait_for_lease(&untried)).await {
-                    Some(lease) => lease,
-                    None => return Err(worst),
-                }
+        let lease = if step == NextStep::AwaitBackend {
+            tracing::info!(%job, %backend, "the run waits until a backend can be reached");
+            self.untried = (0..self.routes.len()).collect();
+            // This wait counts against the deadline, because no other job causes it.
+            let lease = self.lease_on_untried();
+            match self.deadline.work(lease).await {
+                Some(lease) => lease,
+                None => return Err(worst),
             }
-            _ => {
-                tracing::info!(job = %job.id, %backend, "the run fails over");
-                wait_for_lease(&untried).await
-            }
+        } else {
+            tracing::info!(%job, %backend, "the run fails over");
+            self.lease_on_untried().await
         };
-        repeats = 0;
-        passed_on = Some(worst);
+        self.passed_on = Some(worst);
+        Ok(lease)
+    }
+
+    fn lease_on_untried(&self) -> impl Future<Output = BackendLease> + use<'a> {
+        let (account, tier) = (self.job.account, self.job.tier);
+        let kind = LeaseKind::Failover(self.untried.clone());
+        wait_for_lease(self.context, account, tier, kind)
     }
 }
 
@@ -137,22 +214,6 @@ pub async fn wait_for_lease(
         // The dispatcher has stopped with the process. The job runs again after the restart.
         Err(_) => std::future::pending().await,
     }
-}
-
-/// The route whose backend holds the work of an earlier run.
-async fn find_route_with_earlier_work(
-    task: &GenerationTask,
-    routes: &[Route],
-    context: &DispatchContext,
-) -> Option<usize> {
-    for (at, route) in routes.iter().enumerate() {
-        let generator = &context.pool.backend(route).generator;
-        let holds = generator.has_earlier_work(task_on(task, route));
-        if timeout(EARLIER_WORK_TIMEOUT, holds).await == Ok(true) {
-            return Some(at);
-        }
-    }
-    None
 }
 
 async fn task_for(
