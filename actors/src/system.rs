@@ -146,7 +146,7 @@ impl System {
         let pool = &self.dispatch.pool;
         match self.node() {
             None => pool.own_slots(tier, Instant::now()) > 0,
-            Some(node) => self.waiting_jobs().of_tier(tier).1 < pool.slots(tier) * node.count(),
+            Some(node) => self.waiting_jobs().begun(tier) < pool.slots(tier) * node.count(),
         }
     }
 

@@ -58,12 +58,12 @@ pub async fn list(_: OperatorCall, request: HttpRequest, jobs: Data<JobService>)
 async fn models(core: &Core) -> Result<Vec<serde_json::Value>, StoreError> {
     let mut models = Vec::new();
     for tier in Tier::ALL {
-        let (queued, running, _) = core.system.waiting_jobs().of_tier(tier);
+        let jobs = core.system.waiting_jobs();
         let oldest = queue::oldest_created_at(core, tier).await?;
         models.push(json!({
             "model": tier.as_str(),
-            "queued": queued,
-            "running": running,
+            "queued": jobs.queued(tier),
+            "running": jobs.begun(tier),
             "oldest_created_at": oldest.map(|it| it.to_string()),
         }));
     }

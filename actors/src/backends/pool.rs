@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::ids::AccountId;
+use tintype_storage::domain::shared_slots::SlotRequest;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 use tokio::sync::{Notify, Semaphore, oneshot};
@@ -33,13 +34,7 @@ pub struct Backend {
 pub struct SlotDemand {
     /// The index of the backend.
     pub backend: usize,
-    pub name: String,
-    /// Slots of the backend, for all nodes.
-    pub slots: usize,
-    /// Slots that this node keeps.
-    pub keeps: usize,
-    /// Further slots, for runs that wait at this node.
-    pub needs: usize,
+    pub request: SlotRequest,
     /// Has the node just released slots?
     pub has_released: bool,
     /// Can runs of the tier begin on the backend?
@@ -72,8 +67,10 @@ struct PooledBackend {
     breaker: Breaker,
     contact: Contact,
     free: Arc<Semaphore>,
-    /// The slots that this node holds of a shared backend.
-    held: Option<Mutex<usize>>,
+    /// Do other nodes use its slots too?
+    is_shared: bool,
+    /// Slots that this process may use.
+    held: Mutex<usize>,
 }
 
 impl PooledBackend {
@@ -94,19 +91,12 @@ impl PooledBackend {
             faults,
             probe_in,
             slots: self.backend.slots,
-            is_shared: self.held.is_some(),
-            running: self.usable_slots().saturating_sub(free),
+            is_shared: self.is_shared,
+            running: self.held.lock().saturating_sub(free),
             opened: self.breaker.opened(),
             last_answer_at: last.last_answer_at,
             last_error: last.last_error,
         }
-    }
-
-    /// Slots that this process may use.
-    fn usable_slots(&self) -> usize {
-        self.held
-            .as_ref()
-            .map_or(self.backend.slots, |it| *it.lock())
     }
 }
 
@@ -129,11 +119,13 @@ impl BackendPool {
     ) -> Self {
         let pooled = |backend: Backend| {
             let is_shared = backend.is_shared && is_among_nodes;
+            let held = if is_shared { 0 } else { backend.slots };
             PooledBackend {
                 breaker: Breaker::new(&backend.name),
                 contact: Contact::default(),
-                free: Arc::new(Semaphore::new(if is_shared { 0 } else { backend.slots })),
-                held: is_shared.then(Mutex::default),
+                free: Arc::new(Semaphore::new(held)),
+                is_shared,
+                held: Mutex::new(held),
                 backend,
             }
         };
@@ -182,7 +174,7 @@ impl BackendPool {
     pub fn own_slots(&self, tier: Tier, at: Instant) -> usize {
         let starting = self.starting(tier, at).into_iter();
         let own = starting.map(|it| &self.backends[it]);
-        let own = own.filter(|it| it.held.is_none());
+        let own = own.filter(|it| !it.is_shared);
         own.map(|it| it.free.available_permits()).sum()
     }
 
@@ -204,16 +196,14 @@ impl BackendPool {
         at: Instant,
     ) -> Vec<SlotDemand> {
         let shared = self.routes(tier).iter().map(|it| it.backend);
-        let shared: BTreeSet<usize> = shared
-            .filter(|it| self.backends[*it].held.is_some())
-            .collect();
+        let shared: BTreeSet<usize> = shared.filter(|it| self.backends[*it].is_shared).collect();
         if shared.is_empty() {
             return Vec::new();
         }
         let starting = Tier::ALL.map(|it| (it, self.starting(it, at)));
         let demand = |backend: usize| {
             let pooled = &self.backends[backend];
-            let mut held = pooled.held.as_ref()?.lock();
+            let mut held = pooled.held.lock();
             let begin = starting.iter().filter(|(_, it)| it.contains(&backend));
             let begin = begin.map(|(tier, _)| queued[tier.index()]);
             let wanted = begin.sum::<usize>() + self.waiting_for(backend, at);
@@ -221,26 +211,26 @@ impl BackendPool {
             let spare = pooled.free.forget_permits(free.saturating_sub(wanted));
             *held = held.saturating_sub(spare);
             let begins = |(of, it): &(Tier, BTreeSet<usize>)| *of == tier && it.contains(&backend);
-            Some(SlotDemand {
+            SlotDemand {
                 backend,
-                name: pooled.backend.name.clone(),
-                slots: pooled.backend.slots,
-                keeps: *held,
-                needs: wanted.saturating_sub(free),
+                request: SlotRequest {
+                    backend: pooled.backend.name.clone(),
+                    slots: pooled.backend.slots as u32,
+                    keeps: *held as u32,
+                    needs: wanted.saturating_sub(free) as u32,
+                },
                 has_released: spare > 0,
                 may_begin: starting.iter().any(begins),
-            })
+            }
         };
-        shared.into_iter().filter_map(demand).collect()
+        shared.into_iter().map(demand).collect()
     }
 
     /// Adds slots of a shared backend that the store has granted to this node.
     pub fn add_slots(&self, backend: usize, slots: usize) {
         let pooled = &self.backends[backend];
-        if let Some(held) = &pooled.held {
-            *held.lock() += slots;
-            pooled.free.add_permits(slots);
-        }
+        *pooled.held.lock() += slots;
+        pooled.free.add_permits(slots);
     }
 
     /// The number of runs that wait for a lease on a backend.
@@ -387,7 +377,10 @@ mod tests {
         let (tier, now) = (Tier::ALL[0], Instant::now());
         let needs = || {
             let demands = pool.release_spare_slots(tier, [0; 3], now);
-            demands.iter().map(|it| it.needs).collect::<Vec<_>>()
+            demands
+                .iter()
+                .map(|it| it.request.needs)
+                .collect::<Vec<_>>()
         };
         let account = AccountId(uuid::Uuid::nil());
         let start = pool.request_lease(account, tier, LeaseKind::Start(None));

@@ -4,7 +4,7 @@
 use super::heartbeat::living_nodes;
 use crate::backends::SlotDemand;
 use tintype_storage::domain::ids::NodeId;
-use tintype_storage::domain::shared_slots::{SharedSlots, SlotGrant, SlotRequest};
+use tintype_storage::domain::shared_slots::{SharedSlots, SlotGrant};
 use tintype_storage::engine::{Key, ReadRequest};
 use tintype_storage::store::tables::{NODES, SHARED_SLOTS};
 use tintype_storage::store::{RoundReads, StoreError, Writes};
@@ -26,8 +26,9 @@ impl SlotDemands {
     /// Could a round change anything?
     pub fn may_change_slots(&self, takes_jobs: bool) -> bool {
         self.0.iter().any(|it| {
-            let may_take = takes_jobs && it.may_begin && it.keeps < it.slots;
-            it.has_released || it.needs > 0 || may_take
+            let request = &it.request;
+            let may_take = takes_jobs && it.may_begin && request.keeps < request.slots;
+            it.has_released || request.needs > 0 || may_take
         })
     }
 
@@ -65,14 +66,8 @@ impl SlotDemands {
         slots.before = reads.get(&SHARED_SLOTS, &())?.unwrap_or_default();
         slots.after = slots.before.clone();
         for demand in &self.0 {
-            let request = SlotRequest {
-                backend: &demand.name,
-                slots: demand.slots as u32,
-                node,
-                keeps: demand.keeps as u32,
-                needs: demand.needs as u32,
-            };
-            let grant = slots.after.settle(request, |it| living.contains(&it));
+            let is_living = |it| living.contains(&it);
+            let grant = slots.after.settle(node, &demand.request, is_living);
             slots.grants.push(grant);
         }
         Ok(slots)
@@ -93,7 +88,8 @@ impl SlotAllocation<'_> {
         let grants = self.demands.iter().zip(&mut self.grants);
         for (demand, grant) in grants.filter(|(demand, _)| demand.may_begin) {
             let taken = left.min(grant.free);
-            self.after.take(&demand.name, self.node, taken);
+            let backend = &demand.request.backend;
+            self.after.take(backend, self.node, taken);
             grant.granted += taken;
             grant.free -= taken;
             left -= taken;

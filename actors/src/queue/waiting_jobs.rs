@@ -120,14 +120,27 @@ impl WaitingJobs {
         }
     }
 
-    /// The number of waiting jobs of a tier, the number of running ones, and the job with the longest wait.
-    pub fn of_tier(&self, tier: Tier) -> (usize, usize, Option<(AccountId, JobId)>) {
+    /// The number of jobs of a tier that wait for their first run.
+    pub fn queued(&self, tier: Tier) -> usize {
         match &self.shared {
-            None => {
-                let own = &self.own;
-                (own.len(tier), own.begun(tier), own.oldest(tier))
-            }
-            Some(shared) => (shared.len(tier), shared.begun(tier), shared.oldest(tier)),
+            None => self.own.len(tier),
+            Some(shared) => shared.len(tier),
+        }
+    }
+
+    /// The number of jobs of a tier that lookups call `processing`.
+    pub fn begun(&self, tier: Tier) -> usize {
+        match &self.shared {
+            None => self.own.begun(tier),
+            Some(shared) => shared.begun(tier),
+        }
+    }
+
+    /// The job of a tier with the longest wait for its first run.
+    pub fn oldest(&self, tier: Tier) -> Option<(AccountId, JobId)> {
+        match &self.shared {
+            None => self.own.oldest(tier),
+            Some(shared) => shared.oldest(tier),
         }
     }
 

@@ -40,7 +40,7 @@ impl QueueFilter {
     pub fn count(&self, core: &Core) -> usize {
         let count = |tier: Tier| match self.account {
             Some(_) => self.next(core, tier, usize::MAX).len(),
-            None => core.system.waiting_jobs().of_tier(tier).0,
+            None => core.system.waiting_jobs().queued(tier),
         };
         self.tiers().map(count).sum()
     }
@@ -59,8 +59,7 @@ impl QueueFilter {
 /// # Errors
 /// The engine fails, or the record is damaged.
 pub async fn oldest_created_at(core: &Core, tier: Tier) -> Result<Option<Timestamp>, StoreError> {
-    let (_, _, oldest) = core.system.waiting_jobs().of_tier(tier);
-    let Some((account, job)) = oldest else {
+    let Some((account, job)) = core.system.waiting_jobs().oldest(tier) else {
         return Ok(None);
     };
     // The job may be deleted meanwhile.

@@ -50,7 +50,7 @@ impl<'a> QueueEstimates<'a> {
 
 /// How long a job submitted now would wait; `None` without data.
 pub fn wait_now(core: &Core, tier: Tier) -> Option<Duration> {
-    let queued = core.system.waiting_jobs().of_tier(tier).0;
+    let queued = core.system.waiting_jobs().queued(tier);
     let is_idle = queued == 0 && core.system.has_idle_backend(tier);
     match is_idle && !core.pause.read().covers(tier) {
         true => Some(Duration::ZERO),
@@ -99,7 +99,7 @@ impl Pace {
         }
         let begun = core.system.stats().jobs.begun[tier.index()].counts(now, WINDOW);
         let [count] = begun.counts;
-        let running = core.system.waiting_jobs().of_tier(tier).1 as u64;
+        let running = core.system.waiting_jobs().begun(tier) as u64;
         let recent = Self {
             // If all of them may still run, they show only that the backends were idle before.
             jobs: if count * nodes(core) > running {

@@ -13,15 +13,16 @@ pub fn collect(out: &mut Exposition, sources: &Sources<'_>) {
 }
 
 fn queues(out: &mut Exposition, sources: &Sources<'_>) {
-    let queues: Vec<_> = Tier::ALL
-        .iter()
-        .map(|tier| (tier.as_str(), sources.system.waiting_jobs().of_tier(*tier)))
-        .collect();
+    let jobs = sources.system.waiting_jobs();
     let mut family = out.gauge("tintype_jobs", "Jobs that have not ended.");
-    for (tier, (queued, processing, _)) in &queues {
-        family
-            .value(&[("tier", tier), ("state", "queued")], queued)
-            .value(&[("tier", tier), ("state", "processing")], processing);
+    for tier in Tier::ALL {
+        let states = [
+            ("queued", jobs.queued(tier)),
+            ("processing", jobs.begun(tier)),
+        ];
+        for (state, count) in states {
+            family.value(&[("tier", tier.as_str()), ("state", state)], count);
+        }
     }
     let now = sources.now.millis();
     if let Some(stored) = &sources.stored {

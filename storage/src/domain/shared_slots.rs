@@ -20,12 +20,11 @@ struct SlotHolder {
 }
 
 /// What a node holds and needs of a backend's slots.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SlotRequest<'a> {
-    pub backend: &'a str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlotRequest {
+    pub backend: String,
     /// The backend's total number of slots.
     pub slots: u32,
-    pub node: NodeId,
     /// Slots that the node holds and does not return.
     pub keeps: u32,
     /// Further slots, for runs that wait at the node and can start at no other backend.
@@ -45,17 +44,12 @@ impl SharedSlots {
     /// takes a slot before it.
     pub fn settle(
         &mut self,
-        request: SlotRequest<'_>,
+        node: NodeId,
+        request: &SlotRequest,
         is_living: impl Fn(NodeId) -> bool,
     ) -> SlotGrant {
-        let SlotRequest {
-            backend,
-            slots,
-            node,
-            keeps,
-            needs,
-        } = request;
-        let holders = self.0.entry(backend.to_owned()).or_default();
+        let SlotRequest { keeps, needs, .. } = *request;
+        let holders = self.0.entry(request.backend.clone()).or_default();
         holders.retain(|it| is_living(it.node));
         let own = holders.iter().position(|it| it.node == node);
         let waited_at = own.filter(|at| holders[*at].waits);
@@ -63,7 +57,7 @@ impl SharedSlots {
         let ahead = ahead.filter(|it| it.waits && it.node != node).count();
         let others = holders.iter().filter(|it| it.node != node);
         let taken = others.map(|it| it.held).sum::<u32>() + keeps + ahead as u32;
-        let free = slots.saturating_sub(taken);
+        let free = request.slots.saturating_sub(taken);
         let granted = needs.min(free);
         let holder = SlotHolder {
             node,
@@ -113,13 +107,12 @@ mod tests {
 
     fn settle(slots: &mut SharedSlots, node: NodeId, keeps: u32, needs: u32) -> (u32, u32) {
         let request = SlotRequest {
-            backend: "gpu",
+            backend: "gpu".into(),
             slots: 2,
-            node,
             keeps,
             needs,
         };
-        let grant = slots.settle(request, |_| true);
+        let grant = slots.settle(node, &request, |_| true);
         (grant.granted, grant.free)
     }
 
@@ -133,13 +126,12 @@ mod tests {
         assert_eq!(settle(&mut slots, THREE, 0, 0), (0, 0));
         assert_eq!(settle(&mut slots, ONE, 0, 0), (0, 1));
         let other = SlotRequest {
-            backend: "other",
+            backend: "other".into(),
             slots: 1,
-            node: ONE,
             keeps: 0,
             needs: 0,
         };
-        assert_eq!(slots.settle(other, |_| true).free, 1);
+        assert_eq!(slots.settle(ONE, &other, |_| true).free, 1);
     }
 
     #[test]
@@ -165,13 +157,12 @@ mod tests {
         settle(&mut slots, ONE, 0, 2);
         settle(&mut slots, TWO, 0, 1);
         let request = SlotRequest {
-            backend: "gpu",
+            backend: "gpu".into(),
             slots: 2,
-            node: THREE,
             keeps: 0,
             needs: 3,
         };
-        let grant = slots.settle(request, |it| it == THREE);
+        let grant = slots.settle(THREE, &request, |it| it == THREE);
         assert_eq!((grant.granted, grant.free), (2, 0));
     }
 }
