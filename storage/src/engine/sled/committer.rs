@@ -2,22 +2,16 @@
 //! visible and answers them.
 
 use super::super::wal::Wal;
-use super::super::{
-    Commit, EngineCounters, EngineError, EngineStats, Failure, Latch, OnFailure, OpensLatch,
-    call_back, deferred_wake,
-};
-use super::backlog::Backlog;
+use super::super::{Commit, EngineError, Latch, OnFailure, OpensLatch, call_back, deferred_wake};
 use super::io_advice::io_failed;
-use super::memtable::Memtable;
-use super::snapshot::Snapshots;
 use super::watchdog::Watchdog;
-use super::{SledOptions, SyncStep, spawn};
+use super::{EngineState, SyncStep, spawn};
 use crossbeam_channel::{Receiver, Sender};
 use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::ThreadId;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Maximum number of commits per sync.
 const MAX_COMMITS: usize = 1_024;
@@ -30,38 +24,29 @@ pub struct Committer {
     thread: ThreadId,
     /// Opens when the thread has ended or hangs.
     ended: Arc<Latch>,
-    failure: Arc<Failure>,
-    counters: Arc<EngineCounters>,
+    state: Arc<EngineState>,
 }
 
 impl Committer {
     /// Starts the thread and its watchdog.
     pub fn start(
+        state: Arc<EngineState>,
         wal: Wal,
-        memtable: Arc<Memtable>,
-        snapshots: Arc<Snapshots>,
-        backlog: Arc<Backlog>,
-        failure: Arc<Failure>,
-        options: &SledOptions,
         sync: SyncStep,
+        commit_timeout: Duration,
     ) -> Result<Self, EngineError> {
         let (sender, receiver) = crossbeam_channel::unbounded();
-        let counters = Arc::new(EngineCounters::default());
         let ended = Arc::new(Latch::default());
         let on_hang = on_hang(
-            Arc::clone(&failure),
+            Arc::clone(&state),
             Arc::clone(&ended),
             Receiver::clone(&receiver),
         );
         let writer = Writer {
+            state: Arc::clone(&state),
             wal,
             sync,
-            memtable,
-            snapshots,
-            backlog,
-            watchdog: Watchdog::start(options.commit_timeout, on_hang)?,
-            failure: Arc::clone(&failure),
-            counters: Arc::clone(&counters),
+            watchdog: Watchdog::start(commit_timeout, on_hang)?,
         };
         let at_end = OpensLatch(Arc::clone(&ended));
         let run = move || {
@@ -71,7 +56,7 @@ impl Committer {
             // After a panic outside of `write`, callers still need an answer.
             let outcome = catch_unwind(AssertUnwindSafe(|| writer.run(&receiver)));
             if let Err(error) = outcome.unwrap_or_else(|_| Err(panicked())) {
-                writer.failure.report(&error);
+                writer.state.failure.report(&error);
                 refuse_all(&receiver, &error);
             }
         };
@@ -80,14 +65,13 @@ impl Committer {
             queue: Mutex::new(Some(sender)),
             thread: thread.thread().id(),
             ended,
-            failure,
-            counters,
+            state,
         })
     }
 
     pub fn submit(&self, commit: Commit) {
         let refused = match &*self.queue.lock() {
-            Some(queue) if !self.failure.happened() => {
+            Some(queue) if !self.state.failure.happened() => {
                 queue.send(commit).err().map(|unsent| unsent.0)
             }
             _ => Some(commit),
@@ -95,10 +79,6 @@ impl Committer {
         if let Some(commit) = refused {
             (commit.done)(Err(EngineError::Stopped));
         }
-    }
-
-    pub fn stats(&self) -> EngineStats {
-        self.counters.read()
     }
 
     /// Has the thread write the waiting commits. Returns when the thread has ended or a write hangs.
@@ -120,9 +100,9 @@ fn refuse_all(receiver: &Receiver<Commit>, error: &EngineError) {
 
 /// Runs on the watchdog's thread. The committer may never return, so the commits queued behind the hanging ones are refused
 /// here.
-fn on_hang(failure: Arc<Failure>, ended: Arc<Latch>, receiver: Receiver<Commit>) -> OnFailure {
+fn on_hang(state: Arc<EngineState>, ended: Arc<Latch>, receiver: Receiver<Commit>) -> OnFailure {
     Arc::new(move |error| {
-        failure.report(error);
+        state.failure.report(error);
         ended.open();
         refuse_all(&receiver, error);
     })
@@ -133,20 +113,16 @@ fn panicked() -> EngineError {
 }
 
 struct Writer {
+    state: Arc<EngineState>,
     wal: Wal,
     sync: SyncStep,
-    memtable: Arc<Memtable>,
-    snapshots: Arc<Snapshots>,
-    backlog: Arc<Backlog>,
     watchdog: Watchdog,
-    failure: Arc<Failure>,
-    counters: Arc<EngineCounters>,
 }
 
 impl Writer {
     fn run(&mut self, receiver: &Receiver<Commit>) -> Result<(), EngineError> {
         while let Ok(first) = receiver.recv() {
-            self.backlog.wait_for_room();
+            self.state.backlog.wait_for_room();
             let mut bytes = first.bytes();
             let mut commits = vec![first];
             while commits.len() < MAX_COMMITS && bytes < MAX_BYTES {
@@ -159,11 +135,11 @@ impl Writer {
                 .unwrap_or_else(|_| Err(panicked()));
             self.watchdog.end();
             if outcome.is_ok() {
-                self.counters.add_commits(commits.len());
+                self.state.counters.add_commits(commits.len());
             }
             let completed = deferred_wake::wake_after(|| complete(commits, &outcome));
             outcome.and(completed)?;
-            if self.failure.happened() {
+            if self.state.failure.happened() {
                 // The write returned after the watchdog had reported a failure.
                 return Err(EngineError::Stopped);
             }
@@ -185,18 +161,22 @@ impl Writer {
             .map_err(|error| io_failed("the journal", &error))?;
         let began = Instant::now();
         (self.sync)(self.wal.file()).map_err(|error| io_failed("fdatasync", &error))?;
-        self.counters
-            .add_sync(began.elapsed(), commits.len(), bytes);
+        let EngineState {
+            memtable,
+            snapshots,
+            backlog,
+            counters,
+            ..
+        } = &*self.state;
+        counters.add_sync(began.elapsed(), commits.len(), bytes);
         let keys = commits.iter().flat_map(|commit| &commit.writes);
-        let kept = self
-            .snapshots
-            .keep(keys.map(|(key, _)| key), &self.memtable);
+        let kept = snapshots.keep(keys.map(|(key, _)| key), memtable);
         let changes = commits
             .iter_mut()
             .flat_map(|commit| std::mem::take(&mut commit.writes));
-        self.memtable.apply(group, changes);
+        memtable.apply(group, changes);
         drop(kept);
-        self.backlog.add(bytes);
+        backlog.add(bytes);
         Ok(())
     }
 }

@@ -5,21 +5,19 @@
 //! groups again.
 
 use super::super::wal::Segments;
-use super::super::{EngineError, Failure, Latch, OnFailure, OpensLatch};
-use super::backlog::Backlog;
+use super::super::{EngineError, Latch, OnFailure, OpensLatch};
 use super::format::checkpoint::Checkpoints;
 use super::io_advice::io_failed;
-use super::memtable::Memtable;
 use super::sled_tree::SledTree;
-use super::spawn;
 use super::watchdog::Watchdog;
+use super::{EngineState, spawn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The flusher thread.
 pub struct Flusher {
-    backlog: Arc<Backlog>,
+    state: Arc<EngineState>,
     /// Opens when the thread has ended and dropped sled, or hangs.
     ended: Arc<Latch>,
 }
@@ -27,57 +25,47 @@ pub struct Flusher {
 impl Flusher {
     /// Starts the thread and its watchdog.
     pub fn start(
+        state: Arc<EngineState>,
         tree: SledTree,
         segments: Segments,
         checkpoints: Checkpoints,
-        memtable: Arc<Memtable>,
-        backlog: Arc<Backlog>,
-        failure: Arc<Failure>,
         commit_timeout: Duration,
     ) -> Result<Self, EngineError> {
         let ended = Arc::new(Latch::default());
-        let on_hang = when_it_hangs(
-            Arc::clone(&failure),
-            Arc::clone(&backlog),
-            Arc::clone(&ended),
-        );
+        let on_hang = on_hang(Arc::clone(&state), Arc::clone(&ended));
         let work = FlusherThread {
+            state: Arc::clone(&state),
             tree,
-            memtable,
-            backlog: Arc::clone(&backlog),
             segments,
             checkpoints,
             watchdog: Watchdog::start(commit_timeout, on_hang)?,
-            failure,
             at_end: OpensLatch(Arc::clone(&ended)),
         };
         spawn("flusher", move || work.run())?;
-        Ok(Self { backlog, ended })
+        Ok(Self { state, ended })
     }
 
     /// Has the thread flush the rest. Returns when it has ended or a flush hangs.
     pub fn close(&self) {
-        self.backlog.close();
+        self.state.backlog.close();
         self.ended.wait();
     }
 }
 
-fn when_it_hangs(failure: Arc<Failure>, backlog: Arc<Backlog>, ended: Arc<Latch>) -> OnFailure {
+fn on_hang(state: Arc<EngineState>, ended: Arc<Latch>) -> OnFailure {
     Arc::new(move |error| {
-        failure.report(error);
-        backlog.end();
+        state.failure.report(error);
+        state.backlog.end();
         ended.open();
     })
 }
 
 struct FlusherThread {
+    state: Arc<EngineState>,
     tree: SledTree,
-    memtable: Arc<Memtable>,
-    backlog: Arc<Backlog>,
     segments: Segments,
     checkpoints: Checkpoints,
     watchdog: Watchdog,
-    failure: Arc<Failure>,
     at_end: OpensLatch,
 }
 
@@ -90,25 +78,31 @@ impl FlusherThread {
             Err(EngineError::Failed("the storage thread panicked".into()))
         });
         if let Err(error) = outcome {
-            self.failure.report(&error);
+            self.state.failure.report(&error);
         }
-        self.backlog.end();
+        self.state.backlog.end();
         let Self { tree, at_end, .. } = self;
         drop(tree);
         drop(at_end);
     }
 
     fn flush_all(&mut self) -> Result<(), EngineError> {
-        while self.backlog.wait_for_flush() && !self.failure.happened() {
-            let (changes, last) = self.memtable.begin_flush();
+        let EngineState {
+            memtable,
+            backlog,
+            failure,
+            ..
+        } = &*self.state;
+        while backlog.wait_for_flush() && !failure.happened() {
+            let (changes, last) = memtable.begin_flush();
             self.watchdog.begin();
             let step = |bytes| {
                 self.watchdog.begin();
-                self.backlog.step_ended(bytes);
+                backlog.step_ended(bytes);
             };
             self.tree.apply(&changes, last, step)?;
-            self.memtable.flushed();
-            self.backlog.flush_ended();
+            memtable.flushed();
+            backlog.flush_ended();
             // Deleting files can hang like any other call.
             self.watchdog.begin();
             let released = self.segments.release(last);

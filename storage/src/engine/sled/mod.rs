@@ -24,8 +24,8 @@ mod watchdog;
 use super::snapshot::{Snapshot, SnapshotError};
 use super::wal::Layout;
 use super::{
-    Commit, Direction, Engine, EngineError, EngineStats, Failure, Holds, KeyRange, OnFailure,
-    Pairs, Read, Round, Value, oversized,
+    Commit, Direction, Engine, EngineCounters, EngineError, EngineStats, Failure, Holds, KeyRange,
+    OnFailure, Pairs, Read, Round, Value, oversized,
 };
 use backlog::Backlog;
 pub use backlog::FlushPolicy;
@@ -89,15 +89,21 @@ impl SledOptions {
 /// Syncs a file of the journal: returns when its content would survive a power cut.
 pub type SyncStep = Box<dyn Fn(&File) -> io::Result<()> + Send>;
 
+/// The state that the readers, the committer and the flusher share.
+struct EngineState {
+    memtable: Memtable,
+    snapshots: Snapshots,
+    backlog: Backlog,
+    failure: Failure,
+    counters: EngineCounters,
+}
+
 pub struct SledEngine {
     /// `None` only during the drop.
     blocks: Option<Arc<BlockTree>>,
-    memtable: Arc<Memtable>,
-    snapshots: Arc<Snapshots>,
+    state: Arc<EngineState>,
     committer: Committer,
     flusher: Flusher,
-    backlog: Arc<Backlog>,
-    failure: Arc<Failure>,
     holds: Arc<Holds>,
     /// The copy behind a read-only engine, deleted when the engine is dropped.
     scratch_copy: Option<ScratchCopy>,
@@ -138,36 +144,19 @@ impl SledEngine {
         };
         let blocks = Arc::clone(&sled.blocks);
         let checkpoints = Checkpoints::new(directory.to_owned(), options.checkpoint_after, &sled);
-        let memtable = Arc::new(Memtable::default());
-        let snapshots = Arc::new(Snapshots::default());
-        let backlog = Arc::new(Backlog::new(options.flush));
-        let failure = Arc::new(Failure::new(Arc::clone(&options.on_failure)));
-        let flusher = Flusher::start(
-            sled,
-            segments,
-            checkpoints,
-            Arc::clone(&memtable),
-            Arc::clone(&backlog),
-            Arc::clone(&failure),
-            options.commit_timeout,
-        )?;
-        let committer = Committer::start(
-            wal,
-            Arc::clone(&memtable),
-            Arc::clone(&snapshots),
-            Arc::clone(&backlog),
-            Arc::clone(&failure),
-            &options,
-            sync,
-        )?;
+        let state = Arc::new(EngineState {
+            memtable: Memtable::default(),
+            snapshots: Snapshots::default(),
+            backlog: Backlog::new(options.flush),
+            failure: Failure::new(options.on_failure),
+            counters: EngineCounters::default(),
+        });
+        let limit = options.commit_timeout;
         Ok(Self {
             blocks: Some(blocks),
-            memtable,
-            snapshots,
-            committer,
-            backlog,
-            flusher,
-            failure,
+            flusher: Flusher::start(Arc::clone(&state), sled, segments, checkpoints, limit)?,
+            committer: Committer::start(Arc::clone(&state), wal, sync, limit)?,
+            state,
             holds: Arc::default(),
             scratch_copy: None,
         })
@@ -191,7 +180,7 @@ impl SledEngine {
             ReadError::Replaced => damaged(),
         });
         if let Err(error) = &outcome {
-            self.failure.report(error);
+            self.state.failure.report(error);
         }
         outcome
     }
@@ -200,7 +189,7 @@ impl SledEngine {
 impl Engine for SledEngine {
     fn get(&self, key: &[u8]) -> Read<Option<Value>> {
         // Read the memtable before sled.
-        self.read(|blocks| match self.memtable.get(key) {
+        self.read(|blocks| match self.state.memtable.get(key) {
             Some(known) => Ok(known),
             None => blocks.get(key),
         })
@@ -212,7 +201,7 @@ impl Engine for SledEngine {
             return Ok(Vec::new()).into();
         }
         self.read(|blocks| {
-            let changes = self.memtable.within(range, direction, limit);
+            let changes = self.state.memtable.within(range, direction, limit);
             merge(blocks.scan(range, direction), changes, direction, limit)
         })
         .into()
@@ -232,21 +221,21 @@ impl Engine for SledEngine {
 
     fn snapshot(self: Arc<Self>) -> Result<Box<dyn Snapshot>, SnapshotError> {
         let blocks = self.blocks.clone().ok_or(EngineError::Stopped)?;
-        self.snapshots.begin(blocks)?;
+        self.state.snapshots.begin(blocks)?;
         Ok(Box::new(SledSnapshot::new(self)))
     }
 
     fn stats(&self) -> EngineStats {
         EngineStats {
-            backlog_bytes: self.backlog.bytes() as u64,
-            ..self.committer.stats()
+            backlog_bytes: self.state.backlog.bytes() as u64,
+            ..self.state.counters.read()
         }
     }
 
     fn room_for_bulk(&self) -> Read<()> {
-        let backlog = Arc::clone(&self.backlog);
+        let state = Arc::clone(&self.state);
         Read::Pending(Box::pin(async move {
-            backlog.room_for_bulk().await;
+            state.backlog.room_for_bulk().await;
             Ok(())
         }))
     }

@@ -184,7 +184,7 @@ impl Snapshot for SledSnapshot {
             let last = pairs.last().map(|(key, _)| key.clone());
             self.ended = pairs.len() < limit;
             let last = last.filter(|_| !self.ended);
-            let before = self.engine.snapshots.pass(last.as_ref())?;
+            let before = self.engine.state.snapshots.pass(last.as_ref())?;
             self.passed = last;
             let pairs = pairs.into_iter().map(Ok::<_, Infallible>);
             let Ok(found) = merge(pairs, before, Direction::Rising, usize::MAX);
@@ -198,6 +198,6 @@ impl Snapshot for SledSnapshot {
 
 impl Drop for SledSnapshot {
     fn drop(&mut self) {
-        self.engine.snapshots.end();
+        self.engine.state.snapshots.end();
     }
 }
