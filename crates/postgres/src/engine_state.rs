@@ -49,8 +49,7 @@ pub struct FailsOnPanic(pub Arc<EngineState>);
 impl Drop for FailsOnPanic {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0
-                .fail(&EngineError::Failed("the storage thread panicked".into()));
+            self.0.fail(&EngineError::panicked());
         }
     }
 }

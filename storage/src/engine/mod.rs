@@ -130,6 +130,11 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// A panic ended a thread of the engine.
+    pub fn panicked() -> Self {
+        Self::Failed("the storage thread panicked".into())
+    }
+
     /// `reason` says what is wrong, and what to do.
     pub(crate) fn directory(path: &Path, reason: impl Into<String>) -> Self {
         Self::Directory {

@@ -55,7 +55,7 @@ impl Committer {
             let mut writer = writer;
             // After a panic outside of `write`, callers still need an answer.
             let outcome = catch_unwind(AssertUnwindSafe(|| writer.run(&receiver)));
-            if let Err(error) = outcome.unwrap_or_else(|_| Err(panicked())) {
+            if let Err(error) = outcome.unwrap_or_else(|_| Err(EngineError::panicked())) {
                 writer.state.failure.report(&error);
                 refuse_all(&receiver, &error);
             }
@@ -108,10 +108,6 @@ fn on_hang(state: Arc<EngineState>, ended: Arc<Latch>, receiver: Receiver<Commit
     })
 }
 
-fn panicked() -> EngineError {
-    EngineError::Failed("the storage thread panicked".into())
-}
-
 struct Writer {
     state: Arc<EngineState>,
     wal: Wal,
@@ -132,7 +128,7 @@ impl Writer {
             }
             self.watchdog.begin();
             let outcome = catch_unwind(AssertUnwindSafe(|| self.write(&mut commits, bytes)))
-                .unwrap_or_else(|_| Err(panicked()));
+                .unwrap_or_else(|_| Err(EngineError::panicked()));
             self.watchdog.end();
             if outcome.is_ok() {
                 self.state.counters.add_commits(commits.len());

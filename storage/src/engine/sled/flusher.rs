@@ -75,7 +75,7 @@ impl FlusherThread {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.flush_all()));
         let outcome = outcome.unwrap_or_else(|_| {
             // sled panics in some cases instead of returning an error; after either, nothing more may be written.
-            Err(EngineError::Failed("the storage thread panicked".into()))
+            Err(EngineError::panicked())
         });
         if let Err(error) = outcome {
             self.state.failure.report(&error);
