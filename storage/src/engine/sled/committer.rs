@@ -126,10 +126,10 @@ impl Writer {
                 bytes += next.bytes();
                 commits.push(next);
             }
-            self.watchdog.begin();
+            self.watchdog.steps.begin();
             let outcome = catch_unwind(AssertUnwindSafe(|| self.write(&mut commits, bytes)))
                 .unwrap_or_else(|_| Err(EngineError::panicked()));
-            self.watchdog.end();
+            self.watchdog.steps.end();
             if outcome.is_ok() {
                 self.state.counters.add_commits(commits.len());
             }

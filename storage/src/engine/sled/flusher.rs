@@ -95,21 +95,21 @@ impl FlusherThread {
         } = &*self.state;
         while backlog.wait_for_flush() && !failure.happened() {
             let (changes, last) = memtable.begin_flush();
-            self.watchdog.begin();
+            self.watchdog.steps.begin();
             let step = |bytes| {
-                self.watchdog.begin();
+                self.watchdog.steps.begin();
                 backlog.step_ended(bytes);
             };
             self.tree.apply(&changes, last, step)?;
             memtable.flushed();
             backlog.flush_ended();
             // Deleting files can hang like any other call.
-            self.watchdog.begin();
+            self.watchdog.steps.begin();
             let released = self.segments.release(last);
             released.map_err(|error| io_failed("the journal", &error))?;
-            let step = || self.watchdog.begin();
+            let step = || self.watchdog.steps.begin();
             self.checkpoints.advance(&self.tree, step)?;
-            self.watchdog.end();
+            self.watchdog.steps.end();
         }
         Ok(())
     }

@@ -1,82 +1,17 @@
 //! Detects a hanging disk. A [`Watchdog`] observes a thread's work (after an I/O error sled's `flush` can wait for ever);
-//! [`run_watched`] bounds opening and closing.
+//! [`run_watched`] bounds opening and closing, which run on a separate thread.
 //!
-//! Opening and closing run on a separate thread, which announces before each step how long the step may take. If a step takes
-//! longer, the caller gets an error and the process ends; the thread may never return.
+//! The observed thread announces before each step how long the step may take. If a step takes longer, the process ends; the thread may
+//! never return.
 
 use super::super::{EngineError, OnFailure};
 use super::spawn;
-use parking_lot::{Condvar, Mutex};
+use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
+use parking_lot::Mutex;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-
-/// Observes one thread's work.
-pub struct Watchdog {
-    shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
-}
-
-#[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    begun: Option<Instant>,
-    ended: bool,
-}
-
-impl Watchdog {
-    /// Reports work that takes longer than `limit`.
-    pub fn start(limit: Duration, on_failure: OnFailure) -> Result<Self, EngineError> {
-        let shared = Arc::new(Shared::default());
-        let watched = Arc::clone(&shared);
-        let run = move || watch(&watched, limit, &on_failure);
-        Ok(Self {
-            shared,
-            thread: Some(spawn("storage-watchdog", run)?),
-        })
-    }
-
-    /// Starts a piece of work. Costs one uncontended lock and no wake-up: the watchdog polls.
-    pub fn begin(&self) {
-        self.shared.state.lock().begun = Some(Instant::now());
-    }
-
-    pub fn end(&self) {
-        self.shared.state.lock().begun = None;
-    }
-}
-
-impl Drop for Watchdog {
-    fn drop(&mut self) {
-        self.shared.state.lock().ended = true;
-        self.shared.changed.notify_all();
-        if let Some(thread) = self.thread.take() {
-            // A panic of the watchdog thread needs no report.
-            let _ = thread.join();
-        }
-    }
-}
-
-fn watch(shared: &Shared, limit: Duration, on_failure: &OnFailure) {
-    let pause = limit / 10;
-    let mut state = shared.state.lock();
-    while !state.ended {
-        if state.begun.is_some_and(|begun| begun.elapsed() > limit) {
-            drop(state);
-            on_failure(&EngineError::Failed(format!(
-                "the disk did not confirm a commit within {} s; check the system log for the cause, then start again",
-                limit.as_secs_f32()
-            )));
-            return;
-        }
-        shared.changed.wait_for(&mut state, pause);
-    }
-}
 
 /// The least limit of an opening step, whatever the commit timeout.
 pub const SHORTEST_LIMIT: Duration = Duration::from_secs(5);
@@ -85,34 +20,82 @@ const CHECKS_PER_STEP: u32 = 10;
 /// sled reads its whole log when it opens. No healthy disk is slower.
 const SLOWEST_BYTES_PER_SECOND: u64 = 1 << 20;
 
-/// The progress of the thread. Clones share it.
+/// The progress of a thread. Clones share it.
 #[derive(Clone)]
 pub struct Steps {
     usual: Duration,
-    deadline: Arc<Mutex<Instant>>,
+    /// Of the current step.
+    deadline: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Steps {
     fn new(usual: Duration) -> Self {
         Self {
             usual,
-            deadline: Arc::new(Mutex::new(Instant::now() + usual)),
+            deadline: Arc::default(),
         }
     }
 
-    /// Starts a step that may take as long as a commit.
+    /// Starts a step that may take as long as a commit. Costs one uncontended lock and no wake-up: the observer polls.
     pub fn begin(&self) {
-        *self.deadline.lock() = Instant::now() + self.usual;
+        self.begin_read(0);
     }
 
     /// Starts a step that also reads `bytes` bytes.
     pub fn begin_read(&self, bytes: u64) {
         let reading = Duration::from_secs(bytes / SLOWEST_BYTES_PER_SECOND);
-        *self.deadline.lock() = Instant::now() + self.usual + reading;
+        *self.deadline.lock() = Some(Instant::now() + self.usual + reading);
+    }
+
+    /// Ends the current step. The thread may now wait for work.
+    pub fn end(&self) {
+        *self.deadline.lock() = None;
     }
 
     fn deadline_exceeded(&self) -> bool {
-        Instant::now() > *self.deadline.lock()
+        self.deadline.lock().is_some_and(|it| Instant::now() > it)
+    }
+}
+
+/// Observes one thread's work until it is dropped.
+pub struct Watchdog {
+    pub steps: Steps,
+    /// Its drop ends the watchdog's thread.
+    alive: Option<Sender<Infallible>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watchdog {
+    /// Reports the first step that takes longer than `limit`.
+    pub fn start(limit: Duration, on_failure: OnFailure) -> Result<Self, EngineError> {
+        let steps = Steps::new(limit);
+        let observed = steps.clone();
+        let (alive, dropped) = bounded(0);
+        let run = move || {
+            while dropped.recv_timeout(limit / CHECKS_PER_STEP) == Err(RecvTimeoutError::Timeout) {
+                if observed.deadline_exceeded() {
+                    return on_failure(&EngineError::Failed(format!(
+                        "the disk did not confirm a commit within {} s; check the system log for the cause, then start again",
+                        limit.as_secs_f32()
+                    )));
+                }
+            }
+        };
+        Ok(Self {
+            steps,
+            alive: Some(alive),
+            thread: Some(spawn("storage-watchdog", run)?),
+        })
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.alive = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic of the watchdog thread needs no report.
+            let _ = thread.join();
+        }
     }
 }
 
@@ -122,23 +105,24 @@ pub fn run_watched<T: Send + 'static>(
     work: impl FnOnce(&Steps) -> Result<T, EngineError> + Send + 'static,
 ) -> Result<T, EngineError> {
     let steps = Steps::new(limit);
-    let (sender, receiver) = crossbeam_channel::bounded(1);
+    steps.begin();
+    let (sender, receiver) = bounded(1);
     let of_work = steps.clone();
     // The receiver is gone after a late step.
     spawn("opener", move || drop(sender.send(work(&of_work))))?;
     loop {
         match receiver.recv_timeout(limit / CHECKS_PER_STEP) {
             Ok(outcome) => return outcome,
-            Err(crossbeam_channel::RecvTimeoutError::Disconnected) => {
+            Err(RecvTimeoutError::Disconnected) => {
                 return Err(EngineError::Failed("opening the store panicked".into()));
             }
-            Err(crossbeam_channel::RecvTimeoutError::Timeout) if steps.deadline_exceeded() => {
+            Err(RecvTimeoutError::Timeout) if steps.deadline_exceeded() => {
                 return Err(EngineError::Failed(
                     "the disk does not answer while the store is opened; check the system log for the cause, then start again"
                         .into(),
                 ));
             }
-            Err(crossbeam_channel::RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Timeout) => {}
         }
     }
 }
@@ -161,11 +145,11 @@ mod tests {
     #[test]
     fn work_that_does_not_end_is_reported_once() {
         let (watchdog, failures) = watchdog(Duration::from_millis(1));
-        watchdog.begin();
+        watchdog.steps.begin();
         let error = failures.recv().expect("a failure");
         assert!(matches!(error, EngineError::Failed(_)));
-        watchdog.end();
-        watchdog.begin();
+        watchdog.steps.end();
+        watchdog.steps.begin();
         drop(watchdog);
         assert!(
             failures.recv().is_err(),
@@ -177,8 +161,8 @@ mod tests {
     fn work_that_ends_in_time_is_not_reported() {
         let (watchdog, failures) = watchdog(Duration::from_secs(600));
         for _ in 0..1_000 {
-            watchdog.begin();
-            watchdog.end();
+            watchdog.steps.begin();
+            watchdog.steps.end();
         }
         drop(watchdog);
         assert!(failures.recv().is_err());
