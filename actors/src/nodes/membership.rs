@@ -26,8 +26,8 @@ const RECONNECT_TIME: Duration = Duration::from_millis(2_500);
 /// Maximum reconnect time if packets were lost: TCP doubles the pauses between its retransmissions, so the next one may come as late
 /// after the outage as the outage lasted.
 const MAX_RECONNECT_TIME: Duration = Duration::from_secs(10);
-/// How many outages in a row give a silent node the time to reconnect.
-const MAX_SKIPS: u32 = 3;
+/// How many long gaps in a row give a silent node the time to reconnect.
+const MAX_RECONNECTS: u32 = 3;
 
 pub struct Membership {
     pub node: Arc<NodeContext>,
@@ -44,11 +44,10 @@ struct OtherNodes {
 /// The heartbeat counter of another node.
 struct LastBeat {
     beat: u64,
-    /// When the counter last changed, by this node's clock. [`skip_unseen_time`] moves it later by the time that this node did not
-    /// observe, so it may be in the future.
+    /// When the counter last changed, by this node's clock. A [`LongGap`] moves it later, so it may be in the future.
     since: Instant,
-    /// How often time was skipped since the counter last changed.
-    skips: u32,
+    /// Long gaps since the counter last changed.
+    gaps: u32,
 }
 
 impl LastBeat {
@@ -56,7 +55,7 @@ impl LastBeat {
         Self {
             beat,
             since,
-            skips: 0,
+            gaps: 0,
         }
     }
 }
@@ -228,8 +227,16 @@ impl OtherNodes {
         dead_after: Duration,
     ) -> Vec<(NodeId, u64)> {
         let now = Instant::now();
-        let since = skip_unseen_time(&mut self.last_beats, now - self.looked, dead_after);
+        let gap = LongGap::between(self.looked, now, dead_after);
         self.looked = now;
+        for last in self.last_beats.values_mut() {
+            if let Some(gap) = &gap {
+                last.since = gap.since(last);
+                last.gaps += 1;
+            }
+        }
+        // The heartbeat of a new counter may have been sent before the gap.
+        let since = gap.map_or(now, |it| now.max(it.earliest()));
         self.last_beats
             .retain(|id, _| nodes.iter().any(|(other, _)| other == id));
         let mut silent = Vec::new();
@@ -258,223 +265,43 @@ impl OtherNodes {
     }
 }
 
-/// Removes a long gap between two looks from the ages of the heartbeats: an outage of the database may have stopped the others too. A
-/// gap of up to half of `dead_after` counts, so that takeovers continue while the database is slow. The other half is enough to
-/// reconnect after such a short outage.
-///
-/// Outages may follow each other, so a silent node gets that time up to [`MAX_SKIPS`] times. Of each further gap, half of `dead_after`
-/// counts: otherwise a database that is slow all the time would keep a dead node on record for ever.
-///
-/// Returns the time from which a heartbeat that this observation sees first counts. The heartbeat may have been sent before the gap.
-fn skip_unseen_time(
-    last_beats: &mut HashMap<NodeId, LastBeat>,
-    gap: Duration,
+/// A gap of more than half of `dead_after` between two looks: an outage of the database may have stopped the other nodes too. A
+/// shorter gap counts in full, so that takeovers continue while the database is slow. The other half is enough to reconnect after it.
+struct LongGap {
+    /// The later look.
+    now: Instant,
+    length: Duration,
     dead_after: Duration,
-) -> Instant {
-    let now = Instant::now();
-    if gap <= dead_after / 2 {
-        return now;
+}
+
+impl LongGap {
+    fn between(looked: Instant, now: Instant, dead_after: Duration) -> Option<Self> {
+        let length = now - looked;
+        (length > dead_after / 2).then_some(Self {
+            now,
+            length,
+            dead_after,
+        })
     }
-    // The outage may have begun earlier for another node. So each node gets the time to reconnect, however old its heartbeat was.
-    let reconnect = RECONNECT_TIME.max(gap.min(MAX_RECONNECT_TIME));
-    let earliest = now + reconnect - dead_after;
-    for last in last_beats.values_mut() {
-        let seen = now - now.duration_since(last.since).saturating_sub(gap);
-        last.since = match last.skips < MAX_SKIPS {
-            true => earliest.max(seen - HEARTBEAT_INTERVAL),
-            false => seen - dead_after / 2,
-        };
-        last.skips += 1;
+
+    /// The outage may have begun earlier for another node. So each node gets the time to reconnect, however old its heartbeat was.
+    fn earliest(&self) -> Instant {
+        let reconnect = RECONNECT_TIME.max(self.length.min(MAX_RECONNECT_TIME));
+        self.now + reconnect - self.dead_after
     }
-    now.max(earliest)
+
+    /// From when an unchanged heartbeat counts. Outages may follow each other, so a silent node gets the time to reconnect up to
+    /// [`MAX_RECONNECTS`] times. Of each further gap, half of `dead_after` counts: otherwise a database that is slow all the time
+    /// would keep a dead node on record for ever.
+    fn since(&self, last: &LastBeat) -> Instant {
+        let age = self.now.duration_since(last.since);
+        let without_gap = self.now - age.saturating_sub(self.length);
+        match last.gaps < MAX_RECONNECTS {
+            true => self.earliest().max(without_gap - HEARTBEAT_INTERVAL),
+            false => without_gap - self.dead_after / 2,
+        }
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use tintype_storage::domain::node::NodeProcess;
-    use uuid::Uuid;
-
-    const DEAD_AFTER: Duration = Duration::from_secs(3);
-    const SECOND: Duration = Duration::from_secs(1);
-
-    fn node(number: u128, beat: u64) -> (NodeId, Node) {
-        let node = Node {
-            beat,
-            ..Node::new(NodeProcess::default())
-        };
-        (NodeId(Uuid::from_u128(number)), node)
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn the_observers_clock_measures_the_age_of_a_heartbeat() {
-        let (own, other) = (node(1, 0), node(2, 7));
-        let mut others = OtherNodes::since(Instant::now());
-        let mut look = |nodes: &[(NodeId, Node)]| {
-            let silent = others.observe(nodes, own.0, DEAD_AFTER);
-            let ages = others.seen_nodes(nodes.to_vec(), Instant::now());
-            let ages: Vec<u64> = ages.iter().map(|it| it.since.elapsed().as_secs()).collect();
-            (silent, ages)
-        };
-        assert_eq!(look(&[own.clone(), other.clone()]), (vec![], vec![0, 0]));
-        for age in 1..3 {
-            tokio::time::advance(SECOND).await;
-            assert_eq!(look(&[own.clone(), other.clone()]), (vec![], vec![0, age]));
-        }
-        tokio::time::advance(SECOND).await;
-        let silent = vec![(other.0, 7)];
-        assert_eq!(look(&[own.clone(), other]), (silent, vec![0, 3]));
-        assert_eq!(look(&[own.clone(), node(2, 8)]), (vec![], vec![0, 0]));
-    }
-
-    /// The age of a heartbeat after a gap, if it was `age` before.
-    async fn age_after(age: Duration, gap: Duration, dead_after: Duration) -> Duration {
-        let (other, since) = (node(2, 7).0, Instant::now());
-        let mut others = HashMap::from([(other, LastBeat::new(7, since))]);
-        tokio::time::advance(age + gap).await;
-        skip_unseen_time(&mut others, gap, dead_after);
-        others[&other].since.elapsed()
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_short_gap_counts_in_full() {
-        let gap = DEAD_AFTER / 2;
-        assert_eq!(age_after(SECOND, gap, DEAD_AFTER).await, SECOND + gap);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_long_gap_between_observations_counts_as_one_heartbeat_interval() {
-        for gap in [16 * SECOND, 40 * SECOND] {
-            let age = age_after(4 * SECOND, gap, 30 * SECOND).await;
-            assert_eq!(age, 4 * SECOND + HEARTBEAT_INTERVAL);
-        }
-        let gap = DEAD_AFTER / 2 + HEARTBEAT_INTERVAL;
-        let age = age_after(Duration::ZERO, gap, DEAD_AFTER).await;
-        assert_eq!(age, HEARTBEAT_INTERVAL);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_long_gap_leaves_the_others_time_to_reconnect() {
-        for (gap, reconnect) in [(2, RECONNECT_TIME), (6, 6 * SECOND), (40, 10 * SECOND)] {
-            let (own, nodes) = (node(1, 0).0, [node(2, 7)]);
-            let mut others = OtherNodes::since(Instant::now());
-            let mut silent = others.observe(&nodes, own, DEAD_AFTER);
-            tokio::time::advance(gap * SECOND).await;
-            let reconnects = Instant::now();
-            while silent.is_empty() {
-                silent = others.observe(&nodes, own, DEAD_AFTER);
-                tokio::time::advance(HEARTBEAT_INTERVAL).await;
-            }
-            let waited = reconnects.elapsed() - HEARTBEAT_INTERVAL;
-            assert_eq!(waited, reconnect, "after {gap} s");
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_dead_node_is_detected_even_if_the_database_is_always_slow() {
-        for gaps in [[1_600, 1_600], [1_600, 600], [4_000, 1_400]] {
-            let mut others = OtherNodes::since(Instant::now());
-            let nodes = [node(2, 7)];
-            let mut look = || others.observe(&nodes, node(1, 0).0, DEAD_AFTER);
-            look();
-            let mut looks = 0;
-            loop {
-                looks += 1;
-                tokio::time::advance(Duration::from_millis(gaps[looks % 2])).await;
-                if !look().is_empty() {
-                    break;
-                }
-                assert!(looks < 12, "after {looks} looks, {gaps:?}");
-            }
-        }
-    }
-
-    /// An outage of the database, for a node that looks at another one. Times are since the first look.
-    struct Outage {
-        begins: Duration,
-        ends: Duration,
-        /// The last heartbeat of the other node.
-        last_beat: Duration,
-        next_beat: Option<Duration>,
-    }
-
-    impl Outage {
-        /// When the other node is declared dead.
-        async fn declares_dead(&self) -> Option<Duration> {
-            let began = Instant::now();
-            let mut others = OtherNodes::since(began);
-            while began.elapsed() < self.ends + DEAD_AFTER + MAX_RECONNECT_TIME {
-                let nodes = [node(2, self.beats(began.elapsed()))];
-                if !others.observe(&nodes, node(1, 0).0, DEAD_AFTER).is_empty() {
-                    return Some(began.elapsed());
-                }
-                sleep(HEARTBEAT_INTERVAL).await;
-                if (self.begins..self.ends).contains(&began.elapsed()) {
-                    tokio::time::sleep_until(began + self.ends).await;
-                }
-            }
-            None
-        }
-
-        /// The heartbeats of the other node up to a moment.
-        fn beats(&self, at: Duration) -> u64 {
-            let interval = HEARTBEAT_INTERVAL.as_millis() as u64;
-            let every = |span: Duration| 1 + span.as_millis() as u64 / interval;
-            let first = Duration::from_millis(self.last_beat.as_millis() as u64 % interval);
-            let before = at.min(self.last_beat).checked_sub(first);
-            let after = self.next_beat.and_then(|it| at.checked_sub(it));
-            before.map_or(0, every) + after.map_or(0, every)
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_living_node_that_the_same_outage_stalls_is_not_declared_dead() {
-        for tenths in 1..80 {
-            let lasts = tenths * SECOND / 10;
-            // Pauses grow with the outage. Only a longer outage can have begun much earlier for the other node.
-            let pause = lasts.max(2 * SECOND);
-            let pauses = match lasts > DEAD_AFTER / 2 {
-                true => [(Duration::ZERO, pause), (SECOND, pause)],
-                false => [(Duration::ZERO, lasts.min(SECOND)); 2],
-            };
-            for ((earlier, pause), phase) in pauses
-                .into_iter()
-                .flat_map(|it| (0..10).map(move |at| (it, at)))
-            {
-                let begins = 10 * SECOND + phase * SECOND / 20;
-                let ends = begins + lasts;
-                let outage = Outage {
-                    begins,
-                    ends,
-                    last_beat: begins - earlier,
-                    next_beat: Some(ends + pause),
-                };
-                let dead = outage.declares_dead().await;
-                assert_eq!(
-                    dead, None,
-                    "after {lasts:?}, {earlier:?} earlier, phase {phase}"
-                );
-            }
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_node_that_dies_while_its_observer_stalls_is_declared_dead() {
-        for (tenths, phase) in (1..80).flat_map(|it| (0..10).map(move |phase| (it, phase))) {
-            let lasts = tenths * SECOND / 10;
-            let begins = 10 * SECOND + phase * SECOND / 20;
-            let outage = Outage {
-                begins,
-                ends: begins + lasts,
-                last_beat: begins,
-                next_beat: None,
-            };
-            let after = outage.declares_dead().await.expect("dead") - begins;
-            let gap = lasts + HEARTBEAT_INTERVAL;
-            assert!(
-                (DEAD_AFTER..=DEAD_AFTER.max(gap) + gap).contains(&after),
-                "{after:?} after {lasts:?}"
-            );
-        }
-    }
-}
+mod tests;
