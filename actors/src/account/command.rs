@@ -124,7 +124,7 @@ pub enum AccountCommand {
         to_entry: Option<ToAuditEntry<AccountChanged>>,
         reply: Reply<Account, StoreError>,
     },
-    ChangeKey(Box<KeyChange>),
+    ChangeKey(Box<ChangeKey>),
     /// Changes nothing. The reply comes after the ends of all earlier rounds.
     Barrier {
         reply: Reply<(), StoreError>,
@@ -135,7 +135,7 @@ pub enum AccountCommand {
 pub type OnCommit = Box<dyn FnOnce() + Send>;
 
 /// Changes or deletes an API key, in the order of the account's decisions: the account judges every later job by the changed key.
-pub struct KeyChange {
+pub struct ChangeKey {
     pub key: KeyId,
     /// The new key, with the hash of its text; `None` deletes the key.
     pub after: Option<(KeyHash, ApiKey)>,

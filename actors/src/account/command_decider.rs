@@ -2,7 +2,7 @@
 
 use super::AccountContext;
 use super::announcements::Announcements;
-use super::command::{AccountCommand, KeyChange, Reply};
+use super::command::{AccountCommand, ChangeKey, Reply};
 use crate::queue::{Lane, QueuedJob};
 use tintype_storage::domain::audit_log::ToAuditEntry;
 use tintype_storage::domain::ids::{BatchId, JobId, TransactionId};
@@ -82,7 +82,7 @@ impl CommandDecider<'_> {
                 reply.set_outcome(Ok(self.decisions.account().clone()))?;
             }
             AccountCommand::ChangeKey(change) => {
-                let KeyChange {
+                let ChangeKey {
                     key,
                     after,
                     writes,

@@ -12,7 +12,7 @@ mod round;
 mod shared_state;
 
 pub use actor::AccountActor;
-pub use command::{AccountCommand, CallerConnection, KeyChange, Reply};
+pub use command::{AccountCommand, CallerConnection, ChangeKey, Reply};
 pub use context::AccountContext;
 pub use in_flight::InFlightGuard;
 pub use registry::{AccountHandle, AccountRegistry, NoReply, Overloaded};

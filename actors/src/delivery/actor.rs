@@ -7,7 +7,7 @@
 mod due_reads;
 
 use super::change::{Change, Changes};
-use super::command::{DeliveryCommand, DeliveryDepths, Reply};
+use super::command::{DeliveryCommand, DeliveryDepths, ReplySender};
 use super::context::DeliveryContext;
 use super::held_shards::{HeldShards, POLL};
 use super::receiver::{self, FindResult};
@@ -63,9 +63,9 @@ pub struct DeliveryActor {
 /// What the actor does once a read, an attempt or a commit has ended.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct NextStep(Box<dyn FnOnce(&mut DeliveryActor) + Send>);
+struct Continuation(Box<dyn FnOnce(&mut DeliveryActor) + Send>);
 
-impl NextStep {
+impl Continuation {
     fn new(step: impl FnOnce(&mut DeliveryActor) + Send + 'static) -> Self {
         Self(Box::new(step))
     }
@@ -77,7 +77,9 @@ impl DeliveryActor {
         Self {
             scheduler: DeliveryScheduler::new(context.limits),
             changes: Changes::new(Arc::clone(&context), move |id, delivery| {
-                committed.do_send(NextStep::new(move |actor| actor.committed(id, delivery)));
+                committed.do_send(Continuation::new(move |actor| {
+                    actor.committed(id, delivery)
+                }));
             }),
             shards: context.process.node.clone().map(HeldShards::new),
             context,
@@ -170,7 +172,7 @@ impl DeliveryActor {
         let address = self.address.clone();
         tokio::task::spawn_local(async move {
             let found = read.await;
-            address.do_send(NextStep::new(move |actor| then(actor, found)));
+            address.do_send(Continuation::new(move |actor| then(actor, found)));
         });
     }
 
@@ -242,7 +244,7 @@ impl DeliveryActor {
                 let text = "the sender failed unexpectedly";
                 AttemptOutcome::Made(Attempt::broken(round, at, Duration::ZERO, text))
             });
-            address.do_send(NextStep::new(move |actor| {
+            address.do_send(Continuation::new(move |actor| {
                 actor.attempt_ended(scheduled, health, outcome);
             }));
         });
@@ -356,7 +358,7 @@ impl DeliveryActor {
     fn delete(
         &mut self,
         found: Result<DeletionStep, StoreError>,
-        reply: Reply<Vec<u8>, StoreError>,
+        reply: ReplySender<Vec<u8>, StoreError>,
     ) {
         match found {
             Ok(mut step) => {
@@ -414,10 +416,10 @@ impl Actor for DeliveryActor {
     }
 }
 
-impl Handler<NextStep> for DeliveryActor {
+impl Handler<Continuation> for DeliveryActor {
     type Result = ();
 
-    fn handle(&mut self, NextStep(step): NextStep, ctx: &mut Self::Context) {
+    fn handle(&mut self, Continuation(step): Continuation, ctx: &mut Self::Context) {
         step(self);
         self.begin_due_attempts(ctx);
     }

@@ -1,6 +1,6 @@
 //! Changes of deliveries, one commit at a time per delivery.
 
-use super::command::{DeliveryError, RedeliveryChange, Reply};
+use super::command::{DeliveryError, RedeliveryChange, ReplySender};
 use super::context::DeliveryContext;
 use super::receiver::FindResult;
 use std::collections::{HashMap, VecDeque};
@@ -24,7 +24,7 @@ pub enum Change {
     },
     Redeliver {
         to_entry: Option<ToAuditEntry<RedeliveryChange>>,
-        reply: Reply<Delivery, DeliveryError>,
+        reply: ReplySender<Delivery, DeliveryError>,
     },
 }
 
@@ -170,7 +170,7 @@ impl Changes {
         &mut self,
         found: FindResult,
         to_entry: Option<ToAuditEntry<RedeliveryChange>>,
-        reply: Reply<Delivery, DeliveryError>,
+        reply: ReplySender<Delivery, DeliveryError>,
     ) -> Result<bool, StoreError> {
         let delivery = match found? {
             Some((delivery, Ok(_))) if delivery.attempts >= MAX_ATTEMPTS => {
@@ -223,7 +223,7 @@ impl Changes {
         &mut self,
         delivery: Delivery,
         writes: Writes,
-        reply: Reply<Delivery, DeliveryError>,
+        reply: ReplySender<Delivery, DeliveryError>,
     ) {
         let id = delivery.id;
         self.committing.entry(id).or_default();
@@ -241,7 +241,7 @@ impl Changes {
     }
 
     /// Deletes deliveries, or none of them if one has changed since it was read. Replies with the next cursor.
-    pub fn delete(&mut self, step: DeletionStep, reply: Reply<Vec<u8>, StoreError>) {
+    pub fn delete(&mut self, step: DeletionStep, reply: ReplySender<Vec<u8>, StoreError>) {
         let DeletionStep {
             deliveries: found,
             writes,

@@ -9,7 +9,7 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::{StoreError, Writes};
 use tokio::sync::oneshot;
 
-pub type Reply<T, E> = oneshot::Sender<Result<T, E>>;
+pub type ReplySender<T, E> = oneshot::Sender<Result<T, E>>;
 
 /// A command to the delivery actor. The actor replies once a change is durable.
 #[derive(Message)]
@@ -22,14 +22,14 @@ pub enum DeliveryCommand {
         delivery: Delivery,
         /// Add the delivery, and change further records in the same commit.
         writes: Writes,
-        reply: Reply<Delivery, DeliveryError>,
+        reply: ReplySender<Delivery, DeliveryError>,
     },
     /// Makes a delivery pending again, with a fresh set of attempts.
     Redeliver {
         id: DeliveryId,
         /// Builds the audit log entry.
         to_entry: Option<ToAuditEntry<RedeliveryChange>>,
-        reply: Reply<Delivery, DeliveryError>,
+        reply: ReplySender<Delivery, DeliveryError>,
     },
     /// Deletes deliveries that ended before `older_than`, with their attempts. Checks the next `limit` deliveries from `cursor` on, and
     /// replies with the next cursor, which is empty at the end.
@@ -38,7 +38,7 @@ pub enum DeliveryCommand {
         /// Empty at the start.
         cursor: Vec<u8>,
         limit: usize,
-        reply: Reply<Vec<u8>, StoreError>,
+        reply: ReplySender<Vec<u8>, StoreError>,
     },
     /// Sets the shards to whose receivers this node sends, if several nodes share the store. Replies with the other shards that still
     /// have attempts in flight.

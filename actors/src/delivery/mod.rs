@@ -13,6 +13,6 @@ mod restart;
 mod scheduler;
 
 pub use actor::DeliveryActor;
-pub use command::{DeliveryCommand, DeliveryDepths, DeliveryError, RedeliveryChange, Reply};
+pub use command::{DeliveryCommand, DeliveryDepths, DeliveryError, RedeliveryChange, ReplySender};
 pub use context::DeliveryContext;
 pub use scheduler::DeliveryLimits;

@@ -1,4 +1,4 @@
-//! Adoption: the first nodes that join a store convert it to a shared one. Each live job gets a place in the shared queue, and each
+//! Adoption: the first nodes that join a store convert it to a shared one. Each live job gets an entry in the shared queue, and each
 //! pending delivery an entry in the index of its shard.
 //!
 //! Several nodes may adopt a store at the same time, and each may die midway: every step holds the record of their progress.

@@ -23,8 +23,8 @@ use tokio::time::{Instant, timeout};
 
 /// Other nodes add jobs to the queue without waking this one.
 const POLL: Duration = Duration::from_millis(250);
-/// An acceptance that read the served turns before a take and commits after it gets a place below them. Only a full scan, from the
-/// first place on, finds that place.
+/// An acceptance that read the served turns before a take and commits after it gets an entry below them. Only a full scan, from the
+/// first entry on, finds that entry.
 const FULL_SCAN_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of jobs per round.
 const MAX_JOBS: usize = 64;
@@ -167,7 +167,7 @@ struct Take {
     is_paused: bool,
     /// Accounts whose batch jobs could not begin at this node now. They stay in the queue.
     held: HashSet<AccountId>,
-    /// By class: scan from the first place on, not from the last served turn on?
+    /// By class: scan from the first entry on, not from the last served turn on?
     scans_all: [bool; 2],
 }
 
@@ -179,7 +179,7 @@ struct TakeOutcome {
     limit: usize,
     /// Slots of shared backends, by the index of the backend.
     slots: Vec<(usize, usize)>,
-    /// By class: has the take found all scanned places below the last served turn?
+    /// By class: has the take found all scanned entries below the last served turn?
     found_all: [bool; 2],
     changes: Vec<QueueChange>,
 }
@@ -235,7 +235,7 @@ impl Decision for Take {
         let entries = scanned.iter().flat_map(|it| it.iter());
         let entries = entries.filter_map(|(key, value)| QUEUE.entry(key, value).transpose());
         let entries = entries.collect::<Result<Vec<_>, _>>()?;
-        let Found { places, skips } = self.find(entries, reads, limit)?;
+        let Found { next, skips } = self.find(entries, reads, limit)?;
         let found_all = IN_TURN.map(|class| {
             let is_beyond = |it: &QueueEntry| {
                 it.class > class || it.class == class && it.turn >= served.of(class)
@@ -243,9 +243,9 @@ impl Decision for Take {
             let is_skipped = skips && class == QueueClass::Batch;
             !is_paused
                 && !is_skipped
-                && (places.len() < limit || places.iter().any(|(it, _)| is_beyond(it)))
+                && (next.len() < limit || next.iter().any(|(it, _)| is_beyond(it)))
         });
-        let (mut writes, jobs) = self.take_all(places, served);
+        let (mut writes, jobs) = self.take_all(next, served);
         slots.take(jobs.len());
         writes.extend(slots.writes());
         let changes = QueueChange::of(&writes)?;
@@ -262,7 +262,7 @@ impl Decision for Take {
 
 /// The next jobs of the queue.
 struct Found {
-    places: Vec<(QueueEntry, QueuedJob)>,
+    next: Vec<(QueueEntry, QueuedJob)>,
     /// Were queued jobs of held accounts left out?
     skips: bool,
 }
@@ -279,54 +279,54 @@ impl Take {
         let resumed = entries
             .iter()
             .filter(|(it, _)| it.class == QueueClass::Resumed);
-        let resumed = resumed.map(|(place, account)| (*account, place.job));
+        let resumed = resumed.map(|(entry, account)| (*account, entry.job));
         let resumed = reads.get_all(&LIVE_JOBS, resumed)?;
-        let lane_of = |place: &QueueEntry, account| match place.class {
+        let lane_of = |entry: &QueueEntry, account| match entry.class {
             QueueClass::Resumed => {
-                let job = resumed.get(&(account, place.job));
+                let job = resumed.get(&(account, entry.job));
                 job.map_or(Lane::Single, Lane::of)
             }
             QueueClass::Single => Lane::Single,
             QueueClass::Batch => Lane::Batch,
         };
-        let (mut places, mut skips) = (Vec::new(), false);
-        for (place, account) in entries {
-            if places.len() == limit {
+        let (mut next, mut skips) = (Vec::new(), false);
+        for (entry, account) in entries {
+            if next.len() == limit {
                 break;
             }
-            let lane = lane_of(&place, account);
+            let lane = lane_of(&entry, account);
             if lane == Lane::Batch && self.held.contains(&account) {
-                skips |= place.class == QueueClass::Batch;
+                skips |= entry.class == QueueClass::Batch;
                 continue;
             }
             let queued = QueuedJob {
-                job: place.job,
+                job: entry.job,
                 account,
-                tier: place.tier,
+                tier: entry.tier,
                 lane,
             };
-            places.push((place, queued));
+            next.push((entry, queued));
         }
-        Ok(Found { places, skips })
+        Ok(Found { next, skips })
     }
 
-    /// Moves jobs from their places in the queue to this node.
+    /// Moves jobs from their entries in the queue to this node.
     fn take_all(
         &self,
         found: Vec<(QueueEntry, QueuedJob)>,
         mut served: Turns,
     ) -> (Writes, Vec<(QueueClass, QueuedJob)>) {
         let (mut writes, mut jobs) = (Writes::new(), Vec::new());
-        for (place, queued) in found {
+        for (entry, queued) in found {
             let taken = TakenJob {
                 account: queued.account,
-                tier: place.tier,
-                class: place.class,
+                tier: entry.tier,
+                class: entry.class,
             };
-            served.raise(place.class, place.turn);
-            writes.push(QUEUE.delete(&place));
-            writes.push(TAKEN_JOBS.put(&(self.node, place.job), &taken));
-            jobs.push((place.class, queued));
+            served.raise(entry.class, entry.turn);
+            writes.push(QUEUE.delete(&entry));
+            writes.push(TAKEN_JOBS.put(&(self.node, entry.job), &taken));
+            jobs.push((entry.class, queued));
         }
         if !jobs.is_empty() {
             writes.push(SERVED_TURNS.put(&self.tier, &served));

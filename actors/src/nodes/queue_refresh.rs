@@ -7,7 +7,7 @@ use tokio::time::sleep;
 
 const SHORT_QUEUE_INTERVAL: Duration = Duration::from_millis(250);
 const LONG_QUEUE_INTERVAL: Duration = Duration::from_secs(2);
-/// Fewest places of a long queue.
+/// Fewest entries of a long queue.
 const LONG_QUEUE: usize = 1_000;
 
 /// Runs until it is aborted.

@@ -29,7 +29,7 @@ pub struct SharedQueue {
 #[derive(Default)]
 struct State {
     tiers: [TierCopy; 3],
-    places: HashMap<JobId, QueueEntry>,
+    entries: HashMap<JobId, QueueEntry>,
     /// Jobs that nodes have taken and not ended.
     taken: HashMap<JobId, TakenJob>,
     /// During a refresh: the commits of this node since the read began.
@@ -40,7 +40,7 @@ struct State {
 struct TierCopy {
     /// In the order in which they are served.
     listed: Vec<(QueueEntry, AccountId)>,
-    /// The number of places behind the listed ones.
+    /// The number of entries behind the listed ones.
     beyond: usize,
     backlog: BacklogStart,
 }
@@ -64,13 +64,13 @@ impl QueueChange {
         for (key, value) in writes {
             let change = match value {
                 Some(value) => match QUEUE.entry(key, value)? {
-                    Some((place, account)) => Some(Self::Queued(place, account)),
+                    Some((entry, account)) => Some(Self::Queued(entry, account)),
                     None => TAKEN_JOBS
                         .entry(key, value)?
                         .map(|((_, job), taken)| Self::Taken(job, taken)),
                 },
                 None => match QUEUE.read_key(key) {
-                    Some(place) => Some(Self::Left(place)),
+                    Some(entry) => Some(Self::Left(entry)),
                     None => TAKEN_JOBS.read_key(key).map(|(_, job)| Self::Released(job)),
                 },
             };
@@ -87,7 +87,7 @@ struct QueueRead {
 }
 
 impl SharedQueue {
-    /// Removes the places of jobs that end without a run, and returns all changes of the queue by `writes`.
+    /// Removes the entries of jobs that end without a run, and returns all changes of the queue by `writes`.
     ///
     /// # Errors
     /// A record is damaged, or was not read.
@@ -98,9 +98,9 @@ impl SharedQueue {
         writes: &mut Writes,
     ) -> Result<Vec<QueueChange>, StoreError> {
         let state = self.state.lock();
-        // Another node may have queued a job a moment ago. A place far behind in a long queue stays until a take finds its job ended.
+        // Another node may have queued a job a moment ago. An entry far behind in a long queue stays until a take finds its job ended.
         let is_unknown = |(tier, job): &&(Tier, JobId)| {
-            !state.places.contains_key(job) && state.of(*tier).beyond == 0
+            !state.entries.contains_key(job) && state.of(*tier).beyond == 0
         };
         let unknown = jobs.iter().filter(is_unknown);
         let tiers: BTreeSet<Tier> = unknown.map(|(tier, _)| *tier).collect();
@@ -115,9 +115,9 @@ impl SharedQueue {
             let entries = pairs.iter().filter_map(|(key, _)| QUEUE.read_key(key));
             read.extend(entries.map(|it| (it.job, it)));
         }
-        let place = |job| state.places.get(job).or_else(|| read.get(job));
-        let places = jobs.iter().filter_map(|(_, job)| place(job));
-        writes.extend(places.map(|it| QUEUE.delete(it)));
+        let entry = |job| state.entries.get(job).or_else(|| read.get(job));
+        let entries = jobs.iter().filter_map(|(_, job)| entry(job));
+        writes.extend(entries.map(|it| QUEUE.delete(it)));
         drop(state);
         QueueChange::of(writes)
     }
@@ -161,9 +161,9 @@ impl SharedQueue {
             .for_each(|change| state.apply(change, turns));
     }
 
-    /// The number of listed places.
+    /// The number of listed entries.
     pub fn listed(&self) -> usize {
-        self.state.lock().places.len()
+        self.state.lock().entries.len()
     }
 
     /// The position of a job that is queued in the store: 1 is the next job. It is 1 for a job that a node has taken. A job that is not
@@ -174,7 +174,7 @@ impl SharedQueue {
             return 1;
         }
         let tier = state.of(job.tier);
-        let listed = state.places.get(&job.job).and_then(|it| tier.at(it).ok());
+        let listed = state.entries.get(&job.job).and_then(|it| tier.at(it).ok());
         let at = listed.unwrap_or(tier.listed.len() + tier.beyond);
         at.saturating_sub(tier.resumed_jobs()) + 1
     }
@@ -191,10 +191,10 @@ impl SharedQueue {
         let tier = state.of(tier);
         let waiting = tier.listed[tier.resumed_jobs()..].iter().enumerate();
         let matching = waiting
-            .filter(|(_, (place, of))| account.is_none_or(|it| it == *of) && matches(place.job));
-        let next = |(at, (place, account)): (usize, &(QueueEntry, AccountId))| NextJob {
+            .filter(|(_, (entry, of))| account.is_none_or(|it| it == *of) && matches(entry.job));
+        let next = |(at, (entry, account)): (usize, &(QueueEntry, AccountId))| NextJob {
             account: *account,
-            job: place.job,
+            job: entry.job,
             position: at + 1,
         };
         matching.map(next).take(limit).collect()
@@ -210,8 +210,8 @@ impl SharedQueue {
     ) -> bool {
         let state = self.state.lock();
         let mut listed = state.of(tier).listed.iter();
-        listed.any(|(place, of)| {
-            let may_begin = match place.class {
+        listed.any(|(entry, of)| {
+            let may_begin = match entry.class {
                 QueueClass::Resumed => true,
                 QueueClass::Single => !is_paused,
                 QueueClass::Batch => !is_paused && !held.contains(of),
@@ -244,8 +244,8 @@ impl SharedQueue {
         };
         for tier in Tier::ALL {
             let listed = state.of(tier).listed.iter();
-            for (place, _) in listed.filter(|(_, of)| *of == account) {
-                match place.class {
+            for (entry, _) in listed.filter(|(_, of)| *of == account) {
+                match entry.class {
                     QueueClass::Resumed => depths.running += 1,
                     QueueClass::Single | QueueClass::Batch => depths.queued[tier.index()] += 1,
                 }
@@ -281,8 +281,8 @@ impl SharedQueue {
     pub fn oldest(&self, tier: Tier) -> Option<(AccountId, JobId)> {
         let state = self.state.lock();
         let listed = state.of(tier).listed.iter();
-        let waiting = listed.filter(|(place, _)| place.class != QueueClass::Resumed);
-        let waiting = waiting.map(|(place, account)| (*account, place.job));
+        let waiting = listed.filter(|(entry, _)| entry.class != QueueClass::Resumed);
+        let waiting = waiting.map(|(entry, account)| (*account, entry.job));
         waiting.min_by_key(|(_, job)| *job)
     }
 }
@@ -293,7 +293,7 @@ impl State {
     }
 
     fn replace(&mut self, read: QueueRead, turns: &[TurnCounts; 3]) {
-        self.places.clear();
+        self.entries.clear();
         self.taken = read.taken;
         let tiers = self.tiers.iter_mut().zip(read.tiers).zip(turns);
         for ((tier, (listed, beyond)), turns) in tiers {
@@ -301,8 +301,8 @@ impl State {
             if let Some((first, _)) = listed.first().filter(|_| was_empty) {
                 tier.backlog = BacklogStart::at(first.job, *turns);
             }
-            let places = listed.iter().map(|(place, _)| (place.job, *place));
-            self.places.extend(places);
+            let entries = listed.iter().map(|(entry, _)| (entry.job, *entry));
+            self.entries.extend(entries);
             tier.listed = listed;
             tier.beyond = beyond;
         }
@@ -310,26 +310,26 @@ impl State {
 
     fn apply(&mut self, change: QueueChange, turns: &[TurnCounts; 3]) {
         match change {
-            QueueChange::Queued(place, account) => {
-                let tier = &mut self.tiers[place.tier.index()];
+            QueueChange::Queued(entry, account) => {
+                let tier = &mut self.tiers[entry.tier.index()];
                 if tier.listed.is_empty() {
-                    tier.backlog = BacklogStart::at(place.job, turns[place.tier.index()]);
+                    tier.backlog = BacklogStart::at(entry.job, turns[entry.tier.index()]);
                 }
-                let Err(at) = tier.at(&place) else { return };
+                let Err(at) = tier.at(&entry) else { return };
                 match tier.beyond > 0 && at == tier.listed.len() {
                     true => tier.beyond += 1,
                     false => {
-                        tier.listed.insert(at, (place, account));
-                        self.places.insert(place.job, place);
+                        tier.listed.insert(at, (entry, account));
+                        self.entries.insert(entry.job, entry);
                     }
                 }
             }
-            QueueChange::Left(place) => {
-                let tier = &mut self.tiers[place.tier.index()];
-                if let Ok(at) = tier.at(&place) {
+            QueueChange::Left(entry) => {
+                let tier = &mut self.tiers[entry.tier.index()];
+                if let Ok(at) = tier.at(&entry) {
                     tier.listed.remove(at);
                 }
-                self.places.remove(&place.job);
+                self.entries.remove(&entry.job);
             }
             QueueChange::Taken(job, taken) => drop(self.taken.insert(job, taken)),
             QueueChange::Released(job) => drop(self.taken.remove(&job)),
@@ -338,13 +338,13 @@ impl State {
 }
 
 impl TierCopy {
-    fn at(&self, place: &QueueEntry) -> Result<usize, usize> {
-        self.listed.binary_search_by_key(place, |(it, _)| *it)
+    fn at(&self, entry: &QueueEntry) -> Result<usize, usize> {
+        self.listed.binary_search_by_key(entry, |(it, _)| *it)
     }
 
     fn resumed_jobs(&self) -> usize {
         self.listed
-            .partition_point(|(place, _)| place.class == QueueClass::Resumed)
+            .partition_point(|(entry, _)| entry.class == QueueClass::Resumed)
     }
 
     fn waiting(&self) -> usize {

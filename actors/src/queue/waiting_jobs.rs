@@ -64,7 +64,7 @@ impl WaitingJobs {
         self.shared.as_ref().map(|it| it.live())
     }
 
-    /// The number of listed places of the shared queue.
+    /// The number of listed entries of the shared queue.
     pub(crate) fn listed(&self) -> usize {
         self.shared.as_ref().map_or(0, |it| it.listed())
     }

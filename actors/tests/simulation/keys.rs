@@ -173,7 +173,7 @@ pub async fn change(process: Process) {
         return world.fault(format!("the account of key {id} is not found"));
     };
     let (reply, answer) = oneshot::channel();
-    let key_change = account::KeyChange {
+    let key_change = account::ChangeKey {
         key: id,
         after: Some(after),
         writes,

@@ -13,7 +13,7 @@ use crate::application::error::Error;
 use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tintype_actors::account::{AccountCommand, AccountHandle, KeyChange};
+use tintype_actors::account::{AccountCommand, AccountHandle, ChangeKey};
 use tintype_actors::clock::Clock;
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::process_context::ProcessContext;
@@ -150,7 +150,7 @@ impl Core {
         };
         let (writes, finish) = change.into_parts();
         let changed = account.call(|reply| {
-            AccountCommand::ChangeKey(Box::new(KeyChange {
+            AccountCommand::ChangeKey(Box::new(ChangeKey {
                 key: before.id,
                 after,
                 writes,

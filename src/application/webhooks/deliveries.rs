@@ -9,7 +9,7 @@ use crate::application::core::commit::detached;
 use crate::application::error::{self, Error, no_webhook};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use tintype_actors::delivery::{DeliveryCommand, DeliveryError, RedeliveryChange, Reply};
+use tintype_actors::delivery::{DeliveryCommand, DeliveryError, RedeliveryChange, ReplySender};
 use tintype_api::Redelivery;
 use tintype_storage::domain::audit_log::{Action, AuditEntry, ToAuditEntry};
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryState, NoReceiver};
@@ -169,7 +169,7 @@ async fn redeliver_one(
 }
 
 /// Sends a command to the delivery actor. The future yields the outcome.
-fn call<C: FnOnce(Reply<Delivery, DeliveryError>) -> DeliveryCommand>(
+fn call<C: FnOnce(ReplySender<Delivery, DeliveryError>) -> DeliveryCommand>(
     core: &Core,
     command: C,
 ) -> Result<impl Future<Output = Result<Result<Delivery, DeliveryError>, Error>> + use<C>, Error> {

@@ -11,7 +11,7 @@ fn account(number: u128) -> AccountId {
     AccountId(Uuid::from_u128(number))
 }
 
-fn place(turn: u64, number: u128) -> QueueEntry {
+fn entry(turn: u64, number: u128) -> QueueEntry {
     QueueEntry {
         tier: Tier::Pro,
         class: QueueClass::Single,
@@ -23,7 +23,7 @@ fn place(turn: u64, number: u128) -> QueueEntry {
 fn resumed(number: u128) -> QueueEntry {
     QueueEntry {
         class: QueueClass::Resumed,
-        ..place(0, number)
+        ..entry(0, number)
     }
 }
 
@@ -37,7 +37,7 @@ fn position(queue: &SharedQueue, number: u128) -> usize {
 }
 
 fn queued(turn: u64, number: u128) -> Writes {
-    vec![QUEUE.put(&place(turn, number), &account(1))]
+    vec![QUEUE.put(&entry(turn, number), &account(1))]
 }
 
 fn taken(number: u128) -> Writes {
@@ -48,11 +48,11 @@ fn taken(number: u128) -> Writes {
     };
     let node = NodeId(Uuid::from_u128(9));
     let key = (node, JobId(Uuid::from_u128(number)));
-    vec![QUEUE.delete(&place(1, number)), TAKEN_JOBS.put(&key, &job)]
+    vec![QUEUE.delete(&entry(1, number)), TAKEN_JOBS.put(&key, &job)]
 }
 
-fn read(places: &[QueueEntry]) -> QueueRead {
-    let listed = places.iter().map(|it| (*it, account(1))).collect();
+fn read(entries: &[QueueEntry]) -> QueueRead {
+    let listed = entries.iter().map(|it| (*it, account(1))).collect();
     QueueRead {
         tiers: [(Vec::new(), 0), (Vec::new(), 0), (listed, 0)],
         taken: HashMap::new(),
@@ -68,7 +68,7 @@ fn own_commits_are_visible_at_once_and_those_of_other_nodes_after_a_refresh() {
     queue.begin_refresh();
     // The read contains another node's job; an own commit during the read is not lost.
     own(queued(2, 2));
-    queue.end_refresh(read(&[place(1, 1), place(1, 3)]), &TURNS);
+    queue.end_refresh(read(&[entry(1, 1), entry(1, 3)]), &TURNS);
     assert_eq!([1, 3, 2].map(|it| position(&queue, it)), [1, 2, 3]);
     own(taken(1));
     assert_eq!([1, 3, 2].map(|it| position(&queue, it)), [1, 1, 2]);
@@ -81,7 +81,7 @@ fn own_commits_are_visible_at_once_and_those_of_other_nodes_after_a_refresh() {
     );
     let depths = queue.depths_of(account(1));
     assert_eq!((depths.queued, depths.running), ([0, 0, 2], 1));
-    assert_eq!(queue.oldest(Tier::Pro), Some((account(1), place(2, 2).job)));
+    assert_eq!(queue.oldest(Tier::Pro), Some((account(1), entry(2, 2).job)));
 }
 
 fn remove(
@@ -90,7 +90,7 @@ fn remove(
     reads: &RoundReads<'_>,
 ) -> (Result<Vec<QueueChange>, StoreError>, Writes) {
     let mut writes = Writes::new();
-    let jobs = [(Tier::Pro, place(0, number).job)];
+    let jobs = [(Tier::Pro, entry(0, number).job)];
     let removed = queue.remove_ended(&jobs, reads, &mut writes);
     (removed, writes)
 }
@@ -125,7 +125,7 @@ fn a_job_that_waits_for_a_further_run_is_running_and_shifts_no_position() {
     assert_eq!([1, 2, 3].map(|it| position(&queue, it)), [1, 2, 3]);
     let next = queue.next(Tier::Pro, None, 5, |_| true);
     let next = next.iter().map(|it| (it.job, it.position));
-    let expected = [(place(1, 1).job, 1), (place(2, 2).job, 2)];
+    let expected = [(entry(1, 1).job, 1), (entry(2, 2).job, 2)];
     assert_eq!(next.collect::<Vec<_>>(), expected);
     let depths = queue.depths();
     assert_eq!((depths.queued, depths.running), ([0, 0, 2], 1));
@@ -140,7 +140,7 @@ fn the_entry_of_a_job_that_ends_is_removed_from_the_queue() {
     queue.apply(changes, TURNS);
     let none = ReadResults::default();
     let (changes, writes) = remove(1, &queue, &RoundReads::new(&none));
-    assert_eq!(writes, [QUEUE.delete(&place(4, 1))]);
+    assert_eq!(writes, [QUEUE.delete(&entry(4, 1))]);
     queue.apply(changes.expect("the job is listed"), TURNS);
     assert_eq!((queue.live(), queue.listed()), (0, 0));
 }
@@ -161,8 +161,8 @@ fn an_entry_that_another_node_has_just_added_is_read() {
     reads.add_pairs(requests[0].clone(), pairs.collect());
     let reads = RoundReads::new(&reads);
     let (found, writes) = remove(2, &queue, &reads);
-    assert!(found.is_ok(), "the place was read");
-    assert_eq!(writes, [QUEUE.delete(&place(4, 2))]);
+    assert!(found.is_ok(), "the entry was read");
+    assert_eq!(writes, [QUEUE.delete(&entry(4, 2))]);
     // A node has taken job 5.
     let (changes, writes) = remove(5, &queue, &reads);
     assert!(changes.expect("the queue was read").is_empty() && writes.is_empty());
