@@ -15,7 +15,7 @@ use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::caller::CallerRefusal;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::store::tables::PANEL_KEYS;
-use tintype_storage::store::{AccountText, StoreError};
+use tintype_storage::store::StoreError;
 
 const NAME: &str = "panel";
 
@@ -78,7 +78,7 @@ async fn find_or_issue(core: &Core, caller: &Caller, account: AccountId) -> Resu
         name: NAME.into(),
         ..key
     };
-    let note = |key: &ApiKey| vec![PANEL_KEYS.put(&AccountText(account), &key.id)];
+    let note = |key: &ApiKey| vec![PANEL_KEYS.put(&account, &key.id)];
     let (_, key) = api_keys::store_new(core, guard, context, account, named, note).await?;
     Ok(key)
 }

@@ -24,7 +24,9 @@ use super::tables::{
     ACCOUNTS, API_KEY_SPENDING, AUDIT_LOG, BATCH_PROGRESS, DAILY_USAGE, ENDED_JOBS, EXPIRIES,
     LEDGER, LIVE_JOBS,
 };
-use super::{DailyUsageKey, IdempotencyRecord, IdempotentCall, RoundReads, StoreError};
+use super::{
+    DailyUsageKey, IdempotencyKey, IdempotencyRecord, IdempotentCall, Made, RoundReads, StoreError,
+};
 use crate::domain::account::{Account, AccountChange};
 use crate::domain::audit_log::AuditEntry;
 use crate::domain::daily_usage::DailyUsage;
@@ -58,7 +60,7 @@ pub struct Decisions<'a> {
     limits: Limits,
     pause: Option<&'a Pause>,
     /// The uses of idempotency keys in this round.
-    used: HashMap<(IdempotentCall, String), IdempotencyRecord>,
+    used: HashMap<(IdempotentCall, String), (IdempotencyKey, IdempotencyRecord)>,
     deliveries: Vec<Delivery>,
     /// Jobs that ended without a run.
     left_queue: Vec<(Tier, JobId)>,
@@ -111,7 +113,6 @@ impl Decisions<'_> {
         new: &NewJob,
         now: Timestamp,
     ) -> Result<AcceptedJob, AcceptError> {
-        let call = IdempotentCall::Generation;
         let admission = AdmissionRequest {
             key: new.key,
             shown: new.shown.as_ref(),
@@ -121,12 +122,14 @@ impl Decisions<'_> {
             price: new.price,
         };
         let terms = self.check_key(&admission, now)?;
-        if let Some(first) = self.first_use(call, new.idempotency.as_ref(), now)? {
-            let job = first.ok_or(AcceptError::KeyReused)?;
-            return Ok(AcceptedJob {
-                job: JobId(job),
-                replayed: true,
-            });
+        let (call, used) = (IdempotentCall::Submission, new.idempotency.as_ref());
+        match self.first_use(call, used, now)? {
+            Some(Some(Made::Job(job))) => {
+                let replayed = true;
+                return Ok(AcceptedJob { job, replayed });
+            }
+            Some(_) => return Err(AcceptError::KeyReused),
+            None => {}
         }
         let served = self.served_turns(admission.models)?;
         let balances = self.admit(&admission, &terms.1, now)?;
@@ -154,7 +157,7 @@ impl Decisions<'_> {
                 .put(EXPIRIES.put(&(now.plus(after), id), &job.account));
         }
         self.add_job(&job, &served);
-        self.remember(call, new.idempotency.as_ref(), id.0, now);
+        self.remember(used, Made::Job(id), now);
         Ok(AcceptedJob {
             job: id,
             replayed: false,

@@ -4,7 +4,7 @@ use super::tables::{
     ACCOUNT_LOADS, ACCOUNTS, API_KEY_LAST_USE, API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID,
     API_KEYS_OF_ACCOUNT, DELETED_API_KEYS, PANEL_KEYS, PAUSE, RETIRED_API_KEYS,
 };
-use super::{AccountText, Page, Store, StoreError, Writes};
+use super::{Page, Store, StoreError, Writes};
 use crate::domain::account::Account;
 use crate::domain::api_key::{ApiKey, DeletedKey, KeyHash};
 use crate::domain::ids::{AccountId, KeyId};
@@ -145,7 +145,7 @@ impl Store {
 
     /// The key to which images of the panel are charged, if one exists.
     pub async fn panel_key(&self, account: AccountId) -> Result<Option<KeyId>, StoreError> {
-        PANEL_KEYS.get(self, &AccountText(account)).await
+        PANEL_KEYS.get(self, &account).await
     }
 
     /// Adds or changes a key.

@@ -19,7 +19,6 @@ pub struct Table<K, R: 'static> {
     prefix: &'static [u8],
     name: &'static str,
     earlier: Earlier<R>,
-    version_of: Option<fn(&R) -> u8>,
     fits: fn(&K, &R) -> bool,
     is_exported: bool,
     page_order: Direction,
@@ -48,7 +47,6 @@ impl<K, R: 'static> Table<K, R> {
             prefix,
             name,
             earlier: &[],
-            version_of: None,
             fits: |_, _| true,
             is_exported: true,
             page_order: Direction::Rising,
@@ -77,17 +75,10 @@ impl<K, R: 'static> Table<K, R> {
         }
     }
 
-    /// Sets the readers of earlier formats, oldest first.
+    /// Sets the readers of earlier formats, oldest first. Only a made-up table of the tests has such formats so far.
+    #[cfg(test)]
     pub(super) const fn earlier(self, earlier: Earlier<R>) -> Self {
         Self { earlier, ..self }
-    }
-
-    /// Sets the version in which a record is stored. Without it, this is the current version.
-    pub(super) const fn stored_as(self, version_of: fn(&R) -> u8) -> Self {
-        Self {
-            version_of: Some(version_of),
-            ..self
-        }
     }
 }
 
@@ -98,23 +89,13 @@ impl<K: TableKey, R: Record> Table<K, R> {
     }
 
     pub fn encode(&self, record: &R) -> Value {
-        let version = self.version_of.map(|version_of| version_of(record));
-        codec::encode(version.unwrap_or(codec::version(self.earlier)), record)
+        codec::encode(codec::version(self.earlier), record)
     }
 
     /// # Errors
     /// The bytes are corrupt.
     pub fn decode(&self, value: &[u8]) -> Result<R, StoreError> {
-        let record = codec::decode(self.name, self.earlier, value)?;
-        // Formats may differ only in the records that have them.
-        let version = self.version_of.map(|version_of| version_of(&record));
-        match version.is_none_or(|version| value.first() == Some(&version)) {
-            true => Ok(record),
-            false => Err(StoreError::Damaged {
-                kind: self.name,
-                reason: "no such record has its format".into(),
-            }),
-        }
+        codec::decode(self.name, self.earlier, value)
     }
 
     pub fn key(&self, key: &K) -> Key {

@@ -1,7 +1,7 @@
 //! Checks every record: it can be decoded, it matches its key, and its references exist.
 
 use super::Report;
-use crate::domain::ids::{AccountId, BatchId, JobId, TransactionId};
+use crate::domain::ids::JobId;
 use crate::engine::KeyRange;
 use crate::engine::Wait as _;
 use crate::store::tables::{
@@ -10,7 +10,7 @@ use crate::store::tables::{
     table_of, unknown_key,
 };
 use crate::store::{
-    IdempotencyKey, IdempotencyRecord, IdempotentCall, Store, StoreError, each_pair, email_hash,
+    IdempotencyKey, IdempotencyRecord, Made, Store, StoreError, each_pair, email_hash,
 };
 use uuid::Uuid;
 
@@ -148,29 +148,21 @@ fn missing_reference(
     record: &IdempotencyRecord,
 ) -> Result<Option<String>, StoreError> {
     let (account, made) = (key.account, record.made);
-    let (what, is_there) = match key.call {
-        IdempotentCall::Generation => (
-            "job",
-            store.job(account, JobId(made)).wait()?.is_some()
-                || store.knows_batch(account, BatchId(made)).wait()?,
-        ),
-        IdempotentCall::Batch => ("batch", store.knows_batch(account, BatchId(made)).wait()?),
-        IdempotentCall::Deposit => {
-            let entry = LEDGER.get(store, &(account, TransactionId(made))).wait()?;
+    let (what, is_there) = match made {
+        Made::Job(id) => ("job", store.job(account, id).wait()?.is_some()),
+        Made::Batch(id) => ("batch", store.knows_batch(account, id).wait()?),
+        Made::Entry(id) => {
+            let entry = LEDGER.get(store, &(account, id)).wait()?;
             ("deposit", entry.is_some())
         }
-        IdempotentCall::Opening => ("account", store.account(AccountId(made)).wait()?.is_some()),
+        Made::Account(id) => ("account", store.account(id).wait()?.is_some()),
     };
-    if is_there {
+    let is_kept = matches!(made, Made::Entry(_) | Made::Account(_));
+    if is_there || !is_kept && may_be_forgotten(store, made.id())? {
         return Ok(None);
     }
-    let may_be_forgotten = match key.call {
-        IdempotentCall::Generation | IdempotentCall::Batch => may_be_forgotten(store, made)?,
-        IdempotentCall::Deposit | IdempotentCall::Opening => false,
-    };
-    Ok((!may_be_forgotten).then(|| {
-        format!(
-            "account {account}: an idempotency key refers to {what} {made}, which does not exist"
-        )
-    }))
+    let id = made.id();
+    Ok(Some(format!(
+        "account {account}: an idempotency key refers to {what} {id}, which does not exist"
+    )))
 }
