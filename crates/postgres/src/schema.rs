@@ -70,8 +70,8 @@ impl Relation {
             b'Q' | b'R' | b'j' | b'l' | b'q' | b'x' => Self::Live,
             b'i' => Self::Recent,
             b'A' | b'E' | b'V' | b'b' | b'e' | b'n' | b't' | b'v' => Self::Past,
-            b'B' | b'C' | b'F' | b'G' | b'H' | b'I' | b'L' | b'M' | b'P' | b'S' | b'U' | b'W' | b'c'
-            | b'f' | b'h' | b'k' | b'o' | b'p' | b'r' | b'w' | b'y' | b'z' => Self::Rest,
+            b'B' | b'C' | b'F' | b'G' | b'H' | b'I' | b'L' | b'M' | b'P' | b'S' | b'U' | b'W'
+            | b'c' | b'f' | b'h' | b'k' | b'o' | b'p' | b'r' | b'w' | b'y' | b'z' => Self::Rest,
             _ => return None,
         })
     }

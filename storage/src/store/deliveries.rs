@@ -29,17 +29,9 @@ impl Store {
     /// A delivery of any account.
     pub async fn delivery(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
         match DELIVERY_ACCOUNTS.get(self, &id).await? {
-            Some(account) => self.delivery_of(account, id).await,
+            Some(account) => DELIVERIES.get(self, &(account, id)).await,
             None => Ok(None),
         }
-    }
-
-    pub(crate) async fn delivery_of(
-        &self,
-        account: AccountId,
-        id: DeliveryId,
-    ) -> Result<Option<Delivery>, StoreError> {
-        DELIVERIES.get(self, &(account, id)).await
     }
 
     /// Newest first.
@@ -63,7 +55,7 @@ impl Store {
             .await?;
         let mut items = Vec::with_capacity(page.items.len());
         for (id, account) in page.items {
-            items.extend(self.delivery_of(account, id).await?);
+            items.extend(DELIVERIES.get(self, &(account, id)).await?);
         }
         Ok(Page {
             items,

@@ -3,7 +3,6 @@
 mod account_decisions;
 mod accounts;
 mod api_keys;
-mod audit_log;
 mod batches;
 mod codec;
 mod commands;

@@ -139,7 +139,7 @@ tables! {
     /// The last test delivery per webhook.
     TEST_DELIVERIES: WebhookId => Timestamp = b"S" "test_delivery" .exported(false);
     ALARMS: () => Alarms = b"salarms" "alarms";
-    /// The key that encrypts webhook secrets, itself encrypted under the nodes' shared secret.
+    /// The key that encrypts webhook secrets, itself encrypted under the nodes' shared secret, if nodes have shared this store.
     VAULT_KEY: () => SealedSecret = b"svault key" "vault_key";
 }
 

@@ -10,8 +10,8 @@ use crate::domain::job::{Job, JobState};
 use crate::domain::time::Timestamp;
 use crate::engine::Wait as _;
 use crate::store::tables::{
-    BATCH_PROGRESS, BATCHES, DELIVERIES_FORGOTTEN, ENDED_JOBS, FILE_BATCHES, JOBS_FORGOTTEN,
-    LIVE_JOBS,
+    BATCH_PROGRESS, BATCHES, DELIVERIES, DELIVERIES_FORGOTTEN, ENDED_JOBS, FILE_BATCHES,
+    JOBS_FORGOTTEN, LIVE_JOBS,
 };
 use crate::store::{All, Store, StoreError};
 use std::collections::HashMap;
@@ -60,7 +60,10 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
         verify_progress(of_batch, &progress, report);
         let owes = of_batch.batch.callback.is_some();
         if let Some(ended) = progress.ended_at.filter(|at| owes && *at >= kept_since)
-            && store.delivery_of(key.0, DeliveryId(id.0)).wait()?.is_none()
+            && DELIVERIES
+                .get(store, &(key.0, DeliveryId(id.0)))
+                .wait()?
+                .is_none()
         {
             report.fault(format!(
                 "batch {id} ended at {ended} and named a callback, and no delivery reports it"

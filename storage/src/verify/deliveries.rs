@@ -32,7 +32,7 @@ pub(super) fn verify(
         .wait()?;
     DELIVERY_ACCOUNTS
         .each(store, &All, |id, account| {
-            if store.delivery_of(account, id).wait()?.is_none() {
+            if DELIVERIES.get(store, &(account, id)).wait()?.is_none() {
                 report.fault(format!(
                     "delivery {id} is listed for account {account}, which has none of that id"
                 ));
@@ -44,7 +44,7 @@ pub(super) fn verify(
     verify_callback_deliveries(store, report)?;
     OPERATOR_EVENTS
         .each(store, &All, |id, event| {
-            let delivery = store.delivery_of(SERVICE, id).wait()?;
+            let delivery = DELIVERIES.get(store, &(SERVICE, id)).wait()?;
             if delivery.is_none_or(|it| it.kind != DeliveryKind::Operator) {
                 report.fault(format!(
                     "no delivery reports the operator event {id} ({})",
@@ -106,8 +106,8 @@ fn verify_callback_deliveries(store: &Store, report: &mut Report) -> Result<(), 
             let ended = job.state.finished_at();
             if owes
                 && ended.is_some_and(|at| at >= kept_since)
-                && store
-                    .delivery_of(job.account, DeliveryId(job.id.0))
+                && DELIVERIES
+                    .get(store, &(job.account, DeliveryId(job.id.0)))
                     .wait()?
                     .is_none()
             {

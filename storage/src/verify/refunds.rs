@@ -77,7 +77,7 @@ fn verify_job(
             "job {id}: its refunds are {refunded}, more than its charge of {charge}"
         ));
     }
-    if store.refund_of(account, id).wait()?.is_none() {
+    if JOB_REFUNDS.get(store, &(account, id)).wait()?.is_none() {
         report.fault(differ(&format!("job {id}"), Amount::ZERO, refunded));
     }
     Ok(())

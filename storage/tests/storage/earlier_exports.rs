@@ -94,10 +94,7 @@ fn fields_that_were_left_out_have_their_defaults() {
         assert_ne!(shorter, json);
         shorter
     };
-    let line = without(
-        ENDED_JOBS.to_json(&job).expect("JSON"),
-        ",\"options\":null",
-    );
+    let line = without(ENDED_JOBS.to_json(&job).expect("JSON"), ",\"options\":null");
     assert_eq!(ENDED_JOBS.parse_json(&line).expect("a job"), job);
     let field = ",\"endpoint\":\"Generations\"";
     let line = without(FILE_BATCHES.to_json(&batch).expect("JSON"), field);
