@@ -3,7 +3,7 @@
 use super::codec::{self, Earlier, exact_bytes};
 use super::table_key::{All, KeyBytes, TableKey, Under};
 use super::{Store, StoreError, Write, Writes};
-use crate::engine::{Direction, Key, KeyRange, ReadRequest, Value};
+use crate::engine::{Direction, Key, KeyRange, ReadRequest, Value, Wait as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -240,6 +240,15 @@ impl<K: TableKey, R: Record> Table<K, R> {
         K: Under<P>,
     {
         self.each_in(store, self.range(part), visit).await
+    }
+
+    /// Visits all records, and blocks until it has.
+    pub(crate) fn visit(
+        &self,
+        store: &Store,
+        visit: impl FnMut(K, R) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.each(store, &All, visit).wait()
     }
 
     /// Visits the records of a range.
