@@ -8,7 +8,7 @@ use super::tables::{
     BATCH_PROGRESS, BATCHES, DELETED_IMAGES, DELIVERIES, ENDED_JOBS, FAVOURITES, FILE_BATCHES,
     IDS_AHEAD, JOB_REFUNDS, JOBS_FORGOTTEN, SEARCH_INDEX,
 };
-use super::{All, Part, Store, StoreError, Writes};
+use super::{Part, Store, StoreError, Writes};
 use crate::domain::batch::Batch;
 use crate::domain::delivery::DeliveryId;
 use crate::domain::ids::{AccountId, BatchId, JobId, moment_of};
@@ -38,13 +38,7 @@ impl Store {
         first_kept: i64,
         cursor: &[u8],
     ) -> Result<(Writes, Key), StoreError> {
-        let range = BATCHES.range(&All).after_cursor(cursor);
-        let found = BATCHES
-            .scan(self, &range, Direction::Rising, BATCH_STEP)
-            .await?;
-        let at_end = found.len() < BATCH_STEP;
-        let last = found.last().filter(|_| !at_end);
-        let cursor = last.map(|(key, _)| BATCHES.key(key)).unwrap_or_default();
+        let (found, cursor) = BATCHES.step(self, cursor, BATCH_STEP).await?;
         let mut step = Deletion::default();
         let ahead = IDS_AHEAD.mark(self).await?;
         for (key, batch) in &found {
@@ -72,8 +66,7 @@ impl Store {
         first_kept: i64,
         cursor: &[u8],
     ) -> Result<(Writes, Key), StoreError> {
-        let range = ENDED_JOBS.range(&All).after_cursor(cursor);
-        let first = ENDED_JOBS.scan(self, &range, Direction::Rising, 1).await?;
+        let (first, _) = ENDED_JOBS.step(self, cursor, 1).await?;
         let Some(&((account, first), _)) = first.first() else {
             return Ok((Writes::new(), Key::new()));
         };

@@ -331,6 +331,20 @@ impl<K: TableKey, R: Record> Table<K, R> {
         Ok(Page { items, next })
     }
 
+    /// The next `limit` records from `cursor` on, and the next cursor, empty at the end.
+    pub(super) async fn step(
+        &self,
+        store: &Store,
+        cursor: &[u8],
+        limit: usize,
+    ) -> Result<(Vec<(K, R)>, Key), StoreError> {
+        let range = KeyRange::prefix(self.prefix).after_cursor(cursor);
+        let found = self.scan(store, &range, Direction::Rising, limit).await?;
+        let last = found.last().filter(|_| found.len() == limit);
+        let cursor = last.map(|(key, _)| self.key(key)).unwrap_or_default();
+        Ok((found, cursor))
+    }
+
     /// Deletes the records that `is_over` selects among the next `limit` from `cursor` on. Returns the next cursor, empty at
     /// the end.
     pub async fn delete_where(
@@ -340,21 +354,9 @@ impl<K: TableKey, R: Record> Table<K, R> {
         limit: usize,
         is_over: impl Fn(&R) -> bool,
     ) -> Result<(Writes, Key), StoreError> {
-        let range = KeyRange::prefix(self.prefix).after_cursor(cursor);
-        let pairs = store
-            .engine()
-            .scan(&range, Direction::Rising, limit)
-            .await?;
-        let at_end = pairs.len() < limit;
-        let last = pairs.last().filter(|_| !at_end);
-        let cursor = last.map(|(key, _)| key.clone()).unwrap_or_default();
-        let mut writes = Writes::new();
-        for (key, value) in pairs {
-            if is_over(&self.decode(&value)?) {
-                writes.push((key, None));
-            }
-        }
-        Ok((writes, cursor))
+        let (found, cursor) = self.step(store, cursor, limit).await?;
+        let over = found.iter().filter(|(_, it)| is_over(it));
+        Ok((over.map(|(key, _)| self.delete(key)).collect(), cursor))
     }
 }
 
