@@ -18,7 +18,7 @@ use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry, Turns};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::{Direction, Key, ReadRequest, Value};
 use tintype_storage::store::tables::{NODES, PAUSE, QUEUE, SERVED_TURNS, TAKEN_JOBS};
-use tintype_storage::store::{Decision, RoundReads, StoreError, Writes};
+use tintype_storage::store::{Decision, Gather as _, RoundReads, StoreError, Writes};
 use tokio::time::{Instant, timeout};
 
 /// Other nodes add jobs to the queue without waking this one.
@@ -238,9 +238,7 @@ impl Decision for Take {
             false => &QueueClass::ALL,
         };
         let scan = |class: &QueueClass| reads.pairs(&self.scan(*class, served.of(*class), limit));
-        // Collect all missing reads at once.
-        let scanned: Vec<_> = classes.iter().map(scan).collect();
-        let scanned = scanned.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let scanned = classes.iter().map(scan).collect::<Vec<_>>().gather()?;
         let Found { places, skips } = self.find(scanned.iter().flat_map(|it| &**it), limit)?;
         let found_all = IN_TURN.map(|class| {
             let is_beyond = |it: &QueueEntry| {

@@ -25,7 +25,8 @@ use super::tables::{
     LEDGER, LIVE_JOBS,
 };
 use super::{
-    DailyUsageKey, IdempotencyKey, IdempotencyRecord, IdempotentCall, Made, RoundReads, StoreError,
+    DailyUsageKey, Gather as _, IdempotencyKey, IdempotencyRecord, IdempotentCall, Made,
+    RoundReads, StoreError,
 };
 use crate::domain::account::{Account, AccountChange};
 use crate::domain::audit_log::AuditEntry;
@@ -204,9 +205,8 @@ impl Decisions<'_> {
             }
             MoneyStep::Settle => {
                 let balances = self.or_inconsistent(balances.settle(job.price))?;
-                // Collect all missing reads at once.
-                let (end, spent) = (self.end_of(&step, now), self.spent(job.key));
-                let (end, spent, in_batch) = (end?, spent?, in_batch?);
+                let reads = (self.end_of(&step, now), self.spent(job.key), in_batch);
+                let (end, spent, in_batch) = reads.gather()?;
                 let of_account = self.next.account.spending;
                 let ended = end.at;
                 let charge = |spent: Spending| spent.charge(job.price, ended);
@@ -221,8 +221,7 @@ impl Decisions<'_> {
             }
             MoneyStep::Release => {
                 let balances = self.or_inconsistent(balances.release(job.price))?;
-                let end = self.end_of(&step, now);
-                let (end, in_batch) = (end?, in_batch?);
+                let (end, in_batch) = (self.end_of(&step, now), in_batch).gather()?;
                 if job.state == JobState::Queued {
                     self.left_queue.push((job.tier, id));
                 }
@@ -251,15 +250,15 @@ impl Decisions<'_> {
         // Never before the time of acceptance, even if the clock was set back.
         let at = job.state.finished_at().unwrap_or(now);
         let usage_key = DailyUsageKey::of(job, at.day());
-        let (usage, webhooks) = (self.usage(usage_key), self.webhooks_for(job));
-        let mut usage = usage?;
+        let reads = (self.usage(usage_key), self.webhooks_for(job));
+        let (mut usage, webhooks) = reads.gather()?;
         let counted = usage.count(job);
         self.or_inconsistent(counted)?;
         Ok(JobEnd {
             at,
             usage_key,
             usage,
-            delivery: of_job(job, &webhooks?, at, now),
+            delivery: of_job(job, &webhooks, at, now),
         })
     }
 

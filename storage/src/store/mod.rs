@@ -53,7 +53,7 @@ pub use records::{
     DailyUsageKey, DueDelivery, Generation, IdempotencyKey, IdempotencyRecord, IdempotentCall,
     Made, Mark, PersonRef,
 };
-pub use round_reads::{Pairs, ReadSet, RoundReads};
+pub use round_reads::{Gather, Pairs, ReadSet, RoundReads};
 pub use search_index::SearchStep;
 pub(crate) use table::each_pair;
 pub use table::{AnyTable, Page, Record, RecordJsonError, Table};

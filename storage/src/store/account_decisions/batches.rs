@@ -12,7 +12,7 @@ use crate::domain::job::{Job, JobEvent, JobState, Origin, Step};
 use crate::domain::time::Timestamp;
 use crate::store::commands::{AcceptError, AcceptedBatch, BatchError, NewBatch, NewBatchJob};
 use crate::store::tables::{BATCH_PROGRESS, BATCHES, FILE_BATCHES};
-use crate::store::{IdempotentCall, Made, StoreError};
+use crate::store::{Gather as _, IdempotentCall, Made, StoreError};
 
 /// The effect of a job's step on its batch.
 pub(super) struct BatchStep {
@@ -160,12 +160,9 @@ impl Decisions<'_> {
         ended: Timestamp,
         now: Timestamp,
     ) -> Result<Option<Delivery>, StoreError> {
-        // Collect all missing reads at once.
-        let (batch, webhooks) = (
-            self.records.read(&BATCHES, &(self.next.account.id, id)),
-            self.records.webhooks(self.next.account.id),
-        );
-        let (batch, webhooks) = (batch?, webhooks?);
+        let account = self.next.account.id;
+        let batch = self.records.read(&BATCHES, &(account, id));
+        let (batch, webhooks) = (batch, self.records.webhooks(account)).gather()?;
         let batch = batch.ok_or_else(|| self.inconsistent(format!("batch {id} is missing")))?;
         let owed = OwedDelivery {
             id: DeliveryId(id.0),

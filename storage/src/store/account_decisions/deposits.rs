@@ -8,7 +8,7 @@ use crate::domain::ledger::{EntryKind, LedgerEntry, LedgerError};
 use crate::domain::time::Timestamp;
 use crate::store::commands::{Deposit, DepositError, IdempotencyUse, Refund, RefundError};
 use crate::store::tables::{ACCOUNT_REFUNDS, JOB_REFUNDS, LEDGER};
-use crate::store::{IdempotentCall, Made, StoreError};
+use crate::store::{Gather as _, IdempotentCall, Made, StoreError};
 
 impl Decisions<'_> {
     /// Deposits or withdraws money.
@@ -38,15 +38,14 @@ impl Decisions<'_> {
         }
         let account = self.next.account.id;
         let of_job = (account, refund.job);
-        // Collect all missing reads at once.
-        let job = self.known_job(refund.job);
-        let refunded = self.records.read(&JOB_REFUNDS, &of_job);
-        let of_account = self.records.read(&ACCOUNT_REFUNDS, &account);
-        let job = job?.ok_or(RefundError::UnknownJob)?;
-        let (refunded, of_account) = (
-            refunded?.unwrap_or_default(),
-            of_account?.unwrap_or_default(),
+        let reads = (
+            self.known_job(refund.job),
+            self.records.read(&JOB_REFUNDS, &of_job),
+            self.records.read(&ACCOUNT_REFUNDS, &account),
         );
+        let (job, refunded, of_account) = reads.gather()?;
+        let job = job.ok_or(RefundError::UnknownJob)?;
+        let (refunded, of_account) = (refunded.unwrap_or_default(), of_account.unwrap_or_default());
         if job.state.status() != JobStatus::Done {
             return Err(RefundError::NotCharged(job.state.as_str()));
         }
